@@ -9,12 +9,13 @@
 //! | `state.rs`, `endpoint.rs` | what is behind the lock; the lock, and progress |
 //! | `request.rs`, `what.rs` | what was posted; what a wait is for |
 //! | `turn.rs`, `waiting.rs` | whose turn it is to listen; the wait |
-//! | `undertaking.rs` | what is done step by step for one request |
+//! | `undertaking.rs`, `advancing.rs` | what is done step by step for one request; how it moves on |
 //! | `errands.rs`, `running.rs` | what is done without the lock, and by whom |
 //! | `messages.rs`, `probing.rs`, `short.rs` | sends and receives, probes, and those that are over at once |
 //! | `conformance.rs` | an endpoint as one that keeps the rules of roads |
 //! | `whereabouts.rs`, `finalize.rs`, `left.rs` | what a rank says while it is blocked; the end, and what is left |
 
+mod advancing;
 mod conformance;
 #[expect(
     clippy::module_inception,
@@ -46,5 +47,5 @@ pub(crate) use request::Kind;
 pub use request::Request;
 pub use short::Now;
 pub(crate) use state::{Leading, State};
-pub(crate) use undertaking::{Undertaking, succeeded};
+pub(crate) use undertaking::{Grounds, Undertaking, succeeded};
 pub(crate) use what::What;

@@ -1,8 +1,10 @@
 //! Requests: what a call has posted.
 
-use super::undertaking::UndertakingId;
 use crate::roads::Handle;
 use crate::schedules::ScheduleId;
+
+/// An undertaking, for its request.
+pub(crate) type UndertakingId = u64;
 
 /// Something that was posted. It is spent when [`bcs_test`](super::Endpoint::bcs_test) says that
 /// it is done: a copy kept beyond that must not be used.

@@ -4,10 +4,10 @@
 //! rank, whatever that call is for (law 5): who waits for its next step never waits until the program asks about it. A
 //! schedule knows all its messages when it is posted; what an undertaking does next may depend on what has come.
 
-use super::endpoint::Endpoint;
-use super::request::{Kind, Request};
-use super::state::State;
-use crate::roads::{Handle, Outcome};
+#![expect(unsafe_code, reason = "a context names its members by address")]
+
+use super::request::{Request, UndertakingId};
+use crate::roads::{Handle, Outcome, Roads, TooManyRequests};
 use bcs_core::request::Failure;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
@@ -18,19 +18,33 @@ use std::fmt::Debug;
 pub(crate) trait Undertaking: Debug + Send {
     /// Goes as far as what has completed allows, and says whether it has `posted` anything. What it came to, when it is
     /// over.
-    fn advance(
-        &mut self,
-        endpoint: &Endpoint,
-        state: &mut State,
-        posted: &mut bool,
-    ) -> Option<Outcome>;
+    fn advance(&mut self, at: &mut dyn Grounds, posted: &mut bool) -> Option<Outcome>;
 
     /// What it waits for; nothing if that is the program.
     fn awaits(&self) -> Vec<Handle>;
 }
 
-/// An undertaking, for its request.
-pub(crate) type UndertakingId = u64;
+/// What an undertaking may use of its rank.
+pub(crate) trait Grounds {
+    fn roads(&mut self) -> &mut Roads;
+
+    /// Takes what a request came to, if it is done.
+    fn take(&mut self, request: Request) -> Option<Outcome>;
+
+    fn is_done(&mut self, request: Request) -> bool;
+
+    /// Makes a context known to this rank's NIC.
+    ///
+    /// # Safety
+    /// The list of members stays until the request is done.
+    unsafe fn open(&mut self, context: u32, members: &[u32]) -> Result<Request, TooManyRequests>;
+
+    /// A context is open, so many of whose members are on this node.
+    fn opened(&mut self, context: u32, members: &[u32], local: u32);
+
+    /// This rank uses a context no more.
+    fn close(&mut self, context: u32) -> Result<Request, TooManyRequests>;
+}
 
 /// The undertakings of a rank.
 #[derive(Debug, Default)]
@@ -48,11 +62,35 @@ pub(crate) struct Undertakings {
 }
 
 impl Undertakings {
-    fn insert(&mut self, undertaking: Box<dyn Undertaking>) -> UndertakingId {
+    pub(crate) fn insert(&mut self, undertaking: Box<dyn Undertaking>) -> UndertakingId {
         self.begun += 1;
         self.under_way.insert(self.begun, undertaking);
         self.looks_again = true;
         self.begun
+    }
+
+    /// Those that are to be moved on, if anything has been completed since they were, so much in all.
+    pub(crate) fn due(
+        &mut self,
+        completions: u64,
+    ) -> Option<BTreeMap<UndertakingId, Box<dyn Undertaking>>> {
+        if self.under_way.is_empty() || (self.looked_at == completions && !self.looks_again) {
+            return None;
+        }
+        self.looked_at = completions;
+        self.looks_again = false;
+        Some(std::mem::take(&mut self.under_way))
+    }
+
+    /// Those that go on.
+    pub(crate) fn go_on(&mut self, under_way: BTreeMap<UndertakingId, Box<dyn Undertaking>>) {
+        self.under_way = under_way;
+    }
+
+    /// One is over.
+    pub(crate) fn ended(&mut self, id: UndertakingId, outcome: Outcome) {
+        self.ended.insert(id, outcome);
+        self.ended_so_far += 1;
     }
 
     /// How many have come to their end.
@@ -91,48 +129,6 @@ impl Undertakings {
             "undertaking {id} is spent"
         );
         outcome
-    }
-}
-
-impl Endpoint {
-    /// Begins something.
-    pub(crate) fn undertake(&self, undertaking: Box<dyn Undertaking>) -> Request {
-        let mut state = self.lock();
-        let id = state.undertakings.insert(undertaking);
-        self.progress(&mut state);
-        self.leave(state);
-        Request(Kind::Undertaking(id))
-    }
-
-    /// The program has done something that an undertaking may wait for.
-    pub(crate) fn nudge(&self) {
-        let mut state = self.lock();
-        state.undertakings.look_again();
-        self.progress(&mut state);
-        self.leave(state);
-    }
-
-    /// Moves all undertakings on, if anything has been completed since they were last moved on, so much in all. Returns
-    /// whether anything was posted, or is over.
-    pub(crate) fn advance_undertakings(&self, state: &mut State, completions: u64) -> bool {
-        let known = &mut state.undertakings;
-        if known.under_way.is_empty() || (known.looked_at == completions && !known.looks_again) {
-            return false;
-        }
-        known.looked_at = completions;
-        known.looks_again = false;
-        let (mut under_way, mut any) = (std::mem::take(&mut known.under_way), false);
-        under_way.retain(|&id, undertaking| {
-            let Some(outcome) = undertaking.advance(self, state, &mut any) else {
-                return true;
-            };
-            state.undertakings.ended.insert(id, outcome);
-            state.undertakings.ended_so_far += 1;
-            any = true;
-            false
-        });
-        state.undertakings.under_way = under_way;
-        any
     }
 }
 

@@ -8,11 +8,11 @@
 use super::account::{Account, AttachedBuffer, BufferedSend};
 use super::error::{ErrorClass, Operation, Peer, Result};
 use super::point_to_point::Call;
-use super::request::What;
+use super::request::{Finish, What};
 use super::{Buffer, Comm, Process, Request, Status};
-use crate::bcs::{self, Endpoint, Outcome, gather};
+use crate::bcs::{self, Outcome, gather};
 use crate::call_site;
-use crate::endpoint::{Kind, State, Undertaking};
+use crate::endpoint::{Grounds, Kind, Undertaking};
 use crate::recording::{Manner, Primitive, Recorded, Site};
 use crate::roads::Handle;
 use bcs_core::lockstep;
@@ -101,7 +101,10 @@ impl AttachedBuffer {
             account: self.0.clone(),
             copies: Mutex::new(copies),
         };
-        let (what, operation) = (What::Flush(flushed), Operation::plain("MPI_Buffer_iflush"));
+        let (what, operation) = (
+            What::Other(Arc::new(flushed)),
+            Operation::plain("MPI_Buffer_iflush"),
+        );
         Request::posted(request, what, &process.itself(), operation, Recorded::NOT)
     }
 
@@ -121,9 +124,9 @@ impl AttachedBuffer {
 struct Flushing(Vec<bcs::Request>);
 
 impl Undertaking for Flushing {
-    fn advance(&mut self, _: &Endpoint, state: &mut State, _: &mut bool) -> Option<Outcome> {
+    fn advance(&mut self, at: &mut dyn Grounds, _: &mut bool) -> Option<Outcome> {
         while let Some(&last) = self.0.last() {
-            if !state.is_done(last) {
+            if !at.is_done(last) {
                 return None;
             }
             self.0.pop();
@@ -142,14 +145,13 @@ impl Undertaking for Flushing {
 
 /// The copies of a flush.
 #[derive(Debug)]
-pub(super) struct Flushed {
+struct Flushed {
     account: Arc<Account>,
     copies: Mutex<Vec<Box<dyn BufferedSend>>>,
 }
 
-impl Flushed {
-    /// All of them were sent.
-    pub(super) fn finish(&self) -> Result<Status> {
+impl Finish for Flushed {
+    fn finish(&self, _: &Comm, _: &Outcome, _: Operation) -> Result<Status> {
         let copies = std::mem::take(&mut *lockstep::lock(&self.copies));
         self.account.finish(copies);
         Ok(Status::EMPTY)

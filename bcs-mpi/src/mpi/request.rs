@@ -1,16 +1,14 @@
 //! Requests (MPI 5.0, 3.7): what a non-blocking call started.
 
-use super::buffered::Flushed;
-use super::duplication::Making;
 use super::error::{Error, Operation};
-use super::persistent::Receiving;
 use super::{Comm, Process, Result, Status};
-use crate::bcs::{self, Blocking, Endpoint, Outcome};
+use crate::bcs::{self, Blocking, Outcome};
 use crate::call_site;
-use crate::endpoint::{self, Undertaking};
+use crate::endpoint::{Grounds, Undertaking};
 use crate::recording::{Called, Delivered, Manner, Primitive, Recorded, Site};
 use crate::roads::Handle;
 use bcs_core::request::Failure;
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -82,12 +80,14 @@ pub(super) enum What {
     Nothing,
     /// A receive: the status says what came.
     Receive,
-    /// A duplicate of the communicator: the status is empty.
-    Communicator(Box<Making>),
-    /// A message in parts that comes: the status says what came.
-    Parts(Arc<Receiving>),
-    /// What lies in a buffer is sent: the status is empty.
-    Flush(Flushed),
+    /// Something whose end is said by itself.
+    Other(Arc<dyn Finish>),
+}
+
+/// Says what a request has come to that no call of this module knows.
+pub(super) trait Finish: Debug + Send + Sync {
+    /// What was posted on a communicator has come to this.
+    fn finish(&self, comm: &Comm, outcome: &Outcome, operation: Operation) -> Result<Status>;
 }
 
 /// A request that goes before it is done is freed: what it has started goes on.
@@ -113,7 +113,7 @@ impl Active {
     fn tell(&self, outcome: &Outcome) {
         let (bytes, message): (u64, Option<Delivered>) = match &self.what {
             What::Receive => (outcome.len, self.comm.told_received(outcome)),
-            What::Communicator(_) | What::Parts(_) | What::Flush(_) => (outcome.len, None),
+            What::Other(_) => (outcome.len, None),
             What::Nothing => {
                 let sent = self.comm.told_sent(&self.operation);
                 (self.operation.bytes.unwrap_or(0), sent)
@@ -345,9 +345,7 @@ impl Request {
         }
         let answer = match (&active.what, outcome.failure) {
             (What::Receive, _) => active.comm.status(outcome, &active.operation),
-            (What::Communicator(making), _) => making.finish(&active.comm, active.operation),
-            (What::Flush(flushed), _) => flushed.finish(),
-            (What::Parts(receiving), _) => receiving.finish(outcome, active.operation),
+            (What::Other(other), _) => other.finish(&active.comm, outcome, active.operation),
             (What::Nothing, Failure::None) => Ok(Status::EMPTY),
             (What::Nothing, _) => Err(active.comm.collective_failure(outcome, active.operation)),
         };
@@ -494,7 +492,7 @@ impl Completion {
 struct External(Arc<AtomicBool>);
 
 impl Undertaking for External {
-    fn advance(&mut self, _: &Endpoint, _: &mut endpoint::State, _: &mut bool) -> Option<Outcome> {
+    fn advance(&mut self, _: &mut dyn Grounds, _: &mut bool) -> Option<Outcome> {
         let over = self.0.load(Ordering::Acquire);
         over.then(Outcome::default)
     }

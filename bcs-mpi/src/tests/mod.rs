@@ -35,6 +35,7 @@ mod spread_operations;
 mod started;
 mod structures;
 mod topologies;
+mod undertakings;
 mod untyped;
 
 use crate::bcs::{Endpoint, Left};

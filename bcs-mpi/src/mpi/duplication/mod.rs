@@ -19,8 +19,9 @@ use super::create::no_id;
 use super::error::{ErrorClass, Operation};
 use super::objects::context_ids::{DUPLICATION_MESSAGES, Family};
 use super::objects::kept::Kept;
-use super::request::What;
+use super::request::{Finish, What};
 use super::{Comm, Info, Request, Result, Status};
+use crate::bcs::Outcome;
 use crate::call_site;
 use crate::recording::{Manner, Primitive, Recorded, Site};
 use bcs_core::fingerprint::scattered;
@@ -34,7 +35,7 @@ use undertaking::{Agreement, Circle, Verdict};
 type Then = Box<dyn FnOnce(Comm) + Send>;
 
 /// What becomes a duplicate once all have agreed.
-pub(super) struct Making {
+struct Making {
     verdict: Arc<OnceLock<Verdict>>,
     family: Arc<Family>,
     kept: Arc<Kept<Comm>>,
@@ -50,9 +51,8 @@ impl fmt::Debug for Making {
     }
 }
 
-impl Making {
-    /// All have agreed.
-    pub(super) fn finish(&self, parent: &Comm, operation: Operation) -> Result<Status> {
+impl Finish for Making {
+    fn finish(&self, parent: &Comm, _: &Outcome, operation: Operation) -> Result<Status> {
         let id = match self.verdict.get() {
             Some(Verdict::Opened(id)) => *id,
             Some(Verdict::NoId) => return Err(no_id(operation)),
@@ -116,7 +116,7 @@ impl Comm {
             }
             let (agreement, verdict) = Agreement::new(self.circle());
             let posted = self.process().endpoint().undertake(Box::new(agreement));
-            let what = What::Communicator(Box::new(Making {
+            let what = What::Other(Arc::new(Making {
                 verdict,
                 family: self.0.family.clone(),
                 kept,

@@ -3,7 +3,7 @@
 
 use super::together::Together;
 use crate::bcs;
-use crate::endpoint::{Endpoint, Kind, State, Undertaking, succeeded};
+use crate::endpoint::{Grounds, Kind, Undertaking, succeeded};
 use crate::mpi::create::ATTEMPTS;
 use crate::mpi::objects::context_ids::{Family, Held, Ids, Said, choose};
 use crate::roads::{Handle, Outcome};
@@ -105,19 +105,14 @@ impl Agreement {
     }
 
     /// A phase is over: the next one, or the verdict. Nothing if it is not over.
-    fn step(
-        &mut self,
-        endpoint: &Endpoint,
-        state: &mut State,
-        posted: &mut bool,
-    ) -> Option<Result<Phase, Verdict>> {
+    fn step(&mut self, at: &mut dyn Grounds, posted: &mut bool) -> Option<Result<Phase, Verdict>> {
         let (circle, attempt) = (&self.circle, &mut self.attempt);
-        let mut is_over = |or: &mut Together, state: &mut State| {
-            let over = or.advance(&mut state.roads, circle.on, posted);
+        let mut is_over = |or: &mut Together, at: &mut dyn Grounds| {
+            let over = or.advance(at.roads(), circle.on, posted);
             over.map_err(Verdict::Failed)
         };
         let next = match &mut self.phase {
-            Phase::Asking { or, said } => match is_over(or, state) {
+            Phase::Asking { or, said } => match is_over(or, at) {
                 Ok(false) => return None,
                 Err(failed) => Err(failed),
                 Ok(true) => {
@@ -134,7 +129,7 @@ impl Agreement {
                     })
                 }
             },
-            Phase::Reserving { id, reserved, or } => match is_over(or, state) {
+            Phase::Reserving { id, reserved, or } => match is_over(or, at) {
                 Ok(false) => return None,
                 Err(failed) => Err(failed),
                 Ok(true) if or.words() == [0] => Ok(Phase::Opening {
@@ -155,12 +150,12 @@ impl Agreement {
             Phase::Opening { id, request } => {
                 if request.is_none() {
                     // SAFETY: the list of members lives as long as this, which ends after the request.
-                    *request = unsafe { endpoint.open_in(state, *id, &circle.members) }.ok();
+                    *request = unsafe { at.open(*id, &circle.members) }.ok();
                 }
-                let outcome = state.take((*request)?)?;
+                let outcome = at.take((*request)?)?;
                 let opened = succeeded(&outcome).is_ok();
                 if opened {
-                    endpoint.opened_in(state, *id, &circle.members, circle.local);
+                    at.opened(*id, &circle.members, circle.local);
                 }
                 Ok(Phase::Agreeing {
                     id: *id,
@@ -168,7 +163,7 @@ impl Agreement {
                     or: circle.could(opened),
                 })
             }
-            Phase::Agreeing { id, opened, or } => match is_over(or, state) {
+            Phase::Agreeing { id, opened, or } => match is_over(or, at) {
                 Ok(false) => return None,
                 Err(failed) => Err(failed),
                 Ok(true) if or.words() == [0] => Err(Verdict::Opened(*id)),
@@ -183,9 +178,9 @@ impl Agreement {
             },
             Phase::Closing { id, request } => {
                 if request.is_none() {
-                    *request = endpoint.close_in(state, *id).ok();
+                    *request = at.close(*id).ok();
                 }
-                state.take((*request)?)?;
+                at.take((*request)?)?;
                 circle.held.release(*id);
                 Err(Verdict::Refused)
             }
@@ -195,14 +190,9 @@ impl Agreement {
 }
 
 impl Undertaking for Agreement {
-    fn advance(
-        &mut self,
-        endpoint: &Endpoint,
-        state: &mut State,
-        posted: &mut bool,
-    ) -> Option<Outcome> {
+    fn advance(&mut self, at: &mut dyn Grounds, posted: &mut bool) -> Option<Outcome> {
         loop {
-            match self.step(endpoint, state, posted)? {
+            match self.step(at, posted)? {
                 Ok(next) => self.phase = next,
                 Err(verdict) => {
                     let _once = self.verdict.set(verdict);

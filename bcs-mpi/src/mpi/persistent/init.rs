@@ -3,10 +3,12 @@
 
 use super::collective::Collective;
 use super::message::{Kind, Message};
+use super::partitioned::Partitioned;
 use super::request::{Persistent, Starts};
 use crate::mpi::error::Result;
 use crate::mpi::{Buffer, Comm, Request};
 use crate::recording::Begun;
+use std::sync::Arc;
 
 impl Comm {
     fn persistent(&self, kind: Kind, data: Buffer, peer: i32, tag: i32) -> Result<Persistent> {
@@ -52,6 +54,37 @@ impl Comm {
     /// When an argument is wrong.
     pub fn recv_init(&self, data: Buffer, from: i32, tag: i32) -> Result<Persistent> {
         self.persistent(Kind::Receive, data, from, tag)
+    }
+
+    /// `MPI_Psend_init`: a message of so many parts, each of which is as long as the buffer, which is the first; the others
+    /// follow.
+    ///
+    /// # Errors
+    /// When an argument is wrong, or all request slots are in use.
+    pub fn psend_init(
+        &self,
+        partitions: usize,
+        data: &Buffer,
+        to: i32,
+        tag: i32,
+    ) -> Result<Persistent> {
+        let message = Partitioned::send(self, partitions, data, (to, tag))?;
+        Ok(Persistent::of(Starts::Partitioned(Arc::new(message))))
+    }
+
+    /// `MPI_Precv_init`.
+    ///
+    /// # Errors
+    /// As [`psend_init`](Self::psend_init).
+    pub fn precv_init(
+        &self,
+        partitions: usize,
+        data: &Buffer,
+        from: i32,
+        tag: i32,
+    ) -> Result<Persistent> {
+        let message = Partitioned::receive(self, partitions, data, (from, tag))?;
+        Ok(Persistent::of(Starts::Partitioned(Arc::new(message))))
     }
 
     /// A collective that is started again and again: the name of the call that makes it, and of a start.

@@ -20,5 +20,4 @@ mod request;
 
 pub(super) use arguments::{Keep, Lend};
 pub use partitioned::InParts;
-pub(super) use partitioned::Receiving;
 pub use request::{Persistent, startall};

@@ -2,7 +2,7 @@
 
 use super::collective::Collective;
 use super::message::Message;
-use super::partitioned::Partitioned;
+use super::partitioned::{InParts, Partitioned};
 use crate::mpi::census::Alive;
 use crate::mpi::error::{ErrorClass, Operation, Result};
 use crate::mpi::{Comm, Request};
@@ -77,6 +77,15 @@ impl Persistent {
             Starts::Partitioned(partitioned) => partitioned.post(begun)?,
         };
         Ok(())
+    }
+
+    /// Its message, if that is in parts.
+    #[must_use]
+    pub fn in_parts(&self) -> Option<InParts> {
+        match &self.starts {
+            Starts::Partitioned(partitioned) => Some(InParts(partitioned.clone())),
+            _ => None,
+        }
     }
 
     /// What the last start began: inactive before that, and when it has been waited for.

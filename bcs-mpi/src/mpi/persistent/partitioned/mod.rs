@@ -16,31 +16,19 @@
 //! [`PART_OFFERS`]: crate::mpi::objects::context_ids::PART_OFFERS
 //! [`PART_MESSAGES`]: crate::mpi::objects::context_ids::PART_MESSAGES
 
+mod offer;
 mod receiving;
 mod sending;
 
-pub(in crate::mpi) use receiving::Receiving;
-
-use super::request::{Persistent, Starts};
-use crate::data::Plain;
 use crate::mpi::comm::{checked_tag, exhausted};
 use crate::mpi::error::{ErrorClass, Operation, Peer, Result};
 use crate::mpi::request::What;
 use crate::mpi::{Buffer, Comm, PROC_NULL, Request, Status};
 use crate::recording::{Begun, Primitive, Recorded};
-use receiving::Receives;
+use receiving::{Receives, Receiving};
 use sending::{NotReady, Sending, Sends};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// What a sender offers: the tag of its first part, how many parts there are, and how long each is.
-type Offer = [u64; 3];
-
-/// The tag of a part.
-fn tag_of(first: u64, part: usize) -> i32 {
-    let tag = first.wrapping_add(part as u64) & u64::from(i32::MAX.cast_unsigned());
-    i32::try_from(tag).expect("it has 31 bits")
-}
 
 /// A message in parts that can be started again and again.
 #[derive(Debug)]
@@ -67,28 +55,22 @@ fn whole(data: &Buffer, partitions: usize, operation: Operation) -> Result<Buffe
     Ok(whole)
 }
 
-impl Comm {
-    /// `MPI_Psend_init`: a message of so many parts, each of which is as long as the buffer, which is the first; the others
-    /// follow.
-    ///
-    /// # Errors
-    /// When an argument is wrong, or all request slots are in use.
-    pub fn psend_init(
-        &self,
+impl Partitioned {
+    /// A message to somebody of so many parts.
+    pub(super) fn send(
+        comm: &Comm,
         partitions: usize,
         data: &Buffer,
-        to: i32,
-        tag: i32,
-    ) -> Result<Persistent> {
-        let peer = Peer::To(to);
-        let operation = Operation::message("MPI_Psend_init", data.bytes(), peer, tag);
-        self.usable(operation)?;
+        (to, tag): (i32, i32),
+    ) -> Result<Self> {
+        let operation = Operation::message("MPI_Psend_init", data.bytes(), Peer::To(to), tag);
+        comm.usable(operation)?;
         let tag = checked_tag(tag, operation)?;
         whole(data, partitions, operation)?;
         let way = match to {
             PROC_NULL => Way::Nowhere,
             to => {
-                let to = self.world_rank(to, operation)?;
+                let to = comm.world_rank(to, operation)?;
                 let places = (0..partitions).map(|part| {
                     let distance = data.datatype().extent().1;
                     let distance = isize::try_from(distance).unwrap_or(isize::MAX);
@@ -97,56 +79,51 @@ impl Comm {
                     data.part(from, data.count()).piece(operation)
                 });
                 let places = places.collect::<Result<Vec<_>>>()?;
-                let process = self.process();
+                let process = comm.process();
                 let number = u32::try_from(partitions).unwrap_or(u32::MAX);
                 let first = process.next_part.fetch_add(number, Ordering::Relaxed);
-                let sending = Sending::new((self.0.context, to), first.into(), places);
+                let sending = Sending::new((comm.0.context, to), first.into(), places);
                 let offer = sending.offer(process.endpoint(), tag);
                 offer.map_err(exhausted(operation))?;
                 Way::To(Arc::new(sending))
             }
         };
-        Ok(self.in_parts(operation, partitions, way))
+        Ok(Self {
+            comm: comm.clone(),
+            operation,
+            partitions,
+            way,
+        })
     }
 
-    /// `MPI_Precv_init`.
-    ///
-    /// # Errors
-    /// As [`psend_init`](Self::psend_init).
-    pub fn precv_init(
-        &self,
+    /// A message from somebody.
+    pub(super) fn receive(
+        comm: &Comm,
         partitions: usize,
         data: &Buffer,
-        from: i32,
-        tag: i32,
-    ) -> Result<Persistent> {
-        let peer = Peer::From(from);
-        let operation = Operation::message("MPI_Precv_init", data.bytes(), peer, tag);
-        self.usable(operation)?;
+        (from, tag): (i32, i32),
+    ) -> Result<Self> {
+        let operation = Operation::message("MPI_Precv_init", data.bytes(), Peer::From(from), tag);
+        comm.usable(operation)?;
         let tag = checked_tag(tag, operation)?;
         let whole = whole(data, partitions, operation)?;
         let way = match from {
             PROC_NULL => Way::Nowhere,
             rank => {
-                let from = self.world_rank(rank, operation)?;
+                let from = comm.world_rank(rank, operation)?;
                 let cut = (partitions, data.bytes().unwrap_or(0));
-                let receiving = Receiving::new((self.0.context, from), (rank, tag), cut, whole);
-                let asked = receiving.ask(self.process().endpoint());
+                let receiving = Receiving::new((comm.0.context, from), (rank, tag), cut, whole);
+                let asked = receiving.ask(comm.process().endpoint());
                 asked.map_err(exhausted(operation))?;
                 Way::From(Arc::new(receiving))
             }
         };
-        Ok(self.in_parts(operation, partitions, way))
-    }
-
-    fn in_parts(&self, operation: Operation, partitions: usize, way: Way) -> Persistent {
-        let message = Partitioned {
-            comm: self.clone(),
+        Ok(Self {
+            comm: comm.clone(),
             operation,
             partitions,
             way,
-        };
-        Persistent::of(Starts::Partitioned(Arc::new(message)))
+        })
     }
 }
 
@@ -183,7 +160,7 @@ impl Partitioned {
             Way::From(receiving) => {
                 receiving.start();
                 let posted = endpoint.undertake(Box::new(Receives(receiving.clone())));
-                (Primitive::Irecv, posted, What::Parts(receiving.clone()))
+                (Primitive::Irecv, posted, What::Other(receiving.clone()))
             }
         };
         let told = Recorded::started(begun.of(primitive), primitive);
@@ -237,21 +214,10 @@ impl Partitioned {
     }
 }
 
-impl Persistent {
-    /// Its message, if that is in parts.
-    #[must_use]
-    pub fn in_parts(&self) -> Option<InParts> {
-        match &self.starts {
-            Starts::Partitioned(partitioned) => Some(InParts(partitioned.clone())),
-            _ => None,
-        }
-    }
-}
-
 /// The message of a persistent request that is in parts. Any thread may say that some are ready, and ask whether one has
 /// arrived, while another one waits for all.
 #[derive(Clone, Debug)]
-pub struct InParts(Arc<Partitioned>);
+pub struct InParts(pub(super) Arc<Partitioned>);
 
 impl InParts {
     /// `MPI_Pready`, `MPI_Pready_range`, `MPI_Pready_list`: these parts of a message that was started may be sent.
@@ -269,12 +235,4 @@ impl InParts {
     pub fn arrived(&self, part: usize) -> Result<bool> {
         self.0.arrived(part, Operation::plain("MPI_Parrived"))
     }
-}
-
-/// Words as memory of a message, which whoever has them keeps until it is over, or for ever.
-#[expect(unsafe_code, reason = "messages name their data by address")]
-fn memory(words: &mut Offer) -> Plain {
-    let address = words.as_mut_ptr().expose_provenance() as u64;
-    // SAFETY: the owner keeps them, and looks at them when the message is over.
-    unsafe { Plain::new(address, size_of_val(words)) }
 }

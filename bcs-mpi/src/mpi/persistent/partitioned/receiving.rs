@@ -1,14 +1,15 @@
 //! The receiver of a message in parts.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::{Offer, memory, tag_of};
+use super::offer::{Offer, memory, tag_of};
 use crate::bcs::{Blocking, Endpoint, Piece, Received, Request, TooManyRequests, copy};
 use crate::data::{Scratch, start};
-use crate::endpoint::{Kind, State, Undertaking, What, succeeded};
+use crate::endpoint::{Grounds, Kind, Undertaking, What, succeeded};
 use crate::mpi::error::{Operation, Result};
 use crate::mpi::objects::context_ids::{PART_MESSAGES, PART_OFFERS};
-use crate::mpi::{Buffer, Datatype, Status};
-use crate::roads::{Handle, Outcome};
+use crate::mpi::request::Finish;
+use crate::mpi::{Buffer, Comm, Datatype, Status};
+use crate::roads::{Handle, Outcome, Roads};
 use bcs_core::lockstep;
 use bcs_core::matching::Pattern;
 use bcs_core::whereabouts::Wait;
@@ -16,7 +17,7 @@ use std::sync::{Mutex, MutexGuard};
 
 /// What a receiver knows of its parts. The endpoint's lock comes before this one.
 #[derive(Debug)]
-pub(in crate::mpi) struct Receiving {
+pub(super) struct Receiving {
     context: u32,
     from: u32,
     /// The sender's rank in the communicator, and the tag of the call.
@@ -163,13 +164,13 @@ impl Receiving {
     }
 
     /// Takes what has come; whether that is all of these parts.
-    fn take(&self, parts: &mut Parts, state: &mut State, which: std::ops::Range<usize>) -> bool {
+    fn take(&self, parts: &mut Parts, roads: &mut Roads, which: std::ops::Range<usize>) -> bool {
         for part in which {
             match parts.receives.get(part) {
                 None => return false,
                 Some(None) => {}
                 Some(Some(handle)) => {
-                    let Some(outcome) = state.roads.take(*handle) else {
+                    let Some(outcome) = roads.take(*handle) else {
                         return false;
                     };
                     parts.receives[part] = None;
@@ -204,7 +205,7 @@ impl Receiving {
                 (_, true) => 0..parts.places.len(),
                 (own, false) => from / own..end.div_ceil(own).min(parts.places.len()),
             };
-            self.take(&mut parts, state, which).then_some(())
+            self.take(&mut parts, &mut state.roads, which).then_some(())
         });
         if came.is_some() {
             self.unpack();
@@ -219,9 +220,10 @@ impl Receiving {
             copy(packed, &self.into.whole());
         }
     }
+}
 
-    /// What a start has come to.
-    pub(in crate::mpi) fn finish(&self, outcome: &Outcome, operation: Operation) -> Result<Status> {
+impl Finish for Receiving {
+    fn finish(&self, _: &Comm, outcome: &Outcome, operation: Operation) -> Result<Status> {
         if succeeded(outcome).is_err() {
             return Err(operation.failure(outcome.failure, outcome.len));
         }
@@ -255,11 +257,11 @@ impl Drop for Parts {
 pub(super) struct Receives(pub(super) std::sync::Arc<Receiving>);
 
 impl Undertaking for Receives {
-    fn advance(&mut self, _: &Endpoint, state: &mut State, posted: &mut bool) -> Option<Outcome> {
+    fn advance(&mut self, at: &mut dyn Grounds, posted: &mut bool) -> Option<Outcome> {
         let receiving = &*self.0;
         let mut parts = receiving.lock();
         if let Some(asked) = parts.asked {
-            let outcome = state.roads.take(asked)?;
+            let outcome = at.roads().take(asked)?;
             parts.asked = None;
             if succeeded(&outcome).is_err() {
                 parts.started = false;
@@ -271,7 +273,7 @@ impl Undertaking for Receives {
         while let Some(place) = parts.places.get(parts.receives.len()) {
             let tag = tag_of(first_tag, parts.receives.len());
             let on = (receiving.from, receiving.context | PART_MESSAGES, tag);
-            let Ok(handle) = state.roads.receive_from(on, place.clone()) else {
+            let Ok(handle) = at.roads().receive_from(on, place.clone()) else {
                 break;
             };
             *posted = true;
@@ -279,7 +281,7 @@ impl Undertaking for Receives {
         }
         while parts.first < parts.places.len() {
             let next = parts.first..parts.first + 1;
-            if !receiving.take(&mut parts, state, next) {
+            if !receiving.take(&mut parts, at.roads(), next) {
                 return None;
             }
             parts.first += 1;

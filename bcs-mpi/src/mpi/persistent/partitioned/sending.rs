@@ -1,8 +1,8 @@
 //! The sender of a message in parts.
 
-use super::{Offer, memory, tag_of};
+use super::offer::{Offer, memory, tag_of};
 use crate::bcs::{Endpoint, Message, Piece, Request, SendMode, TooManyRequests};
-use crate::endpoint::{Kind, State, Undertaking, succeeded};
+use crate::endpoint::{Grounds, Kind, Undertaking, succeeded};
 use crate::mpi::objects::context_ids::{PART_MESSAGES, PART_OFFERS};
 use crate::roads::{Handle, Outcome};
 use bcs_core::lockstep;
@@ -127,7 +127,7 @@ impl Drop for Parts {
 pub(super) struct Sends(pub(super) std::sync::Arc<Sending>);
 
 impl Undertaking for Sends {
-    fn advance(&mut self, _: &Endpoint, state: &mut State, posted: &mut bool) -> Option<Outcome> {
+    fn advance(&mut self, at: &mut dyn Grounds, posted: &mut bool) -> Option<Outcome> {
         let Sending {
             context,
             to,
@@ -143,7 +143,7 @@ impl Undertaking for Sends {
                 tag: tag_of(*first, part),
                 data: places[part].clone(),
             };
-            let Ok(handle) = state.roads.send(SendMode::Standard, &message) else {
+            let Ok(handle) = at.roads().send(SendMode::Standard, &message) else {
                 return None;
             };
             *posted = true;
@@ -151,7 +151,7 @@ impl Undertaking for Sends {
             parts.under_way.push(handle);
         }
         while let Some(&handle) = parts.under_way.last() {
-            let outcome = state.roads.take(handle)?;
+            let outcome = at.roads().take(handle)?;
             parts.under_way.pop();
             if succeeded(&outcome).is_err() {
                 parts.failed.get_or_insert(outcome);
