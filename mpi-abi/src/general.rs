@@ -4,7 +4,7 @@ use crate::answer::{calling, failed_with};
 use crate::c::*;
 use crate::calls::{status_of, tell};
 use bcs_core::lockstep;
-use bcs_mpi::mpi::request::Completion;
+use bcs_mpi::mpi::external::Completion;
 use bcs_mpi::mpi::{Result, Status};
 use std::ffi::{c_int, c_void};
 use std::ptr::with_exposed_provenance_mut;

@@ -111,8 +111,11 @@ pub fn close_session() {
 /// A process that has used sessions, and has finalized all that it has begun, leaves its job.
 extern "C" fn at_exit() {
     let is_over = SESSIONS.load(Ordering::Acquire) == 0 && world_pointer().is_none();
+    // A forked child has no part in it, and finds it finalized.
     if is_over
-        && let Some(running) = RUNNING.get()
+        && let Some(running) = RUNNING
+            .get()
+            .filter(|running| !running.process.is_finalized())
         && let Err(error) = running.process.finalize()
     {
         eprintln!("{error}");

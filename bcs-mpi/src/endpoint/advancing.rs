@@ -78,6 +78,10 @@ impl Endpoint {
             false
         });
         state.undertakings.go_on(under_way);
+        // Slots come back when the program takes what is done, of which no completion tells.
+        if state.roads.room() == 0 {
+            state.undertakings.look_again();
+        }
         any
     }
 }

@@ -10,6 +10,7 @@
 //! | [`process`], [`threads`], [`error_codes`] | this rank: initialise, finalise, abort; its threads; its own errors (chapters 11, 9.5) |
 //! | [`comm`], [`attributes`], [`error_handler`] | communicators, and what a program keeps with them (chapters 7, 7.7, 9.3) |
 //! | [`request`], [`status`] | what was started, and what came of it |
+//! | [`external`] | what the program does itself (13.2) |
 //! | [`point_to_point`](Comm::send), [`buffered`], [`probe`](Comm::probe), [`matched`] | messages (chapter 3) |
 //! | [`create`](Comm::split), [`create_group`](Comm::create_group), [`create_from_group`](Process::create_from_group), [`duplication`](Comm::idup), [`free`](Comm::free) | how communicators come and go (7.4) |
 //! | [`collective`](Comm::barrier), [`exchange`] | collectives (chapter 6) |
@@ -70,6 +71,7 @@ pub mod error;
 mod error_class;
 pub mod error_codes;
 pub mod error_handler;
+pub mod external;
 mod free;
 pub mod group;
 pub mod info;

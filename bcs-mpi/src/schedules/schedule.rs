@@ -159,6 +159,8 @@ impl Schedules {
                 .into_iter()
                 .for_each(&mut hand_over);
         }
+        // Slots come back when the program takes what is done, of which no completion tells.
+        self.looks_again = roads.room() == 0;
         any_posted
     }
 

@@ -4,7 +4,7 @@
 use super::run;
 use crate::Universe;
 use crate::mpi::request::waitall;
-use crate::mpi::{Buffer, Comm, ErrorClass, ErrorHandler, Info};
+use crate::mpi::{Buffer, Comm, ErrorClass, ErrorHandler, Info, Op};
 use bcs_core::reduction::Datatype as Elementary;
 use std::sync::{Arc, Mutex};
 
@@ -172,4 +172,54 @@ fn what_the_program_does_itself_is_over_when_any_thread_says_so() {
         });
         assert!(!request.is_active());
     });
+}
+
+/// Who has used all request slots, and has then got them back, goes on all the same.
+#[test]
+fn undertakings_begin_where_no_request_slot_is_left() {
+    let one = |universe: &Universe| {
+        let world = universe.world().untyped();
+        let (me, ranks) = (world.rank(), world.size());
+        let (to, from) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
+        let mut out: Vec<i32> = (0..12).map(|nth| 100 * me + nth).collect();
+        let mut into = [-1; 12];
+        let mut send = world.psend_init(4, &buffer(&mut out[..3]), to, 2).unwrap();
+        let mut receive = world
+            .precv_init(3, &buffer(&mut into[..4]), from, 2)
+            .unwrap();
+        // Its later rounds find none, either.
+        let (mut one, mut sum) = ([me], [0]);
+        let scanned = world.iscan(Some(buffer(&mut one)), buffer(&mut sum), Op::Sum);
+        let mut scanned = scanned.unwrap();
+        let mut word = [0];
+        let mut full = Vec::new();
+        while let Ok(request) = world.irecv(buffer(&mut word), from, 9) {
+            full.push(request);
+        }
+        assert!(full.len() > 1_000, "{} are few", full.len());
+        let made: Arc<Mutex<Option<Comm>>> = Arc::default();
+        let then = made.clone();
+        let mut duplicated = world
+            .idup(move |comm| *then.lock().unwrap() = Some(comm))
+            .unwrap();
+        receive.start().unwrap();
+        send.start().unwrap();
+        send.in_parts().unwrap().ready(&[0, 1, 2, 3]).unwrap();
+        full.iter().for_each(crate::mpi::Request::cancel);
+        assert!(waitall(&mut full).into_iter().all(|over| over.is_ok()));
+        scanned.wait().unwrap();
+        assert_eq!(sum[0], (0..=me).sum::<i32>());
+        duplicated.wait().unwrap();
+        receive.started().wait().unwrap();
+        send.started().wait().unwrap();
+        assert!(
+            into.iter()
+                .zip(0..)
+                .all(|(word, nth)| *word == 100 * from + nth)
+        );
+        let made = made.lock().unwrap().take().unwrap();
+        made.barrier().unwrap();
+    };
+    run(2, 1, one);
+    run(2, 2, one);
 }

@@ -11,8 +11,8 @@ use crate::general::General;
 use crate::objects::{Entry, REQUESTS, What, list, list_mut, put};
 use crate::state;
 use bcs_mpi::mpi::request::{testall, testany, testsome, waitall, waitany, waitsome};
-use bcs_mpi::mpi::{Comm, Error, ErrorClass, InParts, Persistent, Request, Result, Status};
-use std::ffi::{c_int, c_void};
+use bcs_mpi::mpi::{Comm, Error, ErrorClass, Persistent, Request, Result, Status};
+use std::ffi::c_int;
 use std::sync::Arc;
 
 /// Where a request is to be put: known before anything is started.
@@ -63,7 +63,7 @@ pub(super) fn kept(
     Ok(put(place, MPI_Request(REQUESTS.insert(entry)))?)
 }
 
-fn no_request(handle: MPI_Request) -> Box<Error> {
+pub(super) fn no_request(handle: MPI_Request) -> Box<Error> {
     let reason = format!("{:#x} is no request", handle.0);
     error(ErrorClass::Request, reason)
 }
@@ -148,8 +148,8 @@ fn done(handle: &mut MPI_Request, taken: Option<&Taken>) {
 }
 
 /// Whose handler is asked: that of the communicator, or, once it is freed, that of `MPI_COMM_SELF`.
-fn whose(taken: &Taken) -> Outcome<At> {
-    at(taken.on).or_else(|_| at(MPI_COMM_SELF))
+pub(super) fn whose(on: MPI_Comm) -> Outcome<At> {
+    at(on).or_else(|_| at(MPI_COMM_SELF))
 }
 
 fn one<'a>(place: *mut MPI_Request) -> Result<&'a mut MPI_Request> {
@@ -167,7 +167,7 @@ fn answer(taken: Option<&Taken>, place: *mut MPI_Status, answer: Result<Status>)
     };
     tell(place, of_error(&error));
     match taken {
-        Some(taken) => whose(taken)?.run(|_| Err(error)),
+        Some(taken) => whose(taken.on)?.run(|_| Err(error)),
         None => Err(error.into()),
     }
 }
@@ -249,7 +249,7 @@ impl<'a> Group<'a> {
         let mut error = error(ErrorClass::InStatus, format!("request {index}: {first}"));
         error.operation.bytes = None;
         match &self.taken[index] {
-            Some(taken) => whose(taken)?.run(|_| Err(error)),
+            Some(taken) => whose(taken.on)?.run(|_| Err(error)),
             None => Err(error.into()),
         }
     }
@@ -457,46 +457,6 @@ calls! {
         }
     }
 
-    fn PMPI_Grequest_start(query_fn: MPI_Grequest_query_function, free_fn: MPI_Grequest_free_function, cancel_fn: MPI_Grequest_cancel_function, extra_state: *mut c_void, request: *mut MPI_Request) {
-        let process = state::process()?;
-        checked(request)?;
-        let (completion, started) = process.external();
-        let general = General::new((query_fn, free_fn, cancel_fn), extra_state, completion);
-        let entry = Entry {
-            on: MPI_COMM_SELF,
-            what: What::Once(started),
-            general: Some(Arc::new(general)),
-        };
-        Ok(put(request, MPI_Request(REQUESTS.insert(entry)))?)
-    }
-
-    fn PMPI_Grequest_complete(request: MPI_Request) {
-        state::process()?;
-        let general = REQUESTS.with(request.0, |entry| entry.general.clone());
-        let Some(general) = general.ok_or_else(|| no_request(request))? else {
-            return Err(error(ErrorClass::Request, "the request is none of MPI_Grequest_start").into());
-        };
-        Ok(general.complete()?)
-    }
-
-    fn PMPI_Pready(partition: c_int, request: MPI_Request) {
-        ready(request, std::iter::once(partition))
-    }
-
-    fn PMPI_Pready_range(partition_low: c_int, partition_high: c_int, request: MPI_Request) {
-        ready(request, partition_low..=partition_high)
-    }
-
-    fn PMPI_Pready_list(length: c_int, array_of_partitions: *const c_int, request: MPI_Request) {
-        ready(request, list(array_of_partitions, length)?.iter().copied())
-    }
-
-    fn PMPI_Parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) {
-        put(flag, 0)?;
-        let arrived = with_parts(request, |message| message.arrived(number(partition)?))?;
-        Ok(put(flag, c_int::from(arrived))?)
-    }
-
     fn PMPI_Request_free(request: *mut MPI_Request) {
         let handle = one(request)?;
         let gone = REQUESTS.remove(handle.0);
@@ -507,40 +467,6 @@ calls! {
             None => Ok(()),
         }
     }
-}
-
-/// The number of a partition.
-fn number(partition: c_int) -> Result<usize> {
-    usize::try_from(partition)
-        .map_err(|_| error(ErrorClass::Arg, format!("the partition is {partition}")))
-}
-
-/// Does something about a message in parts, without the table's lock. Errors are its communicator's.
-fn with_parts<T>(handle: MPI_Request, call: impl FnOnce(&InParts) -> Result<T>) -> Outcome<T> {
-    state::process()?;
-    let found = REQUESTS.with(handle.0, |entry| {
-        let parts = match &entry.what {
-            What::Persistent(persistent) => persistent.in_parts(),
-            What::Once(_) | What::Taken => None,
-        };
-        (entry.on, parts)
-    });
-    let (on, parts) = found.ok_or_else(|| no_request(handle))?;
-    let on = Taken {
-        on,
-        stays: true,
-        general: None,
-    };
-    whose(&on)?.run(|_| match parts {
-        Some(parts) => call(&parts),
-        None => Err(error(ErrorClass::Request, "the request has no partitions")),
-    })
-}
-
-/// Partitions are ready.
-fn ready(handle: MPI_Request, partitions: impl Iterator<Item = c_int>) -> Outcome {
-    let parts: Vec<usize> = partitions.map(number).collect::<Result<_>>()?;
-    with_parts(handle, |message| message.ready(&parts))
 }
 
 /// What a request has come to, if it is over; it stays as it is.

@@ -1,9 +1,9 @@
 //! What a program attaches to datatypes (MPI 5.0, 7.7.4); keys of windows, of which there are none.
 
 use super::calls;
-use crate::answer::error;
+use crate::answer::{Outcome, error};
 use crate::c::*;
-use crate::keyvals::{Key, TYPE_KEYS, WIN_KEYS};
+use crate::keyvals::{Key, Keys, TYPE_KEYS, WIN_KEYS};
 use crate::objects::{Attributes, Kept, kept, place, put};
 use crate::state;
 use bcs_core::lockstep;
@@ -56,43 +56,41 @@ pub(super) fn delete_all(of: MPI_Datatype, kept: &Kept) -> Result<()> {
     }
 }
 
+/// A key is known by its number from now on.
+fn made<O>(keys: &Keys<Arc<Key<O>>>, key: Key<O>, keyval: *mut c_int) -> Outcome {
+    state::process()?;
+    let keyval = place(keyval)?;
+    *keyval = key.number();
+    keys.add(*keyval, Arc::new(key));
+    Ok(())
+}
+
+/// Nothing more is attached by a key.
+fn freed<O>(keys: &Keys<Arc<Key<O>>>, keyval: *mut c_int) -> Outcome {
+    state::process()?;
+    let keyval = place(keyval)?;
+    if keys.get(*keyval)?.free() {
+        keys.forget(*keyval);
+    }
+    *keyval = MPI_KEYVAL_INVALID;
+    Ok(())
+}
+
 calls! {
     fn PMPI_Type_create_keyval(type_copy_attr_fn: MPI_Type_copy_attr_function, type_delete_attr_fn: MPI_Type_delete_attr_function, type_keyval: *mut c_int, extra_state: *mut c_void) {
-        state::process()?;
-        let keyval = place(type_keyval)?;
-        let key = Key::new(type_copy_attr_fn, type_delete_attr_fn, extra_state)?;
-        *keyval = key.number();
-        TYPE_KEYS.add(*keyval, Arc::new(key));
-        Ok(())
+        made(&TYPE_KEYS, Key::new(type_copy_attr_fn, type_delete_attr_fn, extra_state)?, type_keyval)
     }
 
     fn PMPI_Type_free_keyval(type_keyval: *mut c_int) {
-        state::process()?;
-        let keyval = place(type_keyval)?;
-        if TYPE_KEYS.get(*keyval)?.free() {
-            TYPE_KEYS.forget(*keyval);
-        }
-        *keyval = MPI_KEYVAL_INVALID;
-        Ok(())
+        freed(&TYPE_KEYS, type_keyval)
     }
 
     fn PMPI_Win_create_keyval(win_copy_attr_fn: MPI_Win_copy_attr_function, win_delete_attr_fn: MPI_Win_delete_attr_function, win_keyval: *mut c_int, extra_state: *mut c_void) {
-        state::process()?;
-        let keyval = place(win_keyval)?;
-        let key = Key::new(win_copy_attr_fn, win_delete_attr_fn, extra_state)?;
-        *keyval = key.number();
-        WIN_KEYS.add(*keyval, Arc::new(key));
-        Ok(())
+        made(&WIN_KEYS, Key::new(win_copy_attr_fn, win_delete_attr_fn, extra_state)?, win_keyval)
     }
 
     fn PMPI_Win_free_keyval(win_keyval: *mut c_int) {
-        state::process()?;
-        let keyval = place(win_keyval)?;
-        if WIN_KEYS.get(*keyval)?.free() {
-            WIN_KEYS.forget(*keyval);
-        }
-        *keyval = MPI_KEYVAL_INVALID;
-        Ok(())
+        freed(&WIN_KEYS, win_keyval)
     }
 
     fn PMPI_Type_set_attr(datatype: MPI_Datatype, type_keyval: c_int, attribute_val: *mut c_void) {

@@ -147,6 +147,7 @@ impl Agreement {
                     }
                 }
             },
+            // Without a free request slot it is tried again.
             Phase::Opening { id, request } => {
                 if request.is_none() {
                     // SAFETY: the list of members lives as long as this, which ends after the request.

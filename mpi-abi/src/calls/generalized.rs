@@ -1,0 +1,36 @@
+//! Generalized requests (MPI 5.0, 13.2).
+
+use super::calls;
+use super::requests::{checked, no_request};
+use crate::answer::error;
+use crate::c::*;
+use crate::general::General;
+use crate::objects::{Entry, REQUESTS, What, put};
+use crate::state;
+use bcs_mpi::mpi::ErrorClass;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+calls! {
+    fn PMPI_Grequest_start(query_fn: MPI_Grequest_query_function, free_fn: MPI_Grequest_free_function, cancel_fn: MPI_Grequest_cancel_function, extra_state: *mut c_void, request: *mut MPI_Request) {
+        let process = state::process()?;
+        checked(request)?;
+        let (completion, started) = process.external();
+        let general = General::new((query_fn, free_fn, cancel_fn), extra_state, completion);
+        let entry = Entry {
+            on: MPI_COMM_SELF,
+            what: What::Once(started),
+            general: Some(Arc::new(general)),
+        };
+        Ok(put(request, MPI_Request(REQUESTS.insert(entry)))?)
+    }
+
+    fn PMPI_Grequest_complete(request: MPI_Request) {
+        state::process()?;
+        let general = REQUESTS.with(request.0, |entry| entry.general.clone());
+        let Some(general) = general.ok_or_else(|| no_request(request))? else {
+            return Err(error(ErrorClass::Request, "the request is none of MPI_Grequest_start").into());
+        };
+        Ok(general.complete()?)
+    }
+}

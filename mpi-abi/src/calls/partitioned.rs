@@ -1,0 +1,59 @@
+//! Partitioned communication (MPI 5.0, chapter 4), but for its inits, which are with those of other messages.
+
+use super::calls;
+use super::requests::{no_request, whose};
+use crate::answer::{Outcome, error};
+use crate::c::*;
+use crate::objects::{REQUESTS, What, list, put};
+use crate::state;
+use bcs_mpi::mpi::{ErrorClass, InParts, Result};
+use std::ffi::c_int;
+
+/// The number of a partition.
+fn number(partition: c_int) -> Result<usize> {
+    usize::try_from(partition)
+        .map_err(|_| error(ErrorClass::Arg, format!("the partition is {partition}")))
+}
+
+/// Does something about a message in parts, without the table's lock. Errors are its communicator's.
+fn with_parts<T>(handle: MPI_Request, call: impl FnOnce(&InParts) -> Result<T>) -> Outcome<T> {
+    state::process()?;
+    let found = REQUESTS.with(handle.0, |entry| {
+        let parts = match &entry.what {
+            What::Persistent(persistent) => persistent.in_parts(),
+            What::Once(_) | What::Taken => None,
+        };
+        (entry.on, parts)
+    });
+    let (on, parts) = found.ok_or_else(|| no_request(handle))?;
+    whose(on)?.run(|_| match parts {
+        Some(parts) => call(&parts),
+        None => Err(error(ErrorClass::Request, "the request has no partitions")),
+    })
+}
+
+/// Partitions are ready.
+fn ready(handle: MPI_Request, partitions: impl Iterator<Item = c_int>) -> Outcome {
+    let parts: Vec<usize> = partitions.map(number).collect::<Result<_>>()?;
+    with_parts(handle, |message| message.ready(&parts))
+}
+
+calls! {
+    fn PMPI_Pready(partition: c_int, request: MPI_Request) {
+        ready(request, std::iter::once(partition))
+    }
+
+    fn PMPI_Pready_range(partition_low: c_int, partition_high: c_int, request: MPI_Request) {
+        ready(request, partition_low..=partition_high)
+    }
+
+    fn PMPI_Pready_list(length: c_int, array_of_partitions: *const c_int, request: MPI_Request) {
+        ready(request, list(array_of_partitions, length)?.iter().copied())
+    }
+
+    fn PMPI_Parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) {
+        put(flag, 0)?;
+        let arrived = with_parts(request, |message| message.arrived(number(partition)?))?;
+        Ok(put(flag, c_int::from(arrived))?)
+    }
+}
