@@ -3,10 +3,16 @@
 //! The file is whatever the user names, so everything in it is an allegation: lengths are bounded, and what
 //! makes no sense is a program into which nothing is preloaded.
 
+use object::elf::{
+    DT_STRSZ, DT_STRTAB, DynamicTag, ELFMAG, FileHeader64, Machine, PT_DYNAMIC, PT_INTERP, PT_LOAD,
+    PT_NOTE, ProgramHeader64, ProgramType,
+};
+use object::read::elf::{FileHeader as _, ProgramHeader as _};
+use object::{LittleEndian, ReadCache, ReadRef as _};
 use rustix::fs::FileType;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// What is read of one part of a file, at most: names of a large program's libraries and functions take some
@@ -58,6 +64,12 @@ pub enum Unsuited {
     Unreadable,
 }
 
+impl From<object::Error> for Unsuited {
+    fn from(_: object::Error) -> Self {
+        Self::Unreadable
+    }
+}
+
 impl From<io::Error> for Unsuited {
     fn from(_: io::Error) -> Self {
         Self::Unreadable
@@ -78,14 +90,15 @@ pub fn suits(file: &Path) -> Result<(), Unsuited> {
     if metadata.mode() & SET_ID != 0 {
         return Err(Unsuited::SetId);
     }
+    let file = ReadCache::new(file);
     let Some(elf) = Elf::read(&file)? else {
         return Ok(());
     };
     let linker = elf.linker()?.ok_or(Unsuited::Static)?;
-    let bcs = File::open("/proc/self/exe")?;
+    let bcs = ReadCache::new(File::open("/proc/self/exe")?);
     let bcs = Elf::read(&bcs)?.ok_or(Unsuited::Unreadable)?;
     let ours = bcs.linker()?.unwrap_or_default();
-    if elf.machine != bcs.machine || last_of(&linker) != last_of(&ours) {
+    if elf.machine() != bcs.machine() || last_of(linker) != last_of(ours) {
         return Err(Unsuited::OtherLinker);
     }
     if elf.has_note()? {
@@ -104,126 +117,65 @@ fn last_of(path: &[u8]) -> Option<&[u8]> {
 
 /// An ELF file of 64 bits, little-endian.
 struct Elf<'a> {
-    file: &'a File,
-    machine: u16,
-    segments: Vec<Segment>,
+    file: &'a ReadCache<File>,
+    header: &'a FileHeader64<LittleEndian>,
+    segments: &'a [ProgramHeader64<LittleEndian>],
 }
 
-/// A program header: `p_type`, `p_offset`, `p_vaddr`, `p_filesz`.
-#[derive(Clone, Copy)]
-struct Segment {
-    kind: u32,
-    offset: u64,
-    address: u64,
-    bytes: u64,
-}
-
-const LOAD: u32 = 1;
-const DYNAMIC: u32 = 2;
-const INTERPRETER: u32 = 3;
-const NOTE: u32 = 4;
-
-/// Tags of the dynamic section: the table of names, and its length.
-const STRINGS: u64 = 5;
-const STRINGS_BYTES: u64 = 10;
-
-fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
-    bytes.get(at..)?.first_chunk().copied()
-}
-
-fn word(bytes: &[u8], at: usize) -> Result<u64, Unsuited> {
-    let found = number(bytes, at).map(u64::from_le_bytes);
-    found.ok_or(Unsuited::Unreadable)
-}
-
-fn half(bytes: &[u8], at: usize) -> Result<u32, Unsuited> {
-    let found = number(bytes, at).map(u32::from_le_bytes);
-    found.ok_or(Unsuited::Unreadable)
-}
-
-fn quarter(bytes: &[u8], at: usize) -> Result<u16, Unsuited> {
-    let found = number(bytes, at).map(u16::from_le_bytes);
-    found.ok_or(Unsuited::Unreadable)
-}
-
-fn part(file: &File, offset: u64, bytes: u64) -> Result<Vec<u8>, Unsuited> {
-    let length = file.metadata()?.len();
-    let is_there = offset.checked_add(bytes).is_some_and(|end| end <= length);
-    if !is_there || bytes > MAX_PART_BYTES {
-        return Err(Unsuited::Unreadable);
-    }
-    let bytes = usize::try_from(bytes).map_err(|_| Unsuited::Unreadable)?;
-    let mut part = vec![0; bytes];
-    file.read_exact_at(&mut part, offset)?;
-    Ok(part)
-}
+const ORDER: LittleEndian = LittleEndian;
 
 impl<'a> Elf<'a> {
-    const HEADER_BYTES: usize = 64;
-    const SEGMENT_BYTES: u64 = 56;
-
     /// `None` if it is no ELF file.
-    fn read(file: &'a File) -> Result<Option<Self>, Unsuited> {
-        let mut header = [0; Self::HEADER_BYTES];
-        match file.read_exact_at(&mut header, 0) {
-            // Shorter than any program.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-            other => other?,
-        }
-        let Some(rest) = header.strip_prefix(b"\x7fELF") else {
+    fn read(file: &'a ReadCache<File>) -> Result<Option<Self>, Unsuited> {
+        if file.read_bytes_at(0, ELFMAG.len() as u64) != Ok(&ELFMAG[..]) {
             return Ok(None);
-        };
-        if !rest.starts_with(&[2, 1]) {
-            return Err(Unsuited::OtherLinker);
         }
-        let at = word(&header, 32)?;
-        let (bytes, count) = (quarter(&header, 54)?, quarter(&header, 56)?);
-        if u64::from(bytes) != Self::SEGMENT_BYTES {
-            return Err(Unsuited::Unreadable);
-        }
-        let table = part(file, at, u64::from(count) * Self::SEGMENT_BYTES)?;
-        let segments = table.chunks_exact(usize::from(bytes)).map(|segment| {
-            Ok(Segment {
-                kind: half(segment, 0)?,
-                offset: word(segment, 8)?,
-                address: word(segment, 16)?,
-                bytes: word(segment, 32)?,
-            })
-        });
+        let header = FileHeader64::<LittleEndian>::parse(file);
+        let header = header.map_err(|_| Unsuited::OtherLinker)?;
+        header.endian().map_err(|_| Unsuited::OtherLinker)?;
+        let segments = header.program_headers(ORDER, file)?;
         Ok(Some(Self {
             file,
-            machine: quarter(&header, 18)?,
-            segments: segments.collect::<Result<_, Unsuited>>()?,
+            header,
+            segments,
         }))
     }
 
-    fn parts(&self, kind: u32) -> impl Iterator<Item = Result<Vec<u8>, Unsuited>> {
-        let segments = self.segments.iter().filter(move |one| one.kind == kind);
-        segments.map(|segment| part(self.file, segment.offset, segment.bytes))
+    fn machine(&self) -> Machine {
+        self.header.e_machine(ORDER)
+    }
+
+    /// Those of a kind. None is read that is longer than it can be.
+    fn segments(
+        &self,
+        kind: ProgramType,
+    ) -> impl Iterator<Item = Result<&'a ProgramHeader64<LittleEndian>, Unsuited>> {
+        let segments = self.segments.iter();
+        let segments = segments.filter(move |one| one.p_type(ORDER) == kind);
+        segments.map(|one| match one.p_filesz(ORDER) <= MAX_PART_BYTES {
+            true => Ok(one),
+            false => Err(Unsuited::Unreadable),
+        })
     }
 
     /// The path of the dynamic linker, if there is one.
-    fn linker(&self) -> Result<Option<Vec<u8>>, Unsuited> {
-        let Some(path) = self.parts(INTERPRETER).next().transpose()? else {
-            return Ok(None);
-        };
-        Ok(path.split(|byte| *byte == 0).next().map(<[u8]>::to_vec))
+    fn linker(&self) -> Result<Option<&'a [u8]>, Unsuited> {
+        match self.segments(PT_INTERP).next() {
+            Some(segment) => Ok(segment?.interpreter(ORDER, self.file)?),
+            None => Ok(None),
+        }
     }
 
     /// Whether it has the note of `slot-heap`.
     fn has_note(&self) -> Result<bool, Unsuited> {
-        for notes in self.parts(NOTE) {
-            let notes = notes?;
-            let mut rest = &notes[..];
-            while let (Ok(name), Ok(description)) = (half(rest, 0), half(rest, 4)) {
-                if rest.get(12..16) == Some(b"BCS\0") && name == 4 {
+        for segment in self.segments(PT_NOTE) {
+            let Some(mut notes) = segment?.notes(ORDER, self.file)? else {
+                continue;
+            };
+            while let Some(note) = notes.next()? {
+                if note.name() == b"BCS" {
                     return Ok(true);
                 }
-                let padded = |bytes: u32| (bytes as usize).next_multiple_of(4);
-                rest = match rest.get(12 + padded(name) + padded(description)..) {
-                    Some(rest) => rest,
-                    None => break,
-                };
             }
         }
         Ok(false)
@@ -231,27 +183,28 @@ impl<'a> Elf<'a> {
 
     /// Whether a sanitizer's library or function is among the names that are linked when it starts.
     fn is_watched(&self) -> Result<bool, Unsuited> {
-        let Some(dynamic) = self.parts(DYNAMIC).next().transpose()? else {
+        let Some(dynamic) = self.segments(PT_DYNAMIC).next().transpose()? else {
             return Ok(false);
         };
-        let value = |tag| {
-            let mut entries = dynamic.chunks_exact(16);
-            let entry = entries.find(|entry| word(entry, 0) == Ok(tag))?;
-            word(entry, 8).ok()
+        let entries = dynamic.dynamic(ORDER, self.file)?.unwrap_or_default();
+        let value = |tag: DynamicTag| {
+            let entry = entries.iter().find(|one| one.d_tag.get(ORDER) == tag);
+            entry.map(|entry| entry.d_val.get(ORDER))
         };
-        let (Some(address), Some(bytes)) = (value(STRINGS), value(STRINGS_BYTES)) else {
+        let (Some(address), Some(bytes)) = (value(DT_STRTAB), value(DT_STRSZ)) else {
             return Ok(false);
         };
-        let within = |one: &&Segment| {
-            one.kind == LOAD
-                && (one.address..one.address.saturating_add(one.bytes)).contains(&address)
-        };
-        let Some(segment) = self.segments.iter().find(within) else {
+        if bytes > MAX_PART_BYTES {
             return Err(Unsuited::Unreadable);
-        };
-        let offset = segment.offset.saturating_add(address - segment.address);
-        let names = part(self.file, offset, bytes)?;
-        let mut names = names.split(|byte| *byte == 0);
+        }
+        let loaded = self
+            .segments
+            .iter()
+            .filter(|one| one.p_type(ORDER) == PT_LOAD);
+        let mut names = loaded.map(|one| one.data_range(ORDER, self.file, address, bytes));
+        let names = names.find_map(Result::transpose).transpose();
+        let names = names.map_err(|()| Unsuited::Unreadable)?;
+        let mut names = names.ok_or(Unsuited::Unreadable)?.split(|byte| *byte == 0);
         Ok(names.any(|name| {
             WATCHERS.iter().any(|one| name.starts_with(one.as_bytes()))
                 || WATCHING.iter().any(|one| name == one.as_bytes())
@@ -288,8 +241,9 @@ mod tests {
             suits(written(&bytes).path())
         };
         // Its first program headers say where the headers are, and who the linker is.
-        let interpreter = usize::try_from(word(&program, 32).unwrap()).unwrap() + 56;
-        assert_eq!(half(&program, interpreter), Ok(INTERPRETER));
+        let headers = u64::from_le_bytes(program[32..40].try_into().unwrap());
+        let interpreter = usize::try_from(headers).unwrap() + 56;
+        assert_eq!(program[interpreter..][..4], PT_INTERP.0.to_le_bytes());
         let is_none = |bytes: &mut Vec<u8>| bytes[interpreter] = 0;
         assert_eq!(changed(&is_none), Err(Unsuited::Static));
         let is_long = |bytes: &mut Vec<u8>| bytes[interpreter + 39] = 0xff;
