@@ -155,8 +155,8 @@ impl Ingredient {
     /// # Errors
     /// When the handle stands for none.
     pub fn of(handle: MPI_Datatype) -> Result<(Datatype, Self)> {
-        if let Some(predefined) = elementary(handle) {
-            return Ok((Datatype::predefined(predefined), Self::Predefined(handle)));
+        if let Some(predefined) = predefined(handle) {
+            return Ok((predefined, Self::Predefined(handle)));
         }
         let made = made(handle)?;
         Ok((made.derived.datatype.clone(), Self::Derived(made.derived)))
@@ -226,12 +226,24 @@ fn no_datatype(handle: MPI_Datatype) -> Box<bcs_mpi::mpi::Error> {
 /// The datatype of a handle.
 #[inline]
 pub fn datatype(handle: MPI_Datatype) -> Result<Datatype> {
-    if let Some(predefined) = elementary(handle) {
-        return Ok(Datatype::predefined(predefined));
+    if let Some(predefined) = predefined(handle) {
+        return Ok(predefined);
     }
     DATATYPES
         .with(handle.0, |made| made.derived.datatype.clone())
         .ok_or_else(|| no_datatype(handle))
+}
+
+/// The datatype of a predefined handle.
+#[inline]
+fn predefined(handle: MPI_Datatype) -> Option<Datatype> {
+    Some(match handle {
+        MPI_LONG => Datatype::LONG,
+        MPI_UNSIGNED_LONG => Datatype::UNSIGNED_LONG,
+        MPI_LONG_INT => Datatype::LONG_INT,
+        MPI_WCHAR => Datatype::WCHAR,
+        _ => Datatype::predefined(elementary(handle)?),
+    })
 }
 
 /// What is moved for a predefined handle. Several handles stand for one: `MPI_INT` and `MPI_INT32_T`.

@@ -68,6 +68,8 @@
 //! |---|---|---|
 //! | `MPI_Get_elements` | [`Status::elements`](crate::mpi::Status::elements) | - |
 //! | `MPI_Pack` | [`pack`](crate::mpi::Comm::pack) | - |
+//! | `MPI_Pack_external` | [`Buffer::pack_external`](crate::mpi::Buffer::pack_external) | - |
+//! | `MPI_Pack_external_size` | [`Datatype::pack_external_size`](crate::mpi::Datatype::pack_external_size) | - |
 //! | `MPI_Pack_size` | [`pack_size`](crate::mpi::Comm::pack_size) | - |
 //! | `MPI_Type_commit` | [`Datatype::commit`](crate::mpi::Datatype::commit) | - |
 //! | `MPI_Type_contiguous` | [`Datatype::contiguous`](crate::mpi::Datatype::contiguous) | - |
@@ -91,6 +93,7 @@
 //! | `MPI_Type_size` | [`Datatype::size`](crate::mpi::Datatype::size) | - |
 //! | `MPI_Type_vector` | [`Datatype::vector`](crate::mpi::Datatype::vector) | - |
 //! | `MPI_Unpack` | [`unpack`](crate::mpi::Comm::unpack) | - |
+//! | `MPI_Unpack_external` | [`Buffer::unpack_external`](crate::mpi::Buffer::unpack_external) | - |
 //!
 //! ## Collectives (chapter 6)
 //!

@@ -5,7 +5,7 @@
 //! | [`error`], `constants`, `census` | what can go wrong, named constants, how many objects there are |
 //! | `account` | what buffered sends have their room in |
 //! | [`datatype`], [`op`], [`group`], [`info`] | what is known without a communicator (chapters 5, 6.9.5, 7, 10) |
-//! | [`buffer`], [`Blocks`], [`pack`](Comm::pack) | data described by a datatype |
+//! | [`buffer`], [`Blocks`], [`pack`](Comm::pack), [`external32`] | data described by a datatype |
 //! | [`objects`], [`topology`] | what a process, a communicator and its topology are made of |
 //! | [`process`], [`threads`], [`error_codes`] | this rank: initialise, finalise, abort; its threads; its own errors (chapters 11, 9.5) |
 //! | [`comm`], [`attributes`], [`error_handler`] | communicators, and what a program keeps with them (chapters 7, 7.7, 9.3) |
@@ -72,6 +72,7 @@ mod error_class;
 pub mod error_codes;
 pub mod error_handler;
 pub mod external;
+pub mod external32;
 mod free;
 pub mod group;
 pub mod info;

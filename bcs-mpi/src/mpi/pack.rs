@@ -9,7 +9,7 @@ use crate::mpi::error::{ErrorClass, Operation};
 use crate::mpi::{Buffer, Comm, Datatype, Result};
 
 /// The part of a packed buffer that a call is about.
-fn part(
+pub(super) fn part(
     position: usize,
     len: usize,
     total: usize,

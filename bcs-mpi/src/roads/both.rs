@@ -220,6 +220,15 @@ impl Roads {
         self.nic.room().min(near)
     }
 
+    /// Makes the tables of requests small ones.
+    #[cfg(test)]
+    pub(crate) fn limit_requests(&mut self, slots: usize) {
+        self.nic.limit_requests(slots);
+        if let Some(near) = &mut self.near {
+            near.limit_requests(slots);
+        }
+    }
+
     /// What it means to wait for this, and what was entered by it.
     pub(crate) fn wait(&mut self, handle: Handle) -> (Wait, Option<Entered>) {
         match handle {

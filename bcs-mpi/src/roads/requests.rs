@@ -26,6 +26,8 @@ impl<T> Slot<T> {
 pub(super) struct Requests<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
+    /// How many slots there may be.
+    limit: usize,
 }
 
 impl<T> Default for Requests<T> {
@@ -34,6 +36,7 @@ impl<T> Default for Requests<T> {
         Self {
             slots: vec![Slot::FREE],
             free: Vec::new(),
+            limit: REQUEST_SLOTS,
         }
     }
 }
@@ -51,7 +54,7 @@ impl<T> Requests<T> {
     pub(super) fn open(&mut self, used: T) -> Result<RequestId, TooManyRequests> {
         let slot = match self.free.pop() {
             Some(slot) => slot,
-            None if self.slots.len() < REQUEST_SLOTS => {
+            None if self.slots.len() < self.limit => {
                 self.slots.push(Slot::FREE);
                 u32::try_from(self.slots.len() - 1).expect("REQUEST_SLOTS fits u32")
             }
@@ -111,7 +114,13 @@ impl<T> Requests<T> {
 
     /// How many more can be opened.
     pub(super) fn room(&self) -> usize {
-        REQUEST_SLOTS - self.slots.len() + self.free.len()
+        self.limit - self.slots.len() + self.free.len()
+    }
+
+    /// Makes the table a small one, of at least as many slots as it has by now.
+    #[cfg(test)]
+    pub(super) fn limit(&mut self, slots: usize) {
+        self.limit = slots.max(self.slots.len());
     }
 
     /// How many are open.

@@ -174,7 +174,7 @@ fn what_the_program_does_itself_is_over_when_any_thread_says_so() {
     });
 }
 
-/// Who has used all request slots, and has then got them back, goes on all the same.
+/// Who has used all request slots, of which there are few here, and has then got them back, goes on all the same.
 #[test]
 fn undertakings_begin_where_no_request_slot_is_left() {
     let one = |universe: &Universe| {
@@ -188,6 +188,8 @@ fn undertakings_begin_where_no_request_slot_is_left() {
             .precv_init(3, &buffer(&mut into[..4]), from, 2)
             .unwrap();
         // Its later rounds find none, either.
+        let endpoint = universe.process().endpoint();
+        endpoint.lock().roads.limit_requests(2_000);
         let (mut one, mut sum) = ([me], [0]);
         let scanned = world.iscan(Some(buffer(&mut one)), buffer(&mut sum), Op::Sum);
         let mut scanned = scanned.unwrap();

@@ -80,6 +80,27 @@ int main(int argc, char **argv)
     position = 0;
     MPI_Unpack(bytes, sizeof bytes, &position, column, 6, MPI_DOUBLE, MPI_COMM_WORLD);
     CHECK(column[5] == 51 + rank / 100.0);
+
+    /* As others can read it. */
+    long many[3] = {1, -2, 3000000000};
+    const unsigned char as_others[] = {0, 0, 0, 1, 0xff, 0xff, 0xff, 0xfe};
+    MPI_Aint bytes_of = 0, at = 0;
+    MPI_Count large = 0;
+    MPI_Pack_external_size("external32", 2, MPI_LONG, &bytes_of);
+    CHECK(bytes_of == 8);
+    MPI_Pack_external_size_c("external32", 2, MPI_INT64_T, &large);
+    CHECK(large == 16);
+    MPI_Pack_external("external32", many, 2, MPI_LONG, bytes, sizeof bytes, &at);
+    CHECK(at == 8 && memcmp(bytes, as_others, 8) == 0);
+    at = 0;
+    MPI_Unpack_external("external32", bytes, 8, &at, &many[1], 2, MPI_LONG);
+    CHECK(at == 8 && many[1] == 1 && many[2] == -2);
+    many[0] = 3000000000;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    int answer = MPI_Pack_external("external32", many, 1, MPI_LONG, bytes, sizeof bytes, &at), class;
+    MPI_Error_class(answer, &class);
+    CHECK(class == MPI_ERR_CONVERSION && at == 8);
+
     MPI_Type_get_name(MPI_INT32_T, name, &count);
     CHECK(strcmp(name, "MPI_INT32_T") == 0);
     MPI_Type_free(&every_fifth);

@@ -1,14 +1,16 @@
 //! Size, extent and bounds of a type (MPI 5.0, 5.1.6 to 5.1.9), without its type map: the map of a
 //! vector may have more entries than memory has bytes, but its bounds are at its corners.
 
+use super::named::Named;
 use crate::mpi::error::{Error, ErrorClass, Operation, Result};
-use bcs_core::reduction::Datatype;
 
 /// What is known of a type map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     /// Bytes of its data; at most `i64::MAX`.
     pub(super) size: u64,
+    /// Bytes of its data in `external32`; never more.
+    pub(super) external: u64,
     /// Entries: basic elements.
     pub(super) entries: u64,
     /// The lower and the upper bound.
@@ -29,7 +31,8 @@ pub(super) struct Bounds {
 impl Bounds {
     /// A pair has those of the structure of its value and its place, which it is said to be like
     /// (MPI 5.0, 6.9.4).
-    pub(super) fn of(element: Datatype) -> Self {
+    pub(super) fn of(named: &Named) -> Self {
+        let element = named.element;
         let (size, entries, data_end) = match element.pair() {
             Some(pair) => (element.data_size(), 2, pair.place_at() + pair.place.size()),
             None => (element.size(), 1, element.size()),
@@ -37,6 +40,7 @@ impl Bounds {
         let bytes = |bytes: usize| (bytes as u64).cast_signed();
         Self {
             size: size as u64,
+            external: named.external_size() as u64,
             entries,
             lower: 0,
             upper: bytes(element.size()),

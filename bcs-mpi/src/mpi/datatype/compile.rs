@@ -34,7 +34,7 @@ impl Derived {
 impl Datatype {
     fn flatten(&self) -> Result<Builder, TooManyRuns> {
         match &self.0 {
-            Kind::Predefined(element) => predefined(**element),
+            Kind::Predefined(named) => predefined(named.element),
             Kind::Derived(derived) => match derived.layout.get() {
                 Some(layout) => Ok(Builder::of(layout)),
                 None => derived.flatten(),

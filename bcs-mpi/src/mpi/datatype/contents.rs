@@ -48,9 +48,9 @@ impl Datatype {
     pub fn contents(&self) -> Result<&Contents> {
         match &self.0 {
             Kind::Derived(derived) => Ok(&derived.contents),
-            Kind::Predefined(element) => {
+            Kind::Predefined(named) => {
                 let operation = Operation::plain("MPI_Type_get_contents");
-                Err(operation.error(ErrorClass::Type, format!("{element} is predefined")))
+                Err(operation.error(ErrorClass::Type, format!("{} is predefined", named.element)))
             }
         }
     }

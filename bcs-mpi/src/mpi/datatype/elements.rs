@@ -22,8 +22,8 @@ impl Datatype {
         let derived = match &self.0 {
             Kind::Derived(derived) => derived,
             // The value of a pair came, and its place did not.
-            Kind::Predefined(element) => {
-                let value = element.pair().map(|pair| pair.value.size() as u64);
+            Kind::Predefined(named) => {
+                let value = named.element.pair().map(|pair| pair.value.size() as u64);
                 return (value == Some(bytes)).then_some(1);
             }
         };

@@ -2,6 +2,7 @@
 
 use super::bounds::Bounds;
 use super::combiner::Combiner;
+use super::named::Named;
 use super::pairs;
 use crate::mpi::census::Alive;
 use crate::mpi::constants::MAX_OBJECT_NAME;
@@ -20,7 +21,7 @@ pub struct Datatype(pub(super) Kind);
 
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
-    Predefined(&'static reduction::Datatype),
+    Predefined(&'static Named),
     Derived(Arc<Derived>),
 }
 
@@ -95,7 +96,7 @@ impl Datatype {
     /// A predefined datatype.
     #[must_use]
     pub const fn predefined(element: reduction::Datatype) -> Self {
-        Self(Kind::Predefined(element.itself()))
+        Self(Kind::Predefined(Named::of(element)))
     }
 
     /// It is never freed, and neither is what it is made of: it does not count as left at the end.
@@ -113,14 +114,14 @@ impl Datatype {
     #[must_use]
     pub fn elementary(&self) -> Option<reduction::Datatype> {
         match self.0 {
-            Kind::Predefined(element) => Some(*element),
+            Kind::Predefined(named) => Some(named.element),
             Kind::Derived(_) => None,
         }
     }
 
     pub(super) fn bounds(&self) -> Bounds {
         match &self.0 {
-            Kind::Predefined(element) => Bounds::of(**element),
+            Kind::Predefined(named) => Bounds::of(named),
             Kind::Derived(derived) => derived.bounds,
         }
     }
@@ -130,16 +131,21 @@ impl Datatype {
     #[must_use]
     pub fn size(&self) -> usize {
         match &self.0 {
-            Kind::Predefined(element) => element.data_size(),
+            Kind::Predefined(named) => named.element.data_size(),
             Kind::Derived(derived) => derived.bounds.bytes(),
         }
+    }
+
+    /// The bytes of an element in `external32`.
+    pub(in crate::mpi) fn external_bytes(&self) -> u64 {
+        self.bounds().external
     }
 
     /// The bytes of an element of which a reduction is made: of predefined types all, the gaps of
     /// pairs included, because that is how the arithmetic takes them.
     pub(in crate::mpi) fn operand_size(&self) -> usize {
         match &self.0 {
-            Kind::Predefined(element) => element.size(),
+            Kind::Predefined(named) => named.element.size(),
             Kind::Derived(derived) => derived.bounds.bytes(),
         }
     }
@@ -192,8 +198,8 @@ impl Datatype {
     /// When it is predefined.
     pub fn free(self) -> Result<()> {
         match &self.0 {
-            Kind::Predefined(element) => {
-                let reason = format!("{element} is predefined");
+            Kind::Predefined(named) => {
+                let reason = format!("{} is predefined", named.element);
                 Err(Operation::plain("MPI_Type_free").error(ErrorClass::Type, reason))
             }
             Kind::Derived(_) => Ok(()),
@@ -204,7 +210,7 @@ impl Datatype {
     #[must_use]
     pub fn name(&self) -> String {
         match &self.0 {
-            Kind::Predefined(element) => element.name().to_owned(),
+            Kind::Predefined(named) => named.element.name().to_owned(),
             Kind::Derived(derived) => lockstep::lock(&derived.name).clone(),
         }
     }
@@ -229,7 +235,7 @@ impl Datatype {
     #[inline]
     pub(in crate::mpi) fn layout(&self, operation: Operation) -> Result<Option<&Arc<Layout>>> {
         let derived = match &self.0 {
-            Kind::Predefined(element) => return Ok(pairs::layout(**element)),
+            Kind::Predefined(named) => return Ok(pairs::layout(named.element)),
             Kind::Derived(derived) => derived,
         };
         derived.layout.get().map(Some).ok_or_else(|| {

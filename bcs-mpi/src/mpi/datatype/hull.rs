@@ -10,9 +10,10 @@ const MAX_DEPTH: u32 = 256;
 impl Bounds {
     /// The bounds of a type that is made of these.
     pub(super) fn of_parts(parts: &[Part], operation: Operation) -> Result<Self> {
-        let (mut size, mut entries) = (0u64, 0u64);
+        let (mut size, mut external, mut entries) = (0u64, 0u64, 0u64);
         let (mut align, mut depth) = (1, 0);
         let mut data = Hull::default();
+        let mut spans = Hull::default();
         let mut marks = Hull::default();
         for part in parts {
             let of = part.datatype.bounds();
@@ -24,11 +25,13 @@ impl Bounds {
             let sum = |of: u64, sum: u64| copies?.checked_mul(of)?.checked_add(sum);
             let new = sum(of.size, size).filter(|&size| i64::try_from(size).is_ok());
             size = new.ok_or_else(|| too_large(operation, "its size"))?;
+            external = sum(of.external, external).unwrap_or(size);
             entries = sum(of.entries, entries)
                 .ok_or_else(|| too_large(operation, "the number of its elements"))?;
             if of.size > 0 {
                 align = align.max(of.align);
                 data.add(part, of.true_lower, of.true_upper);
+                spans.add(part, of.lower, of.upper);
             }
             if of.marked {
                 marks.add(part, of.lower, of.upper);
@@ -40,9 +43,12 @@ impl Bounds {
         }
         let (true_lower, true_upper) = data.0.unwrap_or((0, 0));
         let (lower, upper) = marks.0.unwrap_or_else(|| {
-            let extent = true_upper.saturating_sub(true_lower);
+            // What an element has at its end to be aligned is its own wherever it lies. To the letter of 5.1.6 it
+            // is not where displacements are not aligned; but an array of elements would then end within its last.
+            let (lower, upper) = spans.0.unwrap_or((0, 0));
+            let extent = upper.saturating_sub(lower);
             let padding = (i128::from(align) - extent % i128::from(align)) % i128::from(align);
-            (true_lower, true_upper.saturating_add(padding))
+            (lower, upper.saturating_add(padding))
         });
         let narrow = |wide| {
             i64::try_from(wide).map_err(|_| too_large(operation, "where its data or bounds are"))
@@ -51,6 +57,7 @@ impl Bounds {
         narrow(true_upper.saturating_sub(true_lower))?;
         Ok(Self {
             size,
+            external,
             entries,
             lower: narrow(lower)?,
             upper: narrow(upper)?,

@@ -7,6 +7,8 @@
 //! | [`contents`] | how a type says what it was made of, by which `combiner` |
 //! | `bounds`, `hull` | size, extent and bounds of a type map, without the map |
 //! | `compile`, `pairs` | what a commit makes of a type: a [`Layout`](bcs_core::layout::Layout) |
+//! | `named` | predefined types, and how wide they are in `external32` |
+//! | `runs` | the predefined elements of a type, one after the other |
 //! | `elements` | how many basic elements so many bytes are |
 //!
 //! A predefined type is a number; a derived one is a handle that is counted. Whatever uses a type
@@ -25,10 +27,13 @@ pub mod contents;
 mod elements;
 mod handle;
 mod hull;
+mod named;
 mod pairs;
+mod runs;
 #[cfg(test)]
 mod tests;
 
 pub use combiner::{Combiner, Distribution, Order};
 pub use contents::Envelope;
 pub use handle::Datatype;
+pub(super) use named::{External, Named};

@@ -16,6 +16,8 @@ struct Mapped {
     map: Vec<(i64, i64)>,
     /// Displacements of markers of the lower and of the upper bound.
     markers: Option<(i64, i64)>,
+    /// From the least lower to the largest upper bound of what it is made of, without what is empty.
+    span: Option<(i64, i64)>,
 }
 
 const ELEMENTS: [Elementary; 7] = [
@@ -43,18 +45,19 @@ impl Mapped {
             datatype: of.into(),
             map,
             markers: None,
+            span: Some((0, number(of.size()))),
         }
     }
 
-    /// Lower and upper bound (MPI 5.0, 5.1.6); entries are as strictly aligned as they are large.
+    /// Lower and upper bound (MPI 5.0, 5.1.6); entries are as strictly aligned as they are large. What its parts
+    /// have at their ends belongs to it.
     fn bounds(&self) -> (i64, i64) {
         if let Some(markers) = self.markers {
             return markers;
         }
-        let lower = self.map.iter().map(|entry| entry.0).min().unwrap_or(0);
-        let upper = self.map.iter().map(|entry| entry.0 + entry.1).max();
+        let (lower, upper) = self.span.unwrap_or((0, 0));
         let align = self.map.iter().map(|entry| entry.1).max().unwrap_or(1);
-        let extent = upper.unwrap_or(0) - lower;
+        let extent = upper - lower;
         (lower, lower + (extent + align - 1) / align * align)
     }
 
@@ -64,18 +67,25 @@ impl Mapped {
 
     /// Copies at these displacements, as `datatype`.
     fn copies<'a>(datatype: Datatype, places: impl IntoIterator<Item = (i64, &'a Self)>) -> Self {
-        let (mut map, mut markers) = (Vec::new(), None);
+        let (mut map, mut markers, mut span) = (Vec::new(), None, None);
+        let add = |to: &mut Option<(i64, i64)>, at: i64, (lower, upper): (i64, i64)| {
+            let (low, high) = to.unwrap_or((i64::MAX, i64::MIN));
+            *to = Some((low.min(at + lower), high.max(at + upper)));
+        };
         for (at, of) in places {
             map.extend(of.map.iter().map(|&(place, size)| (at + place, size)));
-            if let Some((lower, upper)) = of.markers {
-                let (low, high) = markers.unwrap_or((i64::MAX, i64::MIN));
-                markers = Some((low.min(at + lower), high.max(at + upper)));
+            if let Some(bounds) = of.markers {
+                add(&mut markers, at, bounds);
+            }
+            if !of.map.is_empty() {
+                add(&mut span, at, of.bounds());
             }
         }
         Self {
             datatype,
             map,
             markers,
+            span,
         }
     }
 

@@ -76,6 +76,12 @@ impl Requests {
         self.table.room()
     }
 
+    /// Makes the table of requests a small one.
+    #[cfg(test)]
+    pub(super) fn limit(&mut self, slots: usize) {
+        self.table.limit(slots);
+    }
+
     /// How many are open.
     pub(super) fn in_use(&self) -> usize {
         self.table.in_use()

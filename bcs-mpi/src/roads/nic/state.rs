@@ -126,6 +126,12 @@ impl Nic {
         self.requests.room()
     }
 
+    /// Makes the table of requests a small one.
+    #[cfg(test)]
+    pub(crate) fn limit_requests(&mut self, slots: usize) {
+        self.requests.limit(slots);
+    }
+
     /// How many are.
     pub(crate) fn in_use(&self) -> usize {
         self.requests.in_use()

@@ -78,4 +78,10 @@ impl SmartMap {
     pub(crate) fn room(&self) -> usize {
         self.requests.room()
     }
+
+    /// Makes the table of requests a small one.
+    #[cfg(test)]
+    pub(crate) fn limit_requests(&mut self, slots: usize) {
+        self.requests.limit(slots);
+    }
 }

@@ -101,6 +101,12 @@ impl Requests {
         self.table.room()
     }
 
+    /// Makes the table of requests a small one.
+    #[cfg(test)]
+    pub(super) fn limit(&mut self, slots: usize) {
+        self.table.limit(slots);
+    }
+
     /// How far a request is; `None` if it is spent, or none of ours.
     pub(super) fn state(&mut self, id: Id) -> Option<&mut State> {
         self.table.get_mut(id)

@@ -1,0 +1,74 @@
+//! Predefined datatypes: what an element is in memory, and what it is in `external32`.
+//!
+//! `MPI_LONG` and `MPI_INT64_T` are the same in memory. They are not the same elsewhere: the data representation
+//! `external32` (MPI 5.0, 14.5.2) gives a `long` 4 bytes and a wide character 2.
+
+use super::handle::{Datatype, Kind};
+use bcs_core::reduction::Datatype as Elementary;
+
+/// A predefined datatype.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::mpi) struct Named {
+    /// What is moved and reduced.
+    pub(in crate::mpi) element: Elementary,
+    pub(in crate::mpi) external: External,
+}
+
+/// How an element is represented in `external32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::mpi) enum External {
+    /// As its kind is, in as many bytes as in memory.
+    Same,
+    /// As an integer of 4 bytes: the C `long`.
+    Long,
+    /// As a character of 2 bytes: the C `wchar_t`.
+    Wide,
+}
+
+const fn named(element: Elementary, external: External) -> Named {
+    Named { element, external }
+}
+
+/// By the codes of their elements.
+static SAME: [Named; 256] = {
+    let mut all = [const { named(Elementary::Byte, External::Same) }; 256];
+    let mut next = 0;
+    while next < Elementary::ALL.len() {
+        let element = Elementary::ALL[next];
+        all[element as usize].element = element;
+        next += 1;
+    }
+    all
+};
+
+static LONG: Named = named(Elementary::LONG, External::Long);
+static UNSIGNED_LONG: Named = named(Elementary::UNSIGNED_LONG, External::Long);
+static LONG_INT: Named = named(Elementary::LONG_INT, External::Long);
+static WCHAR: Named = named(Elementary::Int32, External::Wide);
+
+impl Datatype {
+    /// `MPI_LONG`, which has half its bytes in `external32`.
+    pub const LONG: Self = Self(Kind::Predefined(&LONG));
+    /// `MPI_UNSIGNED_LONG`.
+    pub const UNSIGNED_LONG: Self = Self(Kind::Predefined(&UNSIGNED_LONG));
+    /// `MPI_LONG_INT`: a `long` and its place.
+    pub const LONG_INT: Self = Self(Kind::Predefined(&LONG_INT));
+    /// `MPI_WCHAR`, which has half its bytes in `external32`.
+    pub const WCHAR: Self = Self(Kind::Predefined(&WCHAR));
+}
+
+impl Named {
+    /// The one whose representations have the same width.
+    pub(super) const fn of(element: Elementary) -> &'static Self {
+        &SAME[element as usize]
+    }
+
+    /// Bytes of an element in `external32`.
+    pub(in crate::mpi) fn external_size(&self) -> usize {
+        match self.external {
+            External::Same => self.element.data_size(),
+            External::Long => self.element.data_size() - 4,
+            External::Wide => 2,
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The predefined elements of a type, in the order of its type map.
+
+use super::handle::{Datatype, Kind};
+use super::named::Named;
+use crate::mpi::error::Result;
+
+impl Datatype {
+    /// Says for so many elements of this type, one after the other, how many of which predefined type come next.
+    ///
+    /// # Errors
+    /// As `visit`.
+    pub(in crate::mpi) fn runs(
+        &self,
+        copies: u64,
+        visit: &mut impl FnMut(&Named, u64) -> Result<()>,
+    ) -> Result<()> {
+        let derived = match &self.0 {
+            Kind::Predefined(named) => return visit(named, copies),
+            Kind::Derived(derived) => derived,
+        };
+        // So each turn passes a byte of the data.
+        if copies == 0 || derived.bounds.size == 0 {
+            return Ok(());
+        }
+        let (turns, copies) = match derived.parts.len() {
+            1 => (1, copies),
+            _ => (copies, 1),
+        };
+        for _ in 0..turns {
+            for part in &derived.parts {
+                if part.datatype.bounds().size > 0 {
+                    // No more than the bytes of the data, which fit 64 bits.
+                    part.datatype
+                        .runs(copies * part.count * part.length, visit)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
