@@ -20,6 +20,7 @@ Print the options of `bcs run` as they are in effect, and where each came from.
 An option is looked up in this order:
   1. the command line:  bcs run --time-slice 1ms
   2. a variable:        export BCS_TIME_SLICE=1ms
+     (for --timeout, MPIEXEC_TIMEOUT too: a number of seconds, as with other libraries)
   3. a file:            time-slice = \"1ms\"
      bcs.toml in the working directory, then $XDG_CONFIG_HOME/bcs/bcs.toml (~/.config/bcs/bcs.toml)
   4. the built-in default
@@ -61,6 +62,14 @@ pub fn variable(option: &Arg) -> String {
     format!("BCS_{}", key(option).replace('-', "_").to_uppercase())
 }
 
+/// Seconds that a job may take: what the launchers of other libraries look at, too.
+const MPIEXEC_TIMEOUT: &str = "MPIEXEC_TIMEOUT";
+
+/// The variable by which other launchers know an option.
+fn elsewhere(option: &Arg) -> Option<String> {
+    (key(option) == "timeout").then(|| MPIEXEC_TIMEOUT.to_owned())
+}
+
 /// The files, the one that counts most first.
 #[must_use]
 pub fn files() -> Vec<PathBuf> {
@@ -84,13 +93,19 @@ impl Configuration {
         let options = cli::run_options();
         let mut all = Self::default();
         for option in options.get_arguments() {
-            let place = variable(option);
-            let Some(value) = lookup(&place).filter(|value| !value.is_empty()) else {
+            let set = |name: &String| lookup(name).filter(|value| !value.is_empty());
+            let mut names = std::iter::once(variable(option)).chain(elsewhere(option));
+            let Some((place, value)) = names.find_map(|name| set(&name).map(|value| (name, value)))
+            else {
                 continue;
             };
             let Ok(value) = value.into_string() else {
                 let what = "its value is not UTF-8".into();
                 return Err(BadConfiguration { place, what });
+            };
+            let value = match place.as_str() {
+                MPIEXEC_TIMEOUT => format!("{value}s"),
+                _ => value,
             };
             let values = vec![value];
             all.add(&options, option, Setting { values, place })?;
@@ -294,6 +309,13 @@ mod tests {
         );
         let merged = options(&files, &[("BCS_RANKS", "7")], &["-n", "9"]).unwrap();
         assert_eq!(merged.application.ranks, 9);
+        let minute = Some(std::time::Duration::from_secs(60));
+        let merged = options(&[], &[("MPIEXEC_TIMEOUT", "60")], &[]).unwrap();
+        assert_eq!(merged.timeout, minute);
+        let both = [("MPIEXEC_TIMEOUT", "9"), ("BCS_TIMEOUT", "1m")];
+        assert_eq!(options(&[], &both, &[]).unwrap().timeout, minute);
+        let error = options(&[], &[("MPIEXEC_TIMEOUT", "never")], &[]).unwrap_err();
+        assert!(error.starts_with("MPIEXEC_TIMEOUT: "), "{error}");
     }
 
     #[test]

@@ -460,11 +460,11 @@ pub fn list<'a, T>(start: *const T, len: impl Number) -> Result<&'a [T]> {
     if length == 0 {
         return Ok(&[]);
     }
-    if start.is_null() {
-        return Err(error(
-            ErrorClass::Arg,
-            format!("an array of {len} elements is at address 0"),
-        ));
+    // MPI_IN_PLACE is no address, either.
+    if start.is_null() || start.addr() == IN_PLACE {
+        let at = start.addr();
+        let reason = format!("an array of {len} elements is at address {at}");
+        return Err(error(ErrorClass::Arg, reason));
     }
     let bytes = length.checked_mul(size_of::<T>());
     if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {

@@ -87,7 +87,7 @@ impl Buffer {
     pub(crate) fn plain(&self) -> Option<Plain> {
         let element = self.datatype.elementary()?;
         let (address, len) = (self.address(), self.bytes()?);
-        let inside = address != 0 && address.checked_add(len as u64).is_some();
+        let inside = address >= FIRST_PAGE && address.checked_add(len as u64).is_some();
         let side_by_side = element.data_size() == element.size();
         let usual = side_by_side && inside && isize::try_from(len).is_ok() && len > 0;
         usual.then(|| self.bytes_at(address, len))
@@ -123,7 +123,7 @@ impl Buffer {
         if element.is_some_and(|element| element.data_size() == element.size()) {
             let all = i64::try_from(len.checked_mul(blocks)?).ok()?;
             let ends = self.address().checked_add(all.cast_unsigned());
-            let fits = ends.is_some() && (!self.address.is_null() || len == 0);
+            let fits = ends.is_some() && (self.address() >= FIRST_PAGE || len == 0);
             return fits.then(|| row(self.address()));
         }
         let all = self.part(0, self.count.checked_mul(blocks)?);
@@ -155,7 +155,7 @@ impl Buffer {
     #[inline(always)]
     pub(crate) fn piece(&self, operation: Operation) -> Result<Piece> {
         let (address, len) = (self.address(), self.bytes().unwrap_or(usize::MAX));
-        let inside = address != 0 && address.checked_add(len as u64).is_some();
+        let inside = address >= FIRST_PAGE && address.checked_add(len as u64).is_some();
         let usual = inside && isize::try_from(len).is_ok() && len > 0;
         match self.datatype.layout(operation)? {
             None if usual => Ok(self.bytes_at(address, len).into()),
@@ -175,8 +175,8 @@ impl Buffer {
             return Ok(Piece::EMPTY);
         }
         let Some(layout) = layout else {
-            if self.address.is_null() {
-                return Err(at_address_0(len, operation));
+            if self.address() < FIRST_PAGE {
+                return Err(self.in_the_first_page(len, operation));
             }
             if self.address().checked_add(len as u64).is_none() {
                 let reason = format!(
@@ -196,8 +196,10 @@ impl Buffer {
             Some((low, high))
         });
         match ends {
-            Some((FIRST_PAGE.., high)) if i64::try_from(high).is_ok() => {}
-            Some((0.., _)) if self.address.is_null() => return Err(at_address_0(len, operation)),
+            Some((low, high)) if low >= FIRST_PAGE.into() && i64::try_from(high).is_ok() => {}
+            Some((0.., _)) if self.address() < FIRST_PAGE => {
+                return Err(self.in_the_first_page(len, operation));
+            }
             _ => {
                 let reason =
                     format!("{count} elements {last:?} bytes apart leave the address space");
@@ -215,12 +217,13 @@ impl Buffer {
             None => unsafe { Piece::new(self.address(), len, Some(Arc::clone(layout))) },
         })
     }
+
+    fn in_the_first_page(&self, len: usize, operation: Operation) -> Box<super::Error> {
+        let address = self.address();
+        let reason = format!("the buffer has {len} bytes but its address is {address}");
+        operation.error(ErrorClass::Buffer, reason)
+    }
 }
 
 /// Where nobody has memory.
-const FIRST_PAGE: i128 = 4096;
-
-fn at_address_0(len: usize, operation: Operation) -> Box<super::Error> {
-    let reason = format!("the buffer has {len} bytes but its address is 0");
-    operation.error(ErrorClass::Buffer, reason)
-}
+const FIRST_PAGE: u64 = 4096;

@@ -18,6 +18,11 @@ fn env() -> Info {
         let ranks = process.placement().ranks();
         return ENV.get_or_init(|| Info::env(ranks)).clone();
     }
+    without_a_job()
+}
+
+/// What is known of this process whether it is a rank by now, is none yet, or was one.
+fn without_a_job() -> Info {
     let env = Info::env(1);
     let _it_is_set = env.delete("maxprocs");
     env
@@ -97,9 +102,10 @@ calls! {
     }
 
     fn PMPI_Info_create_env(_argc: c_int, _argv: *mut *mut c_char, info: *mut MPI_Info) {
-        // The words that this process was started with are known without the program's.
+        // The words that this process was started with are known without the program's. The same comes of it before
+        // MPI_Init and after it, whoever asks.
         let info = place(info)?;
-        *info = MPI_Info(INFOS.insert(env().dup()));
+        *info = MPI_Info(INFOS.insert(without_a_job()));
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use crate::answer::{at, error};
 use crate::c::*;
 use crate::objects::{Number, buffer, datatype, list, list_mut, place, text};
 use crate::state;
-use bcs_mpi::mpi::{ErrorClass, Result};
+use bcs_mpi::mpi::{Buffer, ErrorClass, Result};
 use std::ffi::{c_char, c_void};
 
 /// Where in the packed data a call begins.
@@ -19,13 +19,57 @@ fn too_far(at: usize) -> Box<bcs_mpi::mpi::Error> {
     error(ErrorClass::ValueTooLarge, reason)
 }
 
+/// Whether data may share memory with packed ones, which a program must not let them (2.3).
+fn shares(data: *const c_void, of: &Buffer, packed: *const c_void, len: usize) -> bool {
+    let (lower, length) = of.datatype().true_extent();
+    let (_, extent) = of.datatype().extent();
+    let last = (of.count() as i128 - 1).max(0) * i128::from(extent);
+    let start = data.addr() as i128 + i128::from(lower);
+    let end = start + last.max(0) + i128::from(length);
+    let packed = packed.addr() as i128;
+    start + last.min(0) < packed + len as i128 && packed < end
+}
+
+/// Lets a call write packed data: elsewhere first if they may share memory with what is packed.
+fn packing(
+    data: *const c_void,
+    of: &Buffer,
+    packed: *mut c_void,
+    len: impl Number,
+    call: impl FnOnce(&mut [u8]) -> Result<()>,
+) -> Result<()> {
+    let there = list(packed.cast_const().cast::<u8>(), len)?;
+    if !shares(data, of, packed, there.len()) {
+        return call(list_mut(packed.cast(), len)?);
+    }
+    let mut elsewhere = there.to_vec();
+    call(&mut elsewhere)?;
+    list_mut(packed.cast(), len)?.copy_from_slice(&elsewhere);
+    Ok(())
+}
+
+/// Lets a call read packed data: a copy of them if they may share memory with what is unpacked.
+fn unpacking(
+    data: *const c_void,
+    of: &Buffer,
+    packed: *const c_void,
+    len: impl Number,
+    call: impl FnOnce(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let packed = list(packed.cast::<u8>(), len)?;
+    match shares(data, of, packed.as_ptr().cast(), packed.len()) {
+        true => call(&Vec::from(packed)),
+        false => call(packed),
+    }
+}
+
 calls! {
     fn PMPI_Pack | PMPI_Pack_c(inbuf: *const c_void, incount: N, datatype: MPI_Datatype, outbuf: *mut c_void, outsize: N, position: *mut N, comm: MPI_Comm) {
         at(comm)?.run(|comm| {
             let position = place(position)?;
             let mut next = self::position(*position)?;
-            let out = list_mut(outbuf.cast::<u8>(), outsize)?;
-            comm.pack(&buffer(inbuf, incount, datatype)?, out, &mut next)?;
+            let data = buffer(inbuf, incount, datatype)?;
+            packing(inbuf, &data, outbuf, outsize, |out| comm.pack(&data, out, &mut next))?;
             *position = N::try_from(next).map_err(|_| too_far(next))?;
             Ok(())
         })
@@ -35,8 +79,8 @@ calls! {
         at(comm)?.run(|comm| {
             let position = place(position)?;
             let mut next = self::position(*position)?;
-            let packed = list(inbuf.cast::<u8>(), insize)?;
-            comm.unpack(packed, &mut next, &buffer(outbuf, outcount, datatype)?)?;
+            let data = buffer(outbuf, outcount, datatype)?;
+            unpacking(outbuf, &data, inbuf, insize, |packed| comm.unpack(packed, &mut next, &data))?;
             *position = N::try_from(next).map_err(|_| too_far(next))?;
             Ok(())
         })
@@ -53,8 +97,8 @@ calls! {
         state::process()?;
         let position = place(position)?;
         let mut next = self::position(*position)?;
-        let out = list_mut(outbuf.cast::<u8>(), outsize)?;
-        buffer(inbuf, incount, datatype)?.pack_external(text(datarep)?, out, &mut next)?;
+        let (named, data) = (text(datarep)?, buffer(inbuf, incount, datatype)?);
+        packing(inbuf, &data, outbuf, outsize, |out| data.pack_external(named, out, &mut next))?;
         *position = A::try_from(next).map_err(|_| too_far(next))?;
         Ok(())
     }
@@ -63,8 +107,8 @@ calls! {
         state::process()?;
         let position = place(position)?;
         let mut next = self::position(*position)?;
-        let packed = list(inbuf.cast::<u8>(), insize)?;
-        buffer(outbuf, outcount, datatype)?.unpack_external(text(datarep)?, packed, &mut next)?;
+        let (named, data) = (text(datarep)?, buffer(outbuf, outcount, datatype)?);
+        unpacking(outbuf, &data, inbuf, insize, |packed| data.unpack_external(named, packed, &mut next))?;
         *position = A::try_from(next).map_err(|_| too_far(next))?;
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::bounds::Bounds;
 use super::combiner::Combiner;
-use super::named::Named;
+use super::named::{self, Named};
 use super::pairs;
 use crate::mpi::census::Alive;
 use crate::mpi::constants::MAX_OBJECT_NAME;
@@ -92,6 +92,14 @@ impl From<&Datatype> for Datatype {
 impl Datatype {
     /// `MPI_BYTE`.
     pub const BYTE: Self = Self::predefined(reduction::Datatype::Byte);
+    /// `MPI_LONG`, which has half its bytes in `external32`.
+    pub const LONG: Self = Self(Kind::Predefined(&named::LONG));
+    /// `MPI_UNSIGNED_LONG`.
+    pub const UNSIGNED_LONG: Self = Self(Kind::Predefined(&named::UNSIGNED_LONG));
+    /// `MPI_LONG_INT`: a `long` and its place.
+    pub const LONG_INT: Self = Self(Kind::Predefined(&named::LONG_INT));
+    /// `MPI_WCHAR`, which has half its bytes in `external32`.
+    pub const WCHAR: Self = Self(Kind::Predefined(&named::WCHAR));
 
     /// A predefined datatype.
     #[must_use]

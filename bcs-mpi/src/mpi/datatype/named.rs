@@ -3,7 +3,6 @@
 //! `MPI_LONG` and `MPI_INT64_T` are the same in memory. They are not the same elsewhere: the data representation
 //! `external32` (MPI 5.0, 14.5.2) gives a `long` 4 bytes and a wide character 2.
 
-use super::handle::{Datatype, Kind};
 use bcs_core::reduction::Datatype as Elementary;
 
 /// A predefined datatype.
@@ -41,21 +40,10 @@ static SAME: [Named; 256] = {
     all
 };
 
-static LONG: Named = named(Elementary::LONG, External::Long);
-static UNSIGNED_LONG: Named = named(Elementary::UNSIGNED_LONG, External::Long);
-static LONG_INT: Named = named(Elementary::LONG_INT, External::Long);
-static WCHAR: Named = named(Elementary::Int32, External::Wide);
-
-impl Datatype {
-    /// `MPI_LONG`, which has half its bytes in `external32`.
-    pub const LONG: Self = Self(Kind::Predefined(&LONG));
-    /// `MPI_UNSIGNED_LONG`.
-    pub const UNSIGNED_LONG: Self = Self(Kind::Predefined(&UNSIGNED_LONG));
-    /// `MPI_LONG_INT`: a `long` and its place.
-    pub const LONG_INT: Self = Self(Kind::Predefined(&LONG_INT));
-    /// `MPI_WCHAR`, which has half its bytes in `external32`.
-    pub const WCHAR: Self = Self(Kind::Predefined(&WCHAR));
-}
+pub(super) static LONG: Named = named(Elementary::LONG, External::Long);
+pub(super) static UNSIGNED_LONG: Named = named(Elementary::UNSIGNED_LONG, External::Long);
+pub(super) static LONG_INT: Named = named(Elementary::LONG_INT, External::Long);
+pub(super) static WCHAR: Named = named(Elementary::Int32, External::Wide);
 
 impl Named {
     /// The one whose representations have the same width.

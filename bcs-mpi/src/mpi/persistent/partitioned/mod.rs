@@ -220,6 +220,12 @@ impl Partitioned {
 pub struct InParts(pub(super) Arc<Partitioned>);
 
 impl InParts {
+    /// How many parts it has.
+    #[must_use]
+    pub fn parts(&self) -> usize {
+        self.0.partitions
+    }
+
     /// `MPI_Pready`, `MPI_Pready_range`, `MPI_Pready_list`: these parts of a message that was started may be sent.
     ///
     /// # Errors

@@ -1,0 +1,236 @@
+//! Each function of the standard with arguments at random, a million calls in all: errors, and nothing worse.
+//!
+//! The C program is made of the standard's list of functions: for each parameter one of the makers of
+//! `tests/random/random.h`, by its type and its name. `BCS_RANDOM_CALLS` and `BCS_RANDOM_SEED` say how many, and which.
+
+mod installed;
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
+
+use installed::{installed, succeeded};
+
+/// Functions that end the program, or wait for what nobody will do, whatever their arguments.
+const LEFT_OUT: [&str; 6] = [
+    "MPI_Abort",
+    "MPI_Init",
+    "MPI_Init_thread",
+    "MPI_Finalize",
+    "MPI_Buffer_detach",
+    "MPI_Buffer_flush",
+];
+
+/// Functions that may wait for ever where their handles stand for something: these are given none that do.
+const WAITS: [&str; 24] = [
+    "MPI_Comm_detach_buffer",
+    "MPI_Comm_disconnect",
+    "MPI_Comm_flush_buffer",
+    "MPI_Intercomm_create",
+    "MPI_Intercomm_create_from_groups",
+    "MPI_Mprobe",
+    "MPI_Mrecv",
+    "MPI_Probe",
+    "MPI_Recv",
+    "MPI_Rsend",
+    "MPI_Send",
+    "MPI_Sendrecv",
+    "MPI_Sendrecv_replace",
+    "MPI_Session_detach_buffer",
+    "MPI_Session_finalize",
+    "MPI_Session_flush_buffer",
+    "MPI_Ssend",
+    "MPI_Bsend",
+    "MPI_Wait",
+    "MPI_Waitall",
+    "MPI_Waitany",
+    "MPI_Waitsome",
+    "MPI_Comm_accept",
+    "MPI_Comm_connect",
+];
+
+/// What makes an argument, in C.
+fn maker(kind: &str, name: &str, waits: bool) -> String {
+    let handle = |kind: &str| {
+        let name = kind.trim_start_matches("MPI_").to_lowercase();
+        [
+            "Comm",
+            "Datatype",
+            "Group",
+            "Info",
+            "Message",
+            "Op",
+            "Request",
+            "Session",
+            "Errhandler",
+            "Win",
+            "File",
+        ]
+        .contains(&kind.trim_start_matches("MPI_"))
+        .then_some(name)
+    };
+    let kind = kind.trim_start_matches("const ");
+    let (of, place, list) = if let Some(of) = kind.strip_suffix("[]") {
+        (of.trim(), false, true)
+    } else if let Some(of) = kind.strip_suffix('*') {
+        (of.trim(), true, name.starts_with("array_of_"))
+    } else {
+        (kind, false, false)
+    };
+    if let Some(handle) = handle(of) {
+        let no = if waits && ["comm", "request", "message", "session"].contains(&handle.as_str()) {
+            "no_"
+        } else {
+            ""
+        };
+        return match (place, list) {
+            (_, true) => format!("{no}{handle}_list()"),
+            (true, false) if no.is_empty() => format!("{handle}_place()"),
+            (true, false) => format!("{no}{handle}_list()"),
+            _ => format!("{no}{handle}()"),
+        };
+    }
+    let callback = |function: &str| format!("PERHAPS({function})");
+    let keyval = name.contains("keyval");
+    let counted = [
+        "count",
+        "size",
+        "max",
+        "len",
+        "degree",
+        "dims",
+        "n",
+        "nnodes",
+        "partitions",
+        "level",
+    ];
+    let is_count = counted
+        .iter()
+        .any(|word| name == *word || (word.len() > 1 && name.contains(word)));
+    match (kind, name) {
+        ("void *", "buffer") => "attached()".to_owned(),
+        ("void *", "baseptr") => "base_place()".to_owned(),
+        ("void *", "base") => "base()".to_owned(),
+        ("void *", _) if name.ends_with("buf") => "data()".to_owned(),
+        ("void *", _) => "address()".to_owned(),
+        ("int *", _) if keyval => "keyval_place()".to_owned(),
+        ("int", _) if keyval => "keyval()".to_owned(),
+        ("int", _) if is_count => "few()".to_owned(),
+        ("int", _) => "any()".to_owned(),
+        ("int *", _) if name.ends_with("weights") => "few_ints()".to_owned(),
+        ("int *", _) => "int_place()".to_owned(),
+        ("int[]", _) => "few_ints()".to_owned(),
+        ("MPI_Fint *", _) => "(MPI_Fint *)statuses()".to_owned(),
+        ("int[][3]", _) => "(int (*)[3])few_ints()".to_owned(),
+        ("MPI_Count", _) if is_count => "few()".to_owned(),
+        ("MPI_Aint", "size" | "outsize" | "insize") => "few()".to_owned(),
+        ("MPI_Aint" | "MPI_Count" | "MPI_Offset", _) => "distance()".to_owned(),
+        ("MPI_Count[]", _) if name.contains("displacement") || name.contains("displs") => {
+            "distances()".to_owned()
+        }
+        ("MPI_Count[]", _) => "few_counts()".to_owned(),
+        ("MPI_Aint[]", _) => "distances()".to_owned(),
+        ("MPI_Aint *" | "MPI_Count *" | "MPI_Offset *", _) => "wide_place()".to_owned(),
+        ("MPI_Status *", _) => "statuses()".to_owned(),
+        ("MPI_Comm_copy_attr_function *" | "MPI_Copy_function *", _) => callback("copies"),
+        ("MPI_Comm_delete_attr_function *" | "MPI_Delete_function *", _) => callback("deletes"),
+        ("MPI_Type_copy_attr_function *", _) => callback("copies_of_type"),
+        ("MPI_Type_delete_attr_function *", _) => callback("deletes_of_type"),
+        ("MPI_Comm_errhandler_function *", _) => callback("handles_comm"),
+        ("MPI_Session_errhandler_function *", _) => callback("handles_session"),
+        ("MPI_User_function *", _) => callback("combines"),
+        ("MPI_User_function_c *", _) => callback("combines_many"),
+        ("MPI_Grequest_query_function *", _) => callback("asked"),
+        ("MPI_Grequest_free_function *", _) => callback("freed"),
+        ("MPI_Grequest_cancel_function *", _) => callback("cancels"),
+        _ if kind.ends_with('*') || kind.ends_with(']') || kind.ends_with("function") => {
+            "NULL".to_owned()
+        }
+        _ => format!("({kind})any()"),
+    }
+}
+
+/// Type and name of a parameter: `const int ranks[]` is a `const int[]`.
+fn parameter(text: &str) -> (String, &str) {
+    let (declared, brackets) = text.split_at(text.find('[').unwrap_or(text.len()));
+    let start = declared.rfind([' ', '*']).expect("a parameter has a type") + 1;
+    let kind = format!("{}{brackets}", declared[..start].trim_end());
+    (kind, &declared[start..])
+}
+
+fn is_text(text: &str) -> bool {
+    text.starts_with("const char *") && !text.ends_with(']')
+        || text.starts_with("const char ") && text.ends_with("[]")
+}
+
+/// One function of C that calls a function of MPI.
+fn call(prototype: &str) -> Option<(String, String)> {
+    let (head, rest) = prototype.split_once('(')?;
+    let (returns, name) = head.rsplit_once(' ')?;
+    let plain = name.strip_suffix("_c").unwrap_or(name);
+    if LEFT_OUT.contains(&plain) || name.starts_with("MPI_T_") {
+        return None;
+    }
+    let waits = WAITS.contains(&plain);
+    let parameters = rest.trim_end_matches(')').split(", ");
+    let arguments: Vec<String> = parameters
+        .filter(|of| !["void", "..."].contains(of))
+        .map(|of| match of {
+            _ if is_text(of) => "text()".to_owned(),
+            _ if of.starts_with("char *") && !of.contains('[') => "text_place()".to_owned(),
+            _ => {
+                let (kind, name) = parameter(of);
+                maker(&kind, name, waits)
+            }
+        })
+        .collect();
+    let mut text = format!("static int call_{name}(void) {{ ");
+    let called = format!("{name}({})", arguments.join(", "));
+    let _ = match returns {
+        "int" => write!(text, "return {called}; }}"),
+        _ => write!(text, "(void){called}; return 0; }}"),
+    };
+    Some((name.to_owned(), text))
+}
+
+fn program() -> String {
+    let calls: Vec<(String, String)> = toolchain::standard::FUNCTIONS
+        .lines()
+        .filter_map(call)
+        .collect();
+    let mut text = String::from("#include \"random.h\"\n");
+    for (_, call) in &calls {
+        let _ = writeln!(text, "{call}");
+    }
+    text += "static const struct { const char *name; int (*call)(void); int makes_a_type; } all[] = {\n";
+    for (name, _) in &calls {
+        let _ = writeln!(
+            text,
+            "{{\"{name}\", call_{name}, {}}},",
+            u8::from(name.starts_with("MPI_Type_"))
+        );
+    }
+    text + "};\n#include \"main.h\"\n"
+}
+
+#[test]
+fn random_calls() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let prefix = folder.path().join("installed");
+    installed(&prefix);
+    let source = folder.path().join("calls.c");
+    fs::write(&source, program()).expect("there is room");
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/random");
+    let program = folder.path().join("calls");
+    let mut compile = Command::new(prefix.join("bin/mpicc_abi"));
+    compile
+        .args(["-std=gnu11", "-Wall", "-Werror", "-O1", "-I"])
+        .arg(tests);
+    succeeded(compile.arg("-o").arg(&program).arg(&source));
+    let number = |name: &str, usual: &str| env::var(name).unwrap_or_else(|_| usual.to_owned());
+    let calls = number("BCS_RANDOM_CALLS", "1000000");
+    let seed = number("BCS_RANDOM_SEED", "1");
+    let said = succeeded(Command::new(&program).args([&calls, &seed]));
+    assert!(said.starts_with(&format!("{calls} calls")), "{said}");
+}
