@@ -97,14 +97,6 @@ fn handle_of(on: MPI_Comm, message: Message) -> MPI_Message {
     }
 }
 
-/// The datatype of parts. Programs give none where nothing is.
-fn of(datatype: MPI_Datatype, count: MPI_Count) -> MPI_Datatype {
-    match (datatype, count) {
-        (MPI_DATATYPE_NULL, 0) => MPI_BYTE,
-        _ => datatype,
-    }
-}
-
 calls! {
     fn PMPI_Send | PMPI_Send_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm) {
         at(comm)?.run(|comm| comm.send(data(buf, count, datatype, dest)?, dest, tag))
@@ -152,13 +144,13 @@ calls! {
 
     fn PMPI_Psend_init(buf: *const c_void, partitions: c_int, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, _info: MPI_Info, request: *mut MPI_Request) {
         kept(comm, request, |comm| {
-            comm.psend_init(parts(partitions)?, &data(buf, count, of(datatype, count), dest)?, dest, tag)
+            comm.psend_init(parts(partitions)?, &data(buf, count, datatype, dest)?, dest, tag)
         })
     }
 
     fn PMPI_Precv_init(buf: *mut c_void, partitions: c_int, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, _info: MPI_Info, request: *mut MPI_Request) {
         kept(comm, request, |comm| {
-            comm.precv_init(parts(partitions)?, &data(buf, count, of(datatype, count), dest)?, dest, tag)
+            comm.precv_init(parts(partitions)?, &data(buf, count, datatype, dest)?, dest, tag)
         })
     }
 

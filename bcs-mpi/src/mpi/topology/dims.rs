@@ -33,8 +33,8 @@ pub fn dims_create(ranks: i32, dims: &mut [i32]) -> Result<()> {
 }
 
 /// `count` factors of `number` in non-increasing order. The largest and the least are as close to each other as can be,
-/// and of those that are as close, the least is as large as can be: this is how other libraries read "as close to each
-/// other as possible", and programs are tuned to their grids.
+/// and of those that are as close, the least is as large as can be, then the one before it, and so on: this is how other
+/// libraries read "as close to each other as possible", and programs are tuned to their grids.
 fn balanced(number: i32, count: usize) -> Vec<i32> {
     if count == 0 {
         return Vec::new();
@@ -101,8 +101,12 @@ impl Search<'_> {
         let limit = *self.chosen.last().expect("the largest was chosen");
         if count == 0 {
             if rest == 1 {
-                self.least = limit + 1;
-                self.best = Some(self.chosen.clone());
+                let from_the_least = |of: &Vec<i32>| of.iter().rev().copied().collect::<Vec<_>>();
+                let best = self.best.as_ref().map(from_the_least);
+                if best.is_none_or(|best| best < from_the_least(&self.chosen)) {
+                    self.least = limit;
+                    self.best = Some(self.chosen.clone());
+                }
             }
             return;
         }
@@ -146,7 +150,13 @@ mod tests {
     fn no_other_grid_is_closer_to_a_cube() {
         for number in 1..700 {
             for count in 1..5 {
-                let distance = |grid: &Vec<i32>| (grid[0] - grid[count - 1], -grid[count - 1]);
+                let distance = |grid: &Vec<i32>| {
+                    let from_the_least = grid.iter().rev().map(|dim| -dim);
+                    (
+                        grid[0] - grid[count - 1],
+                        from_the_least.collect::<Vec<_>>(),
+                    )
+                };
                 let best = all(number, count, number)
                     .iter()
                     .map(distance)
@@ -179,6 +189,7 @@ mod tests {
         // Where the largest is not as small as can be.
         assert_eq!(filled(24_624, vec![0; 3]), [38, 27, 24]);
         assert_eq!(filled(5_040, vec![0; 3]), [21, 16, 15]);
+        assert_eq!(filled(5_616, vec![0; 4]), [13, 9, 8, 6]);
         assert_eq!(filled(i32::MAX, vec![0; 3]), [i32::MAX, 1, 1]);
         assert_eq!(
             filled(1 << 30, vec![0; 20])[..12],
