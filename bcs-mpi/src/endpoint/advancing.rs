@@ -65,12 +65,15 @@ impl Endpoint {
             return false;
         };
         let mut any = false;
+        let mut scarce = state.roads.is_scarce();
         under_way.retain(|&id, undertaking| {
             let mut at = Locked {
                 endpoint: self,
                 state: &mut *state,
             };
-            let Some(outcome) = undertaking.advance(&mut at, &mut any) else {
+            let outcome = undertaking.advance(&mut at, &mut any);
+            scarce |= state.roads.is_scarce();
+            let Some(outcome) = outcome else {
                 return true;
             };
             state.undertakings.ended(id, outcome);
@@ -78,8 +81,9 @@ impl Endpoint {
             false
         });
         state.undertakings.go_on(under_way);
-        // Slots come back when the program takes what is done, of which no completion tells.
-        if state.roads.room() == 0 {
+        // Slots come back when the program takes what is done, of which no completion tells, and when another undertaking
+        // does, after one that has found none.
+        if scarce {
             state.undertakings.look_again();
         }
         any

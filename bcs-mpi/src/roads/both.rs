@@ -18,6 +18,9 @@ use bcs_core::matching::Pattern;
 use bcs_core::request::RequestId;
 use bcs_core::whereabouts::{Entered, Wait};
 
+/// More request slots than come back while one thing is moved on.
+const SCARCE: usize = 1024;
+
 /// Both roads of a rank.
 #[derive(Debug)]
 pub(crate) struct Roads {
@@ -218,6 +221,12 @@ impl Roads {
     pub(crate) fn room(&self) -> usize {
         let near = self.near.as_ref().map_or(usize::MAX, SmartMap::room);
         self.nic.room().min(near)
+    }
+
+    /// Whether so few more requests may be posted that somebody may have found none, although some have come back since:
+    /// who moves several things on looks again then.
+    pub(crate) fn is_scarce(&self) -> bool {
+        self.room() < SCARCE
     }
 
     /// Makes the tables of requests small ones.
