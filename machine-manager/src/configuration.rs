@@ -70,6 +70,17 @@ fn elsewhere(option: &Arg) -> Option<String> {
     (key(option) == "timeout").then(|| MPIEXEC_TIMEOUT.to_owned())
 }
 
+/// A number of seconds as a duration of ours. Zero and less is no limit, as with other launchers.
+fn seconds(number: &str) -> Result<Option<String>, BadConfiguration> {
+    match number.parse::<i64>() {
+        Ok(seconds) => Ok((seconds > 0).then(|| format!("{seconds}s"))),
+        Err(_) => Err(BadConfiguration {
+            place: MPIEXEC_TIMEOUT.into(),
+            what: format!("'{number}' is no whole number of seconds"),
+        }),
+    }
+}
+
 /// The files, the one that counts most first.
 #[must_use]
 pub fn files() -> Vec<PathBuf> {
@@ -104,8 +115,11 @@ impl Configuration {
                 return Err(BadConfiguration { place, what });
             };
             let value = match place.as_str() {
-                MPIEXEC_TIMEOUT => format!("{value}s"),
-                _ => value,
+                MPIEXEC_TIMEOUT => seconds(&value)?,
+                _ => Some(value),
+            };
+            let Some(value) = value else {
+                continue;
             };
             let values = vec![value];
             all.add(&options, option, Setting { values, place })?;
@@ -315,7 +329,14 @@ mod tests {
         let both = [("MPIEXEC_TIMEOUT", "9"), ("BCS_TIMEOUT", "1m")];
         assert_eq!(options(&[], &both, &[]).unwrap().timeout, minute);
         let error = options(&[], &[("MPIEXEC_TIMEOUT", "never")], &[]).unwrap_err();
-        assert!(error.starts_with("MPIEXEC_TIMEOUT: "), "{error}");
+        assert_eq!(
+            error,
+            "MPIEXEC_TIMEOUT: 'never' is no whole number of seconds"
+        );
+        for none in ["0", "-1"] {
+            let merged = options(&[], &[("MPIEXEC_TIMEOUT", none)], &[]).unwrap();
+            assert_eq!(merged.timeout, None);
+        }
     }
 
     #[test]

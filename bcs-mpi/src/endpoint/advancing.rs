@@ -65,15 +65,13 @@ impl Endpoint {
             return false;
         };
         let mut any = false;
-        let mut scarce = state.roads.is_scarce();
+        let refusals = state.roads.refusals();
         under_way.retain(|&id, undertaking| {
             let mut at = Locked {
                 endpoint: self,
                 state: &mut *state,
             };
-            let outcome = undertaking.advance(&mut at, &mut any);
-            scarce |= state.roads.is_scarce();
-            let Some(outcome) = outcome else {
+            let Some(outcome) = undertaking.advance(&mut at, &mut any) else {
                 return true;
             };
             state.undertakings.ended(id, outcome);
@@ -81,10 +79,10 @@ impl Endpoint {
             false
         });
         state.undertakings.go_on(under_way);
-        // Slots come back when the program takes what is done, of which no completion tells, and when another undertaking
-        // does, after one that has found none.
-        if scarce {
+        // One that was refused tries again: at once if others have given slots back since.
+        if state.roads.refusals() != refusals {
             state.undertakings.look_again();
+            any |= state.roads.room() > 0;
         }
         any
     }

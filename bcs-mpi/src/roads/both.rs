@@ -18,9 +18,6 @@ use bcs_core::matching::Pattern;
 use bcs_core::request::RequestId;
 use bcs_core::whereabouts::{Entered, Wait};
 
-/// More request slots than come back while one thing is moved on.
-const SCARCE: usize = 1024;
-
 /// Both roads of a rank.
 #[derive(Debug)]
 pub(crate) struct Roads {
@@ -223,10 +220,10 @@ impl Roads {
         self.nic.room().min(near)
     }
 
-    /// Whether so few more requests may be posted that somebody may have found none, although some have come back since:
-    /// who moves several things on looks again then.
-    pub(crate) fn is_scarce(&self) -> bool {
-        self.room() < SCARCE
+    /// How often somebody has found no request slot on either road. Slots come back when what is done is taken, of which
+    /// no completion tells: so who was refused tries again.
+    pub(crate) fn refusals(&self) -> u64 {
+        self.nic.refusals() + self.near.as_ref().map_or(0, SmartMap::refusals)
     }
 
     /// Makes the tables of requests small ones.

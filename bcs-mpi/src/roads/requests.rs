@@ -28,6 +28,8 @@ pub(super) struct Requests<T> {
     free: Vec<u32>,
     /// How many slots there may be.
     limit: usize,
+    /// How often there was none left.
+    refusals: u64,
 }
 
 impl<T> Default for Requests<T> {
@@ -37,6 +39,7 @@ impl<T> Default for Requests<T> {
             slots: vec![Slot::FREE],
             free: Vec::new(),
             limit: REQUEST_SLOTS,
+            refusals: 0,
         }
     }
 }
@@ -58,7 +61,10 @@ impl<T> Requests<T> {
                 self.slots.push(Slot::FREE);
                 u32::try_from(self.slots.len() - 1).expect("REQUEST_SLOTS fits u32")
             }
-            None => return Err(TooManyRequests),
+            None => {
+                self.refusals += 1;
+                return Err(TooManyRequests);
+            }
         };
         let entry = &mut self.slots[slot as usize];
         // Generation 0 is fresh memory, and no transfer.
@@ -115,6 +121,11 @@ impl<T> Requests<T> {
     /// How many more can be opened.
     pub(super) fn room(&self) -> usize {
         self.limit - self.slots.len() + self.free.len()
+    }
+
+    /// How often there was no slot.
+    pub(super) fn refusals(&self) -> u64 {
+        self.refusals
     }
 
     /// Makes the table a small one, of at least as many slots as it has by now.

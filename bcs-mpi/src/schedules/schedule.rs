@@ -148,23 +148,21 @@ impl Schedules {
         self.looked_at = completions;
         self.looks_again = false;
         let (mut any_posted, mut advanced) = (false, Vec::new());
-        let mut scarce = roads.is_scarce();
+        let refusals = roads.refusals();
         for (&id, schedule) in self.under_way.iter_mut().filter(|(_, it)| !it.steps) {
             match schedule.advance(roads) {
                 Advance::Waits { posted } => any_posted |= posted,
                 further => advanced.push((id, further)),
             }
-            scarce |= roads.is_scarce();
         }
-        // What is over has given slots back, which one before it may have found missing.
-        any_posted |= scarce && !advanced.is_empty();
         for (id, further) in advanced {
             self.advanced(id, further)
                 .into_iter()
                 .for_each(&mut hand_over);
         }
-        // Slots come back when the program takes what is done, of which no completion tells.
-        self.looks_again = scarce;
+        // One that was refused tries again: at once if others have given slots back since.
+        self.looks_again = roads.refusals() != refusals;
+        any_posted |= self.looks_again && roads.room() > 0;
         any_posted
     }
 

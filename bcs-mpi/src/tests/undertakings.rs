@@ -222,6 +222,7 @@ fn undertakings_begin_where_no_request_slot_is_left() {
         let made = made.lock().unwrap().take().unwrap();
         made.barrier().unwrap();
     };
-    run(2, 1, one);
-    run(2, 2, one);
+    for (ranks, nodes) in [(2, 1), (2, 2), (8, 3)] {
+        run(ranks, nodes, one);
+    }
 }

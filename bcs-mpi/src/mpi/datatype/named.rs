@@ -6,7 +6,7 @@
 use bcs_core::reduction::Datatype as Elementary;
 
 /// A predefined datatype.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::mpi) struct Named {
     /// What is moved and reduced.
     pub(in crate::mpi) element: Elementary,

@@ -9,69 +9,68 @@ use rustc_apfloat::{Float as _, FloatConvert as _};
 /// Bytes of a `long double`: what the x87 has of them.
 const X87: usize = 10;
 
+/// The numbers of an element, in the order in which they lie: both parts of a complex one, the value and the place of a
+/// pair, or itself.
+fn numbers(named: Named) -> impl Iterator<Item = Named> {
+    let same = |element| Named {
+        element,
+        external: External::Same,
+    };
+    let (first, second) = match (named.element.pair(), named.element.part()) {
+        (Some(pair), _) => {
+            let value = Named {
+                element: pair.value,
+                ..named
+            };
+            (value, Some(same(pair.place)))
+        }
+        (None, Some(part)) => (same(part), Some(same(part))),
+        (None, None) => (named, None),
+    };
+    std::iter::once(first).chain(second)
+}
+
 /// Copies elements of one kind from memory.
 ///
 /// # Errors
 /// When a value does not fit.
-pub(super) fn pack(named: &Named, from: &[u8], to: &mut [u8], operation: Operation) -> Result<()> {
-    let elements = from.chunks_exact(named.element.data_size());
-    for (from, to) in elements.zip(to.chunks_exact_mut(named.external_size())) {
-        match (named.element.pair(), named.external) {
-            (Some(pair), external) => {
-                let value = Named {
-                    element: pair.value,
-                    external,
-                };
-                let place = Named {
-                    element: pair.place,
-                    external: External::Same,
-                };
-                let (value_from, place_from) = from.split_at(pair.value.size());
-                let (value_to, place_to) = to.split_at_mut(value.external_size());
-                pack(&value, value_from, value_to, operation)?;
-                pack(&place, place_from, place_to, operation)?;
+pub(super) fn pack(
+    named: &Named,
+    mut from: &[u8],
+    mut to: &mut [u8],
+    operation: Operation,
+) -> Result<()> {
+    while !from.is_empty() {
+        for number in numbers(*named) {
+            let native = from.split_off(..number.element.size());
+            let external = to.split_off_mut(..number.external_size());
+            let (native, external) = native.zip(external).expect("both have whole elements");
+            match number.external {
+                External::Same => packed(number.element, native, external),
+                External::Long | External::Wide => narrowed(&number, native, external, operation)?,
             }
-            (None, External::Same) => packed(named.element, from, to),
-            (None, _) => narrowed(named, from, to, operation)?,
         }
     }
     Ok(())
 }
 
 /// Copies elements of one kind to memory.
-pub(super) fn unpack(named: &Named, from: &[u8], to: &mut [u8]) {
-    let elements = from.chunks_exact(named.external_size());
-    for (from, to) in elements.zip(to.chunks_exact_mut(named.element.data_size())) {
-        match (named.element.pair(), named.external) {
-            (Some(pair), external) => {
-                let value = Named {
-                    element: pair.value,
-                    external,
-                };
-                let place = Named {
-                    element: pair.place,
-                    external: External::Same,
-                };
-                let (value_from, place_from) = from.split_at(value.external_size());
-                let (value_to, place_to) = to.split_at_mut(pair.value.size());
-                unpack(&value, value_from, value_to);
-                unpack(&place, place_from, place_to);
+pub(super) fn unpack(named: &Named, mut from: &[u8], mut to: &mut [u8]) {
+    while !from.is_empty() {
+        for number in numbers(*named) {
+            let external = from.split_off(..number.external_size());
+            let native = to.split_off_mut(..number.element.size());
+            let (external, native) = external.zip(native).expect("both have whole elements");
+            match number.external {
+                External::Same => unpacked(number.element, external, native),
+                External::Long | External::Wide => widened(&number, external, native),
             }
-            (None, External::Same) => unpacked(named.element, from, to),
-            (None, _) => widened(named, from, to),
         }
     }
 }
 
-/// One element that has the same width on both sides.
+/// One number that has the same width on both sides.
 fn packed(element: Elementary, from: &[u8], to: &mut [u8]) {
-    if let Some(part) = element.part() {
-        let parts = from.chunks_exact(part.size());
-        for (from, to) in parts.zip(to.chunks_exact_mut(part.size())) {
-            packed(part, from, to);
-        }
-        return;
-    }
     match (element, element.class()) {
         (Elementary::LongDouble, _) => {
             let mut bits = [0; 16];
@@ -81,19 +80,12 @@ fn packed(element: Elementary, from: &[u8], to: &mut [u8]) {
             let value: Quad = value.convert(&mut false).value;
             to.copy_from_slice(&value.to_bits().to_be_bytes());
         }
-        (_, Class::Logical) => truth(from, to, to_end),
+        (_, Class::Logical) => truth(from, to.iter_mut().rev()),
         _ => swapped(from, to),
     }
 }
 
 fn unpacked(element: Elementary, from: &[u8], to: &mut [u8]) {
-    if let Some(part) = element.part() {
-        let parts = from.chunks_exact(part.size());
-        for (from, to) in parts.zip(to.chunks_exact_mut(part.size())) {
-            unpacked(part, from, to);
-        }
-        return;
-    }
     match (element, element.class()) {
         (Elementary::LongDouble, _) => {
             let bits = u128::from_be_bytes(from.try_into().expect("16 bytes"));
@@ -101,7 +93,7 @@ fn unpacked(element: Elementary, from: &[u8], to: &mut [u8]) {
             to.fill(0);
             to[..X87].copy_from_slice(&value.to_bits().to_le_bytes()[..X87]);
         }
-        (_, Class::Logical) => truth(from, to, to_start),
+        (_, Class::Logical) => truth(from, to.iter_mut()),
         _ => swapped(from, to),
     }
 }
@@ -113,19 +105,11 @@ fn swapped(from: &[u8], to: &mut [u8]) {
     }
 }
 
-fn to_end(to: &mut [u8]) -> Option<&mut u8> {
-    to.last_mut()
-}
-
-fn to_start(to: &mut [u8]) -> Option<&mut u8> {
-    to.first_mut()
-}
-
-/// One for all that is not zero, at the end of the bytes that counts least.
-fn truth(from: &[u8], to: &mut [u8], least: fn(&mut [u8]) -> Option<&mut u8>) {
-    to.fill(0);
-    if let Some(least) = least(to) {
-        *least = u8::from(from.iter().any(|byte| *byte != 0));
+/// One for all that is not zero: in the first of these bytes, which counts least.
+fn truth<'a>(from: &[u8], to: impl Iterator<Item = &'a mut u8>) {
+    let one = u8::from(from.iter().any(|byte| *byte != 0));
+    for (to, value) in to.zip(std::iter::once(one).chain(std::iter::repeat(0))) {
+        *to = value;
     }
 }
 

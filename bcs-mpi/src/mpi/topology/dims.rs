@@ -101,9 +101,9 @@ impl Search<'_> {
         let limit = *self.chosen.last().expect("the largest was chosen");
         if count == 0 {
             if rest == 1 {
-                let from_the_least = |of: &Vec<i32>| of.iter().rev().copied().collect::<Vec<_>>();
-                let best = self.best.as_ref().map(from_the_least);
-                if best.is_none_or(|best| best < from_the_least(&self.chosen)) {
+                let best = self.best.as_ref();
+                // From the least on.
+                if best.is_none_or(|best| best.iter().rev().lt(self.chosen.iter().rev())) {
                     self.least = limit;
                     self.best = Some(self.chosen.clone());
                 }

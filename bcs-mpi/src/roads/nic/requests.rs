@@ -76,6 +76,11 @@ impl Requests {
         self.table.room()
     }
 
+    /// How often there was no slot.
+    pub(super) fn refusals(&self) -> u64 {
+        self.table.refusals()
+    }
+
     /// Makes the table of requests a small one.
     #[cfg(test)]
     pub(super) fn limit(&mut self, slots: usize) {

@@ -79,6 +79,11 @@ impl SmartMap {
         self.requests.room()
     }
 
+    /// How often there was no slot.
+    pub(crate) fn refusals(&self) -> u64 {
+        self.requests.refusals()
+    }
+
     /// Makes the table of requests a small one.
     #[cfg(test)]
     pub(crate) fn limit_requests(&mut self, slots: usize) {
