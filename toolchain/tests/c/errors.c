@@ -69,6 +69,14 @@ int main(int argc, char **argv)
     CHECK(class_of(MPI_Type_commit(&type)) == MPI_ERR_TYPE);
     CHECK(class_of(MPI_Comm_rank(MPI_COMM_WORLD, NULL)) == MPI_ERR_ARG);
 
+    /* A number that does not fit is not cut, and an address in the first page is none. */
+    long many = 3000000000;
+    MPI_Aint at = 0;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    int packed = MPI_Pack_external("external32", &many, 1, MPI_LONG, text, sizeof text, &at);
+    CHECK(class_of(packed) == MPI_ERR_CONVERSION && at == 0);
+    CHECK(class_of(MPI_Send((void *)49, 1, MPI_INT, to, 0, MPI_COMM_WORLD)) == MPI_ERR_BUFFER);
+
     int class, code, length;
     MPI_Add_error_class(&class);
     MPI_Add_error_code(class, &code);
