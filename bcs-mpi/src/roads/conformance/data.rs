@@ -66,17 +66,18 @@ pub(super) fn lengths<P: Party>(party: &mut P) -> Result<(), Broken> {
     Ok(())
 }
 
-/// A message that is too long fills its buffer and nothing else, and its receiver is told how long it was.
+/// A message that is too long fills its buffer and nothing else, though there be none, and its receiver is told how long
+/// it was.
 pub(super) fn truncation<P: Party>(party: &mut P) -> Result<(), Broken> {
     let Some((peer, sends)) = pair(party) else {
         return Ok(());
     };
-    for (number, len) in [20, 100, 9_000, 400_000].into_iter().enumerate() {
+    let lengths = [20, 100, 9_000, 400_000].into_iter().enumerate();
+    for (number, len, fits) in lengths.flat_map(|(n, len)| [(n, len, len * 2 / 3), (n, len, 0)]) {
         if sends {
             send(party, peer, 1, numbered(number, len))?.sent(party)?;
             continue;
         }
-        let fits = len * 2 / 3;
         let data = (vec![0xee; len], Spread::Plain(fits));
         let (outcome, bytes) = post_receive(party, wanted(peer, 1), data)?.end(party);
         let (failure, told) = (outcome.failure, outcome.len);

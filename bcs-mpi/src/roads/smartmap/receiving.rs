@@ -325,10 +325,15 @@ impl SmartMap {
                 if fits > LONG_BYTES {
                     return Err(Later::Fetched(FetchFrom::Memory(from), outcome));
                 }
-                match self
-                    .peer_memory
-                    .fetch(&self.node, place, from, into, 0..fits)
-                {
+                // Of what comes in parts, nothing would have no last part.
+                let fetched = match fits {
+                    0 => Ok(()),
+                    _ => {
+                        let memory = &mut self.peer_memory;
+                        memory.fetch(&self.node, place, from, into, 0..fits)
+                    }
+                };
+                match fetched {
                     Ok(()) => {}
                     // The sender has nothing to do with that.
                     Err(Unreachable::Fault) if !own_memory::takes(into, fits) => {
