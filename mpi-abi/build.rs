@@ -1,7 +1,7 @@
 //! Makes of the standard's list of functions what is the same for all of them.
 //!
 //! A function that some file in `src/calls` defines (`fn PMPI_...`) is checked against its prototype in the list; one
-//! that none defines answers that it is not supported. Each gets its weak `MPI_` name.
+//! that none defines answers that it is not supported. Each gets its two names.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -33,7 +33,7 @@ fn main() {
     let out = Path::new(&out);
     let write =
         |file: &str, text: String| fs::write(out.join(file), text).expect("OUT_DIR can be written");
-    write("weak.s", weak_names(&functions));
+    write("names.s", names(&functions));
     write("rest.rs", rest(&functions, &defined));
     write("prototypes.rs", prototypes(&functions, &defined));
     let constants =
@@ -79,14 +79,17 @@ fn defined(folder: &Path) -> BTreeSet<String> {
     names
 }
 
-/// A weak `MPI_` name for each function, which a tool may take the place of. It jumps, since an alias has to be made
-/// where the function is.
-fn weak_names(functions: &[Function]) -> String {
+/// Both names of each function: they leave the address that they are called from (`src/caller.rs`), and go on in Rust. A
+/// tool may take the place of the `MPI_` name, which is weak.
+fn names(functions: &[Function]) -> String {
     let mut text = String::from(".text\n");
     for Function { name, .. } in functions {
         let _ = write!(
             text,
-            ".weak {name}\n.type {name}, @function\n{name}:\n    jmp P{name}\n.size {name}, . - {name}\n"
+            ".weak {name}\n.globl P{name}\n.type {name}, @function\n.type P{name}, @function\n.p2align 4\n\
+             {name}:\nP{name}:\n    lea rax, [rip + bcs_caller@tlsdesc]\n    call qword ptr [rax + bcs_caller@tlscall]\n    \
+             mov r11, qword ptr [rsp]\n    mov qword ptr fs:[rax], r11\n    jmp bcs_P{name}\n\
+             .size {name}, . - {name}\n.size P{name}, . - P{name}\n"
         );
     }
     text
@@ -107,7 +110,7 @@ fn rest(functions: &[Function], defined: &BTreeSet<String>) -> String {
         let tool = name.starts_with("MPI_T_");
         let _ = writeln!(
             text,
-            "/// `{name}` is not there yet.\n#[unsafe(no_mangle)]\npub extern \"C\" fn P{name}() -> c_int {{ \
+            "/// `{name}` is not there yet.\n#[unsafe(export_name = \"bcs_P{name}\")]\npub extern \"C\" fn P{name}() -> c_int {{ \
              unsupported(\"{name}\", {tool}) }}"
         );
         names.push(*name);

@@ -13,6 +13,7 @@
 //! | [`reduction`] | what a reduction computes, to the bit |
 //! | [`job`] | jobs, nodes, microphases, how a rank is received |
 //! | [`lockstep`], [`clock`] | threads that run one at a time, in virtual time: ranks of the simulator |
+//! | [`mapped_code`] | which files the code of a process is of |
 //! | [`limits`], [`fingerprint`], [`coded`] | bounds; what stands for something longer; enumerations as bytes |
 //! | `prefetch`, `sync` | hints for caches; atomics, those of loom under test |
 //!
@@ -35,6 +36,8 @@ pub mod layout;
 pub mod limits;
 #[cfg(not(loom))]
 pub mod lockstep;
+#[cfg(not(loom))]
+pub mod mapped_code;
 #[cfg(not(loom))]
 pub mod matching;
 pub mod memory;

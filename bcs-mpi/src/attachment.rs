@@ -11,6 +11,7 @@
     reason = "takes possession of an inherited file descriptor"
 )]
 
+use crate::foreign;
 use crate::recording::Record;
 use crate::roads::smartmap::{Found, NodeManager};
 use crate::shared_memory::SharedMemory;
@@ -325,6 +326,7 @@ impl NodeManager for Link {
         let _gone = self.say(&FromRank::Abort {
             code,
             reason: reason.to_owned(),
+            address: foreign::address(),
         });
     }
 }

@@ -3,6 +3,7 @@
 //! A call that may wait leaves the place when it begins to wait, and not before: one that is over at once costs
 //! nothing. Of calls that the library makes inside of others the outermost counts.
 
+use crate::foreign;
 use crate::recording::Site;
 use bcs_core::whereabouts::{self, Source};
 use std::cell::Cell;
@@ -21,7 +22,7 @@ pub(crate) struct At {
 pub(crate) fn at(site: Site) -> At {
     let outermost = WAITS_AT.get().is_none();
     if outermost {
-        WAITS_AT.set(Some(site));
+        WAITS_AT.set(Some(foreign::site(site)));
     }
     At { outermost }
 }

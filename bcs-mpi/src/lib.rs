@@ -56,6 +56,7 @@ mod call_site;
 mod collective;
 pub mod data;
 mod endpoint;
+mod foreign;
 mod forked;
 pub mod manual;
 pub mod mpi;
@@ -63,6 +64,7 @@ mod recording;
 pub mod roads;
 mod rust;
 mod schedules;
+mod sent_from;
 pub mod shared_memory;
 mod steps;
 

@@ -6,6 +6,7 @@
 //!
 //! Calls that the library makes itself inside of a call are not recorded.
 
+use crate::foreign;
 use bcs_core::clock::quick_ns;
 use bcs_core::memory::RecorderMemory;
 use bcs_core::wake::MachinePage;
@@ -189,7 +190,7 @@ impl Recording {
             return call(Begun::UNKNOWN);
         };
         debug_assert_eq!(called.blocking, manner == Manner::Waits);
-        let begun = self.enter(site, &called);
+        let begun = self.enter(foreign::site(site), &called);
         let answer = call(Begun(begun));
         if let Some(begun) = begun {
             self.leave(&begun, manner, &called);

@@ -1,11 +1,16 @@
 //! What a program has left at MPI_Finalize, of a job that has ended well: said after its end.
 //!
-//! Errors of the program are messages that nobody has received, receives and collectives that are not over, messages that were longer than their buffers, and ranks that have called different collectives and
-//! gone on. What was only not freed or not waited for is common, and is said to who asks for it.
+//! Errors of the program are messages that nobody has received, receives and collectives that are not over, requests
+//! that nobody has waited for (11.2.2), messages that were longer than their buffers, and ranks that have called
+//! different collectives and gone on. What was only not freed is common, and is said to who asks for it.
 
+mod places;
+
+use crate::source_lines::SourceLines;
 use bcs_core::job::NodeId;
 use bcs_core::whereabouts::{Left, Name, Object, Peer, Thing, Whereabouts};
 use node_manager::control::AtEnd;
+use places::Places;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines that are said at most.
@@ -71,7 +76,8 @@ impl AtFinalize {
 
     /// What is to be said.
     #[must_use]
-    pub fn lines(&self) -> Vec<String> {
+    pub fn lines(&self, source: &mut SourceLines) -> Vec<String> {
+        let mut places = Places::of(&self.ends, source);
         let astray = self.astray();
         let known: BTreeSet<u32> = astray.keys().map(|&(context, _)| context).collect();
         let mut all: Vec<String> = astray
@@ -99,8 +105,11 @@ impl AtFinalize {
         }
         for entries in kinds.values() {
             match entries.len() {
-                0..=RANKS => all.extend(entries.iter().map(|entry| line(&[*entry]))),
-                _ => all.push(line(entries)),
+                0..=RANKS => {
+                    let each = entries.iter();
+                    all.extend(each.map(|entry| line(&[*entry]) + &places.words(&[*entry])));
+                }
+                _ => all.push(line(entries) + &places.words(entries)),
             }
         }
         if more > 0 && !all.is_empty() {
@@ -149,7 +158,7 @@ impl AtFinalize {
                 let number = i64::from(it.number);
                 (Says::Errors, plain(3, it.context, number))
             }
-            Thing::Request => (Says::All, plain(5, 0, 0)),
+            Thing::Request => (Says::Errors, plain(5, 0, 0)),
             Thing::Communicator(context) => (Says::All, plain(6, context, 0)),
             Thing::Object(object) => (Says::All, plain(7, 0, object as i64)),
         };
@@ -331,13 +340,14 @@ mod tests {
             node: NodeId(u16::try_from(rank / 4).unwrap()),
             left: left.encode(),
             last: last.encode(),
+            code: Vec::new(),
         }
     }
 
     fn lines(says: Says, ends: impl IntoIterator<Item = AtEnd>) -> Vec<String> {
         let mut all = AtFinalize::new(says);
         ends.into_iter().for_each(|end| all.heard(end));
-        all.lines()
+        all.lines(&mut SourceLines::default())
     }
 
     #[test]
@@ -437,6 +447,7 @@ mod tests {
             node: NodeId(0),
             left: vec![u64::MAX; 7],
             last: vec![u64::MAX; 3],
+            code: Vec::new(),
         };
         assert!(lines(Says::All, [rubbish]).is_empty());
     }

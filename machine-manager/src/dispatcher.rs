@@ -15,6 +15,7 @@ use crate::shared_input::SharedInput;
 use crate::signals::Signals;
 use crate::strays;
 use crate::terminal_input::TerminalInput;
+use crate::source_lines::SourceLines;
 use crate::verdict::Verdict;
 use anyhow::Context as _;
 use bcs_core::job::Driver;
@@ -63,6 +64,8 @@ pub struct Dispatcher {
     on_deadlock: OnDeadlock,
     /// What the program has left on its ranks.
     at_finalize: AtFinalize,
+    /// Lines of programs whose places are addresses.
+    source: SourceLines,
     /// Whether hints are still said.
     hints: bool,
     /// Whether the job is over and the user does not want to read the rest of its output.
@@ -162,6 +165,7 @@ impl Dispatcher {
             shared_input,
             on_deadlock,
             at_finalize,
+            source: SourceLines::default(),
             hints,
             impatient: false,
             buffer: vec![0; READ_BYTES],
@@ -181,7 +185,8 @@ impl Dispatcher {
         let immortal = node_manager::reaper::end_descendants(&self.spared, IMMORTAL_PATIENCE);
         self.say(&immortal.iter().map(describe_immortal).collect::<Vec<_>>());
         if self.control.verdict().is_none() {
-            self.say(&self.at_finalize.lines());
+            let lines = self.at_finalize.lines(&mut self.source);
+            self.say(&lines);
         }
         let code = match self.control.verdict() {
             None if immortal.is_empty() => exit_code::SUCCESS,
@@ -322,7 +327,8 @@ impl Dispatcher {
             && now >= end
         {
             self.timeout = None;
-            let waiting = self.lookout.as_ref().map(Lookout::lines);
+            let lookout = self.lookout.as_ref();
+            let waiting = lookout.map(|lookout| lookout.lines(&mut self.source));
             let verdict = Verdict::TimedOut(time, waiting.unwrap_or_default());
             self.handle(Event::Failure(verdict));
         }
@@ -394,10 +400,14 @@ impl Dispatcher {
                 match lookout.and_then(|lookout| lookout.heard(index, *seen, Instant::now())) {
                     None => return,
                     Some(Finding::Possible(line)) => return self.say(&[line]),
-                    Some(Finding::Deadlock(graph)) => return self.deadlock(&graph),
-                    Some(Finding::Astray(verdict, graph)) => {
+                    Some(Finding::Deadlock(graph)) => {
+                        let graph = graph.with_lines(&mut self.source);
+                        return self.deadlock(&graph);
+                    }
+                    Some(Finding::Astray(what, graph)) => {
+                        let graph = graph.with_lines(&mut self.source);
                         self.write(&graph);
-                        verdict
+                        Verdict::Astray(what + &graph.at())
                     }
                 }
             }
@@ -435,7 +445,10 @@ impl Dispatcher {
                 self.say(&[why]);
                 return;
             }
-            Frame::Message(FromManager::ProcessFail(failure)) => Verdict::Rank(failure),
+            Frame::Message(FromManager::ProcessFail(failure)) => {
+                let source = &mut self.source;
+                Verdict::of_rank(failure, |place| source.of(place).to_string())
+            }
             Frame::Message(FromManager::NotStarted {
                 rank,
                 node,

@@ -12,8 +12,8 @@
 //!
 //! `bcs run` reads from top to bottom as [`commands`]`::run` (what was asked for), [`applications`] and
 //! [`program`] (what is to be run), [`placing`] (where), [`launch`] (the processes), [`dispatcher`] (what happens meanwhile),
-//! [`job_control`] (what is to be done about it), [`verdict`], [`exit_code`] and [`at_finalize`] (what is said in
-//! the end). How others see and end a running job is in [`live`].
+//! [`job_control`] (what is to be done about it), [`verdict`], [`exit_code`], [`at_finalize`] and [`source_lines`] (what is said in
+//! the end, and of which lines). How others see and end a running job is in [`live`].
 
 pub mod applications;
 pub mod at_finalize;
@@ -39,6 +39,7 @@ pub mod quantities;
 pub mod run_header;
 pub mod shared_input;
 pub mod signals;
+pub mod source_lines;
 mod strays;
 pub mod terminal_input;
 pub mod tune;

@@ -2,6 +2,7 @@
 
 use crate::{exit_code, signals};
 use bcs_core::job::NodeId;
+use bcs_core::mapped_code::CodePlace;
 use node_manager::control::{RankEnd, RankFailure};
 use std::time::Duration;
 
@@ -83,6 +84,17 @@ impl Verdict {
                 ..
             })
         )
+    }
+
+    /// A rank has failed. Of a call that ends the job the place is said, which somebody knows a line of.
+    pub fn of_rank(mut failure: RankFailure, line: impl FnOnce(&CodePlace) -> String) -> Self {
+        if let RankEnd::Aborted { place, reason, .. } = &mut failure.what
+            && let Some(place) = place.take()
+        {
+            let space = if reason.is_empty() { "" } else { ", " };
+            *reason = format!("{reason}{space}at {}", line(&place));
+        }
+        Self::Rank(failure)
     }
 
     /// What `bcs run` exits with.
@@ -178,10 +190,10 @@ fn rank_message(failure: &RankFailure) -> String {
             format!("was killed by {}{core}", signals::describe(*signal))
         }
         RankEnd::NotFinalized => "left without calling MPI_Finalize".into(),
-        RankEnd::Aborted { code, reason } if reason.is_empty() => {
+        RankEnd::Aborted { code, reason, .. } if reason.is_empty() => {
             format!("called MPI_Abort with code {code}")
         }
-        RankEnd::Aborted { code, reason } => {
+        RankEnd::Aborted { code, reason, .. } => {
             format!("called MPI_Abort with code {code}: {reason}")
         }
         RankEnd::Rubbish(what) => format!("sent its node manager {what}"),
@@ -227,6 +239,7 @@ mod tests {
         let abort = |code| RankEnd::Aborted {
             code,
             reason: String::new(),
+            place: None,
         };
         let (node, message) = (NodeId(0), String::new());
         let starved = |rank| Verdict::Nic {

@@ -4,6 +4,7 @@
 //! and the program ends. A panic of the library ends the program, too: it never unwinds into C.
 
 use crate::c::*;
+use crate::caller;
 use crate::objects::{SESSIONS, Session, SessionHandler};
 use crate::state;
 use bcs_mpi::mpi::error::Operation;
@@ -50,7 +51,7 @@ pub fn current() -> MPI_Comm {
 /// Calls a function of the program, which gets [`current`] and may call functions of ours about something else.
 pub fn calling<T>(function: impl FnOnce(MPI_Comm) -> T) -> T {
     let handle = HANDLE.get();
-    let returned = function(handle);
+    let returned = caller::kept(|| function(handle));
     HANDLE.set(handle);
     returned
 }

@@ -5,6 +5,7 @@
 //! operation is made anew for a reduction on one that is not the usual.
 
 use crate::c::*;
+use crate::caller;
 use crate::objects::{
     DATATYPES, Derived, OPS, canonical, datatype_handle, elementary, handle_of_datatype, op,
     predefined_op,
@@ -83,7 +84,7 @@ impl UserFunction {
         let function = move |invec, inoutvec, count, of: Datatype| {
             with_handle(&of, known, |handle| {
                 // SAFETY: the core's promise.
-                unsafe { self.run((invec, inoutvec), count, (&of, handle)) };
+                caller::kept(|| unsafe { self.run((invec, inoutvec), count, (&of, handle)) });
             });
         };
         // SAFETY: the caller's promise, which is the standard's.

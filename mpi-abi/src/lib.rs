@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`c`] | the types of the ABI, and its constants, made of `standard/constants.txt` |
 //! | [`answer`] | how a call answers: error codes, error handlers, panics |
+//! | [`caller`] | where in the program a call is |
 //! | [`table`], [`objects`] | what handles stand for |
 //! | [`general`] | requests whose operation the program does itself |
 //! | [`combining`] | functions of the program's that combine elements |
@@ -15,11 +16,12 @@
 //! **Handles** are a generation, a kind and an index, and never an address: whoever gives a stale handle, or one of
 //! another kind, or a random number, gets the error class of that kind.
 //!
-//! **Both names.** Each function is `PMPI_...`, and a weak `MPI_...` jumps there: a tool that wraps `MPI_Send` is what
-//! programs call, and calls `PMPI_Send` itself.
+//! **Both names.** Each function is `PMPI_...`, and also the weak `MPI_...`: a tool that wraps `MPI_Send` is what
+//! programs call, and calls `PMPI_Send` itself. Both leave where they were called from ([`caller`]), and jump to the
+//! function in Rust, `bcs_PMPI_...`, which nobody outside sees.
 //!
 //! **What is generated.** `standard/` has the standard's list of functions and constants. `build.rs` makes of it the
-//! weak names, the constants, a check that each function has the type that the standard says, and an answer,
+//! names, the constants, a check that each function has the type that the standard says, and an answer,
 //! `MPI_ERR_UNSUPPORTED_OPERATION`, of each that nobody has written. What somebody has written is in `calls`.
 #![allow(
     non_camel_case_types,
@@ -43,6 +45,7 @@
 
 pub mod answer;
 pub mod c;
+pub mod caller;
 pub mod calls;
 pub mod combining;
 pub mod general;
@@ -55,4 +58,4 @@ pub mod table;
 #[global_allocator]
 static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
 
-std::arch::global_asm!(include_str!(concat!(env!("OUT_DIR"), "/weak.s")));
+std::arch::global_asm!(include_str!(concat!(env!("OUT_DIR"), "/names.s")));

@@ -2,6 +2,7 @@
 
 use crate::answer::error;
 use crate::c::*;
+use crate::caller;
 use crate::combining::OwnOp;
 use crate::general::General;
 use crate::keyvals::Key;
@@ -31,9 +32,33 @@ pub static SESSIONS: Table<Arc<Session>> = Table::new(9);
 pub struct Entry {
     /// The communicator that it is of, whose handler is asked if it fails.
     pub on: MPI_Comm,
+    /// Where the program got it.
+    pub from: u64,
     pub what: What,
     /// What the program does itself, if it does (`MPI_Grequest_start`).
     pub general: Option<Arc<General>>,
+}
+
+impl Entry {
+    /// Of the call that this thread is in.
+    pub fn new(on: MPI_Comm, what: What, general: Option<Arc<General>>) -> Self {
+        let from = caller::address();
+        Self {
+            on,
+            from,
+            what,
+            general,
+        }
+    }
+
+    /// What it has started that is not over, or that nobody has asked about.
+    pub fn started(&mut self) -> Option<&Request> {
+        match &mut self.what {
+            What::Once(request) => Some(request),
+            What::Persistent(persistent) => Some(persistent.started()),
+            What::Taken => None,
+        }
+    }
 }
 
 // SAFETY: what can be started again has the addresses of buffers in it, and any thread of the program may start it

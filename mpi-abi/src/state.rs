@@ -4,6 +4,8 @@
 //! any may open another one until it exits, so it ends when it does.
 
 use crate::answer::{Outcome, error};
+use crate::caller;
+use crate::objects::REQUESTS;
 use bcs_mpi::mpi::{Comm, ErrorClass, Process, Result, ThreadLevel};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -39,6 +41,7 @@ fn begin(level: Option<ThreadLevel>) -> Result<&'static Running> {
         }
         return Ok(running);
     }
+    Process::is_called_from(caller::address);
     // The program's heap is in the slot if it was preloaded, which is known elsewhere.
     bcs_core::memory::slot::of_a_library();
     let process = match level {
@@ -82,9 +85,22 @@ pub fn finalize() -> Outcome {
         left?;
         match HAD_SESSIONS.load(Ordering::Acquire) {
             true => Ok(()),
-            false => process.finalize(),
+            false => leave(process),
         }
     })
+}
+
+/// The process leaves its job; its program may have left requests.
+fn leave(process: &Arc<Process>) -> Result<()> {
+    if !process.is_finalized() {
+        REQUESTS.for_each(|entry| {
+            let from = entry.from;
+            if let Some(request) = entry.started() {
+                process.leaves(request, from);
+            }
+        });
+    }
+    process.finalize()
 }
 
 /// `MPI_Session_init`.
@@ -116,7 +132,7 @@ extern "C" fn at_exit() {
         && let Some(running) = RUNNING
             .get()
             .filter(|running| !running.process.is_finalized())
-        && let Err(error) = running.process.finalize()
+        && let Err(error) = leave(&running.process)
     {
         eprintln!("{error}");
     }

@@ -156,6 +156,14 @@ impl<T> Table<T> {
         })
     }
 
+    /// Looks at all objects. Nothing else may be asked of this table meanwhile.
+    pub fn for_each(&self, look: impl FnMut(&mut T)) {
+        self.write(|state| {
+            let slots = state.slots.iter_mut();
+            slots.filter_map(|slot| slot.value.as_mut()).for_each(look);
+        });
+    }
+
     /// The object, whose handle is stale from now on.
     pub fn remove(&self, handle: usize) -> Option<T> {
         let (index, generation) = self.parts(handle)?;

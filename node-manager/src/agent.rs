@@ -27,7 +27,7 @@ use crate::surveyor;
 use crate::watch::{Source, Watch};
 use bcs_core::clock::now_ns;
 use bcs_core::job::welcome::{Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Welcome};
-use bcs_core::whereabouts::Left;
+use bcs_core::whereabouts::{Left, Site};
 use bcs_nic::driver::News;
 use bcs_nic::failure::NicFailure;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -452,6 +452,7 @@ impl Shift<'_> {
                 }
                 Heard::Message(FromRank::Slot { place }, _, _) => self.hand_over_slot(index, place),
                 Heard::Message(FromRank::SlowRoad { place }, _, _) => self.slow_road(index, place),
+                Heard::Message(FromRank::Code(code), _, _) => rank.code = code,
                 // What makes no sense is the rank's own affair.
                 Heard::Message(FromRank::Left(words), _, _) => rank.left = Left::decode(&words),
                 Heard::Message(FromRank::Finalized, _, _) => {
@@ -462,8 +463,22 @@ impl Shift<'_> {
                     // It owes and is owed nothing, and may end unheard of.
                     self.nic.withdraw_pid(rank.rank);
                 }
-                Heard::Message(FromRank::Abort { code, reason }, _, _) => {
-                    self.fail(index, RankEnd::Aborted { code, reason });
+                Heard::Message(
+                    FromRank::Abort {
+                        code,
+                        reason,
+                        address,
+                    },
+                    _,
+                    _,
+                ) => {
+                    let place = address.and_then(|address| rank.place_of(&Site::Address(address)));
+                    let end = RankEnd::Aborted {
+                        code,
+                        reason,
+                        place,
+                    };
+                    self.fail(index, end);
                 }
             }
         }

@@ -9,6 +9,7 @@ use crate::rank_cores::RankCores;
 use crate::survey::Survey;
 use bcs_core::fabric::udp::{Brought, Crypto, JobKey, Strays};
 use bcs_core::job::{Cores, NodeId, Placement, Settings};
+use bcs_core::mapped_code::CodePlace;
 use mds::Selection;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -307,6 +308,8 @@ pub struct AtEnd {
     pub left: Vec<u64>,
     /// What the rank said last, if it has finalized.
     pub last: Vec<u64>,
+    /// The places of the addresses in what is left.
+    pub code: Vec<(u64, CodePlace)>,
 }
 
 /// Whose heaps lie in slots ([`bcs_core::memory::slot`]).
@@ -361,6 +364,8 @@ pub struct Sighting {
     pub number: u64,
     /// Where it says it is ([`Whereabouts::encode`](bcs_core::whereabouts::Whereabouts::encode)).
     pub words: Vec<u64>,
+    /// The place of its call, if that is an address.
+    pub code: Option<CodePlace>,
 }
 
 /// A rank from which nothing comes any more.
@@ -409,6 +414,8 @@ pub enum RankEnd {
         code: i32,
         /// Why, if the library called it.
         reason: String,
+        /// The place of the call, if the program says it by an address.
+        place: Option<CodePlace>,
     },
     /// Said something to its node manager that makes no sense.
     Rubbish(String),

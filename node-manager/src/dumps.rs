@@ -4,7 +4,9 @@ use crate::control::Start;
 use crate::rank_process::RankProcess;
 use bcs_core::clock::now_ns;
 use bcs_core::fabric::udp::Brought;
+use bcs_core::mapped_code::MappedCode;
 use bcs_nic::driver::Recordings;
+use mds::dump::RankDump;
 
 /// Writes the dump of every node, if the user wants them.
 pub(crate) fn write(start: &Start, recordings: Recordings, brought: Brought) -> Result<(), String> {
@@ -25,6 +27,17 @@ pub(crate) fn write(start: &Start, recordings: Recordings, brought: Brought) -> 
     Ok(())
 }
 
+/// Sites that are addresses become places in files, which mean something when the process is no more.
+fn name_places(dump: &mut RankDump, code: &MappedCode) {
+    for site in &mut dump.sites {
+        let digits = site.place.strip_prefix("0x");
+        let address = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        if let Some(place) = address.and_then(|address| code.place(address)) {
+            site.place = place.to_string();
+        }
+    }
+}
+
 /// Writes the dump of every rank that records. They are over, however they ended: who was killed is read up to its
 /// death. One that cannot be written keeps none of the others from it.
 pub(crate) fn write_ranks(start: &Start, ranks: &[RankProcess]) -> Result<(), String> {
@@ -41,6 +54,7 @@ pub(crate) fn write_ranks(start: &Start, ranks: &[RankProcess]) -> Result<(), St
         let written = match recorder.dump(ended_ns) {
             Ok(mut dump) => {
                 dump.job.clone_from(&start.job);
+                name_places(&mut dump, &process.code);
                 (dump.rank, dump.node) = (process.rank, process.node.0.into());
                 mds::dump::write_rank(directory, &dump).map_err(|error| error.to_string())
             }

@@ -7,8 +7,20 @@
 use crate::control::AtEnd;
 use crate::nic::Nic;
 use crate::rank_process::RankProcess;
-use bcs_core::whereabouts::{Left, Peer, Thing};
+use bcs_core::mapped_code::CodePlace;
+use bcs_core::whereabouts::{Left, Peer, Site, Thing};
 use std::collections::BTreeMap;
+
+/// The places of the addresses in what a rank has said.
+fn code_of(rank: &RankProcess) -> Vec<(u64, CodePlace)> {
+    let places = rank.left.iter().flat_map(|left| &left.places);
+    let known = places.filter_map(|(_, site)| match *site {
+        Site::Address(address) => Some((address, rank.place_of(site)?)),
+        Site::Line(_) | Site::Code { .. } => None,
+    });
+    let by_address: BTreeMap<u64, CodePlace> = known.collect();
+    by_address.into_iter().collect()
+}
 
 /// What is left, by rank.
 #[derive(Debug)]
@@ -47,6 +59,7 @@ impl Leftovers {
             last: nic
                 .whereabouts(rank.rank)
                 .map_or_else(Vec::new, |(_, last)| last.encode()),
+            code: code_of(rank),
         });
         Self {
             ended: ended.collect(),

@@ -57,6 +57,7 @@ fn sighting(
         rank: rank.rank,
         node: rank.node,
         number,
+        code: (whereabouts.site.as_ref()).and_then(|site| rank.place_of(site)),
         words: whereabouts.encode(),
     };
     Some((sighting, process))

@@ -12,6 +12,7 @@ use crate::shortage::advice;
 use crate::spawn::{Image, Setup, SpawnError, Spawner};
 use bcs_core::job::NodeId;
 use bcs_core::job::welcome::SOCKET_VARIABLE;
+use bcs_core::mapped_code::MappedCode;
 use bcs_core::memory::MapError;
 use bcs_core::memory::slot::SLOT_VARIABLE;
 use rustix::fs::{Mode, OFlags, fcntl_setfl};
@@ -181,6 +182,7 @@ impl<'a> Nursery<'a> {
                 OutputPipe::new(stdout, Stream::Out),
                 OutputPipe::new(stderr, Stream::Err),
             ],
+            code: MappedCode::default(),
             left: None,
             failed: false,
         })

@@ -5,7 +5,8 @@ use crate::conversation::Conversation;
 use crate::output::OutputPipe;
 use crate::recorder::RankRecorder;
 use bcs_core::job::NodeId;
-use bcs_core::whereabouts::Left;
+use bcs_core::mapped_code::{CodePlace, MappedCode};
+use bcs_core::whereabouts::{Left, Site};
 use rustix::process::{Pid, Signal, WaitIdStatus};
 use std::os::fd::OwnedFd;
 
@@ -65,6 +66,8 @@ pub(crate) struct RankProcess {
     /// What it records, if it does, and when it was seen to have ended.
     pub(crate) recorder: Option<RankRecorder>,
     pub(crate) ended_ns: Option<u64>,
+    /// Which files its code is of, if it has said so.
+    pub(crate) code: MappedCode,
     /// What the program has left on it, if it has said so.
     pub(crate) left: Option<Left>,
     /// Standard output and standard error.
@@ -74,6 +77,16 @@ pub(crate) struct RankProcess {
 }
 
 impl RankProcess {
+    /// The place of an address of its code. Of a running one also what it has loaded since it said so.
+    pub(crate) fn place_of(&self, site: &Site) -> Option<CodePlace> {
+        let Site::Address(address) = *site else {
+            return None;
+        };
+        let now = || MappedCode::of(self.pid.as_raw_nonzero().get()).ok()?.place(address);
+        let said = self.code.place(address);
+        said.or_else(|| if self.runs() { now() } else { None })
+    }
+
     /// Whether the process has not been reaped.
     pub(crate) fn runs(&self) -> bool {
         self.pidfd.is_some()

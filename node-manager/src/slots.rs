@@ -117,6 +117,7 @@ mod tests {
             recorder: None,
             ended_ns: None,
             output,
+            code: MappedCode::default(),
             left: None,
             failed: false,
         }

@@ -2,6 +2,7 @@
 //! them.
 
 use bcs_core::job::NodeId;
+use bcs_core::mapped_code::CodePlace;
 use mds::mmds::Glance;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,8 @@ pub struct RankSurvey {
     /// Where it says that it is blocked
     /// ([`Whereabouts::encode`](bcs_core::whereabouts::Whereabouts::encode)); nothing if it does not.
     pub words: Vec<u64>,
+    /// The place of its call, if that is an address.
+    pub code: Option<CodePlace>,
     /// What it has posted at its NIC that has not met its other half, and what has come there for it, in the same
     /// form.
     pub pending: Vec<u64>,

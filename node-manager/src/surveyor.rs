@@ -43,6 +43,9 @@ fn look(rank: &RankProcess, nic: &Nic, now_ns: u64) -> RankSurvey {
         node: rank.node,
         pid,
         progress,
+        code: said
+            .as_ref()
+            .and_then(|(_, said)| rank.place_of(said.site.as_ref()?)),
         words: said.map_or_else(Vec::new, |(_, said)| said.encode()),
         pending: match is_in_job {
             true => nic.pending(rank.rank).encode(),

@@ -17,6 +17,7 @@ pub mod bare_round_trips;
 pub mod bare_timer;
 pub mod barriers;
 pub mod bootstrap;
+pub mod c_bench;
 pub mod checks;
 pub mod confined;
 pub mod contest;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::c_bench::CBench;
 use crate::process;
 
 /// A first build of everything on a slow machine.
@@ -20,6 +21,8 @@ pub struct Workspace {
     target: PathBuf,
     /// The folder of release programs, once they are built.
     release: OnceCell<PathBuf>,
+    /// Our benchmark in C, once it is built.
+    c_bench: OnceCell<CBench>,
 }
 
 impl Workspace {
@@ -44,6 +47,7 @@ impl Workspace {
             root: root.to_owned(),
             target: root.join(target),
             release: OnceCell::new(),
+            c_bench: OnceCell::new(),
         })
     }
 
@@ -75,6 +79,19 @@ impl Workspace {
             .succeeded()
             .context("failed to build")?;
         Ok(self.release.get_or_init(|| self.target.join("release")))
+    }
+
+    /// Our benchmark in C, built the first time that it is asked for.
+    ///
+    /// # Errors
+    ///
+    /// It does not build.
+    pub fn c_bench(&self) -> Result<&CBench> {
+        if let Some(bench) = self.c_bench.get() {
+            return Ok(bench);
+        }
+        let bench = CBench::build(self)?;
+        Ok(self.c_bench.get_or_init(|| bench))
     }
 
     /// A program of the package `fixtures` with `words` as its arguments, built for release if need be: `bcs run`

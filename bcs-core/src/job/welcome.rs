@@ -7,7 +7,8 @@
 //! through the NIC, the memory of its node, and at last, if it records, that of its recorder. If the rank's heap lies in a slot
 //! ([`crate::memory::slot`]), the descriptor of that comes with Hello. Whenever the rank then needs the
 //! slot of another rank of its node, it asks for it ([`FromRank::Slot`]); where much lies in no slot, it
-//! says so ([`FromRank::SlowRoad`]). At the end the rank says what the program has left
+//! says so ([`FromRank::SlowRoad`]). A program that is not written in Rust says which files its code is of
+//! ([`FromRank::Code`]). At the end the rank says what the program has left
 //! ([`FromRank::Left`]), and sends
 //! [`FromRank::Finalized`]; a socket that closes before is a rank that left without finalizing.
 //!
@@ -16,13 +17,14 @@
 
 use crate::job::{Placement, Settings};
 use crate::limits::MAX_RANKS;
+use crate::mapped_code::MappedCode;
 use serde::{Deserialize, Serialize};
 
 /// The environment variable with the number of the socket's file descriptor.
 pub const SOCKET_VARIABLE: &str = "BCS_SOCKET";
 
 /// Version of the conversation and of the layout of NIC memory.
-pub const PROTOCOL_VERSION: u32 = 14;
+pub const PROTOCOL_VERSION: u32 = 15;
 
 /// The longest message of the conversation: the placement of the largest job, and some.
 pub const MAX_MESSAGE_BYTES: usize = 3 * MAX_RANKS + 64 * 1024;
@@ -46,6 +48,8 @@ pub enum FromRank {
         code: i32,
         /// Why, if the library called it.
         reason: String,
+        /// Where the call is, if places of the program are addresses.
+        address: Option<u64>,
     },
     /// The slot of another rank of the node is needed.
     Slot {
@@ -58,6 +62,9 @@ pub enum FromRank {
         /// That rank's place on the node.
         place: u32,
     },
+    /// Which files the program's code is of, if it is not written in Rust: it says where in the program something is
+    /// by addresses. After it was received, and once more before it says what is left.
+    Code(MappedCode),
     /// What the program has left on this rank, if anything: before [`FromRank::Finalized`], in the words of
     /// [`Left`](crate::whereabouts::Left).
     Left(Vec<u64>),

@@ -1,10 +1,11 @@
 //! What a program has left when a rank of it finalizes.
 //!
 //! ```text
-//! how many things, sent │ others │ things, 4 each │ sent, 4 each
+//! how many things, sent │ others │ how many places │ things, 4 each │ sent, 4 each │ places, 16 each
 //! ```
 
 use super::entered::{self, Entered};
+use super::site::{self, Site};
 use super::wait::Peer;
 use super::words::{PEER_WORDS, decode_peer, encode_peer};
 use crate::coded::coded;
@@ -59,6 +60,29 @@ pub struct Sent {
     pub message: Peer,
 }
 
+/// What was posted at a place in the program, by which its traces are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Posted {
+    /// Messages to somebody: their communicator's context and tag.
+    Sent {
+        /// The context.
+        context: u32,
+        /// The tag.
+        tag: i32,
+    },
+    /// A receive.
+    Receive(Peer),
+    /// A collective, by its communicator's context and its number there.
+    Collective {
+        /// The context.
+        context: u32,
+        /// The number.
+        number: u32,
+    },
+    /// A request that is done.
+    Request,
+}
+
 /// What a rank has left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Left {
@@ -66,19 +90,30 @@ pub struct Left {
     pub things: Vec<(Thing, u32)>,
     /// What may be left, the earliest for each place first; at most [`MAX_LEFT`].
     pub sent: Vec<Sent>,
+    /// Where in the program something was posted that may be left, here or where it went; at most [`MAX_LEFT`].
+    pub places: Vec<(Posted, Site)>,
     /// How many others there are.
     pub more: u64,
 }
 
-const HEAD: usize = 2;
+const HEAD: usize = 3;
 const THING_WORDS: usize = 1 + entered::WORDS;
 const SENT_WORDS: usize = 2 + PEER_WORDS;
+const PLACE_WORDS: usize = 1 + PEER_WORDS + site::WORDS;
 
 impl Left {
-    /// Whether nothing is left.
+    /// Whether nothing is left here.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         self.things.is_empty() && self.sent.is_empty() && self.more == 0
+    }
+
+    /// Adds where something was posted, as long as there is room.
+    pub fn add_place(&mut self, posted: Posted, site: Site) {
+        let place = (posted, site);
+        if self.places.len() < MAX_LEFT && !self.places.contains(&place) {
+            self.places.push(place);
+        }
     }
 
     /// Adds so many of something.
@@ -109,6 +144,9 @@ impl Left {
         for &(thing, count) in &other.things {
             self.add(thing, count);
         }
+        for &(posted, ref site) in &other.places {
+            self.add_place(posted, site.clone());
+        }
         self.more = self.more.saturating_add(other.more);
     }
 
@@ -116,7 +154,8 @@ impl Left {
     #[must_use]
     pub fn encode(&self) -> Vec<u64> {
         let (things, sent) = (self.things.len(), self.sent.len());
-        let mut words = vec![(things as u64) << 32 | sent as u64, self.more];
+        let counts = (things as u64) << 32 | sent as u64;
+        let mut words = vec![counts, self.more, self.places.len() as u64];
         for &(thing, count) in &self.things {
             let (code, rest) = match thing {
                 Thing::Message(peer) => (0, of_peer(peer)),
@@ -134,28 +173,47 @@ impl Left {
             words.extend([u64::from(sent.place), sent.position]);
             words.extend(encode_peer(0, sent.message));
         }
+        for (posted, site) in &self.places {
+            let (code, rest) = match *posted {
+                Posted::Sent { context, tag } => {
+                    (0, [u64::from(context), u64::from(tag.cast_unsigned())])
+                }
+                Posted::Receive(peer) => (1, encode_peer(0, peer)),
+                Posted::Collective { context, number } => {
+                    (2, [u64::from(context), u64::from(number)])
+                }
+                Posted::Request => (3, [0; PEER_WORDS]),
+            };
+            words.push(code);
+            words.extend(rest);
+            words.extend(site::encode(Some(site)));
+        }
         words
     }
 
     /// From words; `None` if they make no sense.
     #[must_use]
     pub fn decode(words: &[u64]) -> Option<Self> {
-        let (&[counts, more], rest) = words.split_first_chunk::<HEAD>()?;
-        let (things, sent) = (high(counts) as usize, low(counts) as usize);
-        if things > MAX_LEFT || sent > MAX_LEFT {
+        let (&[counts, more, places], rest) = words.split_first_chunk::<HEAD>()?;
+        let counts = [high(counts), low(counts), low(places)].map(|count| count as usize);
+        if counts.iter().any(|&count| count > MAX_LEFT) {
             return None;
         }
-        let (of_things, of_sent) = rest.split_at_checked(things * THING_WORDS)?;
-        let of_sent = of_sent.get(..sent * SENT_WORDS)?;
+        let [things, sent, places] = counts;
+        let (of_things, rest) = rest.split_at_checked(things * THING_WORDS)?;
+        let (of_sent, rest) = rest.split_at_checked(sent * SENT_WORDS)?;
+        let of_places = rest.get(..places * PLACE_WORDS)?;
         let things = of_things.chunks_exact(THING_WORDS).map(decode_thing);
         let sent = of_sent.chunks_exact(SENT_WORDS).map(|words| Sent {
             place: low(words[0]),
             position: words[1],
             message: decode_peer(&words[2..]),
         });
+        let places = of_places.chunks_exact(PLACE_WORDS).map(decode_place);
         Some(Self {
             things: things.collect::<Option<_>>()?,
             sent: sent.collect(),
+            places: places.collect::<Option<_>>()?,
             more,
         })
     }
@@ -182,10 +240,28 @@ fn decode_thing(words: &[u64]) -> Option<(Thing, u32)> {
     Some((thing, high(head)))
 }
 
+fn decode_place(words: &[u64]) -> Option<(Posted, Site)> {
+    let (&[code, one, other], rest) = words.split_first_chunk()?;
+    let posted = match code {
+        0 => Posted::Sent {
+            context: low(one),
+            tag: low(other).cast_signed(),
+        },
+        1 => Posted::Receive(decode_peer(&[one, other])),
+        2 => Posted::Collective {
+            context: low(one),
+            number: low(other),
+        },
+        3 => Posted::Request,
+        _ => return None,
+    };
+    Some((posted, site::decode(rest.first_chunk()?)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::whereabouts::{Called, Exchange};
+    use crate::whereabouts::{Called, Exchange, Source};
     use proptest::prelude::*;
 
     fn peer(rank: u32) -> Peer {
@@ -229,6 +305,19 @@ mod tests {
             position: 1 << 40,
             message: peer(0),
         });
+        let (context, tag, number) = (7, -3, 9);
+        let posted = [
+            Posted::Sent { context, tag },
+            Posted::Receive(any),
+            Posted::Collective { context, number },
+            Posted::Request,
+        ];
+        for posted in posted {
+            left.add_place(posted, Site::Line(Source::new("main.c", 17)));
+            left.add_place(posted, Site::Address(0x1234));
+            left.add_place(posted, Site::Address(0x1234));
+        }
+        assert_eq!(left.places.len(), 2 * posted.len());
         assert_eq!(left.things.len(), things.len());
         assert_eq!(left.things[0], (Thing::Message(peer(1)), 3));
         let words = left.encode();

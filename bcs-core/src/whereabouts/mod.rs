@@ -29,7 +29,7 @@ mod tests;
 pub use called::{Called, Exchange};
 pub use communicator::{Communicator, Members, follow};
 pub use entered::{Entered, fingerprint};
-pub use left::{Left, Object, Sent, Thing};
+pub use left::{Left, Object, Posted, Sent, Thing};
 pub use name::Name;
 pub use objection::Objection;
 pub use site::{Site, Source};

@@ -7,6 +7,7 @@
 //! A rank says the name itself, so whoever reads it needs nothing of the rank's memory, also when that is no
 //! more. A long one is cut at its beginning: its end tells files apart.
 
+use crate::mapped_code::CodePlace;
 use crate::request::low;
 use std::fmt;
 
@@ -23,6 +24,13 @@ pub enum Site {
     Line(Source),
     /// A return address, where the text is not known.
     Address(u64),
+    /// What becomes of an address where the file that it is in is known. No rank says it.
+    Code {
+        /// Where in the file.
+        place: CodePlace,
+        /// The function that it is in, if that is known.
+        function: Option<String>,
+    },
 }
 
 /// A line of a text.
@@ -64,7 +72,7 @@ pub(super) fn encode(site: Option<&Site>) -> [u64; WORDS] {
     let mut words = [0; WORDS];
     let [head, place, name @ ..] = &mut words;
     match site {
-        None => {}
+        None | Some(Site::Code { .. }) => {}
         Some(Site::Address(address)) => (*head, *place) = (ADDRESS, *address),
         Some(Site::Line(Source { file, line })) => {
             (*head, *place) = (LINE | (file.len() as u64) << 8, u64::from(*line));
@@ -100,6 +108,11 @@ impl fmt::Display for Site {
         match self {
             Self::Line(Source { file, line }) => write!(f, "{file}:{line}"),
             Self::Address(address) => write!(f, "{address:#x}"),
+            Self::Code {
+                place,
+                function: Some(function),
+            } => write!(f, "{place} (in {function})"),
+            Self::Code { place, .. } => write!(f, "{place}"),
         }
     }
 }

@@ -188,6 +188,16 @@ impl Endpoint {
         let _stays = self.memory.say_where(&told);
     }
 
+    /// What it would mean to wait for this.
+    #[must_use]
+    pub fn bcs_awaits(&self, request: Request) -> Whereabouts {
+        let mut state = self.lock();
+        if state.is_done(request) {
+            return Whereabouts::of(Wait::Request);
+        }
+        state.awaits(What::Request(request))
+    }
+
     /// Says where this rank is, before it sleeps.
     pub(crate) fn say_where(&self, state: &mut State, what: What<'_>) -> Said<'_> {
         let mut told = state.awaits(what);

@@ -9,7 +9,7 @@
 //! | [`objects`], [`topology`] | what a process, a communicator and its topology are made of |
 //! | [`process`], [`threads`], [`error_codes`] | this rank: initialise, finalise, abort; its threads; its own errors (chapters 11, 9.5) |
 //! | [`comm`], [`attributes`], [`error_handler`] | communicators, and what a program keeps with them (chapters 7, 7.7, 9.3) |
-//! | [`request`], [`status`] | what was started, and what came of it |
+//! | [`request`], [`status`], `leaving` | what was started, what came of it, and what is left of it at the end |
 //! | [`external`] | what the program does itself (13.2) |
 //! | [`point_to_point`](Comm::send), [`buffered`], [`probe`](Comm::probe), [`matched`] | messages (chapter 3) |
 //! | [`create`](Comm::split), [`create_group`](Comm::create_group), [`create_from_group`](Process::create_from_group), [`duplication`](Comm::idup), [`free`](Comm::free) | how communicators come and go (7.4) |
@@ -77,6 +77,7 @@ mod free;
 pub mod group;
 pub mod info;
 mod intercommunicator;
+mod leaving;
 pub mod matched;
 mod neighborhood;
 pub mod objects;

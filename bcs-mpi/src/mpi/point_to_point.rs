@@ -53,6 +53,7 @@ impl Comm {
     /// What a send sends, to somebody.
     #[inline(always)]
     fn message(&self, data: Piece, to: i32, tag: i32, operation: Operation) -> Result<Message> {
+        self.is_sent_from_here(tag);
         Ok(Message {
             context: self.0.context,
             destination: self.world_rank(to, operation)?,

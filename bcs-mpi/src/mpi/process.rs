@@ -1,7 +1,6 @@
 //! This rank: initialise, finalise, abort (MPI 5.0, 11.2 and 9.7).
 
 use super::account::AttachedBuffer;
-use super::census;
 use super::error::{Error, ErrorClass, Operation, Result};
 use super::objects::added_codes::ErrorCodes;
 use super::objects::closing::Closing;
@@ -17,19 +16,21 @@ use super::topology::Topology;
 use crate::attachment::{Attachment, Link};
 use crate::bcs::{End, Endpoint, Place};
 use crate::call_site;
+use crate::foreign;
 use crate::forked;
 use crate::recording::{Begun, Called, Manner, Primitive, Recording, Site};
 use crate::roads::smartmap::Slots;
+use crate::sent_from::SentFrom;
 use crate::shared_memory::SharedMemory;
 use bcs_core::job::welcome::FromRank;
 use bcs_core::job::{Placement, Settings};
 use bcs_core::limits::{DEFAULT_EAGER_LIMIT, MAX_CONTEXTS};
 use bcs_core::lockstep;
+use bcs_core::mapped_code::MappedCode;
 use bcs_core::memory::{MapError, NicMemory};
 use bcs_core::request::Failure;
 use bcs_core::smartmap::{Desk, NodeMemory};
 use bcs_core::wake::{MachinePage, home_core};
-use bcs_core::whereabouts::{Left, Object, Peer, Thing};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::ThreadId;
@@ -92,6 +93,11 @@ impl Process {
             memory,
             record,
         } = attachment;
+        if foreign::address().is_some()
+            && let Ok(code) = MappedCode::own()
+        {
+            link.say(&FromRank::Code(code)).map_err(|error| fail(&error))?;
+        }
         let link = Arc::new(link);
         let slots = slots(&welcome.placement, welcome.rank, link.clone());
         let place = place(&welcome.placement, welcome.rank);
@@ -170,7 +176,8 @@ impl Process {
             error_codes: ErrorCodes::default(),
             main_thread: std::thread::current().id(),
             thread_level: OnceLock::new(),
-            truncated: Mutex::default(),
+            left: Mutex::default(),
+            sent_from: SentFrom::default(),
         })
     }
 
@@ -424,10 +431,9 @@ impl Process {
         let End { lost, left } = self.recorded(Primitive::Finalize, Manner::Waits, |_| wait());
         self.recording.finish();
         if let Some(link) = &self.link {
-            let left = self.with_objects(left);
-            let left = (!left.is_nothing()).then(|| FromRank::Left(left.encode()));
-            let mut said = left.iter().chain([&FromRank::Finalized]);
-            let said = said.try_for_each(|what| link.say(what));
+            let mut last = self.says_of_left(left);
+            last.push(FromRank::Finalized);
+            let said = last.iter().try_for_each(|what| link.say(what));
             said.map_err(|error| operation.error(ErrorClass::Other, error.to_string()))?;
         }
         if lost != Failure::None {
@@ -450,23 +456,6 @@ impl Process {
         deleted
     }
 
-    /// What the rank's tables hold, and what is left besides.
-    fn with_objects(&self, mut left: Left) -> Left {
-        left.join(&lockstep::lock(&self.truncated));
-        for object in Object::ALL {
-            left.add(Thing::Object(object), census::alive(object));
-        }
-        left
-    }
-
-    /// A message was longer than the buffer that it was received into.
-    #[cold]
-    pub(super) fn was_truncated(&self, message: Peer) {
-        if message.is_of_program() {
-            lockstep::lock(&self.truncated).add(Thing::Truncated(message), 1);
-        }
-    }
-
     /// `MPI_Abort`: ends the job with this exit code. The reason is for its user. A forked child ends
     /// itself.
     pub fn abort(&self, code: i32, reason: &str) -> ! {
@@ -477,6 +466,7 @@ impl Process {
             let _gone = link.say(&FromRank::Abort {
                 code,
                 reason: reason.to_owned(),
+                address: foreign::address(),
             });
         } else if !reason.is_empty() {
             eprintln!("aborted: {reason}");

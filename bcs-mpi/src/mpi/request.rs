@@ -70,6 +70,15 @@ struct Active {
     recorded: Recorded,
 }
 
+/// What is left of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Trace {
+    /// It was done when it was posted.
+    Over,
+    /// This was posted.
+    Active(bcs::Request),
+}
+
 /// What a request is for.
 #[derive(Debug)]
 pub(super) enum What {
@@ -239,6 +248,16 @@ impl Request {
             State::Active(active) => Some(active.posted),
             State::Both(both) => both.parts().into_iter().find_map(Request::handle),
             State::Inactive | State::Failed(_) | State::Over(..) => None,
+        }
+    }
+
+    /// What is left of it where its program ends without asking.
+    pub(super) fn traces(&self) -> Vec<Trace> {
+        match &self.0 {
+            State::Inactive | State::Failed(_) => Vec::new(),
+            State::Over(..) => vec![Trace::Over],
+            State::Active(active) => vec![Trace::Active(active.posted)],
+            State::Both(both) => both.parts().into_iter().flat_map(Self::traces).collect(),
         }
     }
 

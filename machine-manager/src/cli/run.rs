@@ -168,7 +168,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "FILE")]
     pub deadlock_json: Option<PathBuf>,
     /// What is said, when the job has ended well, of what its program has left at MPI_Finalize: nothing; its
-    /// errors, as messages that nobody has received; or also what was not freed or waited for
+    /// errors, as messages that nobody has received or waited for; or also what was not freed
     #[arg(long, value_name = "W", value_enum, default_value_t = AtFinalizeName::Errors)]
     pub at_finalize: AtFinalizeName,
     /// From SIGTERM to SIGKILL, for the ranks of a job that ends badly
@@ -437,7 +437,7 @@ pub enum AtFinalizeName {
     Quiet,
     /// Errors.
     Errors,
-    /// Leaked requests and handles, too.
+    /// Handles that were not freed, too.
     All,
 }
 

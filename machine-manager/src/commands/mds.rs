@@ -1,5 +1,6 @@
 //! `bcs mds`: what the Monitoring and Debugging System recorded.
 
+use crate::source_lines::SourceLines;
 use crate::cli::{ExportFormat, MatrixRoad, MdsCommand, SlicesArgs};
 use crate::exit_code;
 use anyhow::Context as _;
@@ -103,11 +104,17 @@ fn show(command: MdsCommand, faults: &mut Vec<DumpError>) -> anyhow::Result<()> 
     }
 }
 
-/// The dumps; their faults are put to the others.
+/// The dumps, with lines where the places of calls are addresses; their faults are put to the others.
 fn opened(read: Result<Dumps, DumpError>, faults: &mut Vec<DumpError>) -> anyhow::Result<Dumps> {
     // The error's sentence has its cause already.
     let mut dumps = read.map_err(anyhow::Error::msg)?;
     faults.append(&mut dumps.faults);
+    let mut source = SourceLines::default();
+    for site in dumps.ranks.iter_mut().flat_map(|rank| &mut rank.sites) {
+        if let Ok(place) = site.place.parse() {
+            site.place = source.of(&place).to_string();
+        }
+    }
     Ok(dumps)
 }
 

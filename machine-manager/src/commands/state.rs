@@ -5,6 +5,7 @@ use crate::live::call::ask;
 use crate::live::jobs;
 use crate::live::moment::Moment;
 use crate::live::question::Question;
+use crate::source_lines::SourceLines;
 use std::process::ExitCode;
 
 /// Something was shown, but not all: a node has not answered.
@@ -16,7 +17,7 @@ pub(super) fn run(arguments: &StateArgs) -> ExitCode {
         Err(error) => return super::no_job(&error),
     };
     let moment = match ask(&name, Question::State) {
-        Ok(answered) => Moment::of(answered),
+        Ok(answered) => Moment::of(answered, &mut SourceLines::default()),
         Err(error) => return super::no_answer(&error),
     };
     super::print(&match arguments.json {

@@ -9,8 +9,10 @@ use crate::live::name::JobName;
 use crate::live::question::Question;
 use crate::live::top::Figures;
 use crate::live::top::screen::{Screen, Woken};
+use crate::source_lines::SourceLines;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::cell::RefCell;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::ExitCode;
@@ -30,6 +32,7 @@ pub(super) fn run(arguments: &TopArgs) -> ExitCode {
         name,
         process,
         arguments,
+        source: RefCell::default(),
     };
     let watched = if is_seen { watch.live() } else { watch.plain() };
     match watched {
@@ -48,6 +51,7 @@ struct Watch<'a> {
     /// Its `bcs run`.
     process: OwnedFd,
     arguments: &'a TopArgs,
+    source: RefCell<SourceLines>,
 }
 
 /// How it ended.
@@ -116,7 +120,8 @@ impl Watch<'_> {
     }
 
     fn look(&self) -> Result<Moment, CallError> {
-        ask(&self.name, Question::State).map(Moment::of)
+        let source = &mut self.source.borrow_mut();
+        ask(&self.name, Question::State).map(|answered| Moment::of(answered, source))
     }
 
     /// Waits; returns whether the job has ended before that.

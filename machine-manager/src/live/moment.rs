@@ -6,6 +6,7 @@
 use super::call::Answered;
 use super::question::Facts;
 use crate::lookout::{Graph, Vertex};
+use crate::source_lines::{SourceLines, site_of};
 use bcs_core::job::NodeId;
 use bcs_core::whereabouts::{Peer, Wait, Whereabouts};
 use mds::mmds::Glance;
@@ -71,9 +72,9 @@ pub enum Activity {
 }
 
 impl Moment {
-    /// From what was answered.
+    /// From what was answered, with lines where places are addresses.
     #[must_use]
-    pub fn of(answered: Answered) -> Self {
+    pub fn of(answered: Answered, source: &mut SourceLines) -> Self {
         let parts = answered.parts;
         let at_ns = parts.iter().map(|part| part.at_ns).min();
         let slice = parts.iter().map(|part| part.slice).max();
@@ -82,7 +83,7 @@ impl Moment {
             .flat_map(|part| part.ranks)
             .map(|found| (found.rank, found))
             .collect();
-        let mut graph = graph(&found);
+        let mut graph = graph(&found).with_lines(source);
         let rank = |(rank, found)| (rank, Rank::of(found, graph.ranks.remove(&rank)));
         Self {
             job: answered.facts,
@@ -96,7 +97,10 @@ impl Moment {
 
 fn graph(found: &BTreeMap<u32, RankSurvey>) -> Graph {
     let waits = found.values().filter_map(|found| {
-        let said = Whereabouts::decode(&found.words).filter(|said| !said.waits.is_empty())?;
+        let said = Whereabouts::decode(&found.words).filter(|said| !said.waits.is_empty());
+        let mut said = said?;
+        let code = found.code.clone().map(site_of);
+        said.site = code.or(said.site);
         Some((found.rank, found.node, said))
     });
     let gone = found.values().filter_map(|found| {

@@ -336,7 +336,7 @@ mod tests {
             parts: vec![part],
             ..Answered::default()
         };
-        Moment::of(answered).lines().split_off(2)
+        Moment::of(answered, &mut SourceLines::default()).lines().split_off(2)
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! itself waits for ranks that are gone, or for nobody that is known. Besides, every rank that needs one that
 //! is gone is named.
 
+use crate::source_lines::SourceLines;
 use bcs_core::job::NodeId;
 use bcs_core::whereabouts::{Communicator, Entered, Peer, Wait, Whereabouts};
 use node_manager::control::Gone;
@@ -95,6 +96,18 @@ impl Graph {
         let mut graph = Self::at_a_moment(waits, gone);
         graph.causes = graph.find_causes();
         graph
+    }
+
+    /// With lines where places are addresses.
+    #[must_use]
+    pub fn with_lines(mut self, source: &mut SourceLines) -> Self {
+        for vertex in self.ranks.values_mut() {
+            if let State::Waits { whereabouts, .. } = &mut vertex.state {
+                let site = whereabouts.site.iter_mut();
+                site.for_each(|site| source.look_up(site));
+            }
+        }
+        self
     }
 
     /// The same of a job that may go on, and so without causes.

@@ -30,7 +30,7 @@ mod words;
 pub use graph::{Cause, Graph, State, Vertex};
 pub use json::peer;
 
-use crate::verdict::Verdict;
+use crate::source_lines::{SourceLines, site_of};
 use bcs_core::job::NodeId;
 use bcs_core::whereabouts::{Entered, Whereabouts};
 use node_manager::control::{Look, Seen};
@@ -54,8 +54,8 @@ const NAMED: usize = 16;
 /// What a look found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// Ranks are in different collectives, which ends the job; and who waits for whom.
-    Astray(Verdict, Graph),
+    /// Ranks are in different collectives, which ends the job: which; and who waits for whom.
+    Astray(String, Graph),
     /// No rank can ever go on.
     Deadlock(Graph),
     /// No rank can, unless another thread of one does: a line for the user.
@@ -151,7 +151,9 @@ impl Lookout {
         }
         for sighting in &seen.blocked {
             // What makes no sense is the rank's own affair.
-            if let Some(whereabouts) = Whereabouts::decode(&sighting.words) {
+            if let Some(mut whereabouts) = Whereabouts::decode(&sighting.words) {
+                let code = sighting.code.clone().map(site_of);
+                whereabouts.site = code.or(whereabouts.site);
                 let blocked = Blocked {
                     node: sighting.node,
                     number: sighting.number,
@@ -187,14 +189,14 @@ impl Lookout {
                 let of = (entered.context, entered.group, entered.number);
                 let &mut (other, at, called) = first.entry(of).or_insert((rank, blocked, entered));
                 if called.contradicts(&entered) {
-                    let verdict = Verdict::Astray(format!(
+                    let what = format!(
                         "ranks wait for each other in different collectives: rank {other} on node \
                          {} is in {called}, and rank {rank} on node {} is in {entered}",
                         at.node, blocked.node
-                    ));
+                    );
                     let mut graph = self.graph(&[]);
                     graph.causes = vec![Cause::Astray(other, rank)];
-                    return Some(Finding::Astray(verdict, graph));
+                    return Some(Finding::Astray(what, graph));
                 }
             }
         }
@@ -233,12 +235,11 @@ impl Lookout {
 
     /// Where ranks are blocked, a line each.
     #[must_use]
-    pub fn lines(&self) -> Vec<String> {
+    pub fn lines(&self, source: &mut SourceLines) -> Vec<String> {
         let line = |(rank, blocked): (&u32, &Blocked)| {
-            let Blocked {
-                node, whereabouts, ..
-            } = blocked;
-            format!("rank {rank} on node {node} {whereabouts}")
+            let (node, mut told) = (blocked.node, blocked.whereabouts.clone());
+            told.site.iter_mut().for_each(|site| source.look_up(site));
+            format!("rank {rank} on node {node} {told}")
         };
         let mut lines: Vec<String> = self.blocked.iter().take(NAMED).map(line).collect();
         if self.blocked.len() > NAMED {

@@ -25,6 +25,22 @@ impl Graph {
         lines
     }
 
+    /// Where the ranks of the causes are, as an addition to a sentence: " (rank 0 at ring.c:20, rank 1 at ring.c:30)".
+    #[must_use]
+    pub fn at(&self) -> String {
+        let ranks: BTreeSet<u32> = self.causes.iter().flat_map(Cause::ranks).collect();
+        let at = ranks.iter().filter_map(|rank| {
+            let State::Waits { whereabouts, .. } = &self.ranks.get(rank)?.state else {
+                return None;
+            };
+            Some(format!("rank {rank} at {}", whereabouts.site.as_ref()?))
+        });
+        match at.collect::<Vec<_>>() {
+            at if at.is_empty() => String::new(),
+            at => format!(" ({})", at.join(", ")),
+        }
+    }
+
     /// A sentence without an end: why.
     #[must_use]
     pub fn why(&self) -> String {

@@ -17,11 +17,7 @@ calls! {
         checked(request)?;
         let (completion, started) = process.external();
         let general = General::new((query_fn, free_fn, cancel_fn), extra_state, completion);
-        let entry = Entry {
-            on: MPI_COMM_SELF,
-            what: What::Once(started),
-            general: Some(Arc::new(general)),
-        };
+        let entry = Entry::new(MPI_COMM_SELF, What::Once(started), Some(Arc::new(general)));
         Ok(put(request, MPI_Request(REQUESTS.insert(entry)))?)
     }
 

@@ -107,7 +107,7 @@ pub(crate) use one;
 
 macro_rules! define {
     ($name:ident ($($argument:ident : $type:ty),*) $body:block) => {
-        #[unsafe(no_mangle)]
+        #[unsafe(export_name = concat!("bcs_", stringify!($name)))]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> std::ffi::c_int {
             $crate::answer::enter(stringify!($name), || -> $crate::answer::Outcome { $body })
         }

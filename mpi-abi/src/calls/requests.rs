@@ -43,9 +43,7 @@ pub(super) fn begun(
 /// Hands out a request.
 #[inline]
 pub(super) fn hand_out(on: MPI_Comm, place: *mut MPI_Request, request: Request) -> Outcome {
-    let what = What::Once(request);
-    let general = None;
-    let entry = Entry { on, what, general };
+    let entry = Entry::new(on, What::Once(request), None);
     Ok(put(place, MPI_Request(REQUESTS.insert(entry)))?)
 }
 
@@ -57,9 +55,7 @@ pub(super) fn kept(
 ) -> Outcome {
     let comm = at(on)?;
     checked(place)?;
-    let what = What::Persistent(comm.run(make)?);
-    let general = None;
-    let entry = Entry { on, what, general };
+    let entry = Entry::new(on, What::Persistent(comm.run(make)?), None);
     Ok(put(place, MPI_Request(REQUESTS.insert(entry)))?)
 }
 
@@ -533,20 +529,18 @@ fn start(handle: MPI_Request) -> Outcome {
             What::Persistent(_) => std::mem::replace(&mut entry.what, What::Taken),
             What::Once(_) | What::Taken => What::Taken,
         };
-        let (on, general) = (entry.on, None);
-        Entry { on, what, general }
+        (entry.on, what)
     });
-    let mut taken = taken.ok_or_else(|| no_request(handle))?;
-    let started = match &mut taken.what {
+    let (on, mut what) = taken.ok_or_else(|| no_request(handle))?;
+    let started = match &mut what {
         What::Persistent(persistent) => persistent.start(),
         What::Once(_) | What::Taken => {
             let reason = "the request is none that can be started again";
             Err(error(ErrorClass::Request, reason))
         }
     };
-    let on = taken.on;
-    if matches!(taken.what, What::Persistent(_)) {
-        REQUESTS.with_mut(handle.0, |entry| entry.what = taken.what);
+    if matches!(what, What::Persistent(_)) {
+        REQUESTS.with_mut(handle.0, |entry| entry.what = what);
     }
     at(on)?.run(|_| started)
 }

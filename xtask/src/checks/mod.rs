@@ -5,6 +5,7 @@ mod abi_race;
 mod beat_cost;
 mod beat_peers;
 mod blocked_cpu;
+mod c_speed;
 mod compute_only_cpu;
 mod documents;
 mod elastic_pingpong;
@@ -112,6 +113,12 @@ pub const ALL: &[Check] = &[
     smartmap::COLLECTIVES,
     smartmap_fresh::CHECK,
     smartmap_oversubscribed::CHECK,
+    c_speed::CHECK,
+    smartmap::LATENCY_IN_C,
+    smartmap::LARGE_IN_C,
+    smartmap::RATE_IN_C,
+    smartmap::COLLECTIVES_IN_C,
+    smartmap_oversubscribed::IN_C,
     smartmap_hierarchical::CHECK,
     smartmap_roads::CHECK,
     node_scale::CHECK,

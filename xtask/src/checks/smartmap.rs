@@ -14,7 +14,7 @@ pub(super) const LATENCY: Check = Check {
     about: "half round trips of 0 B to 256 KiB take at most 0.95 times the best peer's in the mean, none above 1.15",
     about_time: true,
     quick: false,
-    run: latency,
+    run: |workspace| latency(workspace, |contest| contest),
 };
 
 pub(super) const LARGE: Check = Check {
@@ -22,7 +22,7 @@ pub(super) const LARGE: Check = Check {
     about: "half round trips of 1 and 4 MiB take at most 0.7 and 0.6 times the best peer's, 0.9 with buffers in use",
     about_time: true,
     quick: false,
-    run: large,
+    run: |workspace| large(workspace, |contest| contest),
 };
 
 pub(super) const RATE: Check = Check {
@@ -30,7 +30,7 @@ pub(super) const RATE: Check = Check {
     about: "8 B messages and bandwidth are at least the best peer's in the mean, none under 0.87",
     about_time: true,
     quick: false,
-    run: rate,
+    run: |workspace| rate(workspace, |contest| contest),
 };
 
 pub(super) const COLLECTIVES: Check = Check {
@@ -38,15 +38,46 @@ pub(super) const COLLECTIVES: Check = Check {
     about: "collectives of two ranks take at most 0.85 times the best peer's in the mean, at 1 MiB 0.7, none above 1.15",
     about_time: true,
     quick: false,
-    run: collectives,
+    run: |workspace| collectives(workspace, |contest| contest),
 };
+
+pub(super) const LATENCY_IN_C: Check = Check {
+    name: "c-latency",
+    about: "the same as smartmap-latency of programs in C",
+    run: |workspace| latency(workspace, Contest::in_c),
+    ..LATENCY
+};
+
+pub(super) const LARGE_IN_C: Check = Check {
+    name: "c-large",
+    about: "the same as smartmap-large of programs in C",
+    run: |workspace| large(workspace, Contest::in_c),
+    ..LARGE
+};
+
+pub(super) const RATE_IN_C: Check = Check {
+    name: "c-rate",
+    about: "the same as smartmap-rate of programs in C",
+    run: |workspace| rate(workspace, Contest::in_c),
+    ..RATE
+};
+
+pub(super) const COLLECTIVES_IN_C: Check = Check {
+    name: "c-collectives",
+    about: "the same as smartmap-collectives of programs in C",
+    run: |workspace| collectives(workspace, Contest::in_c),
+    ..COLLECTIVES
+};
+
+/// We as we come, or our programs in C.
+type Who = fn(Contest) -> Contest;
 
 /// Ranks of all but the oversubscribed ones.
 const RANKS: usize = 2;
 
 const MIB: usize = 1 << 20;
 
-fn latency(workspace: &Workspace) -> Result<Outcome> {
+fn latency(workspace: &Workspace, of: Who) -> Result<Outcome> {
     let sizes = [
         0,
         8,
@@ -58,10 +89,10 @@ fn latency(workspace: &Workspace) -> Result<Outcome> {
         256 << 10,
     ];
     let contest = Contest::with_all(RANKS, rows(&[Op::Latency], &sizes, Mode::Untouched))?;
-    contest.judge(workspace, &all_rows(0.95, 1.15))
+    of(contest).judge(workspace, &all_rows(0.95, 1.15))
 }
 
-fn large(workspace: &Workspace) -> Result<Outcome> {
+fn large(workspace: &Workspace, of: Who) -> Result<Outcome> {
     let mut options = rows(&[Op::Latency], &[MIB, 4 * MIB], Mode::Untouched);
     options.mode.push(Mode::Touched);
     let demand = |what, rows, at_most| Demand {
@@ -70,7 +101,7 @@ fn large(workspace: &Workspace) -> Result<Outcome> {
         of: Figure::EachRow,
         at_most,
     };
-    Contest::with_all(RANKS, options)?.judge(
+    of(Contest::with_all(RANKS, options)?).judge(
         workspace,
         &[
             demand(
@@ -89,7 +120,7 @@ fn large(workspace: &Workspace) -> Result<Outcome> {
 }
 
 /// The bars are for messages and bytes in a second. Times are their inverse.
-fn rate(workspace: &Workspace) -> Result<Outcome> {
+fn rate(workspace: &Workspace, of: Who) -> Result<Outcome> {
     let sizes = [
         1 << 10,
         4 << 10,
@@ -101,10 +132,10 @@ fn rate(workspace: &Workspace) -> Result<Outcome> {
         4 * MIB,
     ];
     let options = rows(&[Op::Rate, Op::Bandwidth], &sizes, Mode::Untouched);
-    Contest::with_all(RANKS, options)?.judge(workspace, &all_rows(1.0, 1.0 / 0.87))
+    of(Contest::with_all(RANKS, options)?).judge(workspace, &all_rows(1.0, 1.0 / 0.87))
 }
 
-fn collectives(workspace: &Workspace) -> Result<Outcome> {
+fn collectives(workspace: &Workspace, of: Who) -> Result<Outcome> {
     let ops = [
         Op::Barrier,
         Op::Bcast,
@@ -121,7 +152,7 @@ fn collectives(workspace: &Workspace) -> Result<Outcome> {
         of: Figure::EachRow,
         at_most: 0.7,
     };
-    contest.judge(workspace, &[mean, each, large])
+    of(contest).judge(workspace, &[mean, each, large])
 }
 
 /// Bars for the geometric mean of all rows, and for each.

@@ -26,6 +26,16 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
+pub(super) const IN_C: Check = Check {
+    name: "c-oversubscribed",
+    about: "the collectives of smartmap-oversubscribed of programs in C",
+    run: |workspace| {
+        let _confined = Confined::to(CORES)?;
+        Ok(Outcome::of_all(&all_collectives(workspace, Contest::in_c)?))
+    },
+    ..CHECK
+};
+
 const CORES: usize = 2;
 
 /// Of both sides on one core, in a round.
@@ -36,15 +46,25 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 fn run(workspace: &Workspace) -> Result<Outcome> {
     let confined = Confined::to(CORES)?;
+    let [four, eight, sixteen] = all_collectives(workspace, |contest| contest)?;
     let outcomes = [
-        collectives(workspace, 4, &[mean("4 ranks", 0.9), each("4 ranks", 1.2)])?,
-        collectives(workspace, 8, &[mean("8 ranks", 0.7)])?,
-        collectives(workspace, 16, &[mean("16 ranks", 0.7)])?,
+        four,
+        eight,
+        sixteen,
         laggard(workspace)?,
         waiting(workspace)?,
         one_core(workspace, confined.cores()[0])?,
     ];
     Ok(Outcome::of_all(&outcomes))
+}
+
+/// Of 4, 8 and 16 ranks.
+fn all_collectives(workspace: &Workspace, of: fn(Contest) -> Contest) -> Result<[Outcome; 3]> {
+    Ok([
+        collectives(workspace, 4, of, &[mean("4 ranks", 0.9), each("4 ranks", 1.2)])?,
+        collectives(workspace, 8, of, &[mean("8 ranks", 0.7)])?,
+        collectives(workspace, 16, of, &[mean("16 ranks", 0.7)])?,
+    ])
 }
 
 fn mean(what: &'static str, at_most: f64) -> Demand {
@@ -63,13 +83,18 @@ fn each(what: &'static str, at_most: f64) -> Demand {
     }
 }
 
-fn collectives(workspace: &Workspace, ranks: usize, demands: &[Demand]) -> Result<Outcome> {
+fn collectives(
+    workspace: &Workspace,
+    ranks: usize,
+    of: fn(Contest) -> Contest,
+    demands: &[Demand],
+) -> Result<Outcome> {
     let options = rows(
         &[Op::Barrier, Op::Allreduce],
         &[8, 1 << 20],
         Mode::Untouched,
     );
-    Contest::with_all(ranks, options)?.judge(workspace, demands)
+    of(Contest::with_all(ranks, options)?).judge(workspace, demands)
 }
 
 /// Eight ranks, of which one computes 10 ms of its own processor time between collectives.

@@ -105,6 +105,17 @@ impl Contest {
         })
     }
 
+    /// The same with our benchmark in C.
+    #[must_use]
+    pub fn in_c(mut self) -> Self {
+        for side in &mut self.sides {
+            if let Side::Ours(words) = side {
+                *side = Side::InC(std::mem::take(words));
+            }
+        }
+        self
+    }
+
     /// The same, where we are compared with one peer; the others only look on.
     #[must_use]
     pub fn against(mut self, peer: &Peer) -> Self {

@@ -20,7 +20,9 @@ const LIMIT: Duration = Duration::from_secs(600);
 pub enum Side {
     /// `bcs run` with these options.
     Ours(Vec<String>),
-    /// The same, where we are compared with ourselves.
+    /// The same with the benchmark in C, on our library.
+    InC(Vec<String>),
+    /// `bcs run`, where we are compared with ourselves.
     Baseline(Vec<String>),
     /// A peer.
     Peer(&'static Peer, &'static Settings),
@@ -35,6 +37,7 @@ impl Side {
         match self {
             Side::Ours(words) if words.is_empty() => "bcs".into(),
             Side::Ours(words) | Side::Baseline(words) => format!("bcs {}", words.join(" ")),
+            Side::InC(words) => ["bcs-c", &words.join(" ")].join(" ").trim_end().into(),
             Side::Peer(peer, settings) | Side::Onlooker(peer, settings) => match settings.name {
                 "" => peer.name.into(),
                 name => format!("{}-{name}", peer.name),
@@ -75,6 +78,7 @@ impl Side {
                 command.args(words).arg("bench");
                 Ok(command)
             }
+            Side::InC(words) => Ok(workspace.c_bench()?.command(ranks, words)),
             Side::Peer(peer, settings) | Side::Onlooker(peer, settings) => {
                 peer.bench(workspace, settings, ranks, hosts)
             }
@@ -104,7 +108,7 @@ impl Side {
     ) -> Result<Vec<Row>> {
         let measured = self.rows(workspace, ranks, hosts, options);
         match self {
-            Side::Ours(_) | Side::Baseline(_) => measured,
+            Side::Ours(_) | Side::InC(_) | Side::Baseline(_) => measured,
             Side::Peer(..) | Side::Onlooker(..) => measured
                 .map_err(|error| CannotTell(format!("{} failed: {error:#}", self.name())).into()),
         }

@@ -17,6 +17,7 @@ use crate::mpi::account::AttachedBuffer;
 use crate::mpi::topology::Topology;
 use crate::recording::Recording;
 use crate::roads::smartmap::Slots;
+use crate::sent_from::SentFrom;
 use bcs_core::job::Placement;
 use bcs_core::whereabouts::Left;
 use std::sync::atomic::{AtomicBool, AtomicU32};
@@ -52,8 +53,10 @@ pub struct Process {
     pub(in crate::mpi) main_thread: ThreadId,
     /// What the program has said that its threads do.
     pub(in crate::mpi) thread_level: OnceLock<ThreadLevel>,
-    /// Messages that were longer than their buffers.
-    pub(in crate::mpi) truncated: Mutex<Left>,
+    /// What the program has left that the tables of its roads do not show.
+    pub(in crate::mpi) left: Mutex<Left>,
+    /// From where messages were sent.
+    pub(in crate::mpi) sent_from: SentFrom,
 }
 
 /// What all handles of a communicator share.

@@ -1,0 +1,154 @@
+//! Which files the code of a process is of, so that an address of it means something to others.
+//!
+//! Addresses of code are told by programs that are not written in Rust: where they call the library. They mean nothing
+//! outside of their process, and nothing anywhere when that is no more. A place in a file stays: with that file, a
+//! debugger's tables give its line.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::io;
+
+/// The longest list of mapped files that is kept, in bytes of their names: more than any program was seen to have.
+const MOST_BYTES: usize = 48 * 1024;
+
+/// The code of a process, by address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MappedCode(Vec<Mapping>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Mapping {
+    start: u64,
+    end: u64,
+    /// Where in the file the memory begins.
+    offset: u64,
+    file: String,
+}
+
+/// A place in a file of code.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CodePlace {
+    /// The file, by its whole name.
+    pub file: String,
+    /// Where in it.
+    pub offset: u64,
+}
+
+impl MappedCode {
+    /// What a text in the form of `/proc/PID/maps` says (proc_pid_maps(5)). Lines that say something else are passed
+    /// over, and so is what is no code of a file.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        let mut bytes = 0;
+        let mappings = text.lines().filter_map(mapping).take_while(|mapping| {
+            bytes += mapping.file.len();
+            bytes <= MOST_BYTES
+        });
+        Self(mappings.collect())
+    }
+
+    /// The code of this process.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn own() -> io::Result<Self> {
+        std::fs::read_to_string("/proc/self/maps").map(|text| Self::parse(&text))
+    }
+
+    /// The code of another process, as it is now.
+    ///
+    /// # Errors
+    /// When there is no such process, or the kernel does not say.
+    pub fn of(pid: i32) -> io::Result<Self> {
+        std::fs::read_to_string(format!("/proc/{pid}/maps")).map(|text| Self::parse(&text))
+    }
+
+    /// The place that is mapped at an address.
+    #[must_use]
+    pub fn place(&self, address: u64) -> Option<CodePlace> {
+        let found = self
+            .0
+            .iter()
+            .find(|mapping| (mapping.start..mapping.end).contains(&address))?;
+        Some(CodePlace {
+            file: found.file.clone(),
+            offset: (address - found.start).checked_add(found.offset)?,
+        })
+    }
+}
+
+/// "559d0-559d1 r-xp 00001000 fe:01 1234   /home/me/ring"
+fn mapping(line: &str) -> Option<Mapping> {
+    let mut words = line.splitn(6, ' ');
+    let (start, end) = words.next()?.split_once('-')?;
+    let is_code = words.next()?.contains('x');
+    let offset = words.next()?;
+    let file = words.nth(2)?.trim_start();
+    let hex = |word: &str| u64::from_str_radix(word, 16).ok();
+    (is_code && file.starts_with('/')).then_some(())?;
+    Some(Mapping {
+        start: hex(start)?,
+        end: hex(end)?,
+        offset: hex(offset)?,
+        file: file.to_owned(),
+    })
+}
+
+impl fmt::Display for CodePlace {
+    /// "/home/me/ring+0x11b9"
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}+{:#x}", self.file, self.offset)
+    }
+}
+
+impl std::str::FromStr for CodePlace {
+    type Err = ();
+
+    /// The same back.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (file, offset) = text.rsplit_once("+0x").ok_or(())?;
+        let offset = u64::from_str_radix(offset, 16).map_err(drop)?;
+        let file = file.to_owned();
+        file.starts_with('/')
+            .then_some(Self { file, offset })
+            .ok_or(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAPS: &str = "\
+55d0c0000000-55d0c0001000 r--p 00000000 fe:01 77                         /home/me/a ring
+55d0c0001000-55d0c0002000 r-xp 00001000 fe:01 77                         /home/me/a ring
+7f0000000000-7f0000010000 rwxp 00000000 00:00 0
+7ffe00000000-7ffe00002000 r-xp 00000000 00:00 0                          [vdso]
+rubbish
+";
+
+    #[test]
+    fn an_address_of_code_has_a_place_in_a_file() {
+        let code = MappedCode::parse(MAPS);
+        let place = code.place(0x55d0_c000_11b9).unwrap();
+        assert_eq!(place.to_string(), "/home/me/a ring+0x11b9");
+        assert_eq!(place.to_string().parse(), Ok(place));
+        for nowhere in [0, 0x55d0_c000_0000, 0x55d0_c000_2000, 0x7f00_0000_0001, u64::MAX] {
+            assert_eq!(code.place(nowhere), None, "{nowhere:#x}");
+        }
+    }
+
+    #[test]
+    fn a_process_finds_its_own_code() {
+        let here = a_process_finds_its_own_code as fn() as usize as u64;
+        let place = MappedCode::own().unwrap().place(here).unwrap();
+        let own = std::env::current_exe().unwrap();
+        assert_eq!(place.file, own.to_str().unwrap());
+    }
+
+    #[test]
+    fn what_is_no_place_is_refused() {
+        for text in ["", "0x7f00", "ring+0x11", "/ring+0x", "/ring+11", "src/main.rs:17:5"] {
+            assert_eq!(text.parse::<CodePlace>(), Err(()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Lines of programs that are not written in Rust: their places are addresses, of which node managers know the files.
+//!
+//! Only here, where something is said to a person, are a file's tables of lines read: that may take long, and a
+//! job whose calls all return pays nothing for it. A file that is not on this machine, or has no lines (`-g`), leaves
+//! the function, if that is known, and the place in the file.
+
+use addr2line::Loader;
+use bcs_core::mapped_code::CodePlace;
+use bcs_core::whereabouts::{Site, Source};
+use object::read::elf::{FileHeader as _, ProgramHeader as _};
+use object::{Endianness, elf};
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+
+/// Lines, by places in files; what was read is kept.
+#[derive(Default)]
+pub struct SourceLines {
+    files: HashMap<String, Option<Program>>,
+    known: HashMap<CodePlace, Site>,
+}
+
+/// A file of code.
+struct Program {
+    lines: Loader,
+    /// Where in the file, how long, and at which address the file's own tables have it.
+    segments: Vec<(u64, u64, u64)>,
+}
+
+impl SourceLines {
+    /// What is said of a site.
+    pub fn look_up(&mut self, site: &mut Site) {
+        if let Site::Code { place, .. } = site {
+            *site = self.of(&place.clone());
+        }
+    }
+
+    /// What is said of a place: a line, or what is known instead.
+    pub fn of(&mut self, place: &CodePlace) -> Site {
+        if let Some(known) = self.known.get(place) {
+            return known.clone();
+        }
+        let file = self.files.entry(place.file.clone());
+        let program = file.or_insert_with(|| Program::read(Path::new(&place.file)));
+        let site = (program.as_ref())
+            .and_then(|program| program.site(place))
+            .unwrap_or_else(|| site_of(place.clone()));
+        self.known.insert(place.clone(), site.clone());
+        site
+    }
+}
+
+impl fmt::Debug for SourceLines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let files = self.files.keys();
+        f.debug_list().entries(files).finish()
+    }
+}
+
+impl Program {
+    fn read(path: &Path) -> Option<Self> {
+        if !std::fs::metadata(path).ok()?.is_file() {
+            return None;
+        }
+        let segments = segments(&std::fs::read(path).ok()?)?;
+        let lines = Loader::new(path).ok()?;
+        Some(Self { lines, segments })
+    }
+
+    fn site(&self, place: &CodePlace) -> Option<Site> {
+        // The call is what comes before the address that it returns to.
+        let offset = place.offset.checked_sub(1)?;
+        let &(first, _, address) = self
+            .segments
+            .iter()
+            .find(|(first, len, _)| (*first..first.saturating_add(*len)).contains(&offset))?;
+        let address = (offset - first).checked_add(address)?;
+        let found = self.lines.find_location(address).ok().flatten();
+        if let Some((file, line)) = found.and_then(|found| Some((found.file?, found.line?)))
+            && line > 0
+            && !file.chars().any(char::is_control)
+        {
+            return Some(Site::Line(Source::new(&from_here(file), line)));
+        }
+        let function = self.lines.find_symbol(address)?;
+        let plain = !function.chars().any(char::is_control);
+        plain.then(|| Site::Code {
+            place: place.clone(),
+            function: Some(function.to_owned()),
+        })
+    }
+}
+
+/// A site of which no more is known than where in its file it is.
+#[must_use]
+pub fn site_of(place: CodePlace) -> Site {
+    let function = None;
+    Site::Code { place, function }
+}
+
+/// The name of a file as somebody in this folder calls it.
+fn from_here(file: &str) -> String {
+    let here = std::env::current_dir().ok();
+    let short = here.and_then(|here| Path::new(file).strip_prefix(here).ok()?.to_str());
+    short.unwrap_or(file).to_owned()
+}
+
+/// Of a program for 64 bits.
+fn segments(bytes: &[u8]) -> Option<Vec<(u64, u64, u64)>> {
+    let header = elf::FileHeader64::<Endianness>::parse(bytes).ok()?;
+    let endian = header.endian().ok()?;
+    let headers = header.program_headers(endian, bytes).ok()?;
+    let loaded = headers
+        .iter()
+        .filter(|segment| segment.p_type(endian) == elf::PT_LOAD);
+    let segments = loaded.map(|segment| {
+        let (first, len) = segment.file_range(endian);
+        (first, len, segment.p_vaddr(endian))
+    });
+    Some(segments.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcs_core::mapped_code::MappedCode;
+
+    /// The test's own program has lines.
+    #[test]
+    fn a_place_in_a_program_is_a_line() {
+        let here = (a_place_in_a_program_is_a_line as fn()).addr() as u64 + 5;
+        let place = MappedCode::own().unwrap().place(here).unwrap();
+        let mut lines = SourceLines::default();
+        let mut site = site_of(place);
+        lines.look_up(&mut site);
+        let Site::Line(source) = &site else {
+            panic!("{site:?}");
+        };
+        assert!(source.file().ends_with("source_lines.rs"), "{source:?}");
+        assert!(source.line().abs_diff(line!()) < 20, "{source:?}");
+        let known = site.clone();
+        lines.look_up(&mut site);
+        assert_eq!(site, known);
+    }
+
+    #[test]
+    fn what_has_no_lines_keeps_its_place() {
+        let mut lines = SourceLines::default();
+        for file in ["/nowhere/ring", "/dev/zero", "/proc/version", "/tmp", "/bin"] {
+            let place = CodePlace {
+                file: file.to_owned(),
+                offset: 0x11,
+            };
+            assert_eq!(lines.of(&place).to_string(), format!("{file}+0x11"));
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Wrong programs in C (`tests/wrong`): each ends with a message that names the line, within one node and between two,
+//! and with one that names the function if it was built without lines.
+
+mod installed;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use installed::{installed, said};
+
+/// A program, what it ends with, and what is said beside its lines.
+const WRONG: [(&str, i32, &str); 7] = [
+    ("deadlock", 123, "waits for a message from rank"),
+    ("mismatched", 1, "different collectives"),
+    ("mismatched_nic", 1, "different"),
+    ("leaked_request", 0, "not waited for"),
+    ("unmatched_send", 0, "not received a message from rank"),
+    ("truncated", 15, "message truncated"),
+    ("aborted", 7, "called MPI_Abort with code 7"),
+];
+
+#[test]
+fn wrong_programs_end_with_their_lines() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let prefix = folder.path().join("installed here");
+    installed(&prefix);
+    for (name, code, words) in WRONG {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/wrong/{name}.c"));
+        let text = fs::read_to_string(&source).expect("it is there");
+        let lines = (1..).zip(text.lines());
+        let of_mark = |mark: &str| -> Vec<String> {
+            let marked = lines.clone().filter(|(_, line)| line.ends_with(mark));
+            marked.map(|(number, _)| format!("{name}.c:{number}")).collect()
+        };
+        let (all, any) = (of_mark("/* here */"), of_mark("/* here, or there */"));
+        let program = folder.path().join(name);
+        for debug in ["-g", "-g0"] {
+            let mut compile = Command::new(prefix.join("bin/mpicc_abi"));
+            compile.args([debug, "-O1", "-o"]).arg(&program).arg(&source);
+            let built = compile.output().expect("a compiler runs");
+            assert!(built.status.success(), "{}", said(&built));
+            for layout in [&["--nodes", "1"][..], &["--nodes", "2"], &["--nodes", "2", "--road", "queues"]] {
+                let mut run = Command::new(prefix.join("bin/mpiexec"));
+                let run = run.args(["-n", "4", "--timeout", "60s"]).args(layout).arg(&program);
+                let ended = run.output().expect("it runs");
+                let says = said(&ended);
+                assert_eq!(ended.status.code(), Some(code), "{run:?}: {says}");
+                assert!(says.contains(words), "{run:?}: {says}");
+                if debug == "-g" {
+                    assert!(all.iter().all(|line| says.contains(line)), "{run:?}: {says}");
+                    let is_any = any.is_empty() || any.iter().any(|line| says.contains(line));
+                    assert!(is_any, "{run:?}: {says}");
+                } else {
+                    assert!(says.contains("(in main)"), "{run:?}: {says}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Our own benchmark in C, built as its user would: by the `mpicc_abi` that this checkout installs.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::install::install;
+use crate::peers::BENCH;
+use crate::process;
+use crate::workspace::Workspace;
+
+const BUILD_LIMIT: Duration = Duration::from_secs(120);
+
+/// The command that starts its ranks, and the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CBench {
+    launcher: PathBuf,
+    program: PathBuf,
+}
+
+impl CBench {
+    /// Installs the library into a folder of the target folder, and builds the program there.
+    ///
+    /// # Errors
+    ///
+    /// Either fails.
+    pub fn build(workspace: &Workspace) -> Result<Self> {
+        let prefix = workspace.target().join("installed");
+        install(workspace, &prefix)?;
+        let (source, program) = (prefix.join("bench.c"), prefix.join("bench"));
+        std::fs::write(&source, BENCH)
+            .with_context(|| format!("failed to write {}", source.display()))?;
+        let mut compiler = Command::new(prefix.join("bin/mpicc_abi"));
+        compiler.args(["-std=c11", "-O3", "-o"]);
+        compiler.arg(&program).arg(&source).arg("-lm");
+        process::run(&mut compiler, BUILD_LIMIT)?
+            .succeeded()
+            .context("mpicc_abi builds no benchmark")?;
+        let launcher = prefix.join("bin/bcs");
+        Ok(Self { launcher, program })
+    }
+
+    /// `bcs run` with these options and so many ranks of the program, whose own arguments are to follow.
+    #[must_use]
+    pub fn command(&self, ranks: usize, options: &[String]) -> Command {
+        let mut command = Command::new(&self.launcher);
+        command.args(["run", "-n", &ranks.to_string()]);
+        command.args(options).arg(&self.program);
+        command
+    }
+}
