@@ -132,7 +132,13 @@ rubbish
         let place = code.place(0x55d0_c000_11b9).unwrap();
         assert_eq!(place.to_string(), "/home/me/a ring+0x11b9");
         assert_eq!(place.to_string().parse(), Ok(place));
-        for nowhere in [0, 0x55d0_c000_0000, 0x55d0_c000_2000, 0x7f00_0000_0001, u64::MAX] {
+        for nowhere in [
+            0,
+            0x55d0_c000_0000,
+            0x55d0_c000_2000,
+            0x7f00_0000_0001,
+            u64::MAX,
+        ] {
             assert_eq!(code.place(nowhere), None, "{nowhere:#x}");
         }
     }
@@ -147,7 +153,14 @@ rubbish
 
     #[test]
     fn what_is_no_place_is_refused() {
-        for text in ["", "0x7f00", "ring+0x11", "/ring+0x", "/ring+11", "src/main.rs:17:5"] {
+        for text in [
+            "",
+            "0x7f00",
+            "ring+0x11",
+            "/ring+0x",
+            "/ring+11",
+            "src/main.rs:17:5",
+        ] {
             assert_eq!(text.parse::<CodePlace>(), Err(()), "{text}");
         }
     }

@@ -50,8 +50,8 @@ impl SentFrom {
     /// What is known.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Posted, u64)> {
         self.0.iter().filter_map(|entry| {
-            let [key, address, found] = [&entry.key, &entry.address, &entry.mark]
-                .map(|word| word.load(Ordering::Relaxed));
+            let [key, address, found] =
+                [&entry.key, &entry.address, &entry.mark].map(|word| word.load(Ordering::Relaxed));
             let context = u32::try_from(key >> 32).expect("half of a word");
             let tag = u32::try_from(key & 0xffff_ffff).expect("half of a word");
             let posted = Posted::Sent {
@@ -92,7 +92,10 @@ mod tests {
     fn the_parts_of_two_are_nothing() {
         let sent = SentFrom::default();
         sent.note(0, 7, 0x40_1000);
-        let entry = sent.0.iter().find(|it| it.mark.load(Ordering::Relaxed) != 0);
+        let entry = sent
+            .0
+            .iter()
+            .find(|it| it.mark.load(Ordering::Relaxed) != 0);
         entry.unwrap().address.store(0x40_2000, Ordering::Relaxed);
         assert_eq!(sent.iter().count(), 0);
     }

@@ -128,7 +128,7 @@ mod tests {
     /// The test's own program has lines.
     #[test]
     fn a_place_in_a_program_is_a_line() {
-        let here = (a_place_in_a_program_is_a_line as fn()).addr() as u64 + 5;
+        let here = a_place_in_a_program_is_a_line as fn() as usize as u64 + 5;
         let place = MappedCode::own().unwrap().place(here).unwrap();
         let mut lines = SourceLines::default();
         let mut site = site_of(place);
@@ -146,7 +146,13 @@ mod tests {
     #[test]
     fn what_has_no_lines_keeps_its_place() {
         let mut lines = SourceLines::default();
-        for file in ["/nowhere/ring", "/dev/zero", "/proc/version", "/tmp", "/bin"] {
+        for file in [
+            "/nowhere/ring",
+            "/dev/zero",
+            "/proc/version",
+            "/tmp",
+            "/bin",
+        ] {
             let place = CodePlace {
                 file: file.to_owned(),
                 offset: 0x11,

@@ -82,7 +82,11 @@ impl RankProcess {
         let Site::Address(address) = *site else {
             return None;
         };
-        let now = || MappedCode::of(self.pid.as_raw_nonzero().get()).ok()?.place(address);
+        let now = || {
+            MappedCode::of(self.pid.as_raw_nonzero().get())
+                .ok()?
+                .place(address)
+        };
         let said = self.code.place(address);
         said.or_else(|| if self.runs() { now() } else { None })
     }

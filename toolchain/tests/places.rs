@@ -9,15 +9,24 @@ use std::process::Command;
 
 use installed::{installed, said};
 
-/// A program, what it ends with, and what is said beside its lines.
-const WRONG: [(&str, i32, &str); 7] = [
-    ("deadlock", 123, "waits for a message from rank"),
-    ("mismatched", 1, "different collectives"),
-    ("mismatched_nic", 1, "different"),
-    ("leaked_request", 0, "not waited for"),
-    ("unmatched_send", 0, "not received a message from rank"),
-    ("truncated", 15, "message truncated"),
-    ("aborted", 7, "called MPI_Abort with code 7"),
+/// A program, what it may end with, and what is said beside its lines.
+const WRONG: [(&str, &[i32], &[&str]); 7] = [
+    ("deadlock", &[123], &["waits for a message from rank"]),
+    // Either a rank finds it, or what was sent for one is taken for the other, and nobody goes on.
+    (
+        "mismatched",
+        &[1, 16, 123],
+        &["different collectives", "did not call the same"],
+    ),
+    ("mismatched_nic", &[16], &["did not call the same"]),
+    ("leaked_request", &[0], &["not waited for"]),
+    (
+        "unmatched_send",
+        &[0],
+        &["not received a message from rank"],
+    ),
+    ("truncated", &[15], &["message truncated"]),
+    ("aborted", &[7], &["called MPI_Abort with code 7"]),
 ];
 
 #[test]
@@ -25,30 +34,47 @@ fn wrong_programs_end_with_their_lines() {
     let folder = tempfile::tempdir().expect("there is room");
     let prefix = folder.path().join("installed here");
     installed(&prefix);
-    for (name, code, words) in WRONG {
+    for (name, codes, words) in WRONG {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/wrong/{name}.c"));
         let text = fs::read_to_string(&source).expect("it is there");
         let lines = (1..).zip(text.lines());
         let of_mark = |mark: &str| -> Vec<String> {
             let marked = lines.clone().filter(|(_, line)| line.ends_with(mark));
-            marked.map(|(number, _)| format!("{name}.c:{number}")).collect()
+            marked
+                .map(|(number, _)| format!("{name}.c:{number}"))
+                .collect()
         };
         let (all, any) = (of_mark("/* here */"), of_mark("/* here, or there */"));
         let program = folder.path().join(name);
         for debug in ["-g", "-g0"] {
             let mut compile = Command::new(prefix.join("bin/mpicc_abi"));
-            compile.args([debug, "-O1", "-o"]).arg(&program).arg(&source);
+            compile
+                .args([debug, "-O1", "-o"])
+                .arg(&program)
+                .arg(&source);
             let built = compile.output().expect("a compiler runs");
             assert!(built.status.success(), "{}", said(&built));
-            for layout in [&["--nodes", "1"][..], &["--nodes", "2"], &["--nodes", "2", "--road", "queues"]] {
+            for layout in [
+                &["--nodes", "1"][..],
+                &["--nodes", "2"],
+                &["--nodes", "2", "--road", "queues"],
+            ] {
                 let mut run = Command::new(prefix.join("bin/mpiexec"));
-                let run = run.args(["-n", "4", "--timeout", "60s"]).args(layout).arg(&program);
+                let run = run
+                    .args(["-n", "4", "--timeout", "60s"])
+                    .args(layout)
+                    .arg(&program);
                 let ended = run.output().expect("it runs");
                 let says = said(&ended);
-                assert_eq!(ended.status.code(), Some(code), "{run:?}: {says}");
-                assert!(says.contains(words), "{run:?}: {says}");
+                let code = ended.status.code().expect("it ends by itself");
+                assert!(codes.contains(&code), "{run:?}: {says}");
+                let is_said = words.iter().any(|words| says.contains(words));
+                assert!(is_said, "{run:?}: {says}");
                 if debug == "-g" {
-                    assert!(all.iter().all(|line| says.contains(line)), "{run:?}: {says}");
+                    assert!(
+                        all.iter().all(|line| says.contains(line)),
+                        "{run:?}: {says}"
+                    );
                     let is_any = any.is_empty() || any.iter().any(|line| says.contains(line));
                     assert!(is_any, "{run:?}: {says}");
                 } else {

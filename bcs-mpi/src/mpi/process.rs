@@ -96,7 +96,8 @@ impl Process {
         if foreign::address().is_some()
             && let Ok(code) = MappedCode::own()
         {
-            link.say(&FromRank::Code(code)).map_err(|error| fail(&error))?;
+            link.say(&FromRank::Code(code))
+                .map_err(|error| fail(&error))?;
         }
         let link = Arc::new(link);
         let slots = slots(&welcome.placement, welcome.rank, link.clone());

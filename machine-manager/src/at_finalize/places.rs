@@ -71,10 +71,9 @@ impl<'a> Places<'a> {
             }
             Thing::Request => (entry.rank, Posted::Request),
             Thing::Receive(peer) => (entry.rank, Posted::Receive(peer)),
-            Thing::Message(_)
-            | Thing::Truncated(_)
-            | Thing::Communicator(_)
-            | Thing::Object(_) => return Vec::new(),
+            Thing::Message(_) | Thing::Truncated(_) | Thing::Communicator(_) | Thing::Object(_) => {
+                return Vec::new();
+            }
         };
         let Some(of_rank) = self.by_rank.get(&who) else {
             return Vec::new();

@@ -1,8 +1,8 @@
 //! `bcs mds`: what the Monitoring and Debugging System recorded.
 
-use crate::source_lines::SourceLines;
 use crate::cli::{ExportFormat, MatrixRoad, MdsCommand, SlicesArgs};
 use crate::exit_code;
+use crate::source_lines::SourceLines;
 use anyhow::Context as _;
 use mds::dump::{
     DumpError, Dumps, MessageRow, Road, Row as _, read_dir, read_summaries, read_tables,

@@ -299,6 +299,7 @@ fn pending_json(wait: &Wait) -> Value {
 mod tests {
     use super::*;
     use crate::live::call::Answered;
+    use crate::source_lines::SourceLines;
     use bcs_core::whereabouts::Whereabouts;
     use node_manager::survey::{Progress, RankSurvey, Survey};
 
@@ -321,6 +322,7 @@ mod tests {
             pid: 7,
             progress,
             words: said(waits).encode(),
+            code: None,
             pending: said(pending).encode(),
             completions: 0,
             recorded: None,
@@ -336,7 +338,9 @@ mod tests {
             parts: vec![part],
             ..Answered::default()
         };
-        Moment::of(answered, &mut SourceLines::default()).lines().split_off(2)
+        Moment::of(answered, &mut SourceLines::default())
+            .lines()
+            .split_off(2)
     }
 
     #[test]

@@ -85,6 +85,16 @@ pub enum Cause {
     Astray(u32, u32),
     /// A rank waits for something of which it is not known who would bring it.
     Nobody(u32),
+    /// Two ranks have called different collectives of the communicator with this context: the one took what was sent
+    /// for the other's, and has gone on.
+    Different {
+        /// The communicator.
+        context: u32,
+        /// The first rank,
+        one: u32,
+        /// ... and the first that has called something else.
+        other: u32,
+    },
 }
 
 impl Graph {
@@ -246,8 +256,28 @@ impl Graph {
         vertex.is_some_and(|vertex| matches!(vertex.state, State::Waits { .. }))
     }
 
+    /// Ranks that have entered as many collectives of a communicator, and not the same ones.
+    fn different(&self) -> Option<Cause> {
+        let mut first: BTreeMap<(u32, u32, u32), (u32, u32)> = BTreeMap::new();
+        for (&rank, vertex) in &self.ranks {
+            for it in vertex.said().iter().flat_map(|said| &said.communicators) {
+                let of = (it.context, it.group, it.entered);
+                let &mut (one, called) = first.entry(of).or_insert((rank, it.called));
+                if called != it.called {
+                    let (context, other) = (it.context, rank);
+                    return Some(Cause::Different {
+                        context,
+                        one,
+                        other,
+                    });
+                }
+            }
+        }
+        None
+    }
+
     fn find_causes(&self) -> Vec<Cause> {
-        let mut causes = Vec::new();
+        let mut causes: Vec<Cause> = self.different().into_iter().collect();
         let targets: BTreeMap<u32, Vec<u32>> = self
             .waiting()
             .map(|(rank, _)| {

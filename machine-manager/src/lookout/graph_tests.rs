@@ -82,6 +82,31 @@ fn a_rank_that_waits_for_itself_is_one_too() {
     assert_eq!(graph.causes, [Cause::Cycle(vec![0])]);
 }
 
+/// What one sent for its collective was taken for another's, whose caller is gone.
+#[test]
+fn ranks_that_have_called_different_collectives_are_named_first() {
+    let said = |called| {
+        let mut said = in_barrier(4);
+        said.communicators[0].called = called;
+        said
+    };
+    let last = Whereabouts {
+        waits: Vec::new(),
+        entered: Vec::new(),
+        ..said(9)
+    };
+    let (context, one, other) = (0, 0, 2);
+    let all = graph(&[(0, said(7)), (1, said(7))], &[(2, last)]);
+    let different = Cause::Different {
+        context,
+        one,
+        other,
+    };
+    assert_eq!(all.causes[0], different);
+    let words = "ranks 0 and 2 have called different collectives of MPI_COMM_WORLD";
+    assert!(all.why().contains(words), "{}", all.why());
+}
+
 #[test]
 fn two_cycles_are_two_causes() {
     let graph = graph(

@@ -46,6 +46,11 @@ fn cause(cause: &Cause) -> Value {
             json!({ "kind": "gone", "rank": rank, "for": partners })
         }
         Cause::Astray(one, other) => json!({ "kind": "astray", "ranks": [one, other] }),
+        Cause::Different {
+            context,
+            one,
+            other,
+        } => json!({ "kind": "different", "context": context, "ranks": [one, other] }),
         Cause::Nobody(rank) => json!({ "kind": "nobody", "rank": rank }),
     }
 }

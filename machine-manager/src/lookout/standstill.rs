@@ -136,6 +136,7 @@ mod tests {
             node: NodeId(0),
             number: 1,
             words: vec![],
+            code: None,
         };
         Seen {
             running: 1,

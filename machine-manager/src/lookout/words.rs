@@ -2,7 +2,7 @@
 
 use super::graph::{Cause, Graph, State, Vertex};
 use super::{NAMED, graph};
-use bcs_core::whereabouts::{Peer, Wait, Whereabouts};
+use bcs_core::whereabouts::{Name, Peer, Wait, Whereabouts};
 use std::collections::BTreeSet;
 
 impl Graph {
@@ -138,7 +138,7 @@ impl Cause {
         match self {
             Self::Cycle(ranks) => ranks.clone(),
             Self::Gone { rank, partners } => [*rank].iter().chain(partners).copied().collect(),
-            Self::Astray(one, other) => vec![*one, *other],
+            Self::Astray(one, other) | Self::Different { one, other, .. } => vec![*one, *other],
             Self::Nobody(rank) => vec![*rank],
         }
     }
@@ -173,6 +173,14 @@ impl Cause {
             }
             Self::Astray(one, other) => {
                 format!("ranks {one} and {other} are in different collectives")
+            }
+            Self::Different {
+                context,
+                one,
+                other,
+            } => {
+                let name = Name(*context);
+                format!("ranks {one} and {other} have called different collectives of {name}")
             }
             Self::Nobody(rank) => format!("rank {rank} waits for what nobody can bring"),
         }

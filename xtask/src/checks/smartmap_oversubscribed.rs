@@ -61,7 +61,12 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
 /// Of 4, 8 and 16 ranks.
 fn all_collectives(workspace: &Workspace, of: fn(Contest) -> Contest) -> Result<[Outcome; 3]> {
     Ok([
-        collectives(workspace, 4, of, &[mean("4 ranks", 0.9), each("4 ranks", 1.2)])?,
+        collectives(
+            workspace,
+            4,
+            of,
+            &[mean("4 ranks", 0.9), each("4 ranks", 1.2)],
+        )?,
         collectives(workspace, 8, of, &[mean("8 ranks", 0.7)])?,
         collectives(workspace, 16, of, &[mean("16 ranks", 0.7)])?,
     ])

@@ -1,6 +1,7 @@
 use super::super::call::Answered;
 use super::super::question::Facts;
 use super::*;
+use crate::source_lines::SourceLines;
 use bcs_core::job::NodeId;
 use mds::mmds::{Glance, Primitive};
 use node_manager::survey::{Progress, RankSurvey, Survey};
@@ -12,6 +13,7 @@ fn rank(rank: u32, node: u16, in_mpi_ns: u64, completions: u64) -> RankSurvey {
         pid: 100 + i32::try_from(rank).unwrap(),
         progress: Progress::Running,
         words: Vec::new(),
+        code: None,
         pending: Vec::new(),
         completions,
         recorded: Some(Glance {
@@ -37,11 +39,12 @@ fn moment(at_ns: u64, slice: u64, ranks: Vec<RankSurvey>) -> Moment {
         is_last: true,
         ..Survey::default()
     };
-    Moment::of(Answered {
+    let answered = Answered {
         facts: job,
         parts: vec![part],
         silent: Vec::new(),
-    })
+    };
+    Moment::of(answered, &mut SourceLines::default())
 }
 
 #[test]
