@@ -305,7 +305,7 @@ fn peers(entries: &[Entry]) -> String {
 mod tests {
     use super::*;
     use bcs_core::whereabouts::{
-        COLLECTIVE_MESSAGES, Called, Communicator, Entered, Exchange, Members,
+        COLLECTIVE_MESSAGES, Called, Communicator, Entered, Exchange, Members, Posted, Site, Source,
     };
 
     fn peer(rank: u32, tag: i32) -> Peer {
@@ -367,16 +367,46 @@ mod tests {
             "  rank 5 on node 1 has not received 2 messages from rank 0 with tag 7 in MPI_COMM_WORLD",
             "  rank 5 on node 1 has a receive that is not over: from rank 2 with tag 1 in MPI_COMM_WORLD",
             "  rank 5 on node 1 has received a message that had no room in the buffer: from rank 3 with tag 1 in MPI_COMM_WORLD",
+            "  rank 5 on node 1 has not waited for, tested or freed a request that is done",
         ];
         assert_eq!(errors[1..], expected);
         let all = lines(Says::All, ends());
-        assert_eq!(all[1..4], expected);
+        assert_eq!(all[1..5], expected);
         assert_eq!(
             all[5],
             "  rank 5 on node 1 has not freed the communicator with context 5"
         );
         assert_eq!(all[6], "  rank 5 on node 1 has not freed 3 operations");
         assert!(lines(Says::All, [end(0, &[], world(3, 0))]).is_empty());
+    }
+
+    /// Of messages the places of their senders are said, of the rest its own.
+    #[test]
+    fn places_are_said_of_what_is_left() {
+        let things = [(Thing::Message(peer(0, 7)), 2), (Thing::Request, 1)];
+        let mut receiver = end(5, &things, world(3, 0));
+        let mut sender = end(0, &[], world(3, 0));
+        let line = |file, line| Site::Line(Source::new(file, line));
+        let mut left = Left::decode(&receiver.left).unwrap();
+        left.add_place(Posted::Request, Site::Address(0x1234));
+        left.add_place(Posted::Receive(peer(0, 7)), line("main.c", 3));
+        receiver.left = left.encode();
+        let place = "/home/me/ring+0x11b9".parse().unwrap();
+        receiver.code = vec![(0x1234, place)];
+        let (mut left, context) = (Left::default(), 0);
+        for (tag, number) in [(7, 20), (8, 30), (7, 44)] {
+            left.add_place(Posted::Sent { context, tag }, line("main.c", number));
+        }
+        sender.left = left.encode();
+        let all = lines(Says::Errors, [sender, receiver]);
+        assert!(
+            all[1].ends_with(", sent at main.c:20 or main.c:44"),
+            "{all:?}"
+        );
+        assert!(
+            all[2].ends_with(", posted at /home/me/ring+0x11b9"),
+            "{all:?}"
+        );
     }
 
     #[test]
