@@ -1,4 +1,5 @@
-//! Makes of the standard's list of functions what is the same for all of them.
+//! Makes of the standard's list of functions what is the same for all of them, and checks functions against the header of
+//! the BCS API, too.
 //!
 //! A function that some file in `src/calls` defines (`fn PMPI_...`) is checked against its prototype in the list; one
 //! that none defines answers that it is not supported. Each gets its weak `MPI_` name.
@@ -18,6 +19,7 @@ struct Function<'a> {
 fn main() {
     println!("cargo::rerun-if-changed=standard");
     println!("cargo::rerun-if-changed=src/calls");
+    println!("cargo::rerun-if-changed=include");
     let list =
         fs::read_to_string("standard/functions.txt").expect("the list of functions is there");
     let functions: Vec<Function> = list.lines().map(parse).collect();
@@ -35,7 +37,12 @@ fn main() {
         |file: &str, text: String| fs::write(out.join(file), text).expect("OUT_DIR can be written");
     write("weak.s", weak_names(&functions));
     write("rest.rs", rest(&functions, &defined));
-    write("prototypes.rs", prototypes(&functions, &defined));
+    let theirs = functions.iter().filter(|of| defined.contains(of.name));
+    write("prototypes.rs", prototypes("P", theirs));
+    let header = fs::read_to_string("include/bcs.h").expect("the header is there");
+    let declared = declared(&header);
+    let declared: Vec<Function> = declared.iter().map(|line| parse(line)).collect();
+    write("bcs_prototypes.rs", prototypes("", declared.iter()));
     let constants =
         fs::read_to_string("standard/constants.txt").expect("the list of constants is there");
     write("constants.rs", constants_in_rust(&constants));
@@ -119,13 +126,25 @@ fn rest(functions: &[Function], defined: &BTreeSet<String>) -> String {
     text
 }
 
-/// Each function that is there has the type that the list says.
-fn prototypes(functions: &[Function], defined: &BTreeSet<String>) -> String {
+/// The prototypes of a header that declares functions of the BCS API, a line each.
+fn declared(header: &str) -> Vec<String> {
+    let mut code = String::new();
+    let mut rest = header;
+    while let Some((before, comment)) = rest.split_once("/*") {
+        code.push_str(before);
+        let (_, after) = comment.split_once("*/").expect("a comment ends");
+        rest = after;
+    }
+    code.push_str(rest);
+    let words = |statement: &str| statement.split_whitespace().collect::<Vec<_>>().join(" ");
+    let statements = code.split(';').map(words);
+    statements.filter(|of| of.starts_with("int bcs_")).collect()
+}
+
+/// Each function that is there has the type that a prototype says. Its name in Rust may have a prefix.
+fn prototypes<'a>(prefix: &str, functions: impl Iterator<Item = &'a Function<'a>>) -> String {
     let mut text = String::new();
-    for function in functions
-        .iter()
-        .filter(|function| defined.contains(function.name))
-    {
+    for function in functions {
         let parameters: Vec<String> = function
             .parameters
             .iter()
@@ -133,7 +152,7 @@ fn prototypes(functions: &[Function], defined: &BTreeSet<String>) -> String {
             .collect();
         let _ = writeln!(
             text,
-            "const _: unsafe extern \"C\" fn({}) -> {} = P{};",
+            "const _: unsafe extern \"C\" fn({}) -> {} = {prefix}{};",
             parameters.join(", "),
             in_rust(function.returns, false),
             function.name
@@ -156,6 +175,7 @@ fn in_rust(c: &str, named: bool) -> String {
         "int" | "MPI_Fint" => "c_int".to_owned(),
         "char" => "c_char".to_owned(),
         "double" => "f64".to_owned(),
+        "size_t" => "usize".to_owned(),
         "void" => "c_void".to_owned(),
         other => other.to_owned(),
     };

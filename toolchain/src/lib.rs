@@ -1,15 +1,17 @@
-//! What a C programmer installs: `lib/libmpi_abi.so.1`, `include/mpi.h`, `bin/mpicc` and its brothers, launchers, and
-//! the heap that they preload, `lib/libbcs_heap.so`.
+//! What a C programmer installs: `lib/libmpi_abi.so.1`, `include/mpi.h` and `bcs.h`, `bin/mpicc` and its brothers,
+//! launchers, and the heap that they preload, `lib/libbcs_heap.so`.
 //!
 //! | module | is |
 //! |---|---|
 //! | [`standard`] | the standard's lists of functions and constants, of the crate `mpi-abi` |
 //! | [`header`] | `mpi.h`, made of them |
+//! | [`bcs`] | `bcs.h`, the paper's API |
 //! | [`library`] | the link of the shared library |
 //! | [`wrappers`] | compiler wrappers, and what finds them |
 //!
 //! Everything lies relative to everything else, so a folder that was installed may be moved.
 
+pub mod bcs;
 pub mod header;
 pub mod library;
 pub mod standard;
@@ -41,24 +43,32 @@ pub const HEAP: &str = "libbcs_heap.so";
 ///
 /// A file cannot be written, or the C compiler does not link the library.
 pub fn install(parts: Parts, prefix: &Path) -> Result<()> {
-    for folder in ["bin", "lib/pkgconfig", "include"] {
-        let folder = prefix.join(folder);
-        fs::create_dir_all(&folder)
-            .with_context(|| format!("failed to make {}", folder.display()))?;
-    }
     let bin = prefix.join("bin");
+    make_folder(&bin)?;
     copy(parts.command, &bin.join("bcs"))?;
     for name in ["bcsrun", "mpiexec", "mpirun"] {
         link("bcs", &bin.join(name))?;
     }
-    let include = prefix.join("include/mpi.h");
-    fs::write(&include, header::text())
-        .with_context(|| format!("failed to write {}", include.display()))?;
+    write(&prefix.join("include/mpi.h"), &header::text())?;
+    write(&prefix.join("include/bcs.h"), bcs::HEADER)?;
     let lib = prefix.join("lib");
+    make_folder(&lib.join("pkgconfig"))?;
     library::link(parts.archive, &lib.join(library::SONAME))?;
     link(library::SONAME, &lib.join("libmpi_abi.so"))?;
     copy(parts.heap, &lib.join(HEAP))?;
     wrappers::write_all(prefix)
+}
+
+fn make_folder(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))
+}
+
+/// Writes a file, and makes its folder if it is not there.
+fn write(path: &Path, text: &str) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        make_folder(folder)?;
+    }
+    fs::write(path, text).with_context(|| format!("failed to write {}", path.display()))
 }
 
 /// What is there is not written over: it may be running.

@@ -13,7 +13,7 @@
 
 mod attributes;
 mod buffers;
-mod collectives;
+pub(crate) mod collectives;
 mod communicators;
 mod datatypes;
 mod environment;
@@ -29,7 +29,7 @@ mod operations;
 mod packing;
 mod partitioned;
 mod point_to_point;
-mod reducing;
+pub(crate) mod reducing;
 mod requests;
 mod sessions;
 mod statuses;
