@@ -1,4 +1,5 @@
-//! Makes of the standard's list of functions what is the same for all of them.
+//! Makes of the standard's list of functions what is the same for all of them, and checks functions against the header of
+//! the BCS API, too.
 //!
 //! A function that some file in `src/calls` defines (`fn PMPI_...`) is checked against its prototype in the list; one
 //! that none defines answers that it is not supported. Each gets its two names.
@@ -18,6 +19,7 @@ struct Function<'a> {
 fn main() {
     println!("cargo::rerun-if-changed=standard");
     println!("cargo::rerun-if-changed=src/calls");
+    println!("cargo::rerun-if-changed=include");
     let list =
         fs::read_to_string("standard/functions.txt").expect("the list of functions is there");
     let functions: Vec<Function> = list.lines().map(parse).collect();
@@ -33,9 +35,14 @@ fn main() {
     let out = Path::new(&out);
     let write =
         |file: &str, text: String| fs::write(out.join(file), text).expect("OUT_DIR can be written");
-    write("names.s", names(&functions));
     write("rest.rs", rest(&functions, &defined));
-    write("prototypes.rs", prototypes(&functions, &defined));
+    let theirs = functions.iter().filter(|of| defined.contains(of.name));
+    write("prototypes.rs", prototypes("P", theirs));
+    let header = fs::read_to_string("include/bcs.h").expect("the header is there");
+    let declared = declared(&header);
+    let declared: Vec<Function> = declared.iter().map(|line| parse(line)).collect();
+    write("names.s", names(&functions, &declared));
+    write("bcs_prototypes.rs", prototypes("", declared.iter()));
     let constants =
         fs::read_to_string("standard/constants.txt").expect("the list of constants is there");
     write("constants.rs", constants_in_rust(&constants));
@@ -79,20 +86,35 @@ fn defined(folder: &Path) -> BTreeSet<String> {
     names
 }
 
-/// Both names of each function: they leave the address that they are called from (`src/caller.rs`), and go on in Rust. A
-/// tool may take the place of the `MPI_` name, which is weak.
-fn names(functions: &[Function]) -> String {
+/// The names of the functions, which leave the address that they are called from (`src/caller.rs`), and go on in Rust:
+/// both of each of the standard's, of which a tool may take the place of the `MPI_` one, which is weak.
+fn names(functions: &[Function], of_bcs: &[Function]) -> String {
     let mut text = String::from(".text\n");
     for Function { name, .. } in functions {
-        let _ = write!(
-            text,
-            ".weak {name}\n.globl P{name}\n.type {name}, @function\n.type P{name}, @function\n.p2align 4\n\
-             {name}:\nP{name}:\n    lea rax, [rip + bcs_caller@tlsdesc]\n    call qword ptr [rax + bcs_caller@tlscall]\n    \
-             mov r11, qword ptr [rsp]\n    mov qword ptr fs:[rax], r11\n    jmp bcs_P{name}\n\
-             .size {name}, . - {name}\n.size P{name}, . - P{name}\n"
-        );
+        text += &entry(&format!("P{name}"), Some(name));
+    }
+    for Function { name, .. } in of_bcs {
+        text += &entry(name, None);
     }
     text
+}
+
+fn entry(name: &str, weak: Option<&str>) -> String {
+    let mut text = String::new();
+    let mut begin = |binding: &str, name: &str| {
+        let _ = writeln!(text, ".{binding} {name}\n.type {name}, @function\n{name}:");
+    };
+    weak.iter().for_each(|name| begin("weak", name));
+    begin("globl", name);
+    let _ = writeln!(
+        text,
+        "    lea rax, [rip + bcs_caller@tlsdesc]\n    call qword ptr [rax + bcs_caller@tlscall]\n    \
+         mov r11, qword ptr [rsp]\n    mov qword ptr fs:[rax], r11\n    jmp entry_{name}"
+    );
+    for name in weak.into_iter().chain([name]) {
+        let _ = writeln!(text, ".size {name}, . - {name}");
+    }
+    format!(".p2align 4\n{text}")
 }
 
 /// What functions that are not there answer.
@@ -110,7 +132,7 @@ fn rest(functions: &[Function], defined: &BTreeSet<String>) -> String {
         let tool = name.starts_with("MPI_T_");
         let _ = writeln!(
             text,
-            "/// `{name}` is not there yet.\n#[unsafe(export_name = \"bcs_P{name}\")]\npub extern \"C\" fn P{name}() -> c_int {{ \
+            "/// `{name}` is not there yet.\n#[unsafe(export_name = \"entry_P{name}\")]\npub extern \"C\" fn P{name}() -> c_int {{ \
              unsupported(\"{name}\", {tool}) }}"
         );
         names.push(*name);
@@ -122,13 +144,25 @@ fn rest(functions: &[Function], defined: &BTreeSet<String>) -> String {
     text
 }
 
-/// Each function that is there has the type that the list says.
-fn prototypes(functions: &[Function], defined: &BTreeSet<String>) -> String {
+/// The prototypes of a header that declares functions of the BCS API, a line each.
+fn declared(header: &str) -> Vec<String> {
+    let mut code = String::new();
+    let mut rest = header;
+    while let Some((before, comment)) = rest.split_once("/*") {
+        code.push_str(before);
+        let (_, after) = comment.split_once("*/").expect("a comment ends");
+        rest = after;
+    }
+    code.push_str(rest);
+    let words = |statement: &str| statement.split_whitespace().collect::<Vec<_>>().join(" ");
+    let statements = code.split(';').map(words);
+    statements.filter(|of| of.starts_with("int bcs_")).collect()
+}
+
+/// Each function that is there has the type that a prototype says. Its name in Rust may have a prefix.
+fn prototypes<'a>(prefix: &str, functions: impl Iterator<Item = &'a Function<'a>>) -> String {
     let mut text = String::new();
-    for function in functions
-        .iter()
-        .filter(|function| defined.contains(function.name))
-    {
+    for function in functions {
         let parameters: Vec<String> = function
             .parameters
             .iter()
@@ -136,7 +170,7 @@ fn prototypes(functions: &[Function], defined: &BTreeSet<String>) -> String {
             .collect();
         let _ = writeln!(
             text,
-            "const _: unsafe extern \"C\" fn({}) -> {} = P{};",
+            "const _: unsafe extern \"C\" fn({}) -> {} = {prefix}{};",
             parameters.join(", "),
             in_rust(function.returns, false),
             function.name
@@ -159,6 +193,7 @@ fn in_rust(c: &str, named: bool) -> String {
         "int" | "MPI_Fint" => "c_int".to_owned(),
         "char" => "c_char".to_owned(),
         "double" => "f64".to_owned(),
+        "size_t" => "usize".to_owned(),
         "void" => "c_void".to_owned(),
         other => other.to_owned(),
     };

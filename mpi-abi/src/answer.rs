@@ -227,17 +227,26 @@ pub fn at(handle: MPI_Comm) -> Outcome<At> {
 /// Runs a function of the ABI; `name` is its name with the P.
 #[inline]
 pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> c_int {
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => MPI_SUCCESS,
-        Ok(Err(fault)) => raise(&name[1..], fault),
-        Err(_) => {
-            eprintln!(
-                "libmpi_abi: {} failed by a mistake of the library's own",
-                &name[1..]
-            );
-            std::process::abort();
-        }
+    match run(&name[1..], body) {
+        Ok(()) => MPI_SUCCESS,
+        Err(fault) => raise(&name[1..], fault),
     }
+}
+
+/// Runs a function that answers by its code, and asks no handler.
+pub fn returning(name: &'static str, body: impl FnOnce() -> Outcome) -> c_int {
+    match run(name, body) {
+        Ok(()) => MPI_SUCCESS,
+        Err(fault) => fault.error.code(),
+    }
+}
+
+#[inline]
+fn run(name: &'static str, body: impl FnOnce() -> Outcome) -> Outcome {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
+        eprintln!("libmpi_abi: {name} failed by a mistake of the library's own");
+        std::process::abort();
+    })
 }
 
 /// Asks the handler of an error, if there is one to ask.

@@ -11,6 +11,7 @@
 //! | [`keyvals`] | attribute keys, whose functions are the program's |
 //! | [`state`] | whether this process has called `MPI_Init` |
 //! | [`calls`] | the functions, by chapter |
+//! | [`bcs`] | the BCS API of the paper, for C: twelve functions beside the standard's |
 //! | [`rest`] | those that are not there yet; checks of the others against `standard/functions.txt` |
 //!
 //! **Handles** are a generation, a kind and an index, and never an address: whoever gives a stale handle, or one of
@@ -18,11 +19,12 @@
 //!
 //! **Both names.** Each function is `PMPI_...`, and also the weak `MPI_...`: a tool that wraps `MPI_Send` is what
 //! programs call, and calls `PMPI_Send` itself. Both leave where they were called from ([`caller`]), and jump to the
-//! function in Rust, `bcs_PMPI_...`, which nobody outside sees.
+//! function in Rust, `entry_PMPI_...`, which nobody outside sees.
 //!
 //! **What is generated.** `standard/` has the standard's list of functions and constants. `build.rs` makes of it the
 //! names, the constants, a check that each function has the type that the standard says, and an answer,
-//! `MPI_ERR_UNSUPPORTED_OPERATION`, of each that nobody has written. What somebody has written is in `calls`.
+//! `MPI_ERR_UNSUPPORTED_OPERATION`, of each that nobody has written. What somebody has written is in `calls`. The BCS API's
+//! header is `include/bcs.h`, and checked likewise.
 #![allow(
     non_camel_case_types,
     non_snake_case,
@@ -44,6 +46,7 @@
 )]
 
 pub mod answer;
+pub mod bcs;
 pub mod c;
 pub mod caller;
 pub mod calls;

@@ -26,6 +26,8 @@ pub static MESSAGES: Table<(MPI_Comm, Message)> = Table::new(6);
 pub static OPS: Table<OwnOp> = Table::new(7);
 pub static REQUESTS: Table<Entry> = Table::new(8);
 pub static SESSIONS: Table<Arc<Session>> = Table::new(9);
+/// Requests of the BCS API; nothing while a call asks about one.
+pub static POSTED: Table<Option<Request>> = Table::new(10);
 
 /// A request of the program's.
 #[derive(Debug)]
@@ -436,6 +438,14 @@ impl Number for isize {
     #[inline]
     fn wide(self) -> i64 {
         self as i64
+    }
+}
+
+/// Lengths and places of the BCS API. One that is larger than memory is refused as a negative one is.
+impl Number for usize {
+    #[inline]
+    fn wide(self) -> i64 {
+        i64::try_from(self).unwrap_or(i64::MIN)
     }
 }
 

@@ -6,12 +6,18 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::{bcs, write};
+
 /// The name by which programs are linked to it.
 pub const SONAME: &str = "libmpi_abi.so.1";
 
 /// What it shows. Calls within the library go straight (`-Bsymbolic-functions`): a tool takes the place of what
 /// programs call, not of what the library calls.
-const EXPORTS: &str = "{ global: MPI_*; PMPI_*; local: *; };\n";
+fn export_list() -> String {
+    let bcs: Vec<&str> = bcs::functions().collect();
+    let bcs = bcs.join("; ");
+    format!("{{ global: MPI_*; PMPI_*; {bcs}; local: *; }};\n")
+}
 
 /// Links the archive that cargo makes of the crate `mpi-abi`.
 ///
@@ -20,8 +26,7 @@ const EXPORTS: &str = "{ global: MPI_*; PMPI_*; local: *; };\n";
 /// The C compiler (`CC`, or `cc`) cannot be run, or refuses.
 pub fn link(archive: &Path, library: &Path) -> Result<()> {
     let exports = library.with_extension("exports");
-    fs::write(&exports, EXPORTS)
-        .with_context(|| format!("failed to write {}", exports.display()))?;
+    write(&exports, &export_list())?;
     // A program may have the old one mapped: it keeps it.
     let fresh = library.with_extension("new");
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());

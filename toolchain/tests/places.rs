@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use installed::{installed, said};
+use installed::{installed, said, succeeded};
 
 /// A program, what it may end with, and what is said beside its lines.
 const WRONG: [(&str, &[i32], &[&str]); 7] = [
@@ -48,12 +48,8 @@ fn wrong_programs_end_with_their_lines() {
         let program = folder.path().join(name);
         for debug in ["-g", "-g0"] {
             let mut compile = Command::new(prefix.join("bin/mpicc_abi"));
-            compile
-                .args([debug, "-O1", "-o"])
-                .arg(&program)
-                .arg(&source);
-            let built = compile.output().expect("a compiler runs");
-            assert!(built.status.success(), "{}", said(&built));
+            compile.args([debug, "-O1", "-o"]);
+            succeeded(compile.arg(&program).arg(&source));
             for layout in [
                 &["--nodes", "1"][..],
                 &["--nodes", "2"],

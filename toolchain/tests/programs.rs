@@ -45,7 +45,7 @@ fn c_programs() {
         }
     }
     wrappers_say_what_they_do(&bin);
-    the_library_shows_both_names(&prefix);
+    the_library_shows_its_names_alone(&prefix);
     a_tool_sees_what_a_program_calls(&bin, folder.path());
     binaries_run_with_another_library(&prefix, folder.path());
 }
@@ -107,10 +107,15 @@ fn wrappers_say_what_they_do(bin: &Path) {
     );
     let linked = succeeded(Command::new(bin.join("mpicc")).arg("-link_info"));
     assert!(linked.trim_end().ends_with("-lmpi_abi"), "{linked}");
+    let flags = succeeded(Command::new(bin.join("mpicc")).arg("--showme:link"));
+    assert_eq!(linked.trim_start_matches("cc "), flags);
+    let version = succeeded(Command::new(bin.join("mpicc")).arg("--showme:version"));
+    let is = format!("mpicc: BCS-MPI {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(version, is);
 }
 
-/// Each function of the standard's list, and nothing else, and the name without the P is weak.
-fn the_library_shows_both_names(prefix: &Path) {
+/// Each function of the standard's list under both names, of which that without the P is weak, and those of `bcs.h`.
+fn the_library_shows_its_names_alone(prefix: &Path) {
     let library = prefix.join("lib/libmpi_abi.so.1");
     let shown = succeeded(
         Command::new("nm")
@@ -131,6 +136,7 @@ fn the_library_shows_both_names(prefix: &Path) {
     });
     let mut expected: Vec<(String, String)> = names
         .flat_map(|name| [("T".to_owned(), format!("P{name}")), ("W".to_owned(), name)])
+        .chain(toolchain::bcs::functions().map(|name| ("T".to_owned(), name.to_owned())))
         .collect();
     expected.sort();
     assert_eq!(symbols, expected);

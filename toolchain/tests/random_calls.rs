@@ -1,7 +1,8 @@
-//! Each function of the standard with arguments at random, a million calls in all: errors, and nothing worse.
+//! Each function of the standard and of the BCS API with arguments at random, a million calls in all: errors, and nothing
+//! worse.
 //!
 //! The C program is made of the standard's list of functions: for each parameter one of the makers of
-//! `tests/random/random.h`, by its type and its name. `BCS_RANDOM_CALLS` and `BCS_RANDOM_SEED` say how many, and which.
+//! `tests/random/random.h`, by its type and its name. The calls of the BCS API are in `tests/random/bcs_calls.h`. `BCS_RANDOM_CALLS` and `BCS_RANDOM_SEED` say how many, and which.
 
 mod installed;
 
@@ -199,12 +200,13 @@ fn program() -> String {
         .lines()
         .filter_map(call)
         .collect();
-    let mut text = String::from("#include \"random.h\"\n");
+    let mut text = String::from("#include \"random.h\"\n#include \"bcs_calls.h\"\n");
     for (_, call) in &calls {
         let _ = writeln!(text, "{call}");
     }
     text += "static const struct { const char *name; int (*call)(void); int makes_a_type; } all[] = {\n";
-    for (name, _) in &calls {
+    let names = calls.into_iter().map(|(name, _)| name);
+    for name in names.chain(toolchain::bcs::functions().map(str::to_owned)) {
         let _ = writeln!(
             text,
             "{{\"{name}\", call_{name}, {}}},",

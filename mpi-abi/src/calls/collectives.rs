@@ -31,7 +31,7 @@ impl Part {
 }
 
 /// How many blocks a rank has: one for each whom it gets something from.
-fn peers(comm: &Comm) -> Result<c_int> {
+pub(crate) fn peers(comm: &Comm) -> Result<c_int> {
     match comm.is_inter() {
         true => comm.remote_size(),
         false => Ok(comm.size()),
@@ -39,7 +39,7 @@ fn peers(comm: &Comm) -> Result<c_int> {
 }
 
 /// Nothing, where `MPI_IN_PLACE` says that it is elsewhere.
-pub(super) fn unless_in_place<T>(
+pub(crate) fn unless_in_place<T>(
     address: *const c_void,
     what: impl FnOnce() -> Result<T>,
 ) -> Result<Option<T>> {
@@ -50,7 +50,7 @@ pub(super) fn unless_in_place<T>(
 }
 
 /// A buffer, or `MPI_IN_PLACE`.
-pub(super) fn optional(
+pub(crate) fn optional(
     address: *const c_void,
     count: impl Number,
     of: MPI_Datatype,
@@ -59,7 +59,7 @@ pub(super) fn optional(
 }
 
 /// A buffer that only the root has.
-pub(super) fn at_root(
+pub(crate) fn at_root(
     comm: &Comm,
     root: c_int,
     address: *const c_void,
@@ -73,7 +73,7 @@ pub(super) fn at_root(
 }
 
 /// Blocks that only the root has.
-fn blocks_at_root(
+pub(crate) fn blocks_at_root(
     comm: &Comm,
     root: c_int,
     address: *const c_void,
@@ -87,7 +87,7 @@ fn blocks_at_root(
 }
 
 /// A buffer of one block that everybody has, and of two groups only that without the root.
-fn of_each(
+pub(crate) fn of_each(
     comm: &Comm,
     root: c_int,
     address: *const c_void,
@@ -101,7 +101,7 @@ fn of_each(
 }
 
 /// A buffer that everybody has, but those beside the root.
-fn not_beside(
+pub(crate) fn not_beside(
     comm: &Comm,
     root: c_int,
     address: *const c_void,
@@ -122,7 +122,7 @@ pub(super) fn wide<T: Number>(start: *const T, len: c_int) -> Result<Vec<i64>> {
 
 /// Blocks of a vector collective, with lists as wide as the core has them.
 #[derive(Debug)]
-pub(super) struct Vector {
+pub(crate) struct Vector {
     address: *mut c_void,
     counts: Vec<i64>,
     displacements: Vec<i64>,
@@ -144,7 +144,7 @@ impl Vector {
     };
 
     /// Blocks of one datatype; the lists are those of counts and of displacements.
-    pub(super) fn of(
+    pub(crate) fn of(
         address: *const c_void,
         lists: (*const impl Number, *const impl Number),
         of: MPI_Datatype,
@@ -204,7 +204,7 @@ impl Vector {
     }
 
     /// The core's form of them.
-    pub(super) fn blocks(&self) -> Blocks<'_> {
+    pub(crate) fn blocks(&self) -> Blocks<'_> {
         let (counts, displacements) = (&self.counts, &self.displacements);
         // SAFETY: the caller's promise, which is the standard's: the memory stays while an operation has it.
         unsafe {
@@ -218,7 +218,7 @@ impl Vector {
 
 /// What a rank gives and what it gets must not be the same memory (6.2): the standard wants `MPI_IN_PLACE` then. Looked
 /// at is where both begin, and, by [`apart_by_block`], the block in which a rank has what is its own.
-pub(super) fn apart(
+pub(crate) fn apart(
     sent: *const c_void,
     received: *const c_void,
     count: impl Number,
@@ -232,7 +232,7 @@ pub(super) fn apart(
 }
 
 /// The same where one of both has a block for each rank, of so many elements of a datatype: `whole` has, `one` has not.
-fn apart_by_block(
+pub(crate) fn apart_by_block(
     comm: &Comm,
     (one, whole): (*const c_void, *const c_void),
     count: impl Number,
@@ -267,7 +267,7 @@ fn own_block(
 }
 
 /// What a rank gives, or gets, is not where it has its own among blocks that lie anywhere.
-fn apart_from_own(
+pub(crate) fn apart_from_own(
     comm: &Comm,
     one: *const c_void,
     whole: *const c_void,
@@ -282,7 +282,7 @@ fn apart_from_own(
 }
 
 /// What a rank gives to itself is not where it gets it, among blocks that lie anywhere on both sides.
-fn apart_with_own<C: Number, D: Number>(
+pub(crate) fn apart_with_own<C: Number, D: Number>(
     comm: &Comm,
     (sent, received): (*const c_void, *const c_void),
     lists: ((*const C, *const D), (*const C, *const D)),
@@ -296,7 +296,7 @@ fn apart_with_own<C: Number, D: Number>(
 }
 
 /// The same at the root.
-fn apart_from_own_at_root(
+pub(crate) fn apart_from_own_at_root(
     comm: &Comm,
     root: c_int,
     (one, whole): (*const c_void, *const c_void),
@@ -310,7 +310,7 @@ fn apart_from_own_at_root(
 }
 
 /// The same at the root; elsewhere one of both is not there.
-pub(super) fn apart_at_root(
+pub(crate) fn apart_at_root(
     comm: &Comm,
     root: c_int,
     (one, whole): (*const c_void, *const c_void),

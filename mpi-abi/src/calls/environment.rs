@@ -117,25 +117,25 @@ calls! {
 }
 
 /// `MPI_Wtime`: seconds since some time.
-#[unsafe(export_name = "bcs_PMPI_Wtime")]
+#[unsafe(export_name = "entry_PMPI_Wtime")]
 pub unsafe extern "C" fn PMPI_Wtime() -> f64 {
     bcs_mpi::wtime()
 }
 
 /// `MPI_Wtick`: seconds of the finest difference that [`PMPI_Wtime`] tells.
-#[unsafe(export_name = "bcs_PMPI_Wtick")]
+#[unsafe(export_name = "entry_PMPI_Wtick")]
 pub unsafe extern "C" fn PMPI_Wtick() -> f64 {
     1e-9
 }
 
 /// `MPI_Aint_add`: an address so many bytes further.
-#[unsafe(export_name = "bcs_PMPI_Aint_add")]
+#[unsafe(export_name = "entry_PMPI_Aint_add")]
 pub unsafe extern "C" fn PMPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
     base.wrapping_add(disp)
 }
 
 /// `MPI_Aint_diff`: how many bytes are between two addresses.
-#[unsafe(export_name = "bcs_PMPI_Aint_diff")]
+#[unsafe(export_name = "entry_PMPI_Aint_diff")]
 pub unsafe extern "C" fn PMPI_Aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI_Aint {
     addr1.wrapping_sub(addr2)
 }

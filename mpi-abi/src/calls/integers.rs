@@ -11,14 +11,14 @@ macro_rules! integers {
     ($($to:ident $from:ident $type:ident $table:expr, $null:expr;)*) => {
         $(
             /// The integer of a handle; that of the null handle for one that stands for nothing.
-            #[unsafe(export_name = concat!("bcs_", stringify!($to)))]
+            #[unsafe(export_name = concat!("entry_", stringify!($to)))]
             pub unsafe extern "C" fn $to(handle: $type) -> c_int {
                 let null = c_int::try_from($null.0).unwrap_or(0);
                 $table.to_integer(handle.0).unwrap_or(null)
             }
 
             /// The handle of an integer; the null handle for one that is none.
-            #[unsafe(export_name = concat!("bcs_", stringify!($from)))]
+            #[unsafe(export_name = concat!("entry_", stringify!($from)))]
             pub unsafe extern "C" fn $from(integer: c_int) -> $type {
                 $table.of_integer(integer).map_or($null, $type)
             }

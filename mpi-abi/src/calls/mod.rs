@@ -13,7 +13,7 @@
 
 mod attributes;
 mod buffers;
-mod collectives;
+pub(crate) mod collectives;
 mod communicators;
 mod datatypes;
 mod environment;
@@ -29,7 +29,7 @@ mod operations;
 mod packing;
 mod partitioned;
 mod point_to_point;
-mod reducing;
+pub(crate) mod reducing;
 mod requests;
 mod sessions;
 mod statuses;
@@ -107,7 +107,7 @@ pub(crate) use one;
 
 macro_rules! define {
     ($name:ident ($($argument:ident : $type:ty),*) $body:block) => {
-        #[unsafe(export_name = concat!("bcs_", stringify!($name)))]
+        #[unsafe(export_name = concat!("entry_", stringify!($name)))]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> std::ffi::c_int {
             $crate::answer::enter(stringify!($name), || -> $crate::answer::Outcome { $body })
         }

@@ -9,7 +9,7 @@ use bcs_mpi::mpi::{AnyOp, Buffer, Comm, ErrorClass, Op, Result};
 use std::ffi::{c_int, c_void};
 
 /// What a rank gives to a reduction to one rank: of two groups, only that without the root gives anything.
-fn contribution(
+pub(crate) fn contribution(
     comm: &Comm,
     root: c_int,
     (sendbuf, recvbuf): (*const c_void, *const c_void),
@@ -24,7 +24,7 @@ fn contribution(
 }
 
 /// What a rank gives to a reduction: in place, what is where the result will be.
-fn of_all(
+pub(crate) fn of_all(
     sendbuf: *const c_void,
     recvbuf: *const c_void,
     count: impl Number,
@@ -40,7 +40,12 @@ fn of_all(
 }
 
 /// The operation of a reduction to one rank, which those beside the root have no part in.
-fn op_but_beside(comm: &Comm, root: c_int, op: MPI_Op, of: MPI_Datatype) -> Result<AnyOp> {
+pub(crate) fn op_but_beside(
+    comm: &Comm,
+    root: c_int,
+    op: MPI_Op,
+    of: MPI_Datatype,
+) -> Result<AnyOp> {
     match Part::of(comm, root) {
         Part::Beside => Ok(Op::Sum.into()),
         Part::Root | Part::Other => op_on(op, of),

@@ -57,7 +57,7 @@ pub(crate) fn status_of(place: *const MPI_Status) -> Result<Status> {
 }
 
 /// What is known of a message whose receive has failed.
-pub(super) fn of_error(error: &Error) -> Status {
+pub(crate) fn of_error(error: &Error) -> Status {
     let came = error.came.map(|came| Status {
         source: came.source,
         tag: came.tag,

@@ -1,6 +1,7 @@
 /* Arguments for functions of MPI at random: handles that stand for something, that stood for something, that stand for
    something else, and that never stood for anything; numbers at the ends of their ranges; memory that is there, and none.
    What a program must not do at all is not done: a buffer has room for what it is said to have, and a callback is one. */
+#include <bcs.h>
 #include <limits.h>
 #include <mpi.h>
 #include <signal.h>
@@ -178,7 +179,7 @@ static MPI_Status *statuses(void)
 }
 
 /* Handles. */
-static uintptr_t every_kind[9 * SLOTS];
+static uintptr_t every_kind[10 * SLOTS];
 static unsigned kinds;
 
 /* One that stands for nothing of its kind, or for nothing. */
@@ -260,6 +261,7 @@ HANDLES(MPI_Op, op, MPI_SUM, MPI_MAXLOC, MPI_BXOR, MPI_LAND, MPI_REPLACE, MPI_OP
 HANDLES(MPI_Request, request, MPI_REQUEST_NULL)
 HANDLES(MPI_Session, session, MPI_SESSION_NULL)
 HANDLES(MPI_Errhandler, raw_errhandler, MPI_ERRORS_RETURN, MPI_ERRHANDLER_NULL)
+HANDLES(BCS_Request, posted, BCS_REQUEST_NULL)
 HANDLES(MPI_Win, win, MPI_WIN_NULL)
 HANDLES(MPI_File, file, MPI_FILE_NULL)
 
@@ -396,5 +398,6 @@ static void remember_handles(void)
     remember_request();
     remember_session();
     remember_raw_errhandler();
+    remember_posted();
     (void)remember_win, (void)remember_file;
 }
