@@ -9,6 +9,7 @@
 //! | [`combining`] | functions of the program's that combine elements |
 //! | [`keyvals`] | attribute keys, whose functions are the program's |
 //! | [`state`] | whether this process has called `MPI_Init` |
+//! | [`tool`] | the variables that tools look at (`MPI_T_...`) |
 //! | [`calls`] | the functions, by chapter |
 //! | [`rest`] | those that are not there yet; checks of the others against `standard/functions.txt` |
 //!
@@ -51,6 +52,7 @@ pub mod objects;
 pub mod rest;
 pub mod state;
 pub mod table;
+pub mod tool;
 
 #[global_allocator]
 static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;

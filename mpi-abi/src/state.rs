@@ -157,6 +157,11 @@ pub fn process() -> Outcome<&'static Arc<Process>> {
     }
 }
 
+/// This rank, from its beginning on: also when it has left its job.
+pub fn rank() -> Option<&'static Arc<Process>> {
+    RUNNING.get().map(|running| &running.process)
+}
+
 /// `MPI_COMM_WORLD`.
 ///
 /// # Errors
