@@ -100,13 +100,7 @@ pub type MPI_T_event_cb_function = Function<
 pub type MPI_T_event_free_cb_function =
     Function<unsafe extern "C" fn(MPI_T_event_registration, MPI_T_cb_safety, *mut c_void)>;
 pub type MPI_T_event_dropped_cb_function = Function<
-    unsafe extern "C" fn(
-        MPI_Count,
-        MPI_T_event_registration,
-        c_int,
-        MPI_T_cb_safety,
-        *mut c_void,
-    ),
+    unsafe extern "C" fn(MPI_Count, MPI_T_event_registration, c_int, MPI_T_cb_safety, *mut c_void),
 >;
 
 /// `MPI_BOTTOM`, `MPI_IN_PLACE` and `MPI_BUFFER_AUTOMATIC` as addresses.

@@ -173,7 +173,10 @@ impl<T> Table<T> {
     /// Changes all objects. Nothing else may be asked of this table meanwhile.
     pub fn each_mut(&self, change: impl FnMut(&mut T)) {
         self.write(|state| {
-            let values = state.slots.iter_mut().filter_map(|slot| slot.value.as_mut());
+            let values = state
+                .slots
+                .iter_mut()
+                .filter_map(|slot| slot.value.as_mut());
             values.for_each(change);
         });
     }
@@ -292,7 +295,10 @@ mod tests {
         let [one, two, three] = [1, 2, 3].map(|value| table.insert(value));
         table.retain(|value| value % 2 == 1);
         table.each_mut(|value| *value *= 10);
-        assert_eq!([one, two, three].map(|handle| table.get(handle)), [Some(10), None, Some(30)]);
+        assert_eq!(
+            [one, two, three].map(|handle| table.get(handle)),
+            [Some(10), None, Some(30)]
+        );
         assert_eq!(table.held(), 2);
         let again = table.insert(4);
         assert_eq!((table.get(two), table.get(again)), (None, Some(4)));

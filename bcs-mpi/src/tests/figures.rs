@@ -32,17 +32,24 @@ fn figures_follow_what_a_rank_does() {
     request.wait().unwrap();
     assert_eq!(figures.left().requests, idle);
 
-    process.buffer_attach(1_000).unwrap();
+    process.attach_buffer(1_000).unwrap();
     comm.bsend(buffer(100), 0, 3).unwrap();
     assert!(figures.buffered_bytes() <= 100);
     comm.recv(buffer(100), 0, 3).unwrap();
-    process.buffer_detach().unwrap();
+    process.detach_buffer().unwrap();
     assert_eq!(figures.buffered_bytes(), 0);
 
-    assert_eq!((figures.slices(), figures.slice_ns()), (0, 0), "nobody strikes");
+    assert_eq!(
+        (figures.slices(), figures.slice_ns()),
+        (0, 0),
+        "nobody strikes"
+    );
     assert_eq!((figures.slice_changes(), figures.completions()), (0, 0));
     assert!(figures.cores() > 0 && figures.awake_threads() > 0);
-    assert_eq!((figures.blocked_ranks(), held.copied_bytes, held.refusals), (0, 0, 0));
+    assert_eq!(
+        (figures.blocked_ranks(), held.copied_bytes, held.refusals),
+        (0, 0, 0)
+    );
     let recorded = (figures.calls(), figures.times(), figures.traffic());
     assert_eq!(recorded, (None, None, None), "there is no recorder");
     assert!(!figures.records() && !process.has_recorder());

@@ -130,12 +130,8 @@ fn a_rank_knows_what_it_has_recorded_so_far() {
         computation_ns,
     };
     assert_eq!(recorder.times_so_far(200), times(30, 70));
-    rank.recorder.enter(
-        Site::here(),
-        &blocking(Primitive::Recv, 8),
-        210,
-        4,
-    );
+    rank.recorder
+        .enter(Site::here(), &blocking(Primitive::Recv, 8), 210, 4);
     assert_eq!(rank.recorder.times_so_far(250), times(70, 80));
     rank.recorder.finish(300);
     assert_eq!(rank.recorder.times_so_far(1_000), times(120, 80));

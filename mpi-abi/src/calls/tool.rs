@@ -7,7 +7,7 @@ use crate::objects::INFOS;
 use crate::tool::categories::Category;
 use crate::tool::enumerations::Enumeration;
 use crate::tool::places::{address, index, list, nth, number, put, string, tell, text};
-use crate::tool::{Outcome, Refusal, clock, interface};
+use crate::tool::{Outcome, clock, interface};
 use bcs_mpi::mpi::Info;
 use std::ffi::{c_char, c_int};
 

@@ -112,7 +112,10 @@ mod tests {
             .collect();
         let count = |of: fn(Category) -> usize| parts.iter().map(|part| of(*part)).sum::<usize>();
         assert_eq!(count(|part| part.control().count()), control::ALL.len());
-        assert_eq!(count(|part| part.performance().count()), performance::ALL.len());
+        assert_eq!(
+            count(|part| part.performance().count()),
+            performance::ALL.len()
+        );
         assert!(parts.iter().all(|part| part.parts().count() == 0));
         assert!(!parts.contains(&Category::Everything));
         for (index, category) in Category::ALL.iter().enumerate() {

@@ -84,7 +84,15 @@ mod tests {
             assert_eq!(Enumeration::of(one.handle()), Ok(one));
         }
         let last = Enumeration::Folding.handle().0;
-        for random in [0, 1, 4096, last + 1, last ^ 1 << 40, last ^ 1 << 32, usize::MAX] {
+        for random in [
+            0,
+            1,
+            4096,
+            last + 1,
+            last ^ 1 << 40,
+            last ^ 1 << 32,
+            usize::MAX,
+        ] {
             let found = Enumeration::of(MPI_T_enum(random));
             assert_eq!(found, Err(Refusal::InvalidHandle), "{random:#x}");
         }

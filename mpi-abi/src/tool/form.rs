@@ -1,8 +1,8 @@
 //! How a value lies in the tool's memory. To this library each is a number that is not negative.
 
+use super::Outcome;
 use super::enumerations::Enumeration;
 use super::places::{look, put};
-use super::Outcome;
 use crate::c::*;
 use std::ffi::{c_int, c_void};
 

@@ -119,7 +119,10 @@ mod tests {
         for (room, shown) in [(4, "tex"), (5, "text"), (9, "text"), (1, "")] {
             let (mut place, mut length) = ([b'x'; 9], room);
             string("text", place.as_mut_ptr().cast(), &raw mut length).unwrap();
-            assert_eq!(CStr::from_bytes_until_nul(&place).unwrap().to_str(), Ok(shown));
+            assert_eq!(
+                CStr::from_bytes_until_nul(&place).unwrap().to_str(),
+                Ok(shown)
+            );
             assert_eq!(place[shown.len() + 1..], [b'x'; 9][shown.len() + 1..]);
             assert_eq!(length, 5);
         }
@@ -150,7 +153,10 @@ mod tests {
     #[test]
     fn numbers_are_no_addresses() {
         for of in [0, 1, 2, 49, 4095] {
-            assert_eq!(put(without_provenance_mut::<c_int>(of), 1), Err(Refusal::Invalid));
+            assert_eq!(
+                put(without_provenance_mut::<c_int>(of), 1),
+                Err(Refusal::Invalid)
+            );
         }
     }
 }

@@ -2,6 +2,8 @@
    session counts, and what is refused. */
 #include "check.h"
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { MOST = 100, ROOM = 200 };
 
@@ -303,6 +305,21 @@ static void *watch(void *rank)
     return rank;
 }
 
+/* A forked child is no rank, and says nothing of one. */
+static void look_from_a_child(void)
+{
+    int status;
+    unsigned long long value;
+    MPI_T_pvar_session session;
+    MPI_T_pvar_session_create(&session);
+    MPI_T_pvar_handle requests = bound(session, "bcs_requests", MPI_T_PVAR_CLASS_LEVEL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(MPI_T_pvar_read(session, requests, &value) == MPI_T_ERR_NOT_ACCESSIBLE ? 0 : 1);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(MPI_T_pvar_session_free(&session) == MPI_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
     int rank, provided, number;
@@ -328,6 +345,7 @@ int main(int argc, char **argv)
     look_at_performance(records);
     if (records)
         count_calls(rank);
+    look_from_a_child();
     CHECK(pthread_create(&watcher, NULL, watch, NULL) == 0);
     for (int message = 0; message < 500; message++) {
         send_to_myself(rank);
