@@ -122,7 +122,7 @@ fn maker(kind: &str, name: &str, waits: bool) -> String {
         ("void *", _) => "address()".to_owned(),
         ("int *", _) if keyval => "keyval_place()".to_owned(),
         ("int", _) if keyval => "keyval()".to_owned(),
-        ("int", _) if name.ends_with("_index") || name == "indx" => "nth()".to_owned(),
+        ("int", _) if name.ends_with("_index") || name == "indx" => "index_of_some()".to_owned(),
         ("int", "var_class") => "var_class()".to_owned(),
         ("int", _) if is_count => "few()".to_owned(),
         ("int", _) => "any()".to_owned(),

@@ -96,8 +96,8 @@ impl Category {
 }
 
 fn indices<T>(all: &'static [T], wanted: impl Fn(&T) -> bool) -> impl Iterator<Item = c_int> {
-    let numbered = all.iter().enumerate();
-    numbered.filter_map(move |(index, of)| wanted(of).then(|| number(index)))
+    let numbered = all.iter().enumerate().filter(move |(_, of)| wanted(of));
+    numbered.map(|(index, _)| number(index))
 }
 
 #[cfg(test)]

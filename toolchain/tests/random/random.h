@@ -99,7 +99,7 @@ static int any(void)
 }
 
 /* Indices of what a tool may look at. */
-static int nth(void)
+static int index_of_some(void)
 {
     return now_and_then() ? any() : (int)below(40) - 1;
 }
