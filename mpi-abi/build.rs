@@ -129,11 +129,10 @@ fn rest(functions: &[Function], defined: &BTreeSet<String>) -> String {
             *returns, "int",
             "{name} cannot answer that it is not supported"
         );
-        let tool = name.starts_with("MPI_T_");
         let _ = writeln!(
             text,
             "/// `{name}` is not there yet.\n#[unsafe(export_name = \"entry_P{name}\")]\npub extern \"C\" fn P{name}() -> c_int {{ \
-             unsupported(\"{name}\", {tool}) }}"
+             unsupported(\"{name}\") }}"
         );
         names.push(*name);
     }
@@ -226,8 +225,8 @@ fn constants_in_rust(list: &str) -> String {
             panic!("{line} has no four words");
         };
         let (kind, value) = match kind {
-            "int" => ("c_int", value.to_owned()),
-            kind if kind.ends_with('*') || kind.starts_with("MPI_T_") => continue,
+            "int" | "MPI_T_cb_safety" | "MPI_T_source_order" => ("c_int", value.to_owned()),
+            kind if kind.ends_with('*') => continue,
             kind => (kind, format!("{kind}({value})")),
         };
         let _ = writeln!(

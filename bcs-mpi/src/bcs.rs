@@ -29,7 +29,7 @@
 pub use crate::collective::{Contributions, Parcel};
 pub use crate::data::{Piece, Pieces, Plain, Row};
 pub(crate) use crate::data::{copy, gather, scatter};
-pub use crate::endpoint::{End, Endpoint, Extracted, Left, Now, Place, Received, Request};
+pub use crate::endpoint::{End, Endpoint, Extracted, Held, Left, Now, Place, Received, Request};
 pub use crate::roads::{Blocking, Message, Outcome, SendMode, TooManyRequests};
 pub use crate::schedules::{COLLECTIVE_MESSAGES, Members, Nodes};
 pub use crate::steps::{Fold, Function};

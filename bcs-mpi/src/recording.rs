@@ -13,7 +13,7 @@ use bcs_core::wake::MachinePage;
 use bcs_core::wake::owner_lock::OwnerLock;
 pub(crate) use mds::dump::Road;
 pub(crate) use mds::mmds::{Called, Message, Primitive, Site};
-use mds::mmds::{Layout, Memory, Recorder};
+use mds::mmds::{Layout, Memory, Recorder, Times, Traffic};
 use mds::selection::{RankSelection, Window};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -290,6 +290,26 @@ impl Recording {
             self.on.store(false, Ordering::Relaxed);
             state.recorder.finish(quick_ns());
         });
+    }
+
+    /// Calls that have returned, if they are recorded.
+    pub(crate) fn calls(&self) -> Option<u64> {
+        self.with(|state| state.recorder.calls_so_far())?
+    }
+
+    /// Where the time has gone, if that is recorded.
+    pub(crate) fn times(&self) -> Option<Times> {
+        self.with(|state| state.recorder.times_so_far(quick_ns()))
+    }
+
+    /// Messages, if they are recorded.
+    pub(crate) fn traffic(&self) -> Option<Traffic> {
+        self.with(|state| state.recorder.traffic_so_far())?
+    }
+
+    /// Whether there is a recorder.
+    pub(crate) fn has_recorder(&self) -> bool {
+        self.recorder.is_some()
     }
 
     /// In a forked child, whose calls are none of the rank's.

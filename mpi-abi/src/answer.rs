@@ -243,10 +243,14 @@ pub fn returning(name: &'static str, body: impl FnOnce() -> Outcome) -> c_int {
 
 #[inline]
 fn run(name: &'static str, body: impl FnOnce() -> Outcome) -> Outcome {
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
-        eprintln!("libmpi_abi: {name} failed by a mistake of the library's own");
-        std::process::abort();
-    })
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| mistaken(name))
+}
+
+/// A function has panicked, which must not unwind into C.
+#[cold]
+pub fn mistaken(name: &'static str) -> ! {
+    eprintln!("libmpi_abi: {name} failed by a mistake of the library's own");
+    std::process::abort()
 }
 
 /// Asks the handler of an error, if there is one to ask.
@@ -292,11 +296,7 @@ fn nobody() -> Option<Whose> {
 
 /// What a function answers that is not there.
 #[cold]
-pub fn unsupported(name: &'static str, tool: bool) -> c_int {
-    if tool {
-        // Errors of the tool information interface have no handler (15.3.10).
-        return MPI_T_ERR_NOT_SUPPORTED;
-    }
+pub fn unsupported(name: &'static str) -> c_int {
     let reason = "this library does not have it yet";
     raise(name, error(ErrorClass::UnsupportedOperation, reason).into())
 }

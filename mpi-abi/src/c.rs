@@ -89,6 +89,19 @@ pub type MPI_Grequest_query_function =
     Function<unsafe extern "C" fn(*mut c_void, *mut MPI_Status) -> c_int>;
 pub type MPI_Grequest_free_function = Function<unsafe extern "C" fn(*mut c_void) -> c_int>;
 pub type MPI_Grequest_cancel_function = Function<unsafe extern "C" fn(*mut c_void, c_int) -> c_int>;
+pub type MPI_T_event_cb_function = Function<
+    unsafe extern "C" fn(
+        MPI_T_event_instance,
+        MPI_T_event_registration,
+        MPI_T_cb_safety,
+        *mut c_void,
+    ),
+>;
+pub type MPI_T_event_free_cb_function =
+    Function<unsafe extern "C" fn(MPI_T_event_registration, MPI_T_cb_safety, *mut c_void)>;
+pub type MPI_T_event_dropped_cb_function = Function<
+    unsafe extern "C" fn(MPI_Count, MPI_T_event_registration, c_int, MPI_T_cb_safety, *mut c_void),
+>;
 
 /// `MPI_BOTTOM`, `MPI_IN_PLACE` and `MPI_BUFFER_AUTOMATIC` as addresses.
 pub const BOTTOM: usize = 0;

@@ -10,6 +10,7 @@
 //! | [`combining`] | functions of the program's that combine elements |
 //! | [`keyvals`] | attribute keys, whose functions are the program's |
 //! | [`state`] | whether this process has called `MPI_Init` |
+//! | [`tool`] | the variables that tools look at (`MPI_T_...`) |
 //! | [`calls`] | the functions, by chapter |
 //! | [`bcs`] | the BCS API of the paper, for C: twelve functions beside the standard's |
 //! | [`rest`] | those that are not there yet; checks of the others against `standard/functions.txt` |
@@ -57,6 +58,7 @@ pub mod objects;
 pub mod rest;
 pub mod state;
 pub mod table;
+pub mod tool;
 
 #[global_allocator]
 static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;

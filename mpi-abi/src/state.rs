@@ -93,7 +93,7 @@ pub fn finalize() -> Outcome {
 /// The process leaves its job; its program may have left requests.
 fn leave(process: &Arc<Process>) -> Result<()> {
     if !process.is_finalized() {
-        REQUESTS.for_each(|entry| {
+        REQUESTS.each_mut(|entry| {
             let from = entry.from;
             if let Some(request) = entry.started() {
                 process.leaves(request, from);
@@ -171,6 +171,11 @@ pub fn process() -> Outcome<&'static Arc<Process>> {
         Some(running) if SESSIONS.load(Ordering::Acquire) > 0 => Ok(&running.process),
         _ => Err(no_world()),
     }
+}
+
+/// This rank, from its beginning on: also when it has left its job.
+pub fn rank() -> Option<&'static Arc<Process>> {
+    RUNNING.get().map(|running| &running.process)
 }
 
 /// `MPI_COMM_WORLD`.

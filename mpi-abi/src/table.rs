@@ -38,6 +38,20 @@ impl<T> Slot<T> {
     }
 }
 
+/// A handle of a kind.
+pub const fn handle(kind: u8, index: usize, generation: u32) -> usize {
+    let generation = (generation & 0x00ff_ffff) as usize;
+    (generation << GENERATION) | ((kind as usize) << KIND) | (index + FIRST)
+}
+
+/// The index that a handle of this kind alleges, and its generation.
+pub fn parts(kind: u8, handle: usize) -> Option<(usize, u32)> {
+    let index = (handle & 0xffff_ffff).checked_sub(FIRST)?;
+    let alleged = handle >> KIND & 0xff;
+    let generation = u32::try_from(handle >> GENERATION).ok()?;
+    (alleged == usize::from(kind)).then_some((index, generation))
+}
+
 impl<T> Table<T> {
     /// An empty one of a kind, which no other table has.
     pub const fn new(kind: u8) -> Self {
@@ -60,16 +74,11 @@ impl<T> Table<T> {
     }
 
     fn handle(&self, index: usize, generation: u32) -> usize {
-        let generation = (generation & 0x00ff_ffff) as usize;
-        (generation << GENERATION) | (usize::from(self.kind) << KIND) | (index + FIRST)
+        handle(self.kind, index, generation)
     }
 
-    /// The index that a handle of this kind alleges, and its generation.
     fn parts(&self, handle: usize) -> Option<(usize, u32)> {
-        let index = (handle & 0xffff_ffff).checked_sub(FIRST)?;
-        let kind = handle >> KIND & 0xff;
-        let generation = u32::try_from(handle >> GENERATION).ok()?;
-        (kind == usize::from(self.kind)).then_some((index, generation))
+        parts(self.kind, handle)
     }
 
     /// A handle for an object.
@@ -156,11 +165,31 @@ impl<T> Table<T> {
         })
     }
 
-    /// Looks at all objects. Nothing else may be asked of this table meanwhile.
-    pub fn for_each(&self, look: impl FnMut(&mut T)) {
+    /// How many handles stand for something, or will.
+    pub fn held(&self) -> usize {
+        self.read(|state| state.slots.len() - state.free.len())
+    }
+
+    /// Changes all objects. Nothing else may be asked of this table meanwhile.
+    pub fn each_mut(&self, change: impl FnMut(&mut T)) {
         self.write(|state| {
-            let slots = state.slots.iter_mut();
-            slots.filter_map(|slot| slot.value.as_mut()).for_each(look);
+            let values = state
+                .slots
+                .iter_mut()
+                .filter_map(|slot| slot.value.as_mut());
+            values.for_each(change);
+        });
+    }
+
+    /// Keeps the objects that are wanted. Handles of the others are stale from now on.
+    pub fn retain(&self, wanted: impl Fn(&T) -> bool) {
+        self.write(|state| {
+            for (index, slot) in state.slots.iter_mut().enumerate() {
+                if slot.value.take_if(|value| !wanted(value)).is_some() {
+                    slot.pass();
+                    state.free.push(index);
+                }
+            }
         });
     }
 
@@ -258,6 +287,21 @@ mod tests {
         assert_eq!(table.get(kept), Some("kept"));
         let next = table.insert("next");
         assert_eq!((table.get(lost), table.get(next)), (None, Some("next")));
+    }
+
+    #[test]
+    fn handles_of_what_is_not_kept_are_stale() {
+        let table = Table::new(5);
+        let [one, two, three] = [1, 2, 3].map(|value| table.insert(value));
+        table.retain(|value| value % 2 == 1);
+        table.each_mut(|value| *value *= 10);
+        assert_eq!(
+            [one, two, three].map(|handle| table.get(handle)),
+            [Some(10), None, Some(30)]
+        );
+        assert_eq!(table.held(), 2);
+        let again = table.insert(4);
+        assert_eq!((table.get(two), table.get(again)), (None, Some(4)));
     }
 
     #[test]

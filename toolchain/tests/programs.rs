@@ -47,6 +47,7 @@ fn c_programs() {
     wrappers_say_what_they_do(&bin);
     the_library_shows_its_names_alone(&prefix);
     a_tool_sees_what_a_program_calls(&bin, folder.path());
+    a_rank_that_is_recorded_counts_its_calls(&bin, folder.path());
     binaries_run_with_another_library(&prefix, folder.path());
 }
 
@@ -64,6 +65,13 @@ fn a_tool_sees_what_a_program_calls(bin: &Path, folder: &Path) {
     // One send to nobody, and four waits: one of two requests, and three rounds of kept ones.
     let counted = said.matches("counted 1 sends and 4 waits\n").count();
     assert_eq!(counted, 2, "{said}");
+}
+
+/// Variables of the recorder are there where there is one.
+fn a_rank_that_is_recorded_counts_its_calls(bin: &Path, folder: &Path) {
+    let mut run = Command::new(bin.join("mpiexec"));
+    run.args(["-n", "2", "--mds"]).arg(folder.join("dumps"));
+    succeeded(run.arg(folder.join("tool")));
 }
 
 /// The standard's ABI is one: what our compiler wrapper built runs with MPICH's library, and what MPICH's built with ours.

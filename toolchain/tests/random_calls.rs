@@ -67,6 +67,12 @@ fn maker(kind: &str, name: &str, waits: bool) -> String {
             "Errhandler",
             "Win",
             "File",
+            "T_enum",
+            "T_cvar_handle",
+            "T_pvar_handle",
+            "T_pvar_session",
+            "T_event_registration",
+            "T_event_instance",
         ]
         .contains(&kind.trim_start_matches("MPI_"))
         .then_some(name)
@@ -117,6 +123,8 @@ fn maker(kind: &str, name: &str, waits: bool) -> String {
         ("void *", _) => "address()".to_owned(),
         ("int *", _) if keyval => "keyval_place()".to_owned(),
         ("int", _) if keyval => "keyval()".to_owned(),
+        ("int", _) if name.ends_with("_index") || name == "indx" => "index_of_some()".to_owned(),
+        ("int", "var_class") => "var_class()".to_owned(),
         ("int", _) if is_count => "few()".to_owned(),
         ("int", _) => "any()".to_owned(),
         ("int *", _) if name.ends_with("weights") => "few_ints()".to_owned(),
@@ -145,6 +153,10 @@ fn maker(kind: &str, name: &str, waits: bool) -> String {
         ("MPI_Grequest_query_function *", _) => callback("asked"),
         ("MPI_Grequest_free_function *", _) => callback("freed"),
         ("MPI_Grequest_cancel_function *", _) => callback("cancels"),
+        ("MPI_T_event_cb_function", _) => callback("happens"),
+        ("MPI_T_event_free_cb_function", _) => callback("is_freed"),
+        ("MPI_T_event_dropped_cb_function", _) => callback("is_dropped"),
+        ("MPI_T_source_order *", _) => "(MPI_T_source_order *)int_place()".to_owned(),
         _ if kind.ends_with('*') || kind.ends_with(']') || kind.ends_with("function") => {
             "NULL".to_owned()
         }
@@ -170,7 +182,7 @@ fn call(prototype: &str) -> Option<(String, String)> {
     let (head, rest) = prototype.split_once('(')?;
     let (returns, name) = head.rsplit_once(' ')?;
     let plain = name.strip_suffix("_c").unwrap_or(name);
-    if LEFT_OUT.contains(&plain) || name.starts_with("MPI_T_") {
+    if LEFT_OUT.contains(&plain) {
         return None;
     }
     let waits = WAITS.contains(&plain);

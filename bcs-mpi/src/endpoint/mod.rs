@@ -13,6 +13,7 @@
 //! | `errands.rs`, `running.rs` | what is done without the lock, and by whom |
 //! | `messages.rs`, `probing.rs`, `short.rs` | sends and receives, probes, and those that are over at once |
 //! | `conformance.rs` | an endpoint as one that keeps the rules of roads |
+//! | `held.rs` | what is in the tables now, in numbers |
 //! | `whereabouts.rs`, `finalize.rs`, `left.rs` | what a rank says while it is blocked; the end, and what is left |
 
 mod advancing;
@@ -24,6 +25,7 @@ mod conformance;
 mod endpoint;
 mod errands;
 mod finalize;
+mod held;
 mod left;
 mod messages;
 mod probing;
@@ -40,6 +42,7 @@ mod whereabouts;
 pub use endpoint::{Endpoint, Place};
 pub(crate) use errands::Errand;
 pub use finalize::End;
+pub use held::Held;
 pub use left::Left;
 pub use messages::Received;
 pub use probing::Extracted;

@@ -19,6 +19,13 @@ impl PartialEq for AttachedBuffer {
 
 impl Eq for AttachedBuffer {}
 
+impl AttachedBuffer {
+    /// Bytes that buffered sends have of it.
+    pub(super) fn used(&self) -> usize {
+        self.0.lock().used
+    }
+}
+
 /// Buffered sends out of one buffer.
 #[derive(Debug, Default)]
 pub(super) struct Account(Mutex<State>);

@@ -9,6 +9,7 @@
 //! | [`objects`], [`topology`] | what a process, a communicator and its topology are made of |
 //! | [`process`], [`threads`], [`error_codes`] | this rank: initialise, finalise, abort; its threads; its own errors (chapters 11, 9.5) |
 //! | [`comm`], [`attributes`], [`error_handler`] | communicators, and what a program keeps with them (chapters 7, 7.7, 9.3) |
+//! | [`figures`] | what a rank can say of itself at any time, in numbers (chapter 15.3) |
 //! | [`request`], [`status`], `leaving` | what was started, what came of it, and what is left of it at the end |
 //! | [`external`] | what the program does itself (13.2) |
 //! | [`point_to_point`](Comm::send), [`buffered`], [`probe`](Comm::probe), [`matched`] | messages (chapter 3) |
@@ -73,6 +74,7 @@ pub mod error_codes;
 pub mod error_handler;
 pub mod external;
 pub mod external32;
+pub mod figures;
 mod free;
 pub mod group;
 pub mod info;

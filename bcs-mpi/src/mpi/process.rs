@@ -307,7 +307,7 @@ impl Process {
     }
 
     /// All buffers that messages have been in.
-    fn buffers(&self) -> Vec<AttachedBuffer> {
+    pub(super) fn buffers(&self) -> Vec<AttachedBuffer> {
         let others = lockstep::lock(&self.other_buffers);
         let own = std::iter::once(&self.buffered);
         own.chain(others.iter()).cloned().collect()

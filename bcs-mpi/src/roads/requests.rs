@@ -134,15 +134,14 @@ impl<T> Requests<T> {
         self.limit = slots.max(self.slots.len());
     }
 
-    /// How many are open.
+    /// How many are open: all that are not free, but nobody's.
     pub(super) fn in_use(&self) -> usize {
-        self.iter().count()
+        self.slots.len() - self.free.len() - 1
     }
 
     /// Whether a slot is neither open nor free.
     pub(super) fn has_lost(&self) -> bool {
-        let nobodys = 1;
-        nobodys + self.in_use() + self.free.len() != self.slots.len()
+        self.iter().count() != self.in_use()
     }
 }
 

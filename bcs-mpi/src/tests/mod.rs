@@ -13,6 +13,7 @@ mod demand;
 mod drivers;
 mod ends;
 mod exchange;
+mod figures;
 mod groups;
 mod hierarchical;
 mod intercommunicators;

@@ -16,6 +16,7 @@ mod memory;
 mod primitive;
 mod reader;
 mod recorder;
+mod so_far;
 #[cfg(test)]
 mod tests;
 
@@ -26,3 +27,4 @@ pub use memory::{Alleged, Memory};
 pub use primitive::Primitive;
 pub use reader::{OTHER_PLACES, read};
 pub use recorder::Recorder;
+pub use so_far::{Times, Traffic};

@@ -23,16 +23,16 @@ use crate::selection::{Metric, RankSelection, Window};
 /// nanosecond in one of them once; the rest is computation, or overhead if the rank is in a blocking call.
 #[derive(Debug)]
 pub struct Recorder<M> {
-    memory: M,
-    layout: Layout,
+    pub(super) memory: M,
+    pub(super) layout: Layout,
     window: Window,
     /// By the numbers of primitives.
     primitives: [bool; Primitive::ALL.len()],
-    metrics: Metrics,
+    pub(super) metrics: Metrics,
     /// Up to here all time is in one of the two distributions.
-    accounted_ns: u64,
+    pub(super) accounted_ns: u64,
     /// Threads of the rank that are in blocking calls.
-    blocked: u64,
+    pub(super) blocked: u64,
     calls: Ring,
     messages: Ring,
     near: Ring,
@@ -42,13 +42,13 @@ pub struct Recorder<M> {
 
 /// What is recorded.
 #[derive(Debug, Clone, Copy)]
-struct Metrics {
+pub(super) struct Metrics {
     latency: bool,
     size: bool,
     sites: bool,
     peers: bool,
-    communicators: bool,
-    calls: bool,
+    pub(super) communicators: bool,
+    pub(super) calls: bool,
     messages: bool,
     near: bool,
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{
     Alleged as _, Begun, Called, Layout, Memory as _, Message, OTHER_PLACES, Primitive, Recorder,
-    Site, glance, read,
+    Site, Times, Traffic, glance, read,
 };
 use crate::dump::{CallRow, MessageRow, NONE, NearRow, RankDump, Road};
 use crate::selection::Selection;
@@ -103,6 +103,45 @@ fn blocking_calls_of_two_threads_at_once_count_once() {
     let dump = rank.finished(60);
     assert_eq!(dump.communication_overhead_ns.histogram, [(40, 1)]);
     assert_eq!(dump.computation_granularity_ns.total, 20);
+}
+
+#[test]
+fn a_rank_knows_what_it_has_recorded_so_far() {
+    let mut rank = Rank::new(100);
+    let mut begun = rank.blocks(Site::here(), blocking(Primitive::Send, 100), (150, 180));
+    rank.recorder
+        .posted(&mut begun, &message(1, 7, Road::Smartmap));
+    let other = Message {
+        context: 5,
+        ..message(2, 7, Road::Nic)
+    };
+    rank.recorder.received(&begun, &other, 190);
+    let recorder = &rank.recorder;
+    assert_eq!(recorder.calls_so_far(), Some(1));
+    let traffic = Traffic {
+        sent: 1,
+        sent_bytes: 100,
+        received: 1,
+        received_bytes: 100,
+    };
+    assert_eq!(recorder.traffic_so_far(), Some(traffic));
+    let times = |communication_ns, computation_ns| Times {
+        communication_ns,
+        computation_ns,
+    };
+    assert_eq!(recorder.times_so_far(200), times(30, 70));
+    rank.recorder
+        .enter(Site::here(), &blocking(Primitive::Recv, 8), 210, 4);
+    assert_eq!(rank.recorder.times_so_far(250), times(70, 80));
+    rank.recorder.finish(300);
+    assert_eq!(rank.recorder.times_so_far(1_000), times(120, 80));
+}
+
+#[test]
+fn what_is_not_recorded_is_not_known() {
+    let rank = Rank::recording("mmds:metrics=latency", 0);
+    assert_eq!(rank.recorder.calls_so_far(), None);
+    assert_eq!(rank.recorder.traffic_so_far(), None);
 }
 
 #[test]

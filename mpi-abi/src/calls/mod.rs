@@ -33,6 +33,10 @@ pub(crate) mod reducing;
 mod requests;
 mod sessions;
 mod statuses;
+mod tool;
+mod tool_control;
+mod tool_events;
+mod tool_performance;
 mod topologies;
 
 pub use collectives::*;
@@ -60,6 +64,10 @@ pub use reducing::*;
 pub use requests::*;
 pub use sessions::*;
 pub use statuses::*;
+pub use tool::*;
+pub use tool_control::*;
+pub use tool_events::*;
+pub use tool_performance::*;
 pub use topologies::*;
 pub use type_attributes::*;
 pub use type_contents::*;
@@ -114,3 +122,18 @@ macro_rules! define {
     };
 }
 pub(crate) use define;
+
+/// Defines functions of the tool information interface, which no error handler is asked about.
+macro_rules! tool_calls {
+    ($(
+        fn $name:ident ($($argument:ident : $type:ty),* $(,)?) $body:block
+    )*) => {
+        $(
+            #[unsafe(export_name = concat!("entry_", stringify!($name)))]
+            pub unsafe extern "C" fn $name($($argument: $type),*) -> std::ffi::c_int {
+                $crate::tool::interface::call(stringify!($name), || -> $crate::tool::Outcome { $body })
+            }
+        )*
+    };
+}
+pub(crate) use tool_calls;

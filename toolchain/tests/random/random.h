@@ -77,7 +77,8 @@ static const char *text(void)
 {
     static char longer[5000];
     static const char *const texts[] = {"", "a", "mpi://WORLD", "mpi://SELF", "external32", "mpi_memory_alloc_kinds",
-                                        "mpi_assert_no_any_tag", "\xff\xfe\x80 no text", "true"};
+                                        "mpi_assert_no_any_tag", "\xff\xfe\x80 no text", "true", "bcs_slices",
+                                        "bcs_strobe", "bcs_beat"};
     memset(longer, 'x', sizeof longer - 1);
     unsigned which = below(sizeof texts / sizeof *texts + 2);
     if (which < sizeof texts / sizeof *texts)
@@ -96,6 +97,17 @@ static int any(void)
 {
     static const int some[] = {0, 0, 0, 0, 1, -1, -2, -3, INT_MAX, INT_MIN};
     return below(4) ? some[below(10)] : (int)next();
+}
+
+/* Indices of what a tool may look at. */
+static int index_of_some(void)
+{
+    return now_and_then() ? any() : (int)below(40) - 1;
+}
+
+static int var_class(void)
+{
+    return below(2) ? MPI_T_PVAR_CLASS_COUNTER : (int)below(12);
 }
 
 static long distance(void)
@@ -179,7 +191,7 @@ static MPI_Status *statuses(void)
 }
 
 /* Handles. */
-static uintptr_t every_kind[10 * SLOTS];
+static uintptr_t every_kind[15 * SLOTS];
 static unsigned kinds;
 
 /* One that stands for nothing of its kind, or for nothing. */
@@ -264,6 +276,12 @@ HANDLES(MPI_Errhandler, raw_errhandler, MPI_ERRORS_RETURN, MPI_ERRHANDLER_NULL)
 HANDLES(BCS_Request, posted, BCS_REQUEST_NULL)
 HANDLES(MPI_Win, win, MPI_WIN_NULL)
 HANDLES(MPI_File, file, MPI_FILE_NULL)
+HANDLES(MPI_T_enum, t_enum, MPI_T_ENUM_NULL)
+HANDLES(MPI_T_cvar_handle, t_cvar_handle, MPI_T_CVAR_HANDLE_NULL)
+HANDLES(MPI_T_pvar_handle, t_pvar_handle, MPI_T_PVAR_HANDLE_NULL, MPI_T_PVAR_ALL_HANDLES)
+HANDLES(MPI_T_pvar_session, t_pvar_session, MPI_T_PVAR_SESSION_NULL)
+HANDLES(MPI_T_event_registration, t_event_registration, NULL)
+HANDLES(MPI_T_event_instance, t_event_instance, NULL)
 
 /* One that does not end the program. */
 static MPI_Errhandler errhandler(void)
@@ -343,6 +361,21 @@ static int cancels(void *extra, int complete)
     return MPI_SUCCESS;
 }
 
+static void happens(MPI_T_event_instance event, MPI_T_event_registration of, MPI_T_cb_safety safety, void *data)
+{
+    (void)event, (void)of, (void)safety, (void)data;
+}
+
+static void is_freed(MPI_T_event_registration of, MPI_T_cb_safety safety, void *data)
+{
+    (void)of, (void)safety, (void)data;
+}
+
+static void is_dropped(MPI_Count count, MPI_T_event_registration of, int source, MPI_T_cb_safety safety, void *data)
+{
+    (void)count, (void)of, (void)source, (void)safety, (void)data;
+}
+
 #define PERHAPS(callback) (now_and_then() ? NULL : (callback))
 
 /* Types that are too large for the memory here are given up. */
@@ -360,9 +393,34 @@ static void give_up_large_types(void)
     }
 }
 
+/* A tool begins, and its handles with it. Now and then all that it had is over. */
+static void renew_tool(void)
+{
+    int provided;
+    if (now_and_then())
+        while (MPI_T_finalize() == MPI_SUCCESS)
+            ;
+    MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided);
+    MPI_T_pvar_session session = t_pvar_session_pool[0];
+    int number, cvars, pvars;
+    MPI_T_cvar_get_num(&cvars);
+    MPI_T_pvar_get_num(&pvars);
+    if (MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES) == MPI_T_ERR_INVALID_SESSION)
+        MPI_T_pvar_session_create(&session);
+    for (int i = 0; i < SLOTS; i++) {
+        t_pvar_session_pool[i] = session;
+        if (below(4))
+            continue;
+        MPI_T_pvar_handle_alloc(session, below(pvars), NULL, &t_pvar_handle_pool[i], &number);
+        MPI_T_cvar_handle_alloc(below(cvars), NULL, &t_cvar_handle_pool[i], &number);
+        MPI_T_cvar_get_info(below(cvars), NULL, NULL, NULL, NULL, &t_enum_pool[i], NULL, NULL, NULL, NULL);
+    }
+}
+
 /* What a program has to begin with, and gets again now and then: random calls lose more than they make. */
 static void renew(unsigned one_of)
 {
+    renew_tool();
     for (int i = 0; i < SLOTS; i++) {
         if (below(one_of))
             continue;
@@ -399,5 +457,9 @@ static void remember_handles(void)
     remember_session();
     remember_raw_errhandler();
     remember_posted();
-    (void)remember_win, (void)remember_file;
+    remember_t_enum();
+    remember_t_cvar_handle();
+    remember_t_pvar_handle();
+    remember_t_pvar_session();
+    (void)remember_win, (void)remember_file, (void)remember_t_event_registration, (void)remember_t_event_instance;
 }

@@ -18,6 +18,16 @@ impl SmartMap {
         self.kept
     }
 
+    /// Bytes of messages that are kept because nobody has received them.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.kept_bytes
+    }
+
+    /// Bytes of copies of messages whose senders did not wait.
+    pub(crate) fn copied_bytes(&self) -> usize {
+        self.copied
+    }
+
     /// Whether anything has come that was not received.
     pub(crate) fn keeps_any(&self) -> bool {
         self.matcher.unexpected_len() > 0

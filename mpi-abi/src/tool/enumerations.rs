@@ -1,0 +1,127 @@
+//! What the values of some variables mean (MPI 5.0, 15.3.5).
+
+use super::{Outcome, Refusal};
+use crate::c::MPI_T_enum;
+use crate::table;
+
+/// A kind of handle that no table has.
+const KIND: u8 = 10;
+
+/// A set of values, which are numbered from 0 on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enumeration {
+    Switch,
+    Strobe,
+    NicThreads,
+    Intranode,
+    Collectives,
+    Road,
+    Folding,
+}
+
+impl Enumeration {
+    const ALL: [Self; 7] = [
+        Self::Switch,
+        Self::Strobe,
+        Self::NicThreads,
+        Self::Intranode,
+        Self::Collectives,
+        Self::Road,
+        Self::Folding,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Switch => "bcs_switch",
+            Self::Strobe => "bcs_strobe",
+            Self::NicThreads => "bcs_nic_threads",
+            Self::Intranode => "bcs_intranode",
+            Self::Collectives => "bcs_collectives",
+            Self::Road => "bcs_road",
+            Self::Folding => "bcs_folding",
+        }
+    }
+
+    /// The values as a user writes them, in the order of the type of the setting ([`bcs_core::job::Settings`]).
+    pub fn items(self) -> &'static [&'static str] {
+        match self {
+            Self::Switch => &["off", "on"],
+            Self::Strobe => &["fixed", "elastic", "auto"],
+            Self::NicThreads => &["shared", "coprocessor", "dedicated"],
+            Self::Intranode => &["smartmap", "nic"],
+            Self::Collectives => &["hierarchical", "nic"],
+            Self::Road => &["slots", "kernel", "queues"],
+            Self::Folding => &["threaded", "serial"],
+        }
+    }
+
+    /// Its handle, which is always the same.
+    pub fn handle(self) -> MPI_T_enum {
+        MPI_T_enum(table::handle(KIND, self as usize, 1))
+    }
+
+    /// What a handle stands for.
+    ///
+    /// # Errors
+    /// When it is none of ours.
+    pub fn of(handle: MPI_T_enum) -> Outcome<Self> {
+        let found = table::parts(KIND, handle.0).filter(|(_, generation)| *generation == 1);
+        let one = found.and_then(|(index, _)| Self::ALL.get(index));
+        one.copied().ok_or(Refusal::InvalidHandle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcs_core::job::{Collectives, Driver, Folding, Intranode, Road, Strobe};
+    use std::fmt::Debug;
+
+    #[test]
+    fn a_handle_stands_for_its_enumeration() {
+        for (index, one) in Enumeration::ALL.into_iter().enumerate() {
+            assert_eq!(one as usize, index);
+            assert_eq!(Enumeration::of(one.handle()), Ok(one));
+        }
+        let last = Enumeration::Folding.handle().0;
+        for random in [
+            0,
+            1,
+            4096,
+            last + 1,
+            last ^ 1 << 40,
+            last ^ 1 << 32,
+            usize::MAX,
+        ] {
+            let found = Enumeration::of(MPI_T_enum(random));
+            assert_eq!(found, Err(Refusal::InvalidHandle), "{random:#x}");
+        }
+    }
+
+    /// The name of each variant of a setting, by its number.
+    fn named<T: Debug>(variants: impl IntoIterator<Item = (T, usize)>, of: Enumeration) {
+        let mut count = 0;
+        for (variant, number) in variants {
+            assert_eq!(of.items()[number], format!("{variant:?}").to_lowercase());
+            count += 1;
+        }
+        assert_eq!(of.items().len(), count);
+    }
+
+    #[test]
+    fn items_are_the_variants_of_settings() {
+        use Enumeration as E;
+        let strobes = [Strobe::Fixed, Strobe::Elastic, Strobe::Auto];
+        named(strobes.map(|it| (it, it as usize)), E::Strobe);
+        let drivers = [Driver::Shared, Driver::Coprocessor, Driver::Dedicated];
+        named(drivers.map(|it| (it, it as usize)), E::NicThreads);
+        let intranode = [Intranode::Smartmap, Intranode::Nic];
+        named(intranode.map(|it| (it, it as usize)), E::Intranode);
+        let collectives = [Collectives::Hierarchical, Collectives::Nic];
+        named(collectives.map(|it| (it, it as usize)), E::Collectives);
+        let roads = [Road::Slots, Road::Kernel, Road::Queues];
+        named(roads.map(|it| (it, it as usize)), E::Road);
+        let folding = [Folding::Threaded, Folding::Serial];
+        named(folding.map(|it| (it, it as usize)), E::Folding);
+    }
+}
