@@ -1,5 +1,5 @@
 //! What a C programmer installs: `lib/libmpi_abi.so.1`, `include/mpi.h` and `bcs.h`, `bin/mpicc` and its brothers,
-//! launchers, and the heap that they preload, `lib/libbcs_heap.so`.
+//! launchers, the heap that they preload, `lib/libbcs_heap.so`, and what build systems, shells and `man` look for.
 //!
 //! | module | is |
 //! |---|---|
@@ -7,13 +7,17 @@
 //! | [`header`] | `mpi.h`, made of them |
 //! | [`bcs`] | `bcs.h`, the paper's API |
 //! | [`library`] | the link of the shared library |
-//! | [`wrappers`] | compiler wrappers, and what finds them |
+//! | [`wrappers`] | compiler wrappers |
+//! | [`packages`] | what CMake and `pkg-config` look for |
+//! | [`share`] | manual pages, and completions of shells |
 //!
 //! Everything lies relative to everything else, so a folder that was installed may be moved.
 
 pub mod bcs;
 pub mod header;
 pub mod library;
+pub mod packages;
+pub mod share;
 pub mod standard;
 pub mod wrappers;
 
@@ -37,26 +41,31 @@ pub struct Parts<'a> {
 /// The name of the heap that `bcs run` preloads. It looks for it beside itself and here.
 pub const HEAP: &str = "libbcs_heap.so";
 
+/// Names of the `bcs` command under which it is a launcher.
+pub const LAUNCHERS: [&str; 3] = ["bcsrun", "mpiexec", "mpirun"];
+
 /// Lays all of it out in a folder, which is made if it is not there. What was installed there before is replaced.
 ///
 /// # Errors
 ///
-/// A file cannot be written, or the C compiler does not link the library.
+/// A file cannot be written, the C compiler does not link the library, or the command does not say what it is like.
 pub fn install(parts: Parts, prefix: &Path) -> Result<()> {
     let bin = prefix.join("bin");
     make_folder(&bin)?;
     copy(parts.command, &bin.join("bcs"))?;
-    for name in ["bcsrun", "mpiexec", "mpirun"] {
+    for name in LAUNCHERS {
         link("bcs", &bin.join(name))?;
     }
     write(&prefix.join("include/mpi.h"), &header::text())?;
     write(&prefix.join("include/bcs.h"), bcs::HEADER)?;
     let lib = prefix.join("lib");
-    make_folder(&lib.join("pkgconfig"))?;
+    make_folder(&lib)?;
     library::link(parts.archive, &lib.join(library::SONAME))?;
     link(library::SONAME, &lib.join("libmpi_abi.so"))?;
     copy(parts.heap, &lib.join(HEAP))?;
-    wrappers::write_all(prefix)
+    wrappers::write_all(prefix)?;
+    packages::write_all(prefix)?;
+    share::write_all(prefix)
 }
 
 fn make_folder(folder: &Path) -> Result<()> {

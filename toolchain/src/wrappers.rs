@@ -1,4 +1,4 @@
-//! Compiler wrappers, and what build systems look for.
+//! Compiler wrappers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,17 +7,20 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::header::FORTRAN_NAMES;
+use crate::write;
 
 /// A wrapper: its name, the variable that names another compiler, the compiler, and flags.
-struct Wrapper {
-    name: &'static str,
+#[derive(Debug)]
+pub(crate) struct Wrapper {
+    pub(crate) name: &'static str,
     variable: &'static str,
     compiler: &'static str,
     /// Whether names are there that the ABI has not.
     more_names: bool,
 }
 
-const WRAPPERS: [Wrapper; 4] = [
+/// All of them. The first has the manual page.
+pub(crate) const WRAPPERS: [Wrapper; 4] = [
     Wrapper {
         name: "mpicc",
         variable: "BCS_CC",
@@ -46,7 +49,8 @@ const WRAPPERS: [Wrapper; 4] = [
 
 /// A wrapper finds the folder that it is installed in by its own place, also by links to it.
 const SCRIPT: &str = r#"#!/bin/sh
-# A compiler for programs of MPI. -show prints what it would run, -compile_info and -link_info the two parts of it.
+# A compiler for programs of MPI. -show prints what it would run, -compile_info and -link_info the two parts of it, and
+# --showme:compile and --showme:link those without the compiler.
 set -f
 here=$(dirname "$(readlink -f "$0")") && prefix=$(dirname "$here") || exit 1
 compiler=${@VARIABLE@:-@COMPILER@}
@@ -57,9 +61,12 @@ show=no
 for word; do
     shift
     case $word in
-        -show|--show|-showme) show=all; continue ;;
-        -compile_info|--showme:compile|-showme:compile) show=compile; continue ;;
-        -link_info|--showme:link|-showme:link) show=link; continue ;;
+        -show|--show|-showme|--showme) show=all; continue ;;
+        -compile_info) show=compile; continue ;;
+        -link_info) show=link; continue ;;
+        --showme:compile|-showme:compile) show=compile_flags; continue ;;
+        --showme:link|-showme:link) show=link_flags; continue ;;
+        --showme:version|-showme:version) show=version; continue ;;
         -c|-S|-E|-M|-MM) links=no ;;
     esac
     set -- "$@" "$word"
@@ -68,6 +75,9 @@ case $show in
     all) echo $compiler $compile "$@" $link; exit ;;
     compile) echo $compiler $compile; exit ;;
     link) echo $compiler $link; exit ;;
+    compile_flags) echo $compile; exit ;;
+    link_flags) echo $link; exit ;;
+    version) echo "$(basename "$0"): BCS-MPI @VERSION@"; exit ;;
 esac
 IFS='
 '
@@ -97,6 +107,7 @@ pub fn write_all(prefix: &Path) -> Result<()> {
             false => format!(" {define}"),
         };
         let text = SCRIPT
+            .replace("@VERSION@", env!("CARGO_PKG_VERSION"))
             .replace("@VARIABLE@", wrapper.variable)
             .replace("@COMPILER@", wrapper.compiler)
             .replace("@DEFINE@", &spaced)
@@ -106,14 +117,5 @@ pub fn write_all(prefix: &Path) -> Result<()> {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
             .with_context(|| format!("failed to make {} executable", path.display()))?;
     }
-    let description = format!(
-        "prefix=${{pcfiledir}}/../..\n\nName: MPI\nDescription: BCS-MPI, by the MPI 5.0 standard ABI\nVersion: {}\n\
-         Cflags: -I${{prefix}}/include -D{FORTRAN_NAMES}\nLibs: -L${{prefix}}/lib -Wl,-rpath,${{prefix}}/lib -lmpi_abi\n",
-        env!("CARGO_PKG_VERSION")
-    );
-    write(&prefix.join("lib/pkgconfig/mpi.pc"), &description)
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).with_context(|| format!("failed to write {}", path.display()))
+    Ok(())
 }

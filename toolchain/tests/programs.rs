@@ -107,6 +107,11 @@ fn wrappers_say_what_they_do(bin: &Path) {
     );
     let linked = succeeded(Command::new(bin.join("mpicc")).arg("-link_info"));
     assert!(linked.trim_end().ends_with("-lmpi_abi"), "{linked}");
+    let flags = succeeded(Command::new(bin.join("mpicc")).arg("--showme:link"));
+    assert_eq!(linked.trim_start_matches("cc "), flags);
+    let version = succeeded(Command::new(bin.join("mpicc")).arg("--showme:version"));
+    let is = format!("mpicc: BCS-MPI {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(version, is);
 }
 
 /// Each function of the standard's list under both names, of which that without the P is weak, and those of `bcs.h`.

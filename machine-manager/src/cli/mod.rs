@@ -16,7 +16,9 @@ pub use run::{
 };
 pub use tune::{Against, Trials, TuneArgs};
 
+use crate::NAMES_OF_RUN;
 use crate::quantities::parse_duration;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -56,13 +58,16 @@ pub enum Command {
     /// Say what this machine allows, and what the runtime will do therefore
     #[command(long_about = crate::doctor::HELP)]
     Doctor(DoctorArgs),
-    /// Print a script that completes `bcs` command lines in a shell
+    /// Print a script that completes command lines of `bcs` in a shell
     Completions {
         /// The shell
         #[arg(value_name = "SHELL", value_enum)]
         shell: clap_complete::Shell,
+        /// The name of the command, which may be one of those of `bcs run`
+        #[arg(value_name = "COMMAND", default_value = "bcs", value_parser = names())]
+        command: String,
     },
-    /// Write the manual pages of `bcs` and its subcommands into a directory
+    /// Write the manual pages of `bcs`, its subcommands and its other names into a directory
     Man {
         /// The directory
         #[arg(value_name = "DIR")]
@@ -71,6 +76,11 @@ pub enum Command {
     /// What the exit codes of `bcs run` mean
     #[command(long_about = crate::exit_code::TABLE)]
     ExitCodes,
+}
+
+/// Names under which the binary may be called.
+fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(["bcs"].into_iter().chain(NAMES_OF_RUN))
 }
 
 /// What `bcs sim` can be asked.

@@ -59,7 +59,7 @@ pub fn dispatch(mut arguments: Vec<OsString>) -> ExitCode {
         Command::State(arguments) => state::run(&arguments),
         Command::Kill(arguments) => kill::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
-        Command::Completions { shell } => manual::completions(shell),
+        Command::Completions { shell, command } => manual::completions(shell, &command),
         Command::Man { dir } => manual::pages(&dir),
         Command::ExitCodes => exit_codes::run(),
     }

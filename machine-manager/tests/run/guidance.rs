@@ -90,6 +90,19 @@ fn every_shell_gets_completions() {
         assert!(text(&output.stdout).contains("report-bindings"), "{shell}");
     }
     assert_eq!(run("completions tcsh", "").status.code(), Some(2));
+    for name in ["bcsrun", "mpiexec", "mpirun"] {
+        let output = run(&format!("completions bash {name}"), "");
+        let script = text(&output.stdout);
+        assert!(
+            script.contains(&format!(" -o default {name}\n")),
+            "{script}"
+        );
+        assert!(
+            script.contains("report-bindings") && !script.contains("doctor"),
+            "{name}"
+        );
+    }
+    assert_eq!(run("completions bash mpicc", "").status.code(), Some(2));
 }
 
 #[test]
@@ -110,6 +123,9 @@ fn every_command_has_a_manual_page() {
         "bcs-ps",
         "bcs-state",
         "bcs-kill",
+        "bcsrun",
+        "mpiexec",
+        "mpirun",
     ] {
         let page = std::fs::read_to_string(place.join(format!("{page}.1"))).unwrap();
         assert!(page.contains(".TH"), "{page}");
