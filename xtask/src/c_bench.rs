@@ -1,6 +1,6 @@
 //! Our own benchmark in C, built as its user would: by the `mpicc_abi` that this checkout installs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -40,6 +40,12 @@ impl CBench {
             .context("mpicc_abi builds no benchmark")?;
         let launcher = prefix.join("bin/bcs");
         Ok(Self { launcher, program })
+    }
+
+    /// The installed `bcs`.
+    #[must_use]
+    pub fn launcher(&self) -> &Path {
+        &self.launcher
     }
 
     /// `bcs run` with these options and so many ranks of the program, whose own arguments are to follow.

@@ -18,6 +18,7 @@ mod manual;
 mod mds_barrier;
 mod mds_overhead;
 mod mds_scale;
+mod mini_apps;
 mod node_scale;
 mod oracle;
 mod page;
@@ -143,6 +144,7 @@ pub const ALL: &[Check] = &[
     udp_apps::SAGE,
     sweep3d_peer::CHECK,
     abi_mpich::CHECK,
+    mini_apps::CHECK,
     page::CHECK,
     documents::CHECK,
     layers::CHECK,
