@@ -39,7 +39,8 @@ impl SentFrom {
     pub(crate) fn note(&self, context: u32, tag: i32, address: u64) {
         let key = u64::from(context) << 32 | u64::from(tag.cast_unsigned());
         let mark = mark(key, address);
-        let entry = &self.0[(mark >> (64 - ENTRIES.trailing_zeros())) as usize];
+        let place = usize::try_from(mark >> (64 - ENTRIES.trailing_zeros()));
+        let entry = &self.0[place.unwrap_or(0)];
         if entry.mark.load(Ordering::Relaxed) != mark {
             entry.key.store(key, Ordering::Relaxed);
             entry.address.store(address, Ordering::Relaxed);

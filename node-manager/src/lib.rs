@@ -31,6 +31,7 @@ mod crew;
 mod dumps;
 mod inherited;
 mod leftovers;
+mod library_path;
 pub mod limits;
 mod looks;
 mod meeting;

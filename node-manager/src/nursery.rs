@@ -2,6 +2,7 @@
 
 use crate::control::{FromManager, Input, Start, Stream};
 use crate::conversation::Conversation;
+use crate::library_path;
 use crate::limits::{DESCRIPTORS_PER_RANK, OWN_DESCRIPTORS};
 use crate::output::OutputPipe;
 use crate::preload::{self, Preload};
@@ -104,6 +105,7 @@ impl<'a> Nursery<'a> {
             let socket = (SOCKET_VARIABLE.into(), RANK_SOCKET.into());
             let variables = application.environment.iter().cloned().chain([socket]);
             let variables = variables.chain(preload.variable.clone());
+            let variables = variables.chain(library_path::of(application));
             let directory = application.directory.as_deref();
             Image::new(
                 &application.program,

@@ -102,6 +102,7 @@ mod tests {
     use crate::output::OutputPipe;
     use crate::rank_process::Stage;
     use bcs_core::job::NodeId;
+    use bcs_core::mapped_code::MappedCode;
 
     fn rank(slot: SlotState) -> RankProcess {
         let output = [Stream::Out, Stream::Err].map(|stream| OutputPipe::new(None, stream));

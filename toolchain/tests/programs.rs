@@ -44,11 +44,25 @@ fn c_programs() {
             }
         }
     }
+    a_program_that_does_not_say_where_its_library_is_finds_it(&prefix, folder.path());
     wrappers_say_what_they_do(&bin);
     the_library_shows_its_names_alone(&prefix);
     a_tool_sees_what_a_program_calls(&bin, folder.path());
     a_rank_that_is_recorded_counts_its_calls(&bin, folder.path());
     binaries_run_with_another_library(&prefix, folder.path());
+}
+
+/// Some build systems link without saying so.
+fn a_program_that_does_not_say_where_its_library_is_finds_it(prefix: &Path, folder: &Path) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/ring.c");
+    let program = folder.join("ring without a path");
+    let mut compile = Command::new("cc");
+    compile.arg("-I").arg(prefix.join("include"));
+    compile.arg("-o").arg(&program).arg(source);
+    compile.arg("-L").arg(prefix.join("lib")).arg("-lmpi_abi");
+    succeeded(&mut compile);
+    let mut run = Command::new(prefix.join("bin/mpiexec"));
+    succeeded(run.args(["-n", "3"]).arg(&program));
 }
 
 /// A library that is preloaded takes the place of what the program calls, and not of what the library calls itself.
@@ -98,7 +112,7 @@ fn binaries_run_with_another_library(prefix: &Path, folder: &Path) {
         succeeded(compile.arg("-o").arg(&program).arg(source));
         let mut ours = Command::new(prefix.join("bin/mpiexec"));
         ours.args(["-n", "3", "--nodes", "2"]).arg(&program);
-        succeeded(ours.env("LD_LIBRARY_PATH", prefix.join("lib")));
+        succeeded(&mut ours);
     }
 }
 

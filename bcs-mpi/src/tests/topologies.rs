@@ -18,6 +18,7 @@ fn every_rank_knows_all_of_a_graph() {
         assert_eq!(mapped, (world.rank() < 4).then_some(world.rank()));
         let mapped = world.cart_map(&[2, 1], &[true, false]).unwrap();
         assert_eq!(mapped, (world.rank() < 2).then_some(world.rank()));
+        assert_eq!(world.cart_map(&[2, 0], &[true, false]).unwrap(), None);
         let error = world.cart_map(&[3, 2], &[true, false]).unwrap_err();
         assert_eq!(error.class, ErrorClass::Dims);
         let Some(graph) = graph else {

@@ -60,6 +60,10 @@ impl Comm {
     /// As [`cart_create`](Self::cart_create), as far as this rank can tell.
     pub fn cart_map(&self, dims: &[i32], periods: &[bool]) -> Result<Option<i32>> {
         let operation = Operation::plain("MPI_Cart_map");
+        // No rank is on a grid without places; which is what programs hear that halve their ranks.
+        if dims.contains(&0) && dims.iter().all(|&dim| dim >= 0) && dims.len() == periods.len() {
+            return self.usable_within(operation).map(|()| None);
+        }
         let (_, size) = self.planned_grid(dims, periods, operation)?;
         Ok(Some(self.rank()).filter(|&rank| rank < size))
     }
