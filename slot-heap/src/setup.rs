@@ -79,6 +79,10 @@ fn set_up() {
     let Some(place) = wanted_place() else {
         return;
     };
+    let place = match is_checked() {
+        true => Err(Refusal::Checked),
+        false => place,
+    };
     let made = place
         .and_then(OwnSlot::make)
         .and_then(|own| match confine(&own) {
@@ -97,16 +101,30 @@ fn set_up() {
     }
 }
 
-/// The place that the environment names; `None` if it names none.
-fn wanted_place() -> Option<Result<usize, Refusal>> {
+/// What the environment says.
+fn variable(name: &'static CStr) -> Option<&'static [u8]> {
     // SAFETY: the name is a string of C's. The program runs no thread that could change the
     // environment yet, or, if this is a library that was loaded late, should not.
-    let value = unsafe { libc::getenv(c"BCS_SLOT".as_ptr()) };
+    let value = unsafe { libc::getenv(name.as_ptr()) };
     if value.is_null() {
         return None;
     }
     // SAFETY: not null, so a string of C's in the environment.
-    let value = unsafe { CStr::from_ptr(value) }.to_bytes();
+    Some(unsafe { CStr::from_ptr(value) }.to_bytes())
+}
+
+/// Whether this process runs under valgrind, which preloads libraries of its own. It looks for leaks in all memory
+/// that a process has mapped, and what is looked at of a slot takes memory.
+fn is_checked() -> bool {
+    const OF_VALGRIND: &[u8] = b"/vgpreload_";
+    let preloaded = variable(c"LD_PRELOAD").unwrap_or_default();
+    let mut places = preloaded.windows(OF_VALGRIND.len());
+    places.any(|place| place == OF_VALGRIND)
+}
+
+/// The place that the environment names; `None` if it names none.
+fn wanted_place() -> Option<Result<usize, Refusal>> {
+    let value = variable(c"BCS_SLOT")?;
     if value.is_empty() {
         return None;
     }

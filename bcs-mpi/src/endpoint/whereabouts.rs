@@ -50,7 +50,10 @@ fn add(told: &mut Whereabouts, wait: Wait, entered: Option<Entered>) {
 
 /// Adds a collective, unless it is there or does not fit. Returns where it is.
 fn enter(told: &mut Whereabouts, one: Entered) -> Option<u8> {
-    let known = told.entered.iter().position(|known| *known == one);
+    // By words: of what was called valgrind takes parts that are not there for parts that were not written.
+    let words = |it: &Entered| (it.context, it.group, it.number, it.called.pack());
+    let known = told.entered.iter();
+    let known = known.map(words).position(|known| known == words(&one));
     let at = known.unwrap_or(told.entered.len());
     if at >= Whereabouts::ENTERED {
         return None;

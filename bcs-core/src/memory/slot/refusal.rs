@@ -50,6 +50,9 @@ pub enum Refusal {
     /// The allocator does not take the slot.
     #[error("the allocator did not take the slot")]
     Allocator,
+    /// The process runs in a checker of memory.
+    #[error("valgrind would look through all of a slot, and so fill it")]
+    Checked,
     /// The process was forked off the one that has the slot.
     #[error("this process was forked off a rank, whose slot is not its own")]
     Forked,

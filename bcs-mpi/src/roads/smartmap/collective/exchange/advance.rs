@@ -2,7 +2,7 @@
 //! rank's.
 
 use super::exchanging::Exchanging;
-use super::flow::Flow;
+use super::flow::{Flow, Way};
 use super::gift::{Gift, Giver, Lies, MAX_LAID_BYTES, MAX_LAID_OF_SLOT};
 use crate::data::copy;
 use crate::roads::Outcome;
@@ -150,14 +150,14 @@ impl Exchanging {
 
     /// This rank has taken all: who waits for it last is told, if it does not look by itself.
     fn tell_givers(&self, group: &mut Group, around: Surroundings<'_>) {
-        let me = group.me;
-        match self.flow {
-            Flow::All => group.tell_if_all(around, steps::DONE, Phase::Read, None),
-            Flow::From(root) if me == root => {}
-            Flow::From(root) => group.tell_if_all(around, steps::DONE, Phase::Read, Some(root)),
-            Flow::To(root) if me == root => group.tell(around, Phase::Read, None),
-            Flow::To(_) => {}
-            Flow::Upward => {
+        let (me, Flow { way, root }) = (group.me, self.flow);
+        match way {
+            Way::All => group.tell_if_all(around, steps::DONE, Phase::Read, None),
+            Way::FromRoot if me == root => {}
+            Way::FromRoot => group.tell_if_all(around, steps::DONE, Phase::Read, Some(root)),
+            Way::ToRoot if me == root => group.tell(around, Phase::Read, None),
+            Way::ToRoot => {}
+            Way::Upward => {
                 // Those for which nobody after them is missing.
                 let number = group.number;
                 let step = |member: usize| group.members[member].info.step(number);
