@@ -48,8 +48,8 @@ fn a_rank_started_by_a_script_that_goes_on_is_missed() {
 
 #[test]
 fn an_abort_ends_the_job_with_its_code() {
-    // Variant 2, the code 7 in zigzag, and a reason of 3 bytes.
-    let abort = "printf '\\002\\016\\003why' >&3; sleep 1000";
+    // Variant 2, the code 7 in zigzag, a reason of 3 bytes, and no address.
+    let abort = "printf '\\002\\016\\003why\\000' >&3; sleep 1000";
     let output = run("run -n 2", &(hello(PROTOCOL_VERSION) + abort));
     assert_eq!(output.status.code(), Some(7));
     assert!(
