@@ -104,6 +104,11 @@ impl Line {
                     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
                     parsed.environment.push((name.to_owned(), value.to_owned()));
                 }
+                // As MPICH's own script says it to the launcher.
+                Some(("timeLimit", seconds)) => {
+                    let variable = ("MPIEXEC_TIMEOUT".to_owned(), seconds.to_owned());
+                    parsed.environment.push(variable);
+                }
                 Some(("resultTest", result)) => parsed.result = Some(result.to_owned()),
                 Some(("xfail", _)) => parsed.fails_with_mpich = true,
                 _ => {}
@@ -268,6 +273,9 @@ mod tests {
         assert_eq!(line.ranks, 4);
         assert_eq!(line.arguments, ["-x=3"]);
         assert_eq!(line.environment, [("A".to_owned(), "b".to_owned())]);
+        let limited = Line::parse("timeout 2 timeLimit=10").unwrap();
+        let limit = ("MPIEXEC_TIMEOUT".to_owned(), "10".to_owned());
+        assert_eq!(limited.environment, [limit]);
         assert_eq!(line.result.as_deref(), Some("TestErrFatal"));
         assert_eq!(Line::parse("alone").unwrap().ranks, 2);
         assert!(Line::parse("odd 2 xfail=ticket1").unwrap().fails_with_mpich);
