@@ -8,8 +8,12 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 
-/// The longest list of mapped files that is kept, in bytes of their names: more than any program was seen to have.
+/// The longest list of mapped files that is kept, in bytes as it is told: more than any program was seen to have, and
+/// less than a message of a rank may have.
 const MOST_BYTES: usize = 48 * 1024;
+
+/// Bytes of a mapping as it is told, beside the name of its file: three numbers and a length, at most.
+const MAPPING_BYTES: usize = 3 * 10 + 3;
 
 /// The code of a process, by address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +44,7 @@ impl MappedCode {
     pub fn parse(text: &str) -> Self {
         let mut bytes = 0;
         let mappings = text.lines().filter_map(mapping).take_while(|mapping| {
-            bytes += mapping.file.len();
+            bytes += mapping.file.len() + MAPPING_BYTES;
             bytes <= MOST_BYTES
         });
         Self(mappings.collect())
@@ -62,13 +66,16 @@ impl MappedCode {
         std::fs::read_to_string(format!("/proc/{pid}/maps")).map(|text| Self::parse(&text))
     }
 
-    /// The place that is mapped at an address.
+    /// The place that is mapped at an address. A rank may allege anything: a name that could play tricks with a terminal
+    /// is none.
     #[must_use]
     pub fn place(&self, address: u64) -> Option<CodePlace> {
         let found = self
             .0
             .iter()
             .find(|mapping| (mapping.start..mapping.end).contains(&address))?;
+        let is_plain = found.file.starts_with('/') && !found.file.chars().any(char::is_control);
+        is_plain.then_some(())?;
         Some(CodePlace {
             file: found.file.clone(),
             offset: (address - found.start).checked_add(found.offset)?,
@@ -141,6 +148,20 @@ rubbish
         ] {
             assert_eq!(code.place(nowhere), None, "{nowhere:#x}");
         }
+    }
+
+    #[test]
+    fn what_is_told_has_an_end() {
+        let line = |n: u64| format!("{n:x}0000-{n:x}1000 r-xp 00000000 fe:01 77 /a\n");
+        let text: String = (1..20_000).map(line).collect();
+        let told = postcard::to_stdvec(&MappedCode::parse(&text)).unwrap();
+        assert!((10_000..MOST_BYTES).contains(&told.len()), "{}", told.len());
+    }
+
+    #[test]
+    fn a_name_that_plays_tricks_is_none() {
+        let code = MappedCode::parse("1000-2000 r-xp 00000000 fe:01 77 /a\u{1b}[2J\n");
+        assert_eq!(code.place(0x1000), None);
     }
 
     #[test]

@@ -11,7 +11,12 @@ use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, elf};
 use std::collections::HashMap;
 use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
+
+/// Of a file so much is read to find where its parts lie in memory, which it says at its beginning.
+const HEAD_BYTES: u64 = 64 * 1024;
 
 /// Lines, by places in files; what was read is kept.
 #[derive(Default)]
@@ -62,7 +67,10 @@ impl Program {
         if !std::fs::metadata(path).ok()?.is_file() {
             return None;
         }
-        let segments = segments(&std::fs::read(path).ok()?)?;
+        let mut head = Vec::new();
+        let file = File::open(path).ok()?;
+        file.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+        let segments = segments(&head)?;
         let lines = Loader::new(path).ok()?;
         Some(Self { lines, segments })
     }

@@ -88,7 +88,9 @@ impl RankProcess {
                 .place(address)
         };
         let said = self.code.place(address);
-        said.or_else(|| if self.runs() { now() } else { None })
+        // A wrapper's code is not the rank's.
+        let is_rank = matches!(self.stage, Stage::Received(Caller::Started)) && self.runs();
+        said.or_else(|| if is_rank { now() } else { None })
     }
 
     /// Whether the process has not been reaped.
