@@ -118,6 +118,12 @@ fn messages(heap: &Heap) {
     let why = "0 of 2 ranks have their heap in a slot; rank 0 has not: only the memory of the MPI library lies in one: \
                --heap own leaves it where the program has it";
     assert!(own.contains(why), "{own}");
+    // What a sender copies before its receiver does, it copies into its slot.
+    let beside = heap.built("beside");
+    for options in ["-n 2", "-n 2 --heap own"] {
+        let told = heap.told(options, &[text(&beside)]);
+        assert!(!told.contains(HINT), "{options}: {told}");
+    }
     // A slot that cannot be had: the heap is the C library's, and the reason is known.
     let line = format!("ulimit -v 60000000 && exec {messages}");
     let limited = heap.told("-n 2", &["sh", "-c", &line]);

@@ -228,23 +228,60 @@ fn program() -> String {
     text + "};\n#include \"main.h\"\n"
 }
 
+/// Compiles the program and runs it alone.
+fn run_calls(folder: &Path, prefix: &Path, words: &[&str]) {
+    let source = folder.join("calls.c");
+    fs::write(&source, program()).expect("there is room");
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/random");
+    let program = folder.join("calls");
+    let mut compile = Command::new(prefix.join("bin/mpicc_abi"));
+    compile
+        .args(["-std=gnu11", "-Wall", "-Werror", "-O1", "-I"])
+        .arg(tests)
+        .args(words);
+    succeeded(compile.arg("-o").arg(&program).arg(&source));
+    let number = |name: &str, usual: &str| env::var(name).unwrap_or_else(|_| usual.to_owned());
+    let calls = number("BCS_RANDOM_CALLS", "1000000");
+    let seed = number("BCS_RANDOM_SEED", "1");
+    // What a program never frees is not looked for: random calls free little.
+    let mut run = Command::new(&program);
+    run.args([&calls, &seed])
+        .env("ASAN_OPTIONS", "detect_leaks=0");
+    let said = succeeded(&mut run);
+    assert!(said.starts_with(&format!("{calls} calls")), "{said}");
+}
+
 #[test]
 fn random_calls() {
     let folder = tempfile::tempdir().expect("there is room");
     let prefix = folder.path().join("installed");
     installed(&prefix);
-    let source = folder.path().join("calls.c");
-    fs::write(&source, program()).expect("there is room");
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/random");
-    let program = folder.path().join("calls");
-    let mut compile = Command::new(prefix.join("bin/mpicc_abi"));
-    compile
-        .args(["-std=gnu11", "-Wall", "-Werror", "-O1", "-I"])
-        .arg(tests);
-    succeeded(compile.arg("-o").arg(&program).arg(&source));
-    let number = |name: &str, usual: &str| env::var(name).unwrap_or_else(|_| usual.to_owned());
-    let calls = number("BCS_RANDOM_CALLS", "1000000");
-    let seed = number("BCS_RANDOM_SEED", "1");
-    let said = succeeded(Command::new(&program).args([&calls, &seed]));
-    assert!(said.starts_with(&format!("{calls} calls")), "{said}");
+    run_calls(folder.path(), &prefix, &[]);
+}
+
+/// The library and the program are built for AddressSanitizer, which needs a nightly toolchain, and some minutes.
+#[test]
+fn random_calls_under_the_address_sanitizer() {
+    const HOST: &str = "x86_64-unknown-linux-gnu";
+    if env::var_os("BCS_ADDRESS_SANITIZER").is_none() {
+        eprintln!("skipped: BCS_ADDRESS_SANITIZER is not set, and it needs a nightly toolchain");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("there is room");
+    let prefix = folder.path().join("installed");
+    installed(&prefix);
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/asan");
+    let mut build = Command::new("cargo");
+    build
+        .args(["+nightly", "build", "-p", "mpi-abi", "--target", HOST])
+        .arg("--target-dir")
+        .arg(&target)
+        .env("RUSTFLAGS", "-Zsanitizer=address")
+        .env_remove("CARGO")
+        .env_remove("RUSTUP_TOOLCHAIN");
+    succeeded(&mut build);
+    let archive = target.join(HOST).join("debug/libmpi_abi.a");
+    let library = prefix.join("lib").join(toolchain::library::SONAME);
+    toolchain::library::link(&archive, &library).expect("it can be linked");
+    run_calls(folder.path(), &prefix, &["-fsanitize=address"]);
 }

@@ -1,4 +1,4 @@
-//! Our own benchmark in C, built as its user would: by the `mpicc_abi` that this checkout installs.
+//! Our own benchmarks in C, built as their user would: by the `mpicc_abi` that this checkout installs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 
 const BUILD_LIMIT: Duration = Duration::from_secs(120);
 
-/// The command that starts its ranks, and the program.
+/// The command that starts the ranks of one, and the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CBench {
     launcher: PathBuf,
@@ -27,13 +27,22 @@ impl CBench {
     ///
     /// Either fails.
     pub fn build(workspace: &Workspace) -> Result<Self> {
+        Self::build_of(workspace, "bench", BENCH)
+    }
+
+    /// The same of another program.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build).
+    pub fn build_of(workspace: &Workspace, name: &str, text: &str) -> Result<Self> {
         let prefix = workspace.target().join("installed");
         install(workspace, &prefix)?;
-        let (source, program) = (prefix.join("bench.c"), prefix.join("bench"));
-        std::fs::write(&source, BENCH)
+        let (source, program) = (prefix.join(format!("{name}.c")), prefix.join(name));
+        std::fs::write(&source, text)
             .with_context(|| format!("failed to write {}", source.display()))?;
         let mut compiler = Command::new(prefix.join("bin/mpicc_abi"));
-        compiler.args(["-std=c11", "-O3", "-o"]);
+        compiler.args(["-std=c11", "-O3", "-pthread", "-o"]);
         compiler.arg(&program).arg(&source).arg("-lm");
         process::run(&mut compiler, BUILD_LIMIT)?
             .succeeded()

@@ -12,6 +12,7 @@
 //! ([`crate::roads::smartmap`], `errand`).
 #![expect(unsafe_code, reason = "memory is named by address")]
 
+use super::copying::gather;
 use super::piece::{Piece, Plain};
 use bcs_core::layout::Location;
 use bcs_core::limits::INLINE_BYTES;
@@ -41,6 +42,11 @@ impl Room {
     /// Where it is, for a NIC.
     pub(crate) fn location(&mut self) -> Location {
         Location::at(self.0.as_mut_ptr().expose_provenance() as u64)
+    }
+
+    /// How many bytes there is room for.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// The first bytes of it, as memory for a message.
@@ -73,18 +79,30 @@ impl Rooms {
         if !data.is_in_pieces_below(small) || !lengths.contains(&data.len()) {
             return None;
         }
-        let fits = |room: &Room| room.0.len() >= data.len();
+        Some(self.of(data.len()))
+    }
+
+    /// Room for so many bytes. What is in it is anything.
+    pub(crate) fn of(&mut self, len: usize) -> Room {
+        let fits = |room: &Room| room.0.len() >= len;
         let tightest = |&at: &usize| self.free[at].0.len();
         let found = (0..self.free.len()).filter(|&at| fits(&self.free[at]));
         let Some(at) = found.min_by_key(tightest) else {
-            return Some(Room(vec![0; data.len()]));
+            return Room(vec![0; len]);
         };
         let room = self.free.swap_remove(at);
         self.kept -= room.0.len();
-        Some(room)
+        room
     }
 
-    /// Takes a room back that no NIC knows any more.
+    /// A copy of the data of a message.
+    pub(crate) fn copy_of(&mut self, data: &Piece) -> Room {
+        let mut copy = self.of(data.len());
+        gather(data, 0, copy.bytes(data.len()));
+        copy
+    }
+
+    /// Takes a room back that nobody else knows any more.
     pub(crate) fn give_back(&mut self, room: Option<Room>) {
         let Some(room) = room else { return };
         let kept = self.kept + room.0.len();

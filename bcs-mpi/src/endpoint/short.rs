@@ -8,12 +8,11 @@ use super::endpoint::Endpoint;
 use super::request::Request;
 use super::state::State;
 use crate::data::Piece;
-use crate::roads::smartmap::{self, Next, Settled, SmartMap};
+use crate::roads::smartmap::{Next, Settled, SmartMap};
 use crate::roads::{Handle, Message, Outcome, SendMode};
 use bcs_core::limits::{LEAST_LENT_BYTES, LEAST_SHARED_BYTES, MAX_QUEUED_BYTES};
 use bcs_core::matching::Pattern;
 use bcs_core::smartmap::Desk;
-use bcs_core::wake::owner_lock::OwnerGuard;
 use bcs_core::wake::waiting::{self, Patience};
 
 /// A blocking send within the node is eager up to so many times the eager limit, as long as there are not
@@ -76,23 +75,10 @@ impl Endpoint {
             return Now::Not;
         }
         if len > MAX_QUEUED_BYTES {
-            return self.send_copy(state, message);
+            let sent = near.may_copy(len) && near.send_copied(message);
+            return if sent { Now::Done } else { Now::Not };
         }
         let sent = near.send_now(message);
-        if sent { Now::Done } else { Now::Not }
-    }
-
-    /// Sends a copy of a message, which is made without the lock.
-    fn send_copy(&self, mut state: OwnerGuard<'_, State>, message: &Message) -> Now {
-        let near = state.roads.near.as_mut();
-        if !near.is_some_and(|near| near.may_copy(message.data.len())) {
-            return Now::Not;
-        }
-        drop(state);
-        let copy = smartmap::copy_of(&message.data);
-        let mut state = self.lock();
-        let near = state.roads.near.as_mut();
-        let sent = near.is_some_and(|near| near.send_copied(message, copy));
         if sent { Now::Done } else { Now::Not }
     }
 
@@ -108,8 +94,8 @@ impl Endpoint {
             let is_done = settled == Settled::Done;
             return Some(if is_done { Now::Done } else { posted });
         }
-        let copy = smartmap::copy_of(&message.data);
-        let withdrawn = self.settle(message, |near, to| near.withdraw(to, id, copy));
+        let data = &message.data;
+        let withdrawn = self.settle(message, |near, to| near.withdraw(to, id, data));
         Some(if withdrawn { Now::Done } else { posted })
     }
 

@@ -6,6 +6,7 @@ mod beat_cost;
 mod beat_peers;
 mod blocked_cpu;
 mod c_speed;
+mod c_threads;
 mod compute_only_cpu;
 mod documents;
 mod elastic_pingpong;
@@ -115,6 +116,7 @@ pub const ALL: &[Check] = &[
     smartmap_fresh::CHECK,
     smartmap_oversubscribed::CHECK,
     c_speed::CHECK,
+    c_threads::CHECK,
     smartmap::LATENCY_IN_C,
     smartmap::LARGE_IN_C,
     smartmap::RATE_IN_C,

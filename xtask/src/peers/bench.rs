@@ -32,14 +32,23 @@ impl Peer {
     ///
     /// [`CannotTell`] when the peer cannot be installed or does not compile the program.
     pub fn program(&self, workspace: &Workspace) -> Result<PathBuf> {
+        self.built(workspace, "bench", BENCH)
+    }
+
+    /// The path of a program that it runs, built if the source is another than the last time.
+    ///
+    /// # Errors
+    ///
+    /// As [`program`](Self::program).
+    pub fn built(&self, workspace: &Workspace, name: &str, text: &str) -> Result<PathBuf> {
         if let Some(other) = self.program_of {
-            return other.program(workspace);
+            return other.built(workspace, name, text);
         }
         self.mpiexec(workspace)?;
         let folder = self.folder(workspace);
-        let (program, source) = (folder.join("bench"), folder.join("bench.c"));
+        let (program, source) = (folder.join(name), folder.join(format!("{name}.c")));
         let context = || format!("failed to write {}", source.display());
-        let same = fs::read_to_string(&source).is_ok_and(|text| text == BENCH);
+        let same = fs::read_to_string(&source).is_ok_and(|old| old == text);
         if same && program.is_file() {
             return Ok(program);
         }
@@ -48,10 +57,11 @@ impl Peer {
         if program.exists() {
             fs::remove_file(&program).with_context(context)?;
         }
-        fs::write(&source, BENCH).with_context(context)?;
-        let unfinished = folder.join(format!("bench.{}", std::process::id()));
+        fs::write(&source, text).with_context(context)?;
+        let unfinished = folder.join(format!("{name}.{}", std::process::id()));
         let mut compiler = Command::new(folder.join(self.compiler));
         compiler.args(FLAGS).arg("-o").arg(&unfinished).arg(&source);
+        compiler.arg("-pthread");
         process::run(&mut compiler, BUILD_LIMIT)
             .and_then(process::Finished::succeeded)
             .map_err(|error| CannotTell(format!("{} builds no program: {error:#}", self.name)))?;
@@ -82,6 +92,9 @@ impl Peer {
             Some(hosts) => command.args(settings.options.iter().map(|option| hosts.fill(option))),
         };
         command.envs(settings.variables.iter().copied());
+        if self.program_of.is_some() {
+            command.env("LD_LIBRARY_PATH", self.folder(workspace).join("lib"));
+        }
         Ok(command)
     }
 
@@ -97,11 +110,9 @@ impl Peer {
         ranks: usize,
         hosts: Option<&Hosts>,
     ) -> Result<Command> {
+        let program = self.program(workspace)?;
         let mut command = self.launch(workspace, settings, ranks, hosts)?;
-        command.arg(self.program(workspace)?);
-        if self.program_of.is_some() {
-            command.env("LD_LIBRARY_PATH", self.folder(workspace).join("lib"));
-        }
+        command.arg(program);
         Ok(command)
     }
 

@@ -3,8 +3,8 @@
 use super::messages::envelope::{Body, Envelope, Word};
 use super::messages::loans::Settled;
 use super::requests::{Id, State};
-use super::sending::kept;
 use super::state::SmartMap;
+use crate::data::Piece;
 use crate::roads::Message;
 use bcs_core::limits::LEAST_SHARED_BYTES;
 use bcs_core::smartmap::loan::Loan;
@@ -18,6 +18,10 @@ impl SmartMap {
         let lendable = data.layout().is_none() && data.len() < LEAST_SHARED_BYTES;
         let ways = !self.holds_for(place) && lendable && place != self.place;
         if !ways || !self.may_copy(data.len()) || !self.lenders[place].lends() {
+            return None;
+        }
+        // The kernel would copy it, which takes longer than two copies by way of the slot do.
+        if self.peer_memory.is_beside(data.address(), data.len()) {
             return None;
         }
         let mut envelope = Envelope {
@@ -50,8 +54,9 @@ impl SmartMap {
 
     /// Leaves a copy in the place of a message that nobody wanted. Returns whether it is out of its sender's
     /// hands; if not, it is being fetched, and the request is to be waited for.
-    pub(crate) fn withdraw(&mut self, to: u32, id: Id, copy: Box<[u8]>) -> bool {
-        let piece = kept(&copy);
+    pub(crate) fn withdraw(&mut self, to: u32, id: Id, data: &Piece) -> bool {
+        let mut copy = self.rooms.copy_of(data);
+        let piece = Piece::from(copy.plain(data.len()));
         let withdrawn = self.loan(id).withdraw(piece.address());
         self.was_wanted(to, !withdrawn);
         if withdrawn {
@@ -59,6 +64,8 @@ impl SmartMap {
                 *data = piece;
             }
             self.keep_copy(id, copy);
+        } else {
+            self.rooms.give_back(Some(copy));
         }
         withdrawn
     }

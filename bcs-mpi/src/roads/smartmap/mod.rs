@@ -77,7 +77,6 @@ pub(crate) use messages::loans::Settled;
 pub(crate) use node_manager::{Found, NodeManager};
 pub(crate) use peer_memory::PeerMemory;
 pub(crate) use requests::Id;
-pub(crate) use sending::copy_of;
 pub(crate) use shortcut::Next;
 pub use slots::Slots;
 pub(crate) use state::SmartMap;

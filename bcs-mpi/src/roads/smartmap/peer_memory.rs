@@ -97,6 +97,13 @@ impl PeerMemory {
         self.process && process > 0 && looked() != Err(Unreachable::Closed)
     }
 
+    /// Whether memory of this rank lies beside its slot, where others could read what is copied there.
+    pub(super) fn is_beside(&self, address: u64, len: usize) -> bool {
+        let own = self.slots.as_ref().and_then(|slots| slots.own());
+        let address = usize::try_from(address);
+        own.is_some_and(|own| !address.is_ok_and(|address| own.contains(address, len)))
+    }
+
     /// Where the memory of another rank is mapped here, if it lies in a slot.
     pub(super) fn resolve(&self, place: usize, address: u64, len: usize) -> Option<NonNull<u8>> {
         #[cfg(test)]

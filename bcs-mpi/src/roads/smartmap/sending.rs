@@ -1,5 +1,4 @@
 //! Sends within the node.
-#![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::errand::Errand;
 use super::messages::envelope::{Body, Envelope, INLINE_BYTES, Inline, Original, Word};
@@ -7,7 +6,7 @@ use super::messages::outgoing::Outgoing;
 use super::messages::packing::Pack;
 use super::requests::{Id, State};
 use super::state::SmartMap;
-use crate::data::{LONG_BYTES, NEAR_SMALL_PIECE_BYTES, Piece, Plain, gather};
+use crate::data::{LONG_BYTES, NEAR_SMALL_PIECE_BYTES, Piece, Room, gather};
 use crate::roads::{Message, Outcome, Posted, SendMode, TooManyRequests};
 use bcs_core::limits::{MAX_COPIED_BYTES, MAX_QUEUED_BYTES};
 use bcs_core::smartmap::NodeMemory;
@@ -17,20 +16,6 @@ use std::sync::atomic::Ordering;
 #[cold]
 fn open_way(way: &mut Option<Outgoing>, node: &NodeMemory, from: usize, to: usize) {
     *way = Some(Outgoing::new(node.sender(from, to)));
-}
-
-/// A copy of the data of a message.
-pub(crate) fn copy_of(data: &Piece) -> Box<[u8]> {
-    let mut copy = vec![0; data.len()].into_boxed_slice();
-    gather(data, 0, &mut copy);
-    copy
-}
-
-/// A copy as memory of a message.
-pub(super) fn kept(copy: &[u8]) -> Piece {
-    let address = copy.as_ptr().expose_provenance() as u64;
-    // SAFETY: it is kept until its message is over, and nobody writes it.
-    unsafe { Plain::new(address, copy.len()) }.into()
 }
 
 impl SmartMap {
@@ -130,8 +115,7 @@ impl SmartMap {
         data: &Piece,
     ) -> Result<Posted, TooManyRequests> {
         if data.len() > MAX_QUEUED_BYTES {
-            let copy = copy_of(data);
-            return self.send_copy(place, envelope, copy);
+            return self.send_copy(place, envelope, data);
         }
         if self.way_to(place).eager(envelope, data).is_ok() {
             self.ring(place);
@@ -151,12 +135,14 @@ impl SmartMap {
         &mut self,
         place: usize,
         envelope: Envelope,
-        copy: Box<[u8]>,
+        data: &Piece,
     ) -> Result<Posted, TooManyRequests> {
-        let data = kept(&copy);
         let to = self.peer(place, &envelope);
+        let id = self.requests.open(State::Opened)?;
+        let mut copy = self.rooms.copy_of(data);
+        let data = Piece::from(copy.plain(data.len()));
         let body = Body::Remote(data.location());
-        let id = self.requests.open(State::Sent { to, data })?;
+        self.requests.set(id, State::Sent { to, data });
         self.keep_copy(id, copy);
         let transfer = Some(id);
         let word = Word::Message(Envelope {
@@ -178,12 +164,12 @@ impl SmartMap {
     }
 
     /// Sends a message of which its receiver gets this copy. Returns whether it did: then it is complete.
-    pub(crate) fn send_copied(&mut self, message: &Message, copy: Box<[u8]>) -> bool {
+    pub(crate) fn send_copied(&mut self, message: &Message) -> bool {
         let Some(place) = self.place_of(message.destination) else {
             return false;
         };
         let envelope = Envelope::of(message);
-        self.send_copy(place, envelope, copy).is_ok()
+        self.send_copy(place, envelope, &message.data).is_ok()
     }
 
     /// Whether a copy of an eager message may be made: there, where it is kept until it is asked for, or here if
@@ -204,7 +190,7 @@ impl SmartMap {
         self.copied + len <= MAX_COPIED_BYTES
     }
 
-    pub(super) fn keep_copy(&mut self, id: Id, copy: Box<[u8]>) {
+    pub(super) fn keep_copy(&mut self, id: Id, copy: Room) {
         self.copied += copy.len();
         self.copies.push_back((id, copy));
     }
@@ -219,6 +205,7 @@ impl SmartMap {
                 self.copies.push_back((id, copy));
             } else {
                 self.copied -= copy.len();
+                self.rooms.give_back(Some(copy));
             }
         }
     }

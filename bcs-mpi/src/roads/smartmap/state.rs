@@ -51,7 +51,7 @@ pub(crate) struct SmartMap {
     pub(super) rooms: Rooms,
     pub(super) packed: HashMap<Id, Room>,
     /// Copies of messages whose senders did not wait, until they are received.
-    pub(super) copies: VecDeque<(Id, Box<[u8]>)>,
+    pub(super) copies: VecDeque<(Id, Room)>,
     /// Their bytes.
     pub(super) copied: usize,
     /// Messages for which there was no receive, so far; and the bytes of those that are kept now.

@@ -3,7 +3,7 @@
 
 use super::peer_memory::PeerMemory;
 use super::requests::Id;
-use super::{Settled, SmartMap, copy_of};
+use super::{Settled, SmartMap};
 use crate::data::{Plain, scatter};
 use crate::roads::{Message, Posted, SendMode};
 use bcs_core::limits::{LEAST_SHARED_BYTES, MAX_KEPT_BYTES, SHARED_CHUNK_BYTES};
@@ -155,10 +155,7 @@ fn a_message_is_lent_while_it_is_asked_for_in_time() {
             let out = match node.ends[0].settle(11, id) {
                 Settled::Done => true,
                 Settled::Claimed => false,
-                Settled::Unwanted => {
-                    let copy = copy_of(&message.data);
-                    node.ends[0].withdraw(11, id, copy)
-                }
+                Settled::Unwanted => node.ends[0].withdraw(11, id, &message.data),
             };
             if !out {
                 assert!(early, "nobody has asked for it");
