@@ -1,8 +1,10 @@
 /* One rank calls another collective than the others. */
 #include <mpi.h>
 
+static int all[1 << 12];
+
 int main(int argc, char **argv) {
-    int rank, size, sent = 1, all[16] = {0};
+    int rank, size, sent = 1;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
