@@ -7,6 +7,7 @@ mod beat_peers;
 mod blocked_cpu;
 mod c_speed;
 mod compute_only_cpu;
+mod crates;
 mod documents;
 mod elastic_pingpong;
 mod fixed_gaps;
@@ -23,6 +24,7 @@ mod node_scale;
 mod oracle;
 mod page;
 mod pieces;
+mod readme;
 mod reduce_bits;
 mod sage_grind;
 mod sage_peer;
@@ -147,7 +149,9 @@ pub const ALL: &[Check] = &[
     mini_apps::CHECK,
     page::CHECK,
     documents::CHECK,
+    readme::CHECK,
     layers::CHECK,
+    crates::CHECK,
     manual::CHECK,
 ];
 
