@@ -2,7 +2,6 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | [`fabric`] | the three primitives, on shared memory and in simulation |
 //! | [`smartmap`] | what ranks of one node share without their NIC |
 //! | [`wake`] | how threads sleep, wake each other, and share cores |
 //! | [`memory`] | memory shared between processes: NIC memory, slots, rings |
@@ -26,8 +25,6 @@ pub mod clock;
 pub mod coded;
 #[cfg(not(loom))]
 pub mod descriptor;
-#[cfg(not(loom))]
-pub mod fabric;
 pub mod fingerprint;
 #[cfg(not(loom))]
 pub mod job;

@@ -22,9 +22,9 @@ use bcs_core::memory::slot::SLOT_VARIABLE;
 use bcs_core::memory::{MapError, NicMemory, RecorderMemory, slot};
 use bcs_core::smartmap::{Desk, NodeMemory};
 use bcs_core::wake::MachinePage;
-use mds::Selection;
-use mds::mmds::Layout;
-use mds::selection::SelectionError;
+use mmds::Layout;
+use mmds::Selection;
+use mmds::selection::SelectionError;
 use rustix::io::FdFlags;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,

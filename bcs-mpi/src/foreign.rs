@@ -1,7 +1,7 @@
 //! Calls from another language: where in the program they are is known by their return addresses, and not by the lines
 //! that the compiler of Rust leaves.
 
-use mds::mmds::Site;
+use mmds::Site;
 use std::sync::OnceLock;
 
 /// Knows the return address of the call that this thread is in.

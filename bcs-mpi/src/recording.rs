@@ -11,10 +11,10 @@ use bcs_core::clock::quick_ns;
 use bcs_core::memory::RecorderMemory;
 use bcs_core::wake::MachinePage;
 use bcs_core::wake::owner_lock::OwnerLock;
-pub(crate) use mds::dump::Road;
-pub(crate) use mds::mmds::{Called, Message, Primitive, Site};
-use mds::mmds::{Layout, Memory, Recorder, Times, Traffic};
-use mds::selection::{RankSelection, Window};
+pub(crate) use mmds::Road;
+use mmds::selection::{RankSelection, Window};
+pub(crate) use mmds::{Called, Message, Primitive, Site};
+use mmds::{Layout, Memory, Recorder, Times, Traffic};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -55,7 +55,7 @@ impl Memory for Words {
 
 /// When, and by what, something was begun; nothing if it is not recorded.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Begun(Option<mds::mmds::Begun>);
+pub(crate) struct Begun(Option<mmds::Begun>);
 
 /// What is told of a request when it is complete.
 #[derive(Clone, Copy, Debug)]
@@ -199,7 +199,7 @@ impl Recording {
     }
 
     #[inline(always)]
-    fn enter(&self, site: Site, called: &Called) -> Option<mds::mmds::Begun> {
+    fn enter(&self, site: Site, called: &Called) -> Option<mmds::Begun> {
         let slice = self.page.slice();
         self.with(|state| {
             state.complete = None;
@@ -207,7 +207,7 @@ impl Recording {
         })
     }
 
-    fn leave(&self, begun: &mds::mmds::Begun, manner: Manner, called: &Called) {
+    fn leave(&self, begun: &mmds::Begun, manner: Manner, called: &Called) {
         self.with(|state| {
             let complete = state
                 .complete
@@ -343,7 +343,7 @@ mod tests {
     use std::time::Instant;
 
     fn recording(what: &str) -> Recording {
-        let selection: mds::Selection = what.parse().unwrap();
+        let selection: mmds::Selection = what.parse().unwrap();
         let (window, mmds) = (selection.window(), selection.mmds.unwrap());
         let layout = Layout::new(&mmds, window, 4);
         let record = Record {

@@ -6,13 +6,13 @@
 use crate::blocks::{AheadPart, DescriptorBlock, Told};
 use crate::mail::Mail;
 use crate::threads::{Context, Kept, LeftOver, NicThread, NodeConfig, StrobeReceiver};
-use bcs_core::fabric::{
-    Block, CompareAndWrite, DestinationSpan, Event, GlobalAddress, Port, SourceSpan, Ticket,
-    Variable,
-};
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 use bcs_core::matching::{Pattern, Signature};
 use bcs_core::whereabouts::Left;
+use bcs_fabric::{
+    Block, CompareAndWrite, DestinationSpan, Event, GlobalAddress, Port, SourceSpan, Ticket,
+    Variable,
+};
 use std::collections::BTreeMap;
 
 /// A way to misbehave.

@@ -66,7 +66,7 @@ pub enum Cause {
     },
     /// A node has said what makes no sense, with the job's key.
     #[error("{0}: is it of another version?")]
-    Nonsense(bcs_core::fabric::udp::message::Nonsense),
+    Nonsense(bcs_fabric::udp::message::Nonsense),
     /// A message for a rank of another node.
     #[error("a message for rank {rank} came to the wrong node")]
     WrongNode {

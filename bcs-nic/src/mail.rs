@@ -13,9 +13,9 @@
 use crate::blocks::Told;
 use crate::collective::Collective;
 use bcs_core::descriptor::CollectiveDescriptor;
-use bcs_core::fabric::{DestinationSpan, FabricError, SourceSpan};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_fabric::{DestinationSpan, FabricError, SourceSpan};
 use std::sync::Arc;
 
 /// The positions up to which the rings of a node's ranks belong to a slice: what was posted

@@ -1,9 +1,9 @@
 //! A NIC thread that panics is noticed, whatever OS thread runs it.
 
-use bcs_core::fabric::shm::Segment;
 use bcs_core::job::{Cores, Driver, NicThreadId, NodeId, Placement, Settings};
 use bcs_core::memory::NicMemory;
 use bcs_core::wake::MachinePage;
+use bcs_fabric::shm::Segment;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::bug::PlantedBug;
 use bcs_nic::driver::{News, NicHost, NicHostConfig};

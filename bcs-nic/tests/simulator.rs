@@ -1,7 +1,7 @@
 //! The simulator over many seeds, and its checkers against planted bugs.
 
-use bcs_core::fabric::sim::FaultCounts;
 use bcs_core::job::Strobe;
+use bcs_fabric::sim::FaultCounts;
 use bcs_nic::bug::PlantedBug;
 use bcs_nic::simulator::fabric::FabricKind;
 use bcs_nic::simulator::{Checker, FaultKinds, Options, run};

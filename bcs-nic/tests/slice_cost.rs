@@ -6,13 +6,13 @@
 use bcs_core::descriptor::{
     CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
 };
-use bcs_core::fabric::shm::Segment;
 use bcs_core::job::{Cores, Driver, NodeId, Placement, Settings};
 use bcs_core::layout::Location;
 use bcs_core::memory::ring::Producer;
 use bcs_core::memory::{MappedWords, NicMemory};
 use bcs_core::request::RequestId;
 use bcs_core::wake::MachinePage;
+use bcs_fabric::shm::Segment;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{ByHand, NicHostConfig};
 use mds::selection::NodeSelection;

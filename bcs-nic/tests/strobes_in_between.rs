@@ -1,13 +1,13 @@
 //! What comes between two looks of one routine at global memory. The simulator cannot show it: in virtual time a routine
 //! takes none.
 
-use bcs_core::fabric::{
-    Block, CompareAndWrite, DestinationSpan, Event, GlobalAddress, MemoryFault, Port, RankMemory,
-    SourceSpan, Ticket, Variable,
-};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet, Placement, Settings};
 use bcs_core::request::{Failure, RequestId};
 use bcs_core::wake::MachinePage;
+use bcs_fabric::{
+    Block, CompareAndWrite, DestinationSpan, Event, GlobalAddress, MemoryFault, Port, RankMemory,
+    SourceSpan, Ticket, Variable,
+};
 use bcs_nic::blocks::{CompletionBlock, Microstrobe, Told};
 use bcs_nic::bounds::Bounds;
 use bcs_nic::mail::Mail;

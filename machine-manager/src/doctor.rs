@@ -2,11 +2,11 @@
 
 use crate::bandwidth;
 use crate::cores::ranges;
-use bcs_core::fabric::shm::{ProcessMemory, probe_process_memory};
 use bcs_core::job::{Cores, Driver, Placement};
 use bcs_core::limits::{MAX_RANKS_PER_NODE, MAX_SLOTS};
 use bcs_core::memory::OwnSlot;
 use bcs_core::wake::scheduling;
+use bcs_fabric::shm::{ProcessMemory, probe_process_memory};
 use bcs_nic::driver::{Placed, place};
 use node_manager::limits::{DESCRIPTORS_PER_RANK, OWN_DESCRIPTORS};
 use rustix::fs::MemfdFlags;

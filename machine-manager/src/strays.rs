@@ -1,6 +1,6 @@
 //! What is said of datagrams that are not of the job: two lines for each node manager at most, however many come.
 
-use bcs_core::fabric::udp::Strays;
+use bcs_fabric::udp::Strays;
 use std::net::SocketAddr;
 
 /// The first has come.

@@ -2,11 +2,8 @@
 
 use std::fmt;
 
+use ::mmds::histogram::LARGEST;
 use hdrhistogram::Histogram;
-
-/// The largest figure that has a histogram bucket of its own size: 73 minutes in nanoseconds, 4 TiB
-/// in bytes. Larger ones are counted in the bucket of this one; their maximum and total stay exact.
-pub(crate) const LARGEST: u64 = 1 << 42;
 
 /// Buckets are less than 1 % wide. One more digit would take eight times the memory (296 KiB a
 /// distribution), and a rank keeps about a hundred of them.

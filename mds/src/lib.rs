@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   rank (MPI library)          node (NIC)                   machine manager
-//!   mmds::Recorder              emds::SliceRecorder (SR)      emds::StrobeRecorder (SS)
+//!   mmds::Recorder (a crate)    emds::SliceRecorder (SR)      emds::StrobeRecorder (SS)
 //!          │ mmds::read                │ finish                     │ finish
 //!          ▼                           ▼                            ▼
 //!   dump::RankDump              dump::NodeDump ◄──────────── dump::StrobeDump
@@ -22,15 +22,13 @@ pub mod dump;
 pub mod emds;
 pub mod export;
 pub mod figures;
-pub mod limits;
 pub mod mmds;
 pub mod page;
 pub mod plot;
 pub mod report;
-pub mod selection;
 pub mod trace;
 
 mod distribution;
 
+pub use ::mmds::{Selection, selection};
 pub use distribution::Distribution;
-pub use selection::Selection;

@@ -7,9 +7,9 @@
 use crate::limits::MAX_FRAME_BYTES;
 use crate::rank_cores::RankCores;
 use crate::survey::Survey;
-use bcs_core::fabric::udp::{Brought, Crypto, JobKey, Strays};
 use bcs_core::job::{Cores, NodeId, Placement, Settings};
 use bcs_core::mapped_code::CodePlace;
+use bcs_fabric::udp::{Brought, Crypto, JobKey, Strays};
 use mds::Selection;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -78,7 +78,7 @@ pub struct Meet {
 }
 
 /// Where a node manager keeps shared memory open: words of
-/// [`Deposit`](bcs_core::fabric::shm::Deposit).
+/// [`Deposit`](bcs_fabric::shm::Deposit).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keeps {
     /// The machine page.

@@ -3,8 +3,8 @@
 use crate::control::Start;
 use crate::rank_process::RankProcess;
 use bcs_core::clock::now_ns;
-use bcs_core::fabric::udp::Brought;
 use bcs_core::mapped_code::MappedCode;
+use bcs_fabric::udp::Brought;
 use bcs_nic::driver::Recordings;
 use mds::dump::RankDump;
 

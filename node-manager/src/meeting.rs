@@ -7,14 +7,14 @@
 use crate::control::{FarStart, Keeps, Meet, Met};
 use crate::cores;
 use crate::inherited::Inherited;
-use bcs_core::fabric::shm::{Deposit, Segment};
-use bcs_core::fabric::udp::socket::{BindError, Socket};
-use bcs_core::fabric::udp::{
-    HubConfig, JoinError, Reached, Sealing, UnknownInterface, Wires, choose_address,
-};
 use bcs_core::job::Cores;
 use bcs_core::memory::MapError;
 use bcs_core::wake::MachinePage;
+use bcs_fabric::shm::{Deposit, Segment};
+use bcs_fabric::udp::socket::{BindError, Socket};
+use bcs_fabric::udp::{
+    HubConfig, JoinError, Reached, Sealing, UnknownInterface, Wires, choose_address,
+};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::OwnedFd;

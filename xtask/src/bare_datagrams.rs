@@ -9,12 +9,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use bcs_core::fabric::udp::datagram::{DATA_HEAD, Frame, Frames, HEADER_BYTES, Header, put_data};
-use bcs_core::fabric::udp::inlet::Inlet as _;
-use bcs_core::fabric::udp::path::longest_datagram;
-use bcs_core::fabric::udp::seal::{Crypto, Direction, JobKey, Opener, Seal};
-use bcs_core::fabric::udp::socket::{Socket, Unsent, Why};
 use bcs_core::job::NodeId;
+use bcs_fabric::udp::datagram::{DATA_HEAD, Frame, Frames, HEADER_BYTES, Header, put_data};
+use bcs_fabric::udp::inlet::Inlet as _;
+use bcs_fabric::udp::path::longest_datagram;
+use bcs_fabric::udp::seal::{Crypto, Direction, JobKey, Opener, Seal};
+use bcs_fabric::udp::socket::{Socket, Unsent, Why};
 
 use crate::bare_pingpong::stay_on;
 use crate::hosts::Hosts;

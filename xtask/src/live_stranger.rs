@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use bcs_core::fabric::udp::stranger::{Forgery, Stranger};
+use bcs_fabric::udp::stranger::{Forgery, Stranger};
 use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, socket_with};
 use test_network::TestNetwork;
 

@@ -18,12 +18,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use bcs_core::fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
-use bcs_core::fabric::sim::{Faults, Latencies, Network, Ranks, SimPort};
-use bcs_core::fabric::{
+use bcs_core::job::{NicThreadId, NodeId, NodeSet};
+use bcs_fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
+use bcs_fabric::sim::{Faults, Latencies, Network, Ranks, SimPort};
+use bcs_fabric::{
     Block, CompareAndWrite, Comparison, Event, GlobalAddress, Port, Ticket, Variable,
 };
-use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 
 use crate::bare_pingpong::{allowed, stay_on};
 use crate::verdict::CannotTell;

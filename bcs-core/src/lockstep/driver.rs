@@ -2,8 +2,6 @@
 
 use super::seat::{ANY, SEAT, Seat, take_part};
 use super::shared::{DRIVER, Inner, Shared, State, Thread, ThreadNumber};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -31,18 +29,19 @@ pub enum Standing {
 }
 
 impl Lockstep {
-    /// Makes this thread the driver of a lockstep, until that is dropped.
+    /// Makes this thread the driver of a lockstep, until that is dropped. `draw` draws a number below another one: what it
+    /// draws fixes who runs when.
     ///
     /// # Panics
     /// When it is in one already.
     #[must_use]
-    pub fn drive(seed: u64) -> Self {
+    pub fn drive(draw: impl FnMut(u64) -> u64 + Send + 'static) -> Self {
         ANY.store(true, Ordering::Relaxed);
         let shared = Arc::new(Shared {
             inner: Mutex::new(Inner {
                 now_ns: 0,
                 threads: Vec::new(),
-                random: ChaCha8Rng::seed_from_u64(seed),
+                draw: Box::new(draw),
                 trace: 0,
                 steps: 0,
             }),
@@ -103,7 +102,8 @@ impl Lockstep {
             if ready.is_empty() {
                 return false;
             }
-            let chosen = ready[inner.random.random_range(0..ready.len())];
+            let place = (inner.draw)(ready.len() as u64);
+            let chosen = ready[usize::try_from(place).expect("below a length")];
             inner.steps += 1;
             inner.note([1, chosen as u64, now]);
             chosen

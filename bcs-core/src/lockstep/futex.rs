@@ -3,7 +3,6 @@
 use super::seat::at_seat;
 use super::shared::{State, WAKE_NS};
 use super::turn::maybe_pause;
-use rand::Rng;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The futex of threads in lockstep: waits while `word` holds `expected`. Returns whether this thread is in a
@@ -16,7 +15,7 @@ pub(crate) fn sleep(word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) -
         let number = number.expect("the driver of a lockstep never sleeps");
         {
             let mut inner = shared.lock();
-            let for_nothing = inner.random.random_range(0..50) == 0;
+            let for_nothing = (inner.draw)(50) == 0;
             let at_ns = inner.now_ns + WAKE_NS;
             inner.threads[number].state = if word.load(Ordering::Acquire) != expected || for_nothing
             {

@@ -1,8 +1,6 @@
 //! What the threads of a lockstep share with its driver.
 
 use crate::fingerprint::fingerprint;
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -38,7 +36,8 @@ pub(super) struct Thread {
 pub(super) struct Inner {
     pub(super) now_ns: u64,
     pub(super) threads: Vec<Thread>,
-    pub(super) random: ChaCha8Rng,
+    /// Draws a number below another one. Programs have this code, too, so who drives brings the random numbers.
+    pub(super) draw: Box<dyn FnMut(u64) -> u64 + Send>,
     pub(super) trace: u64,
     pub(super) steps: u64,
 }
@@ -108,7 +107,7 @@ impl Inner {
 
     /// Wakes who sleeps on this word.
     pub(super) fn wake(&mut self, word: usize) {
-        let at_ns = self.now_ns + self.random.random_range(0..=WAKE_NS);
+        let at_ns = self.now_ns + (self.draw)(WAKE_NS + 1);
         for thread in &mut self.threads {
             if matches!(thread.state, State::Asleep { word: on, .. } if on == word) {
                 thread.state = State::Ready { at_ns };

@@ -3,12 +3,19 @@
 use super::*;
 use crate::clock;
 use crate::wake::bell::{self, Futex, KernelFutex};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
+fn drive(seed: u64) -> Lockstep {
+    let mut turns = ChaCha8Rng::seed_from_u64(seed);
+    Lockstep::drive(move |most| turns.random_range(0..most))
+}
+
 /// Two threads ring each other in turn, and count; the driver lets them.
 fn ping_pong(seed: u64) -> (u64, u64) {
-    let lockstep = Lockstep::drive(seed);
+    let lockstep = drive(seed);
     let words = Arc::new([const { AtomicU32::new(0) }; 2]);
     let rounds = Arc::new(AtomicU32::new(0));
     for me in 0..2_u32 {
@@ -46,7 +53,7 @@ fn a_seed_fixes_who_runs_when() {
 
 #[test]
 fn time_passes_for_threads_in_lockstep_alone() {
-    let lockstep = Lockstep::drive(1);
+    let lockstep = drive(1);
     lockstep.advance(5_000_000);
     assert_eq!(clock::now_ns(), 5_000_000);
     let (said, elsewhere) = (Arc::new(Mutex::new(0)), std::thread::spawn(clock::now_ns));
@@ -66,7 +73,7 @@ fn time_passes_for_threads_in_lockstep_alone() {
 
 #[test]
 fn the_dead_never_run_again_and_panics_are_told() {
-    let lockstep = Lockstep::drive(1);
+    let lockstep = drive(1);
     let word = Arc::new(AtomicU32::new(0));
     let sleeps = word.clone();
     let sleeper = lockstep.spawn("sleeper", move || {

@@ -2,7 +2,6 @@
 
 use super::seat::{ANY, at_seat};
 use super::shared::{Shared, State};
-use rand::Rng;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -44,7 +43,7 @@ fn pause_for(most_ns: u64) -> bool {
         let Some(number) = number else { return };
         {
             let mut inner = shared.lock();
-            let at_ns = inner.now_ns + inner.random.random_range(0..=most_ns);
+            let at_ns = inner.now_ns + (inner.draw)(most_ns + 1);
             inner.threads[number].state = State::Ready { at_ns };
         }
         shared.hand_back(number);
@@ -63,7 +62,7 @@ pub fn maybe_pause(one_in: u32) {
 #[cold]
 fn sometimes(one_in: u32) {
     let drawn = |shared: &Arc<Shared>, number: Option<usize>| {
-        number.is_some() && shared.lock().random.random_range(0..one_in) == 0
+        number.is_some() && (shared.lock().draw)(one_in.into()) == 0
     };
     if at_seat(drawn) == Some(true) {
         pause();
@@ -83,5 +82,6 @@ pub fn die() {
 /// A number below `most` that the seed fixes, if this thread is in a lockstep.
 #[must_use]
 pub fn draw(most: u32) -> Option<u32> {
-    at_seat(|shared, _| shared.lock().random.random_range(0..most))
+    let drawn = at_seat(|shared, _| (shared.lock().draw)(most.into()))?;
+    Some(u32::try_from(drawn).expect("it is below one"))
 }

@@ -57,7 +57,7 @@ unsafe impl Sync for Mapping {}
 ///
 /// # Errors
 /// [`MapError::Create`] with the kernel's answer.
-pub(crate) fn sealed_memfd(what: &'static str, bytes: usize) -> Result<OwnedFd, MapError> {
+pub fn sealed_memfd(what: &'static str, bytes: usize) -> Result<OwnedFd, MapError> {
     let make = || {
         let fd = rustix::fs::memfd_create(what, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         rustix::fs::ftruncate(&fd, bytes as u64)?;

@@ -7,7 +7,7 @@
 //! | slots: the heaps of ranks | that rank, ranks of its node that need it, and NICs | [`slot`] |
 //! | node memory: bells of ranks, send queues | the ranks of a node, and its NIC | [`crate::smartmap::node_memory`] |
 //! | machine page: bells, demand, hunger, who is awake, arrival hints | all ranks and NICs of the job on a machine | [`crate::wake::machine_page`] |
-//! | global memory and fabric state | NICs only | [`crate::fabric::shm`] |
+//! | global memory and fabric state | NICs only | `bcs_fabric::shm` |
 //!
 //! All of it is anonymous memfds, passed as file descriptors: nothing has a name in a file
 //! system, so nothing is left when processes die.
@@ -28,9 +28,7 @@ pub mod streaming;
 #[cfg(not(loom))]
 pub use guarded::GuardedBytes;
 #[cfg(not(loom))]
-pub(crate) use mapping::sealed_memfd;
-#[cfg(not(loom))]
-pub use mapping::{MapError, MappedArray, MappedWord, MappedWords, Mapping};
+pub use mapping::{MapError, MappedArray, MappedWord, MappedWords, Mapping, sealed_memfd};
 #[cfg(not(loom))]
 pub use nic_memory::{Claimant, NicMemory};
 #[cfg(not(loom))]

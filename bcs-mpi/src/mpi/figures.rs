@@ -7,7 +7,7 @@
 use super::Process;
 use crate::bcs::{Held, Left};
 use crate::forked;
-use mds::mmds::{Times, Traffic};
+use mmds::{Times, Traffic};
 
 /// What a rank can say of itself.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
 //! PM: completions of sends, from the DH that moved the data to the SR of the sender's node.
 
 use super::{Told, stamp, stamped};
-use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::NodeId;
+use bcs_fabric::{Block, GlobalAddress, Port};
 use zerocopy::IntoBytes;
 
 /// The block one DH puts into one SR's lane in one PM.

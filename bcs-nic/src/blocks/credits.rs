@@ -6,8 +6,8 @@
 //! so that a lane that is read twice does no harm.
 
 use super::stamp;
-use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::NodeId;
+use bcs_fabric::{Block, GlobalAddress, Port};
 use zerocopy::IntoBytes;
 
 /// The block one BR puts into one BS's lane.

@@ -3,9 +3,9 @@
 use super::ahead_part::KIND;
 use super::{stamp, stamped};
 use bcs_core::descriptor::{BadDescriptor, Payload, SendDescriptor};
-use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::NodeId;
 use bcs_core::request::RequestId;
+use bcs_fabric::{Block, GlobalAddress, Port};
 use zerocopy::IntoBytes;
 
 /// A send descriptor with the sender's name and the place in its order of posts.

@@ -6,8 +6,8 @@
 //! so, or whose memory has come between.
 
 use crate::collective::{Collective, Group};
-use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::NodeId;
+use bcs_fabric::{Block, GlobalAddress, Port};
 use zerocopy::IntoBytes;
 
 /// Where the memory of an arrival is.

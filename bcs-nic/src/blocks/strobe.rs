@@ -1,8 +1,8 @@
 //! The microstrobe: SS → all SRs, the beginning of a microphase (paper section 4.2).
 
-use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::{Microphase, NodeId, NodeSet};
 use bcs_core::limits::MAX_NODES;
+use bcs_fabric::{Block, GlobalAddress, Port};
 use zerocopy::IntoBytes;
 
 /// A microstrobe.

@@ -5,9 +5,9 @@
 //! reduction divides the place into parts: one for each child in the tree, the last for the
 //! result.
 
-use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::NodeId;
 use bcs_core::limits::TOKEN_HEADER_BYTES;
+use bcs_fabric::{Block, GlobalAddress, Port};
 use zerocopy::IntoBytes;
 
 /// What one part of a step is: its bytes, or, where they are missing, the world rank whose memory is not

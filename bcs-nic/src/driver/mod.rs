@@ -29,8 +29,6 @@ use crate::threads::{
     ReduceHelper, StrobeReceiver, StrobeSender,
 };
 use bcs_core::clock::now_ns;
-use bcs_core::fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
-use bcs_core::fabric::udp::{Brought, Strays};
 use bcs_core::job::{Driver, NicThreadId, NodeId, Placement, Settings, Strobe};
 use bcs_core::matching::{Pattern, Signature};
 use bcs_core::memory::NicMemory;
@@ -38,6 +36,8 @@ use bcs_core::wake::machine_page::BellId;
 use bcs_core::wake::waiting::Patience;
 use bcs_core::wake::{MachinePage, bell, home_core, scheduling};
 use bcs_core::whereabouts::Left;
+use bcs_fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
+use bcs_fabric::udp::{Brought, Strays};
 use crossbeam_channel::Receiver;
 use far::FarThread;
 use machines::{Hosted, Letter, Machines, Routes, Seat, Strobing};

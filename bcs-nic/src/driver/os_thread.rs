@@ -15,7 +15,6 @@ use super::machines::{Letter, Machines, Route, Routes};
 use super::{News, Recordings, Report};
 use crate::threads::Kept;
 use bcs_core::clock::now_ns;
-use bcs_core::fabric::shm::Bells;
 use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::matching::{Pattern, Signature};
 use bcs_core::wake::MachinePage;
@@ -23,6 +22,7 @@ use bcs_core::wake::bell::{self, AWAKE};
 use bcs_core::wake::home_core;
 use bcs_core::wake::machine_page::BellId;
 use bcs_core::wake::waiting::{self, Patience};
+use bcs_fabric::shm::Bells;
 use crossbeam_channel::{Receiver, unbounded};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -398,10 +398,10 @@ mod tests {
     use super::*;
     use crate::bounds::Bounds;
     use crate::driver::{NicHostConfig, hosted, plan};
-    use bcs_core::fabric::shm::Segment;
     use bcs_core::job::{Cores, Driver, Placement, Settings};
     use bcs_core::memory::NicMemory;
     use bcs_core::wake::bell::ASLEEP;
+    use bcs_fabric::shm::Segment;
 
     /// The OS threads of a node's NIC and of the Strobe Sender, of which only the latter runs; the other sleeps.
     fn beside_a_sleeper(driver: Driver, cores: u32) -> (OsThread, MachinePage) {

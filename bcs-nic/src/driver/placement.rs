@@ -111,9 +111,9 @@ mod tests {
     use super::*;
     use crate::bounds::Bounds;
     use crate::driver::{NicHostConfig, plan};
-    use bcs_core::fabric::shm::Segment;
     use bcs_core::job::Settings;
     use bcs_core::wake::MachinePage;
+    use bcs_fabric::shm::Segment;
     use std::sync::Arc;
 
     fn cores(allowed: &[usize], usable: usize, of_nics: &[usize]) -> Cores {

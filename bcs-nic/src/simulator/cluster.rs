@@ -7,10 +7,10 @@ use super::program::{CONTEXTS, May, Program};
 use super::rank::{ScriptedRank, World};
 use super::{Options, Report};
 use crate::bounds::Bounds;
-use bcs_core::fabric::sim::Stores;
 use bcs_core::job::{Placement, Settings, Strobe};
 use bcs_core::limits::LONGEST_PUT_BYTES;
 use bcs_core::memory::NicMemory;
+use bcs_fabric::sim::Stores;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 

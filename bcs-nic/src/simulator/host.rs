@@ -2,11 +2,11 @@
 
 use super::fabric::{Datagrams, Fabric, Machines, Transfers};
 use super::rank::MEMORY_BYTES;
-use bcs_core::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks, Stores};
-use bcs_core::fabric::udp::wire::WireFaults;
 use bcs_core::job::Placement;
 use bcs_core::memory::{GuardedBytes, NicMemory};
 use bcs_core::wake::MachinePage;
+use bcs_fabric::sim::{Faults, Latencies, Network, RankStore, Ranks, Stores};
+use bcs_fabric::udp::wire::WireFaults;
 use std::cell::RefCell;
 use std::rc::Rc;
 

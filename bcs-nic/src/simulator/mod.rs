@@ -18,9 +18,9 @@ pub use checkers::{Checker, Objection};
 pub use nics::{Nics, NicsConfig};
 
 use crate::bug::PlantedBug;
-use bcs_core::fabric::sim::{FaultCounts, Faults};
-use bcs_core::fabric::udp::wire::WireFaults;
 use bcs_core::job::{NodeId, Strobe};
+use bcs_fabric::sim::{FaultCounts, Faults};
+use bcs_fabric::udp::wire::WireFaults;
 use fabric::{FabricKind, Machines, WireFaultKinds};
 use host::Drawn;
 use rand::{Rng, SeedableRng};

@@ -1,7 +1,7 @@
 //! Where the data of scripted ranks are in their memory: side by side, or in pieces.
 
-use bcs_core::fabric::sim::RankStore;
 use bcs_core::layout::{Builder, Layout, Location};
+use bcs_fabric::sim::RankStore;
 use std::num::NonZeroU64;
 use std::ops::Range;
 

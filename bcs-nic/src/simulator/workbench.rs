@@ -12,8 +12,6 @@ use crate::failure::NicFailure;
 use bcs_core::descriptor::{
     CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
 };
-use bcs_core::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks};
-use bcs_core::fabric::udp::wire::WireFaults;
 use bcs_core::job::{NicThreadId, NodeId, Placement, Settings};
 use bcs_core::layout::Location;
 use bcs_core::limits::INLINE_BYTES;
@@ -21,6 +19,8 @@ use bcs_core::memory::ring::Producer;
 use bcs_core::memory::{GuardedBytes, MappedWords, NicMemory};
 use bcs_core::request::{Completion, RequestId};
 use bcs_core::wake::MachinePage;
+use bcs_fabric::sim::{Faults, Latencies, Network, RankStore, Ranks};
+use bcs_fabric::udp::wire::WireFaults;
 use mds::dump::NodeDump;
 use mds::selection::Window;
 use std::cell::RefCell;

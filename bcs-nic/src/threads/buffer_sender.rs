@@ -20,12 +20,12 @@ use crate::blocks::{AheadHeader, CreditBlock, DescriptorBlock, Heading, Record};
 use crate::failure::{Cause, Rubbish};
 use crate::mail::{Cut, Mail, Tally};
 use bcs_core::descriptor::{CollectiveDescriptor, Payload, SendDescriptor};
-use bcs_core::fabric::{Block, GlobalAddress, Port, SourceSpan};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use bcs_core::limits::CARRIED_BYTES;
 use bcs_core::memory::ring::Consumer;
 use bcs_core::memory::{MappedWords, NicMemory};
 use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_fabric::{Block, GlobalAddress, Port, SourceSpan};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 

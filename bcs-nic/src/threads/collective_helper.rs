@@ -18,10 +18,10 @@ use crate::budget::Quota;
 use crate::collective::{Collective, Go, Steps, step_range, steps};
 use crate::mail::{GivenUp, Going, Mail};
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
-use bcs_core::fabric::{Port, RankMemory, Variable};
 use bcs_core::job::{Microphase, NicThreadId};
 use bcs_core::limits::INLINE_BYTES;
 use bcs_core::request::{Completion, Failure};
+use bcs_fabric::{Port, RankMemory, Variable};
 
 #[derive(Debug)]
 struct Active {

@@ -12,9 +12,9 @@
 use super::{Context, LeftOver, NicThread, NodeConfig, Put, PutWords, Retries};
 use crate::blocks::{CompletionBlock, Told};
 use crate::mail::{Chunk, Mail, Moved, Tally};
-use bcs_core::fabric::{Block, Event, FabricError, GlobalAddress, Port};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use bcs_core::request::{Completion, Failure};
+use bcs_fabric::{Block, Event, FabricError, GlobalAddress, Port};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The DMA Helper of a node.

@@ -33,13 +33,13 @@ use crate::bounds::Bounds;
 use crate::collective::{Collective, Go};
 use crate::failure::{Cause, NicFailure};
 use crate::mail::{Mail, Release, Tally};
-use bcs_core::fabric::{Event, Port, RankMemory, Ticket, Variable};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, Placement, Settings};
 use bcs_core::matching::{Pattern, Signature};
 use bcs_core::memory::NicMemory;
 use bcs_core::request::{Completion, RequestId};
 use bcs_core::wake::MachinePage;
 use bcs_core::whereabouts::Left;
+use bcs_fabric::{Event, Port, RankMemory, Ticket, Variable};
 use mds::selection::Window;
 use std::sync::Arc;
 use zerocopy::IntoBytes;
@@ -325,7 +325,7 @@ impl<T> Retries<T> {
 #[derive(Clone, Debug)]
 pub(crate) struct Put {
     pub(crate) set: bcs_core::job::NodeSet,
-    pub(crate) at: bcs_core::fabric::GlobalAddress,
+    pub(crate) at: bcs_fabric::GlobalAddress,
     pub(crate) bytes: Vec<u8>,
     pub(crate) signal: Option<NicThreadId>,
 }
@@ -334,7 +334,7 @@ pub(crate) struct Put {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PutWords<'a> {
     pub(crate) set: bcs_core::job::NodeSet,
-    pub(crate) at: bcs_core::fabric::GlobalAddress,
+    pub(crate) at: bcs_fabric::GlobalAddress,
     pub(crate) words: &'a [u64],
     pub(crate) signal: Option<NicThreadId>,
 }

@@ -23,10 +23,10 @@ use crate::budget::Quota;
 use crate::collective::{Collective, Go, Group, Steps, step_range, steps};
 use crate::mail::{Going, Mail};
 use bcs_core::descriptor::CollectiveKind;
-use bcs_core::fabric::{GlobalAddress, Port, Variable};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use bcs_core::limits::INLINE_BYTES;
 use bcs_core::request::{Completion, Failure};
+use bcs_fabric::{GlobalAddress, Port, Variable};
 
 /// A step of a reduction in this slice.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! What goes wrong in a simulated job.
 
-use bcs_core::fabric::sim;
-use bcs_core::fabric::udp::wire::WireFaults;
 use bcs_core::job::NodeId;
+use bcs_fabric::sim;
+use bcs_fabric::udp::wire::WireFaults;
 use bcs_nic::simulator::fabric::{FabricKind, WireFaultKinds};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;

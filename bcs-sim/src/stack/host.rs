@@ -1,13 +1,13 @@
 //! What a simulated job runs on: a fabric, the segments and pages of its machines, and the memory of its ranks.
 
 use super::fault::{Faults, of_network, of_wire};
-use bcs_core::fabric::shm::{NodeMemory as RankMemories, Segment};
-use bcs_core::fabric::sim::{self, Latencies, Network, Ranks};
-use bcs_core::fabric::udp::wire::WireFaults;
 use bcs_core::job::{Intranode, NodeId, Placement, Settings};
 use bcs_core::memory::NicMemory;
 use bcs_core::smartmap::{Desk, NodeMemory};
 use bcs_core::wake::MachinePage;
+use bcs_fabric::shm::{NodeMemory as RankMemories, Segment};
+use bcs_fabric::sim::{self, Latencies, Network, Ranks};
+use bcs_fabric::udp::wire::WireFaults;
 use bcs_mpi::shared_memory::SharedMemory;
 use bcs_nic::simulator::fabric::{Datagrams, Fabric, FabricKind, Machines, Transfers};
 use rand::Rng;

@@ -5,11 +5,11 @@ use super::host::{Drawn, Host, Memories};
 use super::memory::Vanishing;
 use super::plan::{Plan, Shared};
 use super::{End, Options, Program, Report};
-use bcs_core::fabric::shm::Segment;
 use bcs_core::job::{Collectives, Folding, Intranode, NodeId, Placement, Road, Settings, Strobe};
 use bcs_core::lockstep::{self, Lockstep, Standing, ThreadNumber};
 use bcs_core::memory::NicMemory;
 use bcs_core::smartmap::NodeMemory;
+use bcs_fabric::shm::Segment;
 use bcs_mpi::mpi::Process;
 use bcs_mpi::shared_memory::SharedMemory;
 use bcs_nic::bounds::Bounds;
@@ -63,7 +63,8 @@ impl Job {
     pub(super) fn new(options: &Options) -> Self {
         die_of_bad_memory();
         let mut random = ChaCha8Rng::seed_from_u64(options.seed);
-        let lockstep = Lockstep::drive(random.random());
+        let mut turns = ChaCha8Rng::seed_from_u64(random.random());
+        let lockstep = Lockstep::drive(move |most| turns.random_range(0..most));
         let least = match options.fabric {
             FabricKind::Sim => 1,
             FabricKind::Udp => 2,

@@ -8,9 +8,9 @@ use crate::quantities::{
     parse_assignment, parse_bandwidth, parse_cores, parse_count, parse_duration, parse_ports,
     parse_reduce, parse_size,
 };
-use bcs_core::fabric::udp::Crypto;
 use bcs_core::job::{Collectives, Driver, Folding, Intranode, Road, Strobe};
 use bcs_core::limits::DEFAULT_SOFT_REDUCE_ELEMENTS;
+use bcs_fabric::udp::Crypto;
 use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mds::Selection;

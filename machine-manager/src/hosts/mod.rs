@@ -6,8 +6,8 @@
 mod meeting;
 
 use crate::program::Program;
-use bcs_core::fabric::udp::Crypto;
 use bcs_core::job::NodeId;
+use bcs_fabric::udp::Crypto;
 use node_manager::spawn::{Image, SpawnError};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

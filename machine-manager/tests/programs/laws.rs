@@ -3,7 +3,7 @@
 
 use crate::hosts::{BRIDGE, lossy, nothing_is_left};
 use crate::program::fixture;
-use bcs_core::fabric::conformance::layouts;
+use bcs_fabric::conformance::layouts;
 use std::process::Command;
 use test_network::{Faults, TestNetwork};
 

@@ -50,6 +50,20 @@ fn a_barrier_follows_sends_that_are_held_back() {
 }
 
 #[test]
+fn a_flood_of_three_ranks_is_refused() {
+    let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
+        .args(["run", "-n", "3"])
+        .arg(fixture("flood"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("there are 3: run it with `-n 2`"), "{told}");
+    assert!(!told.contains("panicked"), "{told}");
+    assert_eq!(output.status.code(), Some(2), "{told}");
+}
+
+#[test]
 fn a_hundred_thousand_sends_to_one_rank_are_outstanding() {
     for layout in ["-n 2", "-n 5", "-n 3 --eager-limit 0"] {
         let said = run(layout, "queues", "to-one 100000");

@@ -2,10 +2,10 @@
 //! writes into the segment.
 
 use super::job::{GONE_WITHIN, signal};
-use bcs_core::fabric::shm::Segment;
 use bcs_core::job::welcome::PROTOCOL_VERSION;
 use bcs_core::job::{Cores, NodeId, Placement, Settings};
 use bcs_core::wake::MachinePage;
+use bcs_fabric::shm::Segment;
 use node_manager::control::{
     Application, Arrived, Frame, FrameReader, FrameWriter, FromManager, Input, RankEnd, Start,
     Stream, ToManager,

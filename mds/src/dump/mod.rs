@@ -30,11 +30,12 @@ mod rows;
 mod run;
 mod whole;
 
+pub use ::mmds::Road;
 pub use directory::{Dumps, read_dir, read_summaries, read_tables};
 pub use distribution::DistributionDump;
 pub use error::DumpError;
 pub use file::{read_run, write_node, write_rank, write_run};
 pub use node::{NodeDump, StrobeDump};
-pub use rank::{CommunicatorDump, PeerDump, PrimitiveDump, RankDump, Road, SiteDump};
+pub use rank::{CommunicatorDump, PeerDump, PrimitiveDump, RankDump, SiteDump};
 pub use rows::{CallRow, Column, MessageRow, NONE, NearRow, Row, SliceRow, StrobeRow};
 pub use run::RunDump;

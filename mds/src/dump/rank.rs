@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::mmds::Primitive;
+use ::mmds::Road;
 
 use super::{CallRow, DistributionDump, MessageRow, NearRow};
 
@@ -76,17 +77,6 @@ pub struct SiteDump {
     pub time_ns: DistributionDump,
     /// Data in all.
     pub bytes: u64,
-}
-
-/// The road that messages took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Road {
-    /// By the NICs, in slices.
-    Nic,
-    /// Within a node, from memory to memory.
-    Smartmap,
 }
 
 /// Messages between this rank and another one, by one road.

@@ -7,13 +7,13 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::Packed;
-use super::histogram::{HEAD, TOTAL};
-use super::layout::{
-    BEGAN, BLOCKED, CALLS, ENDED, ENTERED, HEAD_WORDS, Layout, MESSAGES, MOST_SITES, UNDER_WAY,
-};
 use super::reader::Reader;
 use super::{Alleged, Primitive};
+use ::mmds::event::Packed;
+use ::mmds::histogram::{HEAD, TOTAL};
+use ::mmds::layout::{
+    BEGAN, BLOCKED, CALLS, ENDED, ENTERED, HEAD_WORDS, Layout, MESSAGES, MOST_SITES, UNDER_WAY,
+};
 
 /// What a rank has done so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,17 +6,18 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use super::event::{NO_NUMBER, Packed, primitive_of};
-use super::histogram::{HEAD, Scale};
-use super::layout::{
-    BEGAN, BLOCKED, CALLS, COMMUNICATOR_WORDS, ENDED, ENTERED, EVENT_WORDS, HEAD_WORDS, Layout,
-    MESSAGES, MOST_COMMUNICATORS, MOST_SITES, NEAR, NEAR_WORDS, PEER_WORDS, PLACE_BYTES,
-    SITE_PLACE, SITE_TIMES, SITE_WORDS, SITES, UNDER_WAY,
-};
+use super::distribution::dump;
 use super::{Alleged, Primitive};
 use crate::dump::{
     CallRow, CommunicatorDump, DistributionDump, MessageRow, NONE, NearRow, PeerDump,
     PrimitiveDump, RankDump, Road, SiteDump,
+};
+use ::mmds::event::{NO_NUMBER, Packed, primitive_of};
+use ::mmds::histogram::{HEAD, Scale};
+use ::mmds::layout::{
+    BEGAN, BLOCKED, CALLS, COMMUNICATOR_WORDS, ENDED, ENTERED, EVENT_WORDS, HEAD_WORDS, Layout,
+    MESSAGES, MOST_COMMUNICATORS, MOST_SITES, NEAR, NEAR_WORDS, PEER_WORDS, PLACE_BYTES,
+    SITE_PLACE, SITE_TIMES, SITE_WORDS, SITES, UNDER_WAY,
 };
 
 /// What the site is called of calls that have no room of their own.
@@ -175,7 +176,7 @@ impl<A: Alleged> Reader<'_, A> {
     fn distribution(&self, first: usize, more: Option<u64>) -> io::Result<DistributionDump> {
         let scale = self.layout.scale;
         let words = self.words(first, scale.words())?;
-        Ok(scale.dump(&words, more))
+        Ok(dump(scale, &words, more))
     }
 
     /// The same, if there are figures.
@@ -258,7 +259,7 @@ impl<A: Alleged> Reader<'_, A> {
         Ok(SiteDump {
             place,
             primitive,
-            time_ns: Scale::COARSE.dump(&words[SITE_TIMES..SITE_PLACE], None),
+            time_ns: dump(Scale::COARSE, &words[SITE_TIMES..SITE_PLACE], None),
             bytes: words[1],
         })
     }

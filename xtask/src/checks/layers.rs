@@ -33,15 +33,16 @@ use super::Check;
 
 pub(super) const CHECK: Check = Check {
     name: "layers",
-    about: "files and folders of bcs-core and bcs-mpi import in one direction, the roads not each other",
+    about: "files and folders of bcs-core, bcs-fabric and bcs-mpi import in one direction, the roads not each other",
     about_time: false,
     quick: true,
     run,
 };
 
 /// The crates that are looked at, with the pairs of folders that never name each other.
-const CRATES: [(&str, &[[&str; 2]]); 2] = [
-    ("bcs-core", &[["fabric", "smartmap"]]),
+const CRATES: [(&str, &[[&str; 2]]); 3] = [
+    ("bcs-core", &[]),
+    ("bcs-fabric", &[]),
     ("bcs-mpi", &[["roads/nic", "roads/smartmap"]]),
 ];
 

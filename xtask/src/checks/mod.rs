@@ -8,6 +8,7 @@ mod blocked_cpu;
 mod c_speed;
 mod c_threads;
 mod compute_only_cpu;
+mod crates;
 mod documents;
 mod elastic_pingpong;
 mod fixed_gaps;
@@ -24,6 +25,7 @@ mod node_scale;
 mod oracle;
 mod page;
 mod pieces;
+mod readme;
 mod reduce_bits;
 mod sage_grind;
 mod sage_peer;
@@ -149,7 +151,9 @@ pub const ALL: &[Check] = &[
     mini_apps::CHECK,
     page::CHECK,
     documents::CHECK,
+    readme::CHECK,
     layers::CHECK,
+    crates::CHECK,
     manual::CHECK,
 ];
 

@@ -76,7 +76,7 @@ fn counts(line: &str) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bcs_core::fabric::udp::Brought;
+    use bcs_fabric::udp::Brought;
 
     #[test]
     fn what_a_node_manager_says_is_understood() {

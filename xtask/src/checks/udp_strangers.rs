@@ -52,8 +52,8 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
 /// The laws of the primitives among strangers, as a test has it.
 fn in_virtual_time(workspace: &Workspace) -> Result<Outcome> {
     let datagrams = seeds("BCS_STRANGERS", DATAGRAMS)?;
-    let test = "fabric::conformance::tests::siege::udp_keeps_the_laws_among_strangers";
-    let mut command = workspace.cargo(["test", "--package", "bcs-core", "--lib", "--"]);
+    let test = "conformance::tests::siege::udp_keeps_the_laws_among_strangers";
+    let mut command = workspace.cargo(["test", "--package", "bcs-fabric", "--lib", "--"]);
     command.args(["--exact", test, "--nocapture"]);
     command.env("BCS_STRANGERS", datagrams.to_string());
     let said = process::run(&mut command, 3 * LIMIT)?.succeeded()?.stdout;

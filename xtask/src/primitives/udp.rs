@@ -13,15 +13,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use bcs_core::clock::now_ns;
-use bcs_core::fabric::shm::{Bells, Ledger, NodeMemory, Segment, Sequencer, ShmPort};
-use bcs_core::fabric::udp::path::{longest_datagram, mtu_of};
-use bcs_core::fabric::udp::seal::{Crypto, JobKey};
-use bcs_core::fabric::udp::socket::Socket;
-use bcs_core::fabric::udp::{Address, Hub, HubConfig, LinkSettings, Path, Sealing, UdpPort, Wires};
-use bcs_core::fabric::{Event, Port, Ticket};
 use bcs_core::job::{NicThreadId, NodeId, NodeSet, Placement};
 use bcs_core::limits::FAN_OUT;
 use bcs_core::wake::MachinePage;
+use bcs_fabric::shm::{Bells, Ledger, NodeMemory, Segment, Sequencer, ShmPort};
+use bcs_fabric::udp::path::{longest_datagram, mtu_of};
+use bcs_fabric::udp::seal::{Crypto, JobKey};
+use bcs_fabric::udp::socket::Socket;
+use bcs_fabric::udp::{Address, Hub, HubConfig, LinkSettings, Path, Sealing, UdpPort, Wires};
+use bcs_fabric::{Event, Port, Ticket};
 use test_network::TestNetwork;
 
 use super::{

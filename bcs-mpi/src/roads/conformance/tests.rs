@@ -12,6 +12,8 @@ use bcs_core::job::{Intranode, Settings};
 use bcs_core::lockstep::{self, Lockstep, Standing};
 use bcs_core::smartmap::Desk;
 use bcs_nic::driver::ByHand;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -76,7 +78,8 @@ fn check<R>(world: World<R>, rule: &Rule<Member<R>>, seed: u64) -> Result<(), St
 where
     R: Road + Send + 'static,
 {
-    let lockstep = Lockstep::drive(seed);
+    let mut turns = ChaCha8Rng::seed_from_u64(seed);
+    let lockstep = Lockstep::drive(move |most| turns.random_range(0..most));
     let came = Arc::new(AtomicU64::new(0));
     let verdict = Arc::new(Mutex::new(Ok(())));
     let ended = Arc::new(AtomicU32::new(0));

@@ -4,16 +4,16 @@
 
 use super::Fabric;
 use super::metered::{Entered, Meter, Metered};
-use bcs_core::fabric::shm::{NodeMemory, Segment};
-use bcs_core::fabric::sim::FaultCounts;
-use bcs_core::fabric::udp::cluster::Cluster;
-use bcs_core::fabric::udp::wire::WireFaults;
-use bcs_core::fabric::{Port, RankMemory, Variable};
 use bcs_core::fingerprint::fingerprint;
 use bcs_core::job::{NicThreadId, NodeId, NodeSet, Placement};
 use bcs_core::limits::FAN_OUT;
 use bcs_core::memory::NicMemory;
 use bcs_core::wake::MachinePage;
+use bcs_fabric::shm::{NodeMemory, Segment};
+use bcs_fabric::sim::FaultCounts;
+use bcs_fabric::udp::cluster::Cluster;
+use bcs_fabric::udp::wire::WireFaults;
+use bcs_fabric::{Port, RankMemory, Variable};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use std::cell::RefCell;

@@ -1,11 +1,11 @@
 //! A port that counts what enters its node, for the budget's checker.
 
-use bcs_core::fabric::{
+use bcs_core::job::{NicThreadId, NodeId, NodeSet};
+use bcs_core::limits::TOKEN_HEADER_BYTES;
+use bcs_fabric::{
     Block, CompareAndWrite, DestinationSpan, Event, GlobalAddress, Port, SourceSpan, Ticket,
     Variable,
 };
-use bcs_core::job::{NicThreadId, NodeId, NodeSet};
-use bcs_core::limits::TOKEN_HEADER_BYTES;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -13,10 +13,10 @@ mod transfers;
 pub use datagrams::{Datagrams, Machines, WireFaultKinds};
 pub use transfers::Transfers;
 
-use bcs_core::fabric::sim::FaultCounts;
-use bcs_core::fabric::{Port, RankMemory, Variable};
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 use bcs_core::wake::MachinePage;
+use bcs_fabric::sim::FaultCounts;
+use bcs_fabric::{Port, RankMemory, Variable};
 
 /// The kinds of fabric that a simulated cluster may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

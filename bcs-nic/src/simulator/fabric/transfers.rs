@@ -1,10 +1,10 @@
 //! The simulated fabric: one network, and one page for all nodes.
 
 use super::Fabric;
-use bcs_core::fabric::sim::{FaultCounts, Network, SimMemory, SimPort};
-use bcs_core::fabric::{Port, RankMemory, Variable};
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 use bcs_core::wake::MachinePage;
+use bcs_fabric::sim::{FaultCounts, Network, SimMemory, SimPort};
+use bcs_fabric::{Port, RankMemory, Variable};
 use std::cell::RefCell;
 use std::rc::Rc;
 

@@ -3,8 +3,8 @@
 use super::{Purpose, ScriptedRank, World, missing, round_of};
 use crate::simulator::program::{Arrival, Side, Together};
 use bcs_core::descriptor::{Call, CollectiveDescriptor, CollectiveKind};
-use bcs_core::fabric::sim::RankStore;
 use bcs_core::limits::INLINE_BYTES;
+use bcs_fabric::sim::RankStore;
 
 impl ScriptedRank {
     pub(super) fn open(&mut self, context: u32, world: &World<'_>, store: &mut RankStore) {

@@ -13,12 +13,12 @@ mod verdicts;
 use super::checkers::{Checker, check_release};
 use super::place::Place;
 use super::program::{CONTEXTS, Program};
-use bcs_core::fabric::sim::RankStore;
 use bcs_core::job::{NicThreadId, Placement, Settings};
 use bcs_core::memory::ring::Producer;
 use bcs_core::memory::{MappedWords, NicMemory};
 use bcs_core::request::{Completion, Failure, RequestId};
 use bcs_core::wake::MachinePage;
+use bcs_fabric::sim::RankStore;
 use std::sync::atomic::Ordering;
 
 /// Bytes of a rank's own memory.

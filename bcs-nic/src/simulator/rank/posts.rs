@@ -3,10 +3,10 @@
 use super::{Outstanding, Purpose, ScriptedRank, World, missing};
 use crate::simulator::program::{Message, Post, Program};
 use bcs_core::descriptor::{Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor};
-use bcs_core::fabric::sim::RankStore;
 use bcs_core::layout::Location;
 use bcs_core::limits::{INLINE_BYTES, PAYLOAD_SLOTS};
 use bcs_core::request::RequestId;
+use bcs_fabric::sim::RankStore;
 
 /// The tag of receives that nobody sends for.
 const DECOY: i32 = 77;

@@ -5,8 +5,8 @@ use crate::simulator::checkers::{Checker, Received, check_receives};
 use crate::simulator::place::Place;
 use crate::simulator::program::{Message, Round};
 use bcs_core::descriptor::Call;
-use bcs_core::fabric::sim::RankStore;
 use bcs_core::request::{Completion, Failure};
+use bcs_fabric::sim::RankStore;
 
 impl ScriptedRank {
     /// All requests of a step have completed: are they right?

@@ -30,10 +30,10 @@ use super::schedule::Schedule;
 use crate::blocks::{AheadPart, BlockHeader, DescriptorBlock, Envelope, Told};
 use crate::failure::Cause;
 use crate::threads::{Context, NodeConfig};
-use bcs_core::fabric::Port;
 use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::matching::{Pattern, Signature};
 use bcs_core::whereabouts::{Left, Peer, Thing};
+use bcs_fabric::Port;
 use std::collections::{BTreeSet, VecDeque};
 
 /// An envelope that waits for its slice, or for its receive.

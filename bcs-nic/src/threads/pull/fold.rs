@@ -5,8 +5,8 @@ use super::score::Note;
 use crate::blocks::Offer;
 use crate::threads::arithmetic::Arithmetic;
 use crate::threads::{Context, NodeConfig};
-use bcs_core::fabric::{Event, FabricError, Ticket};
 use bcs_core::limits::FOLD_BLOCK_BYTES;
+use bcs_fabric::{Event, FabricError, Ticket};
 use std::ops::Range;
 
 /// How far it is.

@@ -19,9 +19,9 @@ use crate::blocks::Board;
 use crate::budget::{Plan, Quota};
 use crate::collective::{Collective, Go, Steps, step_range};
 use crate::mail::{GivenUp, Going};
-use bcs_core::fabric::{Port, Variable};
 use bcs_core::job::{NicThreadId, NodeSet};
 use bcs_core::request::{Completion, Failure};
+use bcs_fabric::{Port, Variable};
 use stretch::{Scene, Stretch};
 use task::Task;
 

@@ -16,10 +16,10 @@ use crate::collective::{Collective, Group};
 use crate::threads::spoilt::Spoilt;
 use crate::threads::{Context, NodeConfig, Put, Retries};
 use bcs_core::descriptor::Payload;
-use bcs_core::fabric::{DestinationSpan, Event, FabricError, GlobalAddress, Port, SourceSpan};
 use bcs_core::job::{NicThreadId, NodeSet};
 use bcs_core::layout::Location;
 use bcs_core::limits::FOLD_BLOCK_BYTES;
+use bcs_fabric::{DestinationSpan, Event, FabricError, GlobalAddress, Port, SourceSpan};
 use std::ops::Range;
 
 /// Bytes that are pulled from a rank of another node to one of this.

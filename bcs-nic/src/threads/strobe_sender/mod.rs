@@ -16,10 +16,10 @@ mod beat;
 mod choice;
 
 use crate::blocks::Microstrobe;
-use bcs_core::fabric::{CompareAndWrite, Comparison, Event, Port, Ticket, Variable};
 use bcs_core::job::{Microphase, NodeSet, Placement, Settings, Strobe};
 use bcs_core::wake::MachinePage;
 use bcs_core::wake::machine_page::Chosen;
+use bcs_fabric::{CompareAndWrite, Comparison, Event, Port, Ticket, Variable};
 use beat::Beat;
 use choice::Choice;
 use mds::dump::{NONE, StrobeRow};

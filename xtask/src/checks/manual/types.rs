@@ -327,7 +327,7 @@ impl<'ast> Visit<'ast> for Learner<'_> {
 fn taken_by<'a>(named: &'a syn::Type, generics: &'a syn::Generics) -> Vec<&'a syn::Type> {
     let bounds: Vec<&Punctuated<syn::TypeParamBound, _>> = match named {
         syn::Type::Reference(named) => return taken_by(&named.elem, generics),
-        syn::Type::BareFn(named) => return named.inputs.iter().map(|input| &input.ty).collect(),
+        syn::Type::FnPtr(named) => return named.inputs.iter().map(|input| &input.ty).collect(),
         syn::Type::ImplTrait(named) => vec![&named.bounds],
         syn::Type::TraitObject(named) => vec![&named.bounds],
         syn::Type::Path(named) => {
@@ -342,7 +342,7 @@ fn taken_by<'a>(named: &'a syn::Type, generics: &'a syn::Generics) -> Vec<&'a sy
             && let Some(last) = bound.path.segments.last()
             && let syn::PathArguments::Parenthesized(taken) = &last.arguments
         {
-            return taken.inputs.iter().collect();
+            return taken.inputs.iter().map(|input| &input.ty).collect();
         }
     }
     Vec::new()

@@ -31,9 +31,9 @@ use crate::threads::arithmetic::Arithmetic;
 use crate::threads::collective_helper::contribution;
 use crate::threads::{Context, NodeConfig};
 use bcs_core::descriptor::{BadDescriptor, CollectiveDescriptor, CollectiveKind};
-use bcs_core::fabric::{Port, Variable};
 use bcs_core::job::NodeId;
 use bcs_core::request::Completion;
+use bcs_fabric::{Port, Variable};
 use std::collections::BTreeMap;
 
 /// What was heard and has not met its collective, by context and sequence, with the node that said it.

@@ -7,10 +7,10 @@ use crate::collective::{Collective, Go, Group};
 use crate::mail::{GivenUp, Mail};
 use crate::threads::{Context, NodeConfig};
 use bcs_core::descriptor::{Call, CollectiveDescriptor, CollectiveKind, is_short};
-use bcs_core::fabric::Variable;
 use bcs_core::job::NicThreadId;
 use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_fabric::Variable;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 

@@ -12,9 +12,9 @@ use super::{Communicator, Key, Pending, arrival};
 use crate::budget::Quota;
 use crate::collective::Go;
 use crate::threads::{Context, NodeConfig};
-use bcs_core::fabric::{CompareAndWrite, Comparison, Event, Ticket, Variable};
 use bcs_core::limits::COLLECTIVE_TOKENS;
 use bcs_core::request::Completion;
+use bcs_fabric::{CompareAndWrite, Comparison, Event, Ticket, Variable};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Where the program of a context stands: which Compare-And-Write is under way.

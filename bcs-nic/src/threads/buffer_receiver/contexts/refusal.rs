@@ -12,8 +12,8 @@
 
 use super::Communicator;
 use crate::collective::Go;
-use bcs_core::fabric::{CompareAndWrite, Comparison, Variable};
 use bcs_core::job::{NodeId, NodeSet};
+use bcs_fabric::{CompareAndWrite, Comparison, Variable};
 
 #[derive(Clone, Copy, Debug)]
 enum Step {

@@ -11,9 +11,9 @@
 
 use super::{Communicator, Contexts, Key};
 use crate::threads::Context;
-use bcs_core::fabric::{Port, Variable};
 use bcs_core::fingerprint::fingerprint;
 use bcs_core::request::{Completion, Failure, high, low};
+use bcs_fabric::{Port, Variable};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A context's key as the value of a variable; never zero.

@@ -5,9 +5,9 @@ use crate::blocks::Envelope;
 use crate::budget::Quota;
 use crate::mail::{Chunk, Ending};
 use bcs_core::descriptor::Payload;
-use bcs_core::fabric::{DestinationSpan, SourceSpan};
 use bcs_core::job::NodeId;
 use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_fabric::{DestinationSpan, SourceSpan};
 
 /// What a receive comes to that has met a message.
 fn completion(envelope: &Envelope, receive: &Receive) -> Completion {

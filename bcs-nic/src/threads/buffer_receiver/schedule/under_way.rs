@@ -8,9 +8,9 @@
 use crate::blocks::Told;
 use crate::mail::{Chunk, Ending, Moved};
 use crate::threads::Context;
-use bcs_core::fabric::FabricError;
 use bcs_core::job::NodeId;
 use bcs_core::request::Failure;
+use bcs_fabric::FabricError;
 use std::collections::{BTreeMap, HashMap};
 
 /// A transfer of which something was asked for.

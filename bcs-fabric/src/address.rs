@@ -1,0 +1,203 @@
+//! Global memory: what lies at the same place in every node's NIC (paper section 2).
+
+use bcs_core::job::{Microphase, NodeId};
+use bcs_core::limits::{
+    COLLECTIVE_TOKENS, COMPLETION_BLOCK_BYTES, CREDIT_BLOCK_BYTES, DESCRIPTOR_BLOCK_BYTES,
+    MAX_CONTEXTS, MAX_TOKEN_BYTES, TOKEN_HEADER_BYTES, TOKEN_PARTS,
+};
+use serde::{Deserialize, Serialize};
+
+/// A global variable, one 64-bit word on every node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Variable {
+    /// The last microstrobe the node has finished (SR writes, SS compares).
+    Finished,
+    /// The last slice in which the node had no work for a microphase (SR writes, SS compares).
+    Quiet(Microphase),
+    /// The collective tokens taken on the node: twice [`COLLECTIVE_TOKENS`] times the slice, plus
+    /// those taken in it (BRs write by Compare-And-Write).
+    Tokens,
+    /// A context for which its master has found no slot; 0 is none (the master's BR writes by
+    /// Compare-And-Write, each BR takes it out on its own node).
+    Refused,
+    /// Which context has a slot of `Arrived`, `Called` and `Go`; 0 is none. The master's BR takes a slot on
+    /// all nodes of a context at once by Compare-And-Write, each BR gives it back on its own node.
+    Owner(u32),
+    /// At which collective of a context all ranks of the node have arrived, and the signature of
+    /// what they called (BR writes, the master's BR compares).
+    Arrived(u32),
+    /// How many arrivals the node has there: one if a rank arrives for it (BR writes, the master's BR
+    /// compares).
+    Arrivals(u32),
+    /// What a rank of the node called there (BR writes); after the master has refused it, what a
+    /// rank of another node called instead (the master's BR writes by Compare-And-Write).
+    Called(u32),
+    /// Which steps of which collective of a context may go (the master's BR writes by
+    /// Compare-And-Write).
+    Go(u32),
+    /// For the conformance suite.
+    Scratch(u8),
+}
+
+impl Variable {
+    const FIRST_CONTEXT: usize = 16;
+    /// How many variables a node has.
+    pub const COUNT: usize = Self::FIRST_CONTEXT + 5 * MAX_CONTEXTS;
+
+    /// The variable's place.
+    #[must_use]
+    pub fn index(self) -> usize {
+        match self {
+            Self::Finished => 0,
+            Self::Quiet(phase) => 1 + phase.index(),
+            Self::Tokens => 6,
+            Self::Refused => 7,
+            Self::Scratch(number) => 8 + usize::from(number % 8),
+            Self::Arrived(slot) => Self::FIRST_CONTEXT + slot as usize % MAX_CONTEXTS,
+            Self::Go(slot) => Self::FIRST_CONTEXT + MAX_CONTEXTS + slot as usize % MAX_CONTEXTS,
+            Self::Owner(slot) => {
+                Self::FIRST_CONTEXT + 2 * MAX_CONTEXTS + slot as usize % MAX_CONTEXTS
+            }
+            Self::Called(slot) => {
+                Self::FIRST_CONTEXT + 3 * MAX_CONTEXTS + slot as usize % MAX_CONTEXTS
+            }
+            Self::Arrivals(slot) => {
+                Self::FIRST_CONTEXT + 4 * MAX_CONTEXTS + slot as usize % MAX_CONTEXTS
+            }
+        }
+    }
+}
+
+/// A kind of block in global memory. Most have one *lane* per source node, so that nodes never
+/// write over each other; a lane is used anew in every slice, for the microphases guarantee that
+/// what was put into it has been consumed. The strobe has one writer, and a place in the
+/// collective block belongs in each slice to the one collective that took its token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Block {
+    /// The microstrobe (SS → SR).
+    Strobe,
+    /// Send descriptors (BS → BR).
+    Descriptors,
+    /// Completions of sends (DH → SR of the sender).
+    Completions,
+    /// Credits given back (BR → BS).
+    Credits,
+    /// Broadcast data (CH → CH), partial and final results (RH → RH), by token.
+    Collective,
+}
+
+/// Bytes of the strobe block.
+const STROBE_BYTES: usize = 128;
+/// The tokens as a count of places.
+#[expect(clippy::cast_possible_truncation, reason = "a small constant")]
+const TOKENS: usize = COLLECTIVE_TOKENS as usize;
+
+impl Block {
+    /// All blocks with lanes.
+    pub const LANED: [Self; 3] = [Self::Descriptors, Self::Completions, Self::Credits];
+
+    /// Bytes of one token's place in the collective block.
+    pub const TOKEN_STRIDE: usize = MAX_TOKEN_BYTES + TOKEN_PARTS * TOKEN_HEADER_BYTES;
+
+    /// Bytes of one lane.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Strobe => STROBE_BYTES,
+            Self::Descriptors => DESCRIPTOR_BLOCK_BYTES,
+            Self::Completions => COMPLETION_BLOCK_BYTES,
+            Self::Credits => CREDIT_BLOCK_BYTES,
+            Self::Collective => TOKENS * Self::TOKEN_STRIDE,
+        }
+    }
+}
+
+/// A place in global memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct GlobalAddress {
+    /// The block.
+    pub block: Block,
+    /// The lane: the source node.
+    pub lane: NodeId,
+    /// Byte within the lane.
+    pub offset: usize,
+}
+
+impl GlobalAddress {
+    /// The first byte of a lane; blocks without lanes ignore it.
+    #[must_use]
+    pub fn new(block: Block, lane: NodeId) -> Self {
+        Self {
+            block,
+            lane,
+            offset: 0,
+        }
+    }
+
+    /// So many bytes further on.
+    #[must_use]
+    pub fn plus(self, bytes: usize) -> Self {
+        Self {
+            offset: self.offset + bytes,
+            ..self
+        }
+    }
+
+    /// The byte within a node's global memory, all blocks one after the other; panics when
+    /// `len` bytes from here leave the lane.
+    #[must_use]
+    pub fn byte(self, nodes: usize, len: usize) -> usize {
+        assert!(
+            self.lane.index() < nodes && self.offset + len <= self.block.bytes(),
+            "{len} bytes at {self:?} leave their lane in a job of {nodes} nodes"
+        );
+        let start = match self.block {
+            Block::Strobe => 0,
+            Block::Collective => STROBE_BYTES,
+            laned => {
+                let before = Block::LANED.iter().take_while(|&&block| block != laned);
+                let before: usize = before.map(|block| block.bytes() * nodes).sum();
+                STROBE_BYTES
+                    + Block::Collective.bytes()
+                    + before
+                    + laned.bytes() * self.lane.index()
+            }
+        };
+        start + self.offset
+    }
+
+    /// Bytes of all blocks of one node in a job of so many nodes.
+    #[must_use]
+    pub fn total_bytes(nodes: usize) -> usize {
+        let lanes: usize = Block::LANED.iter().map(|block| block.bytes()).sum();
+        (STROBE_BYTES + Block::Collective.bytes() + lanes * nodes).next_multiple_of(4096)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_do_not_overlap_and_fill_the_total() {
+        let nodes = 3;
+        let collective = GlobalAddress::new(Block::Collective, NodeId(0)).byte(nodes, 1);
+        assert_eq!(collective, Block::Strobe.bytes());
+        let mut last = collective + Block::Collective.bytes();
+        for block in Block::LANED {
+            for lane in 0..nodes {
+                let at = GlobalAddress::new(block, NodeId::from_index(lane)).byte(nodes, 1);
+                assert_eq!(at, last);
+                last = at + block.bytes();
+            }
+        }
+        assert!(last <= GlobalAddress::total_bytes(nodes));
+    }
+
+    #[test]
+    #[should_panic(expected = "leave their lane")]
+    fn a_put_may_not_leave_its_lane() {
+        let at = GlobalAddress::new(Block::Credits, NodeId(0)).plus(CREDIT_BLOCK_BYTES);
+        let _ = at.byte(1, 1);
+    }
+}

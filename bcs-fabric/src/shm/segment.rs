@@ -1,0 +1,416 @@
+//! The NIC-only segment: process ids of ranks, where their slots are, requests to the sequencer, global memory.
+
+use super::deposit::Deposit;
+use super::windows::{Lodging, Windows};
+use crate::{CompareAndWrite, Comparison, GlobalAddress, Variable};
+use bcs_core::job::{NicThreadId, NodeId, NodeSet};
+use bcs_core::limits::MAX_NODES;
+use bcs_core::memory::{MapError, Mapping, NicMemory, Slot};
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// One port per NIC thread, and one for the Strobe Sender.
+pub(super) fn ports(nodes: usize) -> usize {
+    nodes * NicThreadId::COUNT + 1
+}
+
+const SET_WORDS: usize = MAX_NODES / 64;
+/// State, variable, comparison, operand, write flag and variable, value, wait; then the set.
+const REQUEST_BYTES: usize = (8 + SET_WORDS) * 8;
+
+/// Where a rank's memory is: the place of its slot and two words of the deposit, and the deposit of its NIC
+/// memory.
+const LODGING_BYTES: usize = 5 * 8;
+/// The latter.
+const NIC_MEMORY: usize = 3 * 8;
+
+/// A Compare-And-Write request is free, asked, or decided.
+pub(super) const FREE: u64 = 0;
+pub(super) const ASKED: u64 = 1;
+pub(super) const FALSE: u64 = 2;
+pub(super) const TRUE: u64 = 3;
+
+/// The segment, mapped by this process.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    mapping: Arc<Mapping>,
+    nodes: usize,
+    ranks: usize,
+    /// What this process alone has: see [`write_by`](Self::write_by).
+    files: Arc<[OnceLock<File>]>,
+    /// And so is what it has mapped of each rank, as soon as it needs anything of that.
+    mapped: Arc<[OnceLock<Box<Mapped>>]>,
+}
+
+/// What a process has mapped of a rank.
+#[derive(Debug, Default)]
+struct Mapped {
+    slot: Windows,
+    /// Of a rank whose NIC is elsewhere.
+    nic_memory: OnceLock<Option<NicMemory>>,
+}
+
+impl Segment {
+    fn pids(_: usize) -> usize {
+        // Word 0: requests asked so far, counted so that the sequencer need not scan; word 1: reports;
+        // word 2: writes of the sequencer, if there are nodes on other machines.
+        64
+    }
+
+    fn lodgings(&self) -> usize {
+        (Self::pids(0) + self.ranks * 4).next_multiple_of(64)
+    }
+
+    fn requests(&self) -> usize {
+        (self.lodgings() + self.ranks * LODGING_BYTES).next_multiple_of(64)
+    }
+
+    fn signals(&self) -> usize {
+        self.requests() + ports(self.nodes) * REQUEST_BYTES
+    }
+
+    fn variables(&self) -> usize {
+        (self.signals() + ports(self.nodes) * 64).next_multiple_of(4096)
+    }
+
+    fn node_bytes(&self) -> usize {
+        (Variable::COUNT * 8).next_multiple_of(4096) + GlobalAddress::total_bytes(self.nodes)
+    }
+
+    fn bytes(&self) -> usize {
+        self.variables() + self.nodes * self.node_bytes()
+    }
+
+    fn shape(nodes: usize, ranks: usize) -> Result<Self, MapError> {
+        // A first mapping of nothing only carries the shape.
+        Ok(Self {
+            mapping: Arc::new(Mapping::private(4096)?),
+            nodes,
+            ranks,
+            files: (0..ranks).map(|_| OnceLock::new()).collect(),
+            mapped: (0..ranks).map(|_| OnceLock::new()).collect(),
+        })
+    }
+
+    /// Makes the segment of a job.
+    ///
+    /// # Errors
+    /// As [`MapError`] says.
+    pub fn create(nodes: usize, ranks: usize) -> Result<(OwnedFd, Self), MapError> {
+        let bytes = Self::shape(nodes, ranks)?.bytes();
+        let fd = bcs_core::memory::sealed_memfd("bcs-fabric", bytes)?;
+        let segment = Self::map(&fd, nodes, ranks)?;
+        Ok((fd, segment))
+    }
+
+    /// Maps the segment of a job of the same shape.
+    ///
+    /// # Errors
+    /// As [`MapError`] says.
+    pub fn map(fd: impl AsFd, nodes: usize, ranks: usize) -> Result<Self, MapError> {
+        let shape = Self::shape(nodes, ranks)?;
+        let mapping = Mapping::shared(fd, shape.bytes())?;
+        Ok(Self {
+            mapping: Arc::new(mapping),
+            ..shape
+        })
+    }
+
+    /// A segment that only this process sees: all NICs in one process, and tests.
+    ///
+    /// # Errors
+    /// As [`MapError`] says.
+    pub fn private(nodes: usize, ranks: usize) -> Result<Self, MapError> {
+        let shape = Self::shape(nodes, ranks)?;
+        let mapping = Mapping::private(shape.bytes())?;
+        Ok(Self {
+            mapping: Arc::new(mapping),
+            ..shape
+        })
+    }
+
+    /// Nodes of the job.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// The process id of a rank, 0 while it has none: written by its node manager from the
+    /// kernel's word, never from the rank's.
+    #[must_use]
+    pub fn pid(&self, rank: u32) -> Option<&AtomicU32> {
+        let rank = rank as usize;
+        (rank < self.ranks).then(|| self.mapping.word32(Self::pids(0) + rank * 4))
+    }
+
+    /// From now on NIC threads of this process write into a rank by its memory file
+    /// ([`memory_file`](super::memory_file)), and not by its process id.
+    pub fn write_by(&self, rank: u32, file: File) {
+        if let Some(place) = self.files.get(rank as usize) {
+            // A rank is received once.
+            let _ = place.set(file);
+        }
+    }
+
+    pub(super) fn written_by(&self, rank: u32) -> Option<&File> {
+        self.files.get(rank as usize)?.get()
+    }
+
+    /// Says where NICs of this machine find the slot of a rank: its node manager does, before it writes
+    /// the rank's process id.
+    pub fn lodge(&self, rank: u32, slot: Slot, deposit: Deposit) {
+        if (rank as usize) < self.ranks {
+            let [place, file] = deposit.words();
+            self.mapping
+                .write_words(self.lodging_of(rank), &[slot.place() as u64, place, file]);
+        }
+    }
+
+    /// Where the memory of a rank that has been received is in this process, if all of it lies in a slot: see
+    /// [`Windows`].
+    #[inline]
+    pub(super) fn resolve(&self, rank: u32, address: u64, len: usize) -> Option<NonNull<u8>> {
+        let windows = &self.mapped(rank)?.slot;
+        windows.resolve(|| self.lodging(rank), address, len)
+    }
+
+    /// The same of NIC memory, for NICs of other processes, before the rank is started.
+    pub fn keep_nic_memory(&self, rank: u32, deposit: Deposit) {
+        if (rank as usize) < self.ranks {
+            let at = self.lodging_of(rank) + NIC_MEMORY;
+            self.mapping.write_words(at, &deposit.words());
+        }
+    }
+
+    /// NIC memory of a rank that has been received, whose NIC another process hosts: mapped here when it is
+    /// first asked for, and `None` where that cannot be.
+    pub(super) fn nic_memory(&self, rank: u32, eager_limit: usize) -> Option<&NicMemory> {
+        let open = || {
+            let mut words = [0; 2];
+            let at = self.lodging_of(rank) + NIC_MEMORY;
+            self.mapping.read_words(at, &mut words);
+            // Its node manager has made it, and sealed it.
+            let file = Deposit::from_words(words)?.open().ok()?;
+            NicMemory::map(&file, eager_limit).ok()
+        };
+        self.mapped(rank)?.nic_memory.get_or_init(open).as_ref()
+    }
+
+    #[inline]
+    fn mapped(&self, rank: u32) -> Option<&Mapped> {
+        let mapped = self.mapped.get(rank as usize)?;
+        Some(mapped.get_or_init(Box::default))
+    }
+
+    fn lodging(&self, rank: u32) -> Option<Lodging> {
+        let mut words = [0; NIC_MEMORY / 8];
+        self.mapping.read_words(self.lodging_of(rank), &mut words);
+        let [place, deposit @ ..] = words;
+        Some(Lodging {
+            slot: Slot::of(index(place))?,
+            deposit: Deposit::from_words(deposit)?,
+        })
+    }
+
+    fn lodging_of(&self, rank: u32) -> usize {
+        self.lodgings() + rank as usize * LODGING_BYTES
+    }
+
+    pub(super) fn asked(&self) -> &AtomicU64 {
+        self.mapping.word64(0)
+    }
+
+    /// How often nodes have reported progress.
+    pub(super) fn reports(&self) -> &AtomicU64 {
+        self.mapping.word64(8)
+    }
+
+    /// How many writes of the sequencer of this machine there were.
+    pub(crate) fn writes(&self) -> &AtomicU64 {
+        self.mapping.word64(16)
+    }
+
+    /// How many writes of a sequencer elsewhere the process of a node has made known to it.
+    pub(crate) fn applied(&self, node: NodeId) -> &AtomicU64 {
+        let port = node.index() * NicThreadId::COUNT;
+        self.mapping.word64(self.signals() + port * 64 + 8)
+    }
+
+    pub(super) fn request_state(&self, port: usize) -> &AtomicU64 {
+        self.mapping.word64(self.requests() + port * REQUEST_BYTES)
+    }
+
+    /// Asks the sequencer on behalf of a port elsewhere. False if it has a Compare-And-Write outstanding.
+    pub(crate) fn ask(&self, port: usize, request: &RawRequest) -> bool {
+        let state = self.request_state(port);
+        if state.load(Ordering::Relaxed) != FREE {
+            return false;
+        }
+        self.write_request(port, request);
+        state.store(ASKED, Ordering::Release); // ASK
+        self.asked().fetch_add(1, Ordering::AcqRel);
+        true
+    }
+
+    /// The verdict for a port, if it is there: then the port may ask again.
+    pub(crate) fn take_verdict(&self, port: usize) -> Option<bool> {
+        let state = self.request_state(port);
+        match state.load(Ordering::Acquire) {
+            // VERDICT
+            ASKED => None,
+            verdict => {
+                state.store(FREE, Ordering::Relaxed);
+                Some(verdict == TRUE)
+            }
+        }
+    }
+
+    /// A node has reported progress.
+    pub(crate) fn report(&self) {
+        // REPORT: publishes the variable.
+        self.reports().fetch_add(1, Ordering::Release);
+    }
+
+    pub(super) fn write_request(&self, port: usize, what: &RawRequest) {
+        let mut words = [0; 7 + SET_WORDS];
+        words[0] = what.variable as u64;
+        words[1] = what.comparison as u64;
+        words[2] = what.operand;
+        if let Some((variable, value)) = what.write {
+            words[3] = 1 + variable as u64;
+            words[4] = value;
+        }
+        words[5] = u64::from(what.wait);
+        words[7..].copy_from_slice(&what.set.words());
+        self.mapping
+            .write_words(self.requests() + port * REQUEST_BYTES + 8, &words);
+    }
+
+    pub(super) fn read_request(&self, port: usize) -> RawRequest {
+        let first = self.requests() + port * REQUEST_BYTES + 8;
+        let mut words = [0; 7 + SET_WORDS];
+        self.mapping.read_words(first, &mut words);
+        let [
+            variable,
+            comparison,
+            operand,
+            write,
+            value,
+            wait,
+            _,
+            set @ ..,
+        ] = words;
+        let write = write.checked_sub(1);
+        RawRequest {
+            variable: index(variable),
+            comparison: Comparison::from_code(comparison),
+            operand,
+            write: write.map(|variable| (index(variable), value)),
+            wait: wait != 0,
+            set: NodeSet::from_words(set),
+        }
+    }
+
+    /// Signals a NIC thread, after a PUT.
+    pub(crate) fn signal_thread(&self, node: NodeId, thread: NicThreadId) {
+        // PUT: publishes the bytes to `signals`.
+        self.signal(node, thread).fetch_add(1, Ordering::Release);
+    }
+
+    pub(super) fn signal(&self, node: NodeId, thread: NicThreadId) -> &AtomicU64 {
+        let port = node.index() * NicThreadId::COUNT + thread.index();
+        self.mapping.word64(self.signals() + port * 64)
+    }
+
+    pub(crate) fn variable(&self, node: NodeId, index: usize) -> &AtomicU64 {
+        assert!(index < Variable::COUNT, "variable {index} does not exist");
+        self.mapping
+            .word64(self.variables() + node.index() * self.node_bytes() + index * 8)
+    }
+
+    /// The first word of a PUT is stored last, with `Release`: whoever reads it with `Acquire`
+    /// and knows it to be new sees all of the PUT (edge **BLOCK**). Blocks begin with a stamp for
+    /// this.
+    pub(super) fn put(&self, node: NodeId, at: GlobalAddress, bytes: &[u8]) {
+        let byte = at.byte(self.nodes, bytes.len());
+        assert!(self.put_at(node, byte, bytes), "a lane is within the whole");
+    }
+
+    /// The same by the byte of global memory. False if that is not a multiple of 8, or the bytes go beyond the end.
+    pub(crate) fn put_at(&self, node: NodeId, byte: usize, bytes: &[u8]) -> bool {
+        let end = byte.checked_add(bytes.len());
+        let is_within = end.is_some_and(|end| end <= GlobalAddress::total_bytes(self.nodes));
+        if !is_within || !byte.is_multiple_of(8) {
+            return false;
+        }
+        self.write_block(self.blocks(node) + byte, bytes);
+        true
+    }
+
+    fn write_block(&self, start: usize, bytes: &[u8]) {
+        let Some((first, rest)) = bytes.split_first_chunk::<8>() else {
+            return self.mapping.write(start, bytes);
+        };
+        self.mapping.write(start + 8, rest);
+        self.mapping
+            .word64(start)
+            .store(u64::from_le_bytes(*first), Ordering::Release); // BLOCK
+    }
+
+    pub(super) fn read(&self, node: NodeId, at: GlobalAddress, bytes: &mut [u8]) {
+        let start = self.block(node, at, bytes.len());
+        let Some((first, rest)) = bytes.split_first_chunk_mut::<8>() else {
+            return self.mapping.read(start, bytes);
+        };
+        *first = self
+            .mapping
+            .word64(start)
+            .load(Ordering::Acquire)
+            .to_le_bytes(); // BLOCK
+        self.mapping.read(start + 8, rest);
+    }
+
+    fn block(&self, node: NodeId, at: GlobalAddress, len: usize) -> usize {
+        self.blocks(node) + at.byte(self.nodes, len)
+    }
+
+    /// Where the blocks of a node begin.
+    fn blocks(&self, node: NodeId) -> usize {
+        self.variables()
+            + node.index() * self.node_bytes()
+            + (Variable::COUNT * 8).next_multiple_of(4096)
+    }
+}
+
+impl From<&CompareAndWrite> for RawRequest {
+    fn from(what: &CompareAndWrite) -> Self {
+        Self {
+            variable: what.variable.index(),
+            comparison: what.comparison,
+            operand: what.operand,
+            write: what
+                .write
+                .map(|(variable, value)| (variable.index(), value)),
+            wait: what.wait,
+            set: what.set,
+        }
+    }
+}
+
+fn index(word: u64) -> usize {
+    usize::try_from(word).unwrap_or(usize::MAX)
+}
+
+/// A Compare-And-Write as the sequencer reads it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawRequest {
+    pub(crate) variable: usize,
+    pub(crate) comparison: Comparison,
+    pub(crate) operand: u64,
+    pub(crate) write: Option<(usize, u64)>,
+    pub(crate) wait: bool,
+    pub(crate) set: NodeSet,
+}

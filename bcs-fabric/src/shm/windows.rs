@@ -1,0 +1,145 @@
+//! The slots of ranks as the NICs of this process have mapped them: where a NIC reads and writes the memory
+//! of a rank by plain loads and stores.
+//!
+//! A rank's slot is mapped when bytes in it are first to be moved, and then stays so. What is mapped is the
+//! first 4 GiB of it, or, for what lies behind, the first 8, and so on: a process that serves a thousand
+//! ranks has not the addresses for all of a thousand slots. It is address space, and page tables for what
+//! was touched. Whose slot it is, and in which descriptor, the node manager says that has received the
+//! rank, after it has checked what the rank gave it ([`slot::check`]).
+//!
+//! What a rank alleges is an address and a length. All of it must lie in the rank's slot; then it is
+//! somewhere in a file of memory whose length nobody can change. **What a rank may do to that file, and why
+//! it harms nobody but itself:**
+//!
+//! - *It cuts the file off*, which would be SIGBUS here: it cannot, for the file is sealed against that,
+//!   and so is the set of its seals.
+//! - *It punches holes into it* (`MADV_REMOVE`, `fallocate`), or alleges what it has never touched: a NIC
+//!   that reads there reads zeros, and the kernel gives it the page, as it would give it to the rank. That
+//!   takes memory, as any page of the rank's does. The kernel refuses such a page by SIGBUS where it promises
+//!   no more memory than there is (overcommit 2): there NICs map nothing, and the kernel copies, which then
+//!   says no. (A rank's heap makes no slot there, either.) The file is in no file system that could be full
+//!   and takes no reserve of huge pages: the check refuses both, since files of a mounted `tmpfs` cannot be
+//!   sealed, and huge pages are of another kind of file system.
+//! - *It takes its own access to the pages away, or the pages* (`mprotect`, `munmap`), or has itself asked
+//!   about them (`userfaultfd`): that is about its own address space, and this one goes on seeing
+//!   the file. So where the kernel would have said that there is no such memory, here bytes of the
+//!   rank's own file are read or written, and the rank finds in its messages what it has in its slot.
+//! - *It dies*, in the middle of a copy or before: the file lives as long as it is mapped here, and belongs to
+//!   no other rank afterwards. A copy that is under way runs to its end, in memory that nobody looks
+//!   at any more. Unlike a process id, a mapping cannot become a stranger's.
+//! - *It writes there meanwhile*: then the bytes are rubbish, and they are its own, or those that it is sent.
+//!   No reference to them is held, and no decision depends on them, but for layouts, which are copied out
+//!   first.
+//! - *It gives another rank's slot for its own*, of its own node, for it gets no others: then it sends
+//!   what it could read anyway.
+//!
+//! What is absent is a handler of SIGBUS: of what is left, memory that fails and swap that cannot be
+//! read, the ranks of the machine die, too.
+
+use super::deposit::Deposit;
+use bcs_core::limits::{LEAST_WINDOW_BYTES, MAX_WINDOWS_BYTES};
+use bcs_core::memory::slot::{self, SLOT_BYTES, Slot, Window};
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How many lengths a window may have: each twice as long as the one before, the last a whole slot.
+const LENGTHS: usize = (SLOT_BYTES / LEAST_WINDOW_BYTES).ilog2() as usize + 1;
+
+/// Where a rank's slot is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lodging {
+    pub(super) slot: Slot,
+    pub(super) deposit: Deposit,
+}
+
+/// The windows of this process onto the slot of one rank.
+#[derive(Debug, Default)]
+pub(super) struct Windows {
+    lodging: OnceLock<Option<Lodging>>,
+    /// By their length. `None` where it could not be mapped: the kernel has to copy then.
+    windows: [OnceLock<Option<Window>>; LENGTHS],
+}
+
+impl Windows {
+    /// Where in this process the memory of the rank is, of which an address and a length are alleged:
+    /// valid for reads and writes as long as `self`. `None` if not all of it lies in a slot that can be mapped.
+    /// `lodging` is asked once, after the rank has been received.
+    #[inline]
+    pub(super) fn resolve(
+        &self,
+        lodging: impl FnOnce() -> Option<Lodging>,
+        address: u64,
+        len: usize,
+    ) -> Option<NonNull<u8>> {
+        let lodging = self.lodging.get_or_init(lodging).as_ref()?;
+        let address = usize::try_from(address).ok()?;
+        if !lodging.slot.contains(address, len) {
+            return None;
+        }
+        let offset = address - lodging.slot.base();
+        let nth = nth_length(offset + len);
+        let window = self.windows[nth].get_or_init(|| open(lodging, LEAST_WINDOW_BYTES << nth));
+        window.as_ref()?.at(offset, len)
+    }
+}
+
+/// Which is the least length that has so many bytes.
+fn nth_length(bytes: usize) -> usize {
+    let least = bytes.div_ceil(LEAST_WINDOW_BYTES).max(1);
+    least.next_power_of_two().ilog2() as usize
+}
+
+#[cold]
+fn open(lodging: &Lodging, bytes: usize) -> Option<Window> {
+    /// Addresses that windows have taken.
+    static TAKEN: AtomicUsize = AtomicUsize::new(0);
+    if promises_are_kept() {
+        return None;
+    }
+    let more = |taken| Some(taken + bytes).filter(|&taken| taken <= MAX_WINDOWS_BYTES);
+    let order = Ordering::Relaxed; // It is a number and nothing else.
+    TAKEN.fetch_update(order, order, more).ok()?;
+    let file = lodging.deposit.open().ok()?;
+    // The node manager has checked it. Here it is this process's life.
+    slot::check(&file).ok()?;
+    Window::map(&file, bytes).ok()
+}
+
+/// Whether the kernel promises no more memory than there is.
+fn promises_are_kept() -> bool {
+    static STRICT: OnceLock<bool> = OnceLock::new();
+    *STRICT.get_or_init(|| {
+        let mode = std::fs::read_to_string("/proc/sys/vm/overcommit_memory");
+        mode.map_or(true, |mode| mode.trim() == "2")
+    })
+}
+
+const _: () = {
+    assert!(LEAST_WINDOW_BYTES << (LENGTHS - 1) == SLOT_BYTES);
+    assert!(MAX_WINDOWS_BYTES >= SLOT_BYTES);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_the_shortest_that_has_the_bytes() {
+        let least = LEAST_WINDOW_BYTES;
+        assert_eq!(LENGTHS, 8);
+        for (bytes, nth) in [
+            (0, 0),
+            (1, 0),
+            (least, 0),
+            (least + 1, 1),
+            (2 * least, 1),
+            (2 * least + 1, 2),
+            (SLOT_BYTES - 1, LENGTHS - 1),
+            (SLOT_BYTES, LENGTHS - 1),
+        ] {
+            assert_eq!(nth_length(bytes), nth, "{bytes:#x}");
+            assert!(least << nth >= bytes);
+        }
+    }
+}

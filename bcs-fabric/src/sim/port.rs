@@ -1,0 +1,146 @@
+//! Ports and rank memory on the simulated fabric.
+
+use super::network::{Fetch, Network};
+use crate::{
+    CompareAndWrite, DestinationSpan, Event, GlobalAddress, MemoryFault, Port, RankMemory,
+    SourceSpan, Ticket, Variable,
+};
+use bcs_core::job::{NicThreadId, NodeId, NodeSet};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// The port of a simulated NIC thread, or of the Strobe Sender.
+#[derive(Clone, Debug)]
+pub struct SimPort {
+    network: Rc<RefCell<Network>>,
+    who: Option<(NodeId, NicThreadId)>,
+}
+
+impl SimPort {
+    /// The port of a NIC thread.
+    #[must_use]
+    pub fn new(network: Rc<RefCell<Network>>, node: NodeId, thread: NicThreadId) -> Self {
+        Self {
+            network,
+            who: Some((node, thread)),
+        }
+    }
+
+    /// The port of the Strobe Sender.
+    #[must_use]
+    pub fn strobe_sender(network: Rc<RefCell<Network>>) -> Self {
+        Self { network, who: None }
+    }
+
+    fn node(&self) -> NodeId {
+        self.who
+            .expect("the Strobe Sender has no global memory of its own")
+            .0
+    }
+}
+
+impl Port for SimPort {
+    fn nodes(&self) -> usize {
+        self.network.borrow().node_count()
+    }
+
+    fn alive(&self) -> NodeSet {
+        self.network.borrow().alive()
+    }
+
+    fn xfer_and_signal(
+        &mut self,
+        set: &NodeSet,
+        at: GlobalAddress,
+        bytes: &[u8],
+        signal: Option<NicThreadId>,
+    ) -> Ticket {
+        self.network
+            .borrow_mut()
+            .put(self.who.map(|who| who.0), set, at, bytes, signal)
+    }
+
+    fn get(&mut self, from: SourceSpan, to: DestinationSpan) -> Ticket {
+        self.network.borrow_mut().get(self.node(), from, to)
+    }
+
+    fn fetch(&mut self, rank: u32, address: u64, into: Vec<u8>) -> Ticket {
+        let fetch = Fetch {
+            rank,
+            address,
+            into,
+        };
+        self.network.borrow_mut().fetch(self.node(), fetch)
+    }
+
+    fn fetched(&mut self, ticket: Ticket) -> Vec<u8> {
+        self.network.borrow_mut().fetched(ticket)
+    }
+
+    fn compare_and_write(&mut self, what: &CompareAndWrite) -> Ticket {
+        self.network.borrow_mut().compare(what)
+    }
+
+    fn test_event(&mut self, ticket: Ticket) -> Event {
+        self.network.borrow_mut().test(ticket)
+    }
+
+    fn signals(&self) -> u64 {
+        self.who.map_or(0, |(node, thread)| {
+            self.network.borrow().signals(node, thread)
+        })
+    }
+
+    fn load(&self, variable: Variable) -> u64 {
+        self.network.borrow().load(self.node(), variable)
+    }
+
+    fn store(&mut self, variable: Variable, value: u64) {
+        self.network
+            .borrow_mut()
+            .store(self.node(), variable, value);
+    }
+
+    fn report(&mut self, variable: Variable, value: u64) {
+        self.store(variable, value);
+        self.network.borrow_mut().progress();
+    }
+
+    fn read(&self, at: GlobalAddress, bytes: &mut [u8]) {
+        self.network.borrow().read(self.node(), at, bytes);
+    }
+
+    fn far(&self) -> NodeSet {
+        NodeSet::EMPTY
+    }
+
+    fn are_apart(&self, _: NodeId, _: NodeId) -> bool {
+        false
+    }
+
+    fn send_ahead(&mut self, node: NodeId, _: &[u64]) {
+        unreachable!("{node} is not far");
+    }
+
+    fn carry(&mut self, node: NodeId, _: SourceSpan) {
+        unreachable!("{node} is not far");
+    }
+
+    fn take_ahead(&mut self, _: &mut Vec<u64>) -> Option<NodeId> {
+        None
+    }
+}
+
+/// The memory of the ranks.
+#[derive(Clone, Debug)]
+pub struct SimMemory(pub Rc<RefCell<Network>>);
+
+impl RankMemory for SimMemory {
+    fn read(&mut self, rank: u32, address: u64, bytes: &mut [u8]) -> Result<(), MemoryFault> {
+        self.0.borrow_mut().ranks().read(rank, address, bytes)
+    }
+
+    fn write(&mut self, rank: u32, address: u64, bytes: &[u8]) -> Result<(), MemoryFault> {
+        self.0.borrow_mut().ranks().write(rank, address, bytes)
+    }
+}

@@ -1,0 +1,270 @@
+//! Hubs joined by a network in virtual time.
+
+use super::hub::{Hub, HubConfig};
+use super::link::{LinkSettings, Refused};
+use super::port::UdpPort;
+use super::siege::Siege;
+use super::wire::{Wire, WireFaults};
+use crate::Variable;
+use crate::shm::{Ledger, NodeMemory, Segment, Sequencer, ShmPort};
+use bcs_core::job::{NicThreadId, NodeId, Placement};
+use bcs_core::memory::{MapError, NicMemory};
+use bcs_core::wake::MachinePage;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A process of the cluster that hosts NICs.
+#[derive(Clone, Debug)]
+pub struct Party {
+    /// Its nodes.
+    pub nodes: Vec<NodeId>,
+    /// Its hub.
+    pub hub: Hub,
+    /// The segment of its machine.
+    pub segment: Segment,
+    /// The page of its machine.
+    pub page: MachinePage,
+}
+
+impl Party {
+    /// The port of a NIC thread of the process; `memory` reaches the ranks of its machine.
+    #[must_use]
+    pub fn port(&self, node: NodeId, thread: NicThreadId, memory: NodeMemory) -> UdpPort {
+        let (segment, bells) = (self.segment.clone(), self.hub.bells());
+        let near = ShmPort::new(segment, bells, memory, node, thread);
+        UdpPort::new(near, self.hub.clone(), Some((node, thread)))
+    }
+
+    /// The port of the Strobe Sender, if it is in this process.
+    #[must_use]
+    pub fn strobe_sender(&self, memory: NodeMemory) -> UdpPort {
+        let (segment, bells) = (self.segment.clone(), self.hub.bells());
+        let near = ShmPort::strobe_sender(segment, bells, memory);
+        UdpPort::new(near, self.hub.clone(), None)
+    }
+}
+
+/// The cluster.
+#[derive(Debug)]
+pub struct Cluster {
+    parties: Vec<Party>,
+    sequencer: Sequencer,
+    wire: Wire,
+    /// Datagrams that have come to each process.
+    heard: Vec<u64>,
+    siege: Option<Siege>,
+    now_ns: u64,
+}
+
+impl Cluster {
+    /// Machines with processes that have these nodes; each process passes on to so many. `nic_memory` is that of all ranks.
+    ///
+    /// # Errors
+    /// As [`MapError`] says.
+    pub fn new(
+        placement: &Placement,
+        machines: &[Vec<Vec<NodeId>>],
+        fan_out: usize,
+        nic_memory: &Arc<Vec<Option<NicMemory>>>,
+        faults: WireFaults,
+        seed: u64,
+    ) -> Result<Self, MapError> {
+        let (nodes, ranks) = (placement.nodes(), placement.ranks());
+        let ledger = Ledger::default();
+        let all = machines.concat();
+        let has_first = |of: &Vec<NodeId>| of.contains(&NodeId(0));
+        let with_first = machines
+            .iter()
+            .find(|machine| machine.iter().any(has_first));
+        let with_first = with_first.expect("some machine has node 0");
+        let is_beside = |of: &Vec<NodeId>| with_first.contains(of) && !has_first(of);
+        let beside_sequencer: Vec<usize> = (0..all.len())
+            .filter(|&party| is_beside(&all[party]))
+            .collect();
+        let of_machine = |machine: &Vec<Vec<NodeId>>| machine.concat().into_iter().collect();
+        let mut parties: Vec<Party> = Vec::new();
+        for machine in machines {
+            let segment = Segment::private(nodes, ranks)?;
+            let page = MachinePage::private(nodes, 2)?;
+            for of in machine {
+                let config = HubConfig {
+                    placement: placement.clone(),
+                    parties: all.clone(),
+                    me: parties.len(),
+                    machine: of_machine(machine),
+                    machines: machines.iter().map(of_machine).collect(),
+                    fan_out,
+                    beside_sequencer: beside_sequencer.clone(),
+                    segment: segment.clone(),
+                    page: page.clone(),
+                    memory: NodeMemory::new(segment.clone(), nic_memory.clone()),
+                    ledger: of.contains(&NodeId(0)).then(|| ledger.clone()),
+                    link: LinkSettings::default(),
+                    paths: Vec::new(),
+                };
+                parties.push(Party {
+                    nodes: of.clone(),
+                    hub: Hub::new(config, 0),
+                    segment: segment.clone(),
+                    page: page.clone(),
+                });
+            }
+        }
+        let first = parties.iter().find(|one| one.nodes.contains(&NodeId(0)));
+        let first = first.expect("some process has node 0");
+        let sequencer = Sequencer::new(first.segment.clone(), first.hub.bells());
+        Ok(Self {
+            sequencer: sequencer.with_ledger(Some(ledger)),
+            heard: vec![0; parties.len()],
+            parties,
+            wire: Wire::new(faults, seed),
+            siege: None,
+            now_ns: 0,
+        })
+    }
+
+    /// The same among strangers, who send so many datagrams with each of the job, by seed.
+    #[must_use]
+    pub fn besieged(mut self, seed: u64, each: usize) -> Self {
+        let parties = self.parties.iter();
+        let parties: Vec<_> = parties.map(|one| (one.nodes[0], one.hub.clone())).collect();
+        self.siege = Some(Siege::new(&parties, seed, each));
+        self
+    }
+
+    /// The strangers, if there are any.
+    #[must_use]
+    pub fn siege(&self) -> Option<&Siege> {
+        self.siege.as_ref()
+    }
+
+    /// The processes.
+    #[must_use]
+    pub fn parties(&self) -> &[Party] {
+        &self.parties
+    }
+
+    /// The process of a node.
+    ///
+    /// # Panics
+    /// When there is no such node.
+    #[must_use]
+    pub fn party_of(&self, node: NodeId) -> &Party {
+        let mut parties = self.parties.iter();
+        let party = parties.find(|party| party.nodes.contains(&node));
+        party.expect("a node of the cluster")
+    }
+
+    /// The virtual time in nanoseconds.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// The network.
+    #[must_use]
+    pub fn wire(&self) -> &Wire {
+        &self.wire
+    }
+
+    /// Datagrams that have come to a process.
+    #[must_use]
+    pub fn heard(&self, party: usize) -> u64 {
+        self.heard[party]
+    }
+
+    /// Looks at Compare-And-Writes that came out false, of those that wait.
+    #[must_use]
+    pub fn retries(&self) -> u64 {
+        self.sequencer.retries()
+    }
+
+    /// A global variable of a node, as that has it.
+    #[must_use]
+    pub fn load(&self, node: NodeId, variable: Variable) -> u64 {
+        let segment = &self.party_of(node).segment;
+        let word = segment.variable(node, variable.index());
+        word.load(Ordering::Acquire)
+    }
+
+    /// Transfers between machines of which those who have begun them do not know that they have ended; with GETs or without.
+    #[must_use]
+    pub fn in_flight(&self, gets: bool) -> usize {
+        let hubs = self.parties.iter();
+        let hubs = hubs.map(|party| party.hub.in_flight(gets));
+        hubs.sum()
+    }
+
+    /// Decides what is asked, and sends what is to be sent. Returns whether that was anything.
+    pub fn settle(&mut self) -> bool {
+        let sent = self.wire.sent();
+        let mut decided = false;
+        while self.sequencer.poll() {
+            decided = true;
+        }
+        let mut datagram = Vec::new();
+        for (from, party) in self.parties.iter().enumerate() {
+            party.hub.settle(self.now_ns);
+            for to in party.hub.linked() {
+                while party.hub.transmit(to, self.now_ns, &mut datagram) {
+                    if let Some(siege) = &mut self.siege {
+                        siege.send(from, to, &mut datagram);
+                    }
+                    self.wire.send(self.now_ns, from, to, &datagram);
+                    datagram.clear();
+                }
+            }
+        }
+        decided || self.wire.sent() > sent
+    }
+
+    /// When something happens next, if nobody does anything.
+    #[must_use]
+    pub fn next_ns(&self) -> Option<u64> {
+        let hubs = self.parties.iter();
+        let deadlines = hubs.filter_map(|party| party.hub.deadline_ns());
+        deadlines.chain(self.wire.next_ns()).min()
+    }
+
+    /// Lets everything happen that is due until then.
+    ///
+    /// # Panics
+    /// When a hub refuses what another one has sent, or hears nonsense.
+    pub fn advance(&mut self, to_ns: u64) {
+        self.settle();
+        while let Some(next_ns) = self.next_ns().filter(|&next_ns| next_ns <= to_ns) {
+            self.now_ns = self.now_ns.max(next_ns);
+            while let Some((from, to, mut datagram)) = self.wire.take(self.now_ns) {
+                self.heard[to] += 1;
+                let hub = &self.parties[to].hub;
+                if let Some(siege) = &mut self.siege {
+                    siege.receive(to, &mut datagram, self.now_ns);
+                } else {
+                    let taken = hub.receive(from, &datagram, self.now_ns);
+                    let is_well = matches!(taken, Ok(()) | Err(Refused::Repeated));
+                    assert!(is_well, "{taken:?}");
+                }
+                let broken = hub.take_broken();
+                assert!(broken.is_empty(), "{broken:?}");
+            }
+            self.settle();
+        }
+        self.now_ns = self.now_ns.max(to_ns);
+    }
+
+    /// Lets time pass until nothing is under way. False if it does not come to that within so long.
+    pub fn rest(&mut self, within_ns: u64) -> bool {
+        let end_ns = self.now_ns + within_ns;
+        loop {
+            self.advance(self.now_ns);
+            let is_idle = self.parties.iter().all(|party| party.hub.is_idle());
+            if is_idle && self.wire.is_empty() {
+                return true;
+            }
+            match self.next_ns().filter(|&next_ns| next_ns <= end_ns) {
+                None => return false,
+                Some(next_ns) => self.advance(next_ns),
+            }
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! What a datagram holds: a header, and frames one after the other.
+//!
+//! ```text
+//! epoch u32 | from u16 | version u16 | number u64 | frame ... | tag
+//! ```
+//!
+//! All numbers are little-endian. A datagram is an allegation until its tag is right, and its frames are read with care all
+//! the same: the peer may be of another version, or broken. Reading allocates nothing.
+
+use bcs_core::job::NodeId;
+
+/// The version of this format.
+pub const VERSION: u16 = 1;
+
+/// Bytes of the header.
+pub const HEADER_BYTES: usize = 16;
+
+/// The most ranges of numbers that one acknowledgement names.
+pub const MOST_RANGES: usize = 32;
+
+/// What stands in front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The job, as far as 32 bits tell.
+    pub epoch: u32,
+    /// The node that sent it.
+    pub from: NodeId,
+    /// Counts the datagrams of this direction, from 1. None is sent twice.
+    pub number: u64,
+}
+
+/// A part of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frame<'a> {
+    /// Datagrams that have come.
+    Acknowledgement(Acknowledgement<'a>),
+    /// Bytes of the control stream.
+    Control {
+        /// Their place in the stream.
+        offset: u64,
+        /// The bytes.
+        bytes: &'a [u8],
+    },
+    /// Bytes of a transfer.
+    Data {
+        /// Which.
+        transfer: u64,
+        /// Their place in it.
+        offset: u64,
+        /// The bytes.
+        bytes: &'a [u8],
+    },
+    /// Wants to be acknowledged, and nothing else.
+    Ping,
+}
+
+/// Which datagrams have come, the newest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledgement<'a> {
+    /// The newest.
+    pub largest: u64,
+    /// How long that was kept back, in nanoseconds.
+    pub delay_ns: u32,
+    /// Pairs of numbers: those that have come, and those below them that have not.
+    runs: &'a [u8],
+}
+
+/// Bytes of a pair of runs.
+const RUN_BYTES: usize = 8;
+
+impl Acknowledgement<'_> {
+    /// The ranges of numbers that have come, first and last of each, the newest first.
+    pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let mut last = Some(self.largest);
+        self.runs.chunks_exact(RUN_BYTES).map_while(move |run| {
+            let (come, gap) = run.split_at(4);
+            let [come, gap] = [come, gap]
+                .map(|word| u64::from(u32::from_le_bytes(word.try_into().expect("four bytes"))));
+            let end = last?;
+            let first = end.checked_sub(come.checked_sub(1)?)?;
+            last = first.checked_sub(gap + 1);
+            Some((first, end))
+        })
+    }
+}
+
+const ACKNOWLEDGEMENT: u8 = 1;
+const CONTROL: u8 = 2;
+const DATA: u8 = 3;
+const PING: u8 = 4;
+
+/// Bytes of a control frame beside those that it brings.
+pub const CONTROL_HEAD: usize = 1 + 8 + 2;
+
+/// Bytes of a data frame beside those that it brings.
+pub const DATA_HEAD: usize = 1 + 8 + 8 + 2;
+
+/// What is wrong with a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is no datagram of version {VERSION}")]
+pub struct Malformed;
+
+impl Header {
+    /// Appends it.
+    pub fn put(&self, datagram: &mut Vec<u8>) {
+        datagram.extend(self.epoch.to_le_bytes());
+        datagram.extend(self.from.0.to_le_bytes());
+        datagram.extend(VERSION.to_le_bytes());
+        datagram.extend(self.number.to_le_bytes());
+    }
+
+    /// The header, and what follows it.
+    ///
+    /// # Errors
+    /// When it is too short or of another version.
+    pub fn take(datagram: &[u8]) -> Result<(Self, &[u8]), Malformed> {
+        let mut rest = Rest(datagram);
+        let header = Self {
+            epoch: rest.u32()?,
+            from: NodeId(rest.u16()?),
+            number: {
+                if rest.u16()? != VERSION {
+                    return Err(Malformed);
+                }
+                rest.u64()?
+            },
+        };
+        Ok((header, rest.0))
+    }
+}
+
+/// The front of a datagram that brings bytes of a transfer and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BulkFront {
+    /// Its header.
+    pub header: Header,
+    /// Which transfer.
+    pub transfer: u64,
+    /// The place of the bytes in it.
+    pub offset: u64,
+    /// How many they are.
+    pub len: u16,
+}
+
+/// Bytes of such a front.
+pub const BULK_FRONT_BYTES: usize = HEADER_BYTES + DATA_HEAD;
+
+impl BulkFront {
+    /// The front of a datagram, if that begins with bytes of a transfer.
+    #[must_use]
+    pub fn take(datagram: &[u8]) -> Option<Self> {
+        let (header, frames) = Header::take(datagram).ok()?;
+        let mut rest = Rest(frames);
+        if rest.u8().ok()? != DATA {
+            return None;
+        }
+        Some(Self {
+            header,
+            transfer: rest.u64().ok()?,
+            offset: rest.u64().ok()?,
+            len: rest.u16().ok()?,
+        })
+    }
+}
+
+/// Appends an acknowledgement of ranges, the newest first, of which at most [`MOST_RANGES`] are told.
+pub fn put_acknowledgement(
+    datagram: &mut Vec<u8>,
+    delay_ns: u32,
+    ranges: impl Iterator<Item = (u64, u64)>,
+) {
+    let mut runs: [(u32, u32); MOST_RANGES] = [(0, 0); MOST_RANGES];
+    let (mut count, mut largest, mut below) = (0, 0, 0);
+    for (first, last) in ranges.take(MOST_RANGES) {
+        let Ok(come) = u32::try_from(last - first + 1) else {
+            break;
+        };
+        if count == 0 {
+            largest = last;
+        } else {
+            let Ok(gap) = u32::try_from(below - last - 1) else {
+                break;
+            };
+            runs[count - 1].1 = gap;
+        }
+        runs[count].0 = come;
+        (below, count) = (first, count + 1);
+    }
+    if count == 0 {
+        return;
+    }
+    datagram.push(ACKNOWLEDGEMENT);
+    datagram.extend(largest.to_le_bytes());
+    datagram.extend(delay_ns.to_le_bytes());
+    datagram.push(u8::try_from(count).expect("few ranges"));
+    for (come, gap) in &runs[..count] {
+        datagram.extend(come.to_le_bytes());
+        datagram.extend(gap.to_le_bytes());
+    }
+}
+
+/// Appends a frame of control bytes, which `bytes` appends. There are at most as many as a datagram holds.
+pub fn put_control(datagram: &mut Vec<u8>, offset: u64, len: u16) {
+    datagram.push(CONTROL);
+    datagram.extend(offset.to_le_bytes());
+    datagram.extend(len.to_le_bytes());
+}
+
+/// Appends the head of a frame of data. Its bytes follow.
+pub fn put_data(datagram: &mut Vec<u8>, transfer: u64, offset: u64, len: u16) {
+    datagram.push(DATA);
+    datagram.extend(transfer.to_le_bytes());
+    datagram.extend(offset.to_le_bytes());
+    datagram.extend(len.to_le_bytes());
+}
+
+/// Appends a ping.
+pub fn put_ping(datagram: &mut Vec<u8>) {
+    datagram.push(PING);
+}
+
+/// The frames of a datagram.
+#[derive(Clone, Copy, Debug)]
+pub struct Frames<'a>(pub &'a [u8]);
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Result<Frame<'a>, Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let mut rest = Rest(self.0);
+        let frame = rest.frame();
+        // What follows something malformed cannot be told apart.
+        self.0 = if frame.is_ok() { rest.0 } else { &[] };
+        Some(frame)
+    }
+}
+
+/// What has not been read.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+        let (bytes, rest) = self.0.split_at_checked(count).ok_or(Malformed)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        Ok(self.bytes(N)?.try_into().expect("as many as asked for"))
+    }
+
+    fn u8(&mut self) -> Result<u8, Malformed> {
+        let [byte] = self.array()?;
+        Ok(byte)
+    }
+
+    fn u16(&mut self) -> Result<u16, Malformed> {
+        Ok(u16::from_le_bytes(self.array()?))
+    }
+
+    fn u32(&mut self) -> Result<u32, Malformed> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    fn u64(&mut self) -> Result<u64, Malformed> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    fn frame(&mut self) -> Result<Frame<'a>, Malformed> {
+        match self.u8()? {
+            ACKNOWLEDGEMENT => {
+                let (largest, delay_ns) = (self.u64()?, self.u32()?);
+                let count = usize::from(self.u8()?);
+                if count == 0 || count > MOST_RANGES {
+                    return Err(Malformed);
+                }
+                let runs = self.bytes(count * RUN_BYTES)?;
+                let acknowledgement = Acknowledgement {
+                    largest,
+                    delay_ns,
+                    runs,
+                };
+                // Each run is of numbers that there are.
+                if acknowledgement.ranges().count() != count {
+                    return Err(Malformed);
+                }
+                Ok(Frame::Acknowledgement(acknowledgement))
+            }
+            CONTROL => {
+                let offset = self.u64()?;
+                let len = self.u16()?;
+                let bytes = self.bytes(len.into())?;
+                Ok(Frame::Control { offset, bytes })
+            }
+            DATA => {
+                let (transfer, offset) = (self.u64()?, self.u64()?);
+                let len = self.u16()?;
+                let bytes = self.bytes(len.into())?;
+                Ok(Frame::Data {
+                    transfer,
+                    offset,
+                    bytes,
+                })
+            }
+            PING => Ok(Frame::Ping),
+            _ => Err(Malformed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn frames_come_back_in_their_order() {
+        let mut datagram = Vec::new();
+        let header = Header {
+            epoch: 7,
+            from: NodeId(3),
+            number: 99,
+        };
+        header.put(&mut datagram);
+        put_acknowledgement(&mut datagram, 40, [(8, 9), (3, 5), (1, 1)].into_iter());
+        put_control(&mut datagram, 1 << 40, 3);
+        datagram.extend(b"abc");
+        put_ping(&mut datagram);
+        put_data(&mut datagram, 5, 6, 2);
+        datagram.extend(b"de");
+        let (found, rest) = Header::take(&datagram).unwrap();
+        assert_eq!((found, datagram.len() - rest.len()), (header, HEADER_BYTES));
+        let frames: Vec<Frame<'_>> = Frames(rest).map(Result::unwrap).collect();
+        let Frame::Acknowledgement(acknowledgement) = frames[0] else {
+            panic!("{frames:?}");
+        };
+        let ranges: Vec<_> = acknowledgement.ranges().collect();
+        assert_eq!(ranges, [(8, 9), (3, 5), (1, 1)]);
+        assert_eq!(acknowledgement.delay_ns, 40);
+        let rest = [
+            Frame::Control {
+                offset: 1 << 40,
+                bytes: b"abc",
+            },
+            Frame::Ping,
+            Frame::Data {
+                transfer: 5,
+                offset: 6,
+                bytes: b"de",
+            },
+        ];
+        assert_eq!(frames[1..], rest);
+    }
+
+    #[test]
+    fn what_is_cut_or_of_another_version_is_refused() {
+        let mut datagram = Vec::new();
+        let header = Header {
+            epoch: 7,
+            from: NodeId(3),
+            number: 99,
+        };
+        header.put(&mut datagram);
+        for len in 0..HEADER_BYTES {
+            assert_eq!(Header::take(&datagram[..len]), Err(Malformed));
+        }
+        datagram[6] += 1;
+        assert_eq!(Header::take(&datagram), Err(Malformed));
+        let mut frames = Vec::new();
+        put_data(&mut frames, 1, 2, 3);
+        frames.extend(b"abc");
+        for len in 1..frames.len() {
+            let found: Vec<_> = Frames(&frames[..len]).collect();
+            assert_eq!(found, [Err(Malformed)], "{len}");
+        }
+    }
+
+    #[test]
+    fn an_acknowledgement_names_numbers_that_there_are() {
+        let acknowledged = |largest: u64, runs: &[(u32, u32)]| {
+            let mut frame = vec![ACKNOWLEDGEMENT];
+            frame.extend(largest.to_le_bytes());
+            frame.extend([0; 4]);
+            frame.push(u8::try_from(runs.len()).unwrap());
+            for (come, gap) in runs {
+                frame.extend(come.to_le_bytes());
+                frame.extend(gap.to_le_bytes());
+            }
+            Frames(&frame).all(|frame| frame.is_ok())
+        };
+        assert!(acknowledged(5, &[(3, 1), (1, 0)]));
+        assert!(!acknowledged(5, &[]));
+        assert!(!acknowledged(5, &[(0, 0)]), "none has come");
+        assert!(!acknowledged(5, &[(7, 0)]), "there is no number below 0");
+        assert!(!acknowledged(5, &[(3, 5), (1, 0)]));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_is_read_to_its_end(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Header::take(&bytes);
+            let frames = Frames(&bytes).count();
+            prop_assert!(frames <= bytes.len());
+        }
+    }
+}

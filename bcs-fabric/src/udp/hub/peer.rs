@@ -1,0 +1,224 @@
+//! A process elsewhere, and its link.
+
+use super::super::link::{Ends, Link};
+use super::super::message::Message;
+use super::brought::Brought;
+use super::operations::Operations;
+use crate::shm::{Bells, Lent, NodeMemory};
+use crate::{Event, SourceSpan};
+use bcs_core::job::NodeId;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+/// A process elsewhere.
+#[derive(Debug)]
+pub(super) struct Peer {
+    link: Link,
+    nodes: Vec<NodeId>,
+    /// Transfers that it asks for.
+    serving: BTreeMap<u64, SourceSpan>,
+    /// What it has said, from the first PUT on that waits for writes of the sequencer.
+    held: VecDeque<Vec<u8>>,
+    /// All that was said up to there has come to it.
+    come: u64,
+}
+
+/// The memory behind what is sent.
+struct Sources<'a> {
+    serving: &'a BTreeMap<u64, SourceSpan>,
+    memory: &'a mut NodeMemory,
+    unreadable: Vec<u64>,
+}
+
+impl Ends for Sources<'_> {
+    fn read(&mut self, transfer: u64, offset: u64, bytes: &mut [u8]) -> bool {
+        let Some(span) = self.serving.get(&transfer) else {
+            return false;
+        };
+        let is_read = self.memory.read_span(span, offset, bytes).is_ok();
+        if !is_read {
+            self.unreadable.push(transfer);
+        }
+        is_read
+    }
+
+    fn lend(&mut self, transfer: u64, offset: u64, len: usize) -> Option<Lent> {
+        let span = self.serving.get(&transfer)?;
+        self.memory.lend_source(span, offset, len)
+    }
+
+    fn write(&mut self, _: u64, _: u64, _: &[u8]) {}
+
+    fn placed(&mut self, _: u64, _: Range<u64>) {}
+
+    fn message(&mut self, _: &[u8]) {}
+}
+
+/// What comes in a datagram.
+pub(super) struct Arrivals<'a> {
+    /// From whom.
+    pub(super) party: usize,
+    pub(super) brought: &'a mut Brought,
+    pub(super) operations: &'a mut Operations,
+    pub(super) memory: &'a mut NodeMemory,
+    pub(super) bells: &'a Bells,
+    /// Messages, each after its length.
+    pub(super) messages: &'a mut Vec<Vec<u8>>,
+    /// Transfers that are over.
+    pub(super) over: &'a mut Vec<u64>,
+}
+
+impl Ends for Arrivals<'_> {
+    fn read(&mut self, _: u64, _: u64, _: &mut [u8]) -> bool {
+        false
+    }
+
+    fn write(&mut self, transfer: u64, offset: u64, bytes: &[u8]) {
+        // Of a transfer that is over, or beyond what was asked for, nothing is taken.
+        let Some(get) = self.operations.transfer(self.party, transfer) else {
+            return;
+        };
+        let len = bytes.len() as u64;
+        if get.wants(offset, len) != Some(true) {
+            return;
+        }
+        let event = match self.memory.write_span(&get.to, offset, bytes) {
+            Ok(()) => {
+                self.brought.copied += get.add(offset..offset + len);
+                if !get.is_whole() {
+                    return;
+                }
+                Event::Signalled
+            }
+            Err(error) => Event::Failed(error),
+        };
+        self.end(transfer, event);
+    }
+
+    fn placed(&mut self, transfer: u64, range: Range<u64>) {
+        let Some(get) = self.operations.transfer(self.party, transfer) else {
+            return;
+        };
+        let len = range.end - range.start;
+        if get.wants(range.start, len) != Some(true) {
+            return;
+        }
+        self.brought.placed += get.add(range);
+        if get.is_whole() {
+            self.end(transfer, Event::Signalled);
+        }
+    }
+
+    fn message(&mut self, bytes: &[u8]) {
+        self.messages.push(bytes.to_vec());
+    }
+}
+
+impl Arrivals<'_> {
+    fn end(&mut self, transfer: u64, event: Event) {
+        self.over.push(transfer);
+        let bell = self.operations.end(self.party, transfer, event);
+        bell.into_iter().for_each(|bell| self.bells.add(bell));
+    }
+}
+
+impl Peer {
+    pub(super) fn new(link: Link, nodes: Vec<NodeId>) -> Self {
+        Self {
+            link,
+            nodes,
+            serving: BTreeMap::new(),
+            held: VecDeque::new(),
+            come: 0,
+        }
+    }
+
+    pub(super) fn nodes(&self) -> &[NodeId] {
+        &self.nodes
+    }
+
+    pub(super) fn heard_ns(&self) -> u64 {
+        self.link.heard_ns()
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.link.is_idle()
+    }
+
+    pub(super) fn deadline_ns(&self) -> Option<u64> {
+        self.link.deadline_ns()
+    }
+
+    pub(super) fn say(&mut self, encoded: &[u8]) -> u64 {
+        self.link.send(encoded)
+    }
+
+    /// What comes goes over its link. Messages are among the arrivals.
+    pub(super) fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
+
+    /// Up to where what was said to it has come, if that is further than before.
+    pub(super) fn news(&mut self) -> Option<u64> {
+        let come = self.link.come();
+        let before = std::mem::replace(&mut self.come, come);
+        (come > before).then_some(come)
+    }
+
+    /// Whether something that it has said waits.
+    pub(super) fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    pub(super) fn hold(&mut self, message: Vec<u8>) {
+        self.held.push_back(message);
+    }
+
+    pub(super) fn hold_again(&mut self, message: Vec<u8>) {
+        self.held.push_front(message);
+    }
+
+    pub(super) fn take_held(&mut self) -> Option<Vec<u8>> {
+        self.held.pop_front()
+    }
+
+    /// It asks for these bytes.
+    pub(super) fn serve(&mut self, transfer: u64, span: SourceSpan) {
+        self.serving.insert(transfer, span);
+        self.link.transfer(transfer, 0..span.len);
+    }
+
+    /// It wants no more of them.
+    pub(super) fn served(&mut self, transfer: u64) {
+        self.serving.remove(&transfer);
+    }
+
+    pub(super) fn transmit(
+        &mut self,
+        now_ns: u64,
+        memory: &mut NodeMemory,
+        scratch: &mut Vec<u8>,
+        datagrams: &mut Vec<u8>,
+        may_lend: bool,
+    ) -> Option<Option<Lent>> {
+        let mut sources = Sources {
+            serving: &self.serving,
+            memory,
+            unreadable: Vec::new(),
+        };
+        let written = match may_lend {
+            true => self.link.transmit_lent(now_ns, &mut sources, datagrams),
+            false => {
+                let is_written = self.link.transmit(now_ns, &mut sources, datagrams);
+                is_written.then_some(None)
+            }
+        };
+        for transfer in sources.unreadable {
+            self.serving.remove(&transfer);
+            Message::CannotRead { transfer }.encode(&[], scratch);
+            self.link.send(scratch);
+            scratch.clear();
+        }
+        written
+    }
+}

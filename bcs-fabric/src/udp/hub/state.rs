@@ -1,0 +1,381 @@
+//! What a hub has and knows, and what it says.
+
+use super::super::link::{Link, LinkSettings};
+use super::super::message::{Comparing, Message, Nonsense};
+use super::ahead::Ahead;
+use super::beat::Beat;
+use super::brought::Brought;
+use super::carried::Carried;
+use super::gathering::Gathering;
+use super::operations::Operations;
+use super::peer::Peer;
+use super::puts::Puts;
+use super::tree::Tree;
+use crate::shm::{Bells, Entry, Ledger, NodeMemory, Segment};
+use crate::{CompareAndWrite, DestinationSpan, Event, GlobalAddress, SourceSpan, Ticket};
+use bcs_core::descriptor::Payload;
+use bcs_core::job::{NicThreadId, NodeId, NodeSet, Placement};
+use bcs_core::wake::MachinePage;
+use bcs_core::wake::machine_page::BellId;
+use std::sync::atomic::Ordering;
+use zerocopy::IntoBytes as _;
+
+/// What a hub is made of.
+#[derive(Debug)]
+pub struct HubConfig {
+    /// Which ranks run where.
+    pub placement: Placement,
+    /// The nodes of each process of the job that hosts NICs.
+    pub parties: Vec<Vec<NodeId>>,
+    /// Which of them this one is.
+    pub me: usize,
+    /// The nodes of this machine: whose global memory is in the segment.
+    pub machine: NodeSet,
+    /// The nodes of each machine.
+    pub machines: Vec<NodeSet>,
+    /// To how many others a process passes on what goes along the tree of processes.
+    pub fan_out: usize,
+    /// The parties of the machine of the sequencer, but for its own: they have no link to it.
+    pub beside_sequencer: Vec<usize>,
+    /// The segment of this machine.
+    pub segment: Segment,
+    /// The page of this machine.
+    pub page: MachinePage,
+    /// The way to the ranks of this process's nodes.
+    pub memory: NodeMemory,
+    /// If the sequencer is in this process: what it writes.
+    pub ledger: Option<Ledger>,
+    /// How links are set; [`LinkSettings::from`] and `to` are set for each.
+    pub link: LinkSettings,
+    /// What is different for the link to a party.
+    pub paths: Vec<Option<Path>>,
+}
+
+/// The path to another machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// As in [`LinkSettings`].
+    pub datagram_bytes: usize,
+    /// As in [`LinkSettings`].
+    pub window_bytes: u64,
+}
+
+/// A peer is to be dropped, and the job with it: it has the key and says nonsense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The first of its nodes.
+    pub node: NodeId,
+    /// What it said.
+    pub what: Nonsense,
+}
+
+impl HubConfig {
+    /// The nodes of other machines.
+    pub(super) fn far(&self) -> NodeSet {
+        let all = (0..self.placement.nodes()).map(NodeId::from_index);
+        all.filter(|node| !self.machine.contains(*node)).collect()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) config: HubConfig,
+    /// The party of each node.
+    pub(super) party_of_node: Vec<usize>,
+    pub(super) peers: Vec<Option<Peer>>,
+    /// The party of the sequencer and of the Strobe Sender.
+    pub(super) sequencer: usize,
+    pub(super) tree: Tree,
+    pub(super) gathering: Gathering,
+    pub(super) operations: Operations,
+    pub(super) puts: Puts,
+    pub(super) ahead: Ahead,
+    pub(super) brought: Brought,
+    pub(super) carried: Carried,
+    /// When the datagram came that was heard last.
+    pub(super) heard_ns: u64,
+    /// How many writes of the sequencer have been applied here.
+    pub(super) told: u64,
+    pub(super) beat: Beat,
+    pub(super) bells: Bells,
+    /// Ports of nodes elsewhere for which a Compare-And-Write is being decided here.
+    pub(super) deciding: Vec<(usize, usize)>,
+    /// Peers that have said nonsense.
+    pub(super) broken: Vec<Broken>,
+    /// An encoded message; empty between uses.
+    pub(super) scratch: Vec<u8>,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// A bit for each of so many.
+pub(super) fn bits(members: impl Iterator<Item = usize>) -> Vec<u8> {
+    let mut bits = Vec::new();
+    for member in members {
+        if bits.len() <= member / 8 {
+            bits.resize(member / 8 + 1, 0);
+        }
+        bits[member / 8] |= 1 << (member % 8);
+    }
+    bits
+}
+
+pub(super) fn members(bits: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    (0..bits.len() * 8).filter(|at| bits[at / 8] & 1 << (at % 8) != 0)
+}
+
+pub(super) fn node_set(bits: &[u8], nodes: usize) -> Result<NodeSet, Nonsense> {
+    let all = members(bits).map(|node| (node < nodes).then(|| NodeId::from_index(node)));
+    all.collect::<Option<NodeSet>>()
+        .ok_or(Nonsense("it names a node that there is not"))
+}
+
+impl State {
+    pub(super) fn new(config: HubConfig, now_ns: u64) -> Self {
+        if !config.far().is_empty() {
+            config.page.has_far_nodes();
+        }
+        let mut party_of_node = vec![usize::MAX; config.placement.nodes()];
+        for (party, of) in config.parties.iter().enumerate() {
+            of.iter()
+                .for_each(|node| party_of_node[node.index()] = party);
+        }
+        let sequencer = party_of_node[0];
+        let (machines, me) = (&config.machines, config.me);
+        let tree = Tree::new(&config.parties, machines, sequencer, me, config.fan_out);
+        let from = config.parties[config.me][0];
+        let peers = config.parties.iter().enumerate().map(|(party, of)| {
+            let is_far = |node: &NodeId| !config.machine.contains(*node);
+            let to = of.first().copied().filter(is_far)?;
+            let mut settings = LinkSettings {
+                from,
+                to,
+                ..config.link
+            };
+            if let Some(&Some(path)) = config.paths.get(party) {
+                settings.datagram_bytes = path.datagram_bytes;
+                settings.window_bytes = path.window_bytes;
+            }
+            Some(Peer::new(Link::new(settings, now_ns), of.clone()))
+        });
+        Self {
+            peers: peers.collect(),
+            sequencer,
+            tree,
+            gathering: Gathering::default(),
+            party_of_node,
+            beat: Beat::default(),
+            operations: Operations::default(),
+            puts: Puts::default(),
+            ahead: Ahead::default(),
+            brought: Brought::default(),
+            carried: Carried::default(),
+            heard_ns: now_ns,
+            told: 0,
+            bells: Bells::default(),
+            deciding: Vec::new(),
+            broken: Vec::new(),
+            scratch: Vec::new(),
+            entries: Vec::new(),
+            config,
+        }
+    }
+
+    /// The party of a rank on another machine.
+    pub(super) fn far_party(&self, rank: u32) -> Option<usize> {
+        let node = self.config.placement.node_of(rank)?;
+        let is_far = !self.config.machine.contains(node);
+        is_far.then(|| self.party_of_node[node.index()])
+    }
+
+    /// Says something to a party. Returns what [`Peer::has_come`] is asked for.
+    pub(super) fn say(&mut self, party: usize, message: &Message<'_>, bytes: &[u8]) -> u64 {
+        let mut encoded = std::mem::take(&mut self.scratch);
+        message.encode(bytes, &mut encoded);
+        let end = self.say_encoded(party, &encoded);
+        encoded.clear();
+        self.scratch = encoded;
+        end
+    }
+
+    /// The same of what is encoded already.
+    pub(super) fn say_encoded(&mut self, party: usize, encoded: &[u8]) -> u64 {
+        let peer = self.peers[party].as_mut();
+        let peer = peer.expect("nobody says anything to a process of the same machine");
+        peer.say(encoded)
+    }
+
+    /// Whether a party hears by the sequencer of PUTs of this process.
+    fn hears_of_puts(&self, party: usize) -> bool {
+        let beside = &self.config.beside_sequencer;
+        !beside.contains(&party) && !beside.contains(&self.config.me)
+    }
+
+    /// How many writes of the sequencer this process knows of.
+    pub(super) fn told(&self) -> u64 {
+        if self.config.machine.contains(NodeId(0)) {
+            // Of its own machine, whichever process has the sequencer.
+            return self.config.segment.writes().load(Ordering::Acquire);
+        }
+        self.told
+    }
+
+    /// How many writes of the sequencer all nodes of this machine know of.
+    pub(super) fn told_all(&self) -> u64 {
+        let applied = |node| self.config.segment.applied(node).load(Ordering::Acquire);
+        self.config.machine.iter().map(applied).min().unwrap_or(0)
+    }
+
+    pub(super) fn put(
+        &mut self,
+        far: &NodeSet,
+        at: GlobalAddress,
+        bytes: &[u8],
+        signal: Option<NicThreadId>,
+        bell: BellId,
+    ) -> Ticket {
+        // What has been decided here is told before.
+        self.tell_decisions();
+        let nodes = self.config.placement.nodes();
+        let byte = at.byte(nodes, bytes.len()) as u64;
+        let told = self.told();
+        let signal = signal.map(|thread| u8::try_from(thread.index()).expect("they are few"));
+        let mut ends = Vec::new();
+        for party in 0..self.peers.len() {
+            let Some(peer) = &self.peers[party] else {
+                continue;
+            };
+            let of = peer.nodes().iter().enumerate();
+            let named = of.filter(|(_, node)| far.contains(**node));
+            let named = bits(named.map(|(place, _)| place));
+            if named.is_empty() {
+                continue;
+            }
+            let put = Message::Put {
+                nodes: &named,
+                byte,
+                signal,
+                told,
+            };
+            let end = self.say(party, &put, bytes);
+            if self.hears_of_puts(party) {
+                self.puts.send(party);
+            } else {
+                ends.push((party, end));
+            }
+        }
+        Ticket(self.operations.put(ends, bell))
+    }
+
+    pub(super) fn send_ahead(&mut self, from: NodeId, to: NodeId, words: &[u64]) {
+        // What has been decided here is told before, as before a PUT.
+        self.tell_decisions();
+        let party = self.party_of_node[to.index()];
+        let (from, to) = (from.0, to.0);
+        self.say(party, &Message::Ahead { from, to }, words.as_bytes());
+    }
+
+    /// Sends a whole eager message to a node that will ask for it.
+    pub(super) fn carry(&mut self, to: NodeId, from: &SourceSpan) {
+        let Payload::Slot { slot, .. } = from.payload else {
+            return;
+        };
+        let mut bytes = vec![0; usize::try_from(from.len).expect("an eager message is short")];
+        if self.config.memory.read_span(from, 0, &mut bytes).is_ok() {
+            let party = self.party_of_node[to.index()];
+            let rank = from.rank;
+            self.say(party, &Message::Carried { rank, slot }, &bytes);
+        }
+    }
+
+    /// What a GET has come to whose bytes were carried here.
+    pub(super) fn take_carried(
+        &mut self,
+        from: &SourceSpan,
+        to: &DestinationSpan,
+    ) -> Option<Ticket> {
+        let bytes = self.carried.take(from)?;
+        let event = match self.config.memory.write_span(to, 0, &bytes) {
+            Ok(()) => Event::Signalled,
+            Err(error) => Event::Failed(error),
+        };
+        self.brought.copied += from.len;
+        Some(Ticket(self.operations.ended(event)))
+    }
+
+    pub(super) fn compare(&mut self, what: &CompareAndWrite, who: (NodeId, NicThreadId)) -> Ticket {
+        let port = port_of(who);
+        let nodes = bits(what.set.iter().map(NodeId::index));
+        let compare = Message::Compare {
+            port: u32::try_from(port).expect("ports are few"),
+            request: Comparing {
+                nodes: &nodes,
+                variable: index32(what.variable.index()),
+                comparison: what.comparison as u8,
+                operand: what.operand,
+                write: what
+                    .write
+                    .map(|(variable, value)| (index32(variable.index()), value)),
+                wait: what.wait,
+            },
+        };
+        self.tell_compare(&compare);
+        Ticket(self.operations.compare(port))
+    }
+
+    /// Tells what the sequencer here has written and decided since the last time.
+    pub(super) fn tell_decisions(&mut self) {
+        let Some(ledger) = self.config.ledger.clone() else {
+            return;
+        };
+        // First: what a verdict follows from has been written before it, and is told before it.
+        let decided = self.decided();
+        let mut entries = std::mem::take(&mut self.entries);
+        ledger.take(&mut entries);
+        for entry in entries.drain(..) {
+            let nodes = bits(entry.set.iter().map(NodeId::index));
+            let written = Message::Written {
+                nodes: &nodes,
+                variable: index32(entry.variable),
+                value: entry.value,
+            };
+            self.say_awaited();
+            self.say_down(&written, &[]);
+        }
+        self.entries = entries;
+        for (party, port, holds) in decided {
+            let port = u32::try_from(port).expect("ports are few");
+            let told = self.told();
+            self.say_awaited();
+            let way = self.tree.way(party).expect("it has asked along the tree");
+            self.say(way, &Message::Verdict { port, holds, told }, &[]);
+        }
+    }
+
+    /// Takes the verdicts for ports elsewhere: for whom, and whether the condition held.
+    fn decided(&mut self) -> Vec<(usize, usize, bool)> {
+        let segment = &self.config.segment;
+        let mut decided = Vec::new();
+        self.deciding.retain(|&(party, port)| {
+            let verdict = segment.take_verdict(port);
+            decided.extend(verdict.map(|holds| (party, port, holds)));
+            verdict.is_none()
+        });
+        decided
+    }
+}
+
+/// The index of a variable, as messages have it.
+pub(super) fn index32(index: usize) -> u32 {
+    u32::try_from(index).expect("variables are few")
+}
+
+/// The number of a NIC thread's port.
+pub(super) fn port_of((node, thread): (NodeId, NicThreadId)) -> usize {
+    node.index() * NicThreadId::COUNT + thread.index()
+}
+
+/// The NIC thread of a port.
+pub(super) fn who_of(port: usize) -> (NodeId, NicThreadId) {
+    let node = NodeId::from_index(port / NicThreadId::COUNT);
+    (node, NicThreadId::ALL[port % NicThreadId::COUNT])
+}

@@ -1,0 +1,85 @@
+//! How the wires of a process are made of what all processes have said of themselves.
+
+use super::hub::{Hub, HubConfig, Path};
+use super::link::LinkSettings;
+use super::path::{longest_datagram, mtu_of};
+use super::socket::Socket;
+use super::wires::{Address, Sealing, Wires};
+use bcs_core::clock::now_ns;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Where a process is reached, by what it has said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reached {
+    /// Its socket.
+    pub socket: SocketAddr,
+    /// What that holds, in bytes.
+    pub receive_bytes: usize,
+}
+
+/// Processes cannot be joined.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// There is no way to another one.
+    #[error("no datagram gets to {to}: {error}; --host-interface says which way to take")]
+    Path {
+        /// Its socket.
+        to: SocketAddr,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+    /// The kernel has no descriptor for them.
+    #[error("the wires cannot be set up: {0}")]
+    Wires(io::Error),
+}
+
+/// How long an acknowledgement waits for something to go with it. Only who would send much waits for one.
+const ACKNOWLEDGE_NS: u64 = 300_000;
+
+impl Wires {
+    /// The wires of a hub for which all is said but its links and paths, to each party of another machine. `timeout` is
+    /// how long a node may be silent.
+    ///
+    /// # Errors
+    /// [`JoinError`].
+    pub fn join(
+        socket: Socket,
+        sealing: &Sealing,
+        mut hub: HubConfig,
+        reached: &[Reached],
+        timeout: Duration,
+    ) -> Result<Self, JoinError> {
+        let here = socket.local_addr().ip();
+        let far = |party: &usize| !hub.machine.contains(hub.parties[*party][0]);
+        let far: Vec<usize> = (0..hub.parties.len()).filter(far).collect();
+        let mut addresses = Vec::new();
+        hub.paths = vec![None; hub.parties.len()];
+        for &party in &far {
+            let Reached {
+                socket: to,
+                receive_bytes,
+            } = reached[party];
+            let mtu = mtu_of(here, to).map_err(|error| JoinError::Path { to, error })?;
+            let bytes = longest_datagram(mtu, to.ip()) - sealing.crypto.tag_bytes();
+            hub.paths[party] = Some(Path {
+                datagram_bytes: bytes,
+                window_bytes: (receive_bytes / far.len()) as u64,
+            });
+            addresses.push(Address {
+                party,
+                node: hub.parties[party][0],
+                socket: to,
+            });
+        }
+        hub.link = LinkSettings {
+            epoch: sealing.epoch,
+            acknowledge_ns: ACKNOWLEDGE_NS,
+            quiet_ns: u64::try_from(timeout.as_nanos() / 6).unwrap_or(u64::MAX),
+            ..hub.link
+        };
+        let hub = Hub::new(hub, now_ns());
+        Self::new(hub, socket, sealing, &addresses).map_err(JoinError::Wires)
+    }
+}

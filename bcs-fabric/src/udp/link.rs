@@ -1,0 +1,606 @@
+//! A link: what one node sends another and hears from it, over datagrams that may be lost, come twice, late, in any order
+//! or changed.
+//!
+//! - **Owns** what is on its way to the peer until the peer has acknowledged it, and what has come from the peer until it
+//!   is whole.
+//! - **Takes** control messages and transfers to send; datagrams, whose tag is right; the time.
+//! - **Emits** datagrams; control messages, each once and in the order of their sends; bytes of transfers, which may
+//!   come in any order and more than once.
+//! - **Invariants.** No datagram is sent twice: what is lost goes in a new one, under a new number. What was lost is sent
+//!   first, and control before bulk. An acknowledgement is sent at the latest `acknowledge_ns` after what wants
+//!   it, behind some full datagrams if there are such. Bytes of a transfer are read when they are sent, and again if they were lost: nothing of them is kept.
+//!
+//! There is no clock and no socket inside. Whoever drives it calls [`Link::transmit`] until it gives nothing, again at
+//! [`Link::deadline_ns`], and whenever something has come or is to be sent.
+
+mod ends;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+pub use ends::{Ends, Placed, Refused};
+pub use settings::LinkSettings;
+
+use std::collections::VecDeque;
+use std::ops::{Range, RangeInclusive};
+
+use super::control::{Incoming, Outgoing};
+use super::datagram::{
+    self, Acknowledgement, BULK_FRONT_BYTES, CONTROL_HEAD, DATA_HEAD, Frame, Frames, HEADER_BYTES,
+    Header, Malformed,
+};
+use super::round_trip::RoundTrip;
+use super::seen::Seen;
+use crate::shm::Lent;
+use smallvec::SmallVec;
+
+/// Bytes of a transfer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stretch {
+    transfer: u64,
+    range: Range<u64>,
+}
+
+/// What a datagram held that is to be acknowledged.
+#[derive(Clone, Debug)]
+enum Content {
+    Control(Range<u64>),
+    Data(Stretch),
+}
+
+/// A datagram that was not acknowledged.
+#[derive(Debug)]
+struct Sent {
+    number: u64,
+    at_ns: u64,
+    bytes: u64,
+    contents: Contents,
+}
+
+/// Most datagrams hold one thing.
+type Contents = SmallVec<[Content; 1]>;
+
+/// What this side has to acknowledge.
+#[derive(Clone, Copy, Debug, Default)]
+struct Owed {
+    /// Datagrams that want it.
+    count: u32,
+    /// When the first of them came.
+    since_ns: u64,
+    /// When the newest datagram of all came.
+    newest_ns: u64,
+    /// Full datagrams that went before it.
+    behind: u32,
+}
+
+/// So many datagrams are acknowledged at once.
+const SOON: u32 = 2;
+
+/// A datagram is lost when one was acknowledged that was sent so many later.
+const OVERTAKEN: u64 = 3;
+
+/// The fewest datagrams that may be on their way.
+const LEAST_WINDOW: u64 = 4;
+
+/// The first window.
+const FIRST_WINDOW: u64 = 32;
+
+/// Fewer bytes are copied as fast as the kernel is told where they are.
+const LEAST_LENT: u16 = 1024;
+
+/// So many full datagrams of a transfer go before an acknowledgement that is due: as many as go at once. The kernel joins
+/// those of one length, and the one that acknowledges is shorter; so it goes last.
+const FULL_FIRST: u32 = 40;
+
+/// Datagrams that go at once where the pace would have them go one by one; and for so long, if that is more: timers
+/// are not as fine as that, and each is a wake.
+const BURST: u64 = 16;
+const BURST_NS: u64 = 100_000;
+
+/// A datagram that is written behind others.
+struct Datagram<'a> {
+    bytes: &'a mut Vec<u8>,
+    /// Where it begins.
+    start: usize,
+}
+
+impl<'a> Datagram<'a> {
+    fn after(bytes: &'a mut Vec<u8>) -> Self {
+        let start = bytes.len();
+        Self { bytes, start }
+    }
+
+    fn len(&self) -> usize {
+        self.bytes.len() - self.start
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Link {
+    settings: LinkSettings,
+    next_number: u64,
+    sent: VecDeque<Sent>,
+    on_its_way: u64,
+    /// The newest number that the peer has acknowledged.
+    acknowledged: u64,
+    control: Outgoing,
+    /// Transfers of which nothing more was sent than before the stretch.
+    bulk: VecDeque<Stretch>,
+    /// Stretches that were lost.
+    lost: VecDeque<Stretch>,
+    /// Bytes that may be on their way.
+    window: u64,
+    /// Losses of datagrams before this one have been answered by a smaller window.
+    narrowed_at: u64,
+    /// When the next datagram may go, by the pace.
+    pace_ns: u64,
+    round_trip: RoundTrip,
+    /// How often the peer was asked again since it last acknowledged something new.
+    asked: u32,
+    /// When something that wants an answer was last sent.
+    asked_ns: u64,
+    /// Datagrams that go whatever the window is: to ask again.
+    probes: u32,
+    seen: Seen,
+    owed: Owed,
+    incoming: Incoming,
+    heard_ns: u64,
+    /// When something was last sent.
+    said_ns: u64,
+}
+
+impl Link {
+    /// A link on which nothing has been sent.
+    #[must_use]
+    pub fn new(settings: LinkSettings, now_ns: u64) -> Self {
+        Self {
+            settings,
+            next_number: 1,
+            sent: VecDeque::new(),
+            on_its_way: 0,
+            acknowledged: 0,
+            control: Outgoing::default(),
+            bulk: VecDeque::new(),
+            lost: VecDeque::new(),
+            window: (FIRST_WINDOW * settings.datagram_bytes as u64).min(settings.window_bytes),
+            narrowed_at: 0,
+            pace_ns: now_ns,
+            round_trip: RoundTrip::default(),
+            asked: 0,
+            asked_ns: now_ns,
+            probes: 0,
+            seen: Seen::default(),
+            owed: Owed::default(),
+            incoming: Incoming::default(),
+            heard_ns: now_ns,
+            said_ns: now_ns,
+        }
+    }
+
+    /// Sends a control message. Returns where the stream ends by then: what [`come`](Self::come) reaches in the end.
+    ///
+    /// # Panics
+    /// When it is longer than [`MOST_BYTES`](super::control::MOST_BYTES).
+    pub fn send(&mut self, message: &[u8]) -> u64 {
+        self.control.push(message)
+    }
+
+    /// The peer has said that it has all of the stream up to there.
+    #[must_use]
+    pub fn come(&self) -> u64 {
+        self.control.acknowledged_to()
+    }
+
+    /// Sends bytes of a transfer, which [`Ends::read`] gives when it is asked, as often as it is.
+    pub fn transfer(&mut self, transfer: u64, range: Range<u64>) {
+        if !range.is_empty() {
+            self.bulk.push_back(Stretch { transfer, range });
+        }
+    }
+
+    /// When the peer was last heard.
+    #[must_use]
+    pub fn heard_ns(&self) -> u64 {
+        self.heard_ns
+    }
+
+    /// Whether everything that was to be sent was acknowledged.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.control.is_empty()
+            && self.bulk.is_empty()
+            && self.lost.is_empty()
+            && self.sent.is_empty()
+    }
+
+    /// The mean time of a round trip, in nanoseconds.
+    #[must_use]
+    pub fn round_trip_ns(&self) -> u64 {
+        self.round_trip.mean_ns()
+    }
+
+    /// A datagram of the peer has come, whose tag is right and taken off.
+    ///
+    /// # Errors
+    /// [`Refused`]: nothing of it was taken, but for messages and bytes before the place at which it is malformed.
+    pub fn receive(
+        &mut self,
+        datagram: &[u8],
+        now_ns: u64,
+        ends: &mut dyn Ends,
+    ) -> Result<(), Refused> {
+        let (header, frames) = Header::take(datagram)?;
+        let number = header.number;
+        self.check(&header, number)?;
+        for frame in Frames(frames) {
+            match frame? {
+                Frame::Acknowledgement(ack) if ack.largest >= self.next_number => {
+                    return Err(Malformed.into());
+                }
+                Frame::Control { offset, bytes } => self.incoming.check(offset, bytes)?,
+                Frame::Data { offset, bytes, .. } => {
+                    offset.checked_add(bytes.len() as u64).ok_or(Malformed)?;
+                }
+                Frame::Acknowledgement(_) | Frame::Ping => (),
+            }
+        }
+        self.has_come(number..=number, now_ns);
+        let mut wants_answer = false;
+        for frame in Frames(frames) {
+            match frame? {
+                Frame::Acknowledgement(ack) => self.acknowledge(&ack, now_ns),
+                Frame::Control { offset, bytes } => {
+                    wants_answer = true;
+                    let mut message = |message: &[u8]| ends.message(message);
+                    self.incoming.add(offset, bytes, &mut message)?;
+                }
+                Frame::Data {
+                    transfer,
+                    offset,
+                    bytes,
+                } => {
+                    wants_answer = true;
+                    ends.write(transfer, offset, bytes);
+                }
+                Frame::Ping => wants_answer = true,
+            }
+        }
+        if wants_answer {
+            self.owe(1, now_ns);
+        }
+        Ok(())
+    }
+
+    /// Datagrams of the peer have come whose bytes lie where they belong. Their tags are right.
+    ///
+    /// # Errors
+    /// [`Refused`]: none of them was taken.
+    pub fn receive_placed(
+        &mut self,
+        placed: &Placed,
+        now_ns: u64,
+        ends: &mut dyn Ends,
+    ) -> Result<(), Refused> {
+        self.check(&placed.first, placed.last)?;
+        self.has_come(placed.first.number..=placed.last, now_ns);
+        ends.placed(placed.transfer, placed.range.clone());
+        let count = placed.last - placed.first.number + 1;
+        self.owe(u32::try_from(count).unwrap_or(u32::MAX), now_ns);
+        Ok(())
+    }
+
+    /// Whether datagrams are of this link, from this header to that number, and none of them was there before.
+    fn check(&self, first: &Header, last: u64) -> Result<(), Refused> {
+        if (first.epoch, first.from) != (self.settings.epoch, self.settings.to) {
+            return Err(Refused::Foreign);
+        }
+        if first.number == 0 || first.number > last {
+            return Err(Malformed.into());
+        }
+        if self.seen.has_any(first.number..=last) {
+            return Err(Refused::Repeated);
+        }
+        Ok(())
+    }
+
+    fn has_come(&mut self, numbers: RangeInclusive<u64>, now_ns: u64) {
+        self.seen.add(numbers);
+        self.heard_ns = now_ns;
+        self.owed.newest_ns = now_ns;
+    }
+
+    /// So many datagrams want to be acknowledged.
+    fn owe(&mut self, count: u32, now_ns: u64) {
+        if self.owed.count == 0 {
+            self.owed.since_ns = now_ns;
+        }
+        self.owed.count = self.owed.count.saturating_add(count);
+    }
+
+    fn acknowledge(&mut self, ack: &Acknowledgement<'_>, now_ns: u64) {
+        let Some(oldest) = self.sent.front().map(|sent| sent.number) else {
+            return;
+        };
+        let mut has_new = false;
+        for (first, last) in ack.ranges() {
+            if last < oldest {
+                break;
+            }
+            let start = self.sent.partition_point(|sent| sent.number < first);
+            let end = self.sent.partition_point(|sent| sent.number <= last);
+            for sent in self.sent.drain(start..end) {
+                has_new = true;
+                self.on_its_way -= sent.bytes;
+                // Slow start and what follows it in one: by half of what has come.
+                self.window = (self.window + sent.bytes / 2).min(self.settings.window_bytes);
+                if sent.number == ack.largest {
+                    let took_ns = now_ns.saturating_sub(sent.at_ns);
+                    self.round_trip.measured(took_ns, ack.delay_ns.into());
+                }
+                for content in sent.contents {
+                    // Bytes of transfers are the receiver's to count.
+                    if let Content::Control(range) = content {
+                        self.control.acknowledge(range);
+                    }
+                }
+            }
+        }
+        self.acknowledged = self.acknowledged.max(ack.largest);
+        if has_new {
+            self.asked = 0;
+            self.probes = 0;
+            self.asked_ns = now_ns;
+        }
+        self.find_lost(now_ns);
+    }
+
+    /// What later datagrams have overtaken is lost.
+    fn find_lost(&mut self, now_ns: u64) {
+        let overtaken_ns = self.round_trip.overtaken_ns();
+        let is_lost = |sent: &Sent, newest: u64| {
+            sent.number < newest
+                && (sent.number + OVERTAKEN <= newest || sent.at_ns + overtaken_ns <= now_ns)
+        };
+        while let Some(sent) = self.sent.front()
+            && is_lost(sent, self.acknowledged)
+        {
+            let sent = self.sent.pop_front().expect("there is one");
+            if sent.number >= self.narrowed_at {
+                let least = LEAST_WINDOW * self.settings.datagram_bytes as u64;
+                self.window = (self.window / 2).max(least);
+                self.narrowed_at = self.next_number;
+            }
+            self.send_again(sent);
+        }
+    }
+
+    fn send_again(&mut self, sent: Sent) {
+        self.on_its_way -= sent.bytes;
+        for content in sent.contents {
+            match content {
+                Content::Control(range) => self.control.lose(range),
+                Content::Data(stretch) => self.lost.push_back(stretch),
+            }
+        }
+    }
+
+    /// When to call [`transmit`](Self::transmit) again at the latest, if nothing happens before.
+    #[must_use]
+    pub fn deadline_ns(&self) -> Option<u64> {
+        let owed = (self.owed.count > 0).then(|| self.owed_ns());
+        let lost = self.sent.front().map(|sent| {
+            if sent.number < self.acknowledged {
+                sent.at_ns + self.round_trip.overtaken_ns()
+            } else {
+                self.silent_ns()
+            }
+        });
+        let silent = (!self.sent.is_empty()).then(|| self.silent_ns());
+        let paced = (self.has_more() && self.has_room()).then_some(self.pace_ns);
+        let quiet = self.sent.is_empty().then_some(self.quiet_ns());
+        [owed, lost, silent, paced, quiet]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn owed_ns(&self) -> u64 {
+        match self.owed.count {
+            count if count >= SOON => self.owed.since_ns,
+            _ => self.owed.since_ns + self.settings.acknowledge_ns,
+        }
+    }
+
+    fn silent_ns(&self) -> u64 {
+        self.asked_ns + self.settings.acknowledge_ns + self.round_trip.silence_ns(self.asked)
+    }
+
+    /// When the peer is to hear from this side though there is nothing to say.
+    fn quiet_ns(&self) -> u64 {
+        self.said_ns.saturating_add(self.settings.quiet_ns)
+    }
+
+    fn has_more(&self) -> bool {
+        self.control.has_more() || !self.lost.is_empty() || !self.bulk.is_empty()
+    }
+
+    fn has_room(&self) -> bool {
+        self.on_its_way + self.settings.datagram_bytes as u64 <= self.window || self.sent.is_empty()
+    }
+
+    /// Appends the next datagram, without its tag, if one is to be sent now.
+    pub fn transmit(&mut self, now_ns: u64, ends: &mut dyn Ends, datagrams: &mut Vec<u8>) -> bool {
+        let written = self.write(now_ns, ends, datagrams, false);
+        written.is_some()
+    }
+
+    /// The same, but that bytes of a transfer need not be copied: those that it ends with may be lent.
+    pub fn transmit_lent(
+        &mut self,
+        now_ns: u64,
+        ends: &mut dyn Ends,
+        datagrams: &mut Vec<u8>,
+    ) -> Option<Option<Lent>> {
+        self.write(now_ns, ends, datagrams, true)
+    }
+
+    fn write(
+        &mut self,
+        now_ns: u64,
+        ends: &mut dyn Ends,
+        datagrams: &mut Vec<u8>,
+        may_lend: bool,
+    ) -> Option<Option<Lent>> {
+        self.find_lost(now_ns);
+        if !self.sent.is_empty() && now_ns >= self.silent_ns() {
+            // Nobody answers: the oldest go again, one of them for sure.
+            for _ in 0..2 {
+                let sent = self.sent.pop_front();
+                sent.into_iter().for_each(|sent| self.send_again(sent));
+            }
+            self.asked += 1;
+            self.asked_ns = now_ns;
+            self.probes = 2;
+        }
+        let owes = self.owed.count > 0 && now_ns >= self.owed_ns();
+        let may_send = self.probes > 0 || (self.has_room() && now_ns >= self.pace_ns);
+        let pings = self.sent.is_empty() && (self.probes > 0 || now_ns >= self.quiet_ns());
+        let sends = (self.has_more() && may_send) || pings;
+        if !(owes || sends) {
+            return None;
+        }
+        let header = Header {
+            epoch: self.settings.epoch,
+            from: self.settings.from,
+            number: self.next_number,
+        };
+        let mut datagram = Datagram::after(datagrams);
+        header.put(datagram.bytes);
+        let is_behind = sends && self.owed.behind < FULL_FIRST && self.is_full_next();
+        self.owed.behind += u32::from(is_behind);
+        if self.owed.count > 0 && !is_behind {
+            let delay_ns = now_ns.saturating_sub(self.owed.newest_ns);
+            let delay_ns = u32::try_from(delay_ns).unwrap_or(u32::MAX);
+            datagram::put_acknowledgement(datagram.bytes, delay_ns, self.seen.ranges());
+            self.owed.count = 0;
+            self.owed.behind = 0;
+        }
+        let mut lent = None;
+        if sends {
+            let mut contents = Contents::new();
+            lent = self.fill(&mut datagram, &mut contents, ends, may_lend);
+            if contents.is_empty() {
+                datagram::put_ping(datagram.bytes);
+            }
+            self.probes = self.probes.saturating_sub(1);
+            let bytes = datagram.len() + lent.as_ref().map_or(0, Lent::bytes);
+            self.sent(bytes as u64, contents, now_ns);
+        }
+        self.next_number += 1;
+        self.said_ns = now_ns;
+        Some(lent)
+    }
+
+    /// A datagram that wants an answer goes.
+    fn sent(&mut self, bytes: u64, contents: Contents, now_ns: u64) {
+        if self.sent.is_empty() {
+            self.asked_ns = now_ns;
+        }
+        self.on_its_way += bytes;
+        self.sent.push_back(Sent {
+            number: self.next_number,
+            at_ns: now_ns,
+            bytes,
+            contents,
+        });
+        let rate = u128::from(self.settings.bytes_per_second.max(1));
+        let one_ns = |bytes: u64| {
+            u64::try_from(u128::from(bytes) * 1_000_000_000 / rate).unwrap_or(u64::MAX)
+        };
+        // Who was idle may send some at once.
+        let behind_ns = one_ns(BURST * self.settings.datagram_bytes as u64).max(BURST_NS);
+        let earliest_ns = now_ns.saturating_sub(behind_ns);
+        self.pace_ns = self.pace_ns.max(earliest_ns).saturating_add(one_ns(bytes));
+    }
+
+    /// Whether the next datagram brings as many bytes of one transfer as it can, and nothing else.
+    fn is_full_next(&self) -> bool {
+        let next = self.lost.front().or(self.bulk.front());
+        let brings = next.map_or(0, |next| next.range.end - next.range.start);
+        let head = (HEADER_BYTES + DATA_HEAD) as u64;
+        !self.control.has_more() && brings + head >= self.settings.datagram_bytes as u64
+    }
+
+    /// Nobody wants it any more.
+    fn drop_transfer(&mut self, transfer: u64) {
+        for queue in [&mut self.bulk, &mut self.lost] {
+            queue.retain(|stretch| stretch.transfer != transfer);
+        }
+    }
+
+    /// Gives the bytes that it ends with, if they are lent.
+    fn fill(
+        &mut self,
+        datagram: &mut Datagram<'_>,
+        contents: &mut Contents,
+        ends: &mut dyn Ends,
+        may_lend: bool,
+    ) -> Option<Lent> {
+        // What is as long as can be brings bytes of one transfer and nothing else: so its receiver knows where they are
+        // in all datagrams that the kernel has joined, but for the last, which alone may be shorter.
+        let full = self.settings.datagram_bytes.max(BULK_FRONT_BYTES + 2);
+        let room = |datagram: &Datagram<'_>, head: usize, is_alone: bool| {
+            (full - usize::from(!is_alone)).saturating_sub(datagram.len() + head)
+        };
+        while let Some(range) = self
+            .control
+            .take(room(datagram, CONTROL_HEAD, false) as u64)
+        {
+            let len = u16::try_from(range.end - range.start).expect("a datagram is short");
+            datagram::put_control(datagram.bytes, range.start, len);
+            self.control.copy(&range, datagram.bytes);
+            contents.push(Content::Control(range));
+        }
+        loop {
+            let is_alone = datagram.len() == HEADER_BYTES;
+            let room = room(datagram, DATA_HEAD, is_alone);
+            if room == 0 {
+                return None;
+            }
+            let queue = match self.lost.is_empty() {
+                true => &mut self.bulk,
+                false => &mut self.lost,
+            };
+            let Stretch { transfer, range } = queue.front_mut()?;
+            let transfer = *transfer;
+            let end = range.end.min(range.start + room as u64);
+            let taken = range.start..end;
+            range.start = end;
+            if range.is_empty() {
+                queue.pop_front();
+            }
+            let len = u16::try_from(taken.end - taken.start).expect("a datagram is short");
+            let bytes = &mut *datagram.bytes;
+            datagram::put_data(bytes, transfer, taken.start, len);
+            if may_lend
+                && is_alone
+                && len >= LEAST_LENT
+                && let Some(lent) = ends.lend(transfer, taken.start, len.into())
+            {
+                let range = taken;
+                contents.push(Content::Data(Stretch { transfer, range }));
+                return Some(lent);
+            }
+            let start = bytes.len();
+            bytes.resize(start + usize::from(len), 0);
+            if !ends.read(transfer, taken.start, &mut bytes[start..]) {
+                bytes.truncate(start - DATA_HEAD);
+                self.drop_transfer(transfer);
+                continue;
+            }
+            let range = taken;
+            contents.push(Content::Data(Stretch { transfer, range }));
+        }
+    }
+}

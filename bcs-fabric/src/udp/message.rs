@@ -1,0 +1,328 @@
+//! What processes that host NICs say to each other: the control messages of a link.
+//!
+//! A message is a head, in postcard's encoding, and the bytes that it brings, if any. The peer has the job's key, but may be
+//! broken: whoever reads checks.
+
+use crate::{FabricError, SourceSpan};
+use bcs_core::descriptor::Payload;
+use bcs_core::layout::Location;
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
+
+/// The head of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message<'a> {
+    /// A PUT of the bytes that follow.
+    Put {
+        /// A bit for each node of the receiver's process, by its place among them: which of them.
+        nodes: &'a [u8],
+        /// The byte of their global memory.
+        byte: u64,
+        /// The number of the NIC thread that is signalled.
+        signal: Option<u8>,
+        /// How many writes of the sequencer the sender knew of: the receiver must know of them before.
+        told: u64,
+    },
+    /// For the queue of a BR ([`Port::send_ahead`](crate::Port::send_ahead)): the words that follow.
+    Ahead {
+        /// The node of the BS that says it.
+        from: u16,
+        /// The node of the BR.
+        to: u16,
+    },
+    /// The bytes that follow are those of an eager message ([`Port::carry`](crate::Port::carry)), of which a GET may be
+    /// made soon.
+    Carried {
+        /// World rank of its sender.
+        rank: u32,
+        /// The payload slot in which they are there.
+        slot: u32,
+    },
+    /// Nodes have stored a variable of their own. Up the tree, to the sequencer.
+    Stored {
+        /// A bit for each node of the job.
+        nodes: &'a [u8],
+        /// The variable's index.
+        variable: u32,
+        /// The value.
+        value: u64,
+        /// How many writes of the sequencer each of them knew of.
+        told: u64,
+        /// Whether they report progress by that.
+        reports: bool,
+    },
+    /// So many PUTs have been sent from a party to another so far. Up the tree, to the sequencer.
+    Sent {
+        /// The party that has sent them.
+        from: u32,
+        /// The other.
+        to: u32,
+        /// How many.
+        puts: u64,
+    },
+    /// What follows is to be heard when so many PUTs have come from a party to another. Down the tree, to the latter.
+    Await {
+        /// The party that is to wait.
+        to: u32,
+        /// The party that has sent them.
+        from: u32,
+        /// How many.
+        puts: u64,
+    },
+    /// The Strobe Sender PUTs the bytes that follow. Down the tree, to all.
+    Strobe {
+        /// A bit for each node of the job.
+        nodes: &'a [u8],
+        /// The byte of their global memory.
+        byte: u64,
+        /// The number of the NIC thread that is signalled.
+        signal: Option<u8>,
+    },
+    /// A port asks for a Compare-And-Write. Up the tree, to the sequencer.
+    Compare {
+        /// The number of the port.
+        port: u32,
+        /// The request.
+        request: Comparing<'a>,
+    },
+    /// The sequencer has written a variable, the next of its writes. Down the tree, to all.
+    Written {
+        /// A bit for each node of the job.
+        nodes: &'a [u8],
+        /// The variable's index.
+        variable: u32,
+        /// The value.
+        value: u64,
+    },
+    /// What was decided for a port. Down the tree, to its party.
+    Verdict {
+        /// The number of the port.
+        port: u32,
+        /// Whether the condition held.
+        holds: bool,
+        /// How many writes there had been by then.
+        told: u64,
+    },
+    /// Bytes of a message are asked for: they come as a transfer.
+    Get {
+        /// The number of the transfer, chosen by who asks.
+        transfer: u64,
+        /// What is asked for.
+        span: Span,
+    },
+    /// All bytes of a transfer are there, or nobody wants them any more.
+    Got {
+        /// Its number.
+        transfer: u64,
+    },
+    /// The bytes of a transfer cannot be read.
+    CannotRead {
+        /// Its number.
+        transfer: u64,
+    },
+    /// Bytes at an address of a rank are asked for: they come in [`Message::Fetched`].
+    Fetch {
+        /// The ticket of who asks.
+        ticket: u64,
+        /// World rank.
+        rank: u32,
+        /// Where.
+        address: u64,
+        /// How many bytes.
+        len: u64,
+    },
+    /// The bytes that follow were fetched, the next ones of a ticket.
+    Fetched {
+        /// The ticket.
+        ticket: u64,
+    },
+    /// They cannot be read.
+    CannotFetch {
+        /// The ticket.
+        ticket: u64,
+    },
+    /// A strobe is wanted. For the Strobe Sender.
+    Wanted {
+        /// At once, and not when it is due.
+        demanded: bool,
+        /// The last slice whose cut was taken where it is wanted.
+        slice: u64,
+        /// How long ago it was wanted, in nanoseconds.
+        since_ns: u64,
+    },
+    /// Whether some rank of the process's machine is blocked.
+    Hunger {
+        /// Whether.
+        is_hungry: bool,
+    },
+}
+
+/// A Compare-And-Write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Comparing<'a> {
+    /// A bit for each node of the job.
+    pub nodes: &'a [u8],
+    /// The variable's index.
+    pub variable: u32,
+    /// How it is compared.
+    pub comparison: u8,
+    /// With what.
+    pub operand: u64,
+    /// The index of the variable that is written, and the value.
+    pub write: Option<(u32, u64)>,
+    /// Whether it waits until it holds.
+    pub wait: bool,
+}
+
+/// A [`SourceSpan`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    rank: u32,
+    offset: u64,
+    len: u64,
+    payload: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Place {
+    Slot {
+        slot: u32,
+        address: u64,
+    },
+    Memory {
+        address: u64,
+        layout: u64,
+        grain: u32,
+    },
+}
+
+impl From<&SourceSpan> for Span {
+    fn from(span: &SourceSpan) -> Self {
+        Self {
+            rank: span.rank,
+            offset: span.offset,
+            len: span.len,
+            payload: match span.payload {
+                Payload::Slot { slot, address } => Place::Slot { slot, address },
+                Payload::Memory(Location {
+                    address,
+                    layout,
+                    grain,
+                }) => Place::Memory {
+                    address,
+                    layout: layout.map_or(0, NonZeroU64::get),
+                    grain,
+                },
+                Payload::Inline(_) => unreachable!("inline bytes travel with the descriptor"),
+            },
+        }
+    }
+}
+
+impl From<&Span> for SourceSpan {
+    fn from(span: &Span) -> Self {
+        Self {
+            rank: span.rank,
+            offset: span.offset,
+            len: span.len,
+            payload: match span.payload {
+                Place::Slot { slot, address } => Payload::Slot { slot, address },
+                Place::Memory {
+                    address,
+                    layout,
+                    grain,
+                } => Payload::Memory(Location {
+                    address,
+                    layout: NonZeroU64::new(layout),
+                    grain,
+                }),
+            },
+        }
+    }
+}
+
+/// A peer has said what makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it says what makes no sense: {0}")]
+pub struct Nonsense(pub &'static str);
+
+/// The bytes that one message brings at most.
+pub const MOST_BYTES: usize = super::control::MOST_BYTES / 2;
+
+impl<'a> Message<'a> {
+    /// Appends it, and the bytes that it brings.
+    pub fn encode(&self, bytes: &[u8], to: &mut Vec<u8>) {
+        let start = std::mem::take(to);
+        *to = postcard::to_extend(self, start).expect("a vector takes all");
+        to.extend(bytes);
+    }
+
+    /// The message, and the bytes that it brings.
+    ///
+    /// # Errors
+    /// [`Nonsense`].
+    pub fn decode(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), Nonsense> {
+        postcard::take_from_bytes(bytes).map_err(|_| Nonsense("it is no message"))
+    }
+}
+
+/// What a GET of bytes that cannot be read comes to.
+pub(super) const UNREADABLE: FabricError = FabricError::SourceMemory;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_comes_back_with_its_bytes() {
+        let span = SourceSpan {
+            rank: 7,
+            payload: Payload::Memory(Location {
+                address: 1 << 40,
+                layout: NonZeroU64::new(99),
+                grain: 8,
+            }),
+            offset: 5,
+            len: 1 << 33,
+        };
+        let messages = [
+            Message::Put {
+                nodes: &[5, 1],
+                byte: 1 << 20,
+                signal: Some(3),
+                told: 9,
+            },
+            Message::Get {
+                transfer: 4,
+                span: Span::from(&span),
+            },
+            Message::Stored {
+                nodes: &[6],
+                variable: 300,
+                value: u64::MAX,
+                told: 7,
+                reports: true,
+            },
+            Message::Await {
+                to: 1,
+                from: 2,
+                puts: 3,
+            },
+            Message::Strobe {
+                nodes: &[255, 255, 3],
+                byte: 64,
+                signal: Some(0),
+            },
+            Message::Hunger { is_hungry: true },
+        ];
+        for message in messages {
+            let mut encoded = Vec::new();
+            message.encode(b"bytes", &mut encoded);
+            assert_eq!(Message::decode(&encoded), Ok((message, &b"bytes"[..])));
+            for len in 0..encoded.len() - b"bytes".len() {
+                assert!(Message::decode(&encoded[..len]).is_err(), "{len}");
+            }
+        }
+        assert_eq!(SourceSpan::from(&Span::from(&span)), span);
+    }
+}

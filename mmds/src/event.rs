@@ -1,0 +1,291 @@
+//! What a rank tells its recorder.
+
+use std::num::NonZeroU64;
+use std::panic::Location;
+
+use crate::Primitive;
+use serde::{Deserialize, Serialize};
+
+/// The place in the program that called MPI.
+#[derive(Debug, Clone, Copy)]
+pub enum Site {
+    /// Of a Rust program.
+    Rust(&'static Location<'static>),
+    /// A return address, of a program in another language: it is resolved by whoever reports.
+    Address(u64),
+}
+
+impl Site {
+    /// The place that the function was called from which calls this and is marked `#[track_caller]`.
+    #[must_use]
+    #[inline(always)]
+    #[track_caller]
+    pub fn here() -> Self {
+        Self::Rust(Location::caller())
+    }
+
+    /// Tells sites of different calls apart in a word, which is never 0. Two words may be of one place in the source
+    /// (a function that was compiled twice): readers look at the places.
+    #[inline(always)]
+    pub(super) fn key(self, primitive: Primitive) -> u64 {
+        let (kind, address) = match self {
+            Self::Rust(location) => (1, std::ptr::from_ref(location).addr() as u64),
+            Self::Address(address) => (2, address),
+        };
+        kind << 56 | (primitive as u64) << 48 | address & ((1 << 48) - 1)
+    }
+
+    /// The place in words.
+    pub(super) fn place(self) -> String {
+        match self {
+            Self::Rust(location) => location.to_string(),
+            Self::Address(address) => format!("{address:#x}"),
+        }
+    }
+}
+
+/// The primitive of a key of a site, if it is one.
+#[must_use]
+pub fn primitive_of(key: u64) -> Option<Primitive> {
+    let number = usize::try_from(key >> 48 & 0xff).ok()?;
+    Primitive::ALL.get(number).copied()
+}
+
+/// The road that messages took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Road {
+    /// By the NICs, in slices.
+    Nic,
+    /// Within a node, from memory to memory.
+    Smartmap,
+}
+
+/// A call as it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Called {
+    /// Which call.
+    pub primitive: Primitive,
+    /// Whether it may wait for others: its time is communication overhead, and not computation.
+    pub blocking: bool,
+    /// The context id of its communicator, if it has one.
+    pub context: Option<u32>,
+    /// The receiver, sender or root in the world, if there is one.
+    pub peer: Option<u32>,
+    /// The tag, if there is one.
+    pub tag: Option<i32>,
+    /// The data.
+    pub bytes: u64,
+}
+
+impl Called {
+    /// A call that concerns nobody in particular.
+    #[must_use]
+    pub const fn plain(primitive: Primitive, blocking: bool) -> Self {
+        Self {
+            primitive,
+            blocking,
+            context: None,
+            peer: None,
+            tag: None,
+            bytes: 0,
+        }
+    }
+}
+
+/// When, from where and by what something was begun. It is made of whole words, since it is copied as soon as it is made:
+/// a processor waits for stores that it has to load as another size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Begun {
+    at_ns: NonZeroU64,
+    /// The number of the slice.
+    pub slice: u64,
+    /// The number of the message in its stream, if one was posted by it (32 bits, from the lowest on), the site, as the
+    /// recorder numbers it (16), and the call (8).
+    small: u64,
+}
+
+impl Begun {
+    #[inline(always)]
+    pub(super) fn new(at_ns: u64, slice: u64, primitive: Primitive, site: u16) -> Self {
+        Self {
+            at_ns: NonZeroU64::new(at_ns).unwrap_or(NonZeroU64::MIN),
+            slice,
+            small: u64::from(NO_NUMBER) | u64::from(site) << 32 | (primitive as u64) << 48,
+        }
+    }
+
+    /// The time.
+    #[must_use]
+    #[inline(always)]
+    pub fn at_ns(&self) -> u64 {
+        self.at_ns.get()
+    }
+
+    /// The same, of something that is told as another call.
+    #[must_use]
+    pub fn by(self, primitive: Primitive) -> Self {
+        let small = self.small & ((1 << 48) - 1) | (primitive as u64) << 48;
+        Self { small, ..self }
+    }
+
+    /// The same, of a message with this number.
+    #[inline(always)]
+    pub(super) fn numbered(self, ordinal: u32) -> Self {
+        let small = self.small >> 32 << 32 | u64::from(ordinal);
+        Self { small, ..self }
+    }
+
+    /// The number of the primitive.
+    #[inline(always)]
+    pub(super) fn primitive(&self) -> usize {
+        (self.small >> 48) as usize
+    }
+
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a part of the word")]
+    pub(super) fn site(&self) -> u16 {
+        (self.small >> 32) as u16
+    }
+
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a part of the word")]
+    pub(super) fn ordinal(&self) -> u32 {
+        self.small as u32
+    }
+}
+
+/// A message, as one of its two ranks knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// The context id of its communicator.
+    pub context: u32,
+    /// The other rank, in the world.
+    pub peer: u32,
+    /// Its tag.
+    pub tag: i32,
+    /// Its length.
+    pub bytes: u64,
+    /// Its road.
+    pub road: Road,
+}
+
+/// A call or message in six words.
+///
+/// | word | holds, from the lowest bit on |
+/// |---|---|
+/// | 0 | when it was begun |
+/// | 1 | when it was over |
+/// | 2 | slice (40 bits), site (16), primitive, or 1 for a message that was received and 2 for one by SMARTMAP (8) |
+/// | 3 | context (32), peer (32) |
+/// | 4 | tag (32), ordinal of a message (32) |
+/// | 5 | bytes |
+///
+/// All ones is what there is none of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Packed {
+    /// When it was begun.
+    pub begun_ns: u64,
+    /// When it was over.
+    pub ended_ns: u64,
+    /// The number of the slice in which it was begun.
+    pub slice: u64,
+    /// The site, as the recorder numbers it.
+    pub site: u16,
+    /// The primitive, or for a message its direction and road.
+    pub kind: u8,
+    /// The context id of the communicator.
+    pub context: u32,
+    /// The other rank, in the world.
+    pub peer: u32,
+    /// The tag.
+    pub tag: u32,
+    /// The number of a message in its stream.
+    pub ordinal: u32,
+    /// The data.
+    pub bytes: u64,
+}
+
+/// What 32 bits say of what there is none of.
+pub const NO_NUMBER: u32 = u32::MAX;
+const SLICE_BITS: u32 = 40;
+
+impl Packed {
+    #[inline(always)]
+    pub(super) fn words(&self) -> [u64; 6] {
+        let slice = self.slice.min((1 << SLICE_BITS) - 1);
+        [
+            self.begun_ns,
+            self.ended_ns,
+            slice | u64::from(self.site) << SLICE_BITS | u64::from(self.kind) << 56,
+            u64::from(self.context) | u64::from(self.peer) << 32,
+            u64::from(self.tag) | u64::from(self.ordinal) << 32,
+            self.bytes,
+        ]
+    }
+
+    /// The event of these words.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "parts of words")]
+    pub fn of(words: [u64; 6]) -> Self {
+        let [begun_ns, ended_ns, what, whom, which, bytes] = words;
+        Self {
+            begun_ns,
+            ended_ns,
+            slice: what & ((1 << SLICE_BITS) - 1),
+            site: (what >> SLICE_BITS) as u16,
+            kind: (what >> 56) as u8,
+            context: whom as u32,
+            peer: (whom >> 32) as u32,
+            tag: which as u32,
+            ordinal: (which >> 32) as u32,
+            bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_its_words() {
+        let event = Packed {
+            begun_ns: u64::MAX - 1,
+            ended_ns: u64::MAX,
+            slice: (1 << 40) - 1,
+            site: 0xfffe,
+            kind: 0xfd,
+            context: 0xffff_fffc,
+            peer: 0xffff_fffb,
+            tag: 0xffff_fffa,
+            ordinal: 0xffff_fff9,
+            bytes: 7,
+        };
+        assert_eq!(Packed::of(event.words()), event);
+        let none = Packed::default();
+        assert_eq!(Packed::of(none.words()), none);
+        let late = Packed {
+            slice: u64::MAX,
+            ..none
+        };
+        assert_eq!(
+            Packed::of(late.words()).slice,
+            (1 << 40) - 1,
+            "and nothing else"
+        );
+    }
+
+    #[test]
+    fn a_key_tells_places_and_calls_apart() {
+        let (here, there) = (Site::here(), Site::here());
+        let key = here.key(Primitive::Send);
+        assert_ne!(key, there.key(Primitive::Send));
+        assert_ne!(key, here.key(Primitive::Recv));
+        assert_ne!(key, 0);
+        assert_eq!(primitive_of(key), Some(Primitive::Send));
+        assert_eq!(primitive_of(u64::MAX), None);
+        assert!(here.place().contains("event.rs:"));
+        assert_eq!(Site::Address(0x7f00).place(), "0x7f00");
+    }
+}

@@ -1,0 +1,146 @@
+//! Whoever types what README and CONTRIBUTING show, in order and in a fresh clone, gets what they show.
+//!
+//! | file | is |
+//! |---|---|
+//! | `parts.rs` | what a document asks to type, to write and to expect |
+//! | `session.rs` | the shell in which that is done |
+//! | `shown.rs` | whether what is shown is what was said |
+//! | `copy.rs` | a checkout beside this one, with nothing in it but what is tracked |
+
+mod copy;
+mod parts;
+mod session;
+mod shown;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::verdict::Outcome;
+use crate::workspace::Workspace;
+
+use super::Check;
+use parts::Part;
+use session::Session;
+
+pub(super) const CHECK: Check = Check {
+    name: "readme",
+    about: "every command block of README and CONTRIBUTING runs as written, and says what is shown",
+    about_time: false,
+    quick: false,
+    run,
+};
+
+/// The documents.
+const DOCUMENTS: [&str; 2] = ["README.md", "CONTRIBUTING.md"];
+
+/// What continuous integration runs, a step in a line.
+const INTEGRATION: &str = ".ci/run";
+
+/// Commands that are not run, with the reason. What takes no more than minutes does not belong here.
+const NOT_RUN: [(&str, &str); 0] = [];
+
+fn run(workspace: &Workspace) -> Result<Outcome> {
+    let steps = steps(&read(workspace.root(), INTEGRATION)?);
+    ensure!(!steps.is_empty(), "{INTEGRATION} has no steps");
+    let mut outcomes = Vec::new();
+    let mut unknown: Vec<&str> = NOT_RUN.map(|(command, _)| command).to_vec();
+    for document in DOCUMENTS {
+        let parts = parts::of(&read(workspace.root(), document)?);
+        let is_there = |not_run: &&str| parts.iter().any(|part| part.is_command(not_run));
+        unknown.retain(|not_run| !is_there(not_run));
+        outcomes.push(typed(workspace, document, &parts, &steps)?);
+    }
+    let figure = format!("commands that are not run: {}", NOT_RUN.len());
+    let gone = unknown
+        .iter()
+        .map(|command| format!(", and no document has `{command}`"));
+    let figure = figure + &gone.collect::<String>();
+    outcomes.push(Outcome::exact(
+        unknown.is_empty(),
+        figure,
+        "each with a reason",
+    ));
+    Ok(Outcome::of_all(&outcomes))
+}
+
+fn read(root: &Path, file: &str) -> Result<String> {
+    fs::read_to_string(root.join(file)).with_context(|| format!("failed to read {file}"))
+}
+
+/// What the steps of continuous integration run.
+fn steps(script: &str) -> Vec<String> {
+    let steps = script
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("step "));
+    steps.map(str::to_owned).collect()
+}
+
+/// Types the commands of a document into one shell.
+fn typed(
+    workspace: &Workspace,
+    document: &str,
+    parts: &[Part],
+    steps: &[String],
+) -> Result<Outcome> {
+    let folder = tempfile::tempdir().context("failed to make a folder for a clone")?;
+    let clone = copy::of(workspace, folder.path())?;
+    let mut session = Session::default();
+    let (mut typed, mut counted) = (0, 0);
+    for part in parts {
+        match part {
+            Part::Command { text, .. } if steps.contains(text) => counted += 1,
+            Part::Command { text, .. } if NOT_RUN.iter().any(|(not_run, _)| not_run == text) => {}
+            Part::Command { line, text } => {
+                typed += 1;
+                session.types(*line, text);
+            }
+            Part::File { path, text } => session.writes(path, text),
+            Part::Output { .. } => {}
+        }
+    }
+    ensure!(typed + counted > 0, "{document} has no commands");
+    let said = session.run(&clone)?;
+    let mut wrong: Vec<String> = said.failure().into_iter().collect();
+    let mut compared = 0;
+    let mut last = None;
+    for part in parts {
+        match part {
+            Part::Command { line, .. } => last = Some(*line),
+            Part::File { .. } => {}
+            Part::Output { line, text } => {
+                let of = last.and_then(|command| said.by(command));
+                let Some(of) = of else {
+                    wrong.push(format!("line {line}: no command was run that says this"));
+                    continue;
+                };
+                compared += 1;
+                wrong.extend(shown::lacks(text, of).map(|what| format!("line {line}: {what}")));
+            }
+        }
+    }
+    let counts = format!(
+        "{document}: {typed} commands typed, {counted} are steps of {INTEGRATION}, {compared} outputs compared"
+    );
+    let lines = wrong
+        .iter()
+        .map(|what| format!("\n          {document}, {what}"));
+    let figure = counts + &lines.collect::<String>();
+    Ok(Outcome::exact(
+        wrong.is_empty(),
+        figure,
+        "all succeed and say what is shown",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_what_is_behind_the_word() {
+        let script = "step() { \"$@\"; }\nstep cargo test --workspace\n    step apt-get update\n";
+        assert_eq!(steps(script), ["cargo test --workspace", "apt-get update"]);
+    }
+}
