@@ -60,6 +60,7 @@ mod foreign;
 mod forked;
 pub mod manual;
 pub mod mpi;
+mod other_launchers;
 mod recording;
 pub mod roads;
 mod rust;

@@ -43,6 +43,14 @@ pub enum BadApplication {
         /// What is wrong with it.
         what: String,
     },
+    /// A debugger that cannot be run.
+    #[error("--debugger {command}: {what}")]
+    Debugger {
+        /// As given.
+        command: String,
+        /// What is wrong with it.
+        what: String,
+    },
     /// Nothing stands there.
     #[error("no program is named before or after a ':': name one, or leave the ':' out")]
     Nothing,
@@ -67,7 +75,7 @@ pub fn find(
     let mut applications = vec![application(first, lines[0], search)?];
     for (number, line) in (2..).zip(&lines[1..]) {
         let bad = |what| BadApplication::Line { number, what };
-        let words = cli::with_np_as_n(&further, line);
+        let words = line.iter().cloned();
         let parsed = further
             .try_get_matches_from_mut(std::iter::once("bcs run".into()).chain(words))
             .and_then(|matches| FurtherApplication::from_arg_matches(&matches))
@@ -109,6 +117,59 @@ fn application(
     })
 }
 
+/// The same programs, with one rank under a debugger: it is an application of its own among its fellows.
+///
+/// # Errors
+/// [`BadApplication::Debugger`] says what is wrong with the command.
+pub fn under_debugger(
+    applications: Vec<Application>,
+    rank: usize,
+    command: &str,
+    search: Option<&OsStr>,
+) -> Result<Vec<Application>, BadApplication> {
+    let bad = |what: String| BadApplication::Debugger {
+        command: command.to_owned(),
+        what,
+    };
+    let words = shlex::split(command).filter(|words| !words.is_empty());
+    let words = words.ok_or_else(|| bad("it cannot be taken apart into words".into()))?;
+    let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+    let debugger = Program::find(&words, search).map_err(|error| bad(error.to_string()))?;
+    let mut before = 0;
+    let mut parts = Vec::with_capacity(applications.len() + 2);
+    for one in applications {
+        let place = rank.checked_sub(before).filter(|&place| place < one.ranks);
+        before += one.ranks;
+        let Some(place) = place else {
+            parts.push(one);
+            continue;
+        };
+        let some = |ranks| Application {
+            ranks,
+            ..one.clone()
+        };
+        let debugged = Application {
+            program: debugger.file.clone(),
+            arguments: [&debugger.arguments, debugged(&one).as_slice()].concat(),
+            ..some(1)
+        };
+        let all = [some(place), debugged, some(one.ranks - place - 1)];
+        parts.extend(all.into_iter().filter(|part| part.ranks > 0));
+    }
+    Ok(parts)
+}
+
+/// A program and its arguments as a debugger takes them. Of one that is built in the file is ours, by a name that means
+/// the same in another process.
+fn debugged(application: &Application) -> Vec<OsString> {
+    let file = match application.program == "/proc/self/exe" {
+        true => std::env::current_exe().map_or("bcs".into(), PathBuf::into_os_string),
+        false => application.program.clone(),
+    };
+    let arguments = application.arguments.iter().skip(1).cloned();
+    std::iter::once(file).chain(arguments).collect()
+}
+
 fn directory(path: &Path) -> Result<PathBuf, BadApplication> {
     let check = || {
         let path = std::fs::canonicalize(path)?;
@@ -143,8 +204,7 @@ mod tests {
 
     #[test]
     fn colons_separate_programs_that_have_options_of_their_own() {
-        let found =
-            find_words("true -n : -n 3 --wdir / --env A=1 echo -n x : -np 4 hello").unwrap();
+        let found = find_words("true -n : -n 3 --wdir / --env A=1 echo -n x : -n 4 hello").unwrap();
         let ranks: Vec<usize> = found.iter().map(|one| one.ranks).collect();
         assert_eq!(ranks, [2, 3, 4]);
         assert_eq!(found[0].arguments, ["true", "-n"]);
@@ -152,6 +212,36 @@ mod tests {
         assert_eq!(found[1].directory.as_deref(), Some(Path::new("/")));
         assert_eq!(found[1].environment, [("A".into(), "1".into())]);
         assert_eq!(found[0].directory, None, "nobody else's options count");
+    }
+
+    #[test]
+    fn a_debugged_rank_is_a_program_of_its_own() {
+        let programs = || find_words("true x : -n 3 echo y").unwrap();
+        let search = Some("/bin".as_ref());
+        for (rank, expected) in [
+            (0, "1 env -i /bin/true x, 1 true x, 3 echo y"),
+            (3, "2 true x, 1 echo y, 1 env -i /bin/echo y, 1 echo y"),
+        ] {
+            let parts = under_debugger(programs(), rank, "env -i", search).unwrap();
+            let parts: Vec<String> = parts
+                .iter()
+                .map(|part| {
+                    format!(
+                        "{} {}",
+                        part.ranks,
+                        part.arguments.join(" ".as_ref()).display()
+                    )
+                })
+                .collect();
+            assert_eq!(parts.join(", "), expected);
+        }
+        let error = under_debugger(programs(), 0, "no-such-debugger", search).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("--debugger no-such-debugger: program no-such")
+        );
+        assert!(under_debugger(programs(), 0, "gdb '", search).is_err());
     }
 
     #[test]

@@ -127,7 +127,7 @@ impl Configuration {
         for file in files {
             match std::fs::read_to_string(file) {
                 Ok(text) => all.read(&options, file, &text)?,
-                Err(error) if absent(&error) => {}
+                Err(error) if absent(&error) || is_hidden(file, &error) => {}
                 Err(error) => {
                     return Err(BadConfiguration {
                         place: file.display().to_string(),
@@ -208,8 +208,78 @@ fn unknown(options: &Command, name: &str) -> String {
     };
     match options.get_arguments().find(short) {
         Some(option) => format!("write {}: {name} is only for the command line", key(option)),
-        None => format!("there is no option {name}; `bcs config` prints all"),
+        None => {
+            let shown = options
+                .get_arguments()
+                .filter(|option| !option.is_hide_set());
+            let nearest = cli::dialect::nearest(name, shown.map(|option| key(option).to_owned()));
+            let meant = cli::dialect::did_you_mean(nearest.as_deref());
+            format!("there is no option {name}{meant}; `bcs config` prints all")
+        }
     }
+}
+
+/// Whether nobody can say that the file exists: nobody has asked for a folder that may not be looked into.
+fn is_hidden(file: &Path, error: &std::io::Error) -> bool {
+    let is_refused = |error: &std::io::Error| error.kind() == std::io::ErrorKind::PermissionDenied;
+    is_refused(error)
+        && file
+            .symlink_metadata()
+            .is_err_and(|error| is_refused(&error))
+}
+
+/// Names of variables that others than the options read: the runtime itself, what builds programs, tests.
+fn is_read_elsewhere(name: &str) -> bool {
+    const NAMES: [&str; 5] = [
+        "BCS_SLOT",
+        "BCS_SOCKET",
+        "BCS_CC",
+        "BCS_CXX",
+        "BCS_STRANGERS",
+    ];
+    const TESTS: [&str; 10] = [
+        "_ROUNDS",
+        "_SEED",
+        "_SEEDS",
+        "_SECONDS",
+        "_FAULTS",
+        "_CALLS",
+        "_CASES",
+        "_PROGRAMS",
+        "_APPS",
+        "_TESTS",
+    ];
+    const STARTS: [&str; 3] = ["BCS_TEST_", "BCS_REQUIRE_", "BCS_MPI"];
+    NAMES.contains(&name)
+        || TESTS.iter().any(|end| name.ends_with(end))
+        || STARTS.iter().any(|start| name.starts_with(start))
+}
+
+/// Variables of the environment that look like an option's and are none's. They may belong to the program; but
+/// they may also be misspelt.
+pub fn strangers(names: impl IntoIterator<Item = OsString>) -> Vec<String> {
+    let options = cli::run_options();
+    let all: Vec<String> = options.get_arguments().map(variable).collect();
+    let names = names.into_iter().filter_map(|name| name.into_string().ok());
+    let mut strangers: Vec<String> = names
+        .filter(|name| name.starts_with("BCS_") && !all.contains(name) && !is_read_elsewhere(name))
+        .collect();
+    strangers.sort_unstable();
+    strangers
+}
+
+/// What is said of a variable that nothing reads.
+#[must_use]
+pub fn nothing_reads(name: &str) -> String {
+    let options = cli::run_options();
+    let shown = options
+        .get_arguments()
+        .filter(|option| !option.is_hide_set());
+    let bare = |name: &str| name.trim_start_matches("BCS_").to_owned();
+    let nearest = cli::dialect::nearest(&bare(name), shown.map(|option| bare(&variable(option))));
+    let nearest = nearest.map(|near| format!("BCS_{near}"));
+    let meant = cli::dialect::did_you_mean(nearest.as_deref());
+    format!("nothing reads the variable {name}{meant}")
 }
 
 fn absent(error: &std::io::Error) -> bool {
@@ -325,9 +395,10 @@ mod tests {
         assert_eq!(merged.application.ranks, 9);
         let minute = Some(std::time::Duration::from_secs(60));
         let merged = options(&[], &[("MPIEXEC_TIMEOUT", "60")], &[]).unwrap();
-        assert_eq!(merged.timeout, minute);
+        assert_eq!(merged.timeout.map(|time| time.value), minute);
         let both = [("MPIEXEC_TIMEOUT", "9"), ("BCS_TIMEOUT", "1m")];
-        assert_eq!(options(&[], &both, &[]).unwrap().timeout, minute);
+        let timeout = options(&[], &both, &[]).unwrap().timeout;
+        assert_eq!(timeout.map(|time| time.value), minute);
         let error = options(&[], &[("MPIEXEC_TIMEOUT", "never")], &[]).unwrap_err();
         assert_eq!(
             error,

@@ -4,16 +4,19 @@
 //! streams and the signals; what to do about an event is decided by [`JobControl`].
 
 use crate::at_finalize::AtFinalize;
+use crate::control_group::ControlGroup;
 use crate::exit_code;
 use crate::hosts::Hosts;
 use crate::job_control::{Action, Event, JobControl};
 use crate::launch::{Launched, Manager};
 use crate::live::door::{Door, Guest};
 use crate::lookout::{Finding, Graph, Lookout};
-use crate::output::{Gone, Output};
+use crate::output::{Lost, Output};
+use crate::quantities::Given;
 use crate::shared_input::SharedInput;
 use crate::signals::Signals;
 use crate::source_lines::SourceLines;
+use crate::standard_output::unwritable;
 use crate::strays;
 use crate::terminal_input::TerminalInput;
 use crate::verdict::Verdict;
@@ -43,7 +46,7 @@ pub struct Dispatcher {
     output: Output,
     signals: Signals,
     ranks: usize,
-    timeout: Option<(Instant, Duration)>,
+    timeout: Option<(Instant, Given<Duration>)>,
     /// Where ranks are, while the job runs.
     lookout: Option<Lookout>,
     /// What ranks that are told to end have until they are killed.
@@ -64,6 +67,8 @@ pub struct Dispatcher {
     on_deadlock: OnDeadlock,
     /// What the program has left on its ranks.
     at_finalize: AtFinalize,
+    /// What limits the memory of what runs here.
+    control_group: Option<ControlGroup>,
     /// Lines of programs whose places are addresses.
     source: SourceLines,
     /// Whether hints are still said.
@@ -125,9 +130,10 @@ impl Dispatcher {
         launched: Launched,
         surroundings: Surroundings,
         ranks: usize,
-        timeout: Option<Duration>,
+        timeout: Option<Given<Duration>>,
     ) -> Self {
-        let timeout = timeout.and_then(|time| Some((Instant::now().checked_add(time)?, time)));
+        let timeout =
+            timeout.and_then(|time| Some((Instant::now().checked_add(time.value)?, time)));
         let Surroundings {
             output,
             input,
@@ -140,7 +146,11 @@ impl Dispatcher {
             spared,
         } = surroundings;
         let managers = launched.managers.len();
-        let lookout = Lookout::new(managers, Instant::now(), timeout.map(|(end, _)| end));
+        let lookout = Lookout::new(
+            managers,
+            Instant::now(),
+            timeout.as_ref().map(|(end, _)| *end),
+        );
         Self {
             control: JobControl::new(managers),
             lookout: Some(lookout),
@@ -165,6 +175,7 @@ impl Dispatcher {
             shared_input,
             on_deadlock,
             at_finalize,
+            control_group: ControlGroup::own(),
             source: SourceLines::default(),
             hints,
             impatient: false,
@@ -192,7 +203,12 @@ impl Dispatcher {
             None if immortal.is_empty() => exit_code::SUCCESS,
             None => exit_code::RUNTIME,
             Some(verdict) => {
-                if let Some(message) = verdict.message(self.ranks) {
+                let group = self
+                    .control_group
+                    .as_ref()
+                    .filter(|_| verdict.may_be_of_the_kernel());
+                let why = group.and_then(ControlGroup::why_killed);
+                if let Some(message) = verdict.message(self.ranks, why.as_deref()) {
                     self.output
                         .add(None, Stream::Err, (message + "\n").into_bytes());
                 }
@@ -203,7 +219,15 @@ impl Dispatcher {
         while self.output.waiting() > 0 && !self.impatient {
             self.step()?;
         }
-        Ok(code)
+        // Of a job that has gone well the last lines may be lost, too.
+        match self.output.lost() {
+            Some((which, errno)) if code == exit_code::SUCCESS => {
+                let lost = Verdict::OutputLost(which, errno);
+                eprintln!("bcs: {}", unwritable(which, &errno.to_string()));
+                Ok(lost.exit_code())
+            }
+            _ => Ok(code),
+        }
     }
 
     /// Waits for the next events and handles them.
@@ -249,7 +273,8 @@ impl Dispatcher {
         }
         let timer = self
             .timeout
-            .map(|(end, _)| end)
+            .as_ref()
+            .map(|(end, _)| *end)
             .into_iter()
             .chain(self.deadline)
             .chain(self.lookout.as_ref().and_then(Lookout::due))
@@ -293,8 +318,11 @@ impl Dispatcher {
                 }
             }
             Watched::Output => {
-                if self.output.write() == Err(Gone) {
-                    self.handle(Event::Failure(Verdict::OutputGone));
+                if let Err(lost) = self.output.write() {
+                    self.handle(Event::Failure(match lost {
+                        Lost::Gone => Verdict::OutputGone,
+                        Lost::Unwritable(which, errno) => Verdict::OutputLost(which, errno),
+                    }));
                 }
             }
             Watched::Input => {
@@ -323,13 +351,10 @@ impl Dispatcher {
 
     fn look_at_the_clock(&mut self) {
         let now = Instant::now();
-        if let Some((end, time)) = self.timeout
-            && now >= end
-        {
-            self.timeout = None;
+        if let Some((_, time)) = self.timeout.take_if(|(end, _)| now >= *end) {
             let lookout = self.lookout.as_ref();
             let waiting = lookout.map(|lookout| lookout.lines(&mut self.source));
-            let verdict = Verdict::TimedOut(time, waiting.unwrap_or_default());
+            let verdict = Verdict::TimedOut(time.to_string(), waiting.unwrap_or_default());
             self.handle(Event::Failure(verdict));
         }
         let look = self.lookout.as_mut().and_then(|lookout| lookout.ask(now));
@@ -385,8 +410,12 @@ impl Dispatcher {
                 rank,
                 stream,
                 bytes,
+                is_beginning,
             } => {
-                return self.output.add(Some(rank), stream, bytes);
+                return match is_beginning {
+                    true => self.output.begin(rank, stream, bytes),
+                    false => self.output.add(Some(rank), stream, bytes),
+                };
             }
             // They are said before there is a job.
             Frame::Message(FromManager::Met(_) | FromManager::Reached(_)) => return,

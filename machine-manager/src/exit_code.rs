@@ -10,6 +10,9 @@ pub const UNFINISHED: u8 = 1;
 /// Bad input: nothing was started.
 pub const BAD_INPUT: u8 = 2;
 
+/// What ranks or a command wrote could not be written on: a full disk.
+pub const OUTPUT_LOST: u8 = 122;
+
 /// No rank could ever go on.
 pub const DEADLOCK: u8 = 123;
 
@@ -50,6 +53,7 @@ Exit codes of `bcs run`:
   1      a rank exited without MPI_Finalize, or called MPI_Abort with code 0, or
          ranks waited for each other in different collectives
   2      bad input; nothing was started
+  122    the output could not be written (a full disk); of every `bcs` command
   123    a deadlock: no rank could ever go on
   124    the time of --timeout was over
   125    the runtime failed: a node manager died, a NIC had to end the job, or a

@@ -15,6 +15,22 @@
 //! [`job_control`] (what is to be done about it), [`verdict`], [`exit_code`], [`at_finalize`] and [`source_lines`] (what is said in
 //! the end, and of which lines). How others see and end a running job is in [`live`].
 
+/// That of the standard library panics where standard error is full or closed, and would hide what is wrong.
+macro_rules! eprintln {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _nobody_hears = writeln!(std::io::stderr(), $($words)*);
+    }};
+}
+
+/// As above.
+macro_rules! eprint {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _nobody_hears = write!(std::io::stderr(), $($words)*);
+    }};
+}
+
 pub mod applications;
 pub mod at_finalize;
 pub mod bandwidth;
@@ -23,6 +39,7 @@ pub mod builtin;
 pub mod cli;
 pub mod commands;
 pub mod configuration;
+pub mod control_group;
 pub mod cores;
 pub mod dispatcher;
 pub mod doctor;
@@ -40,6 +57,7 @@ pub mod run_header;
 pub mod shared_input;
 pub mod signals;
 pub mod source_lines;
+pub mod standard_output;
 mod strays;
 pub mod terminal_input;
 pub mod tune;
@@ -52,9 +70,11 @@ use std::process::ExitCode;
 /// Names under which the binary may be called, and is `bcs run` then.
 const NAMES_OF_RUN: [&str; 3] = ["bcsrun", "mpiexec", "mpirun"];
 
-fn means_run(name: &OsStr) -> bool {
+/// Which of them a path ends with.
+fn means_run(name: &OsStr) -> Option<&'static str> {
     let name = Path::new(name).file_name();
-    NAMES_OF_RUN.iter().any(|run| name == Some(run.as_ref()))
+    let mut names = NAMES_OF_RUN.into_iter();
+    names.find(|run| name == Some(run.as_ref()))
 }
 
 /// The whole program.
@@ -64,14 +84,14 @@ fn means_run(name: &OsStr) -> bool {
 #[must_use]
 pub fn main() -> ExitCode {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
-    if arguments.first().is_some_and(|name| means_run(name)) {
+    if let Some(name) = arguments.first().and_then(|name| means_run(name)) {
         arguments.splice(..1, ["bcs".into(), "run".into()]);
-        return commands::dispatch(arguments);
+        return standard_output::honest(commands::dispatch(name, &arguments));
     }
     match arguments.get(1).and_then(|role| role.to_str()) {
         Some("node-manager") => node_manager::run(),
         Some(hosts::ROLE) => node_manager::run_far(),
         Some("app") => builtin::main(arguments.split_off(2)),
-        _ => commands::dispatch(arguments),
+        _ => standard_output::honest(commands::dispatch("bcs run", &arguments)),
     }
 }

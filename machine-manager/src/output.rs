@@ -5,20 +5,26 @@
 //! instead, no more is written at a time than fits when poll says that something does.
 
 use node_manager::control::Stream;
+use node_manager::limits::MAX_LINE_BYTES;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 /// A pipe that poll calls writable takes so much without blocking (PIPE_BUF).
 const PIECE_BYTES: usize = 4096;
 
-/// Nobody reads a stream any more.
+/// A stream takes no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gone;
+pub enum Lost {
+    /// Nobody reads it any more.
+    Gone,
+    /// It cannot be written: which one, and why.
+    Unwritable(&'static str, Errno),
+}
 
 /// The two standard streams. One queue for both: they may be the same terminal or file, and then
 /// a line of one must not end up inside a line of the other.
@@ -26,6 +32,8 @@ pub struct Gone;
 pub struct Output {
     label: bool,
     queue: VecDeque<(Stream, Vec<u8>)>,
+    /// Beginnings of lines that may be prompts, until their rank is the only one that writes, or goes on.
+    begun: BTreeMap<(u32, Stream), Vec<u8>>,
     waiting: usize,
     /// Bytes written of the first element.
     written: usize,
@@ -33,6 +41,8 @@ pub struct Output {
     unfinished: [Option<Option<u32>>; 2],
     piece: [usize; 2],
     gone: [bool; 2],
+    /// The first stream that could not be written, and why.
+    lost: Option<(&'static str, Errno)>,
     /// Where standard output of the ranks goes instead, if it is for `bcs` itself.
     collected: Option<Rc<RefCell<Vec<u8>>>>,
 }
@@ -60,11 +70,13 @@ impl Output {
         Self {
             label,
             queue: VecDeque::new(),
+            begun: BTreeMap::new(),
             waiting: 0,
             written: 0,
             unfinished: [None; 2],
             piece: [piece(std::io::stdout()), piece(std::io::stderr())],
             gone: [false; 2],
+            lost: None,
             collected: None,
         }
     }
@@ -78,6 +90,12 @@ impl Output {
         }
     }
 
+    /// The first stream that could not be written, and why.
+    #[must_use]
+    pub fn lost(&self) -> Option<(&'static str, Errno)> {
+        self.lost
+    }
+
     /// Bytes that still wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
@@ -86,6 +104,44 @@ impl Output {
 
     /// Adds lines of a rank, or of `bcs` itself.
     pub fn add(&mut self, rank: Option<u32>, stream: Stream, lines: Vec<u8>) {
+        let begun = rank.and_then(|rank| self.begun.remove(&(rank, stream)));
+        let lines = match begun {
+            Some(begun) => [begun, lines].concat(),
+            None => lines,
+        };
+        self.put(rank, stream, lines);
+        self.show_begun();
+    }
+
+    /// Adds the beginning of a line of a rank, which is shown if it would not get into lines of others: at once
+    /// if nobody else writes. With labels lines stay whole.
+    pub fn begin(&mut self, rank: u32, stream: Stream, bytes: Vec<u8>) {
+        self.begun.entry((rank, stream)).or_default().extend(bytes);
+        self.show_begun();
+        // Who writes on and on without a newline takes no more memory here than there.
+        if self
+            .begun
+            .get(&(rank, stream))
+            .is_some_and(|begun| begun.len() >= MAX_LINE_BYTES)
+        {
+            self.add(Some(rank), stream, Vec::new());
+        }
+    }
+
+    fn show_begun(&mut self) {
+        if self.label || self.collected.is_some() || !self.queue.is_empty() {
+            return;
+        }
+        let mut ranks = self.begun.keys().map(|&(rank, _)| rank);
+        let Some(first) = ranks.next() else { return };
+        if ranks.all(|rank| rank == first) {
+            for ((rank, stream), bytes) in std::mem::take(&mut self.begun) {
+                self.put(Some(rank), stream, bytes);
+            }
+        }
+    }
+
+    fn put(&mut self, rank: Option<u32>, stream: Stream, lines: Vec<u8>) {
         let Some(&last) = lines.last() else { return };
         if let (Some(place), Some(_), Stream::Out) = (&self.collected, rank, stream) {
             return place.borrow_mut().extend(lines);
@@ -129,8 +185,8 @@ impl Output {
     /// Writes one piece, after poll said that it fits.
     ///
     /// # Errors
-    /// [`Gone`] when nobody reads the stream: what waits for it is dropped.
-    pub fn write(&mut self) -> Result<(), Gone> {
+    /// [`Lost`] when the stream takes no more: what waits for it is dropped.
+    pub fn write(&mut self) -> Result<(), Lost> {
         let Some((stream, bytes)) = self.queue.front() else {
             return Ok(());
         };
@@ -144,14 +200,20 @@ impl Output {
                 if self.written == bytes.len() {
                     self.queue.pop_front();
                     self.written = 0;
+                    self.show_begun();
                 }
                 Ok(())
             }
             // Somebody else made the stream non-blocking and filled it.
             Err(Errno::INTR | Errno::AGAIN) => Ok(()),
-            Err(_) => {
+            Err(errno) => {
                 self.drop_stream(stream);
-                Err(Gone)
+                let which = ["standard output", "standard error"][index(stream)];
+                if errno == Errno::PIPE {
+                    return Err(Lost::Gone);
+                }
+                self.lost.get_or_insert((which, errno));
+                Err(Lost::Unwritable(which, errno))
             }
         }
     }
@@ -201,6 +263,47 @@ mod tests {
         output.add(None, Stream::Err, b"bcs: x\n".to_vec());
         output.add(Some(1), Stream::Out, b"c".to_vec());
         assert_eq!(all(&output), "a\nb\nbcs: x\nc");
+    }
+
+    #[test]
+    fn a_prompt_is_shown_if_one_rank_alone_writes() {
+        let mut output = Output::new(false);
+        output.begin(0, Stream::Out, b"name? ".to_vec());
+        assert_eq!(all(&output), "name? ");
+        output.add(Some(0), Stream::Out, b"thanks\n".to_vec());
+        assert_eq!(all(&output), "name? thanks\n");
+        // Others wait to be shown, too.
+        output.begin(1, Stream::Out, b"ha".to_vec());
+        output.add(Some(0), Stream::Out, b"whole\n".to_vec());
+        output.add(Some(1), Stream::Out, b"lf\n".to_vec());
+        assert_eq!(all(&output), "name? thanks\nwhole\nhalf\n");
+    }
+
+    #[test]
+    fn two_ranks_that_have_begun_a_line_are_not_mixed() {
+        let mut output = Output::new(false);
+        output.add(Some(2), Stream::Out, b"x\n".to_vec());
+        output.begin(0, Stream::Out, b"a".to_vec());
+        output.begin(1, Stream::Out, b"b".to_vec());
+        output.queue.clear();
+        output.add(Some(0), Stream::Out, b"a\n".to_vec());
+        assert_eq!(all(&output), "aa\n");
+        output.queue.clear();
+        output.show_begun();
+        assert_eq!(all(&output), "b", "it is alone now");
+    }
+
+    #[test]
+    fn labelled_lines_stay_whole() {
+        let mut output = Output::new(true);
+        output.begin(0, Stream::Out, b"50%".to_vec());
+        assert_eq!(all(&output), "");
+        output.add(Some(0), Stream::Out, Vec::new());
+        assert_eq!(
+            all(&output),
+            "[0] 50%",
+            "at the end they are shown as they are"
+        );
     }
 
     #[test]

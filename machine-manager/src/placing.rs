@@ -1,8 +1,9 @@
 //! Which ranks run on which node, and on which cores: from what was asked for.
 
 use crate::cores::ranges;
+use crate::hosts::Named;
 use crate::launch::Job;
-use bcs_core::job::{BadJob, Driver, Placement};
+use bcs_core::job::{BadJob, Driver, NodeId, Placement};
 use bcs_nic::driver::{self, NotPinned, Placed};
 use node_manager::rank_cores::RankCores;
 
@@ -26,6 +27,30 @@ pub enum BadPlacing {
         ranks: usize,
         /// How many nodes `--ppn` asks for.
         needed: usize,
+    },
+    /// Hosts take so many ranks only.
+    #[error(
+        "{ranks} ranks do not fit into the {slots} slots of the hosts: give them more, or leave the \
+         slots out, and the hosts share the ranks"
+    )]
+    Slots {
+        /// How many ranks there are.
+        ranks: usize,
+        /// How many the hosts take.
+        slots: usize,
+    },
+    /// A host takes so many ranks only, and was given more by numbers.
+    #[error(
+        "host {host} has {slots} slots, but --nodes or --ppn puts {ranks} ranks on it: leave one of \
+         the two out, or the slots"
+    )]
+    Crowded {
+        /// Its name.
+        host: String,
+        /// What it would have.
+        ranks: usize,
+        /// What it takes.
+        slots: usize,
     },
 }
 
@@ -52,6 +77,58 @@ pub fn place(
         }),
         _ => Ok(placement),
     }
+}
+
+/// Places ranks on hosts with slots, a node on each, the first hosts first.
+///
+/// # Errors
+/// [`BadPlacing`] when there are more ranks than slots.
+pub fn place_in_slots(ranks: usize, slots: &[usize]) -> Result<Placement, BadPlacing> {
+    let mut left = ranks;
+    let mut counts = Vec::new();
+    for &slots in slots {
+        if left == 0 {
+            break;
+        }
+        counts.push(left.min(slots));
+        left -= left.min(slots);
+    }
+    match left {
+        0 => Ok(Placement::counts(&counts)?),
+        _ => Err(BadPlacing::Slots {
+            ranks,
+            slots: ranks - left,
+        }),
+    }
+}
+
+/// Whether hosts with slots take what was placed on them by numbers. `host_of` has the host of each node.
+///
+/// # Errors
+/// [`BadPlacing::Crowded`] names the first host that does not.
+pub fn fits(placement: &Placement, host_of: &[String], named: &Named) -> Result<(), BadPlacing> {
+    let Some(slots) = &named.slots else {
+        return Ok(());
+    };
+    let nodes = (0..placement.nodes()).map(NodeId::from_index);
+    let counts: Vec<usize> = nodes.map(|node| placement.ranks_of(node).count()).collect();
+    for name in &named.names {
+        let slots = of(name, &named.names, slots);
+        let ranks = of(name, host_of, &counts);
+        if ranks > slots {
+            let host = name.clone();
+            return Err(BadPlacing::Crowded { host, ranks, slots });
+        }
+    }
+    Ok(())
+}
+
+/// What a host has in all, which may be named more than once.
+fn of(host: &str, names: &[String], counts: &[usize]) -> usize {
+    let all = names.iter().zip(counts);
+    all.filter(|(name, _)| *name == host)
+        .map(|(_, count)| count)
+        .sum()
 }
 
 /// Which cores ranks may use: not those that OS threads of NICs are pinned to, unless these have all.
@@ -130,6 +207,24 @@ mod tests {
         assert_eq!(nodes_of(&placement), [0, 0, 0, 1, 1, 1, 2]);
         assert_eq!(place(2, None, Some(8)).unwrap().nodes(), 1);
         assert_eq!(place(7, Some(3), Some(3)).unwrap(), placement);
+    }
+
+    #[test]
+    fn slots_are_filled_in_the_order_of_hosts() {
+        let placement = place_in_slots(4, &[1, 2, 5, 1]).unwrap();
+        assert_eq!(nodes_of(&placement), [0, 1, 1, 2]);
+        let error = place_in_slots(4, &[1, 2]).unwrap_err();
+        assert_eq!(error, BadPlacing::Slots { ranks: 4, slots: 3 });
+    }
+
+    #[test]
+    fn a_host_takes_no_more_than_its_slots() {
+        let named = crate::hosts::parse_names("a:2,b:1").unwrap();
+        let hosts = ["a", "b"].map(String::from);
+        let fits = |ranks| fits(&place(ranks, Some(2), None).unwrap(), &hosts, &named);
+        assert_eq!(fits(3), Ok(()));
+        let error = fits(4).unwrap_err().to_string();
+        assert!(error.starts_with("host b has 1 slots, but"), "{error}");
     }
 
     #[test]

@@ -1,7 +1,36 @@
 //! Numbers with units, as users write them.
 
 use crate::cores::CoreList;
+use std::fmt;
 use std::time::Duration;
+
+/// A quantity as the user wrote it: it comes back in the unit in which it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given<T> {
+    /// The quantity.
+    pub value: T,
+    text: String,
+}
+
+impl<T> fmt::Display for Given<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.text.trim())
+    }
+}
+
+/// Parses a quantity, and remembers how it was written.
+pub fn given<T>(
+    parse: fn(&str) -> Result<T, String>,
+) -> impl Fn(&str) -> Result<Given<T>, String> + Clone + Send + Sync + 'static
+where
+    T: 'static,
+{
+    move |text| {
+        let value = parse(text)?;
+        let text = text.to_owned();
+        Ok(Given { value, text })
+    }
+}
 
 /// A number of ranks or nodes.
 ///
@@ -24,13 +53,22 @@ pub fn parse_ports(text: &str) -> Result<(u16, u16), String> {
     }
 }
 
-/// A duration such as `500us`, `1ms`, `2s` or `1m 30s`.
+/// A duration such as `500us`, `1ms`, `2s` or `1m 30s`. A bare number is one of seconds, as with other launchers.
 ///
 /// # Errors
 /// What is wrong with the text, and how a duration looks.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(&text.replace('µ', "u"))
-        .map_err(|_| "this is no duration: give a number and a unit, as in 500us, 1ms or 2s".into())
+    let bad = || "this is no duration: give a number and a unit, as in 500us, 1ms or 2s".into();
+    let text = text.trim();
+    if !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.')
+    {
+        let seconds: f64 = text.parse().map_err(|_| bad())?;
+        return Duration::try_from_secs_f64(seconds).map_err(|_| bad());
+    }
+    humantime::parse_duration(&text.replace('µ', "u")).map_err(|_| bad())
 }
 
 /// A size such as `4096` or `4KiB`, in bytes.
@@ -93,6 +131,9 @@ mod tests {
         assert_eq!(parse_duration("500us"), Ok(Duration::from_micros(500)));
         assert_eq!(parse_duration("500µs"), Ok(Duration::from_micros(500)));
         assert_eq!(parse_duration("2s"), Ok(Duration::from_secs(2)));
+        assert_eq!(parse_duration("5"), Ok(Duration::from_secs(5)));
+        assert_eq!(parse_duration("0.25"), Ok(Duration::from_millis(250)));
+        assert_eq!(given(parse_duration)("90s").unwrap().to_string(), "90s");
         assert_eq!(parse_size("4KiB"), Ok(4096));
         assert_eq!(parse_size("0"), Ok(0));
         assert_eq!(parse_bandwidth("2GB/s"), Ok(2_000_000_000));
@@ -105,7 +146,9 @@ mod tests {
 
     #[test]
     fn what_is_no_quantity_says_how_one_looks() {
-        assert!(parse_duration("500").unwrap_err().contains("500us"));
+        for bad in ["", "soon", "1.2.3", "5 parsecs"] {
+            assert!(parse_duration(bad).unwrap_err().contains("500us"), "{bad}");
+        }
         assert!(parse_size("4 parsecs").unwrap_err().contains("4KiB"));
         assert!(parse_assignment("=x").unwrap_err().contains("OMP_NUM"));
         assert!(parse_bandwidth("fast").unwrap_err().contains("2GB/s"));

@@ -1,10 +1,11 @@
 //! Why a job ended: the message and the exit code.
 
+use crate::standard_output::unwritable;
 use crate::{exit_code, signals};
 use bcs_core::job::NodeId;
 use bcs_core::mapped_code::CodePlace;
 use node_manager::control::{RankEnd, RankFailure};
-use std::time::Duration;
+use rustix::io::Errno;
 
 /// Why a job ended before all ranks were done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,10 +45,12 @@ pub enum Verdict {
     Astray(String),
     /// No rank can ever go on: why, in a sentence without an end.
     Deadlock(String),
-    /// `--timeout`, and where ranks were last seen, a line each.
-    TimedOut(Duration, Vec<String>),
+    /// `--timeout` as it was given, and where ranks were last seen, a line each.
+    TimedOut(String, Vec<String>),
     /// Nobody reads the output: as a shell does with such a program, end without a word.
     OutputGone,
+    /// What ranks write cannot be written on: which stream, and why.
+    OutputLost(&'static str, Errno),
 }
 
 /// A node manager as a user knows it.
@@ -86,6 +89,18 @@ impl Verdict {
         )
     }
 
+    /// Whether somebody was killed in a way in which the kernel does that, too.
+    #[must_use]
+    pub fn may_be_of_the_kernel(&self) -> bool {
+        match self {
+            Self::Rank(failure) => {
+                matches!(failure.what, RankEnd::Killed { signal, .. } if signal == libc::SIGKILL)
+            }
+            Self::Manager { .. } => true,
+            _ => false,
+        }
+    }
+
     /// A rank has failed. Of a call that ends the job the place is said, which somebody knows a line of.
     pub fn of_rank(mut failure: RankFailure, line: impl FnOnce(&CodePlace) -> String) -> Self {
         if let RankEnd::Aborted { place, reason, .. } = &mut failure.what
@@ -114,12 +129,13 @@ impl Verdict {
             Self::Deadlock(_) => exit_code::DEADLOCK,
             Self::TimedOut(..) => exit_code::TIMED_OUT,
             Self::OutputGone => exit_code::for_signal(libc::SIGPIPE),
+            Self::OutputLost(..) => exit_code::OUTPUT_LOST,
         }
     }
 
-    /// What `bcs run` says, if anything.
+    /// What `bcs run` says, if anything. `why` is known of the kernel, if that has killed somebody.
     #[must_use]
-    pub fn message(&self, ranks: usize) -> Option<String> {
+    pub fn message(&self, ranks: usize, why: Option<&str>) -> Option<String> {
         let what = match self {
             Self::Rank(failure) => rank_message(failure),
             Self::NotStarted {
@@ -146,13 +162,13 @@ impl Verdict {
             Self::Manager { who, pid, how } => format!("{who} (pid {pid}) {how}"),
             Self::Signal(signal) => format!("bcs run received {}", signals::describe(*signal)),
             Self::Astray(what) | Self::Deadlock(what) => what.clone(),
-            Self::TimedOut(time, _) => {
-                format!(
-                    "the time limit of {} was over",
-                    humantime::format_duration(*time)
-                )
-            }
+            Self::TimedOut(time, _) => format!("the time limit of {time} was over"),
+            Self::OutputLost(which, errno) => unwritable(which, &errno.to_string()),
             Self::OutputGone => return None,
+        };
+        let what = match why {
+            Some(why) => format!("{what}: {why}"),
+            None => what,
         };
         // The verdict comes last: it is what a user sees first, and what scripts look for.
         let mut message = String::new();
@@ -218,9 +234,15 @@ mod tests {
             what,
         });
         assert_eq!(
-            verdict.message(4).unwrap(),
+            verdict.message(4, None).unwrap(),
             "bcs: rank 3 on node 1 (pid 1234) was killed by signal 9 (SIGKILL); \
              the job of 4 ranks was ended"
+        );
+        assert!(verdict.may_be_of_the_kernel());
+        let why = verdict.message(4, Some("the limit was reached")).unwrap();
+        assert!(
+            why.contains("(SIGKILL): the limit was reached; the job"),
+            "{why}"
         );
         assert_eq!(verdict.exit_code(), 137);
     }
@@ -274,7 +296,8 @@ mod tests {
             (Verdict::Signal(2), 130),
             (Verdict::Astray(String::new()), 1),
             (Verdict::Deadlock(String::new()), 123),
-            (Verdict::TimedOut(Duration::from_secs(1), Vec::new()), 124),
+            (Verdict::TimedOut("1s".to_owned(), Vec::new()), 124),
+            (Verdict::OutputLost("standard output", Errno::NOSPC), 122),
             (Verdict::OutputGone, 141),
         ];
         for (verdict, code) in table {

@@ -2,7 +2,8 @@
 //!
 //! It owns the ranks, the control socket and the NIC host. It takes messages of `bcs run`, deaths
 //! of ranks (pidfds), what they write and say, and failures of the NIC; it emits messages and
-//! lines. It sleeps in one epoll and nowhere else, and has one timer: the kill delay.
+//! lines. It sleeps in one epoll and nowhere else, and has two timers: the kill delay, and the patience with
+//! unfinished lines.
 //!
 //! Invariants: after the launcher is gone, or has said Terminate, the process ends by
 //! itself; it never ends before all that descends from it has, unless that may not be killed.
@@ -250,7 +251,7 @@ impl Shift<'_> {
             // Before the first wait, too: a rank that could not be started is news already.
             self.report_all_done();
             self.send()?;
-            let deadline = match self.phase {
+            let end = match self.phase {
                 Phase::Running => None,
                 Phase::Terminating(_) if self.crew.running() == 0 => return Ok(()),
                 Phase::Terminating(deadline) => Some(deadline),
@@ -258,11 +259,13 @@ impl Shift<'_> {
             };
             let sources = self
                 .watch
-                .wait(deadline)
+                .wait(end.into_iter().chain(self.crew.prompt_due()).min())
                 .map_err(kernel("failed to wait"))?;
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            let now = Instant::now();
+            if end.is_some_and(|end| now >= end) {
                 return Ok(());
             }
+            self.crew.show_prompts(now, &mut self.link.writer);
             for source in sources {
                 self.happened(source)?;
             }
@@ -366,6 +369,9 @@ impl Shift<'_> {
         for stream in [Stream::Out, Stream::Err] {
             self.crew
                 .drain(index, stream, self.buffer, &mut self.link.writer);
+            if status.terminating_signal().is_some() {
+                self.crew.cut(index, stream, &mut self.link.writer);
+            }
         }
         let rank = &mut self.crew.ranks[index];
         self.nic.withdraw_pid(rank.rank);

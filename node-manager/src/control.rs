@@ -422,7 +422,7 @@ pub enum RankEnd {
 }
 
 /// Standard output or standard error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stream {
     /// Standard output.
     Out,
@@ -443,6 +443,9 @@ pub enum Frame<T> {
         stream: Stream,
         /// The lines.
         bytes: Vec<u8>,
+        /// Whether this is only the beginning of a line. The rest comes later, or word that there is none: an
+        /// output without bytes.
+        is_beginning: bool,
     },
 }
 
@@ -465,6 +468,8 @@ pub enum FrameError {
 const KIND_MESSAGE: u8 = 0;
 const KIND_OUT: u8 = 1;
 const KIND_ERR: u8 = 2;
+const KIND_BEGINNING_OUT: u8 = 3;
+const KIND_BEGINNING_ERR: u8 = 4;
 const HEADER_BYTES: usize = 5;
 
 /// Frames on their way out.
@@ -494,9 +499,22 @@ impl FrameWriter {
             Stream::Out => KIND_OUT,
             Stream::Err => KIND_ERR,
         };
-        self.header(kind, lines.len() + 4);
+        self.lines(kind, rank, lines);
+    }
+
+    /// Adds the beginning of a line of a rank.
+    pub fn beginning(&mut self, rank: u32, stream: Stream, bytes: &[u8]) {
+        let kind = match stream {
+            Stream::Out => KIND_BEGINNING_OUT,
+            Stream::Err => KIND_BEGINNING_ERR,
+        };
+        self.lines(kind, rank, bytes);
+    }
+
+    fn lines(&mut self, kind: u8, rank: u32, bytes: &[u8]) {
+        self.header(kind, bytes.len() + 4);
         self.bytes.extend_from_slice(&rank.to_le_bytes());
-        self.bytes.extend_from_slice(lines);
+        self.bytes.extend_from_slice(bytes);
     }
 
     fn header(&mut self, kind: u8, len: usize) {
@@ -602,8 +620,8 @@ impl FrameReader {
 fn decode<T: DeserializeOwned>(kind: u8, body: &[u8]) -> Result<Frame<T>, FrameError> {
     let stream = match kind {
         KIND_MESSAGE => return Ok(Frame::Message(postcard::from_bytes(body)?)),
-        KIND_OUT => Stream::Out,
-        KIND_ERR => Stream::Err,
+        KIND_OUT | KIND_BEGINNING_OUT => Stream::Out,
+        KIND_ERR | KIND_BEGINNING_ERR => Stream::Err,
         _ => {
             return Err(FrameError::Shape {
                 kind,
@@ -621,6 +639,7 @@ fn decode<T: DeserializeOwned>(kind: u8, body: &[u8]) -> Result<Frame<T>, FrameE
         rank: u32::from_le_bytes(rank),
         stream,
         bytes: lines.to_vec(),
+        is_beginning: matches!(kind, KIND_BEGINNING_OUT | KIND_BEGINNING_ERR),
     })
 }
 
@@ -662,6 +681,7 @@ mod tests {
                 rank: 7,
                 stream: Stream::Err,
                 bytes: long
+                is_beginning: false,
             }
         );
         drop(near);

@@ -2,7 +2,7 @@
 
 use crate::agent::{AgentError, kernel};
 use crate::control::{FrameWriter, FromManager, Start, Stream};
-use crate::limits::{OUTPUT_QUEUE_BYTES, READ_BYTES};
+use crate::limits::{OUTPUT_QUEUE_BYTES, PROMPT_PATIENCE, READ_BYTES};
 use crate::nursery::{Nursery, not_started};
 use crate::output::OutputPipe;
 use crate::rank_process::RankProcess;
@@ -12,7 +12,9 @@ use bcs_core::job::NodeId;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
+use std::collections::BTreeMap;
 use std::os::fd::AsFd;
+use std::time::Instant;
 
 /// The ranks.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub(crate) struct Crew {
     pub(crate) input: SharedInput,
     /// Output that is not read because the launcher does not take what was read before.
     held: Vec<(usize, Stream)>,
+    /// Lines that may be prompts, and when they are shown, by rank and stream.
+    prompts: BTreeMap<(usize, Stream), Instant>,
 }
 
 /// Starts the ranks. A rank that cannot be started is reported, and the others stay until the
@@ -39,6 +43,7 @@ pub(crate) fn start(
         ranks: Vec::with_capacity(placed.len()),
         input: SharedInput::default(),
         held: Vec::new(),
+        prompts: BTreeMap::new(),
     };
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(kernel("failed to open /dev/null"))?;
@@ -105,6 +110,32 @@ impl Crew {
     pub(crate) fn read(&mut self, index: usize, stream: Stream, buffer: &mut [u8], watch: &Watch) {
         let (_, pipe) = self.pipe(index, stream);
         pipe.read(&mut buffer[..READ_BYTES], |fd| watch.remove(fd));
+        match pipe.waits() {
+            true => {
+                _ = self
+                    .prompts
+                    .insert((index, stream), Instant::now() + PROMPT_PATIENCE)
+            }
+            false => _ = self.prompts.remove(&(index, stream)),
+        }
+    }
+
+    /// When the first prompt is to be shown.
+    pub(crate) fn prompt_due(&self) -> Option<Instant> {
+        self.prompts.values().min().copied()
+    }
+
+    /// Forwards what has waited long enough for the end of its line. With lines before it that wait for room, it goes
+    /// on waiting.
+    pub(crate) fn show_prompts(&mut self, now: Instant, writer: &mut FrameWriter) {
+        let due = self.prompts.extract_if(.., |_, at| *at <= now);
+        let due: Vec<(usize, Stream)> = due.map(|(which, _)| which).collect();
+        for (index, stream) in due {
+            let (rank, pipe) = self.pipe(index, stream);
+            if !pipe.ready() {
+                pipe.forward_beginning(rank, writer);
+            }
+        }
     }
 
     /// Forwards the whole lines that were read.
@@ -159,6 +190,13 @@ impl Crew {
                 break;
             }
         }
+        pipe.forward(rank, writer);
+    }
+
+    /// Marks the lines that a killed rank has left unfinished.
+    pub(crate) fn cut(&mut self, index: usize, stream: Stream, writer: &mut FrameWriter) {
+        let (rank, pipe) = self.pipe(index, stream);
+        pipe.cut();
         pipe.forward(rank, writer);
     }
 

@@ -29,6 +29,17 @@ pub const IMMORTAL_PATIENCE: Duration = Duration::from_millis(800);
 /// could take all memory.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
 
+/// An unfinished line to which nothing is added for so long is shown: somebody may be asked something. With what it
+/// takes to show it this is less than 100 ms.
+pub const PROMPT_PATIENCE: Duration = Duration::from_millis(25);
+
+/// An unfinished line that is longer is no prompt, but half of what a program will have written.
+pub const PROMPT_BYTES: usize = 4 << 10;
+
+/// What is read of a program that writes whenever its buffer is full has a multiple of so many bytes, whatever line it
+/// stops in. That is no prompt either.
+pub const WRITE_BUFFER_BYTES: usize = 512;
+
 /// While more output than this waits for its reader, no more is read from ranks: a rank that
 /// writes faster than the user reads is blocked by its pipe, as it would be in a shell.
 pub const OUTPUT_QUEUE_BYTES: usize = 256 << 10;

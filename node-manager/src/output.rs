@@ -1,7 +1,7 @@
 //! What a rank writes, cut at line ends.
 
 use crate::control::{FrameWriter, Stream};
-use crate::limits::MAX_LINE_BYTES;
+use crate::limits::{MAX_LINE_BYTES, PROMPT_BYTES, WRITE_BUFFER_BYTES};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -17,7 +17,16 @@ pub(crate) struct OutputPipe {
     bytes: Vec<u8>,
     /// The bytes before this are whole lines.
     complete: usize,
+    /// Whether the rest may be a prompt, for which nobody should wait.
+    may_be_prompt: bool,
+    /// Whether the beginning of the line that comes next was sent ahead, and its end is owed.
+    is_begun: bool,
+    /// Whether what was forwarded last lacks its newline.
+    is_open: bool,
 }
+
+/// What ends a line that its rank was killed in.
+const CUT: &[u8] = b" [cut]\n";
 
 impl OutputPipe {
     /// With no descriptor, nothing will ever come: the rank writes elsewhere.
@@ -27,6 +36,9 @@ impl OutputPipe {
             stream,
             bytes: Vec::new(),
             complete: 0,
+            may_be_prompt: false,
+            is_begun: false,
+            is_open: false,
         }
     }
 
@@ -35,9 +47,15 @@ impl OutputPipe {
         self.fd.as_ref().map(AsFd::as_fd)
     }
 
-    /// Whether something can be forwarded.
+    /// Whether something can be forwarded: at the end also the news that nothing follows on what was begun.
     pub(crate) fn ready(&self) -> bool {
-        self.complete > 0
+        self.complete > 0 || (self.is_begun && self.fd.is_none())
+    }
+
+    /// Whether a line waits for its end that may be a prompt.
+    pub(crate) fn waits(&self) -> bool {
+        let rest = self.bytes.len() - self.complete;
+        self.may_be_prompt && (1..=PROMPT_BYTES).contains(&rest)
     }
 
     /// Reads once. Returns whether there may be more: neither the end nor nothing for now.
@@ -47,6 +65,7 @@ impl OutputPipe {
         match rustix::io::read(fd, &mut *buffer) {
             Ok(len) if len > 0 => {
                 self.add(&buffer[..len]);
+                self.may_be_prompt = !len.is_multiple_of(WRITE_BUFFER_BYTES);
                 true
             }
             Err(Errno::INTR) => true,
@@ -66,6 +85,17 @@ impl OutputPipe {
         self.complete = self.bytes.len();
     }
 
+    /// The rank was killed, and will not end its line.
+    pub(crate) fn cut(&mut self) {
+        let is_cut = self
+            .bytes
+            .last()
+            .map_or(self.is_open, |&last| last != b'\n');
+        if is_cut {
+            self.add(CUT);
+        }
+    }
+
     fn add(&mut self, bytes: &[u8]) {
         if let Some(newline) = bytes.iter().rposition(|&byte| byte == b'\n') {
             self.complete = self.bytes.len() + newline + 1;
@@ -79,13 +109,27 @@ impl OutputPipe {
     /// Forwards the whole lines.
     pub(crate) fn forward(&mut self, rank: u32, writer: &mut FrameWriter) {
         // Never longer than a frame: less than the longest line waited when the last read came.
-        if self.complete > 0 {
-            writer.output(rank, self.stream, &self.bytes[..self.complete]);
+        if self.ready() {
+            let lines = &self.bytes[..self.complete];
+            writer.output(rank, self.stream, lines);
+            self.is_open = lines.last().map_or(self.is_open, |&last| last != b'\n');
             self.bytes.drain(..self.complete);
             self.complete = 0;
+            self.is_begun = false;
         }
         if self.bytes.is_empty() && self.bytes.capacity() > MAX_LINE_BYTES / 16 {
             self.bytes = Vec::new();
+        }
+    }
+
+    /// Forwards the beginning of a line that may be a prompt.
+    pub(crate) fn forward_beginning(&mut self, rank: u32, writer: &mut FrameWriter) {
+        if self.waits() {
+            self.forward(rank, writer);
+            writer.beginning(rank, self.stream, &self.bytes);
+            self.bytes.clear();
+            self.is_begun = true;
+            self.is_open = true;
         }
     }
 }
@@ -120,6 +164,66 @@ mod tests {
             "at the end it is forwarded as it is"
         );
         assert_eq!(pipe.bytes, b"two");
+    }
+
+    #[test]
+    fn a_prompt_is_forwarded_before_its_line_ends() {
+        let (mut pipe, writer) = pipe();
+        let mut buffer = [0; 2048];
+        let mut frames = FrameWriter::default();
+        rustix::io::write(&writer, b"one\nname? ").unwrap();
+        pipe.read(&mut buffer, |_| ());
+        assert!(pipe.waits());
+        pipe.forward_beginning(3, &mut frames);
+        // A frame for the whole line, and one for the beginning.
+        assert_eq!(frames.waiting(), (5 + 4 + 4) + (5 + 4 + 6));
+        assert!(!pipe.waits() && !pipe.ready());
+        drop(writer);
+        pipe.read(&mut buffer, |_| ());
+        assert!(
+            pipe.ready(),
+            "who holds the beginning is told that nothing follows"
+        );
+        pipe.forward(3, &mut frames);
+        assert!(!pipe.ready());
+    }
+
+    #[test]
+    fn half_a_line_at_the_end_of_a_full_buffer_is_no_prompt() {
+        let (mut pipe, writer) = pipe();
+        rustix::io::write(&writer, &[b'x'; 1024]).unwrap();
+        pipe.read(&mut [0; 2048], |_| ());
+        assert!(!pipe.waits());
+    }
+
+    #[test]
+    fn a_line_that_a_killed_rank_left_is_marked() {
+        let (mut pipe, writer) = pipe();
+        let mut frames = FrameWriter::default();
+        pipe.cut();
+        assert!(!pipe.ready(), "there is none");
+        for (text, left) in [
+            ("whole\nhalf", "whole\nhalf [cut]\n"),
+            ("whole\n", "whole\n"),
+        ] {
+            rustix::io::write(&writer, text.as_bytes()).unwrap();
+            pipe.read(&mut [0; 64], |_| ());
+            pipe.cut();
+            assert_eq!(pipe.bytes, left.as_bytes());
+            pipe.forward(0, &mut frames);
+        }
+        rustix::io::write(&writer, b"begun").unwrap();
+        pipe.read(&mut [0; 64], |_| ());
+        pipe.forward_beginning(0, &mut frames);
+        // Its pipe may be found closed before its death is known.
+        drop(writer);
+        pipe.read(&mut [0; 64], |_| ());
+        pipe.forward(0, &mut frames);
+        pipe.cut();
+        assert_eq!(pipe.bytes, CUT);
+        pipe.forward(0, &mut frames);
+        pipe.cut();
+        assert!(pipe.bytes.is_empty(), "once");
     }
 
     #[test]

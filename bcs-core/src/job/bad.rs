@@ -31,7 +31,10 @@ pub enum BadJob {
         limit: usize,
     },
     /// A setting outside its range.
-    #[error("the {what} of {value} {unit} is out of range: choose one from {min} to {max} {unit}")]
+    #[error(
+        "the {what} of {} is out of range: choose one from {} to {}",
+        in_units(*value, unit), in_units(*min, unit), in_units(*max, unit)
+    )]
     OutOfRange {
         /// The setting.
         what: &'static str,
@@ -44,4 +47,40 @@ pub enum BadJob {
         /// Of what.
         unit: &'static str,
     },
+}
+
+/// A number of `ns`, `bytes` or `bytes/s` in the largest unit of which it is a whole one, as in `50us` or `64KiB`.
+#[must_use]
+pub fn in_units(value: u64, unit: &str) -> String {
+    let (step, units, per): (u64, &[&str], &str) = match unit {
+        "ns" => (1_000, &["ns", "us", "ms", "s"], ""),
+        "bytes/s" => (1_024, &["B", "KiB", "MiB", "GiB", "TiB", "PiB"], "/s"),
+        _ => (1_024, &["", "KiB", "MiB", "GiB", "TiB", "PiB"], ""),
+    };
+    let (mut value, mut index) = (value, 0);
+    while value != 0 && value.is_multiple_of(step) && index + 1 < units.len() {
+        value /= step;
+        index += 1;
+    }
+    format!("{value}{}{per}", units[index])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_units_are_as_large_as_can_be() {
+        for (value, unit, shown) in [
+            (10_000, "ns", "10us"),
+            (1_500, "ns", "1500ns"),
+            (60_000_000_000, "ns", "60s"),
+            (65_536, "bytes", "64KiB"),
+            (1_000_000, "bytes", "1000000"),
+            (0, "bytes", "0"),
+            (1 << 50, "bytes/s", "1PiB/s"),
+        ] {
+            assert_eq!(in_units(value, unit), shown);
+        }
+    }
 }

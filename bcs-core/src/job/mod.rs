@@ -8,7 +8,7 @@ mod placement;
 mod settings;
 pub mod welcome;
 
-pub use bad::BadJob;
+pub use bad::{BadJob, in_units};
 pub use cores::Cores;
 pub use node::{NodeId, NodeSet};
 pub use phase::{Microphase, NicThreadId};

@@ -74,6 +74,27 @@ impl Placement {
         })
     }
 
+    /// So many consecutive ranks on each node.
+    ///
+    /// # Errors
+    /// [`BadJob`] when there are no ranks, none on a node, or more than a limit.
+    pub fn counts(counts: &[usize]) -> Result<Self, BadJob> {
+        if counts.contains(&0) {
+            return Err(BadJob::NoRanksOnNode);
+        }
+        let most = counts.iter().copied().max().unwrap_or(0);
+        let ranks = counts
+            .iter()
+            .fold(0usize, |ranks, &count| ranks.saturating_add(count));
+        check_counts(ranks, counts.len(), most)?;
+        let nodes = counts.iter().enumerate();
+        let on_node = |(node, &count)| std::iter::repeat_n(NodeId::from_index(node).0, count);
+        Ok(Self {
+            node_of_rank: nodes.flat_map(on_node).collect(),
+            nodes: counts.len(),
+        })
+    }
+
     /// How many ranks.
     #[must_use]
     pub fn ranks(&self) -> usize {
@@ -116,6 +137,18 @@ mod tests {
         assert_eq!(sizes, [3, 2, 2]);
         assert_eq!(placement.node_of(3), Some(NodeId(1)));
         assert_eq!(placement.node_of(7), None);
+    }
+
+    #[test]
+    fn nodes_may_have_what_they_were_given() {
+        let placement = Placement::counts(&[1, 3, 2]).unwrap();
+        let nodes: Vec<u16> = (0..6)
+            .map(|rank| placement.node_of(rank).unwrap().0)
+            .collect();
+        assert_eq!(nodes, [0, 1, 1, 1, 2, 2]);
+        assert_eq!(placement.nodes(), 3);
+        assert_eq!(Placement::counts(&[]), Err(BadJob::NoRanks));
+        assert_eq!(Placement::counts(&[1, 0]), Err(BadJob::NoRanksOnNode));
     }
 
     #[test]

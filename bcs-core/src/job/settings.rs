@@ -220,9 +220,7 @@ mod tests {
             ..Settings::default()
         };
         let message = settings.check().unwrap_err().to_string();
-        assert!(
-            message.contains("time slice of 10000 ns") && message.contains("50000 to 100000000")
-        );
+        assert!(message.contains("time slice of 10us") && message.contains("50us to 100ms"));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::bcs::{End, Endpoint, Place};
 use crate::call_site;
 use crate::foreign;
 use crate::forked;
+use crate::other_launchers;
 use crate::recording::{Begun, Called, Manner, Primitive, Recording, Site};
 use crate::roads::smartmap::Slots;
 use crate::sent_from::SentFrom;
@@ -77,6 +78,7 @@ impl Process {
             Operation::plain("MPI_Init").error(ErrorClass::Other, error.to_string())
         };
         let Some(attachment) = Attachment::find().map_err(|error| fail(&error))? else {
+            other_launchers::tell_who_is_alone();
             let memory = memory_alone().map_err(|error| fail(&error))?;
             let placement = Placement::block(1, 1).expect("one rank fits one node");
             let recording = Recording::new(None, memory.page.clone());

@@ -19,7 +19,15 @@ Figures are microseconds of an operation: the median of the samples, and their q
 Exit codes: see `bcs help exit-codes`.";
 
 /// Options of `bcs run` that are of no use for this program.
-const USELESS: [&str; 5] = ["wdir", "stdin", "label", "output_dir", "kill_delay"];
+const USELESS: [&str; 7] = [
+    "wdir",
+    "stdin",
+    "gdb",
+    "debugger",
+    "label",
+    "output_dir",
+    "kill_delay",
+];
 
 /// What `bcs bench` can be asked.
 #[derive(Debug, Args)]

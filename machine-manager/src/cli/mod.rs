@@ -1,6 +1,8 @@
 //! The command line.
 
 mod bench;
+pub mod dialect;
+pub mod line;
 mod live;
 mod mds;
 mod run;
@@ -19,8 +21,7 @@ pub use tune::{Against, Trials, TuneArgs};
 use crate::NAMES_OF_RUN;
 use crate::quantities::parse_duration;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
-use std::ffi::OsString;
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -183,32 +184,6 @@ pub fn run_options() -> clap::Command {
     RunOptions::augment_args(clap::Command::new("bcs run"))
 }
 
-/// The words of a command line with `-np`, as it stands in books about MPI, replaced by `-n`:
-/// among the options, and not in what belongs to the program.
-#[must_use]
-pub fn with_np_as_n(options: &clap::Command, words: &[OsString]) -> Vec<OsString> {
-    let mut words = words.to_vec();
-    let mut index = 0;
-    while let Some(word) = words.get_mut(index) {
-        if word == "-np" {
-            *word = "-n".into();
-        }
-        let Some(option) = word.to_str().and_then(|word| word.strip_prefix('-')) else {
-            break;
-        };
-        let value_follows = options.get_arguments().any(|known| {
-            let long = option.strip_prefix('-');
-            let same = match long {
-                Some(long) => known.get_long() == Some(long),
-                None => option.len() == 1 && known.get_short() == option.chars().next(),
-            };
-            same && known.get_action().takes_values()
-        });
-        index += 1 + usize::from(value_follows);
-    }
-    words
-}
-
 /// A complaint of clap in one line: what is wrong.
 #[must_use]
 pub fn what(error: &clap::Error) -> String {
@@ -220,39 +195,25 @@ pub fn what(error: &clap::Error) -> String {
     let what = text.split("\n\n").next().unwrap_or_default();
     let what: Vec<&str> = what.split_whitespace().collect();
     let what = what.join(" ");
-    what.strip_prefix("error: ").unwrap_or(&what).into()
+    let what = what.strip_prefix("error: ").unwrap_or(&what);
+    format!(
+        "{what}{}",
+        dialect::did_you_mean(suggested(error).as_deref())
+    )
 }
 
-/// A complaint of clap in one line: what is wrong, and where to look, by the words of the command
-/// line.
-#[must_use]
-pub fn one_line(error: &clap::Error, words: &[OsString]) -> String {
-    if error.kind() == clap::error::ErrorKind::MissingSubcommand {
-        return what(error);
-    }
-    let all = Cli::command();
-    let named = words.get(1).and_then(|word| all.find_subcommand(word));
-    match named {
-        Some(command) => format!("{}; see `bcs {} --help`", what(error), command.get_name()),
-        None => format!("{}; see `bcs help`", what(error)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn np_is_n_among_the_options_only() {
-        for (words, expected) in [
-            ("-np 4 hello -np 3", "-n 4 hello -np 3"),
-            ("--wdir -np -l -np 4 x", "--wdir -np -l -n 4 x"),
-            ("--wdir=d -np 4 x", "--wdir=d -n 4 x"),
-            ("-n4 x -np", "-n4 x -np"),
-        ] {
-            let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
-            let expected: Vec<OsString> = expected.split(' ').map(OsString::from).collect();
-            assert_eq!(with_np_as_n(&run_options(), &words), expected);
-        }
-    }
+/// What clap believes was meant.
+fn suggested(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue};
+    let kinds = [
+        ContextKind::SuggestedArg,
+        ContextKind::SuggestedSubcommand,
+        ContextKind::SuggestedValue,
+    ];
+    let mut found = kinds.into_iter().filter_map(|kind| error.get(kind));
+    found.find_map(|value| match value {
+        ContextValue::String(name) => Some(name.clone()),
+        ContextValue::Strings(names) => names.first().cloned(),
+        _ => None,
+    })
 }

@@ -5,8 +5,8 @@ use crate::at_finalize::Says;
 use crate::cores::CoreList;
 use crate::hosts::Fabric;
 use crate::quantities::{
-    parse_assignment, parse_bandwidth, parse_cores, parse_count, parse_duration, parse_ports,
-    parse_reduce, parse_size,
+    Given, given, parse_assignment, parse_bandwidth, parse_cores, parse_count, parse_duration,
+    parse_ports, parse_reduce, parse_size,
 };
 use bcs_core::job::{Collectives, Driver, Folding, Intranode, Road, Strobe};
 use bcs_core::limits::DEFAULT_SOFT_REDUCE_ELEMENTS;
@@ -28,6 +28,7 @@ Examples:
   bcs run -n 4 --wdir run1 --env A=1 ./solver     in a directory, with a variable
   bcs run -n 4 --timeout 10m --output-dir out x   in time, output in files
 
+What MPICH's and Open MPI's launchers call an option works, too, or is answered with what to write.
 Each option has a default that `bcs.toml` and variables can change: see `bcs config --help`.
 Exit codes: see `bcs help exit-codes`.";
 
@@ -36,11 +37,16 @@ Exit codes: see `bcs help exit-codes`.";
 #[command(
     override_usage = "bcs run [OPTIONS] PROGRAM [ARGS]... [: [-n N] [--wdir D] [--env K=V] PROGRAM [ARGS]...]...",
     disable_help_subcommand = true,
+    disable_version_flag = true,
+    version,
     arg_required_else_help = false,
     subcommand_value_name = "PROGRAM",
     after_help = crate::builtin::help() + EXAMPLES
 )]
 pub struct RunArgs {
+    /// Print the version
+    #[arg(long, action = clap::ArgAction::Version)]
+    pub version: Option<bool>,
     /// All that may stand before the program.
     #[command(flatten)]
     pub options: RunOptions,
@@ -52,14 +58,14 @@ pub struct RunArgs {
 /// What each program of a job can be given.
 #[derive(Clone, Debug, Args)]
 pub struct ApplicationOptions {
-    /// Number of ranks, each a process
+    /// Number of ranks, each a process; --ranks and -np are the same
     #[arg(short = 'n', value_name = "N", default_value_t = 1, value_parser = parse_count,
           allow_negative_numbers = true)]
     pub ranks: usize,
     /// Run in this directory
     #[arg(long, value_name = "D")]
     pub wdir: Option<PathBuf>,
-    /// Set an environment variable; may be repeated
+    /// Set an environment variable, or with K alone export that of `bcs run`; may be repeated
     #[arg(long, value_name = "K=V", value_parser = parse_assignment)]
     pub env: Vec<(String, String)>,
 }
@@ -109,8 +115,8 @@ pub struct RunOptions {
     pub report_bindings: bool,
     /// Length of a time slice, 50us to 100ms; with elastic strobes the longest gap between two, with auto ones
     /// the longest slice
-    #[arg(long, value_name = "D", default_value = "500us", value_parser = parse_duration)]
-    pub time_slice: Duration,
+    #[arg(long, value_name = "D", default_value = "500us", value_parser = given(parse_duration))]
+    pub time_slice: Given<Duration>,
     /// When slices are struck: on demand, or at every multiple of the time slice with work, of a length that is
     /// set or that follows the program
     #[arg(long, value_name = "S", value_enum, default_value_t = StrobeName::Elastic)]
@@ -134,11 +140,11 @@ pub struct RunOptions {
     pub folding: FoldingName,
     /// Standard sends of at most so many bytes complete when they are posted, blocking ones within a
     /// node of 32 times as many; 0: none
-    #[arg(long, value_name = "B", default_value = "4KiB", value_parser = parse_size)]
-    pub eager_limit: u64,
+    #[arg(long, value_name = "B", default_value = "4KiB", value_parser = given(parse_size))]
+    pub eager_limit: Given<u64>,
     /// Bytes per second that may enter a node, as 2GB/s [default: measured]
-    #[arg(long, value_name = "R", value_parser = parse_bandwidth)]
-    pub link_bandwidth: Option<u64>,
+    #[arg(long, value_name = "R", value_parser = given(parse_bandwidth))]
+    pub link_bandwidth: Option<Given<u64>>,
     /// How NICs run.
     #[command(flatten)]
     pub nics: NicOptions,
@@ -150,15 +156,21 @@ pub struct RunOptions {
     /// sets the pace
     #[arg(long, value_name = "WHO", default_value = "0", value_parser = InputName::parse)]
     pub stdin: InputName,
+    /// Start this rank under a debugger, which reads the standard input instead
+    #[arg(long, value_name = "RANK")]
+    pub gdb: Option<u32>,
+    /// The command of the debugger; the program and its arguments are added to it
+    #[arg(long, value_name = "CMD", default_value = "gdb -q --args")]
+    pub debugger: String,
     /// Label every line of output with its rank
-    #[arg(short = 'l')]
+    #[arg(short = 'l', long)]
     pub label: bool,
     /// Write what rank N writes to rank.N.out and rank.N.err in this directory, not to the terminal
     #[arg(long, value_name = "DIR")]
     pub output_dir: Option<PathBuf>,
-    /// End the job after so long, with exit code 124
-    #[arg(long, value_name = "D", value_parser = parse_duration)]
-    pub timeout: Option<Duration>,
+    /// End the job after so long, with exit code 124; a bare number is one of seconds
+    #[arg(long, value_name = "D", value_parser = given(parse_duration))]
+    pub timeout: Option<Given<Duration>>,
     /// What is done when no rank can ever go on: say who waits for whom, and end the job with exit
     /// code 123, or let it hang
     #[arg(long, value_name = "A", value_enum, default_value_t = DeadlockName::Abort)]
@@ -172,9 +184,9 @@ pub struct RunOptions {
     #[arg(long, value_name = "W", value_enum, default_value_t = AtFinalizeName::Errors)]
     pub at_finalize: AtFinalizeName,
     /// From SIGTERM to SIGKILL, for the ranks of a job that ends badly
-    #[arg(long, value_name = "D", value_parser = parse_duration,
+    #[arg(long, value_name = "D", value_parser = given(parse_duration),
           default_value = humantime::Duration::from(KILL_DELAY).to_string())]
-    pub kill_delay: Duration,
+    pub kill_delay: Given<Duration>,
     /// Record, and write dumps of all ranks and nodes into this directory: see `bcs mds --help`
     #[arg(long, value_name = "DIR")]
     pub mds: Option<PathBuf>,
@@ -184,7 +196,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "WHAT", default_value = "mmds,emds")]
     pub mds_record: Selection,
     /// Say on standard error what is started
-    #[arg(short = 'v')]
+    #[arg(short = 'v', long)]
     pub verbose: bool,
     /// Strike every slice, and all five microphases of it, needed or not: to measure what one costs
     #[arg(long, hide = true)]
@@ -194,7 +206,8 @@ pub struct RunOptions {
 /// Jobs on several machines.
 #[derive(Clone, Debug, Args)]
 pub struct FarOptions {
-    /// The hosts on which nodes are, as a,b: consecutive nodes on one; without --nodes and --ppn a node on each
+    /// The hosts on which nodes are, as a,b, or a:4,b:2 with how many ranks each takes: consecutive nodes on one;
+    /// without --nodes and --ppn a node on each
     #[arg(long, value_name = "LIST")]
     pub hosts: Option<String>,
     /// The command that starts a program on a host, which it names where it says {host}, or last; the program

@@ -29,9 +29,11 @@ Exit codes: 0 when something was found; 1 when a setting failed; 2 for bad input
 fails before anything is tried; 128+S when a signal ended it.";
 
 /// Options of `bcs run` that are of no use here: what is tried, and what says how a single job goes.
-const USELESS: [&str; 9] = [
+const USELESS: [&str; 11] = [
     "time_slice",
     "stdin",
+    "gdb",
+    "debugger",
     "label",
     "output_dir",
     "deadlock_json",

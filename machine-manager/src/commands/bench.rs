@@ -5,13 +5,14 @@ use crate::bench::{picture, table};
 use crate::cli::{BenchArgs, InputName, ProgramArgs, RunArgs};
 use crate::exit_code;
 use crate::output::Output;
+use crate::standard_output::print;
 use anyhow::Context as _;
 use apps::bench::Row;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -51,6 +52,7 @@ pub(super) fn run(arguments: BenchArgs, matches: &ArgMatches, further: clap::Com
     let line = std::iter::once("bench".into()).chain(words).collect();
     let program = ProgramArgs::Line(line);
     let run = RunArgs {
+        version: None,
         options: run,
         program,
     };
@@ -94,8 +96,7 @@ fn tell(output: &[u8], json: Option<PathBuf>, svg: Option<PathBuf>) -> anyhow::R
     if rows.is_empty() {
         return Ok(());
     }
-    // A reader who has seen enough is no failure.
-    let _ = writeln!(std::io::stdout(), "{}", table(&rows));
+    print(table(&rows));
     if let Some(path) = json {
         let mut text = serde_json::to_string_pretty(&rows)?;
         text.push('\n');

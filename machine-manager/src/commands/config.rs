@@ -1,10 +1,10 @@
 //! `bcs config`: the options of `bcs run` in effect.
 
 use crate::cli;
-use crate::configuration::{Configuration, key, repeats, variable};
+use crate::configuration::{Configuration, key, repeats, strangers};
+use crate::standard_output::print;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
-use std::io::Write as _;
 use std::process::ExitCode;
 
 pub(super) fn run(matches: &ArgMatches, configuration: &Configuration) -> ExitCode {
@@ -14,17 +14,14 @@ pub(super) fn run(matches: &ArgMatches, configuration: &Configuration) -> ExitCo
         .filter(|option| !option.is_hide_set())
         .map(|option| line(option, matches, configuration))
         .collect();
-    let names: Vec<String> = options.get_arguments().map(variable).collect();
-    // They may belong to the program, so they are no error; but they may also be misspelt.
-    let strangers = std::env::vars_os()
-        .filter_map(|(name, _)| name.into_string().ok())
-        .filter(|name| name.starts_with("BCS_") && !names.contains(name))
+    let strangers = strangers(std::env::vars_os().map(|(name, _)| name));
+    let strangers = strangers
+        .into_iter()
         .map(|name| (format!("# {name}"), "a variable, but of no option"));
     lines.extend(strangers);
     let width = lines.iter().map(|(left, _)| left.len()).max().unwrap_or(0);
     for (left, origin) in lines {
-        // A reader who has seen enough is no failure.
-        let _ = writeln!(std::io::stdout(), "{left:width$}  # {origin}");
+        print(format_args!("{left:width$}  # {origin}"));
     }
     ExitCode::SUCCESS
 }

@@ -2,9 +2,9 @@
 
 use crate::cli::DoctorArgs;
 use crate::doctor::{self, Health};
+use crate::standard_output::print;
 use crate::{cores, exit_code};
 use bcs_core::job::{Driver, Settings};
-use std::io::Write as _;
 use std::process::ExitCode;
 
 pub(super) fn run(arguments: &DoctorArgs) -> ExitCode {
@@ -27,8 +27,7 @@ pub(super) fn run(arguments: &DoctorArgs) -> ExitCode {
     let findings = doctor::examine(arguments.time_slice, driver, &cores);
     let mut bad = 0;
     for finding in &findings {
-        // A reader who has seen enough is no failure.
-        let _ = writeln!(std::io::stdout(), "{finding}");
+        print(finding);
         bad += usize::from(finding.health == Health::Bad);
     }
     if bad == 0 {

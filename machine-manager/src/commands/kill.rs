@@ -5,6 +5,7 @@ use crate::exit_code;
 use crate::live::call::{Call, CallError};
 use crate::live::jobs;
 use crate::live::name::JobName;
+use crate::standard_output::print;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -19,7 +20,7 @@ pub(super) fn run(arguments: &KillArgs) -> ExitCode {
     match end(&name, arguments.now) {
         // It has ended by itself, which is as good.
         Ok(()) | Err(Errno::SRCH) => {
-            super::print(&format!("job {} has ended", name.id));
+            print(format_args!("job {} has ended", name.id));
             ExitCode::SUCCESS
         }
         Err(errno) => {

@@ -1,9 +1,12 @@
 //! `bcs completions` and `bcs man`: what shells and `man` are to know of the command line.
 
 use crate::cli::Cli;
+use crate::standard_output::print_all;
 use crate::{NAMES_OF_RUN, exit_code, means_run};
 use clap::CommandFactory as _;
-use std::io::Write as _;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -11,7 +14,7 @@ use std::process::ExitCode;
 fn command_of(name: &str) -> clap::Command {
     let all = Cli::command();
     match all.find_subcommand("run") {
-        Some(run) if means_run(name.as_ref()) => run.clone().name(name.to_owned()),
+        Some(run) if means_run(name.as_ref()).is_some() => run.clone().name(name.to_owned()),
         _ => all,
     }
 }
@@ -19,13 +22,16 @@ fn command_of(name: &str) -> clap::Command {
 pub(super) fn completions(shell: clap_complete::Shell, name: &str) -> ExitCode {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command_of(name), name, &mut script);
-    // A reader who has seen enough is no failure.
-    let _ = std::io::stdout().write_all(&script);
+    print_all(&script);
     ExitCode::SUCCESS
 }
 
 pub(super) fn pages(directory: &Path) -> ExitCode {
-    let write = |name: &str| clap_mangen::generate_to(command_of(name), directory);
+    let write = |name: &str| {
+        let mut command = command_of(name).disable_help_subcommand(true);
+        command.build();
+        write_pages(command, name, directory)
+    };
     let made = std::fs::create_dir_all(directory);
     let made = made.and_then(|()| ["bcs"].into_iter().chain(NAMES_OF_RUN).try_for_each(write));
     match made {
@@ -35,5 +41,48 @@ pub(super) fn pages(directory: &Path) -> ExitCode {
             eprintln!("bcs: failed to write manual pages into {directory}: {error}");
             ExitCode::from(exit_code::BAD_INPUT)
         }
+    }
+}
+
+/// Writes the page of a command and those of its subcommands. `called` is what stands on a command line.
+fn write_pages(command: clap::Command, called: &str, directory: &Path) -> io::Result<()> {
+    for subcommand in command.get_subcommands().filter(|one| !one.is_hide_set()) {
+        let called = format!("{called} {}", subcommand.get_name());
+        write_pages(subcommand.clone(), &called, directory)?;
+    }
+    let usage = synopsis(command.clone(), called);
+    let man = Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    // That of clap_mangen lists all options, and forgets what stands behind them: the program.
+    let mut section = Roff::new();
+    section.control("SH", ["SYNOPSIS"]).text([roman(usage)]);
+    section.to_writer(&mut page)?;
+    man.render_description_section(&mut page)?;
+    if command.get_arguments().any(|option| !option.is_hide_set()) {
+        man.render_options_section(&mut page)?;
+    }
+    if command.get_subcommands().any(|one| !one.is_hide_set()) {
+        man.render_subcommands_section(&mut page)?;
+    }
+    if command.get_after_help().is_some() || command.get_after_long_help().is_some() {
+        man.render_extra_section(&mut page)?;
+    }
+    if command.get_version().is_some() {
+        man.render_version_section(&mut page)?;
+    }
+    std::fs::write(directory.join(man.get_filename()), page)
+}
+
+/// How the command is used, in one line.
+fn synopsis(mut command: clap::Command, called: &str) -> String {
+    let usage = command.render_usage().to_string();
+    let usage: Vec<&str> = usage.split_whitespace().skip(1).collect();
+    let usage = usage.join(" ");
+    // A usage of our own has the name that the command has most often.
+    match usage.strip_prefix("bcs run ") {
+        Some(rest) => format!("{called} {rest}"),
+        None => usage,
     }
 }

@@ -3,6 +3,7 @@
 use crate::cli::{ExportFormat, MatrixRoad, MdsCommand, SlicesArgs};
 use crate::exit_code;
 use crate::source_lines::SourceLines;
+use crate::standard_output::{self, StandardOutput};
 use anyhow::Context as _;
 use mds::dump::{
     DumpError, Dumps, MessageRow, Road, Row as _, read_dir, read_summaries, read_tables,
@@ -26,18 +27,13 @@ pub(super) fn run(command: MdsCommand) -> ExitCode {
     match shown {
         Ok(()) if faults.is_empty() => ExitCode::SUCCESS,
         Ok(()) => ExitCode::from(INCOMPLETE),
-        // A reader who has seen enough is no failure.
-        Err(error) if is_gone(&error) => ExitCode::SUCCESS,
+        // A reader who has seen enough is no failure, and of a full disk is told later.
+        Err(_) if standard_output::has_ended() => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bcs: {error:#}");
             ExitCode::from(exit_code::BAD_INPUT)
         }
     }
-}
-
-fn is_gone(error: &anyhow::Error) -> bool {
-    let error = error.downcast_ref::<io::Error>();
-    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Does what is asked for with what can be read; `faults` is what cannot.
@@ -194,7 +190,7 @@ fn export_to_file(
     output: Option<&Path>,
 ) -> anyhow::Result<()> {
     let Some(path) = output else {
-        return export_to(dumps, format, &mut BufWriter::new(io::stdout().lock()));
+        return export_to(dumps, format, &mut BufWriter::new(StandardOutput));
     };
     let failed = || format!("failed to write {}", path.display());
     let file = File::create(path).with_context(failed)?;
@@ -210,7 +206,7 @@ fn export_to(dumps: &Dumps, format: ExportFormat, to: &mut impl Write) -> anyhow
 }
 
 fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = StandardOutput;
     writeln!(out, "{text}")?;
     Ok(out.flush()?)
 }

@@ -15,40 +15,33 @@ mod state;
 mod top;
 mod tune;
 
-use crate::cli::{self, Cli, Command, FurtherApplication, MdsTopic};
+use crate::cli::line::{CONFIGURED, Line};
+use crate::cli::{Cli, Command, FurtherApplication, MdsTopic};
 use crate::configuration::{self, Configuration};
 use crate::exit_code;
 use crate::live::call::CallError;
 use crate::live::jobs::NoJob;
-use clap::error::ErrorKind;
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use clap::CommandFactory as _;
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::process::ExitCode;
 
-/// The subcommands whose options `bcs.toml` and variables can give defaults to.
-const CONFIGURED: [&str; 4] = ["run", "bench", "tune", "config"];
-
-/// Parses the command line and does what it says.
+/// Parses the command line and does what it says. `name` is that under which the binary was called, if it
+/// means `bcs run`.
 #[must_use]
-pub fn dispatch(mut arguments: Vec<OsString>) -> ExitCode {
-    if let Some((_, [subcommand, words @ ..])) = arguments.split_first()
-        && CONFIGURED.iter().any(|name| subcommand == *name)
-    {
-        let all = Cli::command();
-        let options = all.find_subcommand(subcommand);
-        let words = options.map(|options| cli::with_np_as_n(options, words));
-        arguments.splice(2.., words.unwrap_or_default());
-    }
+pub fn dispatch(name: &str, arguments: &[OsString]) -> ExitCode {
     // First as if nothing were configured: help, and what has nothing to do with it, works even
     // where the configuration is bad.
-    let command = match parse(Cli::command(), &arguments) {
+    let line = match Line::read(name, arguments) {
+        Ok(line) => line,
+        Err(answer) => return answer.give(),
+    };
+    let command = match line.parse(Cli::command()) {
         Ok((_, cli)) => cli.command,
-        Err(code) => return code,
+        Err(answer) => return answer.give(),
     };
     match command {
         Command::Run(_) | Command::Bench(_) | Command::Tune(_) | Command::Config(_) => {
-            configured(&arguments)
+            configured(&line)
         }
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Mds(arguments) => match arguments.command {
@@ -66,7 +59,10 @@ pub fn dispatch(mut arguments: Vec<OsString>) -> ExitCode {
 }
 
 /// What has defaults from elsewhere.
-fn configured(arguments: &[OsString]) -> ExitCode {
+fn configured(line: &Line) -> ExitCode {
+    for note in &line.notes {
+        eprintln!("bcs: {note}");
+    }
     let configuration = Configuration::load(&configuration::files(), |name| std::env::var_os(name));
     let configuration = match configuration {
         Ok(configuration) => configuration,
@@ -78,7 +74,17 @@ fn configured(arguments: &[OsString]) -> ExitCode {
     let command = CONFIGURED.iter().fold(Cli::command(), |all, name| {
         all.mut_subcommand(name, |one| configuration.apply(one))
     });
-    match parse(command, arguments) {
+    let parsed = line.parse(command);
+    if let Ok((_, cli)) = &parsed
+        && !matches!(cli.command, Command::Config(_))
+    {
+        let strangers = configuration::strangers(std::env::vars_os().map(|(name, _)| name));
+        let strangers = strangers
+            .iter()
+            .map(|name| configuration::nothing_reads(name));
+        strangers.for_each(|line| eprintln!("bcs: {line}"));
+    }
+    match parsed {
         Ok((matches, cli)) => match (cli.command, matches.subcommand()) {
             (Command::Run(arguments), _) => {
                 let further = configuration.apply(FurtherApplication::command());
@@ -95,36 +101,8 @@ fn configured(arguments: &[OsString]) -> ExitCode {
             (_, Some((_, matches))) => config::run(matches, &configuration),
             (_, None) => unreachable!("parsed before as one of CONFIGURED"),
         },
-        Err(code) => code,
+        Err(answer) => answer.give(),
     }
-}
-
-fn parse(command: clap::Command, arguments: &[OsString]) -> Result<(ArgMatches, Cli), ExitCode> {
-    let parsed = command.try_get_matches_from(arguments).and_then(|matches| {
-        let cli = Cli::from_arg_matches(&matches)?;
-        Ok((matches, cli))
-    });
-    parsed.map_err(|error| match error.kind() {
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            eprint!("{error}");
-            ExitCode::from(exit_code::BAD_INPUT)
-        }
-        _ if error.use_stderr() => {
-            eprintln!("bcs: {}", cli::one_line(&error, arguments));
-            ExitCode::from(exit_code::BAD_INPUT)
-        }
-        _ => {
-            // A reader who has seen enough is no failure.
-            let _ = error.print();
-            ExitCode::SUCCESS
-        }
-    })
-}
-
-/// Prints what was asked for. A reader who has seen enough is no failure.
-fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _gone = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
 /// Says why there is no such job.

@@ -5,6 +5,7 @@ use crate::exit_code;
 use crate::live::call::{Answered, CallError};
 use crate::live::jobs;
 use crate::live::name::JobName;
+use crate::standard_output::print;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -23,7 +24,7 @@ pub(super) fn run(arguments: &PsArgs) -> ExitCode {
         true => format!("{:#}", Value::from_iter(jobs.iter().map(as_json))),
         false => table(&jobs).trim_fmt(),
     };
-    super::print(&text);
+    print(&text);
     ExitCode::SUCCESS
 }
 

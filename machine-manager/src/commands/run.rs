@@ -9,19 +9,20 @@ use crate::cli::{
 use crate::cores::{self, BadCores};
 use crate::dispatcher::{Dispatcher, OnDeadlock, Surroundings};
 use crate::exit_code;
-use crate::hosts::{BadHosts, Hosts, parse_launcher, parse_names};
+use crate::hosts::{BadHosts, Hosts, Named, parse_launcher, parse_names};
 use crate::launch::{Job, Launched, launch};
 use crate::live::door::Door;
 use crate::live::name::JobName;
 use crate::live::question::Facts;
 use crate::output::Output;
 use crate::placing::{self, BadPlacing};
+use crate::quantities::Given;
 use crate::run_header::{self, RunHeader};
 use crate::shared_input::SharedInput;
 use crate::signals::Signals;
 use crate::terminal_input::TerminalInput;
 use anyhow::Context as _;
-use bcs_core::job::{BadJob, Driver, Settings, Strobe};
+use bcs_core::job::{BadJob, Driver, Placement, Settings, Strobe, in_units};
 use bcs_core::wake::machine_page::Chosen;
 use bcs_nic::driver::place;
 use node_manager::control::Input;
@@ -38,22 +39,31 @@ use std::time::Duration;
 enum BadInput {
     #[error(transparent)]
     Job(#[from] BadJob),
+    #[error("the {what} of {given} is out of range: choose one from {least} to {most}")]
+    OutOfRange {
+        what: &'static str,
+        given: String,
+        least: String,
+        most: String,
+    },
     #[error(transparent)]
     Placing(#[from] BadPlacing),
     #[error(transparent)]
     Application(#[from] BadApplication),
-    #[error("--timeout 0s would end the job before it starts: give a longer time, or none")]
-    NoTime,
+    #[error("--timeout {0} would end the job before it starts: give a longer time, or none")]
+    NoTime(Given<Duration>),
     #[error(
         "--kill-delay {} is out of range: choose one from 0s to {}",
-        humantime::format_duration(*.0),
+        .0,
         humantime::format_duration(MAX_KILL_DELAY)
     )]
-    KillDelay(std::time::Duration),
+    KillDelay(Given<Duration>),
     #[error(
         "--stdin {rank} names none of the {ranks} ranks: give a number below that, all, or none"
     )]
     NoSuchReader { rank: u32, ranks: usize },
+    #[error("--gdb {rank} names none of the {ranks} ranks: give a number below that")]
+    NotDebugged { rank: u32, ranks: usize },
     #[error(transparent)]
     Hosts(#[from] BadHosts),
     #[error("--bind core: the kernel does not say which cores may be used; use --bind none")]
@@ -117,14 +127,19 @@ fn plan(
     let ranks = applications.iter().fold(0, |ranks: usize, application| {
         ranks.saturating_add(application.ranks)
     });
+    let applications = match options.gdb {
+        None => applications,
+        Some(rank) if rank as usize >= ranks => return Err(BadInput::NotDebugged { rank, ranks }),
+        Some(rank) => {
+            let command = &options.debugger;
+            applications::under_debugger(applications, rank as usize, command, path.as_deref())?
+        }
+    };
     let named = options.far.hosts.as_deref().map(parse_names).transpose()?;
-    // A host is a node, if nothing else is said.
-    let by_hosts = named.as_ref().filter(|_| options.ppn.is_none());
-    let nodes = options
-        .nodes
-        .or(by_hosts.map(|names| names.len().min(ranks)));
-    let placement = placing::place(ranks, nodes, options.ppn)?;
-    let hosts = hosts(&options.far, named, placement.nodes())?;
+    let placement = placement(ranks, options, named.as_ref())?;
+    let elsewhere = named.filter(|named| !named.are_here());
+    let elsewhere = elsewhere.map(|named| named.names);
+    let hosts = hosts(&options.far, elsewhere, placement.nodes())?;
     let cores = cores::of_job(options.nics.nic_cores.as_ref())?;
     let default_driver = || match &hosts {
         // Each host has cores of its own.
@@ -133,13 +148,18 @@ fn plan(
     };
     let driver = options.nics.nic_threads.map(Driver::from);
     let settings = settings(options, driver.unwrap_or_else(default_driver))?;
-    if options.timeout.is_some_and(|time| time.is_zero()) {
-        return Err(BadInput::NoTime);
+    if let Some(time) = options.timeout.as_ref().filter(|time| time.value.is_zero()) {
+        return Err(BadInput::NoTime(time.clone()));
     }
-    if options.kill_delay > MAX_KILL_DELAY {
-        return Err(BadInput::KillDelay(options.kill_delay));
+    if options.kill_delay.value > MAX_KILL_DELAY {
+        return Err(BadInput::KillDelay(options.kill_delay.clone()));
     }
-    let input = match options.stdin {
+    // Whoever debugs talks to the debugger.
+    let stdin = match (options.gdb, options.stdin) {
+        (Some(rank), InputName::Rank(_)) => InputName::Rank(rank),
+        (_, stdin) => stdin,
+    };
+    let input = match stdin {
         InputName::Rank(rank) if placement.node_of(rank).is_none() => {
             return Err(BadInput::NoSuchReader { rank, ranks });
         }
@@ -166,7 +186,7 @@ fn plan(
         cores,
         rank_cores,
         input,
-        kill_delay: options.kill_delay,
+        kill_delay: options.kill_delay.value,
         verbose: options.verbose,
         preload: options.heap == HeapName::Slot,
         mds: made("--mds", &options.mds)?,
@@ -174,6 +194,29 @@ fn plan(
         output_dir: made("--output-dir", &options.output_dir)?,
         hosts,
     })
+}
+
+/// Which ranks are on which node. A host is a node, if nothing else is said, and takes as many as it has slots.
+fn placement(
+    ranks: usize,
+    options: &RunOptions,
+    named: Option<&Named>,
+) -> Result<Placement, BadPlacing> {
+    let by_hosts = named.filter(|_| options.nodes.is_none() && options.ppn.is_none());
+    match by_hosts {
+        None => {
+            let placement = placing::place(ranks, options.nodes, options.ppn)?;
+            if let Some(named) = named {
+                let host_of = Hosts::spread(&named.names, placement.nodes());
+                placing::fits(&placement, &host_of, named)?;
+            }
+            Ok(placement)
+        }
+        Some(Named {
+            slots: Some(slots), ..
+        }) => placing::place_in_slots(ranks, slots),
+        Some(named) => placing::place(ranks, Some(named.names.len().min(ranks)), None),
+    }
 }
 
 /// Where nodes are, unless all are here and are to share memory.
@@ -199,13 +242,15 @@ fn hosts(
     Ok(Some(hosts))
 }
 
-fn settings(options: &RunOptions, driver: Driver) -> Result<Settings, BadJob> {
+fn settings(options: &RunOptions, driver: Driver) -> Result<Settings, BadInput> {
     let settings = Settings {
         strobe: options.strobe.into(),
-        time_slice_ns: u64::try_from(options.time_slice.as_nanos()).unwrap_or(u64::MAX),
-        eager_limit: usize::try_from(options.eager_limit).unwrap_or(usize::MAX),
+        time_slice_ns: u64::try_from(options.time_slice.value.as_nanos()).unwrap_or(u64::MAX),
+        eager_limit: usize::try_from(options.eager_limit.value).unwrap_or(usize::MAX),
         link_bandwidth: options
             .link_bandwidth
+            .as_ref()
+            .map(|given| given.value)
             .unwrap_or_else(|| Settings::default().link_bandwidth),
         driver,
         soft_reduce_elements: options.reduce,
@@ -215,8 +260,35 @@ fn settings(options: &RunOptions, driver: Driver) -> Result<Settings, BadJob> {
         folding: options.folding.into(),
         all_phases: options.all_phases,
     };
-    settings.check()?;
+    settings.check().map_err(|bad| as_given(bad, options))?;
     Ok(settings)
+}
+
+/// A setting out of range, in the unit in which it was given.
+fn as_given(bad: BadJob, options: &RunOptions) -> BadInput {
+    let BadJob::OutOfRange {
+        what,
+        min,
+        max,
+        unit,
+        ..
+    } = bad
+    else {
+        return bad.into();
+    };
+    let given = match (what, &options.link_bandwidth) {
+        ("time slice", _) => options.time_slice.to_string(),
+        ("eager limit", _) => options.eager_limit.to_string(),
+        ("link bandwidth", Some(given)) => given.to_string(),
+        _ => return bad.into(),
+    };
+    let (least, most) = (in_units(min, unit), in_units(max, unit));
+    BadInput::OutOfRange {
+        what,
+        given,
+        least,
+        most,
+    }
 }
 
 /// Ranks may change their directory, so they are told an absolute path.
@@ -321,7 +393,7 @@ fn start_and_watch(
         signals,
         spared,
     };
-    let code = Dispatcher::new(launched, surroundings, ranks, options.timeout).run()?;
+    let code = Dispatcher::new(launched, surroundings, ranks, options.timeout.clone()).run()?;
     if let Some(page) = chosen {
         say_chosen(&page.chosen());
     }
@@ -399,13 +471,14 @@ fn describe(launched: &Launched, ranks: usize) {
         ..
     } = launched.settings;
     let slice = humantime::format_duration(Duration::from_nanos(time_slice_ns));
+    let eager_limit = in_units(eager_limit as u64, "bytes");
     let bandwidth = bytesize::ByteSize(link_bandwidth).display().si();
     let measured = launched.bandwidth.as_ref();
     let measured = measured.map(|one| format!(" (measured {})", one.date()));
     let measured = measured.unwrap_or_default();
     eprintln!(
-        "bcs: {ranks} ranks, {strobe:?} strobes, slices of {slice}, eager limit {eager_limit} \
-         bytes, links of {bandwidth}/s{measured}, NIC threads {driver:?}"
+        "bcs: {ranks} ranks, {strobe:?} strobes, slices of {slice}, eager limit {eager_limit}, \
+         links of {bandwidth}/s{measured}, NIC threads {driver:?}"
     );
     eprintln!("bcs: messages within a node by {intranode:?}, roads up to {road:?}");
     for line in &launched.joined {

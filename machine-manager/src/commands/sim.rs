@@ -2,6 +2,7 @@
 
 use crate::cli::{FaultName, SimArgs, SimulatedFabric};
 use crate::exit_code;
+use crate::standard_output::print;
 use bcs_core::limits::MAX_NODES;
 use bcs_nic::simulator::fabric::FabricKind;
 use bcs_nic::simulator::{self, FaultKinds, Options, Report};
@@ -50,18 +51,22 @@ pub(super) fn run(arguments: &SimArgs) -> ExitCode {
             ..Options::seed(seed)
         };
         let report = simulator::run(&options);
-        println!("{}", line(seed, options.fabric, &report));
+        if !print(line(seed, options.fabric, &report)) {
+            break;
+        }
         let again = arguments.twice.then(|| simulator::run(&options).trace_hash);
         if again.is_some_and(|hash| hash != report.trace_hash) {
-            println!("seed {seed}: the second run left another trace");
+            print(format_args!(
+                "seed {seed}: the second run left another trace"
+            ));
             objections += 1;
         }
         if let Some(objection) = &report.objection {
             let (checker, slice) = (objection.checker, objection.slice);
-            println!(
+            print(format_args!(
                 "seed {seed}: {checker:?} objects in slice {slice}: {}",
                 objection.what
-            );
+            ));
             objections += 1;
         }
     }

@@ -6,6 +6,7 @@
 
 use crate::cli::{FaultName, SimArgs};
 use crate::exit_code;
+use crate::standard_output::print;
 use bcs_nic::simulator::fabric::FabricKind;
 use bcs_sim::stack::{self, End, FaultKind, Faults, Options, Program, Report};
 use clap::ValueEnum as _;
@@ -72,7 +73,7 @@ struct Sum {
 impl Sum {
     /// Takes a line of a worker; whether it is one about a seed that was run.
     fn take(&mut self, line: &str) -> bool {
-        println!("{line}");
+        print(line);
         if line.contains(OBJECTS) {
             self.objections += 1;
             return false;
@@ -94,13 +95,13 @@ impl Sum {
                 format!("{} {seeds}", kind.name())
             })
             .collect();
-        println!(
+        print(format_args!(
             "{} seeds, of which {} were ended early and told so; {} objections; struck in so many seeds: {}",
             self.seeds,
             self.told,
             self.objections,
             struck.join(", ")
-        );
+        ));
     }
 }
 

@@ -6,6 +6,7 @@ use crate::live::jobs;
 use crate::live::moment::Moment;
 use crate::live::question::Question;
 use crate::source_lines::SourceLines;
+use crate::standard_output::print;
 use std::process::ExitCode;
 
 /// Something was shown, but not all: a node has not answered.
@@ -20,7 +21,7 @@ pub(super) fn run(arguments: &StateArgs) -> ExitCode {
         Ok(answered) => Moment::of(answered, &mut SourceLines::default()),
         Err(error) => return super::no_answer(&error),
     };
-    super::print(&match arguments.json {
+    print(match arguments.json {
         true => format!("{:#}", moment.json()),
         false => moment.lines().join("\n"),
     });

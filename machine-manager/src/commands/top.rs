@@ -10,10 +10,11 @@ use crate::live::question::Question;
 use crate::live::top::Figures;
 use crate::live::top::screen::{Screen, Woken};
 use crate::source_lines::SourceLines;
+use crate::standard_output::print;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::cell::RefCell;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -74,10 +75,8 @@ impl Watch<'_> {
             };
             let next = Instant::now() + self.arguments.interval;
             let figures = Figures::between(before.as_ref(), &now);
-            let mut out = io::stdout().lock();
-            let printed = writeln!(out, "{}", figures.plain()).and_then(|()| out.flush());
-            // A reader who has seen enough is no failure.
-            if printed.is_err() || self.arguments.count == Some(look) {
+            let is_read = print(figures.plain());
+            if !is_read || self.arguments.count == Some(look) {
                 return Ok(Over::Shown);
             }
             before = Some(now);
@@ -85,7 +84,7 @@ impl Watch<'_> {
                 break;
             }
         }
-        super::print(&self.last_words());
+        print(self.last_words());
         Ok(Over::Shown)
     }
 
@@ -115,7 +114,7 @@ impl Watch<'_> {
             }
         }
         drop(screen);
-        super::print(&self.last_words());
+        print(self.last_words());
         Ok(Over::Shown)
     }
 

@@ -3,6 +3,7 @@
 use super::run;
 use crate::cli::{ProgramArgs, TuneArgs};
 use crate::exit_code;
+use crate::standard_output::{print, print_all};
 use crate::tune::file;
 use crate::tune::job::Options;
 use crate::tune::picture::picture;
@@ -21,7 +22,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use mds::dump::read_summaries;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -136,8 +136,8 @@ fn tuned(
 fn in_effect(arguments: &TuneArgs) -> Setting {
     Setting {
         strobe: arguments.run.strobe.into(),
-        time_slice_ns: u64::try_from(arguments.run.time_slice.as_nanos()).unwrap_or(u64::MAX),
-        eager_limit: arguments.run.eager_limit,
+        time_slice_ns: u64::try_from(arguments.run.time_slice.value.as_nanos()).unwrap_or(u64::MAX),
+        eager_limit: arguments.run.eager_limit.value,
     }
 }
 
@@ -360,13 +360,7 @@ fn style() -> ProgressStyle {
 /// The table, the verdict, and the files that are wanted.
 fn tell(results: &Results, arguments: &TuneArgs) -> anyhow::Result<()> {
     let trials = &arguments.trials;
-    // A reader who has seen enough is no failure.
-    let _ = write!(
-        std::io::stdout(),
-        "{}\n{}",
-        table(results),
-        verdict(results)
-    );
+    print_all(format!("{}\n{}", table(results), verdict(results)).as_bytes());
     if let Some(path) = &trials.json {
         let mut text = serde_json::to_string_pretty(results)?;
         text.push('\n');
@@ -381,7 +375,7 @@ fn tell(results: &Results, arguments: &TuneArgs) -> anyhow::Result<()> {
     {
         let path = PathBuf::from(CONFIGURATION);
         file::write(&path, &results.options(&choice))?;
-        let _ = writeln!(std::io::stdout(), "This is in {} now.", path.display());
+        print(format_args!("This is in {} now.", path.display()));
     }
     Ok(())
 }

@@ -61,7 +61,10 @@ pub struct Hosts {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadHosts {
     /// There is a comma too many, or nothing.
-    #[error("--hosts {0} names a host without a name: give names between commas, as in a,b")]
+    #[error(
+        "--hosts {0} names a host without a name, or slots that are no number from 1: give names \
+         between commas, as in a,b or a:4,b:2"
+    )]
     NoName(String),
     /// A word of the launcher has a quote without its other half.
     #[error("--launcher {0} cannot be taken apart into words: a quote is not closed")]
@@ -162,16 +165,53 @@ fn this_program() -> String {
     path.map_or_else(|_| "bcs".to_owned(), |path| path.display().to_string())
 }
 
-/// Names between commas.
+/// Hosts that a job may have, and how many ranks each of them takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// As they were named.
+    pub names: Vec<String>,
+    /// The slots of each; none where nobody has said any.
+    pub slots: Option<Vec<usize>>,
+}
+
+impl Named {
+    /// Whether all of them are this machine, which needs no launcher.
+    #[must_use]
+    pub fn are_here(&self) -> bool {
+        let uname = rustix::system::uname();
+        let own = uname.nodename().to_str().unwrap_or_default();
+        let is_here = |name: &String| ["localhost", "127.0.0.1", "::1", own].contains(&&**name);
+        self.names.iter().all(is_here)
+    }
+}
+
+/// Names between commas, with slots as in `a:4`. A host without is one of one slot, if any has some.
 ///
 /// # Errors
 /// [`BadHosts::NoName`].
-pub fn parse_names(text: &str) -> Result<Vec<String>, BadHosts> {
-    let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
-    match names.iter().any(String::is_empty) {
-        true => Err(BadHosts::NoName(text.to_owned())),
-        false => Ok(names),
-    }
+pub fn parse_names(text: &str) -> Result<Named, BadHosts> {
+    let parts = text.split(',').map(|part| name_and_slots(part.trim()));
+    let parts: Option<Vec<_>> = parts.collect();
+    let parts = parts.ok_or_else(|| BadHosts::NoName(text.to_owned()))?;
+    let any = parts.iter().any(|(_, slots)| slots.is_some());
+    let slots = any.then(|| parts.iter().map(|(_, slots)| slots.unwrap_or(1)).collect());
+    let names = parts.into_iter().map(|(name, _)| name.to_owned());
+    Ok(Named {
+        names: names.collect(),
+        slots,
+    })
+}
+
+/// A host, and its slots if they stand behind a colon. An address with more colons (IPv6) has none.
+pub(crate) fn name_and_slots(text: &str) -> Option<(&str, Option<usize>)> {
+    let (name, slots) = match text.split_once(':') {
+        Some((name, slots)) if !slots.contains(':') => {
+            let slots = slots.parse().ok().filter(|&slots| slots > 0)?;
+            (name, Some(slots))
+        }
+        _ => (text, None),
+    };
+    (!name.is_empty()).then_some((name, slots))
 }
 
 /// The words of a command.
@@ -206,7 +246,19 @@ mod tests {
         let words = hosts("ssh -p 22").command("a", "/opt/b c/bcs");
         assert_eq!(words, ["ssh", "-p", "22", "a", "'/opt/b c/bcs'", ROLE]);
         assert!(parse_launcher("ssh 'x").is_err());
-        assert!(parse_names("a,,b").is_err());
+        for bad in ["a,,b", "a:0", "a:x", ":2", ""] {
+            assert!(parse_names(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn hosts_have_slots_if_one_of_them_has() {
+        let named = |text| parse_names(text).unwrap();
+        assert_eq!(named("a, b").slots, None);
+        assert_eq!(named("a:4,b").slots, Some(vec![4, 1]));
+        assert_eq!(named("fe80::1:4").names, ["fe80::1:4"], "an address");
+        assert!(named("localhost:2,127.0.0.1").are_here());
+        assert!(!named("localhost,no-such-host").are_here());
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! is passed on.
 
 use super::setting::Setting;
-use crate::cli;
+use crate::cli::dialect::World;
+use crate::cli::{self, dialect};
 use crate::configuration::key;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
@@ -43,7 +44,9 @@ impl Options {
     /// What is wrong with the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let words: Vec<OsString> = text.split_whitespace().map(OsString::from).collect();
-        let words = cli::with_np_as_n(&cli::run_options(), &words);
+        let options = cli::run_options();
+        let translated = dialect::translate(&options, &options, &words, &World::REAL);
+        let words = translated.map_err(|error| error.to_string())?.words;
         let words = std::iter::once("bcs run".into()).chain(words);
         let parsed = cli::run_options().try_get_matches_from(words);
         let matches = parsed.map_err(|error| cli::what(&error))?;
@@ -119,13 +122,13 @@ mod tests {
             Options::parse("-np 4 --ppn 2 --env A=1 --env B=c=d -v --time-slice 1ms").unwrap();
         assert_eq!(
             words(&given),
-            "-n=4 --env=A=1 --env=B=c=d --ppn=2 --time-slice=1ms -v"
+            "-n=4 --env=A=1 --env=B=c=d --ppn=2 --time-slice=1ms --verbose"
         );
         assert_eq!(Options::parse(&words(&given)), Ok(given.clone()));
         let one = Options::parse("--nodes 1 --intranode nic").unwrap();
         assert_eq!(
             words(&given.with(&one)),
-            "-n=4 --env=A=1 --env=B=c=d --nodes=1 --time-slice=1ms --intranode=nic -v"
+            "-n=4 --env=A=1 --env=B=c=d --nodes=1 --time-slice=1ms --intranode=nic --verbose"
         );
         let setting = Setting {
             strobe: Strobe::Fixed,
@@ -137,9 +140,6 @@ mod tests {
             "--time-slice=50us --strobe=fixed --eager-limit=0"
         );
         let wrong = Options::parse("--nods 1").unwrap_err();
-        assert!(
-            wrong.starts_with("unexpected argument '--nods' found"),
-            "{wrong}"
-        );
+        assert!(wrong.starts_with("there is no option --nods"), "{wrong}");
     }
 }

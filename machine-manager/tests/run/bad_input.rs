@@ -46,7 +46,7 @@ fn bad_input_is_one_line_that_says_what_to_do() {
         ),
         (
             "run --fast hello",
-            &format!("unexpected argument '--fast' found; {see}"),
+            &format!("there is no option --fast; {see}"),
         ),
         (
             "run no-such-program",
@@ -67,18 +67,22 @@ fn bad_input_is_one_line_that_says_what_to_do() {
         ),
         (
             "run --time-slice 10us hello",
-            "the time slice of 10000 ns is out of range: choose one from 50000 to 100000000 ns",
+            "the time slice of 10us is out of range: choose one from 50us to 100ms",
         ),
         (
             "run --time-slice 500 hello",
+            "the time slice of 500 is out of range: choose one from 50us to 100ms",
+        ),
+        (
+            "run --time-slice soon hello",
             &format!(
-                "invalid value '500' for '--time-slice <D>': this is no duration: give a number \
+                "invalid value 'soon' for '--time-slice <D>': this is no duration: give a number \
                  and a unit, as in 500us, 1ms or 2s; {see}"
             ),
         ),
         (
             "run --eager-limit 1MiB hello",
-            "the eager limit of 1048576 bytes is out of range: choose one from 0 to 65536 bytes",
+            "the eager limit of 1MiB is out of range: choose one from 0 to 64KiB",
         ),
         (
             "run --nic-cores 5000 hello",
@@ -96,8 +100,7 @@ fn bad_input_is_one_line_that_says_what_to_do() {
         ),
         (
             "run --link-bandwidth 0 hello",
-            "the link bandwidth of 0 bytes/s is out of range: choose one from 1 to 1125899906842624 \
-             bytes/s",
+            "the link bandwidth of 0 is out of range: choose one from 1B/s to 1PiB/s",
         ),
         (
             "run -n 4 --nodes 3 --ppn 2 hello",
@@ -117,9 +120,9 @@ fn bad_input_is_one_line_that_says_what_to_do() {
             "directory /etc/passwd for --wdir cannot be used: Not a directory (os error 20)",
         ),
         (
-            "run --env HOME hello",
+            "run --env =HOME hello",
             &format!(
-                "invalid value 'HOME' for '--env <K=V>': this sets no variable: give a name and a \
+                "invalid value '=HOME' for '--env <K=V>': this sets no variable: give a name and a \
                  value, as in OMP_NUM_THREADS=1; {see}"
             ),
         ),
@@ -141,7 +144,7 @@ fn bad_input_is_one_line_that_says_what_to_do() {
         ),
         (
             "run hello : -n 2 -l hello",
-            "program 2 (after a ':'): unexpected argument '-l' found; only -n, --wdir and --env \
+            "program 2 (after a ':'): there is no option -l; only -n, --wdir and --env \
              may stand there, other options stand before the first program",
         ),
         (
@@ -174,6 +177,10 @@ fn bad_input_is_one_line_that_says_what_to_do() {
             "directory /dev/null/x for --mds cannot be made: Not a directory (os error 20)",
         ),
         ("walk", "unrecognized subcommand 'walk'; see `bcs help`"),
+        (
+            "sim --sed 4",
+            "unexpected argument '--sed' found (did you mean --seed?); see `bcs sim --help`",
+        ),
     ] {
         let output = run(arguments, "");
         assert_eq!(

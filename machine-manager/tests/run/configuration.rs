@@ -97,6 +97,11 @@ fn what_is_wrong_with_a_configuration_is_one_line_and_starts_nothing() {
             "bcs.toml, line 1: there is no option slice; `bcs config` prints all",
         ),
         (
+            "time_slice = \"1ms\"",
+            "",
+            "bcs.toml, line 1: there is no option time_slice (did you mean time-slice?); `bcs config` prints all",
+        ),
+        (
             "\n\nnodes = \"two\"",
             "",
             "bcs.toml, line 3: invalid value 'two' for '--nodes <M>': this is no number of ranks \

@@ -79,7 +79,7 @@ fn the_doctor_says_where_nic_threads_are() {
 fn a_slice_that_no_job_can_have_is_not_tried() {
     let output = run("doctor --time-slice 1s", "");
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).starts_with("bcs: the time slice of 1000000000 ns is out of"));
+    assert!(text(&output.stderr).starts_with("bcs: the time slice of 1s is out of"));
 }
 
 #[test]
@@ -111,6 +111,7 @@ fn every_command_has_a_manual_page() {
     let place = directory.path().join("man1");
     let output = run(&format!("man {}", place.display()), "");
     assert!(output.status.success(), "{output:?}");
+    let mut synopses = Vec::new();
     for page in [
         "bcs",
         "bcs-run",
@@ -129,6 +130,24 @@ fn every_command_has_a_manual_page() {
     ] {
         let page = std::fs::read_to_string(place.join(format!("{page}.1"))).unwrap();
         assert!(page.contains(".TH"), "{page}");
+        let name = page.split(".SH SYNOPSIS\n").nth(1).unwrap();
+        let name = name.lines().next().unwrap().replace('\\', "");
+        synopses.push(name);
+    }
+    for (page, synopsis) in [
+        (0, "bcs <COMMAND>"),
+        (
+            1,
+            "bcs run [OPTIONS] PROGRAM [ARGS]... [: [-n N] [--wdir D] [--env K=V] PROGRAM [ARGS]...]...",
+        ),
+        (3, "bcs tune [OPTIONS] PROGRAM [ARGS]..."),
+        (6, "bcs mds report [OPTIONS] <DIR>"),
+        (
+            12,
+            "mpiexec [OPTIONS] PROGRAM [ARGS]... [: [-n N] [--wdir D] [--env K=V] PROGRAM [ARGS]...]...",
+        ),
+    ] {
+        assert_eq!(synopses[page], synopsis);
     }
     let refused = run("man /dev/null/x", "");
     assert_eq!(refused.status.code(), Some(2));

@@ -2,7 +2,7 @@
 
 use super::job::{Job, run, signal, text};
 use rustix::process::Signal;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 
 /// Every line of output is one letter, of the length that was asked for.
 fn check(stdout: &[u8], ranks: usize, lines: usize, len: usize) {
@@ -72,6 +72,62 @@ fn a_last_line_without_newline_arrives_as_it_is() {
     assert_eq!(text(&run("run -n 1", "printf 'a\\nb'").stdout), "a\nb");
     let both = text(&run("run -n 2", "printf b").stdout);
     assert_eq!(both, "b\nb", "and is not continued by another rank");
+}
+
+/// It waits for an answer: without its prompt nobody would give one.
+#[test]
+fn a_prompt_without_newline_is_shown() {
+    for nodes in [1, 2] {
+        let mut command = super::job::bcs(&format!("run -n 2 --nodes {nodes} sh -c"));
+        command
+            .arg(
+                "read line || exit 0; echo start; printf 'name? '; read name; echo \"hello $name\"",
+            )
+            .stdin(std::process::Stdio::piped());
+        let mut job = Job::spawn(command);
+        let mut stdin = job.child().stdin.take().unwrap();
+        let mut stdout = job.child().stdout.take().unwrap();
+        stdin.write_all(b"go\n").unwrap();
+        let mut asked = [0; "start\nname? ".len()];
+        stdout.read_exact(&mut asked).unwrap();
+        assert_eq!(&asked, b"start\nname? ");
+        stdin.write_all(b"you\n").unwrap();
+        drop(stdin);
+        let mut rest = String::new();
+        stdout.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "hello you\n");
+        assert!(job.finish().status.success());
+    }
+}
+
+#[test]
+fn with_labels_a_line_waits_for_its_end() {
+    // What the pipe between them carries shows that the first half was there for long.
+    let script = "if read go; then printf half; sleep 0.2; echo ' and half'; else echo whole; fi";
+    let mut command = super::job::bcs("run -n 2 -l sh -c");
+    command.arg(script).stdin(std::process::Stdio::piped());
+    let mut job = Job::spawn(command);
+    job.child()
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(b"go\n")
+        .unwrap();
+    let output = job.finish();
+    let mut lines: Vec<String> = text(&output.stdout).lines().map(str::to_owned).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["[0] half and half", "[1] whole"]);
+}
+
+#[test]
+fn a_line_that_a_killed_rank_has_left_is_marked_as_cut() {
+    for (options, marked) in [("", "half [cut]\n"), ("-l", "[0] half [cut]\n")] {
+        let output = run(&format!("run {options} -n 1"), "printf half; kill -KILL $$");
+        assert_eq!(text(&output.stdout), marked);
+        assert_eq!(output.status.code(), Some(137));
+    }
+    let output = run("run -n 1", "echo whole; kill -KILL $$");
+    assert_eq!(text(&output.stdout), "whole\n");
 }
 
 #[test]

@@ -1,0 +1,152 @@
+//! The memory limit of the control group (of the container): whether the kernel has killed somebody because of it.
+
+use std::path::{Path, PathBuf};
+
+/// The control group of this process, and so of all that it starts here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlGroup {
+    /// Where the kernel counts.
+    counter: PathBuf,
+    /// The limit of it, and of those that it is in.
+    limits: Vec<PathBuf>,
+    /// What the counter said at first.
+    before: u64,
+}
+
+impl ControlGroup {
+    /// That of this process, where it can be read.
+    #[must_use]
+    pub fn own() -> Option<Self> {
+        let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+        Self::find(&groups, Path::new("/sys/fs/cgroup"))
+    }
+
+    /// Finds it by the lines of `/proc/self/cgroup`: of version 2, else that of version 1 which has the memory.
+    fn find(groups: &str, root: &Path) -> Option<Self> {
+        let part = |line: &str| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            Some((parts.next()?.to_owned(), parts.next()?.to_owned()))
+        };
+        let parts: Vec<(String, String)> = groups.lines().filter_map(part).collect();
+        let of = |wanted: &str| {
+            let mut all = parts.iter();
+            let is_it = |controllers: &str| match wanted {
+                "" => controllers.is_empty(),
+                _ => controllers.split(',').any(|one| one == wanted),
+            };
+            all.find(|(controllers, _)| is_it(controllers))
+                .map(|(_, path)| path)
+        };
+        let at = |mount: &Path, path: &str, counter: &str, limit: &str| {
+            let group = mount.join(path.trim_start_matches('/'));
+            let above = group
+                .ancestors()
+                .take_while(|above| above.starts_with(mount));
+            let limits = above.map(|above| above.join(limit)).collect();
+            let counter = group.join(counter);
+            let before = kills(&counter)?;
+            Some(Self {
+                counter,
+                limits,
+                before,
+            })
+        };
+        let second = of("").and_then(|path| at(root, path, "memory.events", "memory.max"));
+        let first = || {
+            let mount = root.join("memory");
+            at(
+                &mount,
+                of("memory")?,
+                "memory.oom_control",
+                "memory.limit_in_bytes",
+            )
+        };
+        second.or_else(first)
+    }
+
+    /// Why a process may have been killed by SIGKILL, if the kernel has killed one for want of memory.
+    #[must_use]
+    pub fn why_killed(&self) -> Option<String> {
+        if kills(&self.counter)? <= self.before {
+            return None;
+        }
+        let limits = self
+            .limits
+            .iter()
+            .filter_map(|file| std::fs::read_to_string(file).ok());
+        let least = limits.filter_map(|text| text.trim().parse().ok()).min();
+        let limit =
+            least.map(|bytes: u64| format!(" ({})", bcs_core::job::in_units(bytes, "bytes")));
+        Some(format!(
+            "the memory limit of the control group{} was reached: raise memory.max of the container, or give each \
+             rank less to do",
+            limit.unwrap_or_default()
+        ))
+    }
+}
+
+/// How many processes were killed.
+fn kills(counter: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(counter).ok()?;
+    let mut words = text.lines().filter_map(|line| line.split_once(' '));
+    words
+        .find(|(name, _)| *name == "oom_kill")?
+        .1
+        .trim()
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(directory: &Path, files: &[(&str, &str)]) {
+        for (name, text) in files {
+            let path = directory.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_limit_is_named_when_the_kernel_has_killed_because_of_it() {
+        for (groups, counter, limits) in [
+            (
+                "0::/a/b\n",
+                "a/b/memory.events",
+                ["a/memory.max", "a/b/memory.max"],
+            ),
+            (
+                "4:cpu,memory:/a/b\n0::/\n",
+                "memory/a/b/memory.oom_control",
+                [
+                    "memory/a/memory.limit_in_bytes",
+                    "memory/a/b/memory.limit_in_bytes",
+                ],
+            ),
+        ] {
+            let root = tempfile::tempdir().unwrap();
+            files(root.path(), &[(counter, "oom 3\noom_kill 2\n")]);
+            files(
+                root.path(),
+                &[(limits[0], "67108864\n"), (limits[1], "max\n")],
+            );
+            let group = ControlGroup::find(groups, root.path()).unwrap();
+            assert_eq!(group.why_killed(), None, "that was before");
+            files(root.path(), &[(counter, "oom 4\noom_kill 3\n")]);
+            let why = group.why_killed().unwrap();
+            assert!(
+                why.starts_with("the memory limit of the control group (64MiB) was reached"),
+                "{why}"
+            );
+        }
+    }
+
+    #[test]
+    fn where_nothing_can_be_read_nothing_is_said() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(ControlGroup::find("0::/a\n", root.path()), None);
+        assert_eq!(ControlGroup::find("rubbish", root.path()), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! What a command prints.
+//!
+//! Somebody who has seen enough (`bcs config | head -1`) is no failure: a command ends then without a word. A
+//! disk that is full is one: whoever reads the file later must not take half of it for all, so it is said, and
+//! the exit code tells of it ([`honest`]).
+
+use crate::exit_code;
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// The first thing that went wrong with the standard output of this process, other than its end.
+static FAILURE: Mutex<Option<String>> = Mutex::new(None);
+
+/// Whether anything went wrong with it, its end included.
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+/// The standard output. What it answers is only for those who would print on and on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StandardOutput;
+
+impl Write for StandardOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        kept(io::stdout().write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        kept(io::stdout().flush())
+    }
+}
+
+fn kept<T>(written: io::Result<T>) -> io::Result<T> {
+    let error = written
+        .as_ref()
+        .err()
+        .filter(|error| error.kind() != ErrorKind::Interrupted);
+    if error.is_some() {
+        ENDED.store(true, Ordering::Relaxed);
+    }
+    if let Some(error) = error.filter(|error| error.kind() != ErrorKind::BrokenPipe) {
+        let mut failure = FAILURE.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.get_or_insert_with(|| error.to_string());
+    }
+    written
+}
+
+/// Prints a line, or several, and says whether anybody reads on.
+pub fn print(text: impl Display) -> bool {
+    let mut out = StandardOutput;
+    writeln!(out, "{text}").and_then(|()| out.flush()).is_ok()
+}
+
+/// Prints a text as it is.
+pub fn print_all(text: &[u8]) {
+    let mut out = StandardOutput;
+    let _is_remembered = out.write_all(text).and_then(|()| out.flush());
+}
+
+/// Whether nothing more can be printed.
+#[must_use]
+pub fn has_ended() -> bool {
+    ENDED.load(Ordering::Relaxed)
+}
+
+/// What the command comes to: its own code, if all was printed that it had to say.
+#[must_use]
+pub fn honest(code: ExitCode) -> ExitCode {
+    let _is_remembered = StandardOutput.flush();
+    let failure = FAILURE.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*failure {
+        Some(what) => {
+            eprintln!("bcs: {}", unwritable("standard output", what));
+            ExitCode::from(exit_code::OUTPUT_LOST)
+        }
+        None => code,
+    }
+}
+
+/// The words for an output that cannot be written.
+#[must_use]
+pub fn unwritable(which: &str, why: &str) -> String {
+    format!("failed to write to {which}: {why}: what was written there is not all")
+}
