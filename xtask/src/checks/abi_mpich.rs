@@ -73,7 +73,7 @@ const FOLDERS: [&str; 24] = [
 const LAYOUTS: [&str; 3] = ["--nodes 1", "--nodes 2", "--road queues"];
 
 /// A line of a list of tests.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 struct Line {
     program: String,
     ranks: u32,
