@@ -1,5 +1,5 @@
-//! A program that another library's launcher has started: it finds no node manager, and would run as one rank as often as
-//! it was started. Legal, but seldom meant, so it is told.
+//! A program that another library's launcher has started: it finds no node manager, and runs as a world of one rank as
+//! often as it was started. That is legal, but seldom meant, so it is said.
 
 use bcs_core::job::welcome::SOCKET_VARIABLE;
 use std::io::Write as _;

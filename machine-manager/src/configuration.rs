@@ -258,13 +258,18 @@ fn is_read_elsewhere(name: &str) -> bool {
 /// Variables of the environment that look like an option's and are none's. They may belong to the program; but
 /// they may also be misspelt.
 pub fn strangers(names: impl IntoIterator<Item = OsString>) -> Vec<String> {
-    let options = cli::run_options();
-    let all: Vec<String> = options.get_arguments().map(variable).collect();
     let names = names.into_iter().filter_map(|name| name.into_string().ok());
-    let mut strangers: Vec<String> = names
-        .filter(|name| name.starts_with("BCS_") && !all.contains(name) && !is_read_elsewhere(name))
-        .collect();
-    strangers.sort_unstable();
+    let ours = |name: &String| name.starts_with("BCS_") && !is_read_elsewhere(name);
+    let mut strangers: Vec<String> = names.filter(ours).collect();
+    if !strangers.is_empty() {
+        let options = cli::run_options();
+        strangers.retain(|name| {
+            options
+                .get_arguments()
+                .all(|option| variable(option) != *name)
+        });
+        strangers.sort_unstable();
+    }
     strangers
 }
 
@@ -408,6 +413,22 @@ mod tests {
             let merged = options(&[], &[("MPIEXEC_TIMEOUT", none)], &[]).unwrap();
             assert_eq!(merged.timeout, None);
         }
+    }
+
+    #[test]
+    fn a_variable_that_nothing_reads_is_a_stranger() {
+        let names = [
+            "BCS_TIMESLICE",
+            "BCS_TIME_SLICE",
+            "BCS_SLOT",
+            "BCS_KILL_SEED",
+            "PATH",
+        ];
+        assert_eq!(strangers(names.map(OsString::from)), ["BCS_TIMESLICE"]);
+        assert_eq!(
+            nothing_reads("BCS_TIMESLICE"),
+            "nothing reads the variable BCS_TIMESLICE (did you mean BCS_TIME_SLICE?)"
+        );
     }
 
     #[test]

@@ -215,6 +215,7 @@ impl Dispatcher {
                 verdict.exit_code()
             }
         };
+        self.output.end();
         // A signal ends the wait for a user who does not read.
         while self.output.waiting() > 0 && !self.impatient {
             self.step()?;

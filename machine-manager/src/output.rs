@@ -128,6 +128,13 @@ impl Output {
         }
     }
 
+    /// Nothing comes any more: shows what was begun by ranks whose node managers are gone.
+    pub fn end(&mut self) {
+        for ((rank, stream), bytes) in std::mem::take(&mut self.begun) {
+            self.put(Some(rank), stream, bytes);
+        }
+    }
+
     fn show_begun(&mut self) {
         if self.label || self.collected.is_some() || !self.queue.is_empty() {
             return;
@@ -304,6 +311,9 @@ mod tests {
             "[0] 50%",
             "at the end they are shown as they are"
         );
+        output.begin(1, Stream::Out, b"7".to_vec());
+        output.end();
+        assert_eq!(all(&output), "[0] 50%\n[1] 7");
     }
 
     #[test]

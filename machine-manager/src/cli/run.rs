@@ -230,8 +230,8 @@ pub struct FarOptions {
     #[arg(long, value_name = "C", value_enum, default_value_t = CryptoName::Tag)]
     pub fabric_crypto: CryptoName,
     /// A node that is silent for so long is lost, and the job ends
-    #[arg(long, value_name = "D", value_parser = parse_duration, default_value = "3s")]
-    pub node_timeout: Duration,
+    #[arg(long, value_name = "D", value_parser = given(parse_duration), default_value = "3s")]
+    pub node_timeout: Given<Duration>,
 }
 
 /// `--fabric`.

@@ -236,7 +236,7 @@ fn hosts(
         interface: options.host_interface.clone(),
         ports: options.host_ports,
         crypto: options.fabric_crypto.into(),
-        node_timeout: options.node_timeout,
+        node_timeout: options.node_timeout.clone(),
     };
     hosts.check()?;
     Ok(Some(hosts))

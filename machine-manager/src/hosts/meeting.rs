@@ -89,7 +89,7 @@ pub fn join(
         met,
         leaders,
         parties,
-        node_timeout: hosts.node_timeout,
+        node_timeout: hosts.node_timeout.value,
     };
     machines.check(hosts)?;
     Ok(machines)

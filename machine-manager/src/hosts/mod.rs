@@ -6,6 +6,7 @@
 mod meeting;
 
 use crate::program::Program;
+use crate::quantities::Given;
 use bcs_core::job::NodeId;
 use bcs_fabric::udp::Crypto;
 use node_manager::spawn::{Image, SpawnError};
@@ -54,7 +55,7 @@ pub struct Hosts {
     /// How datagrams are guarded.
     pub crypto: Crypto,
     /// A node that is silent for so long is lost.
-    pub node_timeout: Duration,
+    pub node_timeout: Given<Duration>,
 }
 
 /// What is wrong with hosts.
@@ -73,11 +74,8 @@ pub enum BadHosts {
     #[error("--launcher: {0}")]
     Launcher(String),
     /// A node must be given some time.
-    #[error(
-        "--node-timeout {} is out of range: choose one from 100ms",
-        humantime::format_duration(*.0)
-    )]
-    TooShort(Duration),
+    #[error("--node-timeout {0} is out of range: choose one from 100ms")]
+    TooShort(Given<Duration>),
 }
 
 /// A node that answers within less is not silent: its host may be busy.
@@ -99,8 +97,8 @@ impl Hosts {
     /// # Errors
     /// [`BadHosts`].
     pub fn check(&self) -> Result<(), BadHosts> {
-        if self.node_timeout < LEAST_NODE_TIMEOUT {
-            return Err(BadHosts::TooShort(self.node_timeout));
+        if self.node_timeout.value < LEAST_NODE_TIMEOUT {
+            return Err(BadHosts::TooShort(self.node_timeout.clone()));
         }
         match self.names {
             Some(_) => self.launcher_program().map(drop),
@@ -226,6 +224,7 @@ pub fn parse_launcher(text: &str) -> Result<Vec<String>, BadHosts> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quantities::{given, parse_duration};
 
     fn hosts(launcher: &str) -> Hosts {
         Hosts {
@@ -235,7 +234,7 @@ mod tests {
             interface: None,
             ports: (0, 0),
             crypto: Crypto::Tag,
-            node_timeout: Duration::from_secs(3),
+            node_timeout: given(parse_duration)("3s").unwrap(),
         }
     }
 

@@ -1,4 +1,5 @@
-//! Ends that are no fault of the program: each is one line that names the cause, and a code of its own; none is a panic.
+//! Ends that are no fault of the program: each is one line that names the cause, and the documented code; none is a
+//! panic.
 
 use super::job::{Job, bcs, run, text};
 use std::fs::Permissions;
