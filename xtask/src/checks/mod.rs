@@ -6,6 +6,7 @@ mod beat_cost;
 mod beat_peers;
 mod blocked_cpu;
 mod c_speed;
+mod clients;
 mod compute_only_cpu;
 mod documents;
 mod elastic_pingpong;
@@ -28,6 +29,7 @@ mod sage_grind;
 mod sage_peer;
 mod sage_vtu;
 mod sandbox;
+mod scope_rate;
 mod simulator;
 mod simulator_mpi;
 mod simulator_udp;
@@ -114,6 +116,8 @@ pub const ALL: &[Check] = &[
     smartmap::COLLECTIVES,
     smartmap_fresh::CHECK,
     smartmap_oversubscribed::CHECK,
+    scope_rate::CHECK,
+    clients::CHECK,
     c_speed::CHECK,
     smartmap::LATENCY_IN_C,
     smartmap::LARGE_IN_C,
