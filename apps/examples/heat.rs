@@ -4,10 +4,9 @@
 //! Halo rows travel while the inner rows are computed: a rank posts, computes, and then waits. The
 //! answer is checked against the same computation by one rank, to the bit.
 
-use bcs_mpi::{Communicator, Op, Result, Source, Tag, Universe};
+use bcs_mpi::{Communicator, Op, Result, Universe};
 
-#[global_allocator]
-static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+bcs_mpi::slot_heap!();
 
 const WIDTH: usize = 64;
 const HEIGHT: usize = 96;
@@ -65,24 +64,11 @@ fn parallel(world: &Communicator) -> Result<Vec<Row>> {
         let (mut halo_above, mut halo_below) = (rows[0], rows[last]);
         let mut next = vec![[0.0; WIDTH]; rows.len()];
         bcs_mpi::scope(|scope| {
-            if let Some(above) = above {
-                world.irecv(
-                    scope,
-                    &mut halo_above,
-                    Source::Rank(above),
-                    Tag::Is(DOWNWARDS),
-                )?;
-                world.isend(scope, &top, above, UPWARDS)?;
-            }
-            if let Some(below) = below {
-                world.irecv(
-                    scope,
-                    &mut halo_below,
-                    Source::Rank(below),
-                    Tag::Is(UPWARDS),
-                )?;
-                world.isend(scope, &bottom, below, DOWNWARDS)?;
-            }
+            // Beyond the edges there is nobody, to whom nothing is sent and from whom nothing comes.
+            world.irecv(scope, &mut halo_above, above, DOWNWARDS)?;
+            world.irecv(scope, &mut halo_below, below, UPWARDS)?;
+            world.isend(scope, &top, above, UPWARDS)?;
+            world.isend(scope, &bottom, below, DOWNWARDS)?;
             for row in 2..last - 1 {
                 next[row] = step(&rows[row - 1], &rows[row], &rows[row + 1]);
             }
@@ -109,13 +95,12 @@ fn main() -> Result<()> {
         rows == expected[mine.clone()],
         "rows {mine:?} differ from those of one rank"
     );
-    let mut heat = [rows.iter().flatten().sum::<f64>()];
-    world.allreduce_in_place(&mut heat, Op::Sum)?;
+    let heat = world.allreduce_one(rows.iter().flatten().sum::<f64>(), Op::Sum)?;
     if world.rank() == 0 {
         println!(
             "{} ranks agree with one: mean {:.6}",
             world.size(),
-            heat[0] / (WIDTH * HEIGHT) as f64
+            heat / (WIDTH * HEIGHT) as f64
         );
     }
     universe.finalize()

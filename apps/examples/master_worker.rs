@@ -3,8 +3,7 @@
 
 use bcs_mpi::{Communicator, Result, Source, Tag, Universe};
 
-#[global_allocator]
-static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+bcs_mpi::slot_heap!();
 
 const TASKS: u64 = 500;
 /// Of a worker: give me something to do. With it comes the last result.

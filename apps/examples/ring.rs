@@ -4,10 +4,9 @@
 //! cargo build --release --example ring && bcs run -n 4 --nodes 2 target/release/examples/ring
 //! ```
 
-use bcs_mpi::{Result, Source, Tag, Universe};
+use bcs_mpi::{Result, Universe};
 
-#[global_allocator]
-static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+bcs_mpi::slot_heap!();
 
 const ROUNDS: usize = 3;
 const TOKEN: i32 = 1;
@@ -24,7 +23,7 @@ fn main() -> Result<()> {
         if rank == 0 {
             world.send(&token, next, TOKEN)?;
         }
-        world.recv(&mut token, Source::Rank(previous), Tag::Is(TOKEN))?;
+        world.recv(&mut token, previous, TOKEN)?;
         token[0] += rank;
         if rank != 0 {
             world.send(&token, next, TOKEN)?;

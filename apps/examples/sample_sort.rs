@@ -5,8 +5,7 @@
 
 use bcs_mpi::{Communicator, Op, Result, Source, Tag, Universe};
 
-#[global_allocator]
-static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+bcs_mpi::slot_heap!();
 
 const NUMBERS_PER_RANK: usize = 20_000;
 const SAMPLES_PER_RANK: usize = 32;

@@ -6,8 +6,7 @@ mod threads;
 
 use std::process::ExitCode;
 
-#[global_allocator]
-static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+bcs_mpi::slot_heap!();
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);

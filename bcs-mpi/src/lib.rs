@@ -3,21 +3,19 @@
 //! ```
 //! use bcs_mpi::{Op, Universe};
 //!
-//! #[global_allocator]
-//! static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+//! bcs_mpi::slot_heap!();
 //!
 //! fn main() -> bcs_mpi::Result<()> {
 //!     let universe = Universe::init()?;
 //!     let world = universe.world();
-//!     let mut sum = [0.0];
-//!     world.allreduce(&[world.rank() as f64], &mut sum, Op::Sum)?;
-//!     println!("rank {} of {}: {}", world.rank(), world.size(), sum[0]);
+//!     let sum = world.allreduce_one(world.rank(), Op::Sum)?;
+//!     println!("rank {} of {}: {sum}", world.rank(), world.size());
 //!     universe.finalize()
 //! }
 //! ```
 //!
-//! Make this the `main.rs` of a crate that depends on `bcs-mpi` and `slot-heap`, and run it as four ranks
-//! on two nodes. (The allocator lets ranks of one node read each other's heaps: [`manual::model`].)
+//! Make this the `main.rs` of a crate that depends on `bcs-mpi`, and run it as four ranks on two nodes.
+//! ([`slot_heap!`] lets ranks of one node read each other's heaps: [`manual::model`].)
 //!
 //! ```sh
 //! cargo build --release && bcs run -n 4 --nodes 2 target/release/program
@@ -34,11 +32,15 @@
 //! |---|---|
 //! | begin and end | [`Universe`] |
 //! | send and receive, split communicators, make grids | [`Communicator`] |
-//! | say from whom, with which tag, and see what came | [`Source`], [`Tag`], [`Status`], [`Message`] |
+//! | say to whom, from whom, with which tag, and see what came | [`Destination`], [`Source`], [`Tag`], [`Status`], [`Message`] |
+//! | send and receive rows, columns and other parts of arrays | [`Section`], [`View`], [`ViewMut`] |
 //! | communicate while computing | [`scope()`], [`OwnedRequest`], [`BarrierRequest`] |
+//! | wait for several requests | [`wait_all`], [`wait_any`], [`wait_some`], [`test_all`], [`test_any`], [`test_some`] |
 //! | do the same again and again | [`PersistentSend`], [`PersistentReceive`], [`PersistentCollective`] |
 //! | combine | [`Op`], [`UserOp`], [`Operation`], [`reduce_local`] |
-//! | send your own structures | [`equivalence!`], [`Equivalence`] |
+//! | send your own structures and enumerations | [`derive(Equivalence)`](derive@Equivalence), [`equivalence!`] |
+//! | make a grid for all ranks | [`dims_create`] |
+//! | ask where it is | [`processor_name`], [`version`], [`library_version`], [`is_initialized`], [`wtime`], [`wtick`] |
 //! | exchange blocks of different lengths | [`Blocks`] |
 //! | understand what failed | [`Error`], [`ErrorClass`] |
 //!
@@ -69,6 +71,11 @@ mod sent_from;
 pub mod shared_memory;
 mod steps;
 
+#[cfg(feature = "derive")]
+pub use bcs_mpi_derive::Equivalence;
+pub use mpi::environment::{
+    is_finalized, is_initialized, library_version, processor_name, version, wtick,
+};
 pub use mpi::process::wtime;
 pub use mpi::{Comparison, Error, ErrorClass, Group, Op, Result};
 pub use rust::barrier::BarrierRequest;
@@ -76,10 +83,13 @@ pub use rust::collectives::{Blocks, CollectiveRequest};
 pub use rust::communicator::Communicator;
 pub use rust::equivalence::Equivalence;
 #[doc(hidden)]
-pub use rust::equivalence::{field, structure};
+pub use rust::equivalence::{
+    amend_field, datatype_of, enumeration, field, is_field_checked, structure,
+};
+pub use rust::grids::dims_create;
 pub use rust::intercommunicator::{Intercommunicator, Root};
 pub use rust::matched::Message;
-pub use rust::matching::{Source, Status, Tag};
+pub use rust::matching::{Destination, Source, Status, Tag};
 pub use rust::neighborhoods::Neighbors;
 pub use rust::numbers::{Complex, DoubleInt, FloatInt, LongInt, ShortInt, TwoInt};
 pub use rust::operation::{Operation, UserOp, reduce_local};
@@ -88,8 +98,37 @@ pub use rust::persistent::{PersistentCollective, Started};
 pub use rust::persistent_messages::{
     PersistentReceive, PersistentSend, StartedReceive, StartedSend,
 };
-pub use rust::scope::{ReceiveRequest, Scope, SendRequest, scope};
+pub use rust::scope::{Scope, scope};
+pub use rust::scoped_messages::{ReceiveRequest, SendRequest};
+pub use rust::section::Section;
 pub use rust::universe::Universe;
+pub use rust::views::{ReceiveViewRequest, View, ViewMut};
+pub use rust::waiting::{Pending, test_all, test_any, test_some, wait_all, wait_any, wait_some};
+
+/// The allocator that [`slot_heap!`] makes a program's.
+#[cfg(feature = "heap")]
+pub use slot_heap::SlotHeap;
+
+/// Puts the heap of a program into a slot, where the ranks of its node can read and write it: they copy messages from
+/// and to it without a system call. It stands once in a program, outside of functions; a process that is no rank has an
+/// ordinary heap.
+///
+/// ```
+/// bcs_mpi::slot_heap!();
+/// # fn main() { drop(vec![1, 2, 3]); }
+/// ```
+#[cfg(feature = "heap")]
+#[macro_export]
+macro_rules! slot_heap {
+    () => {
+        #[global_allocator]
+        static SLOT_HEAP: $crate::SlotHeap = $crate::SlotHeap;
+    };
+}
+
+/// What `derive(Equivalence)` writes names the crate as its users do.
+#[cfg(test)]
+extern crate self as bcs_mpi;
 
 #[cfg(test)]
 mod tests;

@@ -633,10 +633,7 @@ fn slow_road(rank: u32, why: Option<&str>) -> String {
     );
     match why {
         Some(why) => format!("{what}: {why}"),
-        None => format!(
-            "{what}; this line puts the heap of a program into one, with the crate slot-heap: \
-             #[global_allocator] static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;"
-        ),
+        None => what,
     }
 }
 

@@ -7,6 +7,7 @@ use crate::c::*;
 use crate::caller;
 use crate::objects::{SESSIONS, Session, SessionHandler};
 use crate::state;
+use bcs_mpi::mpi::environment;
 use bcs_mpi::mpi::error::Operation;
 use bcs_mpi::mpi::{Comm, Error, ErrorClass, ErrorHandler};
 use std::cell::Cell;
@@ -73,6 +74,7 @@ fn with_code(code: c_int, mut error: Box<Error>) -> Box<Error> {
 #[cold]
 pub fn error(class: ErrorClass, reason: impl Into<String>) -> Box<Error> {
     Box::new(Error {
+        rank: environment::world_rank(),
         class,
         operation: Operation::plain(""),
         reason: reason.into(),
@@ -195,7 +197,10 @@ fn handle_in_session(mut handle: MPI_Session, handler: SessionHandler, error: &E
 fn end(error: &Error) -> ! {
     let code = error.code();
     match state::process() {
-        Ok(process) => process.abort(code, &format!("rank {}: {error}", process.world_rank())),
+        Ok(process) => {
+            let (rank, said) = (process.world_rank(), error.of_itself());
+            process.abort(code, &format!("rank {rank}: {said}"))
+        }
         Err(_) => {
             eprintln!("{error}");
             std::process::exit(code);

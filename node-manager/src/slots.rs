@@ -50,11 +50,23 @@ pub(crate) fn hand_over(owner: Option<&RankProcess>, to: &Conversation) -> Resul
 /// heap, and there is no better road.
 pub(crate) fn slow_road(owner: &RankProcess) -> Option<FromManager> {
     let rank = owner.rank;
-    match has_heap(owner) {
-        Some(Err(why)) => Some(FromManager::SlowRoad { rank, why }),
-        Some(Ok(())) | None => None,
-    }
+    let why = match has_heap(owner) {
+        Some(Err(why)) => why,
+        Some(Ok(())) | None => return None,
+    };
+    // Whoever was refused a slot has the line, and whoever has one with a library's memory in it is no program in Rust.
+    let why = match &owner.slot {
+        SlotState::None(None) => Some(match why {
+            Some(why) => format!("{why}; {ADVICE}"),
+            None => ADVICE.to_owned(),
+        }),
+        _ => why,
+    };
+    Some(FromManager::SlowRoad { rank, why })
 }
+
+/// What whoever writes a program can do about it.
+const ADVICE: &str = "a program in Rust has it in one by this line, outside of its functions: bcs_mpi::slot_heap!();";
 
 /// Whether the program's heap is in the rank's slot, or why not, as far as that is known; `None` before Hello.
 fn has_heap(rank: &RankProcess) -> Option<Result<(), Option<String>>> {
@@ -158,9 +170,12 @@ mod tests {
         let why = Some(why);
         let news = FromManager::SlowRoad { rank: 7, why };
         assert_eq!(slow_road(&ranks[2]), Some(news));
-        let why = Some("static".to_owned());
+        let why = Some(format!("static; {ADVICE}"));
         let news = FromManager::SlowRoad { rank: 7, why };
         assert_eq!(slow_road(&ranks[3]), Some(news));
+        let why = Some(ADVICE.to_owned());
+        let news = FromManager::SlowRoad { rank: 7, why };
+        assert_eq!(slow_road(&rank(SlotState::None(None))), Some(news));
         assert_eq!(report(&[rank(SlotState::None(None))]).refused, None);
     }
 

@@ -1,8 +1,8 @@
 //! Errors: what calls return, and what ends the job.
 //!
 //! Every call that can fail returns a [`Result`](crate::Result). An [`Error`](crate::Error) has a
-//! [class](crate::ErrorClass) of the standard (MPI 5.0, 9.4), the call with its arguments, and the
-//! reason; printed it is a sentence, so a `main` that returns it tells its user what happened.
+//! [class](crate::ErrorClass) of the standard (MPI 5.0, 9.4), the rank in the world, the call with its
+//! arguments, and the reason; printed it is a sentence, so a `main` that returns it tells its user what happened.
 //!
 //! ```
 //! use bcs_mpi::{ErrorClass, Source, Tag};
@@ -14,7 +14,7 @@
 //! let mut one = [0i32];
 //! let error = world.recv(&mut one, Source::Rank(me), Tag::Is(7)).unwrap_err();
 //! assert_eq!(error.class, ErrorClass::Truncate);
-//! assert!(error.to_string().starts_with("failed to MPI_Recv 4 bytes"));
+//! assert!(error.to_string().starts_with("rank 0 failed to MPI_Recv 4 bytes"));
 //!
 //! // The communicator goes on.
 //! world.barrier()?;

@@ -38,11 +38,10 @@
 //! other's memory, and one of them goes to the card for all (`--collectives nic`: each goes for itself).
 //!
 //! **The allocator.** A rank reads its neighbour's memory by a plain copy where that lies in a *slot*: in the
-//! heap of a program that has this line, with `slot-heap` among its dependencies.
+//! heap of a program that has this line, outside of its functions.
 //!
 //! ```
-//! #[global_allocator]
-//! static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+//! bcs_mpi::slot_heap!();
 //! # fn main() { drop(vec![1, 2, 3]); }
 //! ```
 //!

@@ -14,7 +14,7 @@
 //! what owns its buffer leaks it.
 //!
 //! ```
-//! use bcs_mpi::{Op, Source, Tag};
+//! use bcs_mpi::Op;
 //! # fn main() -> bcs_mpi::Result<()> {
 //! # let universe = bcs_mpi::Universe::init()?;
 //! # let world = universe.world();
@@ -23,7 +23,7 @@
 //!
 //! // Owned: requests can be kept in a list, and go where they are needed.
 //! let send = world.isend_owned(vec![me; 10], right, 0)?;
-//! let receive = world.irecv_owned(vec![0; 10], Source::Rank(left), Tag::Is(0))?;
+//! let receive = world.irecv_owned(vec![0; 10], left, 0)?;
 //! let (data, status) = receive.wait()?;
 //! assert_eq!((data, status.source), (vec![left; 10], left));
 //! send.wait()?;
@@ -38,6 +38,10 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Lists of either are waited for by [`wait_all`](crate::wait_all), [`wait_any`](crate::wait_any) and
+//! [`wait_some`](crate::wait_some), and asked by [`test_all`](crate::test_all), [`test_any`](crate::test_any) and
+//! [`test_some`](crate::test_some). A scope is one thread's; threads that communicate at the same time have a scope each.
 //!
 //! A buffer that is on its way cannot be written:
 //!

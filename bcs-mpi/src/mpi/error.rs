@@ -1,6 +1,7 @@
 //! What went wrong in which call, with which arguments.
 
 use super::constants::{ANY_SOURCE, ANY_TAG};
+use super::environment;
 pub use super::error_class::ErrorClass;
 use bcs_core::request::Failure;
 use std::fmt;
@@ -8,8 +9,10 @@ use std::fmt;
 /// What failed. Both ways to print it are the sentence, so that a `main` that returns it says
 /// something that a user can read.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[error("failed to {operation}: {reason}")]
+#[error("{}{}", whose(*.rank), self.of_itself())]
 pub struct Error {
+    /// The rank in the world whose call it was, once its process is one.
+    pub rank: Option<u32>,
     /// The class.
     pub class: ErrorClass,
     /// The call and its arguments.
@@ -20,6 +23,11 @@ pub struct Error {
     pub code: Option<i32>,
     /// The message, if it is one that had come: what its receive was not given in a [`Status`](super::Status).
     pub came: Option<Came>,
+}
+
+/// "rank 3 ", where an error says whose it is.
+fn whose(rank: Option<u32>) -> String {
+    rank.map_or_else(String::new, |rank| format!("rank {rank} "))
 }
 
 /// A message that came and could not be received as it was.
@@ -34,6 +42,12 @@ pub struct Came {
 }
 
 impl Error {
+    /// The sentence without the rank: for whoever has said whose call it was.
+    #[must_use]
+    pub fn of_itself(&self) -> String {
+        format!("failed to {}: {}", self.operation, self.reason)
+    }
+
     /// The error code (9.4): the class, if nobody has given another.
     #[must_use]
     pub fn code(&self) -> i32 {
@@ -101,6 +115,7 @@ impl Operation {
     #[cold]
     pub(crate) fn error(self, class: ErrorClass, reason: impl Into<String>) -> Box<Error> {
         Box::new(Error {
+            rank: environment::world_rank(),
             class,
             operation: self,
             reason: reason.into(),
@@ -180,9 +195,17 @@ mod tests {
             peer: Some(Peer::From(3)),
             tag: Some(7),
         };
+        let mut error = operation.failure(Failure::Truncated, 64);
+        error.rank = None;
         assert_eq!(
-            operation.failure(Failure::Truncated, 64).to_string(),
+            error.to_string(),
             "failed to MPI_Recv 16 bytes from rank 3 with tag 7: message truncated: 64 bytes arrived"
+        );
+        error.rank = Some(12);
+        assert!(
+            error
+                .to_string()
+                .starts_with("rank 12 failed to MPI_Recv 16 bytes")
         );
         let any = Operation {
             peer: Some(Peer::From(ANY_SOURCE)),

@@ -44,7 +44,12 @@ impl Comm {
             ErrorHandler::Return => {}
             ErrorHandler::User(function) => function(self, &error),
             ErrorHandler::Fatal | ErrorHandler::Abort => {
-                let reason = format!("rank {} of {}: {error}", self.rank(), self.title());
+                let reason = format!(
+                    "rank {} of {}: {}",
+                    self.rank(),
+                    self.title(),
+                    error.of_itself()
+                );
                 self.process().abort(error.code(), &reason);
             }
         }

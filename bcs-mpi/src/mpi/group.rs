@@ -315,7 +315,7 @@ mod tests {
         let three = group(0..3);
         let message = |result: Result<Group>| {
             let error = result.unwrap_err();
-            (error.class, error.to_string())
+            (error.class, error.of_itself())
         };
         let (class, text) = message(three.include(&[0, 3]));
         assert_eq!(class, ErrorClass::Rank);

@@ -9,6 +9,7 @@
 //! | [`objects`], [`topology`] | what a process, a communicator and its topology are made of |
 //! | [`process`], [`threads`], [`error_codes`] | this rank: initialise, finalise, abort; its threads; its own errors (chapters 11, 9.5) |
 //! | [`comm`], [`attributes`], [`error_handler`] | communicators, and what a program keeps with them (chapters 7, 7.7, 9.3) |
+//! | [`environment`] | host, versions, and which rank this process is (chapter 9) |
 //! | [`figures`] | what a rank can say of itself at any time, in numbers (chapter 15.3) |
 //! | [`request`], [`status`], `leaving` | what was started, what came of it, and what is left of it at the end |
 //! | [`external`] | what the program does itself (13.2) |
@@ -68,6 +69,7 @@ mod create_from_group;
 mod create_group;
 pub mod datatype;
 mod duplication;
+pub mod environment;
 pub mod error;
 mod error_class;
 pub mod error_codes;

@@ -1,6 +1,7 @@
 //! This rank: initialise, finalise, abort (MPI 5.0, 11.2 and 9.7).
 
 use super::account::AttachedBuffer;
+use super::environment;
 use super::error::{Error, ErrorClass, Operation, Result};
 use super::objects::added_codes::ErrorCodes;
 use super::objects::closing::Closing;
@@ -43,6 +44,7 @@ impl Process {
     /// When there is a node manager but it does not receive this process.
     pub fn init() -> Result<Arc<Self>> {
         let process = Self::found()?;
+        environment::begins(&process);
         let parents = Arc::downgrade(&process);
         forked::guard(move || {
             if let Some(process) = parents.upgrade() {

@@ -216,6 +216,15 @@ impl Request {
         matches!(self.0, State::Both(_))
     }
 
+    /// What it came to, if it was done when it was posted and nobody is told of the asking.
+    #[inline]
+    pub(crate) fn known(&self) -> Option<Status> {
+        match &self.0 {
+            State::Over(Ok(status), None) => Some(*status),
+            _ => None,
+        }
+    }
+
     /// Whether it has yet to be waited for.
     #[must_use]
     pub fn is_active(&self) -> bool {

@@ -156,7 +156,7 @@ impl<'env, T: Equivalence> CollectiveRequest<'_, 'env, T> {
     /// When it failed.
     #[track_caller]
     pub fn test(&mut self) -> Result<bool> {
-        self.0.test()
+        self.0.ticket.test()
     }
 }
 
@@ -188,10 +188,13 @@ macro_rules! collectives {
                     let _ = ($comm, $call); // Not all collectives need them.
                     // SAFETY: borrowed for the call.
                     $(let $data = unsafe { read($data) };)?
+                    let slice = &raw mut *$result;
                     // SAFETY: as above.
                     let $result = unsafe { write($result) };
                     $(let $variable = $value;)*
-                    self.0.$untyped($($passed),*)
+                    let done = self.0.$untyped($($passed),*);
+                    // SAFETY: as above.
+                    unsafe { $crate::rust::allegations::settled(slice, $name, done) }
                 }
 
                 #[doc = concat!("Starts a [`", stringify!($blocking), "`](Self::",

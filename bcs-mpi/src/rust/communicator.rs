@@ -1,8 +1,9 @@
 //! Communicators over typed slices: blocking calls.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
+use super::allegations::settled;
 use super::equivalence::{Equivalence, read, write};
-use super::matching::{Source, Status, Tag, as_rank};
+use super::matching::{Destination, Source, Status, Tag};
 use crate::mpi::{Comm, Result};
 
 /// A group of ranks that talk to each other, and to nobody else.
@@ -25,6 +26,18 @@ impl Communicator {
         self.0.members().len()
     }
 
+    /// Its name, as `bcs` shows it; empty if it has none. (`MPI_Comm_get_name`)
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.0.name()
+    }
+
+    /// Gives it a name, for this process. Of a longer one than [`MAX_OBJECT_NAME`](crate::mpi::comm::MAX_OBJECT_NAME)
+    /// bytes the beginning is kept. (`MPI_Comm_set_name`)
+    pub fn set_name(&self, name: &str) {
+        self.0.set_name(name);
+    }
+
     /// The communicator as the untyped core knows it.
     #[must_use]
     pub fn untyped(&self) -> &Comm {
@@ -36,10 +49,15 @@ impl Communicator {
     /// # Errors
     /// When an argument is wrong or a rank is gone.
     #[track_caller]
-    pub fn send<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
+    pub fn send<T: Equivalence>(
+        &self,
+        data: &[T],
+        to: impl Into<Destination>,
+        tag: i32,
+    ) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
-        self.0.send(data, as_rank(to), tag)
+        self.0.send(data, to.into().rank(), tag)
     }
 
     /// Sends, and returns when the receive was matched. (`MPI_Ssend`)
@@ -47,10 +65,15 @@ impl Communicator {
     /// # Errors
     /// As [`send`](Self::send).
     #[track_caller]
-    pub fn ssend<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
+    pub fn ssend<T: Equivalence>(
+        &self,
+        data: &[T],
+        to: impl Into<Destination>,
+        tag: i32,
+    ) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
-        self.0.ssend(data, as_rank(to), tag)
+        self.0.ssend(data, to.into().rank(), tag)
     }
 
     /// Sends, with a receive that is posted already. (`MPI_Rsend`)
@@ -58,10 +81,15 @@ impl Communicator {
     /// # Errors
     /// As [`send`](Self::send).
     #[track_caller]
-    pub fn rsend<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
+    pub fn rsend<T: Equivalence>(
+        &self,
+        data: &[T],
+        to: impl Into<Destination>,
+        tag: i32,
+    ) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
-        self.0.rsend(data, as_rank(to), tag)
+        self.0.rsend(data, to.into().rank(), tag)
     }
 
     /// Sends from a copy in the buffer that was attached
@@ -71,10 +99,15 @@ impl Communicator {
     /// # Errors
     /// When an argument is wrong, or the buffer has no room for the message.
     #[track_caller]
-    pub fn bsend<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
+    pub fn bsend<T: Equivalence>(
+        &self,
+        data: &[T],
+        to: impl Into<Destination>,
+        tag: i32,
+    ) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
-        self.0.bsend(data, as_rank(to), tag)
+        self.0.bsend(data, to.into().rank(), tag)
     }
 
     /// Receives into the start of `data`. (`MPI_Recv`)
@@ -82,10 +115,18 @@ impl Communicator {
     /// # Errors
     /// When an argument is wrong, the message is longer than `data`, or a rank is gone.
     #[track_caller]
-    pub fn recv<T: Equivalence>(&self, data: &mut [T], from: Source, tag: Tag) -> Result<Status> {
+    pub fn recv<T: Equivalence>(
+        &self,
+        data: &mut [T],
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Status> {
+        let slice = &raw mut *data;
         // SAFETY: borrowed for the call.
         let data = unsafe { write(data) };
-        self.0.recv(data, from.rank(), tag.tag()).map(Status::from)
+        let came = self.0.recv(data, from.into().rank(), tag.into().tag());
+        // SAFETY: as above.
+        unsafe { settled(slice, "MPI_Recv", came.map(Status::from)) }
     }
 
     /// Sends `out` and receives into `data`, at the same time. (`MPI_Sendrecv`)
@@ -95,15 +136,20 @@ impl Communicator {
     #[track_caller]
     pub fn sendrecv<T: Equivalence, U: Equivalence>(
         &self,
-        (out, to, out_tag): (&[T], usize, i32),
-        (data, from, tag): (&mut [U], Source, Tag),
+        (out, to, out_tag): (&[T], impl Into<Destination>, i32),
+        (data, from, tag): (&mut [U], impl Into<Source>, impl Into<Tag>),
     ) -> Result<Status> {
         // SAFETY: borrowed for the call.
         let out = unsafe { read(out) };
+        let slice = &raw mut *data;
         // SAFETY: as above.
         let data = unsafe { write(data) };
-        let (out, into) = ((out, as_rank(to), out_tag), (data, from.rank(), tag.tag()));
-        self.0.sendrecv(out, into).map(Status::from)
+        let out = (out, to.into().rank(), out_tag);
+        let came = self
+            .0
+            .sendrecv(out, (data, from.into().rank(), tag.into().tag()));
+        // SAFETY: as above.
+        unsafe { settled(slice, "MPI_Sendrecv", came.map(Status::from)) }
     }
 
     /// Sends `data` and receives into it, at the same time. (`MPI_Sendrecv_replace`)
@@ -114,13 +160,19 @@ impl Communicator {
     pub fn sendrecv_replace<T: Equivalence>(
         &self,
         data: &mut [T],
-        (to, out_tag): (usize, i32),
-        (from, tag): (Source, Tag),
+        (to, out_tag): (impl Into<Destination>, i32),
+        (from, tag): (impl Into<Source>, impl Into<Tag>),
     ) -> Result<Status> {
-        let (to, from) = ((as_rank(to), out_tag), (from.rank(), tag.tag()));
+        let slice = &raw mut *data;
+        let (to, from) = (
+            (to.into().rank(), out_tag),
+            (from.into().rank(), tag.into().tag()),
+        );
         // SAFETY: borrowed for the call.
         let data = unsafe { write(data) };
-        self.0.sendrecv_replace(data, to, from).map(Status::from)
+        let came = self.0.sendrecv_replace(data, to, from);
+        // SAFETY: as above.
+        unsafe { settled(slice, "MPI_Sendrecv_replace", came.map(Status::from)) }
     }
 
     /// Waits for a message and leaves it where it is. (`MPI_Probe`)
@@ -128,8 +180,10 @@ impl Communicator {
     /// # Errors
     /// When an argument is wrong or a rank is gone.
     #[track_caller]
-    pub fn probe(&self, from: Source, tag: Tag) -> Result<Status> {
-        self.0.probe(from.rank(), tag.tag()).map(Status::from)
+    pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
+        self.0
+            .probe(from.into().rank(), tag.into().tag())
+            .map(Status::from)
     }
 
     /// Is there a message? The answer may be old, but asking again and again finds it.
@@ -138,8 +192,11 @@ impl Communicator {
     /// # Errors
     /// As [`probe`](Self::probe).
     #[track_caller]
-    pub fn iprobe(&self, from: Source, tag: Tag) -> Result<Option<Status>> {
-        Ok(self.0.iprobe(from.rank(), tag.tag())?.map(Status::from))
+    pub fn iprobe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>> {
+        Ok(self
+            .0
+            .iprobe(from.into().rank(), tag.into().tag())?
+            .map(Status::from))
     }
 
     /// The ranks with the same colour make a communicator, in the order of their keys and then of

@@ -2,19 +2,40 @@
 #![expect(unsafe_code, reason = "says which types are plain bytes")]
 
 use crate::mpi::{Buffer, Datatype};
+use bcs_core::lockstep;
 use bcs_core::reduction::Datatype as Elementary;
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex};
 
-/// A type whose values are those of an MPI datatype: numbers, arrays of such types, and the
-/// structures that [`equivalence!`](crate::equivalence) describes.
+/// A type whose values are those of an MPI datatype: numbers, `bool`, arrays of such types, and the
+/// structures and enumerations that [`derive(Equivalence)`](derive@crate::Equivalence) or
+/// [`equivalence!`](crate::equivalence) describe.
 ///
 /// # Safety
 /// The datatype is committed. Its data are in the bytes of the type, its lower bound is 0 and its
-/// extent the size of the type. Whatever those data are, if the other bytes stay as they were, the
-/// whole is a value: messages come from other processes, which may send anything. Bytes that may be
-/// uninitialised (padding) are not among its data.
+/// extent the size of the type. Messages come from other processes, which may send anything:
+/// whatever those data are, if the other bytes stay as they were, the whole is a value, or
+/// [`amend`](Self::amend) makes it one. Bytes that may be uninitialised (padding) are not among its
+/// data.
 pub unsafe trait Equivalence: Copy + Send + Sync + 'static {
     /// The datatype.
     fn datatype() -> Datatype;
+
+    /// Whether some data are no value, as 2 is none of `bool`. What is received is looked at then.
+    #[must_use]
+    fn is_checked() -> bool {
+        false
+    }
+
+    /// Makes what lies there a value, if it is none. Whether it was one.
+    ///
+    /// # Safety
+    /// There is memory of this type that nobody else uses. Its data are initialised; its other bytes are as in some
+    /// value.
+    unsafe fn amend(_at: *mut Self) -> bool {
+        true
+    }
 }
 
 macro_rules! equivalent {
@@ -47,6 +68,29 @@ equivalent! {
     f64 => Elementary::Double,
 }
 
+// SAFETY: 0 and 1 are its values; whatever else it was is false then.
+unsafe impl Equivalence for bool {
+    fn datatype() -> Datatype {
+        Datatype::predefined(Elementary::Bool)
+    }
+
+    fn is_checked() -> bool {
+        true
+    }
+
+    unsafe fn amend(at: *mut Self) -> bool {
+        // SAFETY: the caller's promise; any byte is a `u8`.
+        let is_value = unsafe { at.cast::<u8>().read() } <= 1;
+        if !is_value {
+            // SAFETY: as above.
+            unsafe { at.write(false) };
+        }
+        is_value
+    }
+}
+
+const _: () = assert!(size_of::<bool>() == Elementary::Bool.size());
+
 // SAFETY: elements of the same type side by side, as in Rust.
 unsafe impl<T: Equivalence, const N: usize> Equivalence for [T; N] {
     /// This makes a type at each call, unlike [`equivalence!`](crate::equivalence), which makes one
@@ -54,6 +98,16 @@ unsafe impl<T: Equivalence, const N: usize> Equivalence for [T; N] {
     fn datatype() -> Datatype {
         let count = i64::try_from(N).expect("N elements are in memory");
         committed(T::datatype().contiguous(count))
+    }
+
+    fn is_checked() -> bool {
+        T::is_checked()
+    }
+
+    unsafe fn amend(at: *mut Self) -> bool {
+        // SAFETY: the caller's promise, of each element.
+        let amend = |nth| unsafe { T::amend(at.cast::<T>().wrapping_add(nth)) };
+        (0..N).fold(true, |all, nth| all & amend(nth))
     }
 }
 
@@ -77,13 +131,52 @@ pub fn structure<S>(fields: &[(usize, Datatype)]) -> Datatype {
     committed(data.and_then(|data| data.resized(0, size))).stays()
 }
 
+/// The datatype of a type that a generic one has become, made once.
+#[doc(hidden)]
+#[must_use]
+pub fn datatype_of<S: 'static>(make: impl FnOnce() -> Datatype) -> Datatype {
+    static MADE: LazyLock<Mutex<HashMap<TypeId, Datatype>>> = LazyLock::new(Mutex::default);
+    let (of, made) = (TypeId::of::<S>(), |made: &Datatype| made.clone());
+    if let Some(datatype) = lockstep::lock(&MADE).get(&of).map(made) {
+        return datatype;
+    }
+    // Its fields may be of generic types, too.
+    let datatype = make();
+    lockstep::lock(&MADE).entry(of).or_insert(datatype).clone()
+}
+
 /// The datatype of a field, found by the type of a function that gives it.
 #[doc(hidden)]
 pub fn field<S, F: Equivalence>(_: fn(&S) -> &F) -> Datatype {
     F::datatype()
 }
 
-/// Makes a structure an [`Equivalence`]: all its fields are named, and each must be of a type that
+/// Whether a field is checked.
+#[doc(hidden)]
+#[must_use]
+pub fn is_field_checked<S, F: Equivalence>(_: fn(&S) -> &F) -> bool {
+    F::is_checked()
+}
+
+/// Makes a field a value.
+///
+/// # Safety
+/// As for [`Equivalence::amend`], of a structure with this field there.
+#[doc(hidden)]
+pub unsafe fn amend_field<S, F: Equivalence>(at: *mut S, offset: usize, _: fn(&S) -> &F) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { F::amend(at.wrapping_byte_add(offset).cast::<F>()) }
+}
+
+/// The datatype of an enumeration, which is that of its discriminant; no predefined operation is defined on it.
+#[doc(hidden)]
+#[must_use]
+pub fn enumeration<E, D: Equivalence>() -> Datatype {
+    structure::<E>(&[(0, D::datatype())])
+}
+
+/// Makes a structure an [`Equivalence`], as [`derive(Equivalence)`](derive@crate::Equivalence) does where it is
+/// written: all its fields are named, and each must be of a type that
 /// is one. Padding is neither sent nor written.
 ///
 /// ```
@@ -106,7 +199,7 @@ pub fn field<S, F: Equivalence>(_: fn(&S) -> &F) -> Datatype {
 /// # }
 /// ```
 ///
-/// A field that is left out is an error, and one that not all bytes are values of:
+/// A field that is left out is an error, and one of a type that is no `Equivalence`:
 ///
 /// ```compile_fail,E0027
 /// #[derive(Clone, Copy)]
@@ -116,8 +209,8 @@ pub fn field<S, F: Equivalence>(_: fn(&S) -> &F) -> Datatype {
 ///
 /// ```compile_fail,E0277
 /// #[derive(Clone, Copy)]
-/// struct Answer { is: bool }
-/// bcs_mpi::equivalence!(Answer { is });
+/// struct Letter { is: char }
+/// bcs_mpi::equivalence!(Letter { is });
 /// ```
 #[macro_export]
 macro_rules! equivalence {
@@ -140,6 +233,18 @@ macro_rules! equivalence {
                     };
                     DATATYPE.get_or_init(make).clone()
                 }
+
+                fn is_checked() -> bool {
+                    false $(|| $crate::is_field_checked(|of: &$structure| &of.$field))+
+                }
+
+                unsafe fn amend(at: *mut Self) -> bool {
+                    true $(& {
+                        let offset = ::std::mem::offset_of!($structure, $field);
+                        // SAFETY: the caller's promise, of each field.
+                        unsafe { $crate::amend_field(at, offset, |of: &$structure| &of.$field) }
+                    })+
+                }
             }
         };
     };
@@ -154,11 +259,11 @@ pub(crate) unsafe fn read<T: Equivalence>(data: &[T]) -> Buffer {
     unsafe { Buffer::read_only(data.as_ptr(), data.len(), T::datatype()) }
 }
 
-/// A slice that may be written.
+/// A slice that may be written. What was written is [settled](super::allegations::settled) before anybody sees it.
 ///
 /// # Safety
 /// It stays, and nobody else uses it, while an operation has it.
 pub(crate) unsafe fn write<T: Equivalence>(data: &mut [T]) -> Buffer {
-    // SAFETY: the caller's promise; any bytes are values.
+    // SAFETY: the caller's promise.
     unsafe { Buffer::new(data.as_mut_ptr(), data.len(), T::datatype()) }
 }

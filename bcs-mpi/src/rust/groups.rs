@@ -1,7 +1,6 @@
-//! Groups, and communicators made of them or on a grid.
+//! Groups, and communicators made of them.
 
 use super::communicator::Communicator;
-use super::matching::{as_peer, as_rank};
 use crate::mpi::{Group, Result};
 
 impl Communicator {
@@ -31,48 +30,5 @@ impl Communicator {
         Ok(Self(
             comm.expect("a rank that takes part is in a communicator"),
         ))
-    }
-
-    /// The first ranks on a grid of these dimensions, periodic or not; the others get none.
-    /// (`MPI_Cart_create`)
-    ///
-    /// # Errors
-    /// When the grid has more ranks than the communicator, and as [`split`](Self::split).
-    #[track_caller]
-    pub fn cart_create(&self, dims: &[usize], periods: &[bool]) -> Result<Option<Self>> {
-        let dims: Vec<i32> = dims.iter().map(|&dim| as_rank(dim)).collect();
-        Ok(self.0.cart_create(&dims, periods)?.map(Self))
-    }
-
-    /// Where this rank is on the grid. (`MPI_Cart_coords`)
-    ///
-    /// # Errors
-    /// When the communicator has no grid.
-    pub fn cart_coords(&self) -> Result<Vec<usize>> {
-        let coords = self.0.cart_coords(self.0.rank())?;
-        Ok(coords.into_iter().filter_map(as_peer).collect())
-    }
-
-    /// Whom this rank receives from and whom it sends to when all shift their data so far along a
-    /// dimension. (`MPI_Cart_shift`)
-    ///
-    /// # Errors
-    /// When the communicator has no grid, or the grid no such dimension.
-    pub fn cart_shift(
-        &self,
-        dimension: usize,
-        displacement: i32,
-    ) -> Result<(Option<usize>, Option<usize>)> {
-        let (source, destination) = self.0.cart_shift(as_rank(dimension), displacement)?;
-        Ok((as_peer(source), as_peer(destination)))
-    }
-
-    /// The grid of the dimensions that remain, through this rank. (`MPI_Cart_sub`)
-    ///
-    /// # Errors
-    /// When the communicator has no grid, and as [`split`](Self::split).
-    #[track_caller]
-    pub fn cart_sub(&self, remain: &[bool]) -> Result<Self> {
-        self.0.cart_sub(remain).map(Self)
     }
 }

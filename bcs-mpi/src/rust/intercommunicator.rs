@@ -4,10 +4,11 @@
 //! is not here (non-blocking and vector collectives, persistent ones) the untyped core has.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
+use super::allegations::settled;
 use super::collectives::block_of;
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
-use super::matching::{Source, Status, Tag, as_rank};
+use super::matching::{Destination, Source, Status, Tag, as_rank};
 use super::operation::Operation;
 use crate::mpi::{Buffer, Comm, Group, PROC_NULL, ROOT, Result};
 
@@ -139,10 +140,15 @@ impl Intercommunicator {
     /// # Errors
     /// When an argument is wrong or a rank is gone.
     #[track_caller]
-    pub fn send<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
+    pub fn send<T: Equivalence>(
+        &self,
+        data: &[T],
+        to: impl Into<Destination>,
+        tag: i32,
+    ) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
-        self.0.send(data, as_rank(to), tag)
+        self.0.send(data, to.into().rank(), tag)
     }
 
     /// Receives from the other group into the start of `data`. (`MPI_Recv`)
@@ -150,10 +156,18 @@ impl Intercommunicator {
     /// # Errors
     /// When an argument is wrong, the message is longer than `data`, or a rank is gone.
     #[track_caller]
-    pub fn recv<T: Equivalence>(&self, data: &mut [T], from: Source, tag: Tag) -> Result<Status> {
+    pub fn recv<T: Equivalence>(
+        &self,
+        data: &mut [T],
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Status> {
+        let slice = &raw mut *data;
         // SAFETY: borrowed for the call.
         let data = unsafe { write(data) };
-        self.0.recv(data, from.rank(), tag.tag()).map(Status::from)
+        let came = self.0.recv(data, from.into().rank(), tag.into().tag());
+        // SAFETY: as above.
+        unsafe { settled(slice, "MPI_Recv", came.map(Status::from)) }
     }
 
     /// Sends `out` and receives into `data`, at the same time. (`MPI_Sendrecv`)
@@ -163,15 +177,20 @@ impl Intercommunicator {
     #[track_caller]
     pub fn sendrecv<T: Equivalence, U: Equivalence>(
         &self,
-        (out, to, out_tag): (&[T], usize, i32),
-        (data, from, tag): (&mut [U], Source, Tag),
+        (out, to, out_tag): (&[T], impl Into<Destination>, i32),
+        (data, from, tag): (&mut [U], impl Into<Source>, impl Into<Tag>),
     ) -> Result<Status> {
         // SAFETY: borrowed for the call.
         let out = unsafe { read(out) };
+        let slice = &raw mut *data;
         // SAFETY: as above.
         let data = unsafe { write(data) };
-        let (out, into) = ((out, as_rank(to), out_tag), (data, from.rank(), tag.tag()));
-        self.0.sendrecv(out, into).map(Status::from)
+        let out = (out, to.into().rank(), out_tag);
+        let came = self
+            .0
+            .sendrecv(out, (data, from.into().rank(), tag.into().tag()));
+        // SAFETY: as above.
+        unsafe { settled(slice, "MPI_Sendrecv", came.map(Status::from)) }
     }
 
     /// Waits for a message and leaves it where it is. (`MPI_Probe`)
@@ -179,8 +198,10 @@ impl Intercommunicator {
     /// # Errors
     /// When an argument is wrong or a rank is gone.
     #[track_caller]
-    pub fn probe(&self, from: Source, tag: Tag) -> Result<Status> {
-        self.0.probe(from.rank(), tag.tag()).map(Status::from)
+    pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
+        self.0
+            .probe(from.into().rank(), tag.into().tag())
+            .map(Status::from)
     }
 
     /// Returns when every rank of both groups has called it. (`MPI_Barrier`)
@@ -210,9 +231,12 @@ impl Intercommunicator {
     /// When an argument is wrong, the groups disagree about the length, or a rank is gone.
     #[track_caller]
     pub fn bcast<T: Equivalence>(&self, data: &mut [T], root: Root) -> Result<()> {
+        let slice = &raw mut *data;
         // SAFETY: borrowed for the call.
         let data = unsafe { write(data) };
-        self.0.bcast(data, root.rank())
+        let done = self.0.bcast(data, root.rank());
+        // SAFETY: as above.
+        unsafe { settled(slice, "MPI_Bcast", done) }
     }
 
     /// Gives each rank of the other group its block of the root's `blocks`; elsewhere they may be
@@ -224,10 +248,13 @@ impl Intercommunicator {
     pub fn scatter<T: Equivalence>(&self, blocks: &[T], data: &mut [T], root: Root) -> Result<()> {
         // SAFETY: borrowed for the call.
         let blocks = unsafe { read(blocks) };
+        let slice = &raw mut *data;
         // SAFETY: as above.
         let data = unsafe { write(data) };
         let blocks = self.block_at(root, &blocks, "MPI_Scatter")?;
-        self.0.scatter(blocks, Some(data), root.rank())
+        let done = self.0.scatter(blocks, Some(data), root.rank());
+        // SAFETY: as above.
+        unsafe { settled(slice, "MPI_Scatter", done) }
     }
 
     /// Collects the `data` of all ranks of the other group in the root's `blocks`; elsewhere they
@@ -239,10 +266,13 @@ impl Intercommunicator {
     pub fn gather<T: Equivalence>(&self, data: &[T], blocks: &mut [T], root: Root) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
+        let slice = &raw mut *blocks;
         // SAFETY: as above.
         let blocks = unsafe { write(blocks) };
         let blocks = self.block_at(root, &blocks, "MPI_Gather")?;
-        self.0.gather(Some(data), blocks, root.rank())
+        let done = self.0.gather(Some(data), blocks, root.rank());
+        // SAFETY: as above.
+        unsafe { settled(slice, "MPI_Gather", done) }
     }
 
     /// Collects the `data` of all ranks of the other group in `blocks`. The groups may give
@@ -254,10 +284,13 @@ impl Intercommunicator {
     pub fn allgather<T: Equivalence>(&self, data: &[T], blocks: &mut [T]) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
+        let slice = &raw mut *blocks;
         // SAFETY: as above.
         let blocks = unsafe { write(blocks) };
         let blocks = self.block(&blocks, "MPI_Allgather")?;
-        self.0.allgather(Some(data), blocks)
+        let done = self.0.allgather(Some(data), blocks);
+        // SAFETY: as above.
+        unsafe { settled(slice, "MPI_Allgather", done) }
     }
 
     /// Sends a block to each rank of the other group, and receives one from each. (`MPI_Alltoall`)
@@ -268,11 +301,14 @@ impl Intercommunicator {
     pub fn alltoall<T: Equivalence>(&self, data: &[T], blocks: &mut [T]) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
+        let slice = &raw mut *blocks;
         // SAFETY: as above.
         let blocks = unsafe { write(blocks) };
         let data = self.block(&data, "MPI_Alltoall")?;
         let blocks = self.block(&blocks, "MPI_Alltoall")?;
-        self.0.alltoall(Some(data), blocks)
+        let done = self.0.alltoall(Some(data), blocks);
+        // SAFETY: as above.
+        unsafe { settled(slice, "MPI_Alltoall", done) }
     }
 
     /// Combines the `data` of all ranks of the other group into the root's `result`, in their order;
@@ -290,9 +326,12 @@ impl Intercommunicator {
     ) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
+        let slice = &raw mut *result;
         // SAFETY: as above.
         let result = unsafe { write(result) };
-        self.0.reduce(data, result, op.untyped(), root.rank())
+        let done = self.0.reduce(data, result, op.untyped(), root.rank());
+        // SAFETY: as above.
+        unsafe { settled(slice, "MPI_Reduce", done) }
     }
 
     /// Combines the `data` of all ranks of the other group into `result`, in their order.
@@ -309,8 +348,11 @@ impl Intercommunicator {
     ) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
+        let slice = &raw mut *result;
         // SAFETY: as above.
         let result = unsafe { write(result) };
-        self.0.allreduce(data, result, op.untyped())
+        let done = self.0.allreduce(data, result, op.untyped());
+        // SAFETY: as above.
+        unsafe { settled(slice, "MPI_Allreduce", done) }
     }
 }

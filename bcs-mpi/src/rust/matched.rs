@@ -1,6 +1,7 @@
 //! Matched probes, and receiving what they found.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
+use super::allegations::settled;
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, write};
 use super::matching::{Source, Status, Tag};
@@ -17,8 +18,10 @@ impl Communicator {
     /// # Errors
     /// When an argument is wrong or a rank is gone.
     #[track_caller]
-    pub fn mprobe(&self, from: Source, tag: Tag) -> Result<Message> {
-        self.0.mprobe(from.rank(), tag.tag()).map(Message)
+    pub fn mprobe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Message> {
+        self.0
+            .mprobe(from.into().rank(), tag.into().tag())
+            .map(Message)
     }
 
     /// Takes a message out if there is one. "No" may be an old answer, but asking again and again
@@ -27,8 +30,38 @@ impl Communicator {
     /// # Errors
     /// As [`mprobe`](Self::mprobe).
     #[track_caller]
-    pub fn improbe(&self, from: Source, tag: Tag) -> Result<Option<Message>> {
-        Ok(self.0.improbe(from.rank(), tag.tag())?.map(Message))
+    pub fn improbe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Message>> {
+        Ok(self
+            .0
+            .improbe(from.into().rank(), tag.into().tag())?
+            .map(Message))
+    }
+}
+
+impl Communicator {
+    /// Receives a message of whatever length, into a vector of as many elements as it has.
+    /// (`MPI_Mprobe` and `MPI_Mrecv`)
+    ///
+    /// ```
+    /// # fn main() -> bcs_mpi::Result<()> {
+    /// # let universe = bcs_mpi::Universe::init()?;
+    /// # let world = universe.world();
+    /// world.send(&[1, 2, 3], world.rank(), 7)?;
+    /// let (numbers, status) = world.recv_vec::<i32>(bcs_mpi::Source::Any, 7)?;
+    /// assert_eq!((numbers, status.source), (vec![1, 2, 3], world.rank()));
+    /// # universe.finalize()
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`mprobe`](Self::mprobe) and [`Message::recv_vec`].
+    #[track_caller]
+    pub fn recv_vec<T: Equivalence + Default>(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<(Vec<T>, Status)> {
+        self.mprobe(from, tag)?.recv_vec()
     }
 }
 
@@ -45,9 +78,12 @@ impl Message {
     /// When the message is longer than `data`, or a rank is gone.
     #[track_caller]
     pub fn recv<T: Equivalence>(mut self, data: &mut [T]) -> Result<Status> {
+        let slice = &raw mut *data;
         // SAFETY: borrowed for the call.
         let data = unsafe { write(data) };
-        self.0.recv(data).map(Status::from)
+        let came = self.0.recv(data).map(Status::from);
+        // SAFETY: as above.
+        unsafe { settled(slice, "MPI_Mrecv", came) }
     }
 
     /// Receives it into a vector of as many elements as it has; if that is no whole number, only the

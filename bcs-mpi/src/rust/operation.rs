@@ -1,6 +1,7 @@
 //! What a reduction does with two elements: a predefined operation, or a closure.
 #![expect(unsafe_code, reason = "closures get elements out of untyped buffers")]
 
+use super::allegations::{element, settled};
 use super::equivalence::{Equivalence, read, write};
 use crate::mpi::{self, AnyOp, Op, Result};
 use std::marker::PhantomData;
@@ -69,11 +70,11 @@ impl<T: Equivalence> UserOp<T> {
             let (invec, inoutvec) = (invec.cast::<T>(), inoutvec.cast::<T>());
             for at in 0..count {
                 let (left, right) = (invec.wrapping_add(at), inoutvec.wrapping_add(at));
-                // SAFETY: `create` is given so many elements, of a datatype of which any bytes are
-                // values; only calls that reduce slices of `T` are given this operation.
-                let left = unsafe { left.read_unaligned() };
+                // SAFETY: `create` is given so many elements; only calls that reduce slices of `T`
+                // are given this operation.
+                let left = unsafe { element(left) };
                 // SAFETY: as above.
-                let value = closure(left, unsafe { right.read_unaligned() });
+                let value = closure(left, unsafe { element(right) });
                 // SAFETY: as above, and nobody else uses them.
                 unsafe { right.write_unaligned(value) };
             }
@@ -106,7 +107,10 @@ pub fn reduce_local<T: Equivalence>(
 ) -> Result<()> {
     // SAFETY: borrowed for the call.
     let data = unsafe { read(data) };
+    let slice = &raw mut *result;
     // SAFETY: as above.
     let result = unsafe { write(result) };
-    mpi::reduce_local(data, result, op.untyped())
+    let done = mpi::reduce_local(data, result, op.untyped());
+    // SAFETY: as above.
+    unsafe { settled(slice, "MPI_Reduce_local", done) }
 }

@@ -1,9 +1,11 @@
 //! Requests that own their buffer.
 #![expect(unsafe_code, reason = "hands vectors to the untyped core by address")]
 
+use super::allegations::settled;
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
-use super::matching::{Source, Status, Tag, as_rank};
+use super::matching::{Destination, Source, Status, Tag};
+use super::waiting::{self, Lender};
 use crate::forked;
 use crate::mpi::{self, Result};
 
@@ -18,7 +20,7 @@ pub struct OwnedRequest<T: Equivalence> {
     buffer: Vec<T>,
     request: mpi::Request,
     /// What a test found.
-    done: Option<Status>,
+    pub(super) done: Option<Status>,
 }
 
 impl Communicator {
@@ -30,13 +32,13 @@ impl Communicator {
     pub fn isend_owned<T: Equivalence>(
         &self,
         buffer: Vec<T>,
-        to: usize,
+        to: impl Into<Destination>,
         tag: i32,
     ) -> Result<OwnedRequest<T>> {
         // SAFETY: the request owns the vector, touches it only when it is done, and leaks it
         // rather than freeing it before.
         let data = unsafe { read(&buffer) };
-        let request = self.untyped().isend(data, as_rank(to), tag)?;
+        let request = self.untyped().isend(data, to.into().rank(), tag)?;
         Ok(OwnedRequest {
             buffer,
             request,
@@ -52,12 +54,14 @@ impl Communicator {
     pub fn irecv_owned<T: Equivalence>(
         &self,
         mut buffer: Vec<T>,
-        from: Source,
-        tag: Tag,
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
     ) -> Result<OwnedRequest<T>> {
         // SAFETY: as for sends.
         let data = unsafe { write(&mut buffer) };
-        let request = self.untyped().irecv(data, from.rank(), tag.tag())?;
+        let request = self
+            .untyped()
+            .irecv(data, from.into().rank(), tag.into().tag())?;
         Ok(OwnedRequest {
             buffer,
             request,
@@ -78,6 +82,14 @@ impl<T: Equivalence> OwnedRequest<T> {
             Some(status) => status,
             None => self.request.wait()?.into(),
         };
+        self.whole(Ok(status))
+    }
+
+    /// The buffer, when what was under way has come to this.
+    pub(super) fn whole(&mut self, status: Result<Status>) -> Result<(Vec<T>, Status)> {
+        let slice = &raw mut *self.buffer;
+        // SAFETY: it is the request's, which is done.
+        let status = unsafe { settled(slice, "MPI_Wait", status) }?;
         Ok((std::mem::take(&mut self.buffer), status))
     }
 
@@ -104,19 +116,8 @@ impl<T: Equivalence> OwnedRequest<T> {
     /// # Errors
     /// What the first one that failed says. All are done then, too, and the buffers are dropped.
     #[track_caller]
-    pub fn wait_all(mut requests: Vec<Self>) -> Result<Vec<(Vec<T>, Status)>> {
-        let take =
-            |owned: &mut Self| std::mem::replace(&mut owned.request, mpi::Request::inactive());
-        let mut untyped: Vec<mpi::Request> = requests.iter_mut().map(take).collect();
-        let ends = mpi::request::waitall(&mut untyped);
-        let done = requests.into_iter().zip(ends).map(|(mut owned, end)| {
-            let status = match owned.done {
-                Some(status) => status,
-                None => end?.into(),
-            };
-            Ok((std::mem::take(&mut owned.buffer), status))
-        });
-        done.collect()
+    pub fn wait_all(requests: Vec<Self>) -> Result<Vec<(Vec<T>, Status)>> {
+        waiting::wait_all(requests)
     }
 
     /// Waits until one of them is done, takes it out of the list, and gives its former index, its
@@ -126,26 +127,22 @@ impl<T: Equivalence> OwnedRequest<T> {
     /// As [`wait`](Self::wait); the failed one is taken out, too.
     #[track_caller]
     pub fn wait_any(requests: &mut Vec<Self>) -> Result<Option<(usize, Vec<T>, Status)>> {
-        if let Some(index) = requests.iter().position(|owned| owned.done.is_some()) {
-            let (buffer, status) = requests.remove(index).wait()?;
-            return Ok(Some((index, buffer, status)));
-        }
-        let take =
-            |owned: &mut Self| std::mem::replace(&mut owned.request, mpi::Request::inactive());
-        let mut untyped: Vec<mpi::Request> = requests.iter_mut().map(take).collect();
-        let done = mpi::request::waitany(&mut untyped);
-        for (owned, request) in requests.iter_mut().zip(untyped) {
-            owned.request = request;
-        }
-        let Some((index, status)) = done else {
-            return Ok(None);
-        };
-        let mut owned = requests.remove(index);
-        Ok(Some((
-            index,
-            std::mem::take(&mut owned.buffer),
-            status?.into(),
-        )))
+        let done = waiting::wait_any(requests)?;
+        Ok(done.map(|(index, (buffer, status))| (index, buffer, status)))
+    }
+}
+
+impl<T: Equivalence> Lender for OwnedRequest<T> {
+    fn is_known(&self) -> bool {
+        self.done.is_some()
+    }
+
+    fn lend(&mut self) -> mpi::Request {
+        std::mem::replace(&mut self.request, mpi::Request::inactive())
+    }
+
+    fn give_back(&mut self, request: mpi::Request) {
+        self.request = request;
     }
 }
 

@@ -5,6 +5,7 @@
 //! that (`std::mem::forget`) does no harm: the next access waits first.
 #![expect(unsafe_code, reason = "hands vectors to the untyped core by address")]
 
+use super::allegations::settled;
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, write};
 use super::matching::as_rank;
@@ -65,7 +66,9 @@ impl<T: Equivalence> PersistentCollective<T> {
 
     #[track_caller]
     fn finish(&mut self) -> Result<()> {
-        self.request.started().wait().map(|_| ())
+        let done = self.request.started().wait().map(|_| ());
+        // SAFETY: it is the request's, which is done.
+        unsafe { settled(&raw mut *self.output, "MPI_Wait", done) }
     }
 
     /// What the next start reads. A broadcast has only [`output`](Self::output).

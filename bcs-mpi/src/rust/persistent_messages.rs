@@ -5,9 +5,10 @@
 //! next access waits.
 #![expect(unsafe_code, reason = "hands vectors to the untyped core by address")]
 
+use super::allegations::settled;
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
-use super::matching::{Source, Status, Tag, as_rank};
+use super::matching::{Destination, Source, Status, Tag};
 use crate::forked;
 use crate::mpi::{self, Result};
 
@@ -101,13 +102,13 @@ macro_rules! sends {
                 pub fn $init<T: Equivalence>(
                     &self,
                     data: Vec<T>,
-                    to: usize,
+                    to: impl Into<Destination>,
                     tag: i32,
                 ) -> Result<PersistentSend<T>> {
                     // SAFETY: the vector is the request's own and stays where it is; whoever wants to
                     // touch it waits first, and so does the drop.
                     let buffer = unsafe { read(&data) };
-                    let request = self.untyped().$init(buffer, as_rank(to), tag)?;
+                    let request = self.untyped().$init(buffer, to.into().rank(), tag)?;
                     Ok(PersistentSend { request, data })
                 }
             )*
@@ -139,12 +140,14 @@ impl Communicator {
     pub fn recv_init<T: Equivalence>(
         &self,
         mut data: Vec<T>,
-        from: Source,
-        tag: Tag,
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
     ) -> Result<PersistentReceive<T>> {
         // SAFETY: as for sends.
         let buffer = unsafe { write(&mut data) };
-        let request = self.untyped().recv_init(buffer, from.rank(), tag.tag())?;
+        let request = self
+            .untyped()
+            .recv_init(buffer, from.into().rank(), tag.into().tag())?;
         Ok(PersistentReceive { request, data })
     }
 }
@@ -195,10 +198,22 @@ impl<T: Equivalence> StartedSend<'_, T> {
 }
 
 impl<T: Equivalence> PersistentReceive<T> {
+    #[track_caller]
+    fn finish(&mut self) -> Result<Status> {
+        let done = self.request.started().wait();
+        self.settled(done.map(Status::from))
+    }
+
+    /// What was under way has come to this.
+    fn settled(&mut self, status: Result<Status>) -> Result<Status> {
+        // SAFETY: it is the request's, which is done.
+        unsafe { settled(&raw mut *self.data, "MPI_Wait", status) }
+    }
+
     /// What the last start has received is at the start of it.
     #[track_caller]
     pub fn data(&mut self) -> &mut [T] {
-        let _nobody_asked = self.request.started().wait();
+        let _nobody_asked = self.finish();
         &mut self.data
     }
 
@@ -208,7 +223,7 @@ impl<T: Equivalence> PersistentReceive<T> {
     /// When the NIC has no room for it.
     #[track_caller]
     pub fn start(&mut self) -> Result<StartedReceive<'_, T>> {
-        self.request.started().wait()?;
+        self.finish()?;
         self.request.start()?;
         let (of, done) = (self, None);
         Ok(StartedReceive { of, done })
@@ -231,8 +246,8 @@ impl<T: Equivalence> StartedReceive<'_, T> {
     #[track_caller]
     pub fn wait(self) -> Result<Status> {
         match self.done {
-            Some(status) => Ok(status),
-            None => self.of.request.started().wait().map(Status::from),
+            Some(status) => self.of.settled(Ok(status)),
+            None => self.of.finish(),
         }
     }
 

@@ -3,36 +3,44 @@
 //! A request that is forgotten would leave its buffer to the NIC when its borrow has ended. So the
 //! truth about requests on borrowed buffers is kept by a scope that cannot be forgotten: it ends
 //! when its function returns, after all of them.
+//!
+//! A scope is one thread's, so its list has no lock. It lists what is under way only: what was done
+//! when it was posted needs nobody to wait for it.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
-use super::communicator::Communicator;
-use super::equivalence::{Equivalence, read};
-use super::matching::{Source, Status, Tag, as_rank};
+use super::allegations::Allegation;
+use super::equivalence::Equivalence;
+use super::matching::Status;
+use super::waiting::Lender;
 use crate::mpi::{self, Result};
-use bcs_core::lockstep;
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Mutex, MutexGuard};
 
 /// Where requests on borrowed buffers live: see [`scope`].
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
-    /// By the numbers of their handles; those that were waited for are inactive.
-    requests: Mutex<Vec<mpi::Request>>,
+    under_way: RefCell<UnderWay>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// A send under way in a scope.
-#[derive(Debug)]
-pub struct SendRequest<'scope, 'env: 'scope> {
-    scope: &'scope Scope<'scope, 'env>,
-    number: usize,
+#[derive(Debug, Default)]
+struct UnderWay {
+    /// By the numbers of their handles; those that were waited for are inactive.
+    requests: Vec<mpi::Request>,
+    /// What is to be looked at when the request of that number is done.
+    alleged: Vec<(usize, Allegation)>,
 }
 
-/// A receive under way in a scope. [`wait`](Self::wait) gives the slice back.
-#[derive(Debug)]
-pub struct ReceiveRequest<'scope, 'env: 'scope, T: Equivalence>(Lent<'scope, 'env, T>);
+/// What a handle knows of its request.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Progress {
+    /// It is done, and this came.
+    Done(Status),
+    /// Its scope has it under this number.
+    UnderWay(usize),
+}
 
 /// A slice that is borrowed, but not as a reference while others may write it.
 #[derive(Debug)]
@@ -45,11 +53,80 @@ pub(super) struct Borrowed<'env, T> {
 /// A slice that a request of a scope writes.
 #[derive(Debug)]
 pub(super) struct Lent<'scope, 'env: 'scope, T> {
-    scope: &'scope Scope<'scope, 'env>,
-    number: usize,
+    pub(super) ticket: Ticket<'scope, 'env>,
     slice: Borrowed<'env, T>,
-    /// What a test found.
-    done: Option<Status>,
+}
+
+/// A request of a scope.
+#[derive(Debug)]
+pub(super) struct Ticket<'scope, 'env: 'scope> {
+    scope: &'scope Scope<'scope, 'env>,
+    progress: Progress,
+}
+
+impl Ticket<'_, '_> {
+    #[track_caller]
+    pub(super) fn wait(&mut self) -> Result<Status> {
+        match self.progress {
+            Progress::Done(status) => Ok(status),
+            Progress::UnderWay(number) => {
+                let end = self.scope.under_way.borrow_mut().requests[number].wait();
+                self.came_to(end)
+            }
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn test(&mut self) -> Result<bool> {
+        if let Progress::UnderWay(number) = self.progress {
+            let end = self.scope.under_way.borrow_mut().requests[number].test();
+            if let Some(end) = end.transpose() {
+                self.came_to(end)?;
+            }
+        }
+        Ok(self.is_known())
+    }
+
+    pub(super) fn cancel(&self) {
+        if let Progress::UnderWay(number) = self.progress {
+            self.scope.under_way.borrow().requests[number].cancel();
+        }
+    }
+
+    /// Its request has come to this, which is known already if it was done before.
+    pub(super) fn came_to(&mut self, end: Result<mpi::Status>) -> Result<Status> {
+        let number = match self.progress {
+            Progress::Done(status) => return Ok(status),
+            Progress::UnderWay(number) => number,
+        };
+        let end = self.scope.settled(number, end.map(Status::from));
+        if let Ok(status) = end {
+            self.progress = Progress::Done(status);
+        }
+        end
+    }
+}
+
+impl Lender for Ticket<'_, '_> {
+    fn is_known(&self) -> bool {
+        matches!(self.progress, Progress::Done(_))
+    }
+
+    fn lend(&mut self) -> mpi::Request {
+        match self.progress {
+            Progress::Done(_) => mpi::Request::inactive(),
+            Progress::UnderWay(number) => {
+                let requests = &mut self.scope.under_way.borrow_mut().requests;
+                std::mem::replace(&mut requests[number], mpi::Request::inactive())
+            }
+        }
+    }
+
+    fn give_back(&mut self, request: mpi::Request) {
+        if let Progress::UnderWay(number) = self.progress {
+            self.scope.under_way.borrow_mut().requests[number] = request;
+        }
+    }
 }
 
 impl<'env, T: Equivalence> Borrowed<'env, T> {
@@ -76,37 +153,33 @@ impl<'env, T: Equivalence> Borrowed<'env, T> {
         scope: &'scope Scope<'scope, 'env>,
         request: mpi::Request,
     ) -> Lent<'scope, 'env, T> {
+        let alleged = Allegation::of(self.start, self.len);
         Lent {
-            scope,
-            number: scope.add(request),
+            ticket: scope.add(request, alleged),
             slice: self,
-            done: None,
         }
     }
 }
 
 impl<'env, T: Equivalence> Lent<'_, 'env, T> {
     #[track_caller]
-    pub(super) fn wait(self) -> Result<(&'env mut [T], Status)> {
-        let status = match self.done {
-            Some(status) => status,
-            None => self.scope.wait(self.number)?,
-        };
+    pub(super) fn wait(mut self) -> Result<(&'env mut [T], Status)> {
+        let status = self.ticket.wait()?;
+        Ok((self.slice(), status))
+    }
+
+    /// The same when its request has come to this.
+    pub(super) fn came_to(mut self, end: Result<mpi::Status>) -> Result<(&'env mut [T], Status)> {
+        let status = self.ticket.came_to(end)?;
+        Ok((self.slice(), status))
+    }
+
+    /// The slice of a request that is done.
+    fn slice(self) -> &'env mut [T] {
         let Borrowed { start, len, .. } = self.slice;
         // SAFETY: made from a slice that was borrowed exclusively for this long, and the request
         // is done; `self`, which could have given it back before, is consumed.
-        Ok((
-            unsafe { std::slice::from_raw_parts_mut(start, len) },
-            status,
-        ))
-    }
-
-    #[track_caller]
-    pub(super) fn test(&mut self) -> Result<bool> {
-        if self.done.is_none() {
-            self.done = self.scope.test(self.number)?;
-        }
-        Ok(self.done.is_some())
+        unsafe { std::slice::from_raw_parts_mut(start, len) }
     }
 }
 
@@ -178,29 +251,72 @@ pub fn scope<'env, R>(
     body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
 ) -> Result<R> {
     let scope = Scope {
-        requests: Mutex::default(),
+        under_way: RefCell::new(UnderWay {
+            requests: SPARE.try_with(Cell::take).unwrap_or_default(),
+            alleged: Vec::new(),
+        }),
         scope: PhantomData,
         env: PhantomData,
     };
     let answer = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-    let mut requests = std::mem::take(&mut *scope.requests());
+    let mut under_way = scope.under_way.take();
     if !matches!(answer, Ok(Ok(_))) {
-        requests.iter().for_each(mpi::Request::cancel);
+        under_way.requests.iter().for_each(mpi::Request::cancel);
     }
-    // No panic comes between here and the end of the last request: waiting does not panic, short
-    // of a bug in the library, and then the guard ends the process.
-    let unfinished = AbortOnDrop;
-    // The others have said what they came to.
-    requests.retain(mpi::Request::is_active);
-    let ends = mpi::request::waitall(&mut requests);
-    std::mem::forget(unfinished);
+    let end = match under_way.is_nothing() {
+        true => Ok(()),
+        false => under_way.end(),
+    };
+    under_way.requests.clear();
+    if under_way.requests.capacity() <= KEPT_REQUESTS {
+        let _gone = SPARE.try_with(|spare| spare.set(under_way.requests));
+    }
     let answer = answer.unwrap_or_else(|panic| resume_unwind(panic))?;
-    ends.into_iter().collect::<Result<Vec<_>>>()?;
-    Ok(answer)
+    end.map(|()| answer)
+}
+
+/// A list of that many requests is kept for the thread's next scope. It has a window of messages for each of some
+/// neighbours, and is some 100 KiB; a longer one pays for itself.
+const KEPT_REQUESTS: usize = 1024;
+
+thread_local! {
+    /// The list of the last scope, which is empty.
+    static SPARE: Cell<Vec<mpi::Request>> = const { Cell::new(Vec::new()) };
+}
+
+impl UnderWay {
+    fn is_nothing(&self) -> bool {
+        self.requests.is_empty() && self.alleged.is_empty()
+    }
+
+    /// Waits for all. The first failure of which nobody was told.
+    fn end(&mut self) -> Result<()> {
+        // No panic comes between here and the end of the last request: waiting does not panic, short
+        // of a bug in the library, and then the guard ends the process.
+        let unfinished = AbortOnDrop;
+        for request in &mut self.requests {
+            if !request.is_active() {
+                // It has said what it came to.
+                *request = mpi::Request::inactive();
+            }
+        }
+        let mut ends = mpi::request::waitall(&mut self.requests);
+        for (number, allegation) in self.alleged.drain(..) {
+            let end = std::mem::replace(&mut ends[number], Ok(mpi::Status::EMPTY));
+            // SAFETY: its slice is borrowed for longer than the scope; no handle has given it back, and its request
+            // is done.
+            ends[number] = unsafe { allegation.settle("MPI_Waitall", end) };
+        }
+        std::mem::forget(unfinished);
+        match ends.into_iter().find(Result::is_err) {
+            Some(Err(error)) => Err(error),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A request may still write a buffer whose owner is about to go: nothing can be done but end.
-struct AbortOnDrop;
+pub(super) struct AbortOnDrop;
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
@@ -209,156 +325,40 @@ impl Drop for AbortOnDrop {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    fn requests(&self) -> MutexGuard<'_, Vec<mpi::Request>> {
-        lockstep::lock(&self.requests)
-    }
-
-    pub(super) fn add(&self, request: mpi::Request) -> usize {
-        let mut requests = self.requests();
-        requests.push(request);
-        requests.len() - 1
-    }
-
-    /// Waits for one request, without keeping other threads from the scope.
-    #[track_caller]
-    pub(super) fn wait(&self, number: usize) -> Result<Status> {
-        let mut request = Taken::of(self, number);
-        request.request.wait().map(Status::from)
-    }
-
-    #[track_caller]
-    pub(super) fn test(&self, number: usize) -> Result<Option<Status>> {
-        let mut request = Taken::of(self, number);
-        Ok(request.request.test()?.map(Status::from))
-    }
-}
-
-/// A request that was taken out of its scope's list, and goes back whatever happens.
-struct Taken<'a, 'scope, 'env> {
-    scope: &'a Scope<'scope, 'env>,
-    number: usize,
-    request: mpi::Request,
-}
-
-impl<'a, 'scope, 'env> Taken<'a, 'scope, 'env> {
-    fn of(scope: &'a Scope<'scope, 'env>, number: usize) -> Self {
-        let request = std::mem::replace(&mut scope.requests()[number], mpi::Request::inactive());
-        Self {
-            scope,
-            number,
-            request,
+    /// It gets a request, and what that writes if it is to be looked at.
+    pub(super) fn add(
+        &'scope self,
+        request: mpi::Request,
+        alleged: Option<Allegation>,
+    ) -> Ticket<'scope, 'env> {
+        let progress = match (request.known(), &alleged) {
+            (Some(status), None) => Progress::Done(status.into()),
+            _ => Progress::UnderWay(self.listed(request, alleged)),
+        };
+        Ticket {
+            scope: self,
+            progress,
         }
     }
-}
 
-impl Drop for Taken<'_, '_, '_> {
-    fn drop(&mut self) {
-        let request = std::mem::replace(&mut self.request, mpi::Request::inactive());
-        self.scope.requests()[self.number] = request;
+    fn listed(&self, request: mpi::Request, alleged: Option<Allegation>) -> usize {
+        let mut under_way = self.under_way.borrow_mut();
+        let number = under_way.requests.len();
+        under_way.requests.push(request);
+        under_way
+            .alleged
+            .extend(alleged.map(|alleged| (number, alleged)));
+        number
     }
-}
 
-/// The calls that start sends. They differ in when a send is done.
-macro_rules! sends {
-    ($($(#[doc = $text:literal])* $call:ident;)*) => {
-        impl Communicator {
-            $(
-                $(#[doc = $text])*
-                ///
-                /// # Errors
-                /// When an argument is wrong.
-                #[track_caller]
-                pub fn $call<'scope, 'env, T: Equivalence>(
-                    &self,
-                    scope: &'scope Scope<'scope, 'env>,
-                    data: &'env [T],
-                    to: usize,
-                    tag: i32,
-                ) -> Result<SendRequest<'scope, 'env>> {
-                    // SAFETY: borrowed for longer than the scope, which waits for the request.
-                    let data = unsafe { read(data) };
-                    let request = self.untyped().$call(data, as_rank(to), tag)?;
-                    let number = scope.add(request);
-                    Ok(SendRequest { scope, number })
-                }
-            )*
+    /// What the request of this number has written is looked at.
+    fn settled(&self, number: usize, end: Result<Status>) -> Result<Status> {
+        let alleged = &mut self.under_way.borrow_mut().alleged;
+        match alleged.iter().position(|&(of, _)| of == number) {
+            None => end,
+            // SAFETY: its slice is borrowed for longer than the scope, no handle has given it back, and the request
+            // is done.
+            Some(at) => unsafe { alleged.swap_remove(at).1.settle("MPI_Wait", end) },
         }
-    };
-}
-
-sends! {
-    /// Starts to send a slice. (`MPI_Isend`)
-    isend;
-
-    /// Starts to send a slice; it is done when the receive was matched. (`MPI_Issend`)
-    issend;
-
-    /// Starts to send a slice whose receive is posted already. (`MPI_Irsend`)
-    irsend;
-}
-
-impl Communicator {
-    /// Starts to receive into a slice. (`MPI_Irecv`)
-    ///
-    /// # Errors
-    /// When an argument is wrong.
-    #[track_caller]
-    pub fn irecv<'scope, 'env, T: Equivalence>(
-        &self,
-        scope: &'scope Scope<'scope, 'env>,
-        data: &'env mut [T],
-        from: Source,
-        tag: Tag,
-    ) -> Result<ReceiveRequest<'scope, 'env, T>> {
-        let (slice, comm) = (Borrowed::new(data), self.untyped());
-        // SAFETY: the scope gets the request.
-        let buffer = unsafe { slice.buffer() };
-        let request = comm.irecv(buffer, from.rank(), tag.tag())?;
-        Ok(ReceiveRequest(slice.lent(scope, request)))
-    }
-}
-
-impl SendRequest<'_, '_> {
-    /// Waits until the slice may be used again. (`MPI_Wait`)
-    ///
-    /// # Errors
-    /// When it failed.
-    #[track_caller]
-    pub fn wait(self) -> Result<()> {
-        self.scope.wait(self.number).map(|_| ())
-    }
-
-    /// Whether it is done. (`MPI_Test`)
-    ///
-    /// # Errors
-    /// When it failed.
-    #[track_caller]
-    pub fn test(&mut self) -> Result<bool> {
-        Ok(self.scope.test(self.number)?.is_some())
-    }
-}
-
-impl<'env, T: Equivalence> ReceiveRequest<'_, 'env, T> {
-    /// Waits until the message has come, and gives the slice back. (`MPI_Wait`)
-    ///
-    /// # Errors
-    /// When it failed.
-    #[track_caller]
-    pub fn wait(self) -> Result<(&'env mut [T], Status)> {
-        self.0.wait()
-    }
-
-    /// Whether the message has come; then [`wait`](Self::wait) does not wait. (`MPI_Test`)
-    ///
-    /// # Errors
-    /// When it failed.
-    #[track_caller]
-    pub fn test(&mut self) -> Result<bool> {
-        self.0.test()
-    }
-
-    /// Asks to cancel it; it has still to be waited for. (`MPI_Cancel`)
-    pub fn cancel(&self) {
-        self.0.scope.requests()[self.0.number].cancel();
     }
 }

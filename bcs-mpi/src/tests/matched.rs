@@ -65,7 +65,7 @@ fn a_message_that_was_found_may_be_too_long_for_its_receive() {
         assert_eq!((error.class, data), (ErrorClass::Truncate, [7; 10]));
         assert!(
             error
-                .to_string()
+                .of_itself()
                 .starts_with("failed to MPI_Mrecv 10 bytes from rank 0")
         );
     });

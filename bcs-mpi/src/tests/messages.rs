@@ -230,7 +230,7 @@ fn a_message_that_is_too_long_is_an_error_that_says_so() {
                     .unwrap_err();
                 assert_eq!(error.class, ErrorClass::Truncate);
                 assert_eq!(
-                    error.to_string(),
+                    error.of_itself(),
                     format!(
                         "failed to MPI_Recv 10 bytes from rank 0 with tag 7: message truncated: \
                          {size} bytes arrived"
@@ -343,14 +343,14 @@ fn wrong_arguments_are_named() {
         let error = world.send(&[1u8, 2], 7, 3).unwrap_err();
         assert_eq!(error.class, ErrorClass::Rank);
         assert_eq!(
-            error.to_string(),
+            error.of_itself(),
             "failed to MPI_Send 2 bytes to rank 7 with tag 3: the communicator has no rank 7, but 0 to 1"
         );
         let error = world.send(&[1u8], 0, -5).unwrap_err();
         assert_eq!(error.class, ErrorClass::Tag);
         assert!(
             error
-                .to_string()
+                .of_itself()
                 .ends_with("tags are 0 to 2147483647, not -5"),
             "{error}"
         );
@@ -362,7 +362,7 @@ fn wrong_arguments_are_named() {
         assert_eq!(error.class, ErrorClass::Op);
         assert!(
             error
-                .to_string()
+                .of_itself()
                 .contains("MPI_BAND is not defined on MPI_DOUBLE"),
             "{error}"
         );

@@ -2,6 +2,7 @@
 //! drivers and the shared-memory fabric of a job, whose OS threads run in this process, too. What is
 //! absent is node managers, and borders between processes.
 
+mod allegations;
 mod alone;
 mod arguments;
 mod beside;
@@ -25,7 +26,9 @@ mod modes;
 mod near_collectives;
 mod neighborhoods;
 mod neighbors;
+mod ones;
 mod operations;
+mod peers;
 mod persistent;
 mod persistent_collectives;
 mod probes;
@@ -38,6 +41,8 @@ mod structures;
 mod topologies;
 mod undertakings;
 mod untyped;
+mod views;
+mod waiting;
 
 use crate::bcs::{Endpoint, Left};
 use crate::mpi::Process;

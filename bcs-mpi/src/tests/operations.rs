@@ -392,7 +392,7 @@ fn operations_say_what_they_are() {
     let error = AnyOp::from(Op::Sum).free().unwrap_err();
     assert_eq!(error.class, ErrorClass::Op);
     assert_eq!(
-        error.to_string(),
+        error.of_itself(),
         "failed to MPI_Op_free: MPI_SUM is a predefined operation"
     );
 }

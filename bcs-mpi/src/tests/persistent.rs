@@ -82,7 +82,7 @@ fn what_cannot_be_started_says_why() {
         assert_eq!(error.class, ErrorClass::Rank);
         assert!(
             error
-                .to_string()
+                .of_itself()
                 .starts_with("failed to MPI_Send_init 16 bytes to rank 5")
         );
         assert_eq!(

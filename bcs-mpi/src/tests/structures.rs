@@ -66,3 +66,121 @@ fn structures_of_rust() {
         }
     });
 }
+
+#[cfg(feature = "derive")]
+mod derived {
+    use super::run;
+    use crate::{Equivalence, ErrorClass, Op, Section};
+    use std::fmt::Debug;
+
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Equivalence)]
+    #[repr(i16)]
+    enum Phase {
+        #[default]
+        Solid = -3,
+        Liquid,
+        Vapor = 700,
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq, Equivalence)]
+    struct Cell<T: Debug, const N: usize>
+    where
+        T: PartialEq,
+    {
+        is_edge: bool,
+        values: [T; N],
+        phase: Phase,
+        pair: Pair<T>,
+    }
+
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Equivalence)]
+    struct Pair<T>(u8, T);
+
+    #[derive(Clone, Copy, Debug, PartialEq, Equivalence)]
+    struct Nothing;
+
+    type Small = Cell<u8, 1>;
+    type Large = Cell<f64, 3>;
+
+    fn small(is_edge: bool, phase: Phase) -> Small {
+        let (values, pair) = ([5], Pair(6, 7));
+        Cell {
+            is_edge,
+            values,
+            phase,
+            pair,
+        }
+    }
+
+    #[test]
+    fn each_type_of_a_generic_one_has_its_own_datatype() {
+        assert_eq!(Small::datatype().size(), 1 + 1 + 2 + 2);
+        assert_eq!(Large::datatype().size(), 1 + 3 * 8 + 2 + 9);
+        assert_eq!(Small::datatype(), Small::datatype());
+        assert_ne!(Small::datatype(), Large::datatype());
+        assert_eq!(
+            (Phase::datatype().size(), Nothing::datatype().size()),
+            (2, 0)
+        );
+        assert!(Small::is_checked() && !Pair::<u8>::is_checked());
+    }
+
+    #[test]
+    fn structures_and_enumerations_are_sent_and_gathered() {
+        run(3, 2, |universe| {
+            let world = universe.world();
+            let phase = [Phase::Solid, Phase::Liquid, Phase::Vapor][world.rank()];
+            let cell = small(world.rank() == 1, phase);
+            let all = world.allgather_one(cell).unwrap();
+            let expected = [
+                small(false, Phase::Solid),
+                small(true, Phase::Liquid),
+                small(false, Phase::Vapor),
+            ];
+            assert_eq!(all, expected);
+            let column = Section::column([3, 2], 1).unwrap();
+            let mut matrix = [Phase::Solid; 6];
+            let next = (world.rank() + 1) % 3;
+            world.send(&[phase; 3], next, 7).unwrap();
+            let mut view = column.of_mut(&mut matrix).unwrap();
+            let came = world.recv_view(&mut view, crate::Source::Any, 7).unwrap();
+            let before = [Phase::Solid, Phase::Liquid, Phase::Vapor][came.source];
+            assert_eq!(matrix, [Phase::Solid, before].repeat(3)[..]);
+            // A sum of phases is none.
+            assert_eq!(
+                world.allreduce_one(phase, Op::Sum).unwrap_err().class,
+                ErrorClass::Type
+            );
+        });
+    }
+
+    #[test]
+    fn what_is_no_variant_is_an_error_wherever_it_is() {
+        run(2, 1, |universe| {
+            let world = universe.world();
+            if world.rank() == 0 {
+                world.send(&[-3_i16, 700, -1], 1, 7).unwrap();
+                // In bytes: edge, value, phase, and the pair.
+                let liquid = (-2_i16).to_ne_bytes();
+                let cell = |edge, phase: [u8; 2]| [edge, 5, phase[0], phase[1], 6, 7];
+                let cells = [cell(1, liquid), cell(9, liquid), cell(0, [9, 9])];
+                world.send(cells.as_flattened(), 1, 8).unwrap();
+                return;
+            }
+            let mut phases = [Phase::Liquid; 4];
+            let error = world.recv(&mut phases, 0, 7).unwrap_err();
+            assert!(error.to_string().contains("element 2"), "{error}");
+            let expected = [Phase::Solid, Phase::Vapor, Phase::Solid, Phase::Liquid];
+            assert_eq!(phases, expected);
+            let mut cells = [small(true, Phase::Vapor); 3];
+            let error = world.recv(&mut cells, 0, 8).unwrap_err();
+            assert!(error.to_string().contains("element 1"), "{error}");
+            let expected = [
+                small(true, Phase::Liquid),
+                small(false, Phase::Liquid),
+                small(false, Phase::Solid),
+            ];
+            assert_eq!(cells, expected);
+        });
+    }
+}

@@ -73,7 +73,10 @@ fn a_rank_without_a_slot_is_said_once_when_others_copy_much_from_it() {
         let program = program.display();
         format!("run -n 3 --heap own {options} {program} {messages}")
     };
-    let advised = format!("{WITHOUT_SLOT}: --heap own leaves it where the program has it");
+    let advised = format!(
+        "{WITHOUT_SLOT}: --heap own leaves it where the program has it; a program in Rust has it in one by this line, \
+         outside of its functions: bcs_mpi::slot_heap!();"
+    );
     assert_eq!(hints(&in_a_terminal(&job("", 200))), [&advised]);
     let asked = run(&job("-v", 32), "");
     assert_eq!(hints(&text(&asked.stderr)), [&advised]);

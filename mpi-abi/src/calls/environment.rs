@@ -8,11 +8,6 @@ use crate::state;
 use bcs_mpi::mpi::{Info, Result, ThreadLevel};
 use std::ffi::{c_char, c_int};
 
-/// What `MPI_Get_library_version` says.
-fn library_version() -> String {
-    format!("BCS-MPI {}", env!("CARGO_PKG_VERSION"))
-}
-
 /// A string of C with its length, of which as much is written as fits `room` with its zero.
 pub(super) fn put_string(
     place: *mut c_char,
@@ -86,7 +81,7 @@ calls! {
 
     fn PMPI_Get_library_version(version: *mut c_char, resultlen: *mut c_int) {
         let room = MPI_MAX_LIBRARY_VERSION_STRING.unsigned_abs() as usize;
-        Ok(put_string(version, resultlen, library_version().as_bytes(), room)?)
+        Ok(put_string(version, resultlen, bcs_mpi::library_version().as_bytes(), room)?)
     }
 
     fn PMPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) {
@@ -95,12 +90,9 @@ calls! {
     }
 
     fn PMPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) {
-        let mut text = [0_u8; 256];
-        // SAFETY: the buffer has that length.
-        unsafe { libc::gethostname(text.as_mut_ptr().cast(), text.len() - 1) };
-        let end = text.iter().position(|byte| *byte == 0).unwrap_or(0);
+        let host = bcs_mpi::processor_name();
         let room = MPI_MAX_PROCESSOR_NAME.unsigned_abs() as usize;
-        Ok(put_string(name, resultlen, &text[..end], room)?)
+        Ok(put_string(name, resultlen, host.as_bytes(), room)?)
     }
 
     fn PMPI_Get_hw_resource_info(hw_info: *mut MPI_Info) {
@@ -125,7 +117,7 @@ pub unsafe extern "C" fn PMPI_Wtime() -> f64 {
 /// `MPI_Wtick`: seconds of the finest difference that [`PMPI_Wtime`] tells.
 #[unsafe(export_name = "entry_PMPI_Wtick")]
 pub unsafe extern "C" fn PMPI_Wtick() -> f64 {
-    1e-9
+    bcs_mpi::wtick()
 }
 
 /// `MPI_Aint_add`: an address so many bytes further.

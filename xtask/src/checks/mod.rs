@@ -7,6 +7,7 @@ mod beat_peers;
 mod blocked_cpu;
 mod c_speed;
 mod c_threads;
+mod clients;
 mod compute_only_cpu;
 mod crates;
 mod documents;
@@ -31,6 +32,7 @@ mod sage_grind;
 mod sage_peer;
 mod sage_vtu;
 mod sandbox;
+mod scope_rate;
 mod simulator;
 mod simulator_mpi;
 mod simulator_udp;
@@ -117,6 +119,8 @@ pub const ALL: &[Check] = &[
     smartmap::COLLECTIVES,
     smartmap_fresh::CHECK,
     smartmap_oversubscribed::CHECK,
+    scope_rate::CHECK,
+    clients::CHECK,
     c_speed::CHECK,
     c_threads::CHECK,
     smartmap::LATENCY_IN_C,

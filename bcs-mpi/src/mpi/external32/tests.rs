@@ -157,7 +157,7 @@ fn what_does_not_fit_is_an_error() {
             .pack_external(representation, &mut out, &mut at)
             .unwrap_err();
         assert_eq!((error.class, at), (class, 3), "{error}");
-        error.to_string()
+        error.of_itself()
     };
     let too_large = fails(
         buffer(&mut [1i64 << 31], 1, Datatype::LONG),

@@ -1,0 +1,309 @@
+//! Sections of arrays: which elements of a slice a view has.
+
+use super::equivalence::Equivalence;
+use super::views::{View, ViewMut};
+use crate::mpi::error::Operation;
+use crate::mpi::{Datatype, ErrorClass, Result};
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Blocks of elements at regular distances: rows, columns and parts of an array, whose elements are in C's order. It is
+/// made once, and says of any slice that is long enough which elements of it are meant.
+///
+/// ```
+/// # fn main() -> bcs_mpi::Result<()> {
+/// # let universe = bcs_mpi::Universe::init()?;
+/// # let world = universe.world();
+/// use bcs_mpi::Section;
+/// let (rows, columns) = (3, 4);
+/// let mut matrix: Vec<f64> = (0..12).map(f64::from).collect();
+/// let (first, last) = (Section::column([rows, columns], 0)?, Section::column([rows, columns], 3)?);
+/// // The last column goes around a ring, and the first one is what comes.
+/// let ring = world.cart_create(&[world.size()], &[true])?.unwrap();
+/// let ([mut into], [out]) = Section::disjoint([&first], [&last], &mut matrix)?;
+/// ring.shift_view(0, 1, &out, &mut into, 7)?;
+/// assert_eq!(matrix[..8], [3.0, 1.0, 2.0, 3.0, 7.0, 5.0, 6.0, 7.0]);
+/// # universe.finalize()
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Section<T: Equivalence> {
+    shape: Arc<Shape>,
+    /// The type of all of it, from its first element on.
+    datatype: Datatype,
+    of: PhantomData<fn() -> T>,
+}
+
+/// Where the elements of a section are, in elements.
+#[derive(Debug)]
+pub(super) struct Shape {
+    first: usize,
+    /// So many side by side.
+    block: usize,
+    /// How many of these, and how far from each other; the outermost first. None overlap.
+    outer: Vec<(usize, usize)>,
+}
+
+impl Shape {
+    /// As many elements as a slice has.
+    pub(super) fn all(block: usize) -> Self {
+        let (first, outer) = (0, Vec::new());
+        Self {
+            first,
+            block,
+            outer,
+        }
+    }
+
+    pub(super) fn first(&self) -> usize {
+        self.first
+    }
+
+    fn blocks(&self) -> usize {
+        self.outer.iter().map(|&(count, _)| count).product()
+    }
+
+    fn len(&self) -> usize {
+        self.block * self.blocks()
+    }
+
+    /// One past its last element; `None` if that is no number.
+    fn end(&self) -> Option<usize> {
+        let mut end = self.first.checked_add(self.block)?;
+        for &(count, stride) in &self.outer {
+            end = end.checked_add(count.checked_sub(1)?.checked_mul(stride)?)?;
+        }
+        Some(end)
+    }
+
+    /// Where each block begins, in increasing order.
+    fn starts(&self) -> impl Iterator<Item = usize> {
+        (0..self.blocks()).map(|mut nth| {
+            let mut start = self.first;
+            for &(count, stride) in self.outer.iter().rev() {
+                start += nth % count * stride;
+                nth /= count;
+            }
+            start
+        })
+    }
+
+    /// All elements, in increasing order.
+    pub(super) fn elements(&self) -> impl Iterator<Item = usize> {
+        self.starts().flat_map(|start| start..start + self.block)
+    }
+
+    /// Whether no element is in both.
+    fn is_apart_from(&self, other: &Self) -> bool {
+        let (mut ours, mut theirs) = (self.starts().peekable(), other.starts().peekable());
+        while let (Some(&our), Some(&their)) = (ours.peek(), theirs.peek()) {
+            if our + self.block <= their {
+                ours.next();
+            } else if their + other.block <= our {
+                theirs.next();
+            } else {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+fn refused<T>(reason: String) -> Result<T> {
+    Err(Operation::plain("MPI_Type_create_subarray").error(ErrorClass::Arg, reason))
+}
+
+fn number(number: usize) -> i64 {
+    i64::try_from(number).expect("it was found to be within an address space")
+}
+
+impl<T: Equivalence> Section<T> {
+    fn new(shape: Shape) -> Result<Self> {
+        let bytes = shape.end().and_then(|end| end.checked_mul(size_of::<T>()));
+        if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+            return refused(format!("{shape:?} is more than an address space"));
+        }
+        let mut datatype = T::datatype();
+        let mut levels = shape.outer.iter().rev();
+        if let Some(&(count, stride)) = levels.next() {
+            datatype = datatype.vector(number(count), number(shape.block), number(stride))?;
+        }
+        for &(count, stride) in levels {
+            datatype = datatype.hvector(number(count), 1, number(stride * size_of::<T>()))?;
+        }
+        if !shape.outer.is_empty() {
+            datatype.commit()?;
+            // It goes with its last view, be that after the end of MPI.
+            datatype = datatype.stays();
+        }
+        Ok(Self {
+            shape: Arc::new(shape),
+            datatype,
+            of: PhantomData,
+        })
+    }
+
+    /// `count` blocks of `block` elements each, the first one from `first` on, and from the beginning of one to that of
+    /// the next `stride` elements. (`MPI_Type_vector`)
+    ///
+    /// # Errors
+    /// When blocks overlap, or their ends are beyond an address space.
+    pub fn strided(first: usize, count: usize, block: usize, stride: usize) -> Result<Self> {
+        if count > 1 && stride < block {
+            return refused(format!(
+                "blocks of {block} elements overlap that are {stride} elements apart"
+            ));
+        }
+        if count == 0 || block == 0 {
+            return Self::new(Shape::all(0));
+        }
+        let outer = match count {
+            1 => Vec::new(),
+            _ => vec![(count, stride)],
+        };
+        Self::new(Shape {
+            first,
+            block,
+            outer,
+        })
+    }
+
+    /// Part of an array with these sizes: by dimension the elements of a range. (`MPI_Type_create_subarray`)
+    ///
+    /// # Errors
+    /// When a range leaves the array, or the array an address space.
+    pub fn subarray<const N: usize>(sizes: [usize; N], part: [Range<usize>; N]) -> Result<Self> {
+        let (mut first, mut block, mut distance) = (0, 1_usize, 1_usize);
+        let mut outer = Vec::new();
+        let mut is_empty = false;
+        for (dimension, (size, range)) in sizes.into_iter().zip(&part).enumerate().rev() {
+            if range.start > range.end || range.end > size {
+                return refused(format!(
+                    "{range:?} are no elements of {size} (dimension {dimension})"
+                ));
+            }
+            is_empty |= range.is_empty();
+            let Some(whole) = distance.checked_mul(size) else {
+                return refused(format!(
+                    "an array of {sizes:?} is more than an address space"
+                ));
+            };
+            first = range.start.saturating_mul(distance).saturating_add(first);
+            match range.len() {
+                1 => {}
+                // What is whole so far goes on side by side.
+                len if block == distance => block *= len,
+                len => outer.insert(0, (len, distance)),
+            }
+            distance = whole;
+        }
+        if is_empty {
+            return Self::new(Shape::all(0));
+        }
+        Self::new(Shape {
+            first,
+            block,
+            outer,
+        })
+    }
+
+    /// A row of a matrix of so many rows and columns.
+    ///
+    /// # Errors
+    /// When there is no such row.
+    pub fn row([rows, columns]: [usize; 2], row: usize) -> Result<Self> {
+        Self::subarray([rows, columns], [row..row.saturating_add(1), 0..columns])
+    }
+
+    /// A column of a matrix of so many rows and columns.
+    ///
+    /// # Errors
+    /// When there is no such column.
+    pub fn column([rows, columns]: [usize; 2], column: usize) -> Result<Self> {
+        Self::subarray([rows, columns], [0..rows, column..column.saturating_add(1)])
+    }
+
+    /// How many elements it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(super) fn shape(&self) -> &Arc<Shape> {
+        &self.shape
+    }
+
+    /// How many of which type it is, from its first element on.
+    pub(super) fn typed(&self) -> (usize, &Datatype) {
+        let count = match self.shape.outer.is_empty() {
+            true => self.shape.block,
+            false => 1,
+        };
+        (count, &self.datatype)
+    }
+
+    fn checked(&self, data: &[T]) -> Result<()> {
+        let end = self.shape.end().unwrap_or(usize::MAX);
+        if end > data.len() {
+            return refused(format!(
+                "the section ends behind element {} of a slice of {}",
+                end - 1,
+                data.len()
+            ));
+        }
+        Ok(())
+    }
+
+    /// These elements of a slice.
+    ///
+    /// # Errors
+    /// When the slice is too short.
+    pub fn of<'a>(&self, data: &'a [T]) -> Result<View<'a, T>> {
+        self.checked(data)?;
+        Ok(View::new(data, self))
+    }
+
+    /// The same, to be received into.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn of_mut<'a>(&self, data: &'a mut [T]) -> Result<ViewMut<'a, T>> {
+        self.checked(data)?;
+        let ([view], []) = ViewMut::apart([self], [], data);
+        Ok(view)
+    }
+
+    /// Several sections of one slice at a time, as what is beside the edges of a grid and is received, and the edges, which
+    /// are sent.
+    ///
+    /// # Errors
+    /// When the slice is too short for one, or one that is received into has an element in common with another.
+    pub fn disjoint<'a, const N: usize, const M: usize>(
+        into: [&Self; N],
+        out: [&Self; M],
+        data: &'a mut [T],
+    ) -> Result<([ViewMut<'a, T>; N], [View<'a, T>; M])> {
+        let all = || into.iter().chain(&out);
+        for section in all() {
+            section.checked(data)?;
+        }
+        for (nth, section) in into.iter().enumerate() {
+            let mut others = all().enumerate().skip(nth + 1);
+            let meets = others.find(|(_, other)| !section.shape.is_apart_from(&other.shape));
+            if let Some((other, _)) = meets {
+                return refused(format!(
+                    "sections {nth} and {other} of {} have elements in common, and at least one is received into",
+                    N + M
+                ));
+            }
+        }
+        Ok(ViewMut::apart(into, out, data))
+    }
+}

@@ -1,0 +1,278 @@
+//! Views: elements of a slice that are not side by side, sent and received without being packed.
+#![expect(
+    unsafe_code,
+    reason = "hands parts of slices to the untyped core by address"
+)]
+
+use super::allegations::Allegation;
+use super::communicator::Communicator;
+use super::equivalence::Equivalence;
+use super::matching::{Destination, Source, Status, Tag, as_peer, as_rank};
+use super::scope::{Scope, Ticket};
+use super::scoped_messages::SendRequest;
+use super::section::Section;
+use crate::mpi::{Buffer, Result};
+use std::marker::PhantomData;
+
+/// The elements of a slice that a [`Section`] says.
+#[derive(Clone, Debug)]
+pub struct View<'a, T: Equivalence> {
+    /// The start of the slice, which has all of the section.
+    start: *const T,
+    section: Section<T>,
+    slice: PhantomData<&'a [T]>,
+}
+
+/// The same, to be received into. Nobody else has these elements.
+#[derive(Debug)]
+pub struct ViewMut<'a, T: Equivalence> {
+    start: *mut T,
+    section: Section<T>,
+    slice: PhantomData<&'a mut [T]>,
+}
+
+/// A receive into a view, under way in a scope. [`wait`](Self::wait) gives the view back.
+#[derive(Debug)]
+pub struct ReceiveViewRequest<'scope, 'env: 'scope, T: Equivalence> {
+    pub(super) ticket: Ticket<'scope, 'env>,
+    pub(super) view: ViewMut<'env, T>,
+}
+
+// SAFETY: it is a shared borrow of elements that are `Sync`.
+unsafe impl<T: Equivalence> Send for View<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Equivalence> Sync for View<'_, T> {}
+// SAFETY: it is an exclusive borrow of elements that are `Send`.
+unsafe impl<T: Equivalence> Send for ViewMut<'_, T> {}
+// SAFETY: a shared borrow of one gives shared borrows of elements that are `Sync`.
+unsafe impl<T: Equivalence> Sync for ViewMut<'_, T> {}
+
+impl<'a, T: Equivalence> View<'a, T> {
+    /// Of a slice that has all of the section.
+    pub(super) fn new(slice: &'a [T], section: &Section<T>) -> Self {
+        Self {
+            start: slice.as_ptr(),
+            section: section.clone(),
+            slice: PhantomData,
+        }
+    }
+
+    /// Its elements, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = T> {
+        let elements = self.section.shape().elements();
+        // SAFETY: the slice has them, and nobody writes them while they are borrowed.
+        elements.map(|nth| unsafe { self.start.wrapping_add(nth).read() })
+    }
+
+    /// # Safety
+    /// It stays borrowed while an operation has it.
+    unsafe fn buffer(&self) -> Buffer {
+        let first = self.start.wrapping_add(self.section.shape().first());
+        let (count, datatype) = self.section.typed();
+        // SAFETY: the caller's promise; the slice has all of the section.
+        unsafe { Buffer::read_only(first, count, datatype) }
+    }
+}
+
+impl<'a, T: Equivalence> ViewMut<'a, T> {
+    /// Of a slice that has all of each of these sections. Those that are received into have no element in common with any
+    /// other.
+    pub(super) fn apart<const N: usize, const M: usize>(
+        into: [&Section<T>; N],
+        out: [&Section<T>; M],
+        slice: &'a mut [T],
+    ) -> ([Self; N], [View<'a, T>; M]) {
+        let start = slice.as_mut_ptr();
+        let view_mut = |section: &Section<T>| Self {
+            start,
+            section: section.clone(),
+            slice: PhantomData,
+        };
+        (
+            into.map(view_mut),
+            out.map(|section| view_mut(section).into_view()),
+        )
+    }
+
+    /// The same elements, to be sent.
+    #[must_use]
+    pub fn view(&self) -> View<'_, T> {
+        View {
+            start: self.start,
+            section: self.section.clone(),
+            slice: PhantomData,
+        }
+    }
+
+    /// The same for as long as they are borrowed.
+    #[must_use]
+    pub fn into_view(self) -> View<'a, T> {
+        View {
+            start: self.start,
+            section: self.section,
+            slice: PhantomData,
+        }
+    }
+
+    /// # Safety
+    /// It stays borrowed while an operation has it, and is settled before anybody sees it.
+    unsafe fn buffer(&mut self) -> Buffer {
+        let first = self.start.wrapping_add(self.section.shape().first());
+        let (count, datatype) = self.section.typed();
+        // SAFETY: the caller's promise; the slice has all of the section, and nobody else uses these elements.
+        unsafe { Buffer::new(first, count, datatype) }
+    }
+
+    fn alleged(&self) -> Option<Allegation> {
+        Allegation::of_shape(self.start, self.section.shape())
+    }
+
+    /// # Safety
+    /// Nobody writes it any more.
+    unsafe fn settled<R>(&mut self, call: &'static str, outcome: Result<R>) -> Result<R> {
+        match self.alleged() {
+            None => outcome,
+            // SAFETY: the caller's promise, and it is borrowed exclusively.
+            Some(allegation) => unsafe { allegation.settle(call, outcome) },
+        }
+    }
+}
+
+impl Communicator {
+    /// [`send`](Self::send) of a view. (`MPI_Send`)
+    ///
+    /// # Errors
+    /// As `send`.
+    #[track_caller]
+    pub fn send_view<T: Equivalence>(
+        &self,
+        data: &View<'_, T>,
+        to: impl Into<Destination>,
+        tag: i32,
+    ) -> Result<()> {
+        // SAFETY: borrowed for the call.
+        let data = unsafe { data.buffer() };
+        self.0.send(data, to.into().rank(), tag)
+    }
+
+    /// [`recv`](Self::recv) into a view, whose other elements stay as they are. (`MPI_Recv`)
+    ///
+    /// # Errors
+    /// As `recv`.
+    #[track_caller]
+    pub fn recv_view<T: Equivalence>(
+        &self,
+        data: &mut ViewMut<'_, T>,
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Status> {
+        // SAFETY: borrowed for the call.
+        let buffer = unsafe { data.buffer() };
+        let came = self.0.recv(buffer, from.into().rank(), tag.into().tag());
+        // SAFETY: it is over.
+        unsafe { data.settled("MPI_Recv", came.map(Status::from)) }
+    }
+
+    /// [`sendrecv`](Self::sendrecv) of views. (`MPI_Sendrecv`)
+    ///
+    /// # Errors
+    /// As `sendrecv`.
+    #[track_caller]
+    pub fn sendrecv_view<T: Equivalence, U: Equivalence>(
+        &self,
+        (out, to, out_tag): (&View<'_, T>, impl Into<Destination>, i32),
+        (data, from, tag): (&mut ViewMut<'_, U>, impl Into<Source>, impl Into<Tag>),
+    ) -> Result<Status> {
+        // SAFETY: borrowed for the call.
+        let out = unsafe { out.buffer() };
+        // SAFETY: as above.
+        let buffer = unsafe { data.buffer() };
+        let out = (out, to.into().rank(), out_tag);
+        let came = self
+            .0
+            .sendrecv(out, (buffer, from.into().rank(), tag.into().tag()));
+        // SAFETY: it is over.
+        unsafe { data.settled("MPI_Sendrecv", came.map(Status::from)) }
+    }
+
+    /// [`shift`](Self::shift) of views. (`MPI_Cart_shift` and `MPI_Sendrecv`)
+    ///
+    /// # Errors
+    /// As `shift`.
+    #[track_caller]
+    pub fn shift_view<T: Equivalence>(
+        &self,
+        dimension: usize,
+        displacement: i32,
+        out: &View<'_, T>,
+        into: &mut ViewMut<'_, T>,
+        tag: i32,
+    ) -> Result<Option<Status>> {
+        let (from, to) = self.0.cart_shift(as_rank(dimension), displacement)?;
+        let status = self.sendrecv_view((out, as_peer(to), tag), (into, as_peer(from), tag))?;
+        Ok(as_peer(from).map(|_| status))
+    }
+
+    /// Starts a [`send_view`](Self::send_view). (`MPI_Isend`)
+    ///
+    /// # Errors
+    /// When an argument is wrong.
+    #[track_caller]
+    pub fn isend_view<'scope, 'env, T: Equivalence>(
+        &self,
+        scope: &'scope Scope<'scope, 'env>,
+        data: View<'env, T>,
+        to: impl Into<Destination>,
+        tag: i32,
+    ) -> Result<SendRequest<'scope, 'env>> {
+        // SAFETY: borrowed for longer than the scope, which waits for the request.
+        let data = unsafe { data.buffer() };
+        let request = self.0.isend(data, to.into().rank(), tag)?;
+        Ok(SendRequest(scope.add(request, None)))
+    }
+
+    /// Starts a [`recv_view`](Self::recv_view). (`MPI_Irecv`)
+    ///
+    /// # Errors
+    /// When an argument is wrong.
+    #[track_caller]
+    pub fn irecv_view<'scope, 'env, T: Equivalence>(
+        &self,
+        scope: &'scope Scope<'scope, 'env>,
+        mut view: ViewMut<'env, T>,
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<ReceiveViewRequest<'scope, 'env, T>> {
+        // SAFETY: borrowed for longer than the scope, which waits for the request and settles it.
+        let buffer = unsafe { view.buffer() };
+        let request = self.0.irecv(buffer, from.into().rank(), tag.into().tag())?;
+        let ticket = scope.add(request, view.alleged());
+        Ok(ReceiveViewRequest { ticket, view })
+    }
+}
+
+impl<'env, T: Equivalence> ReceiveViewRequest<'_, 'env, T> {
+    /// Waits until the message has come, and gives the view back. (`MPI_Wait`)
+    ///
+    /// # Errors
+    /// When it failed.
+    #[track_caller]
+    pub fn wait(mut self) -> Result<(ViewMut<'env, T>, Status)> {
+        let status = self.ticket.wait()?;
+        Ok((self.view, status))
+    }
+
+    /// Whether the message has come; then [`wait`](Self::wait) does not wait. (`MPI_Test`)
+    ///
+    /// # Errors
+    /// When it failed.
+    #[track_caller]
+    pub fn test(&mut self) -> Result<bool> {
+        self.ticket.test()
+    }
+
+    /// Asks to cancel it; it has still to be waited for. (`MPI_Cancel`)
+    pub fn cancel(&self) {
+        self.ticket.cancel();
+    }
+}

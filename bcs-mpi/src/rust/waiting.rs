@@ -1,0 +1,276 @@
+//! Waiting for several requests at once, and asking several.
+
+use super::collectives::CollectiveRequest;
+use super::equivalence::Equivalence;
+use super::matching::Status;
+use super::owned::OwnedRequest;
+use super::scope::AbortOnDrop;
+use super::scoped_messages::{ReceiveRequest, SendRequest};
+use super::views::{ReceiveViewRequest, ViewMut};
+use crate::mpi::{self, Result};
+
+/// A request that can be waited for with others of its kind, by [`wait_all`], [`wait_any`] and [`wait_some`], and asked
+/// with them, by [`test_all`], [`test_any`] and [`test_some`].
+pub trait Pending: private::Pending {
+    /// What its `wait` gives back.
+    type Done;
+
+    /// When its request has come to this; that is ignored if it was known to be done before.
+    #[doc(hidden)]
+    fn came_to(self, end: Result<mpi::Status>) -> Result<Self::Done>;
+}
+
+/// Who lends an untyped request to a call that takes many.
+pub(super) trait Lender {
+    /// Whether somebody has seen that it is done.
+    fn is_known(&self) -> bool;
+    /// The request; an inactive one of what is known to be done.
+    fn lend(&mut self) -> mpi::Request;
+    /// What the call has left of it.
+    fn give_back(&mut self, request: mpi::Request);
+}
+
+mod private {
+    /// What only this crate's requests have.
+    #[expect(private_interfaces, reason = "nobody else can call it")]
+    pub trait Pending: Sized {
+        fn lender(&mut self) -> &mut dyn super::Lender;
+    }
+}
+
+/// Calls something with the untyped requests of all.
+fn lent<R: Pending, A>(requests: &mut [R], call: impl FnOnce(&mut [mpi::Request]) -> A) -> A {
+    // What is lent is in no scope's list, and nobody would wait for it after a panic.
+    let unfinished = AbortOnDrop;
+    let lend = |request: &mut R| request.lender().lend();
+    let mut untyped: Vec<mpi::Request> = requests.iter_mut().map(lend).collect();
+    let answer = call(&mut untyped);
+    for (request, untyped) in requests.iter_mut().zip(untyped) {
+        request.lender().give_back(untyped);
+    }
+    std::mem::forget(unfinished);
+    answer
+}
+
+/// One that was seen to be done by a test of its own.
+fn known<R: Pending>(requests: &mut [R]) -> Option<usize> {
+    let mut places = requests.iter_mut();
+    places.position(|request| request.lender().is_known())
+}
+
+fn came_to<R: Pending>(
+    requests: impl IntoIterator<Item = R>,
+    ends: Vec<Result<mpi::Status>>,
+) -> Result<Vec<R::Done>> {
+    let mut failure = None;
+    let mut done = Vec::with_capacity(ends.len());
+    for (request, end) in requests.into_iter().zip(ends) {
+        match request.came_to(end) {
+            Ok(one) => done.push(one),
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    failure.map_or(Ok(done), Err)
+}
+
+/// Takes one out of the list.
+fn taken<R: Pending>(
+    requests: &mut Vec<R>,
+    (index, end): (usize, Result<mpi::Status>),
+) -> Result<Option<(usize, R::Done)>> {
+    let done = requests.remove(index).came_to(end)?;
+    Ok(Some((index, done)))
+}
+
+/// Those that are done leave the list; each with its former index.
+fn sorted_out<R: Pending>(
+    requests: &mut Vec<R>,
+    mut ends: Vec<(usize, Result<mpi::Status>)>,
+) -> Vec<(usize, Result<R::Done>)> {
+    ends.sort_unstable_by_key(|&(index, _)| index);
+    let mut ends = ends.into_iter().peekable();
+    let (mut done, mut left) = (Vec::with_capacity(ends.len()), Vec::new());
+    for (index, mut request) in requests.drain(..).enumerate() {
+        let end = ends.next_if(|&(of, _)| of == index);
+        match end {
+            Some((_, end)) => done.push((index, request.came_to(end))),
+            None if request.lender().is_known() => {
+                done.push((index, request.came_to(Ok(mpi::Status::EMPTY))));
+            }
+            None => left.push(request),
+        }
+    }
+    *requests = left;
+    done
+}
+
+/// Waits until all of them are done, and gives what each gives back, in their order. (`MPI_Waitall`)
+///
+/// ```
+/// # fn main() -> bcs_mpi::Result<()> {
+/// # let universe = bcs_mpi::Universe::init()?;
+/// # let world = universe.world();
+/// let (out, mut into) = (vec![1.5; world.size()], vec![0.0; world.size()]);
+/// bcs_mpi::scope(|scope| {
+///     let mut receives = Vec::new();
+///     for (from, place) in into.chunks_mut(1).enumerate() {
+///         receives.push(world.irecv(scope, place, from, 7)?);
+///     }
+///     for (to, part) in out.chunks(1).enumerate() {
+///         world.isend(scope, part, to, 7)?;
+///     }
+///     for (place, status) in bcs_mpi::wait_all(receives)? {
+///         assert_eq!((place[0], status.count::<f64>()), (1.5, Some(1)));
+///     }
+///     Ok(())
+/// })?;
+/// # universe.finalize()
+/// # }
+/// ```
+///
+/// # Errors
+/// What the first one that failed says. All are done then, too.
+#[track_caller]
+pub fn wait_all<R: Pending>(mut requests: Vec<R>) -> Result<Vec<R::Done>> {
+    let ends = lent(&mut requests, mpi::request::waitall);
+    came_to(requests, ends)
+}
+
+/// What all of them give back, if all are done; then the list is empty. (`MPI_Testall`)
+///
+/// # Errors
+/// As [`wait_all`].
+#[track_caller]
+pub fn test_all<R: Pending>(requests: &mut Vec<R>) -> Result<Option<Vec<R::Done>>> {
+    match lent(requests, mpi::request::testall) {
+        Some(ends) => came_to(requests.drain(..), ends).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Waits until one of them is done, takes it out of the list, and gives its former index and what it gives back; `None` if
+/// the list is empty. (`MPI_Waitany`)
+///
+/// # Errors
+/// When it failed; it is taken out, too.
+#[track_caller]
+pub fn wait_any<R: Pending>(requests: &mut Vec<R>) -> Result<Option<(usize, R::Done)>> {
+    if let Some(index) = known(requests) {
+        return taken(requests, (index, Ok(mpi::Status::EMPTY)));
+    }
+    match lent(requests, mpi::request::waitany) {
+        Some(done) => taken(requests, done),
+        None => Ok(None),
+    }
+}
+
+/// As [`wait_any`], if one is done already; `None` if none is. (`MPI_Testany`)
+///
+/// # Errors
+/// As [`wait_any`].
+#[track_caller]
+pub fn test_any<R: Pending>(requests: &mut Vec<R>) -> Result<Option<(usize, R::Done)>> {
+    if let Some(index) = known(requests) {
+        return taken(requests, (index, Ok(mpi::Status::EMPTY)));
+    }
+    match lent(requests, mpi::request::testany) {
+        Some(done) => taken(requests, done),
+        None => Ok(None),
+    }
+}
+
+/// Waits until one of them is done, takes all that are out of the list, and gives for each its former index and what it
+/// gives back, or how it failed. Empty if the list is. (`MPI_Waitsome`)
+#[track_caller]
+pub fn wait_some<R: Pending>(requests: &mut Vec<R>) -> Vec<(usize, Result<R::Done>)> {
+    let call = match known(requests) {
+        Some(_) => mpi::request::testsome,
+        None => mpi::request::waitsome,
+    };
+    let ends = lent(requests, call);
+    sorted_out(requests, ends)
+}
+
+/// As [`wait_some`], of those that are done already, which may be none. (`MPI_Testsome`)
+#[track_caller]
+pub fn test_some<R: Pending>(requests: &mut Vec<R>) -> Vec<(usize, Result<R::Done>)> {
+    let ends = lent(requests, mpi::request::testsome);
+    sorted_out(requests, ends)
+}
+
+#[expect(private_interfaces, reason = "nobody else can call it")]
+impl private::Pending for SendRequest<'_, '_> {
+    fn lender(&mut self) -> &mut dyn Lender {
+        &mut self.0
+    }
+}
+
+impl Pending for SendRequest<'_, '_> {
+    type Done = ();
+
+    fn came_to(mut self, end: Result<mpi::Status>) -> Result<()> {
+        self.0.came_to(end).map(|_| ())
+    }
+}
+
+#[expect(private_interfaces, reason = "nobody else can call it")]
+impl<T: Equivalence> private::Pending for ReceiveRequest<'_, '_, T> {
+    fn lender(&mut self) -> &mut dyn Lender {
+        &mut self.0.ticket
+    }
+}
+
+impl<'env, T: Equivalence> Pending for ReceiveRequest<'_, 'env, T> {
+    type Done = (&'env mut [T], Status);
+
+    fn came_to(self, end: Result<mpi::Status>) -> Result<Self::Done> {
+        self.0.came_to(end)
+    }
+}
+
+#[expect(private_interfaces, reason = "nobody else can call it")]
+impl<T: Equivalence> private::Pending for ReceiveViewRequest<'_, '_, T> {
+    fn lender(&mut self) -> &mut dyn Lender {
+        &mut self.ticket
+    }
+}
+
+impl<'env, T: Equivalence> Pending for ReceiveViewRequest<'_, 'env, T> {
+    type Done = (ViewMut<'env, T>, Status);
+
+    fn came_to(mut self, end: Result<mpi::Status>) -> Result<Self::Done> {
+        let status = self.ticket.came_to(end)?;
+        Ok((self.view, status))
+    }
+}
+
+#[expect(private_interfaces, reason = "nobody else can call it")]
+impl<T: Equivalence> private::Pending for CollectiveRequest<'_, '_, T> {
+    fn lender(&mut self) -> &mut dyn Lender {
+        &mut self.0.ticket
+    }
+}
+
+impl<'env, T: Equivalence> Pending for CollectiveRequest<'_, 'env, T> {
+    type Done = &'env mut [T];
+
+    fn came_to(self, end: Result<mpi::Status>) -> Result<Self::Done> {
+        Ok(self.0.came_to(end)?.0)
+    }
+}
+
+#[expect(private_interfaces, reason = "nobody else can call it")]
+impl<T: Equivalence> private::Pending for OwnedRequest<T> {
+    fn lender(&mut self) -> &mut dyn Lender {
+        self
+    }
+}
+
+impl<T: Equivalence> Pending for OwnedRequest<T> {
+    type Done = (Vec<T>, Status);
+
+    fn came_to(mut self, end: Result<mpi::Status>) -> Result<Self::Done> {
+        let status = self.done.map_or(end.map(Status::from), Ok);
+        self.whole(status)
+    }
+}
