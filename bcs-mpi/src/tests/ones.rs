@@ -1,4 +1,8 @@
 //! Calls for one value.
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "numbers and ranks are small"
+)]
 
 use super::run;
 use crate::{ErrorClass, Op, Source, UserOp};

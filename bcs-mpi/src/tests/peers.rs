@@ -1,4 +1,8 @@
 //! Nobody as a peer, grids in the safe layer, and what a program asks of its surroundings.
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "numbers and ranks are small"
+)]
 
 use super::run;
 use crate::{ErrorClass, Source, Status, Tag, dims_create};

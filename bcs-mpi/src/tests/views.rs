@@ -1,4 +1,8 @@
 //! Sections and views.
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "numbers and ranks are small"
+)]
 
 use super::run;
 use crate::{ErrorClass, Section, Source, Tag};

@@ -148,7 +148,8 @@ fn sends_collectives_and_owned_requests_are_waited_for_alike() {
         crate::scope(|scope| {
             let sends = (0..5).map(|tag| world.isend(scope, &out, next, tag));
             let sends = sends.collect::<Result<Vec<_>>>()?;
-            let owned = (0..5).map(|tag| world.irecv_owned(vec![9; LEN], crate::Source::Any, tag));
+            let owned =
+                (0..5).map(|tag| world.irecv_owned(vec![9_usize; LEN], crate::Source::Any, tag));
             assert_eq!(done(owned.collect::<Result<Vec<_>>>()?), 5);
             assert_eq!(done(sends), 5);
             let [one, two] = &mut sums;
