@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`shm`] | nodes on one machine |
 //! | [`sim`] | nodes of a test, in virtual time |
-//! | [`udp`] | nodes on several machines: its links, so far |
+//! | [`udp`] | nodes on several machines |
 //!
 //! The laws that every fabric keeps are in [`conformance`].
 //!

@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn what_is_indented_is_typed() {
         let document = "Do:\n\n    cargo build   # long\n    # nothing\n    bcs run \\\n      hello\n\nand `x`.\n";
-        let expected = [command(3, "cargo build"), command(6, "bcs run       hello")];
+        let expected = [command(3, "cargo build"), command(6, "bcs run   hello")];
         assert_eq!(of(document), expected);
     }
 
