@@ -74,6 +74,10 @@ impl<'a, T: Equivalence> View<'a, T> {
     }
 }
 
+/// Views of one slice that are received into, and views of it that are sent.
+pub type ViewsApart<'a, T, const N: usize, const M: usize> =
+    ([ViewMut<'a, T>; N], [View<'a, T>; M]);
+
 impl<'a, T: Equivalence> ViewMut<'a, T> {
     /// Of a slice that has all of each of these sections. Those that are received into have no element in common with any
     /// other.
@@ -81,7 +85,7 @@ impl<'a, T: Equivalence> ViewMut<'a, T> {
         into: [&Section<T>; N],
         out: [&Section<T>; M],
         slice: &'a mut [T],
-    ) -> ([Self; N], [View<'a, T>; M]) {
+    ) -> ViewsApart<'a, T, N, M> {
         let start = slice.as_mut_ptr();
         let view_mut = |section: &Section<T>| Self {
             start,
