@@ -680,7 +680,7 @@ mod tests {
             Frame::Output {
                 rank: 7,
                 stream: Stream::Err,
-                bytes: long
+                bytes: long,
                 is_beginning: false,
             }
         );
