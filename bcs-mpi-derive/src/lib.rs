@@ -15,8 +15,8 @@ use syn::{Data, DeriveInput, Error, Result, parse_macro_input};
 ///
 /// Each field of a structure must be an `Equivalence`, and each parameter of a generic one must be; padding is neither
 /// sent nor written. An enumeration names the integer that it is (`#[repr(u8)]`). What another rank has sent is looked
-/// at where not all bytes are values, as of `bool` and of enumerations: what is none is an error of the receive, and the
-/// element gets a value (`false`, or the first variant).
+/// at where not all bytes are values, as of `bool` and of enumerations: what is none is an error of the receive, and
+/// the element gets a value (`false`, or the first variant).
 ///
 /// ```
 /// # fn main() -> bcs_mpi::Result<()> {

@@ -32,7 +32,7 @@
 //! |---|---|
 //! | begin and end | [`Universe`] |
 //! | send and receive, split communicators, make grids | [`Communicator`] |
-//! | say to whom, from whom, with which tag, and see what came | [`Destination`], [`Source`], [`Tag`], [`Status`], [`Message`] |
+//! | say to and from whom, and see what came | [`Destination`], [`Source`], [`Tag`], [`Status`], [`Message`] |
 //! | send and receive rows, columns and other parts of arrays | [`Section`], [`View`], [`ViewMut`] |
 //! | communicate while computing | [`scope()`], [`OwnedRequest`], [`BarrierRequest`] |
 //! | wait for several requests | [`wait_all`], [`wait_any`], [`wait_some`], [`test_all`], [`test_any`], [`test_some`] |
