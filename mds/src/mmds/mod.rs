@@ -1,4 +1,4 @@
-//! What the recorders of ranks hold, read by their node managers: the recorder itself is the crate [`mmds`](::mmds), whose
+//! What the recorders of ranks hold, read by their node managers: the recorder itself is the crate `mmds`, whose
 //! names are here, too.
 //!
 //! ```text
