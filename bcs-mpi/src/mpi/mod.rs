@@ -10,6 +10,7 @@
 //! | [`process`], [`threads`], [`error_codes`] | this rank: initialise, finalise, abort; its threads; its own errors (chapters 11, 9.5) |
 //! | [`comm`], [`attributes`], [`error_handler`] | communicators, and what a program keeps with them (chapters 7, 7.7, 9.3) |
 //! | [`figures`] | what a rank can say of itself at any time, in numbers (chapter 15.3) |
+//! | `checks` | what a checked job looks at in calls |
 //! | [`request`], [`status`], `leaving` | what was started, what came of it, and what is left of it at the end |
 //! | [`external`] | what the program does itself (13.2) |
 //! | [`point_to_point`](Comm::send), [`buffered`], [`probe`](Comm::probe), [`matched`] | messages (chapter 3) |
@@ -60,6 +61,7 @@ mod blocks;
 pub mod buffer;
 pub mod buffered;
 mod census;
+mod checks;
 mod collective;
 pub mod comm;
 mod constants;

@@ -213,6 +213,7 @@ fn settings(options: &RunOptions, driver: Driver) -> Result<Settings, BadJob> {
         collectives: options.collectives.into(),
         road: options.road.into(),
         folding: options.folding.into(),
+        checked: options.checked,
         all_phases: options.all_phases,
     };
     settings.check()?;

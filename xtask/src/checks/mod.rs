@@ -6,6 +6,7 @@ mod beat_cost;
 mod beat_peers;
 mod blocked_cpu;
 mod c_speed;
+mod checked_cost;
 mod compute_only_cpu;
 mod documents;
 mod elastic_pingpong;
@@ -13,6 +14,7 @@ mod fixed_gaps;
 mod fixed_time;
 mod flood;
 mod hello_startup;
+mod innocents;
 mod layers;
 mod manual;
 mod mds_barrier;
@@ -128,6 +130,8 @@ pub const ALL: &[Check] = &[
     sage_vtu::CHECK,
     sandbox::CHECK,
     pieces::CHECK,
+    innocents::CHECK,
+    checked_cost::CHECK,
     threads_beside::CHECK,
     threads_beside::OPERATION,
     tune::CHECK,

@@ -6,6 +6,7 @@ use bcs_core::descriptor::{Payload, ReceiveDescriptor, ReceiveKind, SendDescript
 use bcs_core::fabric::sim::RankStore;
 use bcs_core::layout::Location;
 use bcs_core::limits::{INLINE_BYTES, PAYLOAD_SLOTS};
+use bcs_core::mark::Mark;
 use bcs_core::request::RequestId;
 
 /// The tag of receives that nobody sends for.
@@ -104,6 +105,7 @@ impl ScriptedRank {
             destination: message.destination,
             tag: message.tag,
             len: bytes.len() as u64,
+            mark: Mark::NONE,
             payload,
         };
         self.sends
