@@ -114,11 +114,14 @@ impl Process {
             return Ok(());
         };
         let operation = Operation::plain("MPI_Finalize");
-        let open = checked.calls.open().into_iter();
-        let compare =
-            |circle| self.compare(checked, circle, Blocking::Yes, operation, u32::to_string);
-        open.map(compare)
-            .fold(Ok(()), |before, next| before.and(next))
+        let mut agreed = Ok(());
+        // All of them, whatever the first has come to: what was told is to be taken.
+        for circle in checked.calls.open() {
+            let waits = Blocking::Yes;
+            let found = self.compare(checked, circle, waits, operation, u32::to_string);
+            agreed = agreed.and(found);
+        }
+        agreed
     }
 
     /// A forked child of this rank calls MPI: its user is told once, whatever the child does about the error.
