@@ -8,6 +8,7 @@
 //! | [`whereabouts`] | what a blocked rank says about where it is |
 //! | [`matching`] | which message a receive gets |
 //! | [`descriptor`], [`request`] | what a rank posts, and what it gets back |
+//! | [`mark`] | what a checked job says of a message |
 //! | [`layout`] | where the bytes of a message lie that do not lie side by side |
 //! | [`reduction`] | what a reduction computes, to the bit |
 //! | [`job`] | jobs, nodes, microphases, how a rank is received |
@@ -35,6 +36,8 @@ pub mod limits;
 pub mod lockstep;
 #[cfg(not(loom))]
 pub mod mapped_code;
+#[cfg(not(loom))]
+pub mod mark;
 #[cfg(not(loom))]
 pub mod matching;
 pub mod memory;

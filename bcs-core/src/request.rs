@@ -1,6 +1,7 @@
 //! Requests and their completions: how a NIC tells a rank that something it posted is done.
 
 use crate::limits::INLINE_BYTES;
+use crate::mark::Mark;
 
 /// Words of a request slot: two cache lines, so that no two slots share a pair of lines that comes together.
 pub const COMPLETION_WORDS: usize = 16;
@@ -118,6 +119,8 @@ pub struct Completion {
     /// Receives and probes: the length of the message in bytes (of a truncated one: in full). Of a
     /// mismatch: what another rank called. Of a member's memory that is not there: its world rank.
     pub len: u64,
+    /// Receives: what a checked job says of the message.
+    pub mark: Mark,
     /// How many bytes of `inline` the rank must copy to its buffer.
     pub inline_len: u8,
     /// Small payload that came with the completion.
@@ -133,6 +136,7 @@ impl Default for Completion {
             source: 0,
             tag: 0,
             len: 0,
+            mark: Mark::NONE,
             inline_len: 0,
             inline: [0; INLINE_BYTES],
         }
@@ -207,7 +211,9 @@ impl Completion {
         write(2, self.len);
         write(
             3,
-            u64::from(self.failure as u8) | u64::from(self.inline_len) << 8,
+            u64::from(self.failure as u8)
+                | u64::from(self.inline_len) << 8
+                | u64::from(self.mark.bits()) << 32,
         );
         let used = inline_words(self.inline_len);
         for (index, bytes) in self.inline.chunks_exact(8).take(used).enumerate() {
@@ -219,7 +225,8 @@ impl Completion {
     /// What these words of a request slot say, each of which is asked for once at most.
     #[inline]
     pub(crate) fn decode(word: impl Fn(usize) -> u64) -> Self {
-        let [failure, inline_len, ..] = word(3).to_le_bytes();
+        let how = word(3);
+        let [failure, inline_len, ..] = how.to_le_bytes();
         let mut inline = [0; INLINE_BYTES];
         let used = inline_words(inline_len);
         for (index, bytes) in inline.chunks_exact_mut(8).take(used).enumerate() {
@@ -231,6 +238,7 @@ impl Completion {
             source: low(from),
             tag: high(from).cast_signed(),
             len: word(2),
+            mark: Mark::new(high(how)),
             inline_len,
             inline,
         }

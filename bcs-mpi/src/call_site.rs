@@ -38,7 +38,12 @@ impl Drop for At {
 /// The place for those to whom this rank says where it is. Destructors wait at places of this crate, which nobody
 /// has called: these are none.
 pub(crate) fn told() -> Option<whereabouts::Site> {
-    match WAITS_AT.get()? {
+    of(WAITS_AT.get()?)
+}
+
+/// A place as others are told of it.
+pub(crate) fn of(site: Site) -> Option<whereabouts::Site> {
+    match foreign::site(site) {
         Site::Rust(place) if is_own(place.file()) => None,
         Site::Rust(place) => Some(whereabouts::Site::Line(Source::new(
             place.file(),
@@ -48,7 +53,8 @@ pub(crate) fn told() -> Option<whereabouts::Site> {
     }
 }
 
-fn is_own(file: &str) -> bool {
+/// Whether a file is one of this crate.
+pub(crate) fn is_own(file: &str) -> bool {
     let folder = file!().trim_end_matches("call_site.rs");
     let inside = file.strip_prefix(folder);
     inside.is_some_and(|inside| !inside.starts_with("tests"))

@@ -55,6 +55,7 @@
 mod attachment;
 pub mod bcs;
 mod call_site;
+mod checked;
 mod collective;
 pub mod data;
 mod endpoint;

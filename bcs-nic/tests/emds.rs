@@ -5,6 +5,7 @@ use bcs_core::descriptor::{
 };
 use bcs_core::job::{Settings, Strobe};
 use bcs_core::layout::Location;
+use bcs_core::mark::Mark;
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::whereabouts::{Wait, Whereabouts};
 use bcs_nic::bounds::Bounds;
@@ -35,6 +36,7 @@ fn long_message(bench: &mut Workbench) {
         destination: 0,
         tag: 5,
         len: 120_000,
+        mark: Mark::NONE,
         payload: Payload::Memory(Location::at(0)),
     };
     bench.post_send(2, &send);

@@ -8,6 +8,7 @@ use bcs_core::descriptor::{
 };
 use bcs_core::job::{Cores, Driver, NodeId, Placement, Settings};
 use bcs_core::layout::Location;
+use bcs_core::mark::Mark;
 use bcs_core::memory::ring::Producer;
 use bcs_core::memory::{MappedWords, NicMemory};
 use bcs_core::request::RequestId;
@@ -105,6 +106,7 @@ impl Job {
             destination: to,
             tag: 3,
             len: 8,
+            mark: Mark::NONE,
             payload: Payload::Inline([7; 64]),
         };
         self.sends[from as usize].push(&send.encode()).unwrap();

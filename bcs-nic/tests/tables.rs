@@ -3,6 +3,7 @@
 
 use bcs_core::descriptor::ReceiveKind;
 use bcs_core::layout::Location;
+use bcs_core::mark::Mark;
 use bcs_core::request::{Failure, RequestId};
 use bcs_nic::bounds::Bounds;
 use bcs_nic::simulator::workbench::Workbench;
@@ -233,6 +234,7 @@ fn more_sends_fail_at_once_than_a_completion_block_tells() {
             destination: 1,
             tag,
             len: 1 << 40,
+            mark: Mark::NONE,
             payload: Payload::Memory(Location::at(1 << 30)),
         };
         bench.post_send(0, &send);

@@ -8,7 +8,7 @@ mod places;
 
 use crate::source_lines::SourceLines;
 use bcs_core::job::NodeId;
-use bcs_core::whereabouts::{Left, Name, Object, Peer, Thing, Whereabouts};
+use bcs_core::whereabouts::{Left, Name, Object, Peer, Thing, Title, Whereabouts};
 use node_manager::control::AtEnd;
 use places::Places;
 use std::collections::{BTreeMap, BTreeSet};
@@ -115,6 +115,10 @@ impl AtFinalize {
         if more > 0 && !all.is_empty() {
             all.push(format!("  ... and {more} other things"));
         }
+        for title in self.titles() {
+            all.iter_mut()
+                .for_each(|line| *line = title.put_into(line, true));
+        }
         if all.len() > LINES {
             let others = all.len() - LINES;
             all.truncate(LINES);
@@ -128,6 +132,24 @@ impl AtFinalize {
             );
         }
         all
+    }
+
+    /// How users know communicators, where all ranks that say so say the same: groups without a rank in common may have
+    /// the same context.
+    fn titles(&self) -> Vec<Title> {
+        let mut titles: BTreeMap<u32, Vec<Title>> = BTreeMap::new();
+        let said = self
+            .ends
+            .iter()
+            .filter_map(|end| Whereabouts::decode(&end.last));
+        for title in said.flat_map(|said| said.titles) {
+            let known = titles.entry(title.context).or_default();
+            if !known.iter().any(|it| it.text() == title.text()) {
+                known.push(title);
+            }
+        }
+        let clear = titles.into_values().filter(|known| known.len() == 1);
+        clear.flatten().collect()
     }
 
     /// What is said together with what; nothing of what is not to be said. In these communicators ranks are known

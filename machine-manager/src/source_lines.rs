@@ -6,7 +6,7 @@
 
 use addr2line::Loader;
 use bcs_core::mapped_code::CodePlace;
-use bcs_core::whereabouts::{Site, Source};
+use bcs_core::whereabouts::{Site, Source, Whereabouts};
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, elf};
 use std::collections::HashMap;
@@ -38,6 +38,16 @@ impl SourceLines {
         if let Site::Code { place, .. } = site {
             *site = self.of(&place.clone());
         }
+    }
+
+    /// What is said of all sites of what a rank says.
+    pub fn look_up_in(&mut self, told: &mut Whereabouts) {
+        let titles = told
+            .titles
+            .iter_mut()
+            .filter_map(|title| title.site.as_mut());
+        let sites = told.site.iter_mut().chain(titles);
+        sites.for_each(|site| self.look_up(site));
     }
 
     /// What is said of a place: a line, or what is known instead.

@@ -64,6 +64,18 @@ pub fn manager_name(nodes: &[NodeId], nic_host: bool) -> String {
     }
 }
 
+/// A text in which places in files of code have become lines: a rank of a checked job says where another one is.
+fn with_lines(text: &str, line: &mut impl FnMut(&CodePlace) -> String) -> String {
+    let words = text.split_inclusive(' ').map(|word| {
+        let bare = word.trim_end_matches([' ', ',', ';', ')']);
+        match bare.parse::<CodePlace>() {
+            Ok(place) => line(&place) + &word[bare.len()..],
+            Err(()) => word.to_owned(),
+        }
+    });
+    words.collect()
+}
+
 impl Verdict {
     /// Whether a rank ended by an error that it reported itself.
     #[must_use]
@@ -102,12 +114,13 @@ impl Verdict {
     }
 
     /// A rank has failed. Of a call that ends the job the place is said, which somebody knows a line of.
-    pub fn of_rank(mut failure: RankFailure, line: impl FnOnce(&CodePlace) -> String) -> Self {
-        if let RankEnd::Aborted { place, reason, .. } = &mut failure.what
-            && let Some(place) = place.take()
-        {
-            let space = if reason.is_empty() { "" } else { ", " };
-            *reason = format!("{reason}{space}at {}", line(&place));
+    pub fn of_rank(mut failure: RankFailure, mut line: impl FnMut(&CodePlace) -> String) -> Self {
+        if let RankEnd::Aborted { place, reason, .. } = &mut failure.what {
+            *reason = with_lines(reason, &mut line);
+            if let Some(place) = place.take() {
+                let space = if reason.is_empty() { "" } else { ", " };
+                *reason = format!("{reason}{space}at {}", line(&place));
+            }
         }
         Self::Rank(failure)
     }
@@ -303,6 +316,16 @@ mod tests {
         for (verdict, code) in table {
             assert_eq!(verdict.exit_code(), code, "{verdict:?}");
         }
+    }
+
+    #[test]
+    fn places_in_a_reason_become_lines() {
+        let text = "rank 0 has sent by MPI_Send at /home/me/ring+0x11b9, and a+b at /x";
+        let said = with_lines(text, &mut |place| format!("ring.c:{}", place.offset));
+        assert_eq!(
+            said,
+            "rank 0 has sent by MPI_Send at ring.c:4537, and a+b at /x"
+        );
     }
 
     #[test]

@@ -269,6 +269,7 @@ fn predefined(handle: MPI_Datatype) -> Option<Datatype> {
         MPI_UNSIGNED_LONG => Datatype::UNSIGNED_LONG,
         MPI_LONG_INT => Datatype::LONG_INT,
         MPI_WCHAR => Datatype::WCHAR,
+        MPI_PACKED => Datatype::PACKED,
         _ => Datatype::predefined(elementary(handle)?),
     })
 }

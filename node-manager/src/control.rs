@@ -366,6 +366,8 @@ pub struct Sighting {
     pub words: Vec<u64>,
     /// The place of its call, if that is an address.
     pub code: Option<CodePlace>,
+    /// The same of the places of its titles.
+    pub made_at: Vec<Option<CodePlace>>,
 }
 
 /// A rank from which nothing comes any more.

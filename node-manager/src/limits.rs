@@ -61,7 +61,7 @@ pub const READ_BYTES: usize = 64 << 10;
 /// The longest frame between launcher and node manager: a line and its header, or the start
 /// message, whose largest parts are the program's arguments (2 MiB in the kernel by default), or where all ranks of
 /// the largest job are.
-pub const MAX_FRAME_BYTES: usize = MAX_LINE_BYTES + (4 << 20);
+pub const MAX_FRAME_BYTES: usize = MAX_LINE_BYTES + (12 << 20);
 
 /// How long the NICs of a job that has failed may take to stop, so that what they recorded is written: they stop within
 /// microseconds, unless the failure was one of theirs. Less than [`MANAGER_GRACE`], after which the manager is killed.

@@ -53,11 +53,14 @@ fn sighting(
         nic.add_unmatched(rank.rank, &mut whereabouts);
     }
     let process = (nic.pid(rank.rank), whereabouts.threads);
+    let titles = whereabouts.titles.iter();
+    let made_at = titles.map(|title| title.site.as_ref().and_then(|site| rank.place_of(site)));
     let sighting = Sighting {
         rank: rank.rank,
         node: rank.node,
         number,
         code: (whereabouts.site.as_ref()).and_then(|site| rank.place_of(site)),
+        made_at: made_at.collect(),
         words: whereabouts.encode(),
     };
     Some((sighting, process))

@@ -3,6 +3,7 @@
 use super::{BadDescriptor, bad};
 use crate::layout::Location;
 use crate::limits::{INLINE_BYTES, MAX_RANKS, PAYLOAD_SLOTS};
+use crate::mark::Mark;
 use crate::request::{RequestId, high, inline_from_words, inline_to_words, low};
 
 /// Where the bytes of a message are.
@@ -38,6 +39,8 @@ pub struct SendDescriptor {
     pub tag: i32,
     /// Length of the message in bytes.
     pub len: u64,
+    /// What a checked job says of it.
+    pub mark: Mark,
     /// Where the bytes are.
     pub payload: Payload,
 }
@@ -46,6 +49,10 @@ const OWED: u64 = 1;
 const IN_SLOT: u64 = 2;
 const INLINE: u64 = 4;
 const INLINE_AND_SLOT: u64 = INLINE | IN_SLOT;
+/// The mark is above the flags.
+const MARK_SHIFT: u32 = u32::BITS - Mark::BITS;
+
+const _: () = assert!(INLINE < 1 << MARK_SHIFT);
 
 impl SendDescriptor {
     /// Words of a ring entry: two cache lines, the second one inline payload.
@@ -59,7 +66,10 @@ impl SendDescriptor {
         words[0] = self.request.word();
         words[1] = u64::from(self.context) | u64::from(self.destination) << 32;
         words[3] = self.len;
-        let mut flags = if self.owed { OWED } else { 0 };
+        let mut flags = u64::from(self.mark.bits()) << MARK_SHIFT;
+        if self.owed {
+            flags |= OWED;
+        }
         match &self.payload {
             Payload::Inline(bytes) => {
                 flags |= INLINE;
@@ -121,6 +131,7 @@ impl SendDescriptor {
             destination,
             tag: low(words[2]).cast_signed(),
             len,
+            mark: Mark::new(high(words[2]) >> MARK_SHIFT),
             payload,
         })
     }
@@ -141,10 +152,11 @@ mod tests {
 
         #[test]
         fn sends_survive_the_ring(slot: u32, context: u32, destination in 0u32..16_384,
-                                  tag: i32, len in 0..=INLINE_BYTES as u64, owed: bool, byte: u8) {
+                                  tag: i32, len in 0..=INLINE_BYTES as u64, owed: bool, byte: u8, mark: u32) {
+            let mark = Mark::new(mark);
             let send = SendDescriptor {
                 request: RequestId { slot, generation: 1 },
-                owed, context, destination, tag, len,
+                owed, context, destination, tag, len, mark,
                 payload: Payload::Inline([byte; INLINE_BYTES]),
             };
             prop_assert_eq!(SendDescriptor::parse(&send.encode()), Ok(send));
@@ -165,6 +177,7 @@ mod tests {
             destination: 0,
             tag: 0,
             len: 65,
+            mark: Mark::NONE,
             payload: Payload::Slot {
                 slot: 0,
                 address: 0,

@@ -137,6 +137,8 @@ pub struct Settings {
     pub road: Road,
     /// Who folds long reductions within a node.
     pub folding: Folding,
+    /// Look at what takes time to look at (`bcs run --checked`).
+    pub checked: bool,
     /// Strike every slice, and all five microphases of it, needed or not: to measure what one costs.
     pub all_phases: bool,
 }
@@ -154,6 +156,7 @@ impl Default for Settings {
             collectives: Collectives::Hierarchical,
             road: Road::Slots,
             folding: Folding::Threaded,
+            checked: false,
             all_phases: false,
         }
     }

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub const SOCKET_VARIABLE: &str = "BCS_SOCKET";
 
 /// Version of the conversation and of the layout of NIC memory.
-pub const PROTOCOL_VERSION: u32 = 15;
+pub const PROTOCOL_VERSION: u32 = 16;
 
 /// The longest message of the conversation: the placement of the largest job, and some.
 pub const MAX_MESSAGE_BYTES: usize = 3 * MAX_RANKS + 64 * 1024;

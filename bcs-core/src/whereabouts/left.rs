@@ -6,7 +6,7 @@
 
 use super::entered::{self, Entered};
 use super::site::{self, Site};
-use super::wait::Peer;
+use super::wait::{CALL_MESSAGES, LIBRARY_MESSAGES, Peer};
 use super::words::{PEER_WORDS, decode_peer, encode_peer};
 use crate::coded::coded;
 use crate::limits::MAX_LEFT;
@@ -118,7 +118,9 @@ impl Left {
 
     /// Adds so many of something.
     pub fn add(&mut self, thing: Thing, count: u32) {
-        if count == 0 {
+        // What ranks of a checked job say beside their messages is nobody's to receive.
+        let beside = |peer: &Peer| peer.context & LIBRARY_MESSAGES == CALL_MESSAGES;
+        if count == 0 || matches!(&thing, Thing::Message(peer) if beside(peer)) {
             return;
         }
         if let Some((_, known)) = self.things.iter_mut().find(|(it, _)| *it == thing) {

@@ -20,6 +20,7 @@ mod left;
 mod name;
 mod objection;
 mod site;
+mod title;
 mod wait;
 mod words;
 
@@ -33,5 +34,8 @@ pub use left::{Left, Object, Posted, Sent, Thing};
 pub use name::Name;
 pub use objection::Objection;
 pub use site::{Site, Source};
-pub use wait::{COLLECTIVE_MESSAGES, LIBRARY_MESSAGES, Peer, Wait, Whereabouts};
+pub use title::Title;
+pub use wait::{
+    CALL_MESSAGES, COLLECTIVE_MESSAGES, DESCRIPTIONS, LIBRARY_MESSAGES, Peer, Wait, Whereabouts,
+};
 pub use words::WORDS;

@@ -76,6 +76,10 @@ fn whereabouts_come_back_from_their_words() {
             site: Some(Site::Line(Source::new("src/main.rs", 17))),
             entered: entered.clone(),
             communicators: vec![communicator; 2],
+            titles: vec![
+                Title::named(3, "rows"),
+                Title::made(4, "MPI_Comm_dup", "rows", None),
+            ],
             unmatched: vec![peer, any],
         };
         assert_eq!(Whereabouts::decode(&told.encode()), Some(told));

@@ -4,6 +4,7 @@ use super::communicator::Communicator;
 use super::entered::Entered;
 use super::name::Name;
 use super::site::Site;
+use super::title::Title;
 use crate::matching::Pattern;
 use std::fmt;
 
@@ -24,6 +25,8 @@ pub struct Whereabouts {
     pub entered: Vec<Entered>,
     /// Communicators that the rank knows: those it waits in first.
     pub communicators: Vec<Communicator>,
+    /// How users know the first of those that are not the world.
+    pub titles: Vec<Title>,
     /// Messages of ranks of its node that it has not received, the oldest first.
     pub unmatched: Vec<Peer>,
 }
@@ -62,6 +65,11 @@ pub struct Peer {
 pub const COLLECTIVE_MESSAGES: u32 = 1 << 31;
 /// ... and all of them: also those of ranks that make a communicator together, and of partitioned messages.
 pub const LIBRARY_MESSAGES: u32 = 15 << 28;
+
+/// ... of ranks of a checked job that tell each other what they call; contexts of communicators are added.
+pub const CALL_MESSAGES: u32 = 7 << 28;
+/// ... and what they send. No communicator has that context.
+pub const DESCRIPTIONS: u32 = CALL_MESSAGES | 0x00ff_ffff;
 
 impl Peer {
     /// Whether the message is one that a program sends or receives by itself.
@@ -125,10 +133,27 @@ impl Whereabouts {
         })
     }
 
+    /// A text of this rank's in which communicators are called as users know them: in full, or without the places where
+    /// they were made.
+    #[must_use]
+    pub fn entitled(&self, text: String, in_full: bool) -> String {
+        let titles = self.titles.iter();
+        titles.fold(text, |text, title| title.put_into(&text, in_full))
+    }
+
     /// In words: "a message from rank 1 with tag 5 in MPI_COMM_WORLD".
     #[must_use]
     pub fn describe(&self, wait: Wait) -> String {
         match (wait, self.collective(wait)) {
+            (Wait::Receive(peer), _) if peer.context & LIBRARY_MESSAGES == CALL_MESSAGES => {
+                let rank = peer
+                    .rank
+                    .map_or("a rank".to_owned(), |rank| format!("rank {rank}"));
+                format!(
+                    "{rank} to call the same collective of {}",
+                    Name(peer.context)
+                )
+            }
             (Wait::Receive(peer), _) => format!("a message from {peer}"),
             (Wait::Probe(peer), _) => format!("a message from {peer} to probe"),
             (Wait::Send(peer), _) => format!("its message to be received by {peer}"),

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! how many │ site, 13 │ waits, 2 each │ entered, 3 each │ communicators, 4 each │ unmatched, 2 each
+//! │ titles, 26 each
 //! ```
 //!
 //! There are as many words as what is said needs: most waits are for one thing.
@@ -9,6 +10,7 @@
 use super::communicator::{self, Communicator};
 use super::entered::{self, Entered};
 use super::site;
+use super::title::{self, Title};
 use super::wait::{Peer, Wait, Whereabouts};
 use crate::request::{high, low};
 
@@ -18,6 +20,7 @@ const WAITS: usize = 16;
 const ENTERED: usize = 8;
 const COMMUNICATORS: usize = 8;
 const UNMATCHED: usize = 4;
+const TITLES: usize = 2;
 
 pub(super) const PEER_WORDS: usize = 2;
 const HEAD: usize = 1 + site::WORDS;
@@ -26,14 +29,19 @@ const HEAD: usize = 1 + site::WORDS;
 pub const WORDS: usize = HEAD
     + PEER_WORDS * (WAITS + UNMATCHED)
     + entered::WORDS * ENTERED
-    + communicator::WORDS * COMMUNICATORS;
+    + communicator::WORDS * COMMUNICATORS
+    + title::WORDS * TITLES;
 
 const ANY_TAG: u64 = 1 << 32;
 
 /// Above the counts.
 const ANY: u64 = 1 << 32;
 const THREADS: u64 = 1 << 33;
-const MORE_SHIFT: u32 = 34;
+/// How many titles, in two bits.
+const TITLES_SHIFT: u32 = 34;
+const MORE_SHIFT: u32 = 36;
+
+const _: () = assert!(TITLES < 1 << (MORE_SHIFT - TITLES_SHIFT));
 
 impl Whereabouts {
     /// How many of [`waits`](Self::waits) are told,
@@ -44,6 +52,8 @@ impl Whereabouts {
     pub const COMMUNICATORS: usize = COMMUNICATORS;
     /// ... and of [`unmatched`](Self::unmatched).
     pub const UNMATCHED: usize = UNMATCHED;
+    /// ... and of [`titles`](Self::titles).
+    pub const TITLES: usize = TITLES;
 
     /// In words. What is longer than fits is cut.
     #[must_use]
@@ -60,11 +70,13 @@ impl Whereabouts {
         let counted = bytes.fold(0, |word, &count| word << 8 | count as u64);
         let [waits, entered, communicators, unmatched] = counts;
         let cut = u32::try_from(self.waits.len() - waits).unwrap_or(u32::MAX);
-        // The count of the rest has 30 bits, which nobody has requests for.
+        // The count of the rest has 28 bits, which nobody has requests for.
         let more = u64::from(self.more.saturating_add(cut)) << MORE_SHIFT;
+        let titles = self.titles.len().min(TITLES);
         let any = if self.any { ANY } else { 0 };
         let threads = if self.threads { THREADS } else { 0 };
-        words.push(counted & 0xffff_ffff | any | threads | more);
+        let titled = (titles as u64) << TITLES_SHIFT;
+        words.push(counted & 0xffff_ffff | any | threads | titled | more);
         words.extend(site::encode(self.site.as_ref()));
         for &wait in &self.waits[..waits] {
             words.extend(encode_wait(wait));
@@ -77,6 +89,9 @@ impl Whereabouts {
         }
         for &peer in &self.unmatched[..unmatched] {
             words.extend(encode_peer(0, peer));
+        }
+        for title in &self.titles[..titles] {
+            words.extend(title.encode());
         }
         words
     }
@@ -111,6 +126,10 @@ impl Whereabouts {
         let communicators = communicators.map(Communicator::decode).collect();
         let unmatched = take(unmatched, PEER_WORDS)?;
         let unmatched = unmatched.map(decode_peer).collect();
+        let [titles, ..] = (counted >> TITLES_SHIFT & 3).to_le_bytes();
+        // One that makes no sense leaves the number.
+        let titles = take(titles, title::WORDS)?.filter_map(Title::decode);
+        let titles = titles.collect();
         Some(Self {
             any: counted & ANY != 0,
             threads: counted & THREADS != 0,
@@ -119,6 +138,7 @@ impl Whereabouts {
             site: site::decode(site),
             entered,
             communicators,
+            titles,
             unmatched,
         })
     }

@@ -15,7 +15,7 @@ use crate::roads::{Handle, TooManyRequests};
 use crate::schedules::{Context, Locality};
 use crate::steps::Part;
 use bcs_core::descriptor::CollectiveKind;
-use bcs_core::whereabouts::{self, Members};
+use bcs_core::whereabouts::{self, Members, Title};
 
 impl Endpoint {
     /// Which of these members do collectives in each other's memory. Their group is opened by `open`.
@@ -131,6 +131,13 @@ impl Endpoint {
             ..Context::default()
         };
         self.know(state, context, members.iter().copied(), false, opened);
+    }
+
+    /// How users know a communicator. One of a single rank has no title: nobody waits in it for others.
+    pub fn bcs_entitle(&self, title: Title) {
+        if let Some(context) = self.lock().contexts.get_mut(title.context) {
+            context.title = Some(title);
+        }
     }
 
     /// This rank uses the context no more. The id is free when all members' requests are done.

@@ -67,6 +67,7 @@ impl Endpoint {
         let mut near = SmartMap::new(node, nic, page, here, road);
         near.fold_by(settings.folding);
         near.eager_up_to(settings.eager_limit);
+        near.expect_marks(settings.checked);
         Some(near)
     }
 

@@ -179,6 +179,10 @@ impl State {
             let communicator = self.contexts.get(context);
             told.communicators
                 .extend(communicator.map(|it| it.told(context)));
+            let title = communicator.and_then(|it| it.title.as_ref());
+            if let Some(title) = title.filter(|_| told.titles.len() < Whereabouts::TITLES) {
+                told.titles.push(title.clone());
+            }
         }
     }
 }

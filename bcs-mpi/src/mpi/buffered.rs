@@ -218,6 +218,7 @@ impl Comm {
         data: &Buffer,
         to: i32,
         tag: i32,
+        site: Site,
     ) -> Result<Request> {
         let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
         self.usable(operation)?;
@@ -240,7 +241,7 @@ impl Comm {
         let copy = unsafe { Buffer::read_only(bytes.as_ptr(), len, Datatype::Byte) };
         // The call is over before its message is.
         let told = Recorded::part(recorded.begun);
-        let request = self.post_send(call, told, &copy, to, tag)?;
+        let request = self.post_send_at(call, told, (&copy, data), (to, tag), site)?;
         state.used += len;
         state.under_way.push(Box::new(Copied { request, bytes }));
         Ok(Request::done(Ok(Status::EMPTY), len as u64, self, recorded))
@@ -254,9 +255,10 @@ impl Comm {
     pub fn bsend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
         let call = (BSEND.primitive, Manner::Waits);
         let operation = Operation::message(BSEND.name, data.bytes(), Peer::To(to), tag);
+        let site = Site::here();
         self.recorded(call, &operation, |begun| {
             let told = Recorded::part(begun);
-            let mut posted = self.post_buffered(BSEND, told, &data, to, tag)?;
+            let mut posted = self.post_buffered(BSEND, told, &data, to, tag, site)?;
             posted.silent().map(|_| ())
         })
     }
@@ -269,9 +271,10 @@ impl Comm {
     pub fn ibsend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
         let call = (IBSEND.primitive, Manner::Starts);
         let operation = Operation::message(IBSEND.name, data.bytes(), Peer::To(to), tag);
+        let site = Site::here();
         self.recorded(call, &operation, |begun| {
             let told = Recorded::started(begun, IBSEND.primitive);
-            self.post_buffered(IBSEND, told, &data, to, tag)
+            self.post_buffered(IBSEND, told, &data, to, tag, site)
         })
     }
 }

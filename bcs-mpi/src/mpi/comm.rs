@@ -8,10 +8,12 @@ use super::info::Info;
 pub use super::objects::handles::Comm;
 use super::objects::members::Peers;
 use super::{Comparison, Group, Process, Status};
+use crate::call_site;
+use crate::recording::Site;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::matching::Pattern;
 use bcs_core::request::Failure;
-use bcs_core::whereabouts::{self, Called, Objection};
+use bcs_core::whereabouts::{self, Called, Objection, Title};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -84,6 +86,18 @@ impl Comm {
     pub fn set_name(&self, name: &str) {
         let end = name.floor_char_boundary(MAX_OBJECT_NAME);
         name[..end].clone_into(&mut self.0.kept.name());
+        let title = Title::named(self.0.context, &name[..end]);
+        self.process().endpoint().bcs_entitle(title);
+    }
+
+    /// Who waits in it is told that this call has made it of another communicator.
+    pub(super) fn is_made_by(&self, call: &str, of: &Self, site: Site) {
+        let of = match of.name() {
+            name if name.is_empty() => "another one".to_owned(),
+            name => name,
+        };
+        let title = Title::made(self.0.context, call, &of, call_site::of(site));
+        self.process().endpoint().bcs_entitle(title);
     }
 
     /// `MPI_Comm_get_info`: another object with what the communicator was told. No key means anything

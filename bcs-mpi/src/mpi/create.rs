@@ -13,6 +13,7 @@
     reason = "agrees by collectives, which name their buffers by address"
 )]
 
+use super::checks::Alike;
 use super::comm::exhausted;
 use super::error::{ErrorClass, Operation};
 use super::objects::context_ids::{Family, Ids, choose};
@@ -111,7 +112,11 @@ impl Comm {
     #[track_caller]
     pub(super) fn congruent(&self, call: &'static str) -> Result<Self> {
         let operation = Operation::plain(call);
-        let _at = call_site::at(Site::here());
+        let site = Site::here();
+        let _at = call_site::at(site);
+        if self.process().is_checked() {
+            self.calls_alike(call, Blocking::Yes, None, Alike::NOTHING, site)?;
+        }
         self.recorded((Primitive::CommDup, Manner::Waits), &operation, |_| {
             self.usable(operation)?;
             let (_, ids) = self.agree(&[], operation, |_| {
@@ -121,7 +126,9 @@ impl Comm {
             let sides = (self.0.group.clone(), self.0.remote.clone());
             let id = ids.into_iter().next().flatten();
             let comm = self.child(sides, id, self.0.topology.clone(), operation);
-            self.if_all_could(comm, id, operation, |words| self.or(words, operation))
+            let made = self.if_all_could(comm, id, operation, |words| self.or(words, operation))?;
+            made.is_made_by(call, self, site);
+            Ok(made)
         })
     }
 
@@ -201,7 +208,11 @@ impl Comm {
     ) -> Result<Option<Self>> {
         let operation = Operation::plain(call);
         let topology = topology.map(Arc::new);
-        let _at = call_site::at(Site::here());
+        let site = Site::here();
+        let _at = call_site::at(site);
+        if self.process().is_checked() {
+            self.calls_alike(call, Blocking::Yes, None, Alike::NOTHING, site)?;
+        }
         self.recorded((primitive, Manner::Waits), &operation, |_| {
             self.usable(operation)?;
             let me = self.place_among_all();
@@ -218,7 +229,11 @@ impl Comm {
             let comm = mine
                 .map(|(child, id)| self.child(self.sides(&child.members), id, topology, operation));
             let comm = comm.transpose();
-            self.if_all_could(comm, id, operation, |words| self.or(words, operation))
+            let made = self.if_all_could(comm, id, operation, |words| self.or(words, operation))?;
+            if let Some(made) = &made {
+                made.is_made_by(call, self, site);
+            }
+            Ok(made)
         })
     }
 

@@ -3,7 +3,6 @@
 
 use super::comm::exhausted;
 use super::error::{ErrorClass, Operation, Peer};
-use super::request::What;
 use super::{Buffer, Comm, PROC_NULL, Request, Result, Status};
 use crate::bcs::{Blocking, Extracted};
 use crate::call_site;
@@ -105,7 +104,13 @@ impl Message {
         Operation::message(call, data.bytes(), Peer::From(source), tag)
     }
 
-    fn post(&mut self, operation: Operation, recorded: Recorded, data: &Buffer) -> Result<Request> {
+    fn post(
+        &mut self,
+        operation: Operation,
+        recorded: Recorded,
+        data: &Buffer,
+        site: Site,
+    ) -> Result<Request> {
         let comm = self.comm.clone();
         comm.usable(operation)?;
         let into = data.piece(operation)?;
@@ -126,7 +131,7 @@ impl Message {
         self.content = Content::Null;
         Ok(Request::posted(
             request,
-            What::Receive,
+            comm.receiving(data, site),
             &comm,
             operation,
             recorded,
@@ -144,7 +149,7 @@ impl Message {
         let site = Site::here();
         comm.recorded((Primitive::Mrecv, Manner::Waits), &operation, |begun| {
             let told = Recorded::part(begun);
-            self.post(operation, told, &data)?.silent_at(site)
+            self.post(operation, told, &data, site)?.silent_at(site)
         })
     }
 
@@ -155,9 +160,10 @@ impl Message {
     #[track_caller]
     pub fn irecv(&mut self, data: Buffer) -> Result<Request> {
         let (comm, operation) = (self.comm.clone(), self.operation("MPI_Imrecv", &data));
+        let site = Site::here();
         comm.recorded((Primitive::Imrecv, Manner::Starts), &operation, |begun| {
             let told = Recorded::started(begun, Primitive::Imrecv);
-            self.post(operation, told, &data)
+            self.post(operation, told, &data, site)
         })
     }
 }

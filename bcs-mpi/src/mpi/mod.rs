@@ -11,6 +11,7 @@
 //! | [`comm`], [`attributes`], [`error_handler`] | communicators, and what a program keeps with them (chapters 7, 7.7, 9.3) |
 //! | [`environment`] | host, versions, and which rank this process is (chapter 9) |
 //! | [`figures`] | what a rank can say of itself at any time, in numbers (chapter 15.3) |
+//! | `checks` | what a checked job looks at in calls |
 //! | [`request`], [`status`], `leaving` | what was started, what came of it, and what is left of it at the end |
 //! | [`external`] | what the program does itself (13.2) |
 //! | [`point_to_point`](Comm::send), [`buffered`], [`probe`](Comm::probe), [`matched`] | messages (chapter 3) |
@@ -61,6 +62,7 @@ mod blocks;
 pub mod buffer;
 pub mod buffered;
 mod census;
+mod checks;
 mod collective;
 pub mod comm;
 mod constants;

@@ -2,7 +2,7 @@
 //!
 //! All ranks of a job are on machines of one kind, so the packed form is the bytes of the elements
 //! in the order of the type map, and nothing else. It may be sent and received as `MPI_PACKED`,
-//! which is `MPI_BYTE` here.
+//! which moves bytes as `MPI_BYTE` does.
 
 use crate::bcs::{gather, scatter};
 use crate::mpi::error::{ErrorClass, Operation};

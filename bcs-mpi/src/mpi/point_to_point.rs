@@ -1,6 +1,7 @@
 //! Messages (MPI 5.0, chapter 3).
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+use super::checks::Expected;
 use super::comm::{checked_tag, exhausted};
 use super::error::{Operation, Peer};
 use super::request::What;
@@ -8,6 +9,7 @@ use super::{Buffer, Comm, Datatype, PROC_NULL, Request, Result, Status};
 use crate::bcs::{Message, Now, Piece, Received, SendMode, gather};
 use crate::call_site;
 use crate::recording::{Begun, Delivered, Manner, Primitive, Recorded, Site};
+use bcs_core::mark::Mark;
 
 /// A call that posts a message: its name, its row in the MDS, and its mode if it sends.
 #[derive(Clone, Copy)]
@@ -50,25 +52,62 @@ const SENDRECV: Call = Call::standard("MPI_Sendrecv", Primitive::Sendrecv);
 const SENDRECV_REPLACE: Call = Call::standard("MPI_Sendrecv_replace", Primitive::SendrecvReplace);
 
 impl Comm {
-    /// What a send sends, to somebody.
+    /// What a send at this place sends, of types like these, to somebody.
     #[inline(always)]
-    fn message(&self, data: Piece, to: i32, tag: i32, operation: Operation) -> Result<Message> {
+    fn message(
+        &self,
+        (data, like): (Piece, &Buffer),
+        (to, tag): (i32, i32),
+        operation: Operation,
+        site: Site,
+    ) -> Result<Message> {
         self.is_sent_from_here(tag);
+        let (destination, tag) = (
+            self.world_rank(to, operation)?,
+            checked_tag(tag, operation)?,
+        );
+        let mut mark = Mark::NONE;
+        if self.process().is_checked() {
+            mark = self.mark(like, destination, operation.call, site);
+        }
         Ok(Message {
             context: self.0.context,
-            destination: self.world_rank(to, operation)?,
-            tag: checked_tag(tag, operation)?,
+            destination,
+            tag,
             data,
+            mark,
         })
     }
 
+    /// What a receive at this place is for.
+    #[inline(always)]
+    pub(super) fn receiving(&self, into: &Buffer, site: Site) -> What {
+        match self.process().is_checked() {
+            true => What::Checked(Box::new(Expected::new(into, site))),
+            false => What::Receive,
+        }
+    }
+
+    #[track_caller]
     pub(super) fn post_send(
         &self,
         call: Call,
-        mut recorded: Recorded,
+        recorded: Recorded,
         data: &Buffer,
         to: i32,
         tag: i32,
+    ) -> Result<Request> {
+        self.post_send_at(call, recorded, (data, data), (to, tag), Site::here())
+    }
+
+    /// A send at this place of data which are, or stand for, types like these.
+    pub(super) fn post_send_at(
+        &self,
+        call: Call,
+        mut recorded: Recorded,
+        (data, like): (&Buffer, &Buffer),
+        (to, tag): (i32, i32),
+        site: Site,
     ) -> Result<Request> {
         let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
         self.usable(operation)?;
@@ -77,7 +116,7 @@ impl Comm {
             checked_tag(tag, operation)?;
             return Ok(Request::done(Ok(Status::EMPTY), 0, self, recorded));
         }
-        let message = self.message(data, to, tag, operation)?;
+        let message = self.message((data, like), (to, tag), operation, site)?;
         let posted = self.process().endpoint().bcs_send(call.mode, &message);
         let request = posted.map_err(exhausted(operation))?;
         self.tell_posted(&mut recorded.begun, &message);
@@ -90,6 +129,7 @@ impl Comm {
         ))
     }
 
+    #[track_caller]
     pub(super) fn post_recv(
         &self,
         call: Call,
@@ -97,6 +137,18 @@ impl Comm {
         data: &Buffer,
         from: i32,
         tag: i32,
+    ) -> Result<Request> {
+        self.post_recv_at(call, recorded, data, (from, tag), Site::here())
+    }
+
+    /// A receive at this place.
+    pub(super) fn post_recv_at(
+        &self,
+        call: Call,
+        recorded: Recorded,
+        data: &Buffer,
+        (from, tag): (i32, i32),
+        site: Site,
     ) -> Result<Request> {
         let operation = Operation::message(call.name, data.bytes(), Peer::From(from), tag);
         self.usable(operation)?;
@@ -107,9 +159,12 @@ impl Comm {
         let pattern = self.pattern(from, tag, operation)?;
         let posted = self.process().endpoint().bcs_recv(pattern, into);
         match posted.map_err(exhausted(operation))? {
-            Received::Now(outcome) => Ok(Request::received(&outcome, self, &operation, recorded)),
+            Received::Now(outcome) => {
+                let answer = self.status_into(&outcome, &operation, data, site);
+                Ok(Request::received(answer, &outcome, self, recorded))
+            }
             Received::Posted(request) => {
-                let what = What::Receive;
+                let what = self.receiving(data, site);
                 Ok(Request::posted(request, what, self, operation, recorded))
             }
         }
@@ -138,11 +193,11 @@ impl Comm {
         let (endpoint, site) = (self.process().endpoint(), Site::here());
         self.recorded((call.primitive, Manner::Waits), &operation, |mut begun| {
             self.usable(operation)?;
-            let data = data.piece(operation)?;
+            let piece = data.piece(operation)?;
             if to == PROC_NULL {
                 return checked_tag(tag, operation).map(|_| ());
             }
-            let message = self.message(data, to, tag, operation)?;
+            let message = self.message((piece, data), (to, tag), operation, site)?;
             let posted = match endpoint.bcs_send_now(call.mode, &message) {
                 Now::Done => None,
                 Now::Posted(posted) => Some(posted),
@@ -194,7 +249,7 @@ impl Comm {
                 {
                     Received::Now(outcome) => outcome,
                     Received::Posted(request) => {
-                        let what = What::Receive;
+                        let what = self.receiving(data, site);
                         let mut request = Request::posted(request, what, self, operation, told);
                         return request.silent_at(site);
                     }
@@ -206,7 +261,7 @@ impl Comm {
                     .recording()
                     .complete(told, outcome.len, received);
             }
-            self.status(&outcome, &operation)
+            self.status_into(&outcome, &operation, data, site)
         })
     }
 
@@ -214,10 +269,24 @@ impl Comm {
     #[inline(always)]
     #[track_caller]
     fn start_send(&self, call: Call, data: &Buffer, to: i32, tag: i32) -> Result<Request> {
+        self.start_send_like(call, (data, data), to, tag)
+    }
+
+    /// The same of data that stand for types like these.
+    #[inline(always)]
+    #[track_caller]
+    fn start_send_like(
+        &self,
+        call: Call,
+        (data, like): (&Buffer, &Buffer),
+        to: i32,
+        tag: i32,
+    ) -> Result<Request> {
         let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
+        let site = Site::here();
         self.recorded((call.primitive, Manner::Starts), &operation, |begun| {
             let told = Recorded::started(begun, call.primitive);
-            self.post_send(call, told, data, to, tag)
+            self.post_send_at(call, told, (data, like), (to, tag), site)
         })
     }
 
@@ -293,9 +362,10 @@ impl Comm {
     pub fn irecv(&self, data: Buffer, from: i32, tag: i32) -> Result<Request> {
         let call = (IRECV.primitive, Manner::Starts);
         let operation = Operation::message(IRECV.name, data.bytes(), Peer::From(from), tag);
+        let site = Site::here();
         self.recorded(call, &operation, |begun| {
             let told = Recorded::started(begun, IRECV.primitive);
-            self.post_recv(IRECV, told, &data, from, tag)
+            self.post_recv_at(IRECV, told, &data, (from, tag), site)
         })
     }
 
@@ -305,7 +375,7 @@ impl Comm {
     /// As for those. Both have ended then.
     #[track_caller]
     pub fn sendrecv(&self, out: (Buffer, i32, i32), into: (Buffer, i32, i32)) -> Result<Status> {
-        self.exchange(SENDRECV, &out, &into)
+        self.exchange(SENDRECV, &out, &into, &out.0)
     }
 
     /// `MPI_Sendrecv_replace`: the same from and into one buffer.
@@ -328,7 +398,7 @@ impl Comm {
         // SAFETY: it lives until both have ended.
         let out = unsafe { Buffer::read_only(copy.as_ptr(), copy.len(), Datatype::BYTE) };
         let (out, into) = ((out, to, out_tag), (data, from, in_tag));
-        self.exchange(call, &out, &into)
+        self.exchange(call, &out, &into, &into.0)
     }
 
     /// `MPI_Isendrecv`: starts a [`sendrecv`](Self::sendrecv). Its status is the receive's.
@@ -337,7 +407,7 @@ impl Comm {
     /// When an argument is wrong: then nothing is under way.
     #[track_caller]
     pub fn isendrecv(&self, out: (Buffer, i32, i32), into: (Buffer, i32, i32)) -> Result<Request> {
-        self.start_both(&out, &into, Vec::new())
+        self.start_both(&out, &into, &out.0, Vec::new())
     }
 
     /// `MPI_Isendrecv_replace`: the same from and into one buffer.
@@ -359,7 +429,12 @@ impl Comm {
         gather(&piece, 0, &mut copy);
         // SAFETY: the copy stays until the send is done.
         let out = unsafe { Buffer::read_only(copy.as_ptr(), copy.len(), Datatype::BYTE) };
-        self.start_both(&(out, to, out_tag), &(data, from, in_tag), copy)
+        self.start_both(
+            &(out, to, out_tag),
+            &(data.clone(), from, in_tag),
+            &data,
+            copy,
+        )
     }
 
     #[track_caller]
@@ -367,10 +442,11 @@ impl Comm {
         &self,
         (out, to, out_tag): &(Buffer, i32, i32),
         (into, from, in_tag): &(Buffer, i32, i32),
+        like: &Buffer,
         copy: Vec<u8>,
     ) -> Result<Request> {
         let mut receive = self.irecv(into.clone(), *from, *in_tag)?;
-        match self.isend(out.clone(), *to, *out_tag) {
+        match self.start_send_like(ISEND, (out, like), *to, *out_tag) {
             Ok(send) => Ok(Request::both(receive, send, copy)),
             Err(error) => {
                 receive.cancel();
@@ -386,13 +462,15 @@ impl Comm {
         call: Call,
         (out, to, out_tag): &(Buffer, i32, i32),
         (into, from, in_tag): &(Buffer, i32, i32),
+        like: &Buffer,
     ) -> Result<Status> {
         let operation = Operation::message(call.name, out.bytes(), Peer::To(*to), *out_tag);
-        let _at = call_site::at(Site::here());
+        let site = Site::here();
+        let _at = call_site::at(site);
         self.recorded((call.primitive, Manner::Waits), &operation, |begun| {
             let told = Recorded::part(begun);
-            let mut receive = self.post_recv(call, told, into, *from, *in_tag)?;
-            let mut send = match self.post_send(call, told, out, *to, *out_tag) {
+            let mut receive = self.post_recv_at(call, told, into, (*from, *in_tag), site)?;
+            let mut send = match self.post_send_at(call, told, (out, like), (*to, *out_tag), site) {
                 Ok(send) => send,
                 Err(error) => {
                     // The receive must not outlive the call, and what it would get is lost.

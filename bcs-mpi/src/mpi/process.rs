@@ -17,6 +17,7 @@ use super::topology::Topology;
 use crate::attachment::{Attachment, Link};
 use crate::bcs::{End, Endpoint, Place};
 use crate::call_site;
+use crate::checked::Checked;
 use crate::foreign;
 use crate::forked;
 use crate::other_launchers;
@@ -159,6 +160,8 @@ impl Process {
         endpoint.use_slots(&slots);
         link.iter().for_each(|link| endpoint.report_to(link));
         let held_contexts = Held::new();
+        let checked = endpoint.settings().checked;
+        let checked = checked.then(|| Box::new(Checked::new(placement.ranks())));
         let world_family = Family::new(held_contexts.clone(), placement.ranks(), None);
         Arc::new(Self {
             endpoint,
@@ -166,6 +169,7 @@ impl Process {
             link,
             slots,
             recording,
+            checked,
             world_family,
             pair_families: GroupFamilies::default(),
             held_contexts,
@@ -353,6 +357,9 @@ impl Process {
     fn is_over(&self, operation: Operation) -> Box<Error> {
         let reason = if forked::is_child() {
             let rank = self.world_rank();
+            if self.is_checked() {
+                self.tell_of_child(operation);
+            }
             format!("called in a forked child of rank {rank}: such a child is no rank")
         } else {
             "called after MPI_Finalize".to_owned()
@@ -425,6 +432,10 @@ impl Process {
         };
         // They may own communicators, which are closed while that is possible.
         self.returned.drop_all();
+        let agreed = match self.finalized.load(Ordering::Acquire) {
+            true => Ok(()),
+            false => self.hear_the_rest(),
+        };
         if self.finalized.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
@@ -445,7 +456,7 @@ impl Process {
             return Err(operation.failure(lost, 0));
         }
         self.buffers().iter().try_for_each(AttachedBuffer::lost)?;
-        deleted
+        agreed.and(deleted)
     }
 
     /// What `MPI_Finalize` does of a process that has used sessions, and may open another one: the attributes of its own

@@ -1,5 +1,6 @@
 //! Requests (MPI 5.0, 3.7): what a non-blocking call started.
 
+use super::checks::Expected;
 use super::error::{Error, Operation};
 use super::{Comm, Process, Result, Status};
 use crate::bcs::{self, Blocking, Outcome};
@@ -86,6 +87,8 @@ pub(super) enum What {
     Nothing,
     /// A receive: the status says what came.
     Receive,
+    /// A receive in a checked job.
+    Checked(Box<Expected>),
     /// Something whose end is said by itself.
     Other(Arc<dyn Finish>),
 }
@@ -118,7 +121,7 @@ impl Active {
     /// Tells the MDS that it is complete.
     fn tell(&self, outcome: &Outcome) {
         let (bytes, message): (u64, Option<Delivered>) = match &self.what {
-            What::Receive => (outcome.len, self.comm.told_received(outcome)),
+            What::Receive | What::Checked(_) => (outcome.len, self.comm.told_received(outcome)),
             What::Other(_) => (outcome.len, None),
             What::Nothing => {
                 let sent = self.comm.told_sent(&self.operation);
@@ -170,14 +173,13 @@ impl Request {
         Self(State::Over(answer, Some(comm.clone())))
     }
 
-    /// A receive whose message was there.
+    /// A receive whose message was there, and has come to this.
     pub(super) fn received(
+        answer: Result<Status>,
         outcome: &Outcome,
         comm: &Comm,
-        operation: &Operation,
         recorded: Recorded,
     ) -> Self {
-        let answer = comm.status(outcome, operation);
         if recorded.begun.is_unknown() {
             return Self(State::Over(answer, None));
         }
@@ -370,6 +372,10 @@ impl Request {
         }
         let answer = match (&active.what, outcome.failure) {
             (What::Receive, _) => active.comm.status(outcome, &active.operation),
+            (What::Checked(expected), _) => {
+                let (comm, operation) = (&active.comm, &active.operation);
+                comm.status_expected(outcome, operation, expected)
+            }
             (What::Other(other), _) => other.finish(&active.comm, outcome, active.operation),
             (What::Nothing, Failure::None) => Ok(Status::EMPTY),
             (What::Nothing, _) => Err(active.comm.collective_failure(outcome, active.operation)),

@@ -19,6 +19,7 @@ pub(crate) use road::Road;
 
 use crate::data::Piece;
 use bcs_core::limits::REQUEST_SLOTS;
+use bcs_core::mark::Mark;
 use bcs_core::request::{Completion, Failure, RequestId};
 
 /// What is sent, and to whom.
@@ -32,6 +33,8 @@ pub struct Message {
     pub tag: i32,
     /// Where the bytes are, and how many.
     pub data: Piece,
+    /// What a checked job says of it.
+    pub mark: Mark,
 }
 
 /// When a send is complete (MPI 5.0, 3.4).
@@ -83,6 +86,8 @@ pub struct Outcome {
     pub len: u64,
     /// Schedules: the length that the message whose failure this is should have had.
     pub expected: Option<u64>,
+    /// Receives: what a checked job says of the message.
+    pub mark: Mark,
 }
 
 impl From<&Completion> for Outcome {
@@ -92,6 +97,7 @@ impl From<&Completion> for Outcome {
             source,
             tag,
             len,
+            mark,
             ..
         } = *completion;
         Self {
@@ -100,6 +106,7 @@ impl From<&Completion> for Outcome {
             tag,
             len,
             expected: None,
+            mark,
         }
     }
 }

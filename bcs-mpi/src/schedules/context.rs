@@ -3,7 +3,7 @@
 use crate::roads::Reach;
 use crate::roads::smartmap::GroupId;
 use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, MAX_CONTEXTS};
-use bcs_core::whereabouts::{Called, Communicator, Entered, Members, follow};
+use bcs_core::whereabouts::{Called, Communicator, Entered, Members, Title, follow};
 
 /// Which members of a context do collectives in each other's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub(crate) struct Context {
     pub(crate) group: u32,
     /// Who they are, for whoever wonders why this rank waits.
     pub(crate) members: Members,
+    /// How users know it.
+    pub(crate) title: Option<Title>,
     pub(crate) locality: Locality,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::data::Piece;
 use crate::roads::{Handle, Message, Outcome, Roads, SendMode};
+use bcs_core::mark::Mark;
 use std::collections::VecDeque;
 
 /// Messages that are sent in the order in which they are given.
@@ -36,6 +37,7 @@ impl Sends {
                 destination,
                 tag,
                 data,
+                mark: Mark::NONE,
             };
             let Ok(sent) = roads.send(SendMode::Standard, &message) else {
                 self.unsent.push_front((destination, message.data));

@@ -15,6 +15,7 @@ use bcs_core::descriptor::{
 use bcs_core::job::{NicThreadId, NodeId, Placement, Settings};
 use bcs_core::layout::Location;
 use bcs_core::limits::INLINE_BYTES;
+use bcs_core::mark::Mark;
 use bcs_core::memory::ring::Producer;
 use bcs_core::memory::{GuardedBytes, MappedWords, NicMemory};
 use bcs_core::request::{Completion, RequestId};
@@ -248,6 +249,7 @@ impl Workbench {
             destination: to,
             tag,
             len: 1,
+            mark: Mark::NONE,
             payload: Payload::Inline(bytes),
         };
         self.post_send(from, &send);
@@ -273,6 +275,7 @@ impl Workbench {
             destination: to,
             tag,
             len,
+            mark: Mark::NONE,
             payload,
         };
         self.push_send(from, &send.encode());

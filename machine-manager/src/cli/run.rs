@@ -183,6 +183,10 @@ pub struct RunOptions {
     /// errors, as messages that nobody has received or waited for; or also what was not freed
     #[arg(long, value_name = "W", value_enum, default_value_t = AtFinalizeName::Errors)]
     pub at_finalize: AtFinalizeName,
+    /// Look at what takes time to look at, too: types that differ between a send and its receive, roots and arguments
+    /// that differ between the calls of a collective, collectives that differ; and say which forked children call MPI
+    #[arg(long)]
+    pub checked: bool,
     /// From SIGTERM to SIGKILL, for the ranks of a job that ends badly
     #[arg(long, value_name = "D", value_parser = given(parse_duration),
           default_value = humantime::Duration::from(KILL_DELAY).to_string())]

@@ -258,6 +258,7 @@ fn settings(options: &RunOptions, driver: Driver) -> Result<Settings, BadInput> 
         collectives: options.collectives.into(),
         road: options.road.into(),
         folding: options.folding.into(),
+        checked: options.checked,
         all_phases: options.all_phases,
     };
     settings.check().map_err(|bad| as_given(bad, options))?;

@@ -113,8 +113,7 @@ impl Graph {
     pub fn with_lines(mut self, source: &mut SourceLines) -> Self {
         for vertex in self.ranks.values_mut() {
             if let State::Waits { whereabouts, .. } = &mut vertex.state {
-                let site = whereabouts.site.iter_mut();
-                site.for_each(|site| source.look_up(site));
+                source.look_up_in(whereabouts);
             }
         }
         self
@@ -339,7 +338,7 @@ impl Graph {
 
 impl Vertex {
     /// What the rank says, or has said last.
-    fn said(&self) -> Option<&Whereabouts> {
+    pub(super) fn said(&self) -> Option<&Whereabouts> {
         match &self.state {
             State::Waits { whereabouts, .. } | State::Finalized(whereabouts) => Some(whereabouts),
             State::Ended => None,

@@ -63,8 +63,15 @@ fn waits(told: &Whereabouts, edges: &[Edge]) -> Value {
         "waits": waits,
         "more": told.more,
         "site": told.site.as_ref().map(ToString::to_string),
-        "unmatched": told.unmatched.iter().map(peer).collect::<Vec<_>>(),
+        "unmatched": told.unmatched.iter().map(|it| peer_of(told, it)).collect::<Vec<_>>(),
     })
+}
+
+/// The other side of a message of which a rank says something.
+fn peer_of(told: &Whereabouts, of: &Peer) -> Value {
+    let mut value = peer(of);
+    value["communicator"] = told.entitled(Name(of.context).to_string(), false).into();
+    value
 }
 
 /// The other side of a message.
@@ -80,9 +87,9 @@ pub fn peer(peer: &Peer) -> Value {
 
 fn wait(told: &Whereabouts, edge: &Edge) -> Value {
     let (call, what) = match edge.wait {
-        Wait::Receive(from) => ("receive", peer(&from)),
-        Wait::Probe(from) => ("probe", peer(&from)),
-        Wait::Send(to) => ("send", peer(&to)),
+        Wait::Receive(from) => ("receive", peer_of(told, &from)),
+        Wait::Probe(from) => ("probe", peer_of(told, &from)),
+        Wait::Send(to) => ("send", peer_of(told, &to)),
         Wait::Collective(_) => ("collective", collective(told, edge.wait)),
         Wait::Request => ("request", json!({})),
         Wait::Sends => ("finalize", json!({})),
@@ -109,7 +116,7 @@ fn collective(told: &Whereabouts, wait: Wait) -> Value {
                 "called": entered.called.to_string(),
                 "number": entered.number,
                 "context": entered.context,
-                "communicator": Name(entered.context).to_string(),
+                "communicator": told.entitled(Name(entered.context).to_string(), false),
             })
         },
     )

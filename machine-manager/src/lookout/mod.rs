@@ -154,6 +154,9 @@ impl Lookout {
             if let Some(mut whereabouts) = Whereabouts::decode(&sighting.words) {
                 let code = sighting.code.clone().map(site_of);
                 whereabouts.site = code.or(whereabouts.site);
+                for (title, place) in whereabouts.titles.iter_mut().zip(&sighting.made_at) {
+                    title.site = place.clone().map(site_of).or(title.site.take());
+                }
                 let blocked = Blocked {
                     node: sighting.node,
                     number: sighting.number,
@@ -194,6 +197,7 @@ impl Lookout {
                          {} is in {called}, and rank {rank} on node {} is in {entered}",
                         at.node, blocked.node
                     );
+                    let what = blocked.whereabouts.entitled(what, false);
                     let mut graph = self.graph(&[]);
                     graph.causes = vec![Cause::Astray(other, rank)];
                     return Some(Finding::Astray(what, graph));
@@ -238,8 +242,8 @@ impl Lookout {
     pub fn lines(&self, source: &mut SourceLines) -> Vec<String> {
         let line = |(rank, blocked): (&u32, &Blocked)| {
             let (node, mut told) = (blocked.node, blocked.whereabouts.clone());
-            told.site.iter_mut().for_each(|site| source.look_up(site));
-            format!("rank {rank} on node {node} {told}")
+            source.look_up_in(&mut told);
+            told.entitled(format!("rank {rank} on node {node} {told}"), true)
         };
         let mut lines: Vec<String> = self.blocked.iter().take(NAMED).map(line).collect();
         if self.blocked.len() > NAMED {

@@ -137,6 +137,7 @@ mod tests {
             number: 1,
             words: vec![],
             code: None,
+            made_at: vec![],
         };
         Seen {
             running: 1,

@@ -26,6 +26,7 @@ fn sighting(rank: u32, number: u64, wait: Wait, entered: Vec<Entered>) -> Sighti
         number,
         words: whereabouts.encode(),
         code: None,
+        made_at: vec![],
     }
 }
 

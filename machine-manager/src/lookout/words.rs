@@ -78,7 +78,9 @@ impl Vertex {
         match &self.state {
             State::Ended => "has ended".to_owned(),
             State::Finalized(_) => "has called MPI_Finalize".to_owned(),
-            State::Waits { whereabouts, edges } => waits(whereabouts, edges, absence),
+            State::Waits { whereabouts, edges } => {
+                whereabouts.entitled(waits(whereabouts, edges, absence), true)
+            }
         }
     }
 }
@@ -180,7 +182,12 @@ impl Cause {
                 other,
             } => {
                 let name = Name(*context);
-                format!("ranks {one} and {other} have called different collectives of {name}")
+                let text =
+                    format!("ranks {one} and {other} have called different collectives of {name}");
+                let said = [one, other]
+                    .into_iter()
+                    .filter_map(|rank| graph.ranks.get(rank)?.said());
+                said.fold(text, |text, said| said.entitled(text, true))
             }
             Self::Nobody(rank) => format!("rank {rank} waits for what nobody can bring"),
         }

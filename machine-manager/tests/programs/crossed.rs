@@ -29,12 +29,12 @@ fn collectives_that_are_not_the_same_end_the_job() {
         (
             "roots",
             ["a gather to rank 3", "a gather to rank 2"],
-            "the communicator with context",
+            "of the communicator made by MPI_Comm_split of MPI_COMM_WORLD)",
         ),
         (
             "barrier-alltoall",
             ["a barrier", "an all-to-all"],
-            "the communicator with context",
+            "of the communicator made by MPI_Comm_split of MPI_COMM_WORLD)",
         ),
         (
             "groups",
@@ -42,7 +42,7 @@ fn collectives_that_are_not_the_same_end_the_job() {
                 "a gather to rank 0",
                 "a broadcast between two groups from rank 0 (collective 2",
             ],
-            "the communicator with context",
+            "of the communicator made by MPI_Intercomm_create of another one)",
         ),
     ];
     let layouts = [

@@ -1,5 +1,6 @@
 //! Programs that seem not to move, on a machine that is loaded: nobody may say that they are in a deadlock.
-//! `BCS_INNOCENT_SECONDS=60` makes each of them stand still for a minute.
+//! `BCS_INNOCENT_SECONDS=60` makes each of them stand still for a minute; `BCS_INNOCENT_ROUNDS=10` runs each ten times, by
+//! other roads each time, and adds those that move gigabytes.
 
 use crate::program::fixture;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -8,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-const PROGRAMS: [&str; 14] = [
+const PROGRAMS: [&str; 30] = [
     "computes",
     "tests-in-a-loop",
     "tests-now-and-then",
@@ -23,18 +24,60 @@ const PROGRAMS: [&str; 14] = [
     "long-message",
     "pulses",
     "funneled-threads-compute",
+    "long-broadcast",
+    "long-reduction",
+    "long-alltoall",
+    "long-gather",
+    "many-long-messages",
+    "long-exchange",
+    "writes-to-nobody",
+    "all-write-to-nobody",
+    "is-stopped-in-a-message",
+    "all-are-stopped",
+    "waits-for-any",
+    "probes",
+    "computes-beside-a-barrier",
+    "computes-and-sends-beside",
+    "starts-again",
+    "finalizes-late",
 ];
 
-const LAYOUTS: [&str; 2] = [
+/// Programs of two ranks that need no slow links, and much memory: one runs at a time.
+const HUGE: [&str; 2] = ["huge-message", "huge-broadcast"];
+
+/// How these are laid out.
+const HUGE_LAYOUTS: [&str; 5] = [
+    "-n 2",
+    "-n 2 --road kernel",
+    "-n 2 --road queues",
+    "-n 2 --intranode nic",
+    "-n 2 --nodes 2",
+];
+
+/// One node and several, all roads, and slices that are as long as can be.
+const LAYOUTS: [&str; 6] = [
     "-n 3 --nodes 1",
     "-n 3 --nodes 3 --intranode nic --strobe fixed --time-slice 100ms",
+    "-n 3 --nodes 2",
+    "-n 3 --nodes 1 --road kernel",
+    "-n 3 --nodes 1 --intranode nic",
+    "-n 3 --nodes 1 --road queues",
 ];
+
+/// Layouts of each program in a round; the next round has the next ones.
+const LAYOUTS_A_ROUND: usize = 2;
 
 const AT_ONCE: usize = 9;
 
 fn seconds() -> f64 {
     let told = std::env::var("BCS_INNOCENT_SECONDS").ok();
     told.map_or(1.5, |told| told.parse().unwrap())
+}
+
+/// How often each program is run, if that was asked for.
+fn rounds() -> Option<usize> {
+    let told = std::env::var("BCS_INNOCENT_ROUNDS").ok();
+    told.map(|told| told.parse().expect("BCS_INNOCENT_ROUNDS is a number"))
 }
 
 /// What a job waits for comes so much later.
@@ -72,6 +115,7 @@ fn judge(name: &str, layout: &str) -> Option<String> {
             let went_on = Command::new("kill").args(["-CONT", &stopped]).status();
             assert!(went_on.unwrap().success());
         }
+        "writes-to-nobody" | "all-write-to-nobody" => wait(time),
         _ => {}
     }
     drop(pipe);
@@ -84,12 +128,41 @@ fn judge(name: &str, layout: &str) -> Option<String> {
     (!right).then(|| format!("{name} {layout}: {:?}: {said}", output.status.code()))
 }
 
+/// What is wrong with a job that moves gigabytes, if anything is.
+fn judge_huge(name: &str, layout: &str) -> Option<String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
+        .args(["run", "--timeout", "300s"])
+        .args(layout.split(' '))
+        .arg(fixture("innocents"))
+        .arg(name)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let right = output.status.success() && said.is_empty();
+    (!right).then(|| format!("{name} {layout}: {:?}: {said}", output.status.code()))
+}
+
+/// Transfers of which one alone is many looks long.
+#[test]
+fn nobody_says_that_a_transfer_of_gigabytes_is_a_deadlock() {
+    for round in 0..rounds().unwrap_or(0) {
+        let layout = HUGE_LAYOUTS[round % HUGE_LAYOUTS.len()];
+        let wrong: Vec<_> = HUGE
+            .iter()
+            .filter_map(|name| judge_huge(name, layout))
+            .collect();
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+}
+
 #[test]
 fn nobody_says_that_what_only_takes_long_is_a_deadlock() {
-    let jobs: Vec<_> = PROGRAMS
-        .iter()
-        .flat_map(|name| LAYOUTS.iter().map(move |layout| (*name, *layout)))
-        .collect();
+    let of_round = |round: usize| {
+        let layouts = LAYOUTS.iter().cycle();
+        let layouts = layouts.skip(round * LAYOUTS_A_ROUND).take(LAYOUTS_A_ROUND);
+        layouts.flat_map(|layout| PROGRAMS.map(|name| (name, *layout)))
+    };
+    let jobs: Vec<_> = (0..rounds().unwrap_or(1)).flat_map(of_round).collect();
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let (left, over) = (AtomicUsize::new(AT_ONCE), AtomicBool::new(false));
     std::thread::scope(|threads| {

@@ -93,7 +93,7 @@ fn leaked_requests_are_said_and_leaked_handles_to_who_asks() {
         assert_eq!(requests.matches(two).count(), 2, "{layout}: {requests}");
         let handles = said("handles", layout, "--at-finalize all").join("\n");
         for what in [
-            "the communicator with context",
+            "the communicator made by MPI_Comm_",
             "a datatype",
             "an operation",
             "a persistent request",

@@ -3,6 +3,7 @@
 
 mod alone;
 mod astray;
+mod checked;
 mod communicators;
 mod counted;
 mod crossed;

@@ -7,6 +7,7 @@ mod beat_peers;
 mod blocked_cpu;
 mod c_speed;
 mod c_threads;
+mod checked_cost;
 mod clients;
 mod compute_only_cpu;
 mod crates;
@@ -16,6 +17,7 @@ mod fixed_gaps;
 mod fixed_time;
 mod flood;
 mod hello_startup;
+mod innocents;
 mod layers;
 mod manual;
 mod mds_barrier;
@@ -136,6 +138,8 @@ pub const ALL: &[Check] = &[
     sage_vtu::CHECK,
     sandbox::CHECK,
     pieces::CHECK,
+    innocents::CHECK,
+    checked_cost::CHECK,
     threads_beside::CHECK,
     threads_beside::OPERATION,
     tune::CHECK,

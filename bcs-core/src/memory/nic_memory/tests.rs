@@ -1,6 +1,7 @@
 //! NIC memory that both sides have mapped.
 
 use super::*;
+use crate::mark::Mark;
 use crate::whereabouts::Whereabouts;
 
 #[test]
@@ -128,6 +129,7 @@ fn what_is_posted_is_what_the_nic_has_not_taken_whatever_else_lies_there() {
             destination: 9,
             tag,
             len: 0,
+            mark: Mark::NONE,
             payload: Payload::Inline([0; INLINE_BYTES]),
         };
         sends.push(&send.encode()).unwrap();

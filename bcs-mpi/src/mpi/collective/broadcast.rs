@@ -1,7 +1,9 @@
 //! Barriers and broadcasts (MPI 5.0, 6.3 and 6.4).
 
 use super::call::{Call, Calling, collectives};
+use crate::bcs::Blocking;
 use crate::mpi::blocks::Arrangement;
+use crate::mpi::checks::Alike;
 use crate::mpi::error::Result;
 use crate::mpi::{Buffer, Comm, Request};
 use crate::recording::{Begun, Primitive, Site};
@@ -47,6 +49,9 @@ impl Comm {
     pub fn barrier(&self) -> Result<()> {
         let call = &const { Call::blocking("MPI_Barrier", Primitive::Barrier) };
         let site = Site::here();
+        if self.process().is_checked() {
+            self.calls_alike("MPI_Barrier", Blocking::Yes, None, Alike::NOTHING, site)?;
+        }
         if !self.process().recording().is_on() {
             return self.waited_for(self.post_barrier(Calling::unrecorded(call)), site);
         }
@@ -61,6 +66,10 @@ impl Comm {
     /// When an argument is wrong.
     #[track_caller]
     pub fn ibarrier(&self) -> Result<Request> {
+        if self.process().is_checked() {
+            let site = Site::here();
+            self.calls_alike("MPI_Ibarrier", Blocking::No, None, Alike::NOTHING, site)?;
+        }
         if !self.process().recording().is_on() {
             return self.post_barrier(Calling::unrecorded(IBARRIER));
         }
@@ -78,5 +87,5 @@ collectives! {
     /// (6.4): gives everybody what is in the `data` of the root.
     bcast "MPI_Bcast" Bcast, ibcast "MPI_Ibcast" Ibcast, bcast_init:
     post_bcast(data: Buffer, root: i32),
-    comm => data.all_bytes(1), root root;
+    comm => data.all_bytes(1), root root, alike Alike::of(&data);
 }

@@ -207,13 +207,14 @@ impl Comm {
 }
 
 /// A collective that blocks, one that does not, and one that is started again and again. The bytes, and the root if
-/// there is one, are what the MDS is told.
+/// there is one, are what the MDS is told; in a checked job those and what is `alike` are compared.
 macro_rules! collectives {
     ($(
         $(#[doc = $text:literal])*
         $blocking:ident $name:literal $primitive:ident,
         $nonblocking:ident $iname:literal $iprimitive:ident, $init:ident:
-        $post:ident($($argument:ident: $type:ty),*), $comm:ident => $bytes:expr $(, root $root:ident)?;
+        $post:ident($($argument:ident: $type:ty),*),
+        $comm:ident => $bytes:expr $(, root $root:ident)? $(, op $op:ident)?, alike $alike:expr;
     )*) => {
         impl Comm {
             $(
@@ -228,6 +229,12 @@ macro_rules! collectives {
                     use $crate::mpi::collective::{Call, Calling};
                     let call = &const { Call::blocking($name, Primitive::$primitive) };
                     let ($comm, site) = (self, $crate::recording::Site::here());
+                    $(let $op: $crate::mpi::AnyOp = $op.into();)?
+                    if $comm.process().is_checked() {
+                        let root: Option<i32> = None;
+                        $(let root = root.or(Some($root));)?
+                        $comm.calls_alike($name, $crate::bcs::Blocking::Yes, root, $alike, site)?;
+                    }
                     if !$comm.process().recording().is_on() {
                         let calling = Calling::unrecorded(call);
                         return $comm.waited_for($comm.$post(calling, $($argument),*), site);
@@ -250,6 +257,13 @@ macro_rules! collectives {
                     use $crate::mpi::collective::{Call, Calling};
                     let call = &const { Call::starting($iname, Primitive::$iprimitive) };
                     let $comm = self;
+                    $(let $op: $crate::mpi::AnyOp = $op.into();)?
+                    if $comm.process().is_checked() {
+                        let root: Option<i32> = None;
+                        $(let root = root.or(Some($root));)?
+                        let site = $crate::recording::Site::here();
+                        $comm.calls_alike($iname, $crate::bcs::Blocking::No, root, $alike, site)?;
+                    }
                     if !$comm.process().recording().is_on() {
                         return $comm.$post(Calling::unrecorded(call), $($argument),*);
                     }

@@ -11,6 +11,7 @@ use super::call::{Calling, collectives};
 use crate::bcs::Pieces;
 pub use crate::mpi::blocks::Blocks;
 use crate::mpi::blocks::{Arrangement, disjoint, same_length};
+use crate::mpi::checks::Alike;
 use crate::mpi::error::{Error, ErrorClass, Operation, Result};
 use crate::mpi::{Buffer, Comm, Request};
 use crate::recording::Primitive;
@@ -164,49 +165,58 @@ collectives! {
     /// one block; `None` as `output` leaves the root's own block where it is.
     scatter "MPI_Scatter" Scatter, iscatter "MPI_Iscatter" Iscatter, scatter_init:
     post_scatter(input: Buffer, output: Option<Buffer>, root: i32),
-    comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 }, root root;
+    comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 }, root root,
+    alike Alike::of(output.as_ref().unwrap_or(&input));
 
     /// (6.6): a [`scatter`](Self::scatter) whose blocks are anywhere and of any length.
     scatterv "MPI_Scatterv" Scatterv, iscatterv "MPI_Iscatterv" Iscatterv, scatterv_init:
     post_scatter(input: Blocks<'_>, output: Option<Buffer>, root: i32),
-    comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 }, root root;
+    comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 }, root root,
+    alike Alike::NOTHING;
 
     /// (6.5): collects each rank's `input` in the blocks of the root. `output`, at the root only,
     /// has the count of one block; `None` as `input` says that the root's own block is there.
     gather "MPI_Gather" Gather, igather "MPI_Igather" Igather, gather_init:
     post_gather(input: Option<Buffer>, output: Buffer, root: i32),
-    comm => input.as_ref().map_or(0, |input| input.all_bytes(1)), root root;
+    comm => input.as_ref().map_or(0, |input| input.all_bytes(1)), root root,
+    alike Alike::of(input.as_ref().unwrap_or(&output));
 
     /// (6.5): a [`gather`](Self::gather) whose blocks are anywhere and of any length.
     gatherv "MPI_Gatherv" Gatherv, igatherv "MPI_Igatherv" Igatherv, gatherv_init:
     post_gather(input: Option<Buffer>, output: Blocks<'_>, root: i32),
-    comm => input.as_ref().map_or(0, |input| input.all_bytes(1)), root root;
+    comm => input.as_ref().map_or(0, |input| input.all_bytes(1)), root root,
+    alike Alike::NOTHING;
 
     /// (6.7): collects each rank's `input` in the blocks of everybody. `output` has the count of
     /// one block; `None` as `input` says that each rank's own block is there.
     allgather "MPI_Allgather" Allgather, iallgather "MPI_Iallgather" Iallgather, allgather_init:
     post_allgather(input: Option<Buffer>, output: Buffer),
-    comm => input.as_ref().unwrap_or(&output).all_bytes(1);
+    comm => input.as_ref().unwrap_or(&output).all_bytes(1),
+    alike Alike::of(input.as_ref().unwrap_or(&output));
 
     /// (6.7): an [`allgather`](Self::allgather) whose blocks are anywhere and of any length.
     allgatherv "MPI_Allgatherv" Allgatherv, iallgatherv "MPI_Iallgatherv" Iallgatherv, allgatherv_init:
     post_allgather(input: Option<Buffer>, output: Blocks<'_>),
-    comm => input.as_ref().map_or(0, |input| input.all_bytes(1));
+    comm => input.as_ref().map_or(0, |input| input.all_bytes(1)),
+    alike Alike::NOTHING;
 
     /// (6.8): sends a block of `input` to each rank and receives one of `output` from each. Both
     /// have the count of one block; `None` as `input` replaces what is in `output`.
     alltoall "MPI_Alltoall" Alltoall, ialltoall "MPI_Ialltoall" Ialltoall, alltoall_init:
     post_alltoall(input: Option<Buffer>, output: Buffer),
-    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len());
+    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len()),
+    alike Alike::of(input.as_ref().unwrap_or(&output));
 
     /// (6.8): an [`alltoall`](Self::alltoall) whose blocks are anywhere and of any length.
     alltoallv "MPI_Alltoallv" Alltoallv, ialltoallv "MPI_Ialltoallv" Ialltoallv, alltoallv_init:
     post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
-    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len());
+    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len()),
+    alike Alike::NOTHING;
 
     /// (6.8): an [`alltoallv`](Self::alltoallv) whose blocks are of a datatype each
     /// ([`Blocks::of_types`]).
     alltoallw "MPI_Alltoallw" Alltoallw, ialltoallw "MPI_Ialltoallw" Ialltoallw, alltoallw_init:
     post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
-    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len());
+    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len()),
+    alike Alike::NOTHING;
 }

@@ -3,6 +3,7 @@
 use super::call::{Calling, collectives};
 use crate::bcs::{Fold, Piece, Plain, copy};
 use crate::mpi::blocks::Arrangement;
+use crate::mpi::checks::Alike;
 use crate::mpi::error::{ErrorClass, Result};
 use crate::mpi::op::{AnyOp, one_datatype};
 use crate::mpi::{Buffer, Comm, Request};
@@ -123,10 +124,10 @@ collectives! {
     /// `output` is not used; at the root it may be `input` (in place).
     reduce "MPI_Reduce" Reduce, ireduce "MPI_Ireduce" Ireduce, reduce_init:
     post_reduce(input: Buffer, output: Buffer, op: impl Into<AnyOp>, root: i32),
-    comm => input.all_bytes(1), root root;
+    comm => input.all_bytes(1), root root, op op, alike Alike::of(&input).by(&op);
 
     /// (6.9.6): combines everybody's `input` into everybody's `output`, which may be `input` (in place).
     allreduce "MPI_Allreduce" Allreduce, iallreduce "MPI_Iallreduce" Iallreduce, allreduce_init:
     post_allreduce(input: Buffer, output: Buffer, op: impl Into<AnyOp>),
-    comm => input.all_bytes(1);
+    comm => input.all_bytes(1), op op, alike Alike::of(&input).by(&op);
 }

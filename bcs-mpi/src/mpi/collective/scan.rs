@@ -3,6 +3,7 @@
 use super::call::{Calling, collectives};
 use crate::bcs::{Fold, Piece};
 use crate::mpi::blocks::{Arrangement, bytes_of, lengths, operand_of, operands};
+use crate::mpi::checks::Alike;
 use crate::mpi::error::{ErrorClass, Result};
 use crate::mpi::op::{AnyOp, one_datatype};
 use crate::mpi::{Buffer, Comm, Request};
@@ -140,24 +141,27 @@ collectives! {
     reduce_scatter_block "MPI_Reduce_scatter_block" ReduceScatterBlock,
     ireduce_scatter_block "MPI_Ireduce_scatter_block" IreduceScatterBlock, reduce_scatter_block_init:
     post_reduce_scatter_block(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>),
-    comm => output.all_bytes(comm.members().len());
+    comm => output.all_bytes(comm.members().len()), op op, alike Alike::of(&output).by(&op);
 
     /// (6.10.2): as [`reduce_scatter_block`](Self::reduce_scatter_block), with blocks of as many
     /// elements as `counts` says. `output` has this rank's count.
     reduce_scatter "MPI_Reduce_scatter" ReduceScatter,
     ireduce_scatter "MPI_Ireduce_scatter" IreduceScatter, reduce_scatter_init:
     post_reduce_scatter(input: Option<Buffer>, output: Buffer, counts: &[i64], op: impl Into<AnyOp>),
-    comm => input.as_ref().map_or(0, |input| input.all_bytes(1));
+    comm => input.as_ref().map_or(0, |input| input.all_bytes(1)), op op,
+    alike Alike::NOTHING.by(&op);
 
     /// (6.11.1): combines what the lower ranks and this one contribute, in the order of the
     /// communicator. Without `input`, what is in `output`.
     scan "MPI_Scan" Scan, iscan "MPI_Iscan" Iscan, scan_init:
     post_inclusive(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>),
-    comm => input.as_ref().unwrap_or(&output).all_bytes(1);
+    comm => input.as_ref().unwrap_or(&output).all_bytes(1), op op,
+    alike Alike::of(input.as_ref().unwrap_or(&output)).by(&op);
 
     /// (6.11.2): combines what the lower ranks contribute, in the order of the communicator.
     /// Rank 0's `output` is left alone. Without `input`, what is in `output`.
     exscan "MPI_Exscan" Exscan, iexscan "MPI_Iexscan" Iexscan, exscan_init:
     post_exclusive(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>),
-    comm => input.as_ref().unwrap_or(&output).all_bytes(1);
+    comm => input.as_ref().unwrap_or(&output).all_bytes(1), op op,
+    alike Alike::of(input.as_ref().unwrap_or(&output)).by(&op);
 }

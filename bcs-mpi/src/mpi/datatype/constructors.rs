@@ -57,6 +57,7 @@ impl Datatype {
             parts,
             bounds,
             layout: OnceLock::new(),
+            signature: OnceLock::new(),
             name: Mutex::default(),
             alive: Alive::new(Object::Datatype),
         })))

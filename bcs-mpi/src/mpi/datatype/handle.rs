@@ -4,6 +4,7 @@ use super::bounds::Bounds;
 use super::combiner::Combiner;
 use super::named::{self, Named};
 use super::pairs;
+use super::signature::Signature;
 use crate::mpi::census::Alive;
 use crate::mpi::constants::MAX_OBJECT_NAME;
 use crate::mpi::error::{ErrorClass, Operation, Result};
@@ -15,7 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 /// A datatype. Clones are handles of the same one.
 ///
 /// Two are equal if they are handles of the same one. Whether types describe the same signature is
-/// nowhere asked: that they fit each other is the program's affair (MPI 5.0, 3.3.1).
+/// asked in a checked job only: that they fit each other is the program's affair (MPI 5.0, 3.3.1).
 #[derive(Clone, Debug)]
 pub struct Datatype(pub(super) Kind);
 
@@ -33,6 +34,8 @@ pub(super) struct Derived {
     pub(super) bounds: Bounds,
     /// Set when it is committed.
     pub(super) layout: OnceLock<Arc<Layout>>,
+    /// Set when it is first asked for.
+    pub(super) signature: OnceLock<Option<Signature>>,
     pub(super) name: Mutex<String>,
     pub(super) alive: Alive,
 }
@@ -92,6 +95,8 @@ impl From<&Datatype> for Datatype {
 impl Datatype {
     /// `MPI_BYTE`.
     pub const BYTE: Self = Self::predefined(reduction::Datatype::Byte);
+    /// `MPI_PACKED`: bytes as `MPI_BYTE`, and to a checked job (`bcs run --checked`) any types.
+    pub const PACKED: Self = Self(Kind::Predefined(&named::PACKED));
     /// `MPI_LONG`, which has half its bytes in `external32`.
     pub const LONG: Self = Self(Kind::Predefined(&named::LONG));
     /// `MPI_UNSIGNED_LONG`.
@@ -218,6 +223,7 @@ impl Datatype {
     #[must_use]
     pub fn name(&self) -> String {
         match &self.0 {
+            Kind::Predefined(named) if named.is_packed() => "MPI_PACKED".to_owned(),
             Kind::Predefined(named) => named.element.name().to_owned(),
             Kind::Derived(derived) => lockstep::lock(&derived.name).clone(),
         }

@@ -9,6 +9,7 @@
 //! | `compile`, `pairs` | what a commit makes of a type: a [`Layout`](bcs_core::layout::Layout) |
 //! | `named` | predefined types, and how wide they are in `external32` |
 //! | `runs` | the predefined elements of a type, one after the other |
+//! | `signature` | what stands for the basic types of so many elements |
 //! | `elements` | how many basic elements so many bytes are |
 //!
 //! A predefined type is a number; a derived one is a handle that is counted. Whatever uses a type
@@ -30,6 +31,7 @@ mod hull;
 mod named;
 mod pairs;
 mod runs;
+mod signature;
 #[cfg(test)]
 mod tests;
 
@@ -37,3 +39,4 @@ pub use combiner::{Combiner, Distribution, Order};
 pub use contents::Envelope;
 pub use handle::Datatype;
 pub(super) use named::{External, Named};
+pub(super) use signature::Beginning;

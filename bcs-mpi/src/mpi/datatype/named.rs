@@ -11,6 +11,8 @@ pub(in crate::mpi) struct Named {
     /// What is moved and reduced.
     pub(in crate::mpi) element: Elementary,
     pub(in crate::mpi) external: External,
+    /// It is `MPI_PACKED`: bytes that may be anything.
+    pub(in crate::mpi) packed: bool,
 }
 
 /// How an element is represented in `external32`.
@@ -25,7 +27,11 @@ pub(in crate::mpi) enum External {
 }
 
 const fn named(element: Elementary, external: External) -> Named {
-    Named { element, external }
+    Named {
+        element,
+        external,
+        packed: false,
+    }
 }
 
 /// By the codes of their elements.
@@ -45,7 +51,22 @@ pub(super) static UNSIGNED_LONG: Named = named(Elementary::UNSIGNED_LONG, Extern
 pub(super) static LONG_INT: Named = named(Elementary::LONG_INT, External::Long);
 pub(super) static WCHAR: Named = named(Elementary::Int32, External::Wide);
 
+pub(super) static PACKED: Named = Named {
+    packed: true,
+    ..named(Elementary::Byte, External::Same)
+};
+
 impl Named {
+    /// Whether it is `MPI_PACKED`.
+    pub(in crate::mpi) fn is_packed(&self) -> bool {
+        self.packed
+    }
+
+    /// The same element in another representation.
+    pub(in crate::mpi) const fn same(element: Elementary) -> Self {
+        named(element, External::Same)
+    }
+
     /// The one whose representations have the same width.
     pub(super) const fn of(element: Elementary) -> &'static Self {
         &SAME[element as usize]

@@ -4,6 +4,7 @@
 use crate::bcs::{Message, Plain, SendMode};
 use crate::endpoint::succeeded;
 use crate::roads::{Handle, Roads};
+use bcs_core::mark::Mark;
 use bcs_core::request::Failure;
 use std::collections::VecDeque;
 
@@ -154,6 +155,7 @@ impl Together {
                         destination,
                         tag,
                         data: data.into(),
+                        mark: Mark::NONE,
                     };
                     roads.send(SendMode::Standard, &message)
                 }

@@ -12,10 +12,7 @@ const X87: usize = 10;
 /// The numbers of an element, in the order in which they lie: both parts of a complex one, the value and the place of a
 /// pair, or itself.
 fn numbers(named: Named) -> impl Iterator<Item = Named> {
-    let same = |element| Named {
-        element,
-        external: External::Same,
-    };
+    let same = Named::same;
     let (first, second) = match (named.element.pair(), named.element.part()) {
         (Some(pair), _) => {
             let value = Named {

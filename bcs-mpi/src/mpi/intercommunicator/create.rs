@@ -186,7 +186,8 @@ impl Comm {
         self.usable_within(operation)?;
         self.world_rank(local_leader, operation)?;
         let process = self.process().clone();
-        let _at = call_site::at(Site::here());
+        let site = Site::here();
+        let _at = call_site::at(site);
         self.recorded((CALL.primitive, Manner::Waits), &operation, |_| {
             let leaders = Leaders {
                 peer,
@@ -208,7 +209,9 @@ impl Comm {
             let id = agree_on_id(or, agreement, &family, held, operation)?;
             let sides = (self.0.group.clone(), Some(remote));
             let comm = self.child_from(&family, sides, Some(id), None, operation);
-            self.if_all_could(comm, Some(id), operation, or)
+            let made = self.if_all_could(comm, Some(id), operation, or)?;
+            made.is_made_by(CALL.name, self, site);
+            Ok(made)
         })
     }
 }

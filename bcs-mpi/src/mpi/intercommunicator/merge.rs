@@ -24,6 +24,7 @@ impl Comm {
     /// and as [`dup`](Self::dup).
     #[track_caller]
     pub fn intercomm_merge(&self, high: bool) -> Result<Self> {
+        let site = Site::here();
         let operation = Operation::plain("MPI_Intercomm_merge");
         let remote = self.remote(operation)?;
         let merge = |_| {
@@ -55,9 +56,11 @@ impl Comm {
             let group = Members::new(members, me.expect("this rank is in one of the groups"));
             let id = ids.into_iter().next().flatten();
             let comm = self.child((group, None), id, None, operation);
-            self.if_all_could(comm, id, operation, |words| self.or(words, operation))
+            let made = self.if_all_could(comm, id, operation, |words| self.or(words, operation))?;
+            made.is_made_by(operation.call, self, site);
+            Ok(made)
         };
-        let _at = call_site::at(Site::here());
+        let _at = call_site::at(site);
         self.recorded(
             (Primitive::IntercommMerge, Manner::Waits),
             &operation,

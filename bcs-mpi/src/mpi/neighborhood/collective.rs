@@ -12,6 +12,7 @@
 
 use crate::bcs::{Parcel, Piece};
 use crate::mpi::blocks::{Arrangement, disjoint, same_length};
+use crate::mpi::checks::Alike;
 use crate::mpi::collective::{Begin, Calling, collectives};
 use crate::mpi::error::{Operation, Result};
 use crate::mpi::topology::Neighborhood;
@@ -114,33 +115,33 @@ collectives! {
     neighbor_allgather "MPI_Neighbor_allgather" NeighborAllgather,
     ineighbor_allgather "MPI_Ineighbor_allgather" IneighborAllgather, neighbor_allgather_init:
     post_neighbor_allgather(input: Buffer, output: Buffer),
-    comm => input.all_bytes(1);
+    comm => input.all_bytes(1), alike Alike::AMONG_NEIGHBORS;
 
     /// (8.6.1): a [`neighbor_allgather`](Self::neighbor_allgather) whose blocks are anywhere and
     /// of any length.
     neighbor_allgatherv "MPI_Neighbor_allgatherv" NeighborAllgatherv,
     ineighbor_allgatherv "MPI_Ineighbor_allgatherv" IneighborAllgatherv, neighbor_allgatherv_init:
     post_neighbor_allgather(input: Buffer, output: Blocks<'_>),
-    comm => input.all_bytes(1);
+    comm => input.all_bytes(1), alike Alike::AMONG_NEIGHBORS;
 
     /// (8.6.2): sends a block of `input` to each neighbour and receives one of `output` from each.
     /// Both have the count of one block.
     neighbor_alltoall "MPI_Neighbor_alltoall" NeighborAlltoall,
     ineighbor_alltoall "MPI_Ineighbor_alltoall" IneighborAlltoall, neighbor_alltoall_init:
     post_neighbor_alltoall(input: Buffer, output: Buffer),
-    comm => input.all_bytes(comm.out_degree());
+    comm => input.all_bytes(comm.out_degree()), alike Alike::AMONG_NEIGHBORS;
 
     /// (8.6.2): a [`neighbor_alltoall`](Self::neighbor_alltoall) whose blocks are anywhere and of
     /// any length.
     neighbor_alltoallv "MPI_Neighbor_alltoallv" NeighborAlltoallv,
     ineighbor_alltoallv "MPI_Ineighbor_alltoallv" IneighborAlltoallv, neighbor_alltoallv_init:
     post_neighbor_alltoall(input: Blocks<'_>, output: Blocks<'_>),
-    comm => input.all_bytes(comm.out_degree());
+    comm => input.all_bytes(comm.out_degree()), alike Alike::AMONG_NEIGHBORS;
 
     /// (8.6.3): a [`neighbor_alltoallv`](Self::neighbor_alltoallv) whose blocks are of a datatype
     /// each ([`Blocks::of_types`]).
     neighbor_alltoallw "MPI_Neighbor_alltoallw" NeighborAlltoallw,
     ineighbor_alltoallw "MPI_Ineighbor_alltoallw" IneighborAlltoallw, neighbor_alltoallw_init:
     post_neighbor_alltoall(input: Blocks<'_>, output: Blocks<'_>),
-    comm => input.all_bytes(comm.out_degree());
+    comm => input.all_bytes(comm.out_degree()), alike Alike::AMONG_NEIGHBORS;
 }

@@ -13,6 +13,7 @@ use super::members::{Members, Remote};
 use super::thread_level::ThreadLevel;
 use crate::attachment::Link;
 use crate::bcs::Endpoint;
+use crate::checked::Checked;
 use crate::mpi::account::AttachedBuffer;
 use crate::mpi::topology::Topology;
 use crate::recording::Recording;
@@ -32,6 +33,8 @@ pub struct Process {
     pub(in crate::mpi) link: Option<Arc<Link>>,
     pub(in crate::mpi) slots: Arc<Slots>,
     pub(in crate::mpi) recording: Recording,
+    /// What is known because the job is checked.
+    pub(in crate::mpi) checked: Option<Box<Checked>>,
     pub(in crate::mpi) held_contexts: Arc<Held>,
     pub(in crate::mpi) world_family: Arc<Family>,
     /// Who chooses ids for two groups that agree.

@@ -4,7 +4,7 @@ use crate::mpi::comm::checked_tag;
 use crate::mpi::error::{Operation, Peer, Result};
 use crate::mpi::point_to_point::Call;
 use crate::mpi::{Buffer, Comm, PROC_NULL, Request};
-use crate::recording::{Begun, Primitive, Recorded};
+use crate::recording::{Begun, Primitive, Recorded, Site};
 
 /// What a start posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +78,8 @@ impl Message {
         &self.comm
     }
 
-    /// Begins it; it is told as the non-blocking call.
-    pub(super) fn post(&self, begun: Begun) -> Result<Request> {
+    /// Begins it by a start at this place; it is told as the non-blocking call.
+    pub(super) fn post(&self, begun: Begun, site: Site) -> Result<Request> {
         let (_, primitive) = self.kind.call();
         let told = Recorded::started(begun.of(primitive), primitive);
         let (comm, data, peer, tag) = (&self.comm, &self.data, self.peer, self.tag);
@@ -88,9 +88,9 @@ impl Message {
             _ => Call::standard("MPI_Start", primitive),
         };
         match self.kind {
-            Kind::Receive => comm.post_recv(call, told, data, peer, tag),
-            Kind::Buffered => comm.post_buffered(call, told, data, peer, tag),
-            _ => comm.post_send(call, told, data, peer, tag),
+            Kind::Receive => comm.post_recv_at(call, told, data, (peer, tag), site),
+            Kind::Buffered => comm.post_buffered(call, told, data, peer, tag, site),
+            _ => comm.post_send_at(call, told, (data, data), (peer, tag), site),
         }
     }
 }

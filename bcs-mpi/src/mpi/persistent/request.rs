@@ -6,7 +6,7 @@ use super::partitioned::{InParts, Partitioned};
 use crate::mpi::census::Alive;
 use crate::mpi::error::{ErrorClass, Operation, Result};
 use crate::mpi::{Comm, Request};
-use crate::recording::{Begun, Manner, Primitive};
+use crate::recording::{Begun, Manner, Primitive, Site};
 use bcs_core::whereabouts::Object;
 use std::sync::Arc;
 
@@ -62,17 +62,20 @@ impl Persistent {
     #[track_caller]
     pub fn start(&mut self) -> Result<()> {
         let process = self.comm().process().clone();
-        process.recorded(Primitive::Start, Manner::Asks, |begun| self.begin(begun))
+        let site = Site::here();
+        process.recorded(Primitive::Start, Manner::Asks, |begun| {
+            self.begin(begun, site)
+        })
     }
 
-    fn begin(&mut self, begun: Begun) -> Result<()> {
+    fn begin(&mut self, begun: Begun, site: Site) -> Result<()> {
         if self.started.is_active() {
             let (operation, call) = (Operation::plain("MPI_Start"), self.init());
             let reason = format!("the request of {call} is active: wait for it first");
             return Err(operation.error(ErrorClass::Request, reason));
         }
         self.started = match &self.starts {
-            Starts::Message(message) => message.post(begun)?,
+            Starts::Message(message) => message.post(begun, site)?,
             Starts::Collective(collective) => collective.post(begun)?,
             Starts::Partitioned(partitioned) => partitioned.post(begun)?,
         };
@@ -104,9 +107,10 @@ pub fn startall(requests: &mut [Persistent]) -> Result<()> {
         return Ok(());
     };
     let process = first.comm().process().clone();
+    let site = Site::here();
     process.recorded(Primitive::Startall, Manner::Asks, |begun| {
         requests
             .iter_mut()
-            .try_for_each(|request| request.begin(begun))
+            .try_for_each(|request| request.begin(begun, site))
     })
 }

@@ -7,6 +7,7 @@
 use crate::data::{self, Piece, own_memory};
 use crate::roads::requests::Requests;
 use crate::roads::{Message, Outcome, Posted, Road, SendMode, TooManyRequests};
+use bcs_core::mark::Mark;
 use bcs_core::matching::{self, Arrival, Matcher, Pattern, ReceiveHandle, Signature};
 use bcs_core::request::{Failure, RequestId};
 use std::collections::VecDeque;
@@ -119,6 +120,7 @@ impl InProcess {
             tag: signature.tag,
             len: bytes.len() as u64,
             expected: None,
+            mark: Mark::NONE,
         }
     }
 

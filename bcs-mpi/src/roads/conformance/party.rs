@@ -4,6 +4,7 @@
 use crate::data::Piece;
 use crate::roads::{Message, Outcome, Posted, Road, SendMode};
 use bcs_core::layout::Layout;
+use bcs_core::mark::Mark;
 use bcs_core::matching::Pattern;
 use bcs_core::request::Failure;
 use std::mem::ManuallyDrop;
@@ -124,6 +125,7 @@ pub(super) fn send_from<P: Party>(
         destination,
         tag,
         data,
+        mark: Mark::NONE,
     };
     let posted = party.road().send(mode, &message);
     posted.map_err(|full| Broken(format!("a send is refused: {full}")))

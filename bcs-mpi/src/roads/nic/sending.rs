@@ -79,6 +79,7 @@ impl Nic {
             destination: message.destination,
             tag: message.tag,
             len: data.len() as u64,
+            mark: message.mark,
             payload,
         };
         self.is_needed();

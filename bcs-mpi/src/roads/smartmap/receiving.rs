@@ -46,6 +46,7 @@ impl SmartMap {
             tag: envelope.tag,
             len: envelope.len,
             expected: None,
+            mark: envelope.mark,
         }
     }
 
@@ -172,7 +173,7 @@ impl SmartMap {
         let Some(entry) = self.incoming[from].queue.peek() else {
             return false;
         };
-        match Word::parse(&entry) {
+        match Word::parse(&entry, self.checked) {
             Some(Word::Message(envelope)) => self.arrived(from, envelope),
             Some(Word::Pull {
                 transfer,

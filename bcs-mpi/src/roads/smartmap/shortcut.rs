@@ -39,7 +39,7 @@ impl SmartMap {
         let Some(entry) = self.incoming[place].queue.peek() else {
             return Next::Nothing;
         };
-        let Some(Word::Message(envelope)) = Word::parse(&entry) else {
+        let Some(Word::Message(envelope)) = Word::parse(&entry, self.checked) else {
             return Next::Other;
         };
         if !pattern.matches(&self.signature(place, &envelope)) || envelope.is_long() {

@@ -32,6 +32,8 @@ pub(crate) struct SmartMap {
     pub(super) first: u32,
     /// Up to so many bytes a standard send is complete when it has been copied (law 3).
     pub(super) eager_limit: usize,
+    /// Whether messages bear marks: those of a job that is checked.
+    pub(super) checked: bool,
     /// To each place, this one among them, to which this rank has ever sent anything.
     pub(super) outgoing: Vec<Option<Outgoing>>,
     /// From each.
@@ -78,6 +80,7 @@ impl SmartMap {
         let incoming = (0..places).map(|from| Incoming::new(node.receiver(from, place)));
         Self {
             eager_limit: Settings::default().eager_limit,
+            checked: false,
             outgoing: (0..places).map(|_| None).collect(),
             incoming: incoming.collect(),
             lenders: (0..places).map(|_| Lender::new()).collect(),
@@ -117,6 +120,11 @@ impl SmartMap {
     /// From now on standard sends of so many bytes are complete when they have been copied.
     pub(crate) fn eager_up_to(&mut self, limit: usize) {
         self.eager_limit = limit;
+    }
+
+    /// From now on messages bear marks.
+    pub(crate) fn expect_marks(&mut self, checked: bool) {
+        self.checked = checked;
     }
 
     /// This process is a world of one: nobody else says why it ends.

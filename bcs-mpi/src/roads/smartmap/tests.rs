@@ -7,6 +7,7 @@ use super::{Settled, SmartMap};
 use crate::data::{Plain, scatter};
 use crate::roads::{Message, Posted, SendMode};
 use bcs_core::limits::{LEAST_SHARED_BYTES, MAX_KEPT_BYTES, SHARED_CHUNK_BYTES};
+use bcs_core::mark::Mark;
 use bcs_core::matching::Pattern;
 use bcs_core::memory::NicMemory;
 use bcs_core::request::Failure;
@@ -53,6 +54,7 @@ impl Node {
             destination: 10 + u32::try_from(to).unwrap(),
             tag,
             data: named(data.as_ptr(), data.len()).into(),
+            mark: Mark::NONE,
         }
     }
 

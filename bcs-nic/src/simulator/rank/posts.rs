@@ -5,6 +5,7 @@ use crate::simulator::program::{Message, Post, Program};
 use bcs_core::descriptor::{Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor};
 use bcs_core::layout::Location;
 use bcs_core::limits::{INLINE_BYTES, PAYLOAD_SLOTS};
+use bcs_core::mark::Mark;
 use bcs_core::request::RequestId;
 use bcs_fabric::sim::RankStore;
 
@@ -104,6 +105,7 @@ impl ScriptedRank {
             destination: message.destination,
             tag: message.tag,
             len: bytes.len() as u64,
+            mark: Mark::NONE,
             payload,
         };
         self.sends

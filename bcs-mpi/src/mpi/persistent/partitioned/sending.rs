@@ -6,6 +6,7 @@ use crate::endpoint::{Grounds, Kind, Undertaking, succeeded};
 use crate::mpi::objects::context_ids::{PART_MESSAGES, PART_OFFERS};
 use crate::roads::{Handle, Outcome};
 use bcs_core::lockstep;
+use bcs_core::mark::Mark;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 
@@ -77,6 +78,7 @@ impl Sending {
             destination: self.to,
             tag,
             data,
+            mark: Mark::NONE,
         };
         let Request(kind) = endpoint.bcs_send(SendMode::Standard, &message)?;
         if let Kind::Road(handle) = kind {
@@ -142,6 +144,7 @@ impl Undertaking for Sends {
                 destination: *to,
                 tag: tag_of(*first, part),
                 data: places[part].clone(),
+                mark: Mark::NONE,
             };
             let Ok(handle) = at.roads().send(SendMode::Standard, &message) else {
                 return None;

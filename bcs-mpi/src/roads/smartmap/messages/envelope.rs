@@ -3,6 +3,7 @@
 use crate::data::{LONG_BYTES, Piece, gather};
 use crate::roads::Message;
 use bcs_core::layout::Location;
+use bcs_core::mark::Mark;
 use bcs_core::request::{RequestId, high, low};
 use bcs_core::smartmap::send_queue::Entry;
 
@@ -42,6 +43,8 @@ pub(in crate::roads::smartmap) struct Envelope {
     pub(in crate::roads::smartmap) context: u32,
     pub(in crate::roads::smartmap) tag: i32,
     pub(in crate::roads::smartmap) len: u64,
+    /// What a checked job says of it.
+    pub(in crate::roads::smartmap) mark: Mark,
     /// What its sender waits for, if it does.
     pub(in crate::roads::smartmap) transfer: Option<RequestId>,
     pub(in crate::roads::smartmap) body: Body,
@@ -55,6 +58,7 @@ impl Envelope {
             context: message.context,
             tag: message.tag,
             len: message.data.len() as u64,
+            mark: message.mark,
             transfer: None,
             body: Body::Inline(Inline::default()),
         }
@@ -135,6 +139,11 @@ const PART: u32 = 5;
 const LENT: u32 = 6;
 const PACKING: u32 = 7;
 
+/// The mark is above the code.
+const MARK_SHIFT: u32 = u32::BITS - Mark::BITS;
+
+const _: () = assert!(PACKING < 1 << MARK_SHIFT);
+
 impl Word {
     #[inline]
     pub(in crate::roads::smartmap) fn encode(&self) -> Entry {
@@ -172,6 +181,7 @@ impl Word {
                         PACKING
                     }
                 };
+                entry.code |= envelope.mark.bits() << MARK_SHIFT;
             }
             Self::Pull {
                 transfer,
@@ -194,9 +204,9 @@ impl Word {
         entry
     }
 
-    /// `None` if it makes no sense.
+    /// `None` if it makes no sense. In a job that is not checked a mark makes none.
     #[inline]
-    pub(in crate::roads::smartmap) fn parse(entry: &Entry) -> Option<Self> {
+    pub(in crate::roads::smartmap) fn parse(entry: &Entry, checked: bool) -> Option<Self> {
         let words = &entry.words;
         let body = match entry.code {
             INLINE => Body::Inline(Inline(std::array::from_fn(|at| words[3 + at]))),
@@ -225,12 +235,14 @@ impl Word {
                     payload: words[3],
                 });
             }
+            code if checked && code >> MARK_SHIFT != 0 => return Self::parse_marked(entry),
             _ => return None,
         };
         let envelope = Envelope {
             context: low(words[0]),
             tag: high(words[0]).cast_signed(),
             len: words[1],
+            mark: Mark::NONE,
             transfer: Some(words[2])
                 .filter(|&word| word != 0)
                 .map(RequestId::from_word),
@@ -242,6 +254,17 @@ impl Word {
             Body::Remote(_) | Body::Lent(_) | Body::Packing(..) => envelope.transfer.is_some(),
         };
         sense.then_some(Self::Message(envelope))
+    }
+
+    /// The same of an entry that bears a mark, as messages alone do.
+    #[cold]
+    fn parse_marked(entry: &Entry) -> Option<Self> {
+        let mark = Mark::new(entry.code >> MARK_SHIFT);
+        let code = entry.code & ((1 << MARK_SHIFT) - 1);
+        match Self::parse(&Entry { code, ..*entry }, false)? {
+            Self::Message(envelope) => Some(Self::Message(Envelope { mark, ..envelope })),
+            Self::Pull { .. } | Self::Part { .. } => None,
+        }
     }
 }
 
@@ -268,6 +291,7 @@ mod tests {
                 context: 0x8000_0007,
                 tag: -3,
                 len,
+                mark: Mark::NONE,
                 transfer,
                 body,
             })
@@ -311,7 +335,14 @@ mod tests {
     #[test]
     fn every_word_comes_back_from_its_entry() {
         for word in words() {
-            assert_eq!(Word::parse(&word.encode()), Some(word));
+            assert_eq!(Word::parse(&word.encode(), false), Some(word));
+            let Word::Message(envelope) = word else {
+                continue;
+            };
+            let mark = Mark::new(u32::MAX);
+            let marked = Word::Message(Envelope { mark, ..envelope });
+            assert_eq!(Word::parse(&marked.encode(), true), Some(marked));
+            assert_eq!(Word::parse(&marked.encode(), false), None, "nobody checks");
         }
     }
 
@@ -325,14 +356,14 @@ mod tests {
                 transfer: None,
                 ..envelope
             });
-            assert_eq!(Word::parse(&alone.encode()), None);
+            assert_eq!(Word::parse(&alone.encode(), false), None);
         }
     }
 
     proptest! {
         #[test]
-        fn rubbish_is_parsed_or_refused(code in 0_u32..9, words: [u64; 7]) {
-            if let Some(Word::Message(envelope)) = Word::parse(&Entry { code, words }) {
+        fn rubbish_is_parsed_or_refused(code in 0_u32..40, words: [u64; 7], checked: bool) {
+            if let Some(Word::Message(envelope)) = Word::parse(&Entry { code, words }, checked) {
                 let inline = matches!(envelope.body, Body::Inline(_));
                 prop_assert!(!inline || envelope.len <= INLINE_BYTES as u64);
             }

@@ -56,7 +56,7 @@ impl Outgoing {
     /// Messages that are in the queue and were not taken, each with its position there.
     pub(in crate::roads::smartmap) fn untaken(&mut self) -> impl Iterator<Item = (u64, Envelope)> {
         let untaken = self.queue.untaken();
-        untaken.filter_map(|(position, entry)| match Word::parse(&entry)? {
+        untaken.filter_map(|(position, entry)| match Word::parse(&entry, true)? {
             Word::Message(envelope) => Some((position, envelope)),
             Word::Pull { .. } | Word::Part { .. } => None,
         })

@@ -16,6 +16,7 @@ fn completion(envelope: &Envelope, receive: &Receive) -> Completion {
         source: envelope.source,
         tag: send.tag,
         len: send.len,
+        mark: send.mark,
         failure: if send.len > receive.capacity {
             Failure::Truncated
         } else {

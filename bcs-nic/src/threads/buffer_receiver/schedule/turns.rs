@@ -169,6 +169,7 @@ mod tests {
     use bcs_core::descriptor::SendDescriptor;
     use bcs_core::job::Settings;
     use bcs_core::layout::Location;
+    use bcs_core::mark::Mark;
     use bcs_core::request::RequestId;
 
     fn transfer(source: u32, len: u64) -> Transfer {
@@ -182,6 +183,7 @@ mod tests {
             destination: 9,
             tag: 0,
             len,
+            mark: Mark::NONE,
             payload: Payload::Memory(Location::at(4096)),
         };
         let receive = Receive {

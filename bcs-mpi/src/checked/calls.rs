@@ -1,0 +1,186 @@
+//! Collectives as they were called: each member hears of the one before it.
+
+use super::kinds::{own_words, receive};
+use crate::bcs::Endpoint;
+use crate::roads::{Blocking, Message, SendMode};
+use bcs_core::fingerprint::fingerprint;
+use bcs_core::lockstep;
+use bcs_core::mark::Mark;
+use bcs_core::matching::Pattern;
+use bcs_core::request::high as high_half;
+use bcs_core::whereabouts::CALL_MESSAGES;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Mutex;
+
+/// What a member says of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    /// What stands for the name.
+    pub(crate) name: u16,
+    /// The kind, which says the name, the types and the place ([`super::Kinds`]).
+    pub(crate) kind: u8,
+    /// The operation, by its code; 0 without one.
+    pub(crate) op: u8,
+    /// The rank of the root in the communicator; -1 without one.
+    pub(crate) root: i32,
+    /// The types that all members are to have; 0 if that is not known.
+    pub(crate) signature: u64,
+    /// Their bytes.
+    pub(crate) bytes: u64,
+}
+
+const BYTES: usize = 24;
+
+impl Call {
+    pub(crate) fn new(name: &str) -> Self {
+        let [low, high, ..] = fingerprint(name.bytes().map(u64::from)).to_le_bytes();
+        Self {
+            name: u16::from_le_bytes([low, high]),
+            kind: 0,
+            op: 0,
+            root: -1,
+            signature: 0,
+            bytes: 0,
+        }
+    }
+
+    /// What stands for the name, among kinds.
+    pub(crate) fn key(&self) -> u64 {
+        bcs_core::fingerprint::scattered(self.name.into())
+    }
+
+    /// Whether two members may have called this in one collective.
+    pub(crate) fn agrees_with(&self, other: &Self) -> bool {
+        let what = |it: &Self| (it.name, it.op, it.root);
+        let unknown = self.signature == 0 || other.signature == 0;
+        what(self) == what(other) && (unknown || self.signature == other.signature)
+    }
+
+    fn encode(self) -> [u8; BYTES] {
+        let head = u64::from(self.name)
+            | u64::from(self.kind) << 16
+            | u64::from(self.op) << 24
+            | u64::from(self.root.cast_unsigned()) << 32;
+        let mut bytes = [0; BYTES];
+        let words = [head, self.signature, self.bytes];
+        for (eight, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+            *eight = word.to_le_bytes();
+        }
+        bytes
+    }
+
+    fn decode(bytes: &[u8; BYTES]) -> Self {
+        let words = bytes.as_chunks().0;
+        let [head, signature, bytes] = std::array::from_fn(|at| u64::from_le_bytes(words[at]));
+        let [low, high, kind, op, ..] = head.to_le_bytes();
+        Self {
+            name: u16::from_le_bytes([low, high]),
+            kind,
+            op,
+            root: high_half(head).cast_signed(),
+            signature,
+            bytes,
+        }
+    }
+}
+
+/// A communicator, and the member before this one in it.
+pub(crate) type Circle = (u32, u32);
+
+/// Calls of this rank of which the member before it has not been heard.
+#[derive(Debug, Default)]
+pub(crate) struct Calls(Mutex<HashMap<Circle, VecDeque<Call>>>);
+
+impl Calls {
+    /// This rank is about to call this: tells the next member.
+    pub(crate) fn tell(
+        &self,
+        endpoint: &Endpoint,
+        (context, before): Circle,
+        next: u32,
+        call: Call,
+    ) {
+        let mut bytes = call.encode();
+        let message = Message {
+            context: context | CALL_MESSAGES,
+            destination: next,
+            tag: 0,
+            data: own_words(&mut bytes).into(),
+            mark: Mark::NONE,
+        };
+        // So short and eager it is complete, and takes no request slot.
+        let _complete = endpoint.bcs_send(SendMode::Standard, &message);
+        let mut calls = lockstep::lock(&self.0);
+        calls.entry((context, before)).or_default().push_back(call);
+    }
+
+    /// What the member before this one says of the oldest call of which it was not heard, beside that call. One who
+    /// does not wait takes what has come.
+    pub(crate) fn hear(
+        &self,
+        endpoint: &Endpoint,
+        (context, before): Circle,
+        waits: Blocking,
+    ) -> Option<(Call, Call)> {
+        let is_open = lockstep::lock(&self.0)
+            .get(&(context, before))
+            .is_some_and(|calls| !calls.is_empty());
+        let pattern = Pattern {
+            context: context | CALL_MESSAGES,
+            source: Some(before),
+            tag: Some(0),
+        };
+        let is_here = || matches!(endpoint.bcs_probe(Blocking::No, pattern), Ok(Some(_)));
+        if !is_open || waits == Blocking::No && !is_here() {
+            return None;
+        }
+        let mut bytes = [0; BYTES];
+        receive(endpoint, (pattern.context, before, 0), &mut bytes)?;
+        let mut calls = lockstep::lock(&self.0);
+        let own = calls.get_mut(&(context, before))?.pop_front()?;
+        Some((own, Call::decode(&bytes)))
+    }
+
+    /// Where something has yet to be heard of.
+    pub(crate) fn open(&self) -> Vec<Circle> {
+        let calls = lockstep::lock(&self.0);
+        let open = calls.iter().filter(|(_, calls)| !calls.is_empty());
+        open.map(|(&circle, _)| circle).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_comes_back_from_its_bytes() {
+        let call = Call {
+            kind: 9,
+            op: 0x21,
+            root: -2,
+            signature: u64::MAX - 7,
+            bytes: 1 << 40,
+            ..Call::new("MPI_Reduce")
+        };
+        assert_eq!(Call::decode(&call.encode()), call);
+    }
+
+    #[test]
+    fn calls_agree_by_name_root_operation_and_types() {
+        let call = Call {
+            signature: 5,
+            ..Call::new("MPI_Bcast")
+        };
+        let other = |change: fn(&mut Call)| {
+            let mut other = call;
+            change(&mut other);
+            call.agrees_with(&other)
+        };
+        assert!(other(|it| it.kind = 7) && other(|it| it.signature = 0));
+        assert!(
+            !other(|it| it.root = 1) && !other(|it| it.op = 1) && !other(|it| it.signature = 6)
+        );
+        assert!(!call.agrees_with(&Call::new("MPI_Ibcast")));
+    }
+}

@@ -1,0 +1,244 @@
+//! Kinds of messages: what one is of, and from where.
+
+use crate::bcs::{Endpoint, Plain, Received};
+use crate::recording::Site;
+use crate::roads::{Blocking, Message, SendMode};
+use bcs_core::fingerprint::scattered;
+use bcs_core::lockstep;
+use bcs_core::mark::Mark;
+use bcs_core::matching::Pattern;
+use bcs_core::whereabouts::DESCRIPTIONS;
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How many kinds have a number: what fits 8 bits, of which 0 is all others.
+const NUMBERED: usize = 255;
+
+/// Places for their keys: a power of two, of which at least half stay empty.
+const PLACES: usize = 512;
+
+/// Bits of a mark that are of the signature.
+const SIGNATURE_BITS: u32 = 20;
+
+/// Bytes of a part of a description, which travel in an entry of a queue and in a descriptor.
+const PART_BYTES: usize = 32;
+
+/// The longest description: as many parts as the tag has room for.
+const MOST_PARTS: usize = 16;
+
+/// The kinds of messages of a rank.
+#[derive(Debug)]
+pub(crate) struct Kinds {
+    /// The key of each, and in the lowest 8 bits its number.
+    places: Box<[AtomicU64]>,
+    /// What each is, from number 1.
+    known: Mutex<Vec<String>>,
+    /// For each rank of the world 256 bits: which kinds it was told of.
+    told: Box<[AtomicU64]>,
+    /// What other ranks have told.
+    heard: Mutex<HashMap<(u32, u8), String>>,
+}
+
+/// The 20 bits of a signature; never none.
+fn bits(signature: u64) -> u32 {
+    let bits = u32::try_from(signature >> (u64::BITS - SIGNATURE_BITS)).expect("20 bits");
+    bits.max(1)
+}
+
+/// The number of the kind of a marked message.
+fn number(mark: Mark) -> u8 {
+    let [number, ..] = mark.bits().to_le_bytes();
+    number
+}
+
+/// The mark of a message of this signature and kind.
+pub(crate) fn mark(signature: u64, kind: u8) -> Mark {
+    Mark::new(bits(signature) << 8 | u32::from(kind))
+}
+
+/// Whether a marked message is of this signature.
+pub(crate) fn is_of(mark: Mark, signature: u64) -> bool {
+    mark.bits() >> 8 == bits(signature)
+}
+
+impl Kinds {
+    pub(super) fn new(ranks: usize) -> Self {
+        let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect();
+        Self {
+            places: zeros(PLACES),
+            known: Mutex::default(),
+            told: zeros(ranks * 4),
+            heard: Mutex::default(),
+        }
+    }
+
+    /// The number of the kind of what has this signature and is given by a call at this place; 0 if there are too many.
+    /// `describe` is asked once.
+    pub(crate) fn number(&self, signature: u64, site: Site, describe: impl Fn() -> String) -> u8 {
+        let place = match crate::foreign::site(site) {
+            Site::Rust(place) => std::ptr::from_ref(place).addr() as u64,
+            Site::Address(address) => address,
+        };
+        let key = scattered(signature ^ scattered(place)) & !0xff;
+        self.find(key).unwrap_or_else(|| {
+            let mut known = lockstep::lock(&self.known);
+            // Another thread may have been faster.
+            match self.find(key) {
+                Some(number) => number,
+                None if known.len() >= NUMBERED => 0,
+                None => {
+                    known.push(describe());
+                    let number = u8::try_from(known.len()).expect("at most 255");
+                    let free = self
+                        .places_of(key)
+                        .find(|it| it.load(Ordering::Relaxed) == 0);
+                    let free = free.expect("half of the places stay empty");
+                    free.store(key | u64::from(number), Ordering::Relaxed);
+                    number
+                }
+            }
+        })
+    }
+
+    /// Places where a key may be, in order.
+    fn places_of(&self, key: u64) -> impl Iterator<Item = &AtomicU64> {
+        let first = usize::try_from(key >> (u64::BITS - PLACES.ilog2())).unwrap_or(0);
+        self.places[first..].iter().chain(&self.places[..first])
+    }
+
+    fn find(&self, key: u64) -> Option<u8> {
+        let mut places = self.places_of(key).map(|it| it.load(Ordering::Relaxed));
+        let found = places.find(|&word| word == 0 || word & !0xff == key)?;
+        let [number, ..] = found.to_le_bytes();
+        (found != 0).then_some(number)
+    }
+
+    /// What a kind of this rank is, if it has a number.
+    pub(crate) fn own(&self, number: u8) -> Option<String> {
+        let at = usize::from(number).checked_sub(1)?;
+        lockstep::lock(&self.known).get(at).cloned()
+    }
+
+    /// Tells a rank of a kind, if it was not told before.
+    pub(crate) fn tell(&self, endpoint: &Endpoint, to: u32, number: u8) {
+        let word = &self.told[to as usize * 4 + usize::from(number / 64)];
+        let bit = 1 << (number % 64);
+        if number == 0 || word.load(Ordering::Relaxed) & bit != 0 || !may_tell(endpoint) {
+            return;
+        }
+        if word.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
+            return;
+        }
+        let text = self.own(number).unwrap_or_default();
+        let end = text.floor_char_boundary(PART_BYTES * MOST_PARTS - 1);
+        let mut bytes = text.as_bytes()[..end].to_vec();
+        // The last part is not full: zeros behind it are no text.
+        bytes.push(0);
+        for (part, at) in bytes.chunks(PART_BYTES).zip(0..) {
+            let mut whole = [0; PART_BYTES];
+            whole[..part.len()].copy_from_slice(part);
+            let message = Message {
+                context: DESCRIPTIONS,
+                destination: to,
+                tag: tag(number, at),
+                data: own_words(&mut whole).into(),
+                mark: Mark::NONE,
+            };
+            // Without a request slot nothing is asked for, and so nothing is refused.
+            let _complete = endpoint.bcs_send(SendMode::Standard, &message);
+        }
+    }
+
+    /// What the kind of a marked message of a rank is, if that is known. It was told before the message came.
+    pub(crate) fn heard(&self, endpoint: &Endpoint, from: u32, mark: Mark) -> Option<String> {
+        self.heard_of(endpoint, from, number(mark))
+    }
+
+    /// The same by its number.
+    pub(crate) fn heard_of(&self, endpoint: &Endpoint, from: u32, number: u8) -> Option<String> {
+        if number == 0 || !may_tell(endpoint) {
+            return None;
+        }
+        let mut heard = lockstep::lock(&self.heard);
+        if let Some(known) = heard.get(&(from, number)) {
+            return Some(known.clone());
+        }
+        let mut text = Vec::new();
+        for at in 0..i32::try_from(MOST_PARTS).unwrap_or(i32::MAX) {
+            let mut part = [0; PART_BYTES];
+            receive(endpoint, (DESCRIPTIONS, from, tag(number, at)), &mut part)?;
+            let end = part.iter().position(|&byte| byte == 0);
+            text.extend_from_slice(&part[..end.unwrap_or(PART_BYTES)]);
+            if end.is_some() {
+                break;
+            }
+        }
+        // What a rank says of itself is an allegation: nothing of it plays tricks with a terminal.
+        let text = String::from_utf8_lossy(&text).replace(char::is_control, "?");
+        heard.insert((from, number), text.clone());
+        Some(text)
+    }
+}
+
+/// Whether descriptions go: where nothing is eager each would wait for its receiver.
+pub(crate) fn may_tell(endpoint: &Endpoint) -> bool {
+    endpoint.settings().eager_limit >= PART_BYTES
+}
+
+fn tag(number: u8, part: i32) -> i32 {
+    i32::from(number) << 4 | part
+}
+
+/// Bytes of this function's caller as memory of a message.
+#[expect(unsafe_code, reason = "messages are named by address")]
+pub(super) fn own_words(bytes: &mut [u8]) -> Plain {
+    let address = bytes.as_mut_ptr().expose_provenance() as u64;
+    // SAFETY: a send copies them before it returns, and a receive is waited for.
+    unsafe { Plain::new(address, bytes.len()) }
+}
+
+/// Waits for a message of the library's own.
+pub(super) fn receive(
+    endpoint: &Endpoint,
+    (context, from, tag): (u32, u32, i32),
+    into: &mut [u8],
+) -> Option<()> {
+    let pattern = Pattern {
+        context,
+        source: Some(from),
+        tag: Some(tag),
+    };
+    match endpoint.bcs_recv(pattern, own_words(into).into()).ok()? {
+        Received::Now(_) => {}
+        Received::Posted(request) => {
+            endpoint.bcs_test(Blocking::Yes, request)?;
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_numbered_until_there_are_too_many() {
+        let kinds = Kinds::new(2);
+        let site = Site::here();
+        let number = |signature| kinds.number(signature, site, || format!("kind {signature}"));
+        let first: Vec<u8> = (0..300).map(number).collect();
+        let again: Vec<u8> = (0..300).map(number).collect();
+        assert_eq!(first, again);
+        assert_eq!((first[0], first[254], first[255]), (1, 255, 0));
+        assert_eq!(kinds.own(7).as_deref(), Some("kind 6"));
+        assert_eq!(kinds.own(0), None);
+    }
+
+    #[test]
+    fn a_mark_has_a_signature_and_a_kind() {
+        let mark = mark(u64::MAX, 200);
+        assert!(is_of(mark, u64::MAX) && !is_of(mark, 7) && number(mark) == 200);
+        assert!(!super::mark(0, 0).is_none());
+    }
+}

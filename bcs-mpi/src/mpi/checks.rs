@@ -1,0 +1,338 @@
+//! What a checked job looks at in calls ([`crate::checked`]): the types of messages, and what the members of a
+//! communicator call together.
+
+use super::datatype::{Beginning, Datatype};
+use super::error::{Came, ErrorClass, Operation, Result};
+use super::op::AnyOp;
+use super::{Buffer, Comm, Process, Status};
+use crate::bcs::{Blocking, Outcome};
+use crate::checked::{self, Call, Checked, Circle};
+use crate::recording::Site;
+use bcs_core::mark::Mark;
+use bcs_core::reduction::Op;
+use bcs_core::request::Failure;
+
+/// What a receive was called with, for when its message is there.
+#[derive(Debug)]
+pub(super) struct Expected {
+    datatype: Datatype,
+    site: Site,
+}
+
+impl Expected {
+    pub(super) fn new(data: &Buffer, site: Site) -> Self {
+        let datatype = data.datatype().clone();
+        Self { datatype, site }
+    }
+}
+
+/// What all members give a collective alike.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Alike<'a> {
+    data: Option<&'a Buffer>,
+    op: Option<&'a AnyOp>,
+    /// Who calls it waits for its neighbours, and for nobody else.
+    apart: bool,
+}
+
+/// An operation of the program's, of which ranks know nothing but that it is one.
+const OF_PROGRAM: u8 = u8::MAX;
+
+impl<'a> Alike<'a> {
+    /// Nothing but the call and its root.
+    pub(super) const NOTHING: Self = Self {
+        data: None,
+        op: None,
+        apart: false,
+    };
+    /// The same among neighbours, whom others do not hold up.
+    pub(super) const AMONG_NEIGHBORS: Self = Self {
+        apart: true,
+        ..Self::NOTHING
+    };
+
+    /// The types of this buffer.
+    pub(super) fn of(data: &'a Buffer) -> Self {
+        let data = Some(data);
+        Self {
+            data,
+            ..Self::NOTHING
+        }
+    }
+
+    /// The operation, too.
+    pub(super) fn by(self, op: &'a AnyOp) -> Self {
+        let op = Some(op);
+        Self { op, ..self }
+    }
+
+    fn op(&self) -> u8 {
+        match self.op {
+            None => 0,
+            Some(AnyOp::Predefined(op)) => *op as u8,
+            Some(AnyOp::User(_)) => OF_PROGRAM,
+        }
+    }
+
+    fn signature(&self) -> u64 {
+        let signature = self.data.and_then(|data| {
+            let one = data.datatype().signature()?;
+            Some(one.repeated(data.count() as u64).word().max(1))
+        });
+        signature.unwrap_or(0)
+    }
+}
+
+/// "MPI_Send of MPI_DOUBLE at src/main.rs:17"
+fn described(call: &str, datatype: Option<&Datatype>, site: Site) -> String {
+    let of = datatype.map_or_else(String::new, |datatype| {
+        let (name, types) = (datatype.name(), datatype.basic_types());
+        match name.is_empty() || name == types {
+            true => format!(" of {types}"),
+            false => format!(" of {name:?} ({types})"),
+        }
+    });
+    format!("{call}{of}{}", checked::at(site))
+}
+
+impl Process {
+    /// What is known because the job is checked.
+    #[inline]
+    pub(super) fn checked(&self) -> Option<&Checked> {
+        self.checked.as_deref()
+    }
+
+    /// Whether the job is checked.
+    #[inline]
+    pub(super) fn is_checked(&self) -> bool {
+        self.checked.is_some()
+    }
+
+    /// Hears of all calls of which the members before this rank were not heard: those that did not block.
+    pub(super) fn hear_the_rest(&self) -> Result<()> {
+        let Some(checked) = self.checked() else {
+            return Ok(());
+        };
+        let operation = Operation::plain("MPI_Finalize");
+        let mut agreed = Ok(());
+        // All of them, whatever the first has come to: what was told is to be taken.
+        for circle in checked.calls.open() {
+            let waits = Blocking::Yes;
+            let found = self.compare(checked, circle, waits, operation, u32::to_string);
+            agreed = agreed.and(found);
+        }
+        agreed
+    }
+
+    /// A forked child of this rank calls MPI: its user is told once, whatever the child does about the error.
+    #[cold]
+    pub(super) fn tell_of_child(&self, operation: Operation) {
+        static TOLD: std::sync::Once = std::sync::Once::new();
+        let (rank, child) = (self.world_rank(), std::process::id());
+        TOLD.call_once(|| {
+            eprintln!(
+                "bcs-mpi: process {child}, a forked child of rank {rank}, calls {}: only the process that called \
+                 MPI_Init may call MPI",
+                operation.call
+            );
+        });
+    }
+
+    /// Compares this rank's calls with those of the member before it, as far as that was not done. `name` says how
+    /// a world rank is called.
+    fn compare(
+        &self,
+        checked: &Checked,
+        circle: Circle,
+        waits: Blocking,
+        operation: Operation,
+        name: impl Fn(&u32) -> String,
+    ) -> Result<()> {
+        let endpoint = self.endpoint();
+        let mut found = Ok(());
+        while let Some((own, other)) = checked.calls.hear(endpoint, circle, waits) {
+            if found.is_err() || own.agrees_with(&other) {
+                continue;
+            }
+            let (_, before) = circle;
+            let theirs = checked.kinds.heard_of(endpoint, before, other.kind);
+            let (mine, theirs) = (
+                called(&own, checked.kinds.own(own.kind)),
+                called(&other, theirs),
+            );
+            let reason = format!(
+                "the ranks of the communicator do not call the same: rank {} is at {theirs}, and this one, rank {}, at \
+                 {mine}",
+                name(&before),
+                name(&self.world_rank()),
+            );
+            let class = match own.root == other.root {
+                true => ErrorClass::Other,
+                false => ErrorClass::Root,
+            };
+            found = Err(operation.error(class, reason));
+        }
+        found
+    }
+}
+
+/// "MPI_Bcast of MPI_DOUBLE at src/main.rs:17, with root 1, 32 bytes"
+fn called(call: &Call, kind: Option<String>) -> String {
+    let mut text = kind.unwrap_or_else(|| "a call of which no more is known".to_owned());
+    if let Ok(root) = u32::try_from(call.root) {
+        text += &format!(" with root {root}");
+    }
+    match (call.op, Op::try_from(call.op)) {
+        (0, _) => {}
+        (_, Ok(op)) => text += &format!(" by {op}"),
+        (_, Err(_)) => text += " by an operation of the program's",
+    }
+    if call.signature != 0 {
+        let s = if call.bytes == 1 { "" } else { "s" };
+        text += &format!(" ({} byte{s})", call.bytes);
+    }
+    text
+}
+
+impl Comm {
+    /// What goes with a message to a world rank that is of these types and is sent by this call; before it, what is to be
+    /// known of it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn mark(&self, like: &Buffer, to: u32, call: &'static str, site: Site) -> Mark {
+        let datatype = like.datatype();
+        let (Some(checked), Some(one)) = (self.process().checked(), datatype.signature()) else {
+            return Mark::NONE;
+        };
+        let describe = || described(call, Some(datatype), site);
+        let kind = checked.kinds.number(one.word(), site, describe);
+        checked.kinds.tell(self.process().endpoint(), to, kind);
+        checked::mark(one.repeated(like.count() as u64).word(), kind)
+    }
+
+    /// The status of a receive into types like these.
+    #[inline(always)]
+    pub(super) fn status_into(
+        &self,
+        outcome: &Outcome,
+        operation: &Operation,
+        into: &Buffer,
+        site: Site,
+    ) -> Result<Status> {
+        let status = self.status(outcome, operation)?;
+        if !outcome.mark.is_none() {
+            self.compare_types(outcome, operation, into.datatype(), site)?;
+        }
+        Ok(status)
+    }
+
+    /// The same of one that was posted before.
+    #[cold]
+    pub(super) fn status_expected(
+        &self,
+        outcome: &Outcome,
+        operation: &Operation,
+        expected: &Expected,
+    ) -> Result<Status> {
+        let status = self.status(outcome, operation)?;
+        if !outcome.mark.is_none() {
+            self.compare_types(outcome, operation, &expected.datatype, expected.site)?;
+        }
+        Ok(status)
+    }
+
+    /// Whether a message that has come is of the types that it is received into.
+    #[cold]
+    #[inline(never)]
+    fn compare_types(
+        &self,
+        outcome: &Outcome,
+        operation: &Operation,
+        into: &Datatype,
+        site: Site,
+    ) -> Result<()> {
+        let Some(checked) = self.process().checked() else {
+            return Ok(());
+        };
+        // What was cancelled has no message, and an empty one no types.
+        if outcome.failure != Failure::None || outcome.len == 0 {
+            return Ok(());
+        }
+        match into.beginning(outcome.len) {
+            Beginning::Anything => return Ok(()),
+            Beginning::Known(here) if checked::is_of(outcome.mark, here.word()) => return Ok(()),
+            Beginning::Known(_) | Beginning::Within => {}
+        }
+        let endpoint = self.process().endpoint();
+        let sent = checked.kinds.heard(endpoint, outcome.source, outcome.mark);
+        let sent = sent.unwrap_or_else(|| "types of which no more is known".to_owned());
+        let received = described(operation.call, Some(into), site);
+        let (source, len) = (self.peers().place(outcome.source), outcome.len);
+        let reason = format!(
+            "the types differ: rank {source} has sent {len} bytes by {sent}, and they were received by {received}"
+        );
+        let mut error = operation.error(ErrorClass::Type, reason);
+        error.came = Some(Came {
+            source,
+            tag: outcome.tag,
+            bytes: len,
+        });
+        Err(error)
+    }
+
+    /// This rank is about to call this: whether the member before it in the communicator calls the same.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn calls_alike(
+        &self,
+        call: &'static str,
+        blocking: Blocking,
+        root: Option<i32>,
+        alike: Alike<'_>,
+        site: Site,
+    ) -> Result<()> {
+        let (process, members) = (self.process(), self.members());
+        let Some(checked) = process.checked() else {
+            return Ok(());
+        };
+        let operation = Operation::plain(call);
+        self.usable(operation)?;
+        let (me, size) = (self.0.group.me, members.len());
+        if size == 1 || !checked::may_tell(process.endpoint()) {
+            return Ok(());
+        }
+        let waits = match alike.apart {
+            true => Blocking::No,
+            false => blocking,
+        };
+        // Of two groups each has roots and data of its own.
+        let (root, alike) = match self.is_inter() {
+            true => (None, Alike::NOTHING),
+            false => (root, alike),
+        };
+        let datatype = alike.data.map(Buffer::datatype);
+        let types = datatype
+            .and_then(Datatype::signature)
+            .map_or(0, |it| it.word());
+        let named = Call::new(call);
+        let describe = || described(call, datatype, site);
+        let call = Call {
+            kind: checked.kinds.number(types ^ named.key(), site, describe),
+            op: alike.op(),
+            root: root.unwrap_or(-1),
+            signature: alike.signature(),
+            bytes: alike.data.and_then(Buffer::bytes).unwrap_or(0) as u64,
+            ..named
+        };
+        let (before, next) = (members[(me + size - 1) % size], members[(me + 1) % size]);
+        let circle = (self.0.context, before);
+        checked.kinds.tell(process.endpoint(), next, call.kind);
+        checked.calls.tell(process.endpoint(), circle, next, call);
+        let _at = crate::call_site::at(site);
+        let name = |rank: &u32| {
+            let place = members.iter().position(|member| member == rank);
+            place.unwrap_or(*rank as usize).to_string()
+        };
+        process.compare(checked, circle, waits, operation, name)
+    }
+}

@@ -1,0 +1,35 @@
+//! Legal programs that only take long are not said to be in a deadlock, whichever roads they take.
+
+use anyhow::Result;
+
+use crate::said::Said;
+use crate::verdict::Outcome;
+use crate::workspace::Workspace;
+
+use super::Check;
+
+pub(super) const CHECK: Check = Check {
+    name: "innocents",
+    about: "32 legal but slow programs, some of gigabytes, on a loaded machine: the watch says nothing of any (BCS_INNOCENT_ROUNDS)",
+    about_time: false,
+    quick: false,
+    run,
+};
+
+/// Rounds, where nobody asks for another number: all roads take their turn in three.
+const ROUNDS: &str = "3";
+
+const ROUNDS_VARIABLE: &str = "BCS_INNOCENT_ROUNDS";
+
+fn run(workspace: &Workspace) -> Result<Outcome> {
+    let rounds = std::env::var(ROUNDS_VARIABLE).unwrap_or_else(|_| ROUNDS.to_owned());
+    let mut test = workspace.cargo(["test", "--package", "machine-manager", "--test", "programs"]);
+    test.args(["innocents", "--", "--test-threads", "1"]);
+    test.env(ROUNDS_VARIABLE, &rounds);
+    let passed = Said::by(&mut test)?.figure("test result: ok.")?;
+    Ok(Outcome::exact(
+        passed >= 2.0,
+        format!("no false word in {rounds} rounds"),
+        "none",
+    ))
+}
