@@ -101,7 +101,7 @@ pub use rust::scope::{Scope, scope};
 pub use rust::scoped_messages::{ReceiveRequest, SendRequest};
 pub use rust::section::Section;
 pub use rust::universe::Universe;
-pub use rust::views::{ReceiveViewRequest, View, ViewMut};
+pub use rust::views::{ReceiveViewRequest, View, ViewMut, Views};
 pub use rust::waiting::{Pending, test_all, test_any, test_some, wait_all, wait_any, wait_some};
 
 /// The allocator that [`slot_heap!`] makes a program's.

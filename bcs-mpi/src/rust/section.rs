@@ -1,7 +1,7 @@
 //! Sections of arrays: which elements of a slice a view has.
 
 use super::equivalence::Equivalence;
-use super::views::{View, ViewMut};
+use super::views::{View, ViewMut, Views};
 use crate::mpi::error::Operation;
 use crate::mpi::{Datatype, ErrorClass, Result};
 use std::marker::PhantomData;
@@ -289,7 +289,7 @@ impl<T: Equivalence> Section<T> {
         into: [&Self; N],
         out: [&Self; M],
         data: &'a mut [T],
-    ) -> Result<([ViewMut<'a, T>; N], [View<'a, T>; M])> {
+    ) -> Result<Views<'a, T, N, M>> {
         let all = || into.iter().chain(&out);
         for section in all() {
             section.checked(data)?;

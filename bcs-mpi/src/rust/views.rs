@@ -31,6 +31,9 @@ pub struct ViewMut<'a, T: Equivalence> {
     slice: PhantomData<&'a mut [T]>,
 }
 
+/// Views of one slice: those that are received into, and those that are sent.
+pub type Views<'a, T, const N: usize, const M: usize> = ([ViewMut<'a, T>; N], [View<'a, T>; M]);
+
 /// A receive into a view, under way in a scope. [`wait`](Self::wait) gives the view back.
 #[derive(Debug)]
 pub struct ReceiveViewRequest<'scope, 'env: 'scope, T: Equivalence> {
@@ -81,7 +84,7 @@ impl<'a, T: Equivalence> ViewMut<'a, T> {
         into: [&Section<T>; N],
         out: [&Section<T>; M],
         slice: &'a mut [T],
-    ) -> ([Self; N], [View<'a, T>; M]) {
+    ) -> Views<'a, T, N, M> {
         let start = slice.as_mut_ptr();
         let view_mut = |section: &Section<T>| Self {
             start,
