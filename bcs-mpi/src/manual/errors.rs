@@ -40,6 +40,11 @@
 //! find that it was another one; it is told in a later collective of that communicator. Collectives made of
 //! messages are told apart when ranks wait for each other in them; ranks of which none waits are not told.
 //!
+//! `bcs run --checked` finds more, and names both ranks and lines: types of a message that are not those of its receive,
+//! and roots, operations, types and names of collectives that differ, before anybody is in them.
+//!
+//! A job of which no rank can ever go on is ended by `bcs run`, which says who waits for whom.
+//!
 //! These end the job, with a message and an exit code that is not 0: a rank that ends without
 //! [`finalize`](crate::Universe::finalize) or is killed, [`abort`](crate::Communicator::abort), a
 //! panic in a function of a reduction or in a rank's `main`, and a receiver with more unmatched
