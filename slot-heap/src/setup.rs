@@ -31,6 +31,7 @@ const DONE: u8 = 2;
 /// Sets the heap up, unless it is, or is under way.
 #[cold]
 pub(crate) fn once() {
+    std::hint::black_box(&crate::note::NOTE);
     act_once(|| {
         let somebody_elses = preloaded().is_some_and(|preloaded| (preloaded.has_slot)());
         if !somebody_elses {

@@ -38,18 +38,33 @@ mod private {
     }
 }
 
-/// Calls something with the untyped requests of all.
-fn lent<R: Pending, A>(requests: &mut [R], call: impl FnOnce(&mut [mpi::Request]) -> A) -> A {
-    // What is lent is in no scope's list, and nobody would wait for it after a panic.
-    let unfinished = AbortOnDrop;
-    let lend = |request: &mut R| request.lender().lend();
-    let mut untyped: Vec<mpi::Request> = requests.iter_mut().map(lend).collect();
-    let answer = call(&mut untyped);
-    for (request, untyped) in requests.iter_mut().zip(untyped) {
-        request.lender().give_back(untyped);
+/// The untyped requests of all, while a call has them. Its caller makes the call itself: one that was passed to a function
+/// would be a place in that function to whoever asks where the program is.
+struct Lent<'a, R: Pending> {
+    requests: &'a mut [R],
+    untyped: Vec<mpi::Request>,
+    /// What is lent is in no scope's list, and nobody would wait for it after a panic.
+    unfinished: AbortOnDrop,
+}
+
+impl<'a, R: Pending> Lent<'a, R> {
+    fn of(requests: &'a mut [R]) -> Self {
+        let unfinished = AbortOnDrop;
+        let lend = |request: &mut R| request.lender().lend();
+        let untyped = requests.iter_mut().map(lend).collect();
+        Self {
+            requests,
+            untyped,
+            unfinished,
+        }
     }
-    std::mem::forget(unfinished);
-    answer
+
+    fn are_back(self) {
+        for (request, untyped) in self.requests.iter_mut().zip(self.untyped) {
+            request.lender().give_back(untyped);
+        }
+        std::mem::forget(self.unfinished);
+    }
 }
 
 /// One that was seen to be done by a test of its own.
@@ -132,7 +147,9 @@ fn sorted_out<R: Pending>(
 /// What the first one that failed says. All are done then, too.
 #[track_caller]
 pub fn wait_all<R: Pending>(mut requests: Vec<R>) -> Result<Vec<R::Done>> {
-    let ends = lent(&mut requests, mpi::request::waitall);
+    let mut lent = Lent::of(&mut requests);
+    let ends = mpi::request::waitall(&mut lent.untyped);
+    lent.are_back();
     came_to(requests, ends)
 }
 
@@ -142,7 +159,10 @@ pub fn wait_all<R: Pending>(mut requests: Vec<R>) -> Result<Vec<R::Done>> {
 /// As [`wait_all`].
 #[track_caller]
 pub fn test_all<R: Pending>(requests: &mut Vec<R>) -> Result<Option<Vec<R::Done>>> {
-    match lent(requests, mpi::request::testall) {
+    let mut lent = Lent::of(requests);
+    let ends = mpi::request::testall(&mut lent.untyped);
+    lent.are_back();
+    match ends {
         Some(ends) => came_to(requests.drain(..), ends).map(Some),
         None => Ok(None),
     }
@@ -158,7 +178,10 @@ pub fn wait_any<R: Pending>(requests: &mut Vec<R>) -> Result<Option<(usize, R::D
     if let Some(index) = known(requests) {
         return taken(requests, (index, Ok(mpi::Status::EMPTY)));
     }
-    match lent(requests, mpi::request::waitany) {
+    let mut lent = Lent::of(requests);
+    let end = mpi::request::waitany(&mut lent.untyped);
+    lent.are_back();
+    match end {
         Some(done) => taken(requests, done),
         None => Ok(None),
     }
@@ -173,7 +196,10 @@ pub fn test_any<R: Pending>(requests: &mut Vec<R>) -> Result<Option<(usize, R::D
     if let Some(index) = known(requests) {
         return taken(requests, (index, Ok(mpi::Status::EMPTY)));
     }
-    match lent(requests, mpi::request::testany) {
+    let mut lent = Lent::of(requests);
+    let end = mpi::request::testany(&mut lent.untyped);
+    lent.are_back();
+    match end {
         Some(done) => taken(requests, done),
         None => Ok(None),
     }
@@ -183,18 +209,22 @@ pub fn test_any<R: Pending>(requests: &mut Vec<R>) -> Result<Option<(usize, R::D
 /// gives back, or how it failed. Empty if the list is. (`MPI_Waitsome`)
 #[track_caller]
 pub fn wait_some<R: Pending>(requests: &mut Vec<R>) -> Vec<(usize, Result<R::Done>)> {
-    let call = match known(requests) {
-        Some(_) => mpi::request::testsome,
-        None => mpi::request::waitsome,
+    let is_one_known = known(requests).is_some();
+    let mut lent = Lent::of(requests);
+    let ends = match is_one_known {
+        true => mpi::request::testsome(&mut lent.untyped),
+        false => mpi::request::waitsome(&mut lent.untyped),
     };
-    let ends = lent(requests, call);
+    lent.are_back();
     sorted_out(requests, ends)
 }
 
 /// As [`wait_some`], of those that are done already, which may be none. (`MPI_Testsome`)
 #[track_caller]
 pub fn test_some<R: Pending>(requests: &mut Vec<R>) -> Vec<(usize, Result<R::Done>)> {
-    let ends = lent(requests, mpi::request::testsome);
+    let mut lent = Lent::of(requests);
+    let ends = mpi::request::testsome(&mut lent.untyped);
+    lent.are_back();
     sorted_out(requests, ends)
 }
 
