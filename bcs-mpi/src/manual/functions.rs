@@ -24,7 +24,7 @@
 //! | `MPI_Grequest_start` | [`Process::external`](crate::mpi::Process::external) | - |
 //! | `MPI_Mprobe` | [`mprobe`](crate::mpi::Comm::mprobe) | [`mprobe`](crate::Communicator::mprobe) |
 //! | `MPI_Improbe` | [`improbe`](crate::mpi::Comm::improbe) | [`improbe`](crate::Communicator::improbe) |
-//! | `MPI_Mrecv` | [`Message::recv`](crate::mpi::Message::recv), [`recv_vec`](crate::Communicator::recv_vec) |
+//! | `MPI_Mrecv` | [`Message::recv`](crate::mpi::Message::recv) | [`Message::recv`](crate::Message::recv), [`Message::recv_vec`](crate::Message::recv_vec), [`recv_vec`](crate::Communicator::recv_vec) |
 //! | `MPI_Imrecv` | [`Message::irecv`](crate::mpi::Message::irecv) | - |
 //! | `MPI_Parrived` | [`InParts::arrived`](crate::mpi::InParts::arrived) | - |
 //! | `MPI_Pready` | [`InParts::ready`](crate::mpi::InParts::ready) | - |
@@ -34,8 +34,8 @@
 //! | `MPI_Probe` | [`probe`](crate::mpi::Comm::probe) | [`probe`](crate::Communicator::probe) |
 //! | `MPI_Iprobe` | [`iprobe`](crate::mpi::Comm::iprobe) | [`iprobe`](crate::Communicator::iprobe) |
 //! | `MPI_Psend_init` | [`psend_init`](crate::mpi::Comm::psend_init) | - |
-//! | `MPI_Recv` | [`recv`](crate::mpi::Comm::recv), [`recv_one`](crate::Communicator::recv_one), [`recv_view`](crate::Communicator::recv_view) |
-//! | `MPI_Irecv` | [`irecv`](crate::mpi::Comm::irecv), [`irecv_view`](crate::Communicator::irecv_view) |
+//! | `MPI_Recv` | [`recv`](crate::mpi::Comm::recv) | [`recv`](crate::Communicator::recv), [`recv_one`](crate::Communicator::recv_one), [`recv_view`](crate::Communicator::recv_view) |
+//! | `MPI_Irecv` | [`irecv`](crate::mpi::Comm::irecv) | [`irecv_owned`](crate::Communicator::irecv_owned), [`irecv`](crate::Communicator::irecv), [`irecv_view`](crate::Communicator::irecv_view) |
 //! | `MPI_Recv_init` | [`recv_init`](crate::mpi::Comm::recv_init) | [`recv_init`](crate::Communicator::recv_init) |
 //! | `MPI_Isendrecv` | [`isendrecv`](crate::mpi::Comm::isendrecv) | - |
 //! | `MPI_Isendrecv_replace` | [`isendrecv_replace`](crate::mpi::Comm::isendrecv_replace) | - |
@@ -43,10 +43,10 @@
 //! | `MPI_Rsend` | [`rsend`](crate::mpi::Comm::rsend) | [`rsend`](crate::Communicator::rsend) |
 //! | `MPI_Irsend` | [`irsend`](crate::mpi::Comm::irsend) | [`irsend`](crate::Communicator::irsend) |
 //! | `MPI_Rsend_init` | [`rsend_init`](crate::mpi::Comm::rsend_init) | [`rsend_init`](crate::Communicator::rsend_init) |
-//! | `MPI_Send` | [`send`](crate::mpi::Comm::send), [`send_one`](crate::Communicator::send_one), [`send_view`](crate::Communicator::send_view) |
-//! | `MPI_Isend` | [`isend`](crate::mpi::Comm::isend), [`isend_view`](crate::Communicator::isend_view) |
+//! | `MPI_Send` | [`send`](crate::mpi::Comm::send) | [`send`](crate::Communicator::send), [`send_one`](crate::Communicator::send_one), [`send_view`](crate::Communicator::send_view) |
+//! | `MPI_Isend` | [`isend`](crate::mpi::Comm::isend) | [`isend_owned`](crate::Communicator::isend_owned), [`isend`](crate::Communicator::isend), [`isend_view`](crate::Communicator::isend_view) |
 //! | `MPI_Send_init` | [`send_init`](crate::mpi::Comm::send_init) | [`send_init`](crate::Communicator::send_init) |
-//! | `MPI_Sendrecv` | [`sendrecv`](crate::mpi::Comm::sendrecv), [`sendrecv_view`](crate::Communicator::sendrecv_view) |
+//! | `MPI_Sendrecv` | [`sendrecv`](crate::mpi::Comm::sendrecv) | [`sendrecv`](crate::Communicator::sendrecv), [`sendrecv_view`](crate::Communicator::sendrecv_view) |
 //! | `MPI_Sendrecv_replace` | [`sendrecv_replace`](crate::mpi::Comm::sendrecv_replace) | [`sendrecv_replace`](crate::Communicator::sendrecv_replace) |
 //! | `MPI_Ssend` | [`ssend`](crate::mpi::Comm::ssend) | [`ssend`](crate::Communicator::ssend) |
 //! | `MPI_Issend` | [`issend`](crate::mpi::Comm::issend) | [`issend`](crate::Communicator::issend) |
@@ -54,13 +54,13 @@
 //! | `MPI_Start` | [`Persistent::start`](crate::mpi::Persistent::start) | `start` of what can be started |
 //! | `MPI_Startall` | [`startall`](crate::mpi::persistent::startall) | - |
 //! | `MPI_Test` | [`Request::test`](crate::mpi::Request::test) | `test` of each request |
-//! | `MPI_Testall` | [`testall`](crate::mpi::request::testall), [`test_all`](crate::test_all) |
-//! | `MPI_Testany` | [`testany`](crate::mpi::request::testany), [`test_any`](crate::test_any) |
-//! | `MPI_Testsome` | [`testsome`](crate::mpi::request::testsome), [`test_some`](crate::test_some) |
+//! | `MPI_Testall` | [`testall`](crate::mpi::request::testall) | [`test_all`](crate::test_all) |
+//! | `MPI_Testany` | [`testany`](crate::mpi::request::testany) | [`test_any`](crate::test_any) |
+//! | `MPI_Testsome` | [`testsome`](crate::mpi::request::testsome) | [`test_some`](crate::test_some) |
 //! | `MPI_Wait` | [`Request::wait`](crate::mpi::Request::wait) | `wait` of each request |
-//! | `MPI_Waitall` | [`waitall`](crate::mpi::request::waitall), [`wait_all`](crate::wait_all) |
+//! | `MPI_Waitall` | [`waitall`](crate::mpi::request::waitall) | [`wait_all`](crate::wait_all) |
 //! | `MPI_Waitany` | [`waitany`](crate::mpi::request::waitany) | [`wait_any`](crate::wait_any), [`OwnedRequest::wait_any`](crate::OwnedRequest::wait_any) |
-//! | `MPI_Waitsome` | [`waitsome`](crate::mpi::request::waitsome), [`wait_some`](crate::wait_some) |
+//! | `MPI_Waitsome` | [`waitsome`](crate::mpi::request::waitsome) | [`wait_some`](crate::wait_some) |
 //!
 //! ## Datatypes (chapter 5)
 //!
@@ -79,8 +79,8 @@
 //! | `MPI_Type_create_hvector` | [`Datatype::hvector`](crate::mpi::Datatype::hvector) | - |
 //! | `MPI_Type_create_indexed_block` | [`Datatype::indexed_block`](crate::mpi::Datatype::indexed_block) | - |
 //! | `MPI_Type_create_resized` | [`Datatype::resized`](crate::mpi::Datatype::resized) | - |
-//! | `MPI_Type_create_struct` | [`Datatype::structure`](crate::mpi::Datatype::structure), [`Equivalence`](derive@crate::Equivalence), [`equivalence!`](crate::equivalence!) |
-//! | `MPI_Type_create_subarray` | [`Datatype::subarray`](crate::mpi::Datatype::subarray), [`Section::subarray`](crate::Section::subarray) |
+//! | `MPI_Type_create_struct` | [`Datatype::structure`](crate::mpi::Datatype::structure) | [`Equivalence`](derive@crate::Equivalence) |
+//! | `MPI_Type_create_subarray` | [`Datatype::subarray`](crate::mpi::Datatype::subarray) | [`Section::subarray`](crate::Section::subarray) |
 //! | `MPI_Type_dup` | [`Datatype::dup`](crate::mpi::Datatype::dup) | - |
 //! | `MPI_Type_free` | [`Datatype::free`](crate::mpi::Datatype::free) | - |
 //! | `MPI_Type_get_contents` | [`Datatype::contents`](crate::mpi::Datatype::contents) | - |
@@ -91,7 +91,7 @@
 //! | `MPI_Type_indexed` | [`Datatype::indexed`](crate::mpi::Datatype::indexed) | - |
 //! | `MPI_Type_set_name` | [`Datatype::set_name`](crate::mpi::Datatype::set_name) | - |
 //! | `MPI_Type_size` | [`Datatype::size`](crate::mpi::Datatype::size) | - |
-//! | `MPI_Type_vector` | [`Datatype::vector`](crate::mpi::Datatype::vector), [`Section::strided`](crate::Section::strided) |
+//! | `MPI_Type_vector` | [`Datatype::vector`](crate::mpi::Datatype::vector) | [`Section::strided`](crate::Section::strided) |
 //! | `MPI_Unpack` | [`unpack`](crate::mpi::Comm::unpack) | - |
 //! | `MPI_Unpack_external` | [`Buffer::unpack_external`](crate::mpi::Buffer::unpack_external) | - |
 //!
@@ -99,16 +99,16 @@
 //!
 //! | function | untyped core | safe layer |
 //! |---|---|---|
-//! | `MPI_Allgather` | [`allgather`](crate::mpi::Comm::allgather), [`allgather_one`](crate::Communicator::allgather_one) |
+//! | `MPI_Allgather` | [`allgather`](crate::mpi::Comm::allgather) | [`allgather`](crate::Communicator::allgather), [`allgather_in_place`](crate::Communicator::allgather_in_place), [`allgather_one`](crate::Communicator::allgather_one) |
 //! | `MPI_Iallgather` | [`iallgather`](crate::mpi::Comm::iallgather) | [`iallgather`](crate::Communicator::iallgather), [`iallgather_in_place`](crate::Communicator::iallgather_in_place) |
 //! | `MPI_Allgather_init` | [`allgather_init`](crate::mpi::Comm::allgather_init) | [`allgather_init`](crate::Communicator::allgather_init) |
 //! | `MPI_Allgatherv` | [`allgatherv`](crate::mpi::Comm::allgatherv) | [`allgatherv`](crate::Communicator::allgatherv), [`allgatherv_in_place`](crate::Communicator::allgatherv_in_place) |
 //! | `MPI_Iallgatherv` | [`iallgatherv`](crate::mpi::Comm::iallgatherv) | [`iallgatherv`](crate::Communicator::iallgatherv), [`iallgatherv_in_place`](crate::Communicator::iallgatherv_in_place) |
 //! | `MPI_Allgatherv_init` | [`allgatherv_init`](crate::mpi::Comm::allgatherv_init) | [`allgatherv_init`](crate::Communicator::allgatherv_init) |
-//! | `MPI_Allreduce` | [`allreduce`](crate::mpi::Comm::allreduce), [`allreduce_one`](crate::Communicator::allreduce_one) |
+//! | `MPI_Allreduce` | [`allreduce`](crate::mpi::Comm::allreduce) | [`allreduce`](crate::Communicator::allreduce), [`allreduce_in_place`](crate::Communicator::allreduce_in_place), [`allreduce_one`](crate::Communicator::allreduce_one) |
 //! | `MPI_Iallreduce` | [`iallreduce`](crate::mpi::Comm::iallreduce) | [`iallreduce`](crate::Communicator::iallreduce), [`iallreduce_in_place`](crate::Communicator::iallreduce_in_place) |
 //! | `MPI_Allreduce_init` | [`allreduce_init`](crate::mpi::Comm::allreduce_init) | [`allreduce_init`](crate::Communicator::allreduce_init) |
-//! | `MPI_Alltoall` | [`alltoall`](crate::mpi::Comm::alltoall), [`alltoall_one`](crate::Communicator::alltoall_one) |
+//! | `MPI_Alltoall` | [`alltoall`](crate::mpi::Comm::alltoall) | [`alltoall`](crate::Communicator::alltoall), [`alltoall_in_place`](crate::Communicator::alltoall_in_place), [`alltoall_one`](crate::Communicator::alltoall_one) |
 //! | `MPI_Ialltoall` | [`ialltoall`](crate::mpi::Comm::ialltoall) | [`ialltoall`](crate::Communicator::ialltoall), [`ialltoall_in_place`](crate::Communicator::ialltoall_in_place) |
 //! | `MPI_Alltoall_init` | [`alltoall_init`](crate::mpi::Comm::alltoall_init) | [`alltoall_init`](crate::Communicator::alltoall_init) |
 //! | `MPI_Alltoallv` | [`alltoallv`](crate::mpi::Comm::alltoallv) | [`alltoallv`](crate::Communicator::alltoallv), [`alltoallv_in_place`](crate::Communicator::alltoallv_in_place) |
@@ -120,13 +120,13 @@
 //! | `MPI_Barrier` | [`barrier`](crate::mpi::Comm::barrier) | [`barrier`](crate::Communicator::barrier) |
 //! | `MPI_Ibarrier` | [`ibarrier`](crate::mpi::Comm::ibarrier) | [`ibarrier`](crate::Communicator::ibarrier) |
 //! | `MPI_Barrier_init` | [`barrier_init`](crate::mpi::Comm::barrier_init) | [`barrier_init`](crate::Communicator::barrier_init) |
-//! | `MPI_Bcast` | [`bcast`](crate::mpi::Comm::bcast), [`bcast_one`](crate::Communicator::bcast_one) |
+//! | `MPI_Bcast` | [`bcast`](crate::mpi::Comm::bcast) | [`bcast`](crate::Communicator::bcast), [`bcast_one`](crate::Communicator::bcast_one) |
 //! | `MPI_Ibcast` | [`ibcast`](crate::mpi::Comm::ibcast) | [`ibcast`](crate::Communicator::ibcast) |
 //! | `MPI_Bcast_init` | [`bcast_init`](crate::mpi::Comm::bcast_init) | [`bcast_init`](crate::Communicator::bcast_init) |
-//! | `MPI_Exscan` | [`exscan`](crate::mpi::Comm::exscan), [`exscan_one`](crate::Communicator::exscan_one) |
+//! | `MPI_Exscan` | [`exscan`](crate::mpi::Comm::exscan) | [`exscan`](crate::Communicator::exscan), [`exscan_in_place`](crate::Communicator::exscan_in_place), [`exscan_one`](crate::Communicator::exscan_one) |
 //! | `MPI_Iexscan` | [`iexscan`](crate::mpi::Comm::iexscan) | [`iexscan`](crate::Communicator::iexscan), [`iexscan_in_place`](crate::Communicator::iexscan_in_place) |
 //! | `MPI_Exscan_init` | [`exscan_init`](crate::mpi::Comm::exscan_init) | [`exscan_init`](crate::Communicator::exscan_init) |
-//! | `MPI_Gather` | [`gather`](crate::mpi::Comm::gather), [`gather_one`](crate::Communicator::gather_one) |
+//! | `MPI_Gather` | [`gather`](crate::mpi::Comm::gather) | [`gather`](crate::Communicator::gather), [`gather_in_place`](crate::Communicator::gather_in_place), [`gather_one`](crate::Communicator::gather_one) |
 //! | `MPI_Igather` | [`igather`](crate::mpi::Comm::igather) | [`igather`](crate::Communicator::igather), [`igather_in_place`](crate::Communicator::igather_in_place) |
 //! | `MPI_Gather_init` | [`gather_init`](crate::mpi::Comm::gather_init) | [`gather_init`](crate::Communicator::gather_init) |
 //! | `MPI_Gatherv` | [`gatherv`](crate::mpi::Comm::gatherv) | [`gatherv`](crate::Communicator::gatherv), [`gatherv_in_place`](crate::Communicator::gatherv_in_place) |
@@ -135,7 +135,7 @@
 //! | `MPI_Op_commutative` | [`AnyOp::commutative`](crate::mpi::AnyOp::commutative) | - |
 //! | `MPI_Op_create` | [`UserOp::create`](crate::mpi::UserOp::create) | [`UserOp::new`](crate::UserOp::new), [`UserOp::commutative`](crate::UserOp::commutative) |
 //! | `MPI_Op_free` | [`AnyOp::free`](crate::mpi::AnyOp::free) | - |
-//! | `MPI_Reduce` | [`reduce`](crate::mpi::Comm::reduce), [`reduce_one`](crate::Communicator::reduce_one) |
+//! | `MPI_Reduce` | [`reduce`](crate::mpi::Comm::reduce) | [`reduce`](crate::Communicator::reduce), [`reduce_in_place`](crate::Communicator::reduce_in_place), [`reduce_one`](crate::Communicator::reduce_one) |
 //! | `MPI_Ireduce` | [`ireduce`](crate::mpi::Comm::ireduce) | [`ireduce`](crate::Communicator::ireduce), [`ireduce_in_place`](crate::Communicator::ireduce_in_place) |
 //! | `MPI_Reduce_init` | [`reduce_init`](crate::mpi::Comm::reduce_init) | [`reduce_init`](crate::Communicator::reduce_init) |
 //! | `MPI_Reduce_local` | [`reduce_local`](crate::mpi::reduce_local) | [`reduce_local`](crate::reduce_local) |
@@ -145,10 +145,10 @@
 //! | `MPI_Ireduce_scatter_block` | [`ireduce_scatter_block`](crate::mpi::Comm::ireduce_scatter_block) | [`ireduce_scatter_block`](crate::Communicator::ireduce_scatter_block), [`ireduce_scatter_block_in_place`](crate::Communicator::ireduce_scatter_block_in_place) |
 //! | `MPI_Reduce_scatter_block_init` | [`reduce_scatter_block_init`](crate::mpi::Comm::reduce_scatter_block_init) | [`reduce_scatter_block_init`](crate::Communicator::reduce_scatter_block_init) |
 //! | `MPI_Reduce_scatter_init` | [`reduce_scatter_init`](crate::mpi::Comm::reduce_scatter_init) | [`reduce_scatter_init`](crate::Communicator::reduce_scatter_init) |
-//! | `MPI_Scan` | [`scan`](crate::mpi::Comm::scan), [`scan_one`](crate::Communicator::scan_one) |
+//! | `MPI_Scan` | [`scan`](crate::mpi::Comm::scan) | [`scan`](crate::Communicator::scan), [`scan_in_place`](crate::Communicator::scan_in_place), [`scan_one`](crate::Communicator::scan_one) |
 //! | `MPI_Iscan` | [`iscan`](crate::mpi::Comm::iscan) | [`iscan`](crate::Communicator::iscan), [`iscan_in_place`](crate::Communicator::iscan_in_place) |
 //! | `MPI_Scan_init` | [`scan_init`](crate::mpi::Comm::scan_init) | [`scan_init`](crate::Communicator::scan_init) |
-//! | `MPI_Scatter` | [`scatter`](crate::mpi::Comm::scatter), [`scatter_one`](crate::Communicator::scatter_one) |
+//! | `MPI_Scatter` | [`scatter`](crate::mpi::Comm::scatter) | [`scatter`](crate::Communicator::scatter), [`scatter_in_place`](crate::Communicator::scatter_in_place), [`scatter_one`](crate::Communicator::scatter_one) |
 //! | `MPI_Iscatter` | [`iscatter`](crate::mpi::Comm::iscatter) | [`iscatter`](crate::Communicator::iscatter), [`iscatter_in_place`](crate::Communicator::iscatter_in_place) |
 //! | `MPI_Scatter_init` | [`scatter_init`](crate::mpi::Comm::scatter_init) | [`scatter_init`](crate::Communicator::scatter_init) |
 //! | `MPI_Scatterv` | [`scatterv`](crate::mpi::Comm::scatterv) | [`scatterv`](crate::Communicator::scatterv), [`scatterv_in_place`](crate::Communicator::scatterv_in_place) |
@@ -209,7 +209,7 @@
 //! | `MPI_Cart_get` | [`cartesian`](crate::mpi::Comm::cartesian) | - |
 //! | `MPI_Cart_map` | [`cart_map`](crate::mpi::Comm::cart_map) | - |
 //! | `MPI_Cart_rank` | [`cart_rank`](crate::mpi::Comm::cart_rank) | [`cart_rank`](crate::Communicator::cart_rank) |
-//! | `MPI_Cart_shift` | [`cart_shift`](crate::mpi::Comm::cart_shift), [`shift_view`](crate::Communicator::shift_view) |
+//! | `MPI_Cart_shift` | [`cart_shift`](crate::mpi::Comm::cart_shift) | [`cart_shift`](crate::Communicator::cart_shift), [`shift_view`](crate::Communicator::shift_view) |
 //! | `MPI_Cart_sub` | [`cart_sub`](crate::mpi::Comm::cart_sub) | [`cart_sub`](crate::Communicator::cart_sub) |
 //! | `MPI_Cartdim_get` | [`cartesian`](crate::mpi::Comm::cartesian) | - |
 //! | `MPI_Dims_create` | [`dims_create`](crate::mpi::topology::dims_create) | [`dims_create`](crate::dims_create) |

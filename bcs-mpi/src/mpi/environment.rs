@@ -1,46 +1,41 @@
-//! What a program asks of its surroundings (MPI 5.0, chapter 9), and this process's rank in them.
+//! What a program asks of its surroundings (MPI 5.0, chapter 9).
 
-use super::Process;
+use super::{Process, this_rank};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The version of the standard: of `MPI_Get_version`.
 pub const VERSION: (i32, i32) = (5, 0);
 
-/// The rank that this process is.
-static THE_RANK: OnceLock<TheRank> = OnceLock::new();
-
-struct TheRank {
-    world_rank: u32,
-    process: Weak<Process>,
-}
+/// The job that this process is in, or was.
+static JOB: OnceLock<Weak<Process>> = OnceLock::new();
 
 /// This process is a rank from now on. Ranks that are threads of one process are not said: there, errors name none.
 pub(super) fn begins(process: &Arc<Process>) {
-    let _first_one = THE_RANK.set(TheRank {
-        world_rank: process.world_rank(),
-        process: Arc::downgrade(process),
-    });
-}
-
-/// The rank in the world that this process is, if it has begun.
-#[must_use]
-pub fn world_rank() -> Option<u32> {
-    THE_RANK.get().map(|rank| rank.world_rank)
+    let _first_one = JOB.set(Arc::downgrade(process));
+    this_rank::begins(process.world_rank());
 }
 
 /// `MPI_Initialized`: whether this process has become a rank, also if it has finalised since.
 #[must_use]
 pub fn is_initialized() -> bool {
-    THE_RANK.get().is_some()
+    JOB.get().is_some()
 }
 
 /// `MPI_Finalized`: whether this process was a rank and has left its job.
+///
+/// ```
+/// # fn main() -> bcs_mpi::Result<()> {
+/// let universe = bcs_mpi::Universe::init()?;
+/// assert!(!bcs_mpi::is_finalized());
+/// universe.finalize()?;
+/// assert!(bcs_mpi::is_finalized());
+/// # Ok(())
+/// # }
+/// ```
 #[must_use]
 pub fn is_finalized() -> bool {
     let over = |process: Option<Arc<Process>>| process.is_none_or(|process| process.is_finalized());
-    THE_RANK
-        .get()
-        .is_some_and(|rank| over(rank.process.upgrade()))
+    JOB.get().is_some_and(|process| over(process.upgrade()))
 }
 
 /// `MPI_Get_version`: version and subversion of the standard.

@@ -1,8 +1,8 @@
 //! What went wrong in which call, with which arguments.
 
 use super::constants::{ANY_SOURCE, ANY_TAG};
-use super::environment;
 pub use super::error_class::ErrorClass;
+use super::this_rank;
 use bcs_core::request::Failure;
 use std::fmt;
 
@@ -115,7 +115,7 @@ impl Operation {
     #[cold]
     pub(crate) fn error(self, class: ErrorClass, reason: impl Into<String>) -> Box<Error> {
         Box::new(Error {
-            rank: environment::world_rank(),
+            rank: this_rank::world_rank(),
             class,
             operation: self,
             reason: reason.into(),

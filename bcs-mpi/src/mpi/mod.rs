@@ -9,7 +9,7 @@
 //! | [`objects`], [`topology`] | what a process, a communicator and its topology are made of |
 //! | [`process`], [`threads`], [`error_codes`] | this rank: initialise, finalise, abort; its threads; its own errors (chapters 11, 9.5) |
 //! | [`comm`], [`attributes`], [`error_handler`] | communicators, and what a program keeps with them (chapters 7, 7.7, 9.3) |
-//! | [`environment`] | host, versions, and which rank this process is (chapter 9) |
+//! | [`environment`] | host and versions (chapter 9) |
 //! | [`figures`] | what a rank can say of itself at any time, in numbers (chapter 15.3) |
 //! | `checks` | what a checked job looks at in calls |
 //! | [`request`], [`status`], `leaving` | what was started, what came of it, and what is left of it at the end |
@@ -95,6 +95,7 @@ mod probe;
 pub mod process;
 pub mod request;
 pub mod status;
+mod this_rank;
 pub mod threads;
 mod told;
 pub mod topology;

@@ -6,7 +6,7 @@
 #![expect(unsafe_code, reason = "looks at memory by address")]
 
 use super::equivalence::Equivalence;
-use super::section::Shape;
+use super::shape::Shape;
 use crate::mpi::error::Operation;
 use crate::mpi::{ErrorClass, Result};
 use std::mem::MaybeUninit;

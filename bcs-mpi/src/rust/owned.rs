@@ -4,8 +4,8 @@
 use super::allegations::settled;
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
+use super::lender::Lender;
 use super::matching::{Destination, Source, Status, Tag};
-use super::waiting::{self, Lender};
 use crate::forked;
 use crate::mpi::{self, Result};
 
@@ -109,26 +109,6 @@ impl<T: Equivalence> OwnedRequest<T> {
     /// cancelled. (`MPI_Cancel`)
     pub fn cancel(&self) {
         self.request.cancel();
-    }
-
-    /// Waits until all of them are done, and gives the buffer and the status of each, in their order. (`MPI_Waitall`)
-    ///
-    /// # Errors
-    /// What the first one that failed says. All are done then, too, and the buffers are dropped.
-    #[track_caller]
-    pub fn wait_all(requests: Vec<Self>) -> Result<Vec<(Vec<T>, Status)>> {
-        waiting::wait_all(requests)
-    }
-
-    /// Waits until one of them is done, takes it out of the list, and gives its former index, its
-    /// buffer and its status; `None` if the list is empty. (`MPI_Waitany`)
-    ///
-    /// # Errors
-    /// As [`wait`](Self::wait); the failed one is taken out, too.
-    #[track_caller]
-    pub fn wait_any(requests: &mut Vec<Self>) -> Result<Option<(usize, Vec<T>, Status)>> {
-        let done = waiting::wait_any(requests)?;
-        Ok(done.map(|(index, (buffer, status))| (index, buffer, status)))
     }
 }
 

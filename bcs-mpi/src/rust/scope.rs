@@ -10,8 +10,8 @@
 
 use super::allegations::Allegation;
 use super::equivalence::Equivalence;
+use super::lender::Lender;
 use super::matching::Status;
-use super::waiting::Lender;
 use crate::mpi::{self, Result};
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -290,6 +290,7 @@ impl UnderWay {
     }
 
     /// Waits for all. The first failure of which nobody was told.
+    #[track_caller]
     fn end(&mut self) -> Result<()> {
         // No panic comes between here and the end of the last request: waiting does not panic, short
         // of a bug in the library, and then the guard ends the process.

@@ -1,7 +1,7 @@
 //! Sections of arrays: which elements of a slice a view has.
 
 use super::equivalence::Equivalence;
-use super::views::{View, ViewMut, ViewsApart};
+use super::shape::Shape;
 use crate::mpi::error::Operation;
 use crate::mpi::{Datatype, ErrorClass, Result};
 use std::marker::PhantomData;
@@ -35,82 +35,7 @@ pub struct Section<T: Equivalence> {
     of: PhantomData<fn() -> T>,
 }
 
-/// Where the elements of a section are, in elements.
-#[derive(Debug)]
-pub(super) struct Shape {
-    first: usize,
-    /// So many side by side.
-    block: usize,
-    /// How many of these, and how far from each other; the outermost first. None overlap.
-    outer: Vec<(usize, usize)>,
-}
-
-impl Shape {
-    /// As many elements as a slice has.
-    pub(super) fn all(block: usize) -> Self {
-        let (first, outer) = (0, Vec::new());
-        Self {
-            first,
-            block,
-            outer,
-        }
-    }
-
-    pub(super) fn first(&self) -> usize {
-        self.first
-    }
-
-    fn blocks(&self) -> usize {
-        self.outer.iter().map(|&(count, _)| count).product()
-    }
-
-    fn len(&self) -> usize {
-        self.block * self.blocks()
-    }
-
-    /// One past its last element; `None` if that is no number.
-    fn end(&self) -> Option<usize> {
-        let mut end = self.first.checked_add(self.block)?;
-        for &(count, stride) in &self.outer {
-            end = end.checked_add(count.checked_sub(1)?.checked_mul(stride)?)?;
-        }
-        Some(end)
-    }
-
-    /// Where each block begins, in increasing order.
-    fn starts(&self) -> impl Iterator<Item = usize> {
-        (0..self.blocks()).map(|mut nth| {
-            let mut start = self.first;
-            for &(count, stride) in self.outer.iter().rev() {
-                start += nth % count * stride;
-                nth /= count;
-            }
-            start
-        })
-    }
-
-    /// All elements, in increasing order.
-    pub(super) fn elements(&self) -> impl Iterator<Item = usize> {
-        self.starts().flat_map(|start| start..start + self.block)
-    }
-
-    /// Whether no element is in both.
-    fn is_apart_from(&self, other: &Self) -> bool {
-        let (mut ours, mut theirs) = (self.starts().peekable(), other.starts().peekable());
-        while let (Some(&our), Some(&their)) = (ours.peek(), theirs.peek()) {
-            if our + self.block <= their {
-                ours.next();
-            } else if their + other.block <= our {
-                theirs.next();
-            } else {
-                return false;
-            }
-        }
-        true
-    }
-}
-
-fn refused<T>(reason: String) -> Result<T> {
+pub(super) fn refused<T>(reason: String) -> Result<T> {
     Err(Operation::plain("MPI_Type_create_subarray").error(ErrorClass::Arg, reason))
 }
 
@@ -249,7 +174,8 @@ impl<T: Equivalence> Section<T> {
         (count, &self.datatype)
     }
 
-    fn checked(&self, data: &[T]) -> Result<()> {
+    /// Whether a slice has all of it.
+    pub(super) fn checked(&self, data: &[T]) -> Result<()> {
         let end = self.shape.end().unwrap_or(usize::MAX);
         if end > data.len() {
             return refused(format!(
@@ -259,51 +185,5 @@ impl<T: Equivalence> Section<T> {
             ));
         }
         Ok(())
-    }
-
-    /// These elements of a slice.
-    ///
-    /// # Errors
-    /// When the slice is too short.
-    pub fn of<'a>(&self, data: &'a [T]) -> Result<View<'a, T>> {
-        self.checked(data)?;
-        Ok(View::new(data, self))
-    }
-
-    /// The same, to be received into.
-    ///
-    /// # Errors
-    /// As [`of`](Self::of).
-    pub fn of_mut<'a>(&self, data: &'a mut [T]) -> Result<ViewMut<'a, T>> {
-        self.checked(data)?;
-        let ([view], []) = ViewMut::apart([self], [], data);
-        Ok(view)
-    }
-
-    /// Several sections of one slice at a time, as what is beside the edges of a grid and is received, and the edges, which
-    /// are sent.
-    ///
-    /// # Errors
-    /// When the slice is too short for one, or one that is received into has an element in common with another.
-    pub fn disjoint<'a, const N: usize, const M: usize>(
-        into: [&Self; N],
-        out: [&Self; M],
-        data: &'a mut [T],
-    ) -> Result<ViewsApart<'a, T, N, M>> {
-        let all = || into.iter().chain(&out);
-        for section in all() {
-            section.checked(data)?;
-        }
-        for (nth, section) in into.iter().enumerate() {
-            let mut others = all().enumerate().skip(nth + 1);
-            let meets = others.find(|(_, other)| !section.shape.is_apart_from(&other.shape));
-            if let Some((other, _)) = meets {
-                return refused(format!(
-                    "sections {nth} and {other} of {} have elements in common, and at least one is received into",
-                    N + M
-                ));
-            }
-        }
-        Ok(ViewMut::apart(into, out, data))
     }
 }

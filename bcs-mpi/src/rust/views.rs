@@ -10,7 +10,7 @@ use super::equivalence::Equivalence;
 use super::matching::{Destination, Source, Status, Tag, as_peer, as_rank};
 use super::scope::{Scope, Ticket};
 use super::scoped_messages::SendRequest;
-use super::section::Section;
+use super::section::{Section, refused};
 use crate::mpi::{Buffer, Result};
 use std::marker::PhantomData;
 
@@ -46,6 +46,54 @@ unsafe impl<T: Equivalence> Sync for View<'_, T> {}
 unsafe impl<T: Equivalence> Send for ViewMut<'_, T> {}
 // SAFETY: a shared borrow of one gives shared borrows of elements that are `Sync`.
 unsafe impl<T: Equivalence> Sync for ViewMut<'_, T> {}
+
+impl<T: Equivalence> Section<T> {
+    /// These elements of a slice.
+    ///
+    /// # Errors
+    /// When the slice is too short.
+    pub fn of<'a>(&self, data: &'a [T]) -> Result<View<'a, T>> {
+        self.checked(data)?;
+        Ok(View::new(data, self))
+    }
+
+    /// The same, to be received into.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn of_mut<'a>(&self, data: &'a mut [T]) -> Result<ViewMut<'a, T>> {
+        self.checked(data)?;
+        let ([view], []) = ViewMut::apart([self], [], data);
+        Ok(view)
+    }
+
+    /// Several sections of one slice at a time, as what is beside the edges of a grid and is received, and the edges, which
+    /// are sent.
+    ///
+    /// # Errors
+    /// When the slice is too short for one, or one that is received into has an element in common with another.
+    pub fn disjoint<'a, const N: usize, const M: usize>(
+        into: [&Self; N],
+        out: [&Self; M],
+        data: &'a mut [T],
+    ) -> Result<ViewsApart<'a, T, N, M>> {
+        let all = || into.iter().chain(&out);
+        for section in all() {
+            section.checked(data)?;
+        }
+        for (nth, section) in into.iter().enumerate() {
+            let mut others = all().enumerate().skip(nth + 1);
+            let meets = others.find(|(_, other)| !section.shape().is_apart_from(other.shape()));
+            if let Some((other, _)) = meets {
+                return refused(format!(
+                    "sections {nth} and {other} of {} have elements in common, and at least one is received into",
+                    N + M
+                ));
+            }
+        }
+        Ok(ViewMut::apart(into, out, data))
+    }
+}
 
 impl<'a, T: Equivalence> View<'a, T> {
     /// Of a slice that has all of the section.

@@ -2,6 +2,7 @@
 
 use super::collectives::CollectiveRequest;
 use super::equivalence::Equivalence;
+use super::lender::Lender;
 use super::matching::Status;
 use super::owned::OwnedRequest;
 use super::scope::AbortOnDrop;
@@ -18,16 +19,6 @@ pub trait Pending: private::Pending {
     /// When its request has come to this; that is ignored if it was known to be done before.
     #[doc(hidden)]
     fn came_to(self, end: Result<mpi::Status>) -> Result<Self::Done>;
-}
-
-/// Who lends an untyped request to a call that takes many.
-pub(super) trait Lender {
-    /// Whether somebody has seen that it is done.
-    fn is_known(&self) -> bool;
-    /// The request; an inactive one of what is known to be done.
-    fn lend(&mut self) -> mpi::Request;
-    /// What the call has left of it.
-    fn give_back(&mut self, request: mpi::Request);
 }
 
 mod private {
@@ -302,5 +293,27 @@ impl<T: Equivalence> Pending for OwnedRequest<T> {
     fn came_to(mut self, end: Result<mpi::Status>) -> Result<Self::Done> {
         let status = self.done.map_or(end.map(Status::from), Ok);
         self.whole(status)
+    }
+}
+
+impl<T: Equivalence> OwnedRequest<T> {
+    /// Waits until all of them are done, and gives the buffer and the status of each, in their order. (`MPI_Waitall`)
+    ///
+    /// # Errors
+    /// What the first one that failed says. All are done then, too, and the buffers are dropped.
+    #[track_caller]
+    pub fn wait_all(requests: Vec<Self>) -> Result<Vec<(Vec<T>, Status)>> {
+        wait_all(requests)
+    }
+
+    /// Waits until one of them is done, takes it out of the list, and gives its former index, its
+    /// buffer and its status; `None` if the list is empty. (`MPI_Waitany`)
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait); the failed one is taken out, too.
+    #[track_caller]
+    pub fn wait_any(requests: &mut Vec<Self>) -> Result<Option<(usize, Vec<T>, Status)>> {
+        let done = wait_any(requests)?;
+        Ok(done.map(|(index, (buffer, status))| (index, buffer, status)))
     }
 }

@@ -9,6 +9,7 @@
 //! | `compile`, `pairs` | what a commit makes of a type: a [`Layout`](bcs_core::layout::Layout) |
 //! | `named` | predefined types, and how wide they are in `external32` |
 //! | `runs` | the predefined elements of a type, one after the other |
+//! | `basic_types` | which basic types elements are, and in words |
 //! | `signature` | what stands for the basic types of so many elements |
 //! | `elements` | how many basic elements so many bytes are |
 //!
@@ -20,6 +21,7 @@
 //! arithmetic on them cannot overflow.
 
 mod arrays;
+mod basic_types;
 mod bounds;
 mod combiner;
 mod compile;
