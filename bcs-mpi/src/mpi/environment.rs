@@ -3,6 +3,8 @@
 use super::{Process, this_rank};
 use std::sync::{Arc, OnceLock, Weak};
 
+pub use super::this_rank::world_rank;
+
 /// The version of the standard: of `MPI_Get_version`.
 pub const VERSION: (i32, i32) = (5, 0);
 

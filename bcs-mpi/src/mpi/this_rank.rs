@@ -10,6 +10,7 @@ pub(super) fn begins(world_rank: u32) {
 }
 
 /// The rank in the world that this process is, if it has begun.
-pub(super) fn world_rank() -> Option<u32> {
+#[must_use]
+pub fn world_rank() -> Option<u32> {
     WORLD_RANK.get().copied()
 }
