@@ -6,6 +6,7 @@
  *
  *     mpicc -O3 -pthread -o threads threads.c && mpiexec -n 2 ./threads 4 500
  */
+#define _POSIX_C_SOURCE 200809L /* barriers of threads, also in strict C */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdint.h>
