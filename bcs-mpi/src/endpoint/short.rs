@@ -7,12 +7,13 @@
 use super::endpoint::Endpoint;
 use super::request::Request;
 use super::state::State;
-use crate::data::Piece;
+use crate::data::{Piece, gather};
 use crate::roads::smartmap::{Next, Settled, SmartMap};
 use crate::roads::{Handle, Message, Outcome, SendMode};
 use bcs_core::limits::{LEAST_LENT_BYTES, LEAST_SHARED_BYTES, MAX_QUEUED_BYTES};
 use bcs_core::matching::Pattern;
 use bcs_core::smartmap::Desk;
+use bcs_core::wake::owner_lock::OwnerGuard;
 use bcs_core::wake::waiting::{self, Patience};
 
 /// A blocking send within the node is eager up to so many times the eager limit, as long as there are not
@@ -75,10 +76,24 @@ impl Endpoint {
             return Now::Not;
         }
         if len > MAX_QUEUED_BYTES {
-            let sent = near.may_copy(len) && near.send_copied(message);
-            return if sent { Now::Done } else { Now::Not };
+            return self.send_copy(state, message);
         }
         let sent = near.send_now(message);
+        if sent { Now::Done } else { Now::Not }
+    }
+
+    /// Sends a copy of a message, which is made without the lock.
+    fn send_copy(&self, mut state: OwnerGuard<'_, State>, message: &Message) -> Now {
+        let (data, near) = (&message.data, state.roads.near.as_mut());
+        let Some(near) = near.filter(|near| near.may_copy(data.len())) else {
+            return Now::Not;
+        };
+        let mut copy = near.room_for_copy(data.len());
+        drop(state);
+        gather(data, 0, copy.bytes(data.len()));
+        let mut state = self.lock();
+        let near = state.roads.near.as_mut();
+        let sent = near.is_some_and(|near| near.send_copied(message, copy));
         if sent { Now::Done } else { Now::Not }
     }
 
@@ -94,8 +109,10 @@ impl Endpoint {
             let is_done = settled == Settled::Done;
             return Some(if is_done { Now::Done } else { posted });
         }
-        let data = &message.data;
-        let withdrawn = self.settle(message, |near, to| near.withdraw(to, id, data));
+        let (data, len) = (&message.data, message.data.len());
+        let mut copy = self.settle(message, |near, _| near.room_for_copy(len));
+        gather(data, 0, copy.bytes(len));
+        let withdrawn = self.settle(message, |near, to| near.withdraw(to, id, (copy, len)));
         Some(if withdrawn { Now::Done } else { posted })
     }
 

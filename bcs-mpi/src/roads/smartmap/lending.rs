@@ -4,7 +4,7 @@ use super::messages::envelope::{Body, Envelope, Word};
 use super::messages::loans::Settled;
 use super::requests::{Id, State};
 use super::state::SmartMap;
-use crate::data::Piece;
+use crate::data::{Piece, Room};
 use crate::roads::Message;
 use bcs_core::limits::LEAST_SHARED_BYTES;
 use bcs_core::smartmap::loan::Loan;
@@ -54,9 +54,8 @@ impl SmartMap {
 
     /// Leaves a copy in the place of a message that nobody wanted. Returns whether it is out of its sender's
     /// hands; if not, it is being fetched, and the request is to be waited for.
-    pub(crate) fn withdraw(&mut self, to: u32, id: Id, data: &Piece) -> bool {
-        let mut copy = self.rooms.copy_of(data);
-        let piece = Piece::from(copy.plain(data.len()));
+    pub(crate) fn withdraw(&mut self, to: u32, id: Id, (mut copy, len): (Room, usize)) -> bool {
+        let piece = Piece::from(copy.plain(len));
         let withdrawn = self.loan(id).withdraw(piece.address());
         self.was_wanted(to, !withdrawn);
         if withdrawn {

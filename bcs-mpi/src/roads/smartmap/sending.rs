@@ -115,7 +115,8 @@ impl SmartMap {
         data: &Piece,
     ) -> Result<Posted, TooManyRequests> {
         if data.len() > MAX_QUEUED_BYTES {
-            return self.send_copy(place, envelope, data);
+            let copy = self.rooms.copy_of(data);
+            return self.send_copy(place, envelope, copy);
         }
         if self.way_to(place).eager(envelope, data).is_ok() {
             self.ring(place);
@@ -135,14 +136,17 @@ impl SmartMap {
         &mut self,
         place: usize,
         envelope: Envelope,
-        data: &Piece,
+        mut copy: Room,
     ) -> Result<Posted, TooManyRequests> {
         let to = self.peer(place, &envelope);
-        let id = self.requests.open(State::Opened)?;
-        let mut copy = self.rooms.copy_of(data);
-        let data = Piece::from(copy.plain(data.len()));
+        let len = usize::try_from(envelope.len).expect("it was copied");
+        let data = Piece::from(copy.plain(len));
         let body = Body::Remote(data.location());
-        self.requests.set(id, State::Sent { to, data });
+        let opened = self.requests.open(State::Sent { to, data });
+        let Ok(id) = opened else {
+            self.rooms.give_back(Some(copy));
+            return Err(TooManyRequests);
+        };
         self.keep_copy(id, copy);
         let transfer = Some(id);
         let word = Word::Message(Envelope {
@@ -163,13 +167,18 @@ impl SmartMap {
         self.ring(place);
     }
 
+    /// Room for a copy of a message, which is made without the endpoint's lock.
+    pub(crate) fn room_for_copy(&mut self, len: usize) -> Room {
+        self.rooms.of(len)
+    }
+
     /// Sends a message of which its receiver gets this copy. Returns whether it did: then it is complete.
-    pub(crate) fn send_copied(&mut self, message: &Message) -> bool {
+    pub(crate) fn send_copied(&mut self, message: &Message, copy: Room) -> bool {
         let Some(place) = self.place_of(message.destination) else {
             return false;
         };
         let envelope = Envelope::of(message);
-        self.send_copy(place, envelope, &message.data).is_ok()
+        self.send_copy(place, envelope, copy).is_ok()
     }
 
     /// Whether a copy of an eager message may be made: there, where it is kept until it is asked for, or here if

@@ -157,7 +157,11 @@ fn a_message_is_lent_while_it_is_asked_for_in_time() {
             let out = match node.ends[0].settle(11, id) {
                 Settled::Done => true,
                 Settled::Claimed => false,
-                Settled::Unwanted => node.ends[0].withdraw(11, id, &message.data),
+                Settled::Unwanted => {
+                    let mut copy = node.ends[0].room_for_copy(data.len());
+                    copy.bytes(data.len()).copy_from_slice(&data);
+                    node.ends[0].withdraw(11, id, (copy, data.len()))
+                }
             };
             if !out {
                 assert!(early, "nobody has asked for it");
