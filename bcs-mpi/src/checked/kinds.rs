@@ -19,7 +19,7 @@ const NUMBERED: usize = 255;
 const PLACES: usize = 512;
 
 /// Bits of a mark that are of the signature.
-const SIGNATURE_BITS: u32 = 20;
+pub(crate) const SIGNATURE_BITS: u32 = 20;
 
 /// Bytes of a part of a description, which travel in an entry of a queue and in a descriptor.
 const PART_BYTES: usize = 32;
@@ -31,7 +31,7 @@ const MOST_PARTS: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Kinds {
     /// The key of each, and in the lowest 8 bits its number.
-    places: Box<[AtomicU64]>,
+    places: Box<[AtomicU64; PLACES]>,
     /// What each is, from number 1.
     known: Mutex<Vec<String>>,
     /// For each rank of the world 256 bits: which kinds it was told of.
@@ -41,7 +41,7 @@ pub(crate) struct Kinds {
 }
 
 /// The 20 bits of a signature; never none.
-fn bits(signature: u64) -> u32 {
+pub(crate) fn bits(signature: u64) -> u32 {
     let bits = u32::try_from(signature >> (u64::BITS - SIGNATURE_BITS)).expect("20 bits");
     bits.max(1)
 }
@@ -52,35 +52,36 @@ fn number(mark: Mark) -> u8 {
     number
 }
 
-/// The mark of a message of this signature and kind.
-pub(crate) fn mark(signature: u64, kind: u8) -> Mark {
-    Mark::new(bits(signature) << 8 | u32::from(kind))
+/// The mark of a message of a signature with these bits, and of this kind.
+pub(crate) fn mark(bits: u32, kind: u8) -> Mark {
+    Mark::new(bits << 8 | u32::from(kind))
 }
 
-/// Whether a marked message is of this signature.
-pub(crate) fn is_of(mark: Mark, signature: u64) -> bool {
-    mark.bits() >> 8 == bits(signature)
+/// Whether a marked message is of a signature with these bits.
+pub(crate) fn is_of(mark: Mark, bits: u32) -> bool {
+    mark.bits() >> 8 == bits
 }
 
 impl Kinds {
     pub(super) fn new(ranks: usize) -> Self {
         let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect();
         Self {
-            places: zeros(PLACES),
+            places: Box::new([const { AtomicU64::new(0) }; PLACES]),
             known: Mutex::default(),
             told: zeros(ranks * 4),
             heard: Mutex::default(),
         }
     }
 
-    /// The number of the kind of what has this signature and is given by a call at this place; 0 if there are too many.
-    /// `describe` is asked once.
-    pub(crate) fn number(&self, signature: u64, site: Site, describe: impl Fn() -> String) -> u8 {
+    /// The number of the kind of what this word stands for and is given by a call at this place; 0 if there are too
+    /// many. `describe` is asked once.
+    pub(crate) fn number(&self, what: u64, site: Site, describe: impl Fn() -> String) -> u8 {
         let place = match crate::foreign::site(site) {
             Site::Rust(place) => std::ptr::from_ref(place).addr() as u64,
             Site::Address(address) => address,
         };
-        let key = scattered(signature ^ scattered(place)) & !0xff;
+        // Places of a program differ in few bits, as do types: apart from each other.
+        let key = scattered(what.rotate_left(u64::BITS / 2) ^ place) & !0xff;
         self.find(key).unwrap_or_else(|| {
             let mut known = lockstep::lock(&self.known);
             // Another thread may have been faster.
@@ -104,9 +105,10 @@ impl Kinds {
     /// Places where a key may be, in order.
     fn places_of(&self, key: u64) -> impl Iterator<Item = &AtomicU64> {
         let first = usize::try_from(key >> (u64::BITS - PLACES.ilog2())).unwrap_or(0);
-        self.places[first..].iter().chain(&self.places[..first])
+        (first..first + PLACES).map(|at| &self.places[at % PLACES])
     }
 
+    #[inline]
     fn find(&self, key: u64) -> Option<u8> {
         let mut places = self.places_of(key).map(|it| it.load(Ordering::Relaxed));
         let found = places.find(|&word| word == 0 || word & !0xff == key)?;
@@ -237,8 +239,8 @@ mod tests {
 
     #[test]
     fn a_mark_has_a_signature_and_a_kind() {
-        let mark = mark(u64::MAX, 200);
-        assert!(is_of(mark, u64::MAX) && !is_of(mark, 7) && number(mark) == 200);
-        assert!(!super::mark(0, 0).is_none());
+        let mark = mark(bits(u64::MAX), 200);
+        assert!(is_of(mark, bits(u64::MAX)) && !is_of(mark, bits(7)) && number(mark) == 200);
+        assert!(!super::mark(bits(0), 0).is_none());
     }
 }

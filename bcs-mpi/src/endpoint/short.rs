@@ -134,7 +134,10 @@ impl Endpoint {
             if !state.is_idle() {
                 return None;
             }
-            let near = state.roads.near.as_mut().filter(|near| near.is_idle())?;
+            let near = state.roads.near.as_mut()?;
+            if !near.is_idle_for(pattern) {
+                return None;
+            }
             match near.receive_next(source, pattern, into) {
                 Next::Received(outcome) => return Some(outcome),
                 Next::Other => return None,

@@ -201,13 +201,16 @@ impl Comm {
     #[inline(never)]
     pub(super) fn mark(&self, like: &Buffer, to: u32, call: &'static str, site: Site) -> Mark {
         let datatype = like.datatype();
-        let (Some(checked), Some(one)) = (self.process().checked(), datatype.signature()) else {
+        let bits = like
+            .bytes()
+            .and_then(|it| datatype.beginning_bits(it as u64));
+        let (Some(checked), Some(bits)) = (self.process().checked(), bits) else {
             return Mark::NONE;
         };
         let describe = || described(call, Some(datatype), site);
-        let kind = checked.kinds.number(one.word(), site, describe);
+        let kind = checked.kinds.number(datatype.key(), site, describe);
         checked.kinds.tell(self.process().endpoint(), to, kind);
-        checked::mark(one.repeated(like.count() as u64).word(), kind)
+        checked::mark(bits, kind)
     }
 
     /// The status of a receive into types like these.
@@ -258,10 +261,11 @@ impl Comm {
         if outcome.failure != Failure::None || outcome.len == 0 {
             return Ok(());
         }
-        match into.beginning(outcome.len) {
-            Beginning::Anything => return Ok(()),
-            Beginning::Known(here) if checked::is_of(outcome.mark, here.word()) => return Ok(()),
-            Beginning::Known(_) | Beginning::Within => {}
+        let here = into.beginning_bits(outcome.len);
+        if here.is_some_and(|here| checked::is_of(outcome.mark, here))
+            || here.is_none() && into.beginning(outcome.len) == Beginning::Anything
+        {
+            return Ok(());
         }
         let endpoint = self.process().endpoint();
         let sent = checked.kinds.heard(endpoint, outcome.source, outcome.mark);
@@ -311,9 +315,7 @@ impl Comm {
             false => (root, alike),
         };
         let datatype = alike.data.map(Buffer::datatype);
-        let types = datatype
-            .and_then(Datatype::signature)
-            .map_or(0, |it| it.word());
+        let types = datatype.map_or(0, Datatype::key);
         let named = Call::new(call);
         let describe = || described(call, datatype, site);
         let call = Call {

@@ -6,7 +6,7 @@ use super::comm::{checked_tag, exhausted};
 use super::error::{Operation, Peer};
 use super::request::What;
 use super::{Buffer, Comm, Datatype, PROC_NULL, Request, Result, Status};
-use crate::bcs::{Message, Now, Piece, Received, SendMode, gather};
+use crate::bcs::{Blocking, Message, Now, Piece, Received, SendMode, gather};
 use crate::call_site;
 use crate::recording::{Begun, Delivered, Manner, Primitive, Recorded, Site};
 use bcs_core::mark::Mark;
@@ -248,10 +248,11 @@ impl Comm {
                     .map_err(exhausted(operation))?
                 {
                     Received::Now(outcome) => outcome,
-                    Received::Posted(request) => {
-                        let what = self.receiving(data, site);
-                        let mut request = Request::posted(request, what, self, operation, told);
-                        return request.silent_at(site);
+                    Received::Posted(posted) => {
+                        let _at = call_site::at(site);
+                        let outcome = endpoint.bcs_test(Blocking::Yes, posted);
+                        self.process().returned().drop_all();
+                        outcome.expect("a blocking test has an answer")
                     }
                 },
             };

@@ -8,6 +8,7 @@ use super::handle::{Contents, Datatype, Derived, Kind, Part};
 use crate::mpi::census::Alive;
 use crate::mpi::error::{ErrorClass, Operation, Result};
 use bcs_core::whereabouts::Object;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// The arguments of a call, for `MPI_Type_get_contents`.
@@ -58,6 +59,7 @@ impl Datatype {
             bounds,
             layout: OnceLock::new(),
             signature: OnceLock::new(),
+            beginning: AtomicU64::default(),
             name: Mutex::default(),
             alive: Alive::new(Object::Datatype),
         })))

@@ -11,6 +11,7 @@ use crate::mpi::error::{ErrorClass, Operation, Result};
 use bcs_core::layout::Layout;
 use bcs_core::lockstep;
 use bcs_core::reduction;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// A datatype. Clones are handles of the same one.
@@ -36,6 +37,8 @@ pub(super) struct Derived {
     pub(super) layout: OnceLock<Arc<Layout>>,
     /// Set when it is first asked for.
     pub(super) signature: OnceLock<Option<Signature>>,
+    /// The beginning that was asked for last.
+    pub(super) beginning: AtomicU64,
     pub(super) name: Mutex<String>,
     pub(super) alive: Alive,
 }

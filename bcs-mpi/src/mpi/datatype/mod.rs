@@ -11,6 +11,7 @@
 //! | `runs` | the predefined elements of a type, one after the other |
 //! | `basic_types` | which basic types elements are, and in words |
 //! | `signature` | what stands for the basic types of so many elements |
+//! | `beginnings` | the same of so many bytes, in the bits of a mark |
 //! | `elements` | how many basic elements so many bytes are |
 //!
 //! A predefined type is a number; a derived one is a handle that is counted. Whatever uses a type
@@ -22,6 +23,7 @@
 
 mod arrays;
 mod basic_types;
+mod beginnings;
 mod bounds;
 mod combiner;
 mod compile;

@@ -13,11 +13,11 @@ use crate::data::{LONG_BYTES, Piece, own_memory, scatter};
 use crate::roads::{Outcome, TooManyRequests};
 use bcs_core::layout::Location;
 use bcs_core::limits::{MAX_KEPT_BYTES, SEND_QUEUE_ENTRIES};
-use bcs_core::matching::{Pattern, Posted, Signature};
+use bcs_core::matching::{Matcher, Pattern, Posted, Signature};
 use bcs_core::memory::Claimant;
 use bcs_core::request::{Failure, RequestId};
 use bcs_core::smartmap::loan::Loan;
-use bcs_core::whereabouts::Peer;
+use bcs_core::whereabouts::{DESCRIPTIONS, Peer};
 use std::sync::atomic::Ordering;
 
 /// A message that is not here yet, and what it will have come to.
@@ -50,6 +50,15 @@ impl SmartMap {
         }
     }
 
+    /// Where messages and receives with this context meet.
+    #[inline(always)]
+    fn matcher_of(&mut self, context: u32) -> &mut Matcher<Arrived, Receiving> {
+        match context {
+            DESCRIPTIONS => &mut self.descriptions,
+            _ => &mut self.matcher,
+        }
+    }
+
     /// Posts a receive of at most as many bytes as `into` has. If it is `shared`, its NIC is told of
     /// it by that request afterwards, unless there is a message for it already.
     #[inline(always)]
@@ -60,7 +69,9 @@ impl SmartMap {
         shared: Option<RequestId>,
     ) -> Result<Id, TooManyRequests> {
         let request = self.requests.open(State::Opened)?;
-        if let Some(shared) = shared.filter(|_| self.matcher.holds_match_for(pattern)) {
+        if let Some(shared) =
+            shared.filter(|_| self.matcher_of(pattern.context).holds_match_for(pattern))
+        {
             let claimed = self.memory.claim(shared, Claimant::Rank);
             assert!(claimed, "its NIC does not know of it yet");
         }
@@ -69,7 +80,7 @@ impl SmartMap {
             into,
             shared,
         };
-        match self.matcher.post(pattern, receiving) {
+        match self.matcher_of(pattern.context).post(pattern, receiving) {
             Ok(Posted::Matched {
                 envelope, receive, ..
             }) => self.deliver(&envelope, receive),
@@ -116,10 +127,10 @@ impl SmartMap {
 
     /// Cancels a receive that no message has met. Its request has still to be taken.
     pub(crate) fn cancel(&mut self, request: Id) {
-        let Some(&mut State::Posted { handle, .. }) = self.requests.state(request) else {
+        let Some(&mut State::Posted { peer, handle }) = self.requests.state(request) else {
             return;
         };
-        if self.matcher.cancel(handle).is_some() {
+        if self.matcher_of(peer.context).cancel(handle).is_some() {
             let failure = Failure::Cancelled;
             let outcome = Outcome {
                 failure,
@@ -225,7 +236,7 @@ impl SmartMap {
             envelope,
             kept: None,
         };
-        while let Some((_, receiving)) = self.matcher.meet(&signature) {
+        while let Some((_, receiving)) = self.matcher_of(signature.context).meet(&signature) {
             let memory = &self.memory;
             if receiving
                 .shared
@@ -252,7 +263,7 @@ impl SmartMap {
             arrived.kept = Some(kept);
         }
         self.kept += 1;
-        if let Err(full) = self.matcher.keep(signature, arrived) {
+        if let Err(full) = self.matcher_of(signature.context).keep(signature, arrived) {
             self.give_up(&format!("{full}: receive before more is sent"));
         }
     }

@@ -5,7 +5,7 @@
 //! at everything else that could have happened cost more than that. Where nothing else can have
 //! happened they are left out: a receive that finds the queue of its source beginning with its message
 //! takes it from there, and a send that finds room writes it there. The order of messages is not
-//! touched, because nothing is kept here and no receive is posted.
+//! touched, because nothing is kept here that the receive would get, and no receive is posted.
 
 use super::messages::envelope::{Body, Word};
 use super::state::SmartMap;
@@ -25,13 +25,19 @@ pub(crate) enum Next {
 }
 
 impl SmartMap {
-    /// Whether nothing is kept here, held back or under way.
-    pub(crate) fn is_idle(&self) -> bool {
-        !self.holding && !self.requests.waiting() && self.matcher.unexpected_len() == 0
+    /// Whether nothing is held back or under way, and nothing is kept that a receive with this pattern would get.
+    #[inline]
+    pub(crate) fn is_idle_for(&self, pattern: &Pattern) -> bool {
+        !self.holding && !self.requests.waiting() && !self.keeps_for(pattern)
+    }
+
+    #[inline]
+    fn keeps_for(&self, pattern: &Pattern) -> bool {
+        self.matcher.unexpected_len() > 0 && self.matcher.holds_match_for(*pattern)
     }
 
     /// Receives what the queue of one source begins with, if it is what a receive with this pattern
-    /// would get. This end [is idle](Self::is_idle).
+    /// would get. This end [is idle for it](Self::is_idle_for).
     pub(crate) fn receive_next(&mut self, source: u32, pattern: &Pattern, into: &Piece) -> Next {
         let Some(place) = self.place_of(source) else {
             return Next::Other;
@@ -59,7 +65,7 @@ impl SmartMap {
     /// Receives a message that is there already, if no other receive and no other message can be meant.
     #[inline]
     pub(crate) fn receive_early(&mut self, pattern: &Pattern, into: &Piece) -> Option<Outcome> {
-        let alone = self.matcher.unexpected_len() == 0 && self.matcher.posted_len() == 0;
+        let alone = self.matcher.posted_len() == 0 && !self.keeps_for(pattern);
         // A call that is over when it has posted flushes nothing.
         let source = pattern.source.filter(|_| alone && !self.holding)?;
         match self.receive_next(source, pattern, into) {

@@ -43,6 +43,9 @@ pub(crate) struct SmartMap {
     /// Whether something waits for room in a queue.
     pub(super) holding: bool,
     pub(super) matcher: Matcher<Arrived, Receiving>,
+    /// Of what ranks of a checked job tell each other of their messages. It stays until something is wrong, and is
+    /// no reason to look closer at every message until then: so it lies apart.
+    pub(super) descriptions: Matcher<Arrived, Receiving>,
     pub(super) requests: Requests,
     pub(super) communicators: Communicators,
     /// What is to be done without the lock.
@@ -86,6 +89,7 @@ impl SmartMap {
             lenders: (0..places).map(|_| Lender::new()).collect(),
             holding: false,
             matcher: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
+            descriptions: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
             requests: Requests::default(),
             communicators: Communicators::default(),
             errands: VecDeque::new(),

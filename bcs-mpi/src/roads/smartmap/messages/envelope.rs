@@ -141,6 +141,8 @@ const PACKING: u32 = 7;
 
 /// The mark is above the code.
 const MARK_SHIFT: u32 = u32::BITS - Mark::BITS;
+/// What is left of a code without its mark.
+const CODE_MASK: u32 = (1 << MARK_SHIFT) - 1;
 
 const _: () = assert!(PACKING < 1 << MARK_SHIFT);
 
@@ -204,11 +206,15 @@ impl Word {
         entry
     }
 
-    /// `None` if it makes no sense. In a job that is not checked a mark makes none.
+    /// `None` if it makes no sense. In a job that is not checked a mark makes none, and of messages alone in one that is.
     #[inline]
     pub(in crate::roads::smartmap) fn parse(entry: &Entry, checked: bool) -> Option<Self> {
         let words = &entry.words;
-        let body = match entry.code {
+        let (code, mark) = match checked {
+            true => (entry.code & CODE_MASK, Mark::new(entry.code >> MARK_SHIFT)),
+            false => (entry.code, Mark::NONE),
+        };
+        let body = match code {
             INLINE => Body::Inline(Inline(std::array::from_fn(|at| words[3 + at]))),
             QUEUED => Body::Queued { payload: words[3] },
             REMOTE => Body::Remote(Location::from_words(words[3], words[4], words[5])),
@@ -220,14 +226,14 @@ impl Word {
                 };
                 Body::Packing(words[3], pieces)
             }
-            PULL => {
+            PULL if mark.is_none() => {
                 return Some(Self::Pull {
                     transfer: RequestId::from_word(words[0]),
                     request: RequestId::from_word(words[1]),
                     len: words[2],
                 });
             }
-            PART => {
+            PART if mark.is_none() => {
                 return Some(Self::Part {
                     request: RequestId::from_word(words[0]),
                     offset: words[1],
@@ -235,14 +241,13 @@ impl Word {
                     payload: words[3],
                 });
             }
-            code if checked && code >> MARK_SHIFT != 0 => return Self::parse_marked(entry),
             _ => return None,
         };
         let envelope = Envelope {
             context: low(words[0]),
             tag: high(words[0]).cast_signed(),
             len: words[1],
-            mark: Mark::NONE,
+            mark,
             transfer: Some(words[2])
                 .filter(|&word| word != 0)
                 .map(RequestId::from_word),
@@ -254,17 +259,6 @@ impl Word {
             Body::Remote(_) | Body::Lent(_) | Body::Packing(..) => envelope.transfer.is_some(),
         };
         sense.then_some(Self::Message(envelope))
-    }
-
-    /// The same of an entry that bears a mark, as messages alone do.
-    #[cold]
-    fn parse_marked(entry: &Entry) -> Option<Self> {
-        let mark = Mark::new(entry.code >> MARK_SHIFT);
-        let code = entry.code & ((1 << MARK_SHIFT) - 1);
-        match Self::parse(&Entry { code, ..*entry }, false)? {
-            Self::Message(envelope) => Some(Self::Message(Envelope { mark, ..envelope })),
-            Self::Pull { .. } | Self::Part { .. } => None,
-        }
     }
 }
 
