@@ -30,6 +30,36 @@ struct Slot<T> {
     value: Option<T>,
 }
 
+/// A table while nobody else looks at it: for what is asked of many handles at once.
+#[derive(Debug)]
+pub struct Open<'a, T> {
+    kind: u8,
+    state: &'a mut State<T>,
+}
+
+impl<T> Open<'_, T> {
+    /// What a handle stands for.
+    #[inline]
+    pub fn get_mut(&mut self, handle: usize) -> Option<&mut T> {
+        let (index, generation) = parts(self.kind, handle)?;
+        let slot = self.state.slots.get_mut(index)?;
+        let value = slot.value.as_mut();
+        value.filter(|_| slot.generation == generation)
+    }
+
+    /// The object, whose handle is stale from now on.
+    #[inline]
+    pub fn remove(&mut self, handle: usize) -> Option<T> {
+        let (index, generation) = parts(self.kind, handle)?;
+        let slot = self.state.slots.get_mut(index)?;
+        let matches = slot.generation == generation;
+        let value = slot.value.take_if(|_| matches)?;
+        slot.pass();
+        self.state.free.push(index);
+        Some(value)
+    }
+}
+
 impl<T> Slot<T> {
     /// Handles of it are stale from now on. 0 is no generation: a handle that is only an index stands for nothing.
     fn pass(&mut self) {
@@ -145,15 +175,13 @@ impl<T> Table<T> {
 
     /// The same, and changes it.
     pub fn with_mut<R>(&self, handle: usize, change: impl FnOnce(&mut T) -> R) -> Option<R> {
-        let (index, generation) = self.parts(handle)?;
-        self.write(|state| {
-            let slot = state.slots.get_mut(index)?;
-            let value = slot
-                .value
-                .as_mut()
-                .filter(|_| slot.generation == generation)?;
-            Some(change(value))
-        })
+        self.open(|mut table| table.get_mut(handle).map(change))
+    }
+
+    /// Does something with many handles. Nothing else may be asked of this table meanwhile.
+    pub fn open<R>(&self, change: impl FnOnce(Open<'_, T>) -> R) -> R {
+        let kind = self.kind;
+        self.write(|state| change(Open { kind, state }))
     }
 
     /// The handle of the first object that is wanted. Nothing else may be asked of this table meanwhile.
@@ -195,15 +223,7 @@ impl<T> Table<T> {
 
     /// The object, whose handle is stale from now on.
     pub fn remove(&self, handle: usize) -> Option<T> {
-        let (index, generation) = self.parts(handle)?;
-        self.write(|state| {
-            let slot = state.slots.get_mut(index)?;
-            let matches = slot.generation == generation;
-            let value = slot.value.take_if(|_| matches)?;
-            slot.pass();
-            state.free.push(index);
-            Some(value)
-        })
+        self.open(|mut table| table.remove(handle))
     }
 
     /// The Fortran form of a handle, which is that of nothing if it stands for nothing.

@@ -10,6 +10,7 @@ use crate::c::*;
 use crate::general::General;
 use crate::objects::{Entry, REQUESTS, What, list, list_mut, put};
 use crate::state;
+use crate::table::Open;
 use bcs_mpi::mpi::request::{testall, testany, testsome, waitall, waitany, waitsome};
 use bcs_mpi::mpi::{Comm, Error, ErrorClass, Persistent, Request, Result, Status};
 use std::ffi::c_int;
@@ -94,36 +95,37 @@ fn came(taken: Option<&Taken>, answer: Result<Status>) -> Result<Status> {
 
 /// Takes a request out of the table; nothing for `MPI_REQUEST_NULL`.
 fn take(handle: MPI_Request) -> Result<(Option<Taken>, Request)> {
+    REQUESTS.open(|mut table| take_from(&mut table, handle))
+}
+
+#[inline]
+fn take_from(table: &mut Open<'_, Entry>, handle: MPI_Request) -> Result<(Option<Taken>, Request)> {
     if handle == MPI_REQUEST_NULL {
         return Ok((None, Request::inactive()));
     }
-    let taken = REQUESTS.with_mut(handle.0, |entry| {
-        let taken = |stays| Taken {
-            on: entry.on,
-            stays,
-            general: entry.general.clone(),
-        };
-        match &mut entry.what {
-            What::Persistent(persistent) => {
-                let started = std::mem::replace(persistent.started(), Request::inactive());
-                Some((Some(taken(true)), started))
-            }
-            What::Once(_) => {
-                let What::Once(request) = std::mem::replace(&mut entry.what, What::Taken) else {
-                    unreachable!("it is one")
-                };
-                Some((Some(taken(false)), request))
-            }
-            What::Taken => None,
+    let Some(entry) = table.get_mut(handle.0) else {
+        return Err(no_request(handle));
+    };
+    let taken = |stays| Taken {
+        on: entry.on,
+        stays,
+        general: entry.general.clone(),
+    };
+    match &mut entry.what {
+        What::Persistent(persistent) => {
+            let started = std::mem::replace(persistent.started(), Request::inactive());
+            Ok((Some(taken(true)), started))
         }
-    });
-    match taken {
-        Some(Some(taken)) => Ok(taken),
-        Some(None) => Err(error(
+        What::Once(_) => {
+            let What::Once(request) = std::mem::replace(&mut entry.what, What::Taken) else {
+                unreachable!("it is one")
+            };
+            Ok((Some(taken(false)), request))
+        }
+        What::Taken => Err(error(
             ErrorClass::Request,
             "another thread waits for this request",
         )),
-        None => Err(no_request(handle)),
     }
 }
 
@@ -135,9 +137,14 @@ fn put_back(handle: MPI_Request, request: Request) {
     });
 }
 
-/// One is done: what cannot be started again is gone.
+/// Whether a request that is done is gone: what cannot be started again.
+fn is_gone(taken: Option<&Taken>) -> bool {
+    taken.is_some_and(|taken| !taken.stays)
+}
+
+/// One is done.
 fn done(handle: &mut MPI_Request, taken: Option<&Taken>) {
-    if taken.is_some_and(|taken| !taken.stays) {
+    if is_gone(taken) {
         REQUESTS.remove(handle.0);
         *handle = MPI_REQUEST_NULL;
     }
@@ -182,20 +189,26 @@ impl<'a> Group<'a> {
             requests: Vec::with_capacity(handles.len()),
             handles,
         };
-        for index in 0..group.handles.len() {
-            match take(group.handles[index]) {
-                Ok((taken, request)) => {
-                    group.taken.push(taken);
-                    group.requests.push(request);
-                }
-                Err(mut wrong) => {
-                    wrong.reason = format!("request {index}: {}", wrong.reason);
-                    group.put_back_rest(&[]);
-                    return Err(wrong);
-                }
+        let all = REQUESTS.open(|mut table| group.take_from(&mut table));
+        match all {
+            Ok(()) => Ok(group),
+            Err(wrong) => {
+                group.put_back_rest(&[]);
+                Err(wrong)
             }
         }
-        Ok(group)
+    }
+
+    fn take_from(&mut self, table: &mut Open<'_, Entry>) -> Result<()> {
+        for (index, handle) in self.handles.iter().enumerate() {
+            let (taken, request) = take_from(table, *handle).map_err(|mut wrong| {
+                wrong.reason = format!("request {index}: {}", wrong.reason);
+                wrong
+            })?;
+            self.taken.push(taken);
+            self.requests.push(request);
+        }
+        Ok(())
     }
 
     /// Puts all back but those that are done.
@@ -207,8 +220,15 @@ impl<'a> Group<'a> {
         }
     }
 
-    fn done(&mut self, index: usize) {
-        done(&mut self.handles[index], self.taken[index].as_ref());
+    /// These are done.
+    fn done(&mut self, indices: impl Iterator<Item = usize>) {
+        REQUESTS.open(|mut table| {
+            for index in indices.filter(|index| is_gone(self.taken[*index].as_ref())) {
+                let handle = &mut self.handles[index];
+                table.remove(handle.0);
+                *handle = MPI_REQUEST_NULL;
+            }
+        });
     }
 
     /// Statuses of some that are done, in a row, and `MPI_ERR_IN_STATUS` if any has failed.
@@ -365,7 +385,7 @@ calls! {
         state::process()?;
         let mut group = Group::take(list_mut(array_of_requests, count)?)?;
         let answers = waitall(&mut group.requests);
-        (0..answers.len()).for_each(|index| group.done(index));
+        group.done(0..answers.len());
         group.tell(answers.into_iter().enumerate().collect(), array_of_statuses)
     }
 
@@ -378,7 +398,7 @@ calls! {
             return Ok(());
         };
         put(flag, 1)?;
-        (0..answers.len()).for_each(|index| group.done(index));
+        group.done(0..answers.len());
         group.tell(answers.into_iter().enumerate().collect(), array_of_statuses)
     }
 
@@ -393,7 +413,7 @@ calls! {
             return Ok(());
         };
         group.put_back_rest(&[nth]);
-        group.done(nth);
+        group.done(std::iter::once(nth));
         put(index, c_int::try_from(nth).unwrap_or(MPI_UNDEFINED))?;
         answer(group.taken[nth].as_ref(), status, came)
     }
@@ -414,7 +434,7 @@ calls! {
             return Ok(());
         };
         group.put_back_rest(&[nth]);
-        group.done(nth);
+        group.done(std::iter::once(nth));
         put(flag, 1)?;
         put(index, c_int::try_from(nth).unwrap_or(MPI_UNDEFINED))?;
         answer(group.taken[nth].as_ref(), status, came)
@@ -510,7 +530,7 @@ fn some(
     };
     let over: Vec<usize> = answers.iter().map(|(index, _)| *index).collect();
     group.put_back_rest(&over);
-    over.iter().for_each(|index| group.done(*index));
+    group.done(over.iter().copied());
     put(
         outcount,
         c_int::try_from(over.len()).unwrap_or(MPI_UNDEFINED),
