@@ -75,7 +75,7 @@ pub enum What {
     /// It ends with its completion.
     Once(Request),
     /// It can be started again.
-    Persistent(Persistent),
+    Persistent(Box<Persistent>),
     /// A call waits for it.
     Taken,
 }

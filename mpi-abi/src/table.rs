@@ -58,6 +58,19 @@ impl<T> Open<'_, T> {
         self.state.free.push(index);
         Some(value)
     }
+
+    /// Something of an object that is not wanted any more, if it says so. Its handle is stale then.
+    #[inline]
+    pub fn reduce<R>(&mut self, handle: usize, to: impl FnOnce(&T) -> Option<R>) -> Option<R> {
+        let (index, generation) = parts(self.kind, handle)?;
+        let slot = self.state.slots.get_mut(index)?;
+        let value = slot.value.as_ref();
+        let left = to(value.filter(|_| slot.generation == generation)?)?;
+        slot.value = None;
+        slot.pass();
+        self.state.free.push(index);
+        Some(left)
+    }
 }
 
 impl<T> Slot<T> {

@@ -27,7 +27,7 @@ enum State {
     /// It was done when it was posted, and nobody has asked yet. It has its communicator only if calls are
     /// recorded: then so is the one that asks.
     Over(Result<Status>, Option<Comm>),
-    Active(Active),
+    Active(Box<Active>),
     /// It is done when both of its parts are.
     Both(Box<Both>),
 }
@@ -150,13 +150,13 @@ impl Request {
             return Self(State::Over(Ok(Status::EMPTY), Some(comm.clone())));
         }
         let comm = comm.clone();
-        Self(State::Active(Active {
+        Self(State::Active(Box::new(Active {
             posted,
             what,
             comm,
             operation,
             recorded,
-        }))
+        })))
     }
 
     /// What was done at once, with so many bytes, and has come to this.
@@ -218,9 +218,10 @@ impl Request {
         matches!(self.0, State::Both(_))
     }
 
-    /// What it came to, if it was done when it was posted and nobody is told of the asking.
+    /// What it came to, if it was done when it was posted and nobody is told of the asking: it need not be waited for.
+    #[must_use]
     #[inline]
-    pub(crate) fn known(&self) -> Option<Status> {
+    pub fn known(&self) -> Option<Status> {
         match &self.0 {
             State::Over(Ok(status), None) => Some(*status),
             _ => None,

@@ -56,7 +56,7 @@ pub(super) fn kept(
 ) -> Outcome {
     let comm = at(on)?;
     checked(place)?;
-    let entry = Entry::new(on, What::Persistent(comm.run(make)?), None);
+    let entry = Entry::new(on, What::Persistent(Box::new(comm.run(make)?)), None);
     Ok(put(place, MPI_Request(REQUESTS.insert(entry)))?)
 }
 
@@ -175,19 +175,65 @@ fn answer(taken: Option<&Taken>, place: *mut MPI_Status, answer: Result<Status>)
     }
 }
 
+/// What a request came to that was done when it was posted, and of which nobody is told: it is gone then.
+#[inline]
+fn known(table: &mut Open<'_, Entry>, handle: MPI_Request) -> Option<Status> {
+    table.reduce(handle.0, |entry| match &entry.what {
+        What::Once(request) if entry.general.is_none() => request.known(),
+        _ => None,
+    })
+}
+
+/// Tells what is known of requests, and of those that are none. Returns which of them have to be waited for.
+fn tell_known(handles: &mut [MPI_Request], statuses: *mut MPI_Status) -> Vec<usize> {
+    REQUESTS.open(|mut table| {
+        let mut rest = Vec::new();
+        for (index, handle) in handles.iter_mut().enumerate() {
+            let status = match *handle {
+                MPI_REQUEST_NULL => None,
+                request => match known(&mut table, request) {
+                    None => {
+                        rest.push(index);
+                        continue;
+                    }
+                    known => known,
+                },
+            };
+            *handle = MPI_REQUEST_NULL;
+            if !statuses.is_null() {
+                // SAFETY: the caller's promise.
+                let place = unsafe { statuses.add(index) };
+                match status {
+                    Some(status) => tell(place, status),
+                    None => tell_nothing(place),
+                }
+            }
+        }
+        rest
+    })
+}
+
 /// Requests of an array, taken one by one.
 struct Group<'a> {
     handles: &'a mut [MPI_Request],
+    /// Which of them: all, or those of which it is not known yet what they came to. Others are numbered by it.
+    members: Vec<usize>,
     taken: Vec<Option<Taken>>,
     requests: Vec<Request>,
 }
 
 impl<'a> Group<'a> {
     fn take(handles: &'a mut [MPI_Request]) -> Result<Self> {
+        let members = (0..handles.len()).collect();
+        Self::take_some(handles, members)
+    }
+
+    fn take_some(handles: &'a mut [MPI_Request], members: Vec<usize>) -> Result<Self> {
         let mut group = Group {
-            taken: Vec::with_capacity(handles.len()),
-            requests: Vec::with_capacity(handles.len()),
+            taken: Vec::with_capacity(members.len()),
+            requests: Vec::with_capacity(members.len()),
             handles,
+            members,
         };
         let all = REQUESTS.open(|mut table| group.take_from(&mut table));
         match all {
@@ -200,8 +246,8 @@ impl<'a> Group<'a> {
     }
 
     fn take_from(&mut self, table: &mut Open<'_, Entry>) -> Result<()> {
-        for (index, handle) in self.handles.iter().enumerate() {
-            let (taken, request) = take_from(table, *handle).map_err(|mut wrong| {
+        for &index in &self.members {
+            let (taken, request) = take_from(table, self.handles[index]).map_err(|mut wrong| {
                 wrong.reason = format!("request {index}: {}", wrong.reason);
                 wrong
             })?;
@@ -213,26 +259,44 @@ impl<'a> Group<'a> {
 
     /// Puts all back but those that are done.
     fn put_back_rest(&mut self, done: &[usize]) {
-        for (index, request) in self.requests.drain(..).enumerate() {
-            if self.taken[index].is_some() && !done.contains(&index) {
-                put_back(self.handles[index], request);
+        for (nth, request) in self.requests.drain(..).enumerate() {
+            if self.taken[nth].is_some() && !done.contains(&nth) {
+                put_back(self.handles[self.members[nth]], request);
             }
         }
     }
 
     /// These are done.
-    fn done(&mut self, indices: impl Iterator<Item = usize>) {
+    fn done(&mut self, members: impl Iterator<Item = usize>) {
         REQUESTS.open(|mut table| {
-            for index in indices.filter(|index| is_gone(self.taken[*index].as_ref())) {
-                let handle = &mut self.handles[index];
+            for nth in members.filter(|nth| is_gone(self.taken[*nth].as_ref())) {
+                let handle = &mut self.handles[self.members[nth]];
                 table.remove(handle.0);
                 *handle = MPI_REQUEST_NULL;
             }
         });
     }
 
-    /// Statuses of some that are done, in a row, and `MPI_ERR_IN_STATUS` if any has failed.
-    fn tell(&self, answers: Vec<(usize, Result<Status>)>, statuses: *mut MPI_Status) -> Outcome {
+    /// Statuses of all, at the places of the requests; those of the array that are no members have succeeded.
+    fn tell_all(&self, answers: Vec<Result<Status>>, statuses: *mut MPI_Status) -> Outcome {
+        if answers.iter().any(Result::is_err) && !statuses.is_null() {
+            for index in 0..self.handles.len() {
+                // SAFETY: the caller's promise.
+                unsafe { (*statuses.add(index)).MPI_ERROR = MPI_SUCCESS };
+            }
+        }
+        let answers = answers.into_iter().enumerate().collect();
+        self.tell(answers, statuses, |nth| self.members[nth])
+    }
+
+    /// Statuses of some that are done, and `MPI_ERR_IN_STATUS` if any has failed. `place` is where the status of the
+    /// answer with this number belongs.
+    fn tell(
+        &self,
+        answers: Vec<(usize, Result<Status>)>,
+        statuses: *mut MPI_Status,
+        place: impl Fn(usize) -> usize,
+    ) -> Outcome {
         let mut failed: Option<(usize, Box<Error>)> = None;
         let answers: Vec<_> = answers
             .into_iter()
@@ -251,7 +315,7 @@ impl<'a> Group<'a> {
             };
             if !statuses.is_null() {
                 // SAFETY: the caller's promise.
-                let place = unsafe { statuses.add(nth) };
+                let place = unsafe { statuses.add(place(nth)) };
                 tell(place, status);
                 if any_failed {
                     // SAFETY: as above.
@@ -262,7 +326,8 @@ impl<'a> Group<'a> {
         let Some((index, first)) = failed else {
             return Ok(());
         };
-        let mut error = error(ErrorClass::InStatus, format!("request {index}: {first}"));
+        let number = self.members[index];
+        let mut error = error(ErrorClass::InStatus, format!("request {number}: {first}"));
         error.operation.bytes = None;
         match &self.taken[index] {
             Some(taken) => whose(taken.on)?.run(|_| Err(error)),
@@ -275,6 +340,11 @@ calls! {
     fn PMPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) {
         state::process()?;
         let handle = one(request)?;
+        if let Some(known) = REQUESTS.open(|mut table| known(&mut table, *handle)) {
+            *handle = MPI_REQUEST_NULL;
+            tell(status, known);
+            return Ok(());
+        }
         let (taken, mut started) = take(*handle)?;
         let came = started.wait();
         done(handle, taken.as_ref());
@@ -383,10 +453,15 @@ calls! {
 
     fn PMPI_Waitall(count: c_int, array_of_requests: *mut MPI_Request, array_of_statuses: *mut MPI_Status) {
         state::process()?;
-        let mut group = Group::take(list_mut(array_of_requests, count)?)?;
+        let handles = list_mut(array_of_requests, count)?;
+        let rest = tell_known(handles, array_of_statuses);
+        if rest.is_empty() {
+            return Ok(());
+        }
+        let mut group = Group::take_some(handles, rest)?;
         let answers = waitall(&mut group.requests);
         group.done(0..answers.len());
-        group.tell(answers.into_iter().enumerate().collect(), array_of_statuses)
+        group.tell_all(answers, array_of_statuses)
     }
 
     fn PMPI_Testall(count: c_int, array_of_requests: *mut MPI_Request, flag: *mut c_int, array_of_statuses: *mut MPI_Status) {
@@ -399,7 +474,7 @@ calls! {
         };
         put(flag, 1)?;
         group.done(0..answers.len());
-        group.tell(answers.into_iter().enumerate().collect(), array_of_statuses)
+        group.tell_all(answers, array_of_statuses)
     }
 
     fn PMPI_Waitany(count: c_int, array_of_requests: *mut MPI_Request, index: *mut c_int, status: *mut MPI_Status) {
@@ -539,7 +614,7 @@ fn some(
     for (place, index) in places.iter_mut().zip(&over) {
         *place = c_int::try_from(*index).unwrap_or(MPI_UNDEFINED);
     }
-    group.tell(answers, statuses)
+    group.tell(answers, statuses, |nth| nth)
 }
 
 /// Starts what can be started again. It is out of the table meanwhile: a start may call a function of the program's.
