@@ -338,6 +338,18 @@ mod tests {
     }
 
     #[test]
+    fn an_object_that_is_not_wanted_any_more_leaves_what_it_says() {
+        let table = Table::new(6);
+        let [kept, gone] = [1, 2].map(|value| table.insert(value));
+        let even = |value: &i32| (value % 2 == 0).then_some(value * 10);
+        let left =
+            table.open(|mut open| [kept, gone, gone].map(|handle| open.reduce(handle, even)));
+        assert_eq!(left, [None, Some(20), None]);
+        assert_eq!((table.get(kept), table.get(gone)), (Some(1), None));
+        assert_ne!(table.insert(3), gone, "its handle is stale");
+    }
+
+    #[test]
     fn a_handle_comes_back_from_its_integer() {
         let table = Table::new(3);
         let handle = table.insert(7);
