@@ -211,7 +211,7 @@ pub(super) fn receive(
         source: Some(from),
         tag: Some(tag),
     };
-    match endpoint.bcs_recv(pattern, own_words(into).into()).ok()? {
+    match endpoint.bcs_recv(pattern, &own_words(into).into()).ok()? {
         Received::Now(_) => {}
         Received::Posted(request) => {
             endpoint.bcs_test(Blocking::Yes, request)?;

@@ -88,7 +88,7 @@ impl Road for Caller<'_> {
     }
 
     fn receive(&mut self, pattern: Pattern, into: Piece) -> Result<Received, TooManyRequests> {
-        self.0.bcs_recv(pattern, into)
+        self.0.bcs_recv(pattern, &into)
     }
 
     fn probe(&mut self, pattern: Pattern) -> Result<Option<Outcome>, TooManyRequests> {

@@ -82,18 +82,18 @@ impl Endpoint {
     /// # Errors
     /// When all request slots are in use.
     #[inline(always)]
-    pub fn bcs_recv(&self, pattern: Pattern, into: Piece) -> Result<Received, TooManyRequests> {
+    pub fn bcs_recv(&self, pattern: Pattern, into: &Piece) -> Result<Received, TooManyRequests> {
         let mut state = self.lock();
         let reach = state.reach(pattern);
         if let Some(near) = state.roads.near.as_mut().filter(|_| !reach.far) {
             let early = match self.turn.is_holding() {
-                false => near.receive_early(&pattern, &into),
+                false => near.receive_early(&pattern, into),
                 true => None, // What waits for room is the affair of every call.
             };
             if let Some(outcome) = early {
                 return Ok(Received::Now(outcome));
             }
-            let request = near.receive(pattern, into, None)?;
+            let request = near.receive(pattern, into.clone(), None)?;
             near.drain_for(pattern.source);
             self.tell_threads(&state);
             self.leave(state);
@@ -102,7 +102,7 @@ impl Endpoint {
         if reach.near {
             self.progress(&mut state); // What has come within the node came before this receive.
         }
-        let request = state.roads.receive(reach, pattern, into)?;
+        let request = state.roads.receive(reach, pattern, into.clone())?;
         self.progress(&mut state);
         self.leave(state);
         Ok(Received::Posted(Request::on(request)))

@@ -222,11 +222,12 @@ impl Comm {
         into: &Buffer,
         site: Site,
     ) -> Result<Status> {
-        let status = self.status(outcome, operation)?;
-        if !outcome.mark.is_none() {
+        // As it is: who takes a result apart and makes it again copies it, piece by piece, for every message.
+        let status = self.status(outcome, operation);
+        if !outcome.mark.is_none() && status.is_ok() {
             self.compare_types(outcome, operation, into.datatype(), site)?;
         }
-        Ok(status)
+        status
     }
 
     /// The same of one that was posted before.

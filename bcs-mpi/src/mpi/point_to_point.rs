@@ -157,7 +157,7 @@ impl Comm {
             return Ok(Request::done(Ok(Status::PROC_NULL), 0, self, recorded));
         }
         let pattern = self.pattern(from, tag, operation)?;
-        let posted = self.process().endpoint().bcs_recv(pattern, into);
+        let posted = self.process().endpoint().bcs_recv(pattern, &into);
         match posted.map_err(exhausted(operation))? {
             Received::Now(outcome) => {
                 let answer = self.status_into(&outcome, &operation, data, site);
@@ -244,7 +244,7 @@ impl Comm {
             let outcome = match endpoint.bcs_recv_now(&pattern, &into) {
                 Some(outcome) => outcome,
                 None => match endpoint
-                    .bcs_recv(pattern, into)
+                    .bcs_recv(pattern, &into)
                     .map_err(exhausted(operation))?
                 {
                     Received::Now(outcome) => outcome,

@@ -69,6 +69,15 @@ dtinit 1.e-2
 chunksize 512
 ";
 
+/// A round takes seconds, and there are twelve cases: the median of so many decides, whatever its interval.
+const ROUNDS: Rounds = Rounds {
+    warm_ups: 1,
+    least: 15,
+    most: 15,
+    step: 15,
+    seed: 0x00BC_500D,
+};
+
 struct App {
     name: &'static str,
     /// What it is told with two ranks, and with eight; `@` is the folder of its input.
@@ -229,7 +238,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
                 let command = MPICH.launch(workspace, settings, ranks, None)?;
                 solve(app.command(command, &apps.theirs, words, room.path()))
             };
-            let measured = Rounds::default().ratio(Bar::AtMost(bar), ours, theirs)?;
+            let measured = ROUNDS.ratio(Bar::AtMost(bar), ours, theirs)?;
             outcomes.push(measured.outcome(&format!("{} with {ranks} ranks", app.name), " x"));
         }
     }

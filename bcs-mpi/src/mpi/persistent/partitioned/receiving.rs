@@ -123,7 +123,7 @@ impl Receiving {
             tag: Some(self.status.1),
         };
         let place = memory(&mut self.lock().offer).into();
-        let asked = match endpoint.bcs_recv(pattern, place)? {
+        let asked = match endpoint.bcs_recv(pattern, &place)? {
             Received::Now(outcome) => Handle::Complete(outcome.len),
             Received::Posted(Request(Kind::Road(handle))) => handle,
             Received::Posted(_) => unreachable!("a receive is posted on a road"),
