@@ -1,7 +1,8 @@
 //! Generalized requests (MPI 5.0, 13.2).
 
 use super::calls;
-use super::requests::{checked, no_request};
+use super::requests::checked;
+use super::taken::no_request;
 use crate::answer::error;
 use crate::c::*;
 use crate::general::General;

@@ -33,6 +33,7 @@ pub(crate) mod reducing;
 mod requests;
 mod sessions;
 mod statuses;
+mod taken;
 mod tool;
 mod tool_control;
 mod tool_events;

@@ -1,7 +1,7 @@
 //! Partitioned communication (MPI 5.0, chapter 4), but for its inits, which are with those of other messages.
 
 use super::calls;
-use super::requests::{no_request, whose};
+use super::taken::{no_request, whose};
 use crate::answer::{Outcome, error};
 use crate::c::*;
 use crate::objects::{REQUESTS, What, list, put};
