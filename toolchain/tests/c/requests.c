@@ -27,6 +27,32 @@ int main(int argc, char **argv)
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     CHECK(mine == from);
 
+    /* Of many some are over when they are posted, one can be started again, and one is none. */
+    enum { EACH = 20, AGAIN = 2 * EACH, NONE, ALL };
+    int came[EACH], sent[EACH], last;
+    MPI_Request all[ALL];
+    MPI_Status statuses[ALL];
+    for (int at = 0; at < EACH; at++) {
+        sent[at] = 100 * rank + at;
+        MPI_Isend(&sent[at], 1, MPI_INT, to, 10 + at, MPI_COMM_WORLD, &all[2 * at]);
+        MPI_Irecv(&came[at], 1, MPI_INT, from, 10 + at, MPI_COMM_WORLD, &all[2 * at + 1]);
+    }
+    MPI_Recv_init(&last, 1, MPI_INT, from, 9, MPI_COMM_WORLD, &all[AGAIN]);
+    MPI_Start(&all[AGAIN]);
+    all[NONE] = MPI_REQUEST_NULL;
+    MPI_Send(&rank, 1, MPI_INT, to, 9, MPI_COMM_WORLD);
+    MPI_Waitall(ALL, all, statuses);
+    for (int at = 0; at < EACH; at++) {
+        CHECK(came[at] == 100 * from + at && statuses[2 * at + 1].MPI_SOURCE == from);
+        CHECK(statuses[2 * at + 1].MPI_TAG == 10 + at);
+        CHECK(all[2 * at] == MPI_REQUEST_NULL && all[2 * at + 1] == MPI_REQUEST_NULL);
+    }
+    CHECK(last == from && statuses[AGAIN].MPI_SOURCE == from && all[AGAIN] != MPI_REQUEST_NULL);
+    CHECK(statuses[NONE].MPI_SOURCE == MPI_ANY_SOURCE && all[NONE] == MPI_REQUEST_NULL);
+    MPI_Waitall(ALL, all, statuses);
+    CHECK(statuses[AGAIN].MPI_SOURCE == MPI_ANY_SOURCE);
+    MPI_Request_free(&all[AGAIN]);
+
     /* Nobody sends this one. */
     MPI_Irecv(&theirs, 1, MPI_INT, from, 3, MPI_COMM_WORLD, &request);
     MPI_Test(&request, &flag, &status);
