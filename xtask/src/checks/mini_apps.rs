@@ -2,8 +2,8 @@
 //!
 //! They are not ours to keep. Who wants to run them fetches HPCCG, CoMD, miniAMR, PENNANT, miniMD and HPCG, builds each twice by its
 //! own makefile, with our `mpicc` and `mpicxx` first on `PATH` and with MPICH's (`cargo xtask peers`), and puts the programs into
-//! two folders, `ours` and `mpich`, under the names `hpccg`, `comd`, `miniamr`, `pennant`, `minimd` and `hpcg`; beside them
-//! `pots` of CoMD and `in.lj.miniMD`:
+//! two folders, `ours` and `mpich`, under the names `hpccg`, `comd`, `miniamr`, `pennant`, `minimd` and `hpcg`; into each, beside
+//! the programs, `pots` of CoMD and `in.lj.miniMD`:
 //!
 //! ```sh
 //! HPCCG:         make CXX=mpicxx LINKER=mpicxx USE_MPI=-DUSING_MPI CPP_OPT_FLAGS=-O3
@@ -107,8 +107,8 @@ const APPS: [App; 6] = [
     App {
         name: "miniamr",
         words: [
-            "--npx 2 --npy 1 --npz 1 --init_x 1 --init_y 2 --init_z 2 --nx 8 --ny 8 --nz 8 --max_blocks 4000 --num_refine 3 --num_objects 1 --object 2 0 -1.1 -1.1 -1.1 0.03 0.03 0.03 1.5 1.5 1.5 0.0 0.0 0.0 --num_tsteps 4 --checksum_freq 1",
-            "--npx 2 --npy 2 --npz 2 --nx 8 --ny 8 --nz 8 --max_blocks 4000 --num_refine 3 --num_objects 1 --object 2 0 -1.1 -1.1 -1.1 0.03 0.03 0.03 1.5 1.5 1.5 0.0 0.0 0.0 --num_tsteps 4 --checksum_freq 1",
+            "--npx 2 --npy 1 --npz 1 --init_x 1 --init_y 2 --init_z 2 --nx 8 --ny 8 --nz 8 --max_blocks 500 --num_refine 3 --num_objects 1 --object 2 0 -0.8 -0.8 -0.8 0.03 0.03 0.03 1.5 1.5 1.5 0.0 0.0 0.0 --num_tsteps 4 --checksum_freq 1",
+            "--npx 2 --npy 2 --npz 2 --nx 8 --ny 8 --nz 8 --max_blocks 500 --num_refine 3 --num_objects 1 --object 2 0 -0.8 -0.8 -0.8 0.03 0.03 0.03 1.5 1.5 1.5 0.0 0.0 0.0 --num_tsteps 1 --checksum_freq 1",
         ],
         lines: &["total blocks", "Total blocks moved"],
         numbers: 4,
