@@ -59,13 +59,13 @@ impl<T> Open<'_, T> {
         Some(value)
     }
 
-    /// Something of an object that is not wanted any more, if it says so. Its handle is stale then.
+    /// Something of an object that is not wanted any more, if `left` gives it. Its handle is stale then.
     #[inline]
-    pub fn reduce<R>(&mut self, handle: usize, to: impl FnOnce(&T) -> Option<R>) -> Option<R> {
+    pub fn remove_if<R>(&mut self, handle: usize, left: impl FnOnce(&T) -> Option<R>) -> Option<R> {
         let (index, generation) = parts(self.kind, handle)?;
         let slot = self.state.slots.get_mut(index)?;
         let value = slot.value.as_ref();
-        let left = to(value.filter(|_| slot.generation == generation)?)?;
+        let left = left(value.filter(|_| slot.generation == generation)?)?;
         slot.value = None;
         slot.pass();
         self.state.free.push(index);
@@ -343,7 +343,7 @@ mod tests {
         let [kept, gone] = [1, 2].map(|value| table.insert(value));
         let even = |value: &i32| (value % 2 == 0).then_some(value * 10);
         let left =
-            table.open(|mut open| [kept, gone, gone].map(|handle| open.reduce(handle, even)));
+            table.open(|mut open| [kept, gone, gone].map(|handle| open.remove_if(handle, even)));
         assert_eq!(left, [None, Some(20), None]);
         assert_eq!((table.get(kept), table.get(gone)), (Some(1), None));
         assert_ne!(table.insert(3), gone, "its handle is stale");

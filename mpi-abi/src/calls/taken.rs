@@ -128,7 +128,7 @@ pub(super) fn answer(
 /// What a request came to that was done when it was posted, and of which nobody is told: it is gone then.
 #[inline]
 pub(super) fn known(table: &mut Open<'_, Entry>, handle: MPI_Request) -> Option<Status> {
-    table.reduce(handle.0, |entry| match &entry.what {
+    table.remove_if(handle.0, |entry| match &entry.what {
         What::Once(request) if entry.general.is_none() => request.known(),
         _ => None,
     })

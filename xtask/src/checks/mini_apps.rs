@@ -69,15 +69,6 @@ dtinit 1.e-2
 chunksize 512
 ";
 
-/// A round takes seconds, and there are twelve cases: the median of so many decides, whatever its interval.
-const ROUNDS: Rounds = Rounds {
-    warm_ups: 1,
-    least: 15,
-    most: 15,
-    step: 15,
-    seed: 0x00BC_500D,
-};
-
 struct App {
     name: &'static str,
     /// What it is told with two ranks, and with eight; `@` is the folder of its input.
@@ -202,6 +193,12 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
     let apps = Apps::find()?;
     MPICH.mpiexec(workspace)?;
     let launcher = workspace.c_bench()?.launcher().to_owned();
+    // A round takes seconds, and there are twelve cases: the median of the first rounds decides, whatever its interval.
+    let rounds = Rounds::default();
+    let rounds = Rounds {
+        most: rounds.least,
+        ..rounds
+    };
     let mut outcomes = Vec::new();
     for app in &APPS {
         for (ranks, bar, words) in [(2, 1.05, app.words[0]), (8, 0.95, app.words[1])] {
@@ -238,7 +235,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
                 let command = MPICH.launch(workspace, settings, ranks, None)?;
                 solve(app.command(command, &apps.theirs, words, room.path()))
             };
-            let measured = ROUNDS.ratio(Bar::AtMost(bar), ours, theirs)?;
+            let measured = rounds.ratio(Bar::AtMost(bar), ours, theirs)?;
             outcomes.push(measured.outcome(&format!("{} with {ranks} ranks", app.name), " x"));
         }
     }

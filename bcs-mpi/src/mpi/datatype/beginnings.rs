@@ -45,16 +45,17 @@ impl Datatype {
         let word = kept.load(Ordering::Relaxed) ^ key;
         // A signature's bits are never none, as those of an empty place are.
         if word >> CODE_SHIFT == 0 && word != 0 {
-            return u32::try_from(word).ok();
+            return Some(u32::try_from(word).expect("20 bits"));
         }
         let computed = compute()?;
         kept.store(key | u64::from(computed), Ordering::Relaxed);
         Some(computed)
     }
 
-    /// What stands for the type among kinds of messages; other types may have the same.
+    /// What stands for the basic types among kinds of messages; 0 if they are not known.
     pub(in crate::mpi) fn key(&self) -> u64 {
         match &self.0 {
+            Kind::Predefined(named) if named.is_packed() => 0,
             Kind::Predefined(named) => named.element as u64,
             Kind::Derived(_) => self.signature().map_or(0, |one| one.word()),
         }

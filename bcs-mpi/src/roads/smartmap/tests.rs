@@ -3,7 +3,7 @@
 
 use super::peer_memory::PeerMemory;
 use super::requests::Id;
-use super::{Settled, SmartMap};
+use super::{Next, Settled, SmartMap};
 use crate::data::{Plain, scatter};
 use crate::roads::{Message, Posted, SendMode};
 use bcs_core::limits::{LEAST_SHARED_BYTES, MAX_KEPT_BYTES, SHARED_CHUNK_BYTES};
@@ -14,6 +14,7 @@ use bcs_core::request::Failure;
 use bcs_core::smartmap::NodeMemory;
 use bcs_core::smartmap::shared_copy::{Shape, SharedCopy};
 use bcs_core::wake::MachinePage;
+use bcs_core::whereabouts::DESCRIPTIONS;
 use proptest::prelude::*;
 use std::sync::atomic::Ordering;
 
@@ -125,6 +126,57 @@ fn messages_of_all_lengths_arrive_on_all_roads() {
             }
         }
     }
+}
+
+#[test]
+fn only_a_kept_message_that_a_receive_would_get_closes_the_short_way() {
+    let mut node = Node::new(2, PeerMemory::open());
+    let send = |node: &mut Node, context, tag, byte: &[u8; 1]| {
+        let message = Message {
+            context,
+            ..Node::message(1, tag, byte)
+        };
+        assert_eq!(
+            node.ends[0].send(SendMode::Standard, &message),
+            Ok(Posted::Complete)
+        );
+    };
+    let pattern = |tag| Pattern {
+        context: 3,
+        source: Some(10),
+        tag,
+    };
+    // A description, and a message, that nobody has asked for yet.
+    send(&mut node, DESCRIPTIONS, 9, &[1]);
+    send(&mut node, 3, 5, &[2]);
+    node.settle();
+    send(&mut node, 3, 7, &[3]);
+    let end = &mut node.ends[1];
+    assert_eq!(
+        end.left().1,
+        1,
+        "a description is no message of the program"
+    );
+    assert!(!end.is_idle_for(&pattern(Some(5))) && !end.is_idle_for(&pattern(None)));
+    assert!(end.is_idle_for(&pattern(Some(7))));
+    let mut into = [0];
+    let piece = named(into.as_mut_ptr(), 1).into();
+    let next = end.receive_next(10, &pattern(Some(7)), &piece);
+    assert!(matches!(next, Next::Received(outcome) if outcome.tag == 7));
+    assert_eq!(into, [3]);
+    // It is still there for whoever asks.
+    let described = Pattern {
+        context: DESCRIPTIONS,
+        source: Some(10),
+        tag: Some(9),
+    };
+    let id = end.receive(described, piece, None).unwrap();
+    assert_eq!(end.take(id).map(|outcome| outcome.tag), Some(9));
+    assert_eq!(into, [1]);
+    assert_eq!(
+        end.extract(pattern(None)).map(|(found, _)| found.tag),
+        Some(5)
+    );
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Requests (MPI 5.0, 3.7): what a non-blocking call started.
 
-use super::checks::Expected;
-use super::error::{Error, Operation};
-use super::{Comm, Process, Result, Status};
 use crate::bcs::{self, Blocking, Outcome};
 use crate::call_site;
+use crate::mpi::checks::Expected;
+use crate::mpi::error::{Error, Operation};
+use crate::mpi::{Comm, Process, Result, Status};
 use crate::recording::{Called, Delivered, Manner, Primitive, Recorded, Site};
 use bcs_core::request::Failure;
 use std::fmt::Debug;
@@ -73,7 +73,7 @@ struct Active {
 
 /// What is left of a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Trace {
+pub(in crate::mpi) enum Trace {
     /// It was done when it was posted.
     Over,
     /// This was posted.
@@ -82,7 +82,7 @@ pub(super) enum Trace {
 
 /// What a request is for.
 #[derive(Debug)]
-pub(super) enum What {
+pub(in crate::mpi) enum What {
     /// A send or collective: the status is empty.
     Nothing,
     /// A receive: the status says what came.
@@ -94,7 +94,7 @@ pub(super) enum What {
 }
 
 /// Says what a request has come to that no call of this module knows.
-pub(super) trait Finish: Debug + Send + Sync {
+pub(in crate::mpi) trait Finish: Debug + Send + Sync {
     /// What was posted on a communicator has come to this.
     fn finish(&self, comm: &Comm, outcome: &Outcome, operation: Operation) -> Result<Status>;
 }
@@ -134,7 +134,7 @@ impl Active {
 }
 
 impl Request {
-    pub(super) fn posted(
+    pub(in crate::mpi) fn posted(
         posted: bcs::Request,
         what: What,
         comm: &Comm,
@@ -160,7 +160,7 @@ impl Request {
     }
 
     /// What was done at once, with so many bytes, and has come to this.
-    pub(super) fn done(
+    pub(in crate::mpi) fn done(
         answer: Result<Status>,
         bytes: u64,
         comm: &Comm,
@@ -174,7 +174,7 @@ impl Request {
     }
 
     /// A receive whose message was there, and has come to this.
-    pub(super) fn received(
+    pub(in crate::mpi) fn received(
         answer: Result<Status>,
         outcome: &Outcome,
         comm: &Comm,
@@ -191,7 +191,7 @@ impl Request {
     }
 
     /// A receive and a send as one; what is sent may lie in a copy. Its status is the receive's.
-    pub(super) fn both(receive: Self, send: Self, copy: Vec<u8>) -> Self {
+    pub(in crate::mpi) fn both(receive: Self, send: Self, copy: Vec<u8>) -> Self {
         let both = Both {
             receive,
             send,
@@ -208,13 +208,13 @@ impl Request {
 
     /// Whether it is `MPI_REQUEST_NULL`, or nobody has to be told anything any more.
     #[inline]
-    pub(super) fn is_inactive(&self) -> bool {
+    pub(in crate::mpi) fn is_inactive(&self) -> bool {
         matches!(self.0, State::Inactive)
     }
 
     /// Whether it is made of two parts.
     #[inline]
-    fn is_both(&self) -> bool {
+    pub(super) fn is_both(&self) -> bool {
         matches!(self.0, State::Both(_))
     }
 
@@ -235,14 +235,14 @@ impl Request {
     }
 
     /// The same, with another name of the call that it stands for in errors.
-    pub(super) fn named(mut self, call: &'static str) -> Self {
+    pub(in crate::mpi) fn named(mut self, call: &'static str) -> Self {
         if let State::Active(active) = &mut self.0 {
             active.operation.call = call;
         }
         self
     }
 
-    fn process(&self) -> Option<Arc<Process>> {
+    pub(super) fn process(&self) -> Option<Arc<Process>> {
         let comm = match &self.0 {
             State::Active(active) => &active.comm,
             State::Over(_, comm) => comm.as_ref()?,
@@ -255,7 +255,7 @@ impl Request {
         Some(comm.process().clone())
     }
 
-    pub(super) fn handle(&self) -> Option<bcs::Request> {
+    pub(in crate::mpi) fn handle(&self) -> Option<bcs::Request> {
         match &self.0 {
             State::Active(active) => Some(active.posted),
             State::Both(both) => both.parts().into_iter().find_map(Request::handle),
@@ -264,7 +264,7 @@ impl Request {
     }
 
     /// What is left of it where its program ends without asking.
-    pub(super) fn traces(&self) -> Vec<Trace> {
+    pub(in crate::mpi) fn traces(&self) -> Vec<Trace> {
         match &self.0 {
             State::Inactive | State::Failed(_) => Vec::new(),
             State::Over(..) => vec![Trace::Over],
@@ -274,7 +274,7 @@ impl Request {
     }
 
     /// What an inactive request comes to.
-    fn nothing(&self) -> Result<Status> {
+    pub(super) fn nothing(&self) -> Result<Status> {
         match &self.0 {
             State::Failed(error) => Err(error.clone()),
             _ => Ok(Status::EMPTY),
@@ -292,7 +292,7 @@ impl Request {
 
     /// What it came to, if it was done when it was posted; it is inactive then.
     #[inline]
-    fn ready(&mut self) -> Option<Result<Status>> {
+    pub(super) fn ready(&mut self) -> Option<Result<Status>> {
         match &self.0 {
             State::Over(..) => {}
             State::Both(_) => return self.both_ready(),
@@ -337,7 +337,7 @@ impl Request {
 
     /// Waits for its parts, or looks at them. Whether they are all over.
     #[cold]
-    fn advance(&mut self, process: &Process, blocking: Blocking) -> bool {
+    pub(super) fn advance(&mut self, process: &Process, blocking: Blocking) -> bool {
         while let State::Both(both) = &mut self.0
             && let Some(part) = both.next()
         {
@@ -355,7 +355,7 @@ impl Request {
 
     /// What it has come to; nothing if another part of it is not over.
     #[inline(always)]
-    fn finish(&mut self, outcome: &Outcome) -> Option<Result<Status>> {
+    pub(super) fn finish(&mut self, outcome: &Outcome) -> Option<Result<Status>> {
         match &self.0 {
             State::Both(_) => self.finish_part(outcome),
             _ => Some(self.finish_one(outcome)),
@@ -363,7 +363,7 @@ impl Request {
     }
 
     #[inline(always)]
-    fn finish_one(&mut self, outcome: &Outcome) -> Result<Status> {
+    pub(super) fn finish_one(&mut self, outcome: &Outcome) -> Result<Status> {
         let State::Active(active) = &self.0 else {
             return self.nothing();
         };
@@ -386,23 +386,23 @@ impl Request {
     }
 
     /// Waits without being recorded: blocking calls are made of this, and are themselves.
-    pub(super) fn silent(&mut self) -> Result<Status> {
+    pub(in crate::mpi) fn silent(&mut self) -> Result<Status> {
         self.complete()
     }
 
     /// The same of a call at this place.
     #[inline]
-    pub(super) fn silent_at(&mut self, site: Site) -> Result<Status> {
+    pub(in crate::mpi) fn silent_at(&mut self, site: Site) -> Result<Status> {
         let _at = call_site::at(site);
         self.complete()
     }
 
     /// Tests without being recorded.
-    pub(super) fn silent_test(&mut self) -> Result<Option<Status>> {
+    pub(in crate::mpi) fn silent_test(&mut self) -> Result<Option<Status>> {
         self.answer(Blocking::No).transpose()
     }
 
-    fn complete(&mut self) -> Result<Status> {
+    pub(super) fn complete(&mut self) -> Result<Status> {
         self.answer(Blocking::Yes)
             .expect("a blocking test has an answer")
     }
@@ -498,139 +498,6 @@ impl Request {
         }
         if let (Some(process), Some(handle)) = (self.process(), self.handle()) {
             process.endpoint().bcs_cancel(handle);
-        }
-    }
-}
-
-/// `MPI_Waitall`: waits for all of them, and says how each went. They are of one process.
-#[track_caller]
-pub fn waitall(requests: &mut [Request]) -> Vec<Result<Status>> {
-    let Some(process) = process_of(requests) else {
-        return requests.iter_mut().map(Request::complete).collect();
-    };
-    let _at = call_site::at(Site::here());
-    process.recorded(Primitive::Waitall, Manner::Waits, |_| {
-        all(&process, Blocking::Yes, requests).expect("a blocking test has an answer")
-    })
-}
-
-/// `MPI_Testall`: `None`, and nothing done, unless all of them are done.
-#[track_caller]
-pub fn testall(requests: &mut [Request]) -> Option<Vec<Result<Status>>> {
-    let Some(process) = process_of(requests) else {
-        return Some(requests.iter_mut().map(Request::complete).collect());
-    };
-    process.recorded(Primitive::Testall, Manner::Asks, |_| {
-        all(&process, Blocking::No, requests)
-    })
-}
-
-/// `MPI_Waitany`: waits until one of them is done: its index and how it went. `None` if none is
-/// active.
-#[track_caller]
-pub fn waitany(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
-    let Some(process) = process_of(requests) else {
-        return first_ready(requests);
-    };
-    let _at = call_site::at(Site::here());
-    process.recorded(Primitive::Waitany, Manner::Waits, |_| {
-        any(&process, Blocking::Yes, requests)
-    })
-}
-
-/// `MPI_Testany`: the index of one that is done, and how it went. `None` if none is.
-#[track_caller]
-pub fn testany(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
-    let Some(process) = process_of(requests) else {
-        return first_ready(requests);
-    };
-    process.recorded(Primitive::Testany, Manner::Asks, |_| {
-        any(&process, Blocking::No, requests)
-    })
-}
-
-/// `MPI_Waitsome`: waits until one of them is done and gives all that are. Empty if none is
-/// active.
-#[track_caller]
-pub fn waitsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
-    let Some(process) = process_of(requests) else {
-        return std::iter::from_fn(|| first_ready(requests)).collect();
-    };
-    let _at = call_site::at(Site::here());
-    process.recorded(Primitive::Waitsome, Manner::Waits, |_| {
-        let first = any(&process, Blocking::Yes, requests);
-        let others = std::iter::from_fn(|| any(&process, Blocking::No, requests));
-        first.into_iter().chain(others).collect()
-    })
-}
-
-/// `MPI_Testsome`: all that are done.
-#[track_caller]
-pub fn testsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
-    let Some(process) = process_of(requests) else {
-        return std::iter::from_fn(|| first_ready(requests)).collect();
-    };
-    process.recorded(Primitive::Testsome, Manner::Asks, |_| {
-        std::iter::from_fn(|| any(&process, Blocking::No, requests)).collect()
-    })
-}
-
-/// The first that was done when it was posted, which is inactive then.
-fn first_ready(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
-    let mut numbered = requests.iter_mut().enumerate();
-    numbered.find_map(|(index, request)| Some((index, request.ready()?)))
-}
-
-/// None if no request needs one.
-fn process_of(requests: &[Request]) -> Option<Arc<Process>> {
-    requests.iter().find_map(Request::process)
-}
-
-fn posted(requests: &[Request]) -> impl Iterator<Item = (usize, bcs::Request)> {
-    let handles = requests.iter().enumerate();
-    handles.filter_map(|(index, request)| Some((index, request.handle()?)))
-}
-
-fn all(
-    process: &Process,
-    blocking: Blocking,
-    requests: &mut [Request],
-) -> Option<Vec<Result<Status>>> {
-    for request in &mut *requests {
-        if request.is_both() && !request.advance(process, blocking) {
-            return None;
-        }
-    }
-    let mut handles = Vec::with_capacity(requests.len());
-    handles.extend(posted(requests).map(|(_, handle)| handle));
-    let outcomes = process.endpoint().bcs_testall(blocking, &handles)?;
-    let mut outcomes = outcomes.into_iter();
-    let finish = |request: &mut Request| {
-        if let Some(ready) = request.ready() {
-            return ready;
-        }
-        if !request.is_active() {
-            return request.nothing();
-        }
-        request.finish_one(&outcomes.next().expect("each request has an outcome"))
-    };
-    Some(requests.iter_mut().map(finish).collect())
-}
-
-fn any(
-    process: &Process,
-    blocking: Blocking,
-    requests: &mut [Request],
-) -> Option<(usize, Result<Status>)> {
-    loop {
-        if let Some(ready) = first_ready(requests) {
-            return Some(ready);
-        }
-        let (indices, handles): (Vec<_>, Vec<_>) = posted(requests).unzip();
-        let (nth, outcome) = process.endpoint().bcs_testany(blocking, &handles)?;
-        let index = indices[nth];
-        if let Some(answer) = requests[index].finish(&outcome) {
-            return Some((index, answer));
         }
     }
 }
