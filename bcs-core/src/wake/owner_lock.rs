@@ -42,8 +42,18 @@ struct Door {
 #[derive(Debug)]
 struct Inside<'a> {
     door: &'a Door,
-    /// Of a thread that took the mutex.
-    held: Option<MutexGuard<'a, ()>>,
+    by: Way<'a>,
+}
+
+/// How it came inside. Its tag is a word: who reads as a word what was written as a byte, as a copy of a guard does,
+/// waits until it has been written.
+#[derive(Debug)]
+#[repr(usize)]
+enum Way<'a> {
+    /// As the owner.
+    Alone,
+    /// By the mutex.
+    Mutex(#[expect(dead_code, reason = "it is unlocked when it is dropped")] MutexGuard<'a, ()>),
 }
 
 impl Door {
@@ -57,25 +67,35 @@ impl Door {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter(&self, thread: u64) -> Inside<'_> {
-        if self.owner == Some(thread) && self.shared.load(Ordering::Relaxed) == 0 {
-            // It would be handed out twice.
-            assert!(
-                self.inside.load(Ordering::Relaxed) == 0,
-                "a thread takes a lock that it has"
-            );
-            self.inside.store(1, Ordering::Relaxed);
-            own_fence(); // OWNER
-            if self.shared.load(Ordering::Relaxed) == 0 {
-                return Inside {
-                    door: self,
-                    held: None,
-                };
-            }
-            self.leave();
+        if self.owner == Some(thread) && self.enters_alone() {
+            return Inside {
+                door: self,
+                by: Way::Alone,
+            };
         }
         self.enter_shared()
+    }
+
+    /// The owner enters, unless others may be inside.
+    #[inline(always)]
+    fn enters_alone(&self) -> bool {
+        if self.shared.load(Ordering::Relaxed) != 0 {
+            return false;
+        }
+        // It would be handed out twice.
+        assert!(
+            self.inside.load(Ordering::Relaxed) == 0,
+            "a thread takes a lock that it has"
+        );
+        self.inside.store(1, Ordering::Relaxed);
+        own_fence(); // OWNER
+        let alone = self.shared.load(Ordering::Relaxed) == 0;
+        if !alone {
+            self.leave();
+        }
+        alone
     }
 
     #[inline(never)]
@@ -98,7 +118,7 @@ impl Door {
         }
         Inside {
             door: self,
-            held: Some(held),
+            by: Way::Mutex(held),
         }
     }
 
@@ -123,7 +143,7 @@ impl Door {
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
-        if self.held.is_none() {
+        if matches!(self.by, Way::Alone) {
             self.door.leave();
         }
     }
@@ -190,7 +210,7 @@ mod lock {
         }
 
         /// Waits until nobody else uses what is guarded.
-        #[inline]
+        #[inline(always)]
         pub fn lock(&self) -> OwnerGuard<'_, T> {
             let inside = self.door.enter(this_thread());
             OwnerGuard {

@@ -35,6 +35,8 @@ pub struct Patience {
     pub runs: bool,
     /// Whether it spins though somebody else wants its core.
     pub insists: bool,
+    /// So many looks at the beginning without a pause between them.
+    pub at_once: u32,
 }
 
 impl Patience {
@@ -46,6 +48,7 @@ impl Patience {
         talk_ns: 200_000,
         runs: false,
         insists: false,
+        at_once: 0,
     };
 
     /// A rank whose NIC is struck at times of a clock, and releases nothing between two strobes: a peer that gets this
@@ -64,6 +67,15 @@ impl Patience {
         talk_ns: 0,
         runs: false,
         insists: false,
+        at_once: 0,
+    };
+
+    /// The same of a rank that waits for one message, which may be the answer to what it has just sent. A pause takes
+    /// as long as a fifth of a short message (23 ns, measured), and who makes one looks half of that too late. (Who
+    /// waits for many makes them: each look takes a line away from the sender, who is about to write the next one.)
+    pub const ANSWER: Self = Self {
+        at_once: 64,
+        ..Self::SHORT
     };
 
     /// A rank that has said that it waits for others of its node. To be woken costs some microseconds: who
@@ -76,6 +88,7 @@ impl Patience {
         talk_ns: 0,
         runs: false,
         insists: false,
+        at_once: 0,
     };
 
     /// A rank that lends a message to one that may be about to ask for it.
@@ -86,6 +99,7 @@ impl Patience {
         talk_ns: 0,
         runs: false,
         insists: false,
+        at_once: 0,
     };
 
     /// A NIC: a rank that answers at once finds it awake, and a NIC with nothing to do soon takes
@@ -99,6 +113,7 @@ impl Patience {
         talk_ns: 0,
         runs: true,
         insists: false,
+        at_once: 0,
     };
 
     /// A NIC that is struck at times of a clock: nothing comes between them.
@@ -303,12 +318,12 @@ pub fn spin(
     let end = deadline_ns.map_or(start + patience.spin_ns, |at| {
         at.min(start + patience.spin_ns)
     });
+    let is_shared = || patience.spins_politely && SHARED.get();
+    if !is_shared() && (0..patience.at_once).any(|_| check()) {
+        return true;
+    }
     loop {
-        let checks = if patience.spins_politely && SHARED.get() {
-            1
-        } else {
-            CHECKS_PER_LOOK
-        };
+        let checks = if is_shared() { 1 } else { CHECKS_PER_LOOK };
         for _ in 0..checks {
             if check() {
                 return true;

@@ -1,7 +1,7 @@
 //! Copies of messages out of pieces, into pieces, and between them.
 #![expect(unsafe_code, reason = "data are named by address")]
 
-use super::bytes as buffer;
+use super::bytes::{self as buffer, Words};
 use super::piece::Piece;
 use super::stretches::{Blocks, Stretch, each_stretch};
 use bcs_core::layout::Layout;
@@ -42,6 +42,40 @@ pub(crate) fn gather(from: &Piece, offset: usize, into: &mut [u8]) {
             }
         },
     );
+}
+
+/// All bytes of a piece that has so few, as words.
+///
+/// Whoever writes single bytes and then reads them as words waits until they have been written: so they are not
+/// copied in memory.
+///
+/// # Panics
+/// If the piece has more.
+#[inline(always)]
+pub(crate) fn gather_words(from: &Piece) -> Words {
+    assert!(from.len() <= size_of::<Words>());
+    if let Some(plain) = from.plain() {
+        // SAFETY: the promise of a piece.
+        return unsafe { buffer::take_words(plain.address(), plain.len()) };
+    }
+    let mut bytes = [[0; 8]; size_of::<Words>() / 8];
+    gather(from, 0, &mut bytes.as_flattened_mut()[..from.len()]);
+    bytes.map(u64::from_le_bytes)
+}
+
+/// Fills the start of a piece with so many bytes of words.
+///
+/// # Panics
+/// If there are not as many, in either.
+#[inline(always)]
+pub(crate) fn scatter_words(into: &Piece, words: Words, len: usize) {
+    assert!(len <= into.len() && len <= size_of::<Words>());
+    if let Some(plain) = into.plain() {
+        // SAFETY: the promise of a piece.
+        return unsafe { buffer::fill_words(plain.address(), words, len) };
+    }
+    let bytes = words.map(u64::to_le_bytes);
+    scatter(into, 0, &bytes.as_flattened()[..len]);
 }
 
 /// Fills a piece from `offset` on with bytes of a message. What lies between them stays untouched.

@@ -17,8 +17,10 @@ mod piece;
 mod scratch;
 mod stretches;
 
-pub(crate) use bytes::start;
-pub(crate) use copying::{copy, copy_alike, fill, gather, look_at, scatter, scatter_from};
+pub(crate) use bytes::{Words, start};
+pub(crate) use copying::{
+    copy, copy_alike, fill, gather, gather_words, look_at, scatter, scatter_from, scatter_words,
+};
 pub(crate) use packing::{NEAR_SMALL_PIECE_BYTES, Room, Rooms, SMALL_PIECE_BYTES};
 pub use piece::{Piece, Pieces, Plain, Row};
 pub(crate) use scratch::Scratch;

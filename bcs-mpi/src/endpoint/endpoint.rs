@@ -157,6 +157,7 @@ impl Endpoint {
         self.state.close();
     }
 
+    #[inline(always)]
     pub(crate) fn lock(&self) -> OwnerGuard<'_, State> {
         // A panic of another thread while it held the lock leaves a consistent state: nothing
         // between two updates of it can panic but assertions about the program's own requests.

@@ -128,6 +128,7 @@ impl Endpoint {
         let source = pattern.source?;
         let from = self.place_of(source)?;
         let Desk { node, place: here } = self.desk.as_ref()?;
+        let has_news = node.news_from(from, *here);
         loop {
             let taken = self.turn.progressed();
             let mut state = self.lock();
@@ -145,8 +146,8 @@ impl Endpoint {
             }
             drop(state);
             // Another thread may take it, and keep it for this one.
-            let came = || node.has_news(from, *here) || self.turn.progressed() != taken;
-            if !waiting::spin(&self.page, None, Patience::SHORT, came) {
+            let came = || has_news() || self.turn.progressed() != taken;
+            if !waiting::spin(&self.page, None, Patience::ANSWER, came) {
                 return None;
             }
         }

@@ -53,7 +53,7 @@ impl Comm {
     /// When the key was freed, or the function that deletes fails: then nothing has changed.
     pub fn set_attr(&self, key: &Keyval, value: usize) -> Result<()> {
         let operation = Operation::plain("MPI_Comm_set_attr");
-        self.usable(operation)?;
+        self.usable(&operation)?;
         if key.is_freed() {
             return Err(operation.error(ErrorClass::Keyval, "the key was freed"));
         }
@@ -72,7 +72,7 @@ impl Comm {
     /// # Errors
     /// When the communicator was freed.
     pub fn attr(&self, key: &Keyval) -> Result<Option<usize>> {
-        self.usable(Operation::plain("MPI_Comm_get_attr"))?;
+        self.usable(&Operation::plain("MPI_Comm_get_attr"))?;
         Ok(self.0.kept.attributes.with(|attributes| {
             let found = attributes.iter().find(|(known, _)| known == key);
             found.map(|(_, value)| *value)

@@ -104,7 +104,7 @@ impl<'a> Blocks<'a> {
         };
         // SAFETY: the promise of the blocks.
         let block = unsafe { Buffer::new(start, elements, datatype) };
-        block.piece(operation).map_err(named)
+        block.piece(&operation).map_err(named)
     }
 }
 
@@ -169,7 +169,7 @@ impl Arrangement for Buffer {
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>> {
         let all = self.count().checked_mul(ranks);
         // If all of them are in the address space as one buffer, so is each.
-        let all = all.map(|count| self.part(0, count).piece(operation));
+        let all = all.map(|count| self.part(0, count).piece(&operation));
         let Some(all) = all else {
             let reason = format!("{ranks} blocks are more than an address space");
             return Err(operation.error(ErrorClass::Count, reason));
@@ -181,7 +181,7 @@ impl Arrangement for Buffer {
         let block = |rank: usize| {
             let offset = isize::try_from(distance * rank as i128);
             let offset = offset.expect("the first element of a block is among all of them");
-            self.part(offset, self.count()).piece(operation)
+            self.part(offset, self.count()).piece(&operation)
         };
         (0..ranks).map(block).collect()
     }
@@ -266,7 +266,7 @@ pub(super) fn lengths(
 
 /// A buffer of operands that have so many bytes in all, as the counts say.
 pub(super) fn operand_of(of: &Buffer, total: usize, operation: Operation) -> Result<Piece> {
-    let piece = of.operand(operation)?;
+    let piece = of.operand(&operation)?;
     if piece.len() != total {
         let given = piece.len();
         let reason = format!("{given} bytes are given, and the counts make {total}");
@@ -281,7 +281,7 @@ pub(super) fn operands(of: &Buffer, counts: &[i64], operation: Operation) -> Res
     let mut start = 0;
     let block = |&count: &i64| {
         let len = usize::try_from(count).expect("a count was checked");
-        let block = of.part(start, len).operand(operation);
+        let block = of.part(start, len).operand(&operation);
         let distance = isize::try_from(extent.saturating_mul(count));
         // Of data that fit the address space, where they end does, too.
         start = start.wrapping_add(distance.expect("an isize has 64 bits"));

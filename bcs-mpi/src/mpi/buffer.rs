@@ -96,12 +96,12 @@ impl Buffer {
     /// Its memory, if a reduction may be given it. Predefined elements are side by side here, with
     /// the gaps of pairs, which is how the arithmetic takes them.
     #[inline(always)]
-    pub(crate) fn operand(&self, operation: Operation) -> Result<Piece> {
+    pub(crate) fn operand(&self, operation: &Operation) -> Result<Piece> {
         let size = self.datatype.operand_size();
         if size == self.datatype.size() {
-            return self.piece(operation);
+            return self.piece(&operation);
         }
-        let piece = self.other_piece(operation)?;
+        let piece = self.other_piece(&operation)?;
         if piece.is_empty() {
             return Ok(piece);
         }
@@ -127,7 +127,7 @@ impl Buffer {
             return fits.then(|| row(self.address()));
         }
         let all = self.part(0, self.count.checked_mul(blocks)?);
-        all.piece(operation)
+        all.piece(&operation)
             .ok()?
             .plain()
             .map(|all| row(all.address()))
@@ -153,19 +153,19 @@ impl Buffer {
     /// addresses themselves (`MPI_BOTTOM`): so it is asked whether the data are in the address
     /// space, and not whether the address is.
     #[inline(always)]
-    pub(crate) fn piece(&self, operation: Operation) -> Result<Piece> {
+    pub(crate) fn piece(&self, operation: &Operation) -> Result<Piece> {
         let (address, len) = (self.address(), self.bytes().unwrap_or(usize::MAX));
         let inside = address >= FIRST_PAGE && address.checked_add(len as u64).is_some();
         let usual = inside && isize::try_from(len).is_ok() && len > 0;
-        match self.datatype.layout(operation)? {
+        match self.datatype.layout(&operation)? {
             None if usual => Ok(self.bytes_at(address, len).into()),
-            _ => self.other_piece(operation),
+            _ => self.other_piece(&operation),
         }
     }
 
-    fn other_piece(&self, operation: Operation) -> Result<Piece> {
+    fn other_piece(&self, operation: &Operation) -> Result<Piece> {
         let (count, size) = (self.count, self.datatype.size());
-        let layout = self.datatype.layout(operation)?;
+        let layout = self.datatype.layout(&operation)?;
         let len = self.bytes().filter(|&len| isize::try_from(len).is_ok());
         let Some(len) = len else {
             let reason = format!("{count} elements of {size} bytes are more than an address space");
@@ -218,7 +218,7 @@ impl Buffer {
         })
     }
 
-    fn in_the_first_page(&self, len: usize, operation: Operation) -> Box<super::Error> {
+    fn in_the_first_page(&self, len: usize, operation: &Operation) -> Box<super::Error> {
         let address = self.address();
         let reason = format!("the buffer has {len} bytes but its address is {address}");
         operation.error(ErrorClass::Buffer, reason)

@@ -105,7 +105,7 @@ impl AttachedBuffer {
             What::Other(Arc::new(flushed)),
             Operation::plain("MPI_Buffer_iflush"),
         );
-        Request::posted(request, what, &process.itself(), operation, Recorded::NOT)
+        Request::posted(request, what, &process.itself(), &operation, Recorded::NOT)
     }
 
     /// Whether there is one.
@@ -170,7 +170,7 @@ impl Process {
     /// # Errors
     /// When a buffer is attached already.
     pub fn attach_buffer(&self, bytes: usize) -> Result<()> {
-        self.alive(Operation::plain("MPI_Buffer_attach"))?;
+        self.alive(&Operation::plain("MPI_Buffer_attach"))?;
         self.buffered.attach(bytes)
     }
 
@@ -180,7 +180,7 @@ impl Process {
     /// When no buffer is attached.
     #[track_caller]
     pub fn detach_buffer(&self) -> Result<usize> {
-        self.alive(Operation::plain("MPI_Buffer_detach"))?;
+        self.alive(&Operation::plain("MPI_Buffer_detach"))?;
         self.buffered.detach()
     }
 
@@ -190,7 +190,7 @@ impl Process {
     /// After `MPI_Finalize`.
     #[track_caller]
     pub fn flush_buffer(&self) -> Result<()> {
-        self.alive(Operation::plain("MPI_Buffer_flush"))?;
+        self.alive(&Operation::plain("MPI_Buffer_flush"))?;
         self.buffered.flush();
         Ok(())
     }
@@ -221,8 +221,8 @@ impl Comm {
         site: Site,
     ) -> Result<Request> {
         let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
-        self.usable(operation)?;
-        let piece = data.piece(operation)?;
+        self.usable(&operation)?;
+        let piece = data.piece(&operation)?;
         let len = piece.len();
         let buffer = self.buffer_in_use();
         self.process().has_buffer(&buffer);

@@ -126,7 +126,7 @@ impl Process {
 
     /// A forked child of this rank calls MPI: its user is told once, whatever the child does about the error.
     #[cold]
-    pub(super) fn tell_of_child(&self, operation: Operation) {
+    pub(super) fn tell_of_child(&self, operation: &Operation) {
         static TOLD: std::sync::Once = std::sync::Once::new();
         let (rank, child) = (self.world_rank(), std::process::id());
         TOLD.call_once(|| {
@@ -301,7 +301,7 @@ impl Comm {
             return Ok(());
         };
         let operation = Operation::plain(call);
-        self.usable(operation)?;
+        self.usable(&operation)?;
         let (me, size) = (self.0.group.me, members.len());
         if size == 1 || !checked::may_tell(process.endpoint()) {
             return Ok(());

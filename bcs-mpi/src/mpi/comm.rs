@@ -131,8 +131,8 @@ impl Comm {
 
     /// The call may go on: the library is there and the communicator not freed.
     #[inline]
-    pub(super) fn usable(&self, operation: Operation) -> Result<()> {
-        self.0.process.alive(operation)?;
+    pub(super) fn usable(&self, operation: &Operation) -> Result<()> {
+        self.0.process.alive(&operation)?;
         if self.0.freed.load(Ordering::Relaxed) {
             return Err(operation.error(ErrorClass::Comm, "the communicator was freed"));
         }
@@ -141,17 +141,17 @@ impl Comm {
 
     /// The world rank of a rank of this communicator.
     #[inline(always)]
-    pub(super) fn world_rank(&self, rank: i32, operation: Operation) -> Result<u32> {
+    pub(super) fn world_rank(&self, rank: i32, operation: &Operation) -> Result<u32> {
         let member = usize::try_from(rank)
             .ok()
             .and_then(|rank| self.peers().members.get(rank));
         member
             .copied()
-            .ok_or_else(|| self.no_such_rank(rank, operation))
+            .ok_or_else(|| self.no_such_rank(rank, &operation))
     }
 
     #[cold]
-    fn no_such_rank(&self, rank: i32, operation: Operation) -> Box<Error> {
+    fn no_such_rank(&self, rank: i32, operation: &Operation) -> Box<Error> {
         let class = match operation.peer {
             Some(Peer::Root(_)) => ErrorClass::Root,
             _ => ErrorClass::Rank,
@@ -167,14 +167,14 @@ impl Comm {
 
     /// What a receive from this source with this tag matches; either may be a wildcard.
     #[inline(always)]
-    pub(super) fn pattern(&self, source: i32, tag: i32, operation: Operation) -> Result<Pattern> {
+    pub(super) fn pattern(&self, source: i32, tag: i32, operation: &Operation) -> Result<Pattern> {
         let source = match source {
             ANY_SOURCE => None,
-            rank => Some(self.world_rank(rank, operation)?),
+            rank => Some(self.world_rank(rank, &operation)?),
         };
         let tag = match tag {
             ANY_TAG => None,
-            tag => Some(checked_tag(tag, operation)?),
+            tag => Some(checked_tag(tag, &operation)?),
         };
         Ok(Pattern {
             context: self.0.context,
@@ -270,19 +270,30 @@ impl Comm {
     }
 
     /// The status of a completed receive or probe.
-    #[inline]
+    #[inline(always)]
     pub(super) fn status(
         &self,
         outcome: &crate::bcs::Outcome,
         operation: &Operation,
     ) -> Result<Status> {
+        if outcome.failure != Failure::None {
+            return self.status_of_failure(outcome, operation);
+        }
+        Ok(Status {
+            source: self.peers().place(outcome.source),
+            tag: outcome.tag,
+            bytes: outcome.len,
+            cancelled: false,
+        })
+    }
+
+    #[cold]
+    fn status_of_failure(
+        &self,
+        outcome: &crate::bcs::Outcome,
+        operation: &Operation,
+    ) -> Result<Status> {
         match outcome.failure {
-            Failure::None => Ok(Status {
-                source: self.peers().place(outcome.source),
-                tag: outcome.tag,
-                bytes: outcome.len,
-                cancelled: false,
-            }),
             Failure::Cancelled => Ok(Status {
                 cancelled: true,
                 ..Status::EMPTY
@@ -309,7 +320,7 @@ impl Comm {
 
 /// A tag that a message may bear.
 #[inline]
-pub(super) fn checked_tag(tag: i32, operation: Operation) -> Result<i32> {
+pub(super) fn checked_tag(tag: i32, operation: &Operation) -> Result<i32> {
     if tag < 0 {
         return Err(operation.error(
             ErrorClass::Tag,
@@ -321,7 +332,7 @@ pub(super) fn checked_tag(tag: i32, operation: Operation) -> Result<i32> {
 
 /// All request slots are in use.
 pub(super) fn exhausted(
-    operation: Operation,
+    operation: &Operation,
 ) -> impl FnOnce(crate::bcs::TooManyRequests) -> Box<Error> {
-    move |error| operation.error(ErrorClass::Other, error.to_string())
+    |error| operation.error(ErrorClass::Other, error.to_string())
 }

@@ -118,7 +118,7 @@ impl Comm {
             self.calls_alike(call, Blocking::Yes, None, Alike::NOTHING, site)?;
         }
         self.recorded((Primitive::CommDup, Manner::Waits), &operation, |_| {
-            self.usable(operation)?;
+            self.usable(&operation)?;
             let (_, ids) = self.agree(&[], operation, |_| {
                 let members = (0..self.all_members().len()).collect();
                 vec![Child { members }]
@@ -214,7 +214,7 @@ impl Comm {
             self.calls_alike(call, Blocking::Yes, None, Alike::NOTHING, site)?;
         }
         self.recorded((primitive, Manner::Waits), &operation, |_| {
-            self.usable(operation)?;
+            self.usable(&operation)?;
             let me = self.place_among_all();
             let mut words = vec![0; 2 * self.all_members().len()];
             words[2 * me..][..2].copy_from_slice(&encode(color, key));
@@ -297,12 +297,12 @@ impl Comm {
         let what = (Op::Bor, Datatype::Uint64);
         let (context, blocking) = (self.0.context, Blocking::Yes);
         let posted = endpoint.bcs_reduce(context, what, None, (data, data), blocking);
-        self.finish(posted.map_err(exhausted(operation))?, operation)
+        self.finish(posted.map_err(exhausted(&operation))?, operation)
     }
 
     /// Gives all members of an intracommunicator the words of one.
     pub(super) fn share(&self, words: &mut [u64], from: i32, operation: Operation) -> Result<()> {
-        let root = self.world_rank(from, operation)?;
+        let root = self.world_rank(from, &operation)?;
         if self.is_single() {
             return Ok(());
         }
@@ -311,11 +311,11 @@ impl Comm {
         let endpoint = self.process().endpoint();
         let (context, blocking) = (self.0.context, Blocking::Yes);
         let posted = endpoint.bcs_bcast(context, root, data, blocking);
-        self.finish(posted.map_err(exhausted(operation))?, operation)
+        self.finish(posted.map_err(exhausted(&operation))?, operation)
     }
 
     fn finish(&self, request: bcs::Request, operation: Operation) -> Result<()> {
-        Request::posted(request, What::Nothing, self, operation, Recorded::NOT)
+        Request::posted(request, What::Nothing, self, &operation, Recorded::NOT)
             .silent()
             .map(|_| ())
     }
@@ -350,7 +350,7 @@ impl Comm {
         let members = remote.as_ref().map_or(own, |remote| &remote.all);
         // SAFETY: the members are borrowed until the request is done, in the next line.
         let posted = unsafe { endpoint.bcs_open(id, members) };
-        self.finish(posted.map_err(exhausted(operation))?, operation)?;
+        self.finish(posted.map_err(exhausted(&operation))?, operation)?;
         let local = process.local_members(members);
         endpoint.bcs_opened(id, members, local);
         let kept = Arc::new(self.0.kept.inherited());

@@ -63,7 +63,7 @@ impl Process {
         handler: ErrorHandler,
     ) -> Result<Comm> {
         let operation = Operation::plain(call.name);
-        self.alive(operation)?;
+        self.alive(&operation)?;
         let me = group.rank().and_then(|rank| usize::try_from(rank).ok());
         let Some(me) = me else {
             let reason = format!(

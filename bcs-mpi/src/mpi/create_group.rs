@@ -171,8 +171,8 @@ impl Comm {
             tag: Some(tag),
             ..Operation::plain(CALL.name)
         };
-        self.usable_within(operation)?;
-        checked_tag(tag, operation)?;
+        self.usable_within(&operation)?;
+        checked_tag(tag, &operation)?;
         self.places_of(group, operation)?;
         let me = group.rank().and_then(|rank| usize::try_from(rank).ok());
         let Some(me) = me else {

@@ -19,7 +19,7 @@ impl Comm {
     /// # Errors
     /// When the communicator was freed.
     pub fn set_error_handler(&self, handler: ErrorHandler) -> Result<()> {
-        self.usable(Operation::plain("MPI_Comm_set_errhandler"))?;
+        self.usable(&Operation::plain("MPI_Comm_set_errhandler"))?;
         *self.0.kept.error_handler() = handler;
         Ok(())
     }

@@ -50,7 +50,7 @@ impl Process {
         let posted = self.endpoint().undertake(Box::new(External(over.clone())));
         let operation = Operation::plain("MPI_Grequest_start");
         let (what, comm) = (What::Nothing, self.itself());
-        let request = Request::posted(posted, what, &comm, operation, Recorded::NOT);
+        let request = Request::posted(posted, what, &comm, &operation, Recorded::NOT);
         let process = Arc::downgrade(self);
         (Completion { process, over }, request)
     }

@@ -13,7 +13,7 @@ impl Comm {
     /// When it is the world, or was freed, or a function that deletes an attribute fails.
     pub fn free(&self) -> Result<()> {
         let operation = Operation::plain("MPI_Comm_free");
-        self.usable(operation)?;
+        self.usable(&operation)?;
         if self.0.context == 0 {
             return Err(operation.error(ErrorClass::Comm, "the world cannot be freed"));
         }

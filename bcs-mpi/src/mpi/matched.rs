@@ -63,7 +63,7 @@ impl Comm {
         from: i32,
         tag: i32,
     ) -> Result<Option<Message>> {
-        self.usable(operation)?;
+        self.usable(&operation)?;
         let message = |status, content| Message {
             comm: self.clone(),
             status,
@@ -72,11 +72,11 @@ impl Comm {
         if from == PROC_NULL {
             return Ok(Some(message(Status::PROC_NULL, Content::NoProc)));
         }
-        let pattern = self.pattern(from, tag, operation)?;
+        let pattern = self.pattern(from, tag, &operation)?;
         let endpoint = self.process().endpoint();
         let found = endpoint
             .bcs_extract(blocking, pattern)
-            .map_err(exhausted(operation))?;
+            .map_err(exhausted(&operation))?;
         let Some((outcome, extracted)) = found else {
             return Ok(None);
         };
@@ -112,8 +112,8 @@ impl Message {
         site: Site,
     ) -> Result<Request> {
         let comm = self.comm.clone();
-        comm.usable(operation)?;
-        let into = data.piece(operation)?;
+        comm.usable(&operation)?;
+        let into = data.piece(&operation)?;
         let extracted = match &mut self.content {
             Content::Extracted(extracted) => extracted,
             Content::NoProc => {
@@ -127,13 +127,13 @@ impl Message {
         };
         let endpoint = comm.process().endpoint();
         let posted = endpoint.bcs_recv_extracted(extracted, into);
-        let request = posted.map_err(exhausted(operation))?;
+        let request = posted.map_err(exhausted(&operation))?;
         self.content = Content::Null;
         Ok(Request::posted(
             request,
             comm.receiving(data, site),
             &comm,
-            operation,
+            &operation,
             recorded,
         ))
     }

@@ -29,8 +29,8 @@ impl Comm {
     /// When an argument is wrong, or there is not enough room.
     pub fn pack(&self, data: &Buffer, out: &mut [u8], position: &mut usize) -> Result<()> {
         let operation = Operation::plain("MPI_Pack");
-        self.usable(operation)?;
-        let piece = data.piece(operation)?;
+        self.usable(&operation)?;
+        let piece = data.piece(&operation)?;
         let range = part(*position, piece.len(), out.len(), operation)?;
         *position = range.end;
         gather(&piece, 0, &mut out[range]);
@@ -43,8 +43,8 @@ impl Comm {
     /// When an argument is wrong, or there are not enough bytes.
     pub fn unpack(&self, packed: &[u8], position: &mut usize, data: &Buffer) -> Result<()> {
         let operation = Operation::plain("MPI_Unpack");
-        self.usable(operation)?;
-        let piece = data.piece(operation)?;
+        self.usable(&operation)?;
+        let piece = data.piece(&operation)?;
         let range = part(*position, piece.len(), packed.len(), operation)?;
         *position = range.end;
         scatter(&piece, 0, &packed[range]);
@@ -57,7 +57,7 @@ impl Comm {
     /// When the count is negative or the bytes are more than an address space.
     pub fn pack_size(&self, count: i64, datatype: &Datatype) -> Result<usize> {
         let operation = Operation::plain("MPI_Pack_size");
-        self.usable(operation)?;
+        self.usable(&operation)?;
         let elements = usize::try_from(count).ok();
         let bytes = elements.and_then(|count| count.checked_mul(datatype.size()));
         bytes

@@ -63,8 +63,8 @@ impl Comm {
     ) -> Result<Message> {
         self.is_sent_from_here(tag);
         let (destination, tag) = (
-            self.world_rank(to, operation)?,
-            checked_tag(tag, operation)?,
+            self.world_rank(to, &operation)?,
+            checked_tag(tag, &operation)?,
         );
         let mut mark = Mark::NONE;
         if self.process().is_checked() {
@@ -110,21 +110,21 @@ impl Comm {
         site: Site,
     ) -> Result<Request> {
         let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
-        self.usable(operation)?;
-        let data = data.piece(operation)?;
+        self.usable(&operation)?;
+        let data = data.piece(&operation)?;
         if to == PROC_NULL {
-            checked_tag(tag, operation)?;
+            checked_tag(tag, &operation)?;
             return Ok(Request::done(Ok(Status::EMPTY), 0, self, recorded));
         }
         let message = self.message((data, like), (to, tag), operation, site)?;
         let posted = self.process().endpoint().bcs_send(call.mode, &message);
-        let request = posted.map_err(exhausted(operation))?;
+        let request = posted.map_err(exhausted(&operation))?;
         self.tell_posted(&mut recorded.begun, &message);
         Ok(Request::posted(
             request,
             What::Nothing,
             self,
-            operation,
+            &operation,
             recorded,
         ))
     }
@@ -151,21 +151,21 @@ impl Comm {
         site: Site,
     ) -> Result<Request> {
         let operation = Operation::message(call.name, data.bytes(), Peer::From(from), tag);
-        self.usable(operation)?;
-        let into = data.piece(operation)?;
+        self.usable(&operation)?;
+        let into = data.piece(&operation)?;
         if from == PROC_NULL {
             return Ok(Request::done(Ok(Status::PROC_NULL), 0, self, recorded));
         }
-        let pattern = self.pattern(from, tag, operation)?;
+        let pattern = self.pattern(from, tag, &operation)?;
         let posted = self.process().endpoint().bcs_recv(pattern, &into);
-        match posted.map_err(exhausted(operation))? {
+        match posted.map_err(exhausted(&operation))? {
             Received::Now(outcome) => {
                 let answer = self.status_into(&outcome, &operation, data, site);
                 Ok(Request::received(answer, &outcome, self, recorded))
             }
             Received::Posted(request) => {
                 let what = self.receiving(data, site);
-                Ok(Request::posted(request, what, self, operation, recorded))
+                Ok(Request::posted(request, what, self, &operation, recorded))
             }
         }
     }
@@ -192,10 +192,10 @@ impl Comm {
         let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
         let (endpoint, site) = (self.process().endpoint(), Site::here());
         self.recorded((call.primitive, Manner::Waits), &operation, |mut begun| {
-            self.usable(operation)?;
-            let piece = data.piece(operation)?;
+            self.usable(&operation)?;
+            let piece = data.piece(&operation)?;
             if to == PROC_NULL {
-                return checked_tag(tag, operation).map(|_| ());
+                return checked_tag(tag, &operation).map(|_| ());
             }
             let message = self.message((piece, data), (to, tag), operation, site)?;
             let posted = match endpoint.bcs_send_now(call.mode, &message) {
@@ -203,7 +203,7 @@ impl Comm {
                 Now::Posted(posted) => Some(posted),
                 Now::Not => {
                     let posted = endpoint.bcs_send(call.mode, &message);
-                    Some(posted.map_err(exhausted(operation))?)
+                    Some(posted.map_err(exhausted(&operation))?)
                 }
             };
             let Some(posted) = posted else {
@@ -221,7 +221,7 @@ impl Comm {
             };
             self.tell_posted(&mut begun, &message);
             let told = Recorded::part(begun);
-            let mut request = Request::posted(posted, What::Nothing, self, operation, told);
+            let mut request = Request::posted(posted, What::Nothing, self, &operation, told);
             request.silent_at(site).map(|_| ())
         })
     }
@@ -234,18 +234,18 @@ impl Comm {
         let operation = Operation::message(name, data.bytes(), Peer::From(from), tag);
         let (endpoint, site) = (self.process().endpoint(), Site::here());
         self.recorded((primitive, Manner::Waits), &operation, |begun| {
-            self.usable(operation)?;
-            let into = data.piece(operation)?;
+            self.usable(&operation)?;
+            let into = data.piece(&operation)?;
             if from == PROC_NULL {
                 return Ok(Status::PROC_NULL);
             }
-            let pattern = self.pattern(from, tag, operation)?;
+            let pattern = self.pattern(from, tag, &operation)?;
             let told = Recorded::part(begun);
             let outcome = match endpoint.bcs_recv_now(&pattern, &into) {
                 Some(outcome) => outcome,
                 None => match endpoint
                     .bcs_recv(pattern, &into)
-                    .map_err(exhausted(operation))?
+                    .map_err(exhausted(&operation))?
                 {
                     Received::Now(outcome) => outcome,
                     Received::Posted(posted) => {
@@ -392,7 +392,7 @@ impl Comm {
     ) -> Result<Status> {
         let (call, peer) = (SENDRECV_REPLACE, Peer::To(to));
         let operation = Operation::message(call.name, data.bytes(), peer, out_tag);
-        let piece = data.piece(operation)?;
+        let piece = data.piece(&operation)?;
         let mut copy = vec![0_u8; piece.len()];
         gather(&piece, 0, &mut copy);
         // The copy is packed: whoever receives it sees no difference.
@@ -425,7 +425,7 @@ impl Comm {
         let peer = Peer::To(to);
         let name = "MPI_Isendrecv_replace";
         let operation = Operation::message(name, data.bytes(), peer, out_tag);
-        let piece = data.piece(operation)?;
+        let piece = data.piece(&operation)?;
         let mut copy = vec![0_u8; piece.len()];
         gather(&piece, 0, &mut copy);
         // SAFETY: the copy stays until the send is done.

@@ -42,13 +42,13 @@ impl Comm {
         from: i32,
         tag: i32,
     ) -> Result<Option<Status>> {
-        self.usable(operation)?;
+        self.usable(&operation)?;
         if from == PROC_NULL {
             return Ok(Some(Status::PROC_NULL));
         }
-        let pattern = self.pattern(from, tag, operation)?;
+        let pattern = self.pattern(from, tag, &operation)?;
         let found = self.process().endpoint().bcs_probe(blocking, pattern);
-        let found = found.map_err(exhausted(operation))?;
+        let found = found.map_err(exhausted(&operation))?;
         found
             .map(|outcome| self.status(&outcome, &operation))
             .transpose()

@@ -346,19 +346,19 @@ impl Process {
         self.finalized.load(Ordering::Acquire)
     }
 
-    pub(super) fn alive(&self, operation: Operation) -> Result<()> {
+    pub(super) fn alive(&self, operation: &Operation) -> Result<()> {
         if self.is_finalized() {
-            return Err(self.is_over(operation));
+            return Err(self.is_over(&operation));
         }
         Ok(())
     }
 
     #[cold]
-    fn is_over(&self, operation: Operation) -> Box<Error> {
+    fn is_over(&self, operation: &Operation) -> Box<Error> {
         let reason = if forked::is_child() {
             let rank = self.world_rank();
             if self.is_checked() {
-                self.tell_of_child(operation);
+                self.tell_of_child(&operation);
             }
             format!("called in a forked child of rank {rank}: such a child is no rank")
         } else {
@@ -422,7 +422,7 @@ impl Process {
         let operation = Operation::plain("MPI_Finalize");
         let _at = call_site::at(Site::here());
         if forked::is_child() {
-            return Err(self.is_over(operation));
+            return Err(self.is_over(&operation));
         }
         // The first thing of all (11.2.2): its functions may call MPI.
         let deleted = if self.finalized.load(Ordering::Acquire) {

@@ -48,8 +48,14 @@ impl NodeMemory {
     #[must_use]
     #[inline]
     pub fn has_news(&self, from: usize, to: usize) -> bool {
+        self.news_from(from, to)()
+    }
+
+    /// The same of a queue that is looked at again and again.
+    #[inline]
+    pub fn news_from(&self, from: usize, to: usize) -> impl Fn() -> bool {
         let layout = Self::layout(self.queue(from, to));
-        QueueReceiver::is_filled(&self.words, layout)
+        move || QueueReceiver::is_filled(&self.words, layout)
     }
 
     /// Manager: how many entries of a queue its receiver has taken.

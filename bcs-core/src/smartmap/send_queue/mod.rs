@@ -76,6 +76,7 @@ pub struct QueueLayout {
 }
 
 impl QueueLayout {
+    #[inline]
     fn entry(&self, position: u64) -> usize {
         let slot = position & (self.entries - 1);
         self.first_entry_word + usize::try_from(slot).expect("a slot fits usize") * ENTRY_WORDS
@@ -273,6 +274,7 @@ impl<W: Words + Payload> QueueReceiver<W> {
 
     /// Whether there is an entry that has not been taken, as far as the queue itself tells: for a
     /// thread that has not got the receiver. What a rank scribbles over may make it wrong.
+    #[inline]
     pub fn is_filled(words: &W, layout: QueueLayout) -> bool {
         let head = words.word(layout.head_word).load(Ordering::Relaxed);
         let stamped = words.word(layout.entry(head)).load(Ordering::Relaxed);
@@ -280,7 +282,7 @@ impl<W: Words + Payload> QueueReceiver<W> {
     }
 
     /// A copy of the next entry, which stays where it is.
-    #[inline]
+    #[inline(always)]
     pub fn peek(&self) -> Option<Entry> {
         let [first, others @ ..] = self.words.entry(self.layout.entry(self.head));
         // STAMP: the other words and the payload are visible if the stamp fits.

@@ -26,8 +26,8 @@ impl Comm {
             return self.bcast_between(call, &data, root);
         }
         let begin = self.enter(call, data.bytes(), Some(root))?;
-        let data = data.piece(begin.operation)?;
-        let world_root = self.world_rank(root, begin.operation)?;
+        let data = data.piece(&begin.operation)?;
+        let world_root = self.world_rank(root, &begin.operation)?;
         if self.is_single() {
             return Ok(self.alone(&begin));
         }

@@ -90,7 +90,7 @@ impl Comm {
             peer: root.map(Peer::Root),
             tag: None,
         };
-        self.usable(operation)?;
+        self.usable(&operation)?;
         Ok(Begin { operation, calling })
     }
 
@@ -139,7 +139,7 @@ impl Comm {
         Begin { operation, calling }: Begin,
         posted: std::result::Result<bcs::Request, TooManyRequests>,
     ) -> Result<Request> {
-        let request = posted.map_err(exhausted(operation))?;
+        let request = posted.map_err(exhausted(&operation))?;
         if request.is_complete() && calling.call.blocking == Blocking::Yes {
             return Ok(Request::inactive());
         }
@@ -148,7 +148,7 @@ impl Comm {
             request,
             what,
             self,
-            operation,
+            &operation,
             calling.told(),
         ))
     }

@@ -40,7 +40,7 @@ impl Comm {
         };
         let begin = self.begin(call, bytes, Some(root))?;
         let operation = begin.operation;
-        let into = output.map(|output| output.piece(operation)).transpose()?;
+        let into = output.map(|output| output.piece(&operation)).transpose()?;
         let mut blocks = Pieces::NONE;
         if at_root {
             blocks = input.arranged(size, operation)?;
@@ -80,7 +80,7 @@ impl Comm {
         };
         let begin = self.begin(call, bytes, Some(root))?;
         let operation = begin.operation;
-        let from = input.map(|input| input.piece(operation)).transpose()?;
+        let from = input.map(|input| input.piece(&operation)).transpose()?;
         let mut blocks = Pieces::NONE;
         if at_root {
             blocks = output.arranged(size, operation)?;
@@ -115,7 +115,7 @@ impl Comm {
         let size = self.members().len();
         let begin = self.begin(call, output.all_bytes(size), None)?;
         let operation = begin.operation;
-        let from = input.map(|input| input.piece(operation)).transpose()?;
+        let from = input.map(|input| input.piece(&operation)).transpose()?;
         let blocks = output.arranged(size, operation)?;
         disjoint(blocks.list(), operation)?;
         if let Some(from) = &from {

@@ -79,7 +79,7 @@ impl Comm {
         let operation = begin.operation;
         let place = root.and_then(|root| usize::try_from(root).ok());
         let root = root
-            .map(|root| self.world_rank(root, operation))
+            .map(|root| self.world_rank(root, &operation))
             .transpose()?;
         let gets_result = root.is_none_or(|root| root == self.process().world_rank());
         let (endpoint, context) = (self.process().endpoint(), self.0.context);
@@ -91,10 +91,10 @@ impl Comm {
             let posted = endpoint.bcs_reduce(context, what, root, data, blocking);
             return self.started(begin, posted);
         }
-        let from = input.operand(operation)?;
+        let from = input.operand(&operation)?;
         let mut into = Piece::EMPTY;
         if gets_result {
-            into = output.operand(operation)?;
+            into = output.operand(&operation)?;
             if into.len() != from.len() {
                 let reason = format!("{} bytes are to be reduced into {}", from.len(), into.len());
                 return Err(operation.error(ErrorClass::Count, reason));

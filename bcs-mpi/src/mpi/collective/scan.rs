@@ -28,7 +28,7 @@ impl Comm {
         let lens = lengths(counts, output.datatype(), size, operation)?;
         let me = self.0.group.me;
         let (offset, total) = (lens[..me].iter().sum::<usize>(), lens.iter().sum::<usize>());
-        let into = output.operand(operation)?;
+        let into = output.operand(&operation)?;
         if into.len() != lens[me] {
             let reason = format!(
                 "{} elements are to go where there are {}",
@@ -90,14 +90,14 @@ impl Comm {
         let contribution = input.as_ref().unwrap_or(&output);
         let begin = self.begin(call, contribution.all_bytes(1), None)?;
         let operation = begin.operation;
-        self.usable_within(operation)?;
+        self.usable_within(&operation)?;
         let fold = op.into().fold(self, contribution, operation)?;
-        let from = contribution.operand(operation)?;
+        let from = contribution.operand(&operation)?;
         // Rank 0 gets nothing of an exclusive scan: where to does not matter (6.11.2).
         let gets = inclusive || self.rank() != 0;
         let into = match input {
             Some(_) if !gets => Piece::EMPTY,
-            _ => output.operand(operation)?,
+            _ => output.operand(&operation)?,
         };
         if gets && input.is_some() {
             one_datatype(contribution, &output, operation)?;

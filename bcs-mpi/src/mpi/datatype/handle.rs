@@ -250,7 +250,7 @@ impl Datatype {
 
     /// The layout of a type that has one, if it may be used in communication.
     #[inline]
-    pub(in crate::mpi) fn layout(&self, operation: Operation) -> Result<Option<&Arc<Layout>>> {
+    pub(in crate::mpi) fn layout(&self, operation: &Operation) -> Result<Option<&Arc<Layout>>> {
         let derived = match &self.0 {
             Kind::Predefined(named) => return Ok(pairs::layout(named.element)),
             Kind::Derived(derived) => derived,

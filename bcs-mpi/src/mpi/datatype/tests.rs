@@ -242,7 +242,7 @@ proptest! {
         prop_assert_eq!(datatype.true_extent(), (first, last - first));
 
         datatype.commit().unwrap();
-        let layout = datatype.layout(Operation::plain("a test")).unwrap();
+        let layout = datatype.layout(&Operation::plain("a test")).unwrap();
         let bytes = of.bytes(count);
         if let (Some(layout), false) = (layout, bytes.is_empty()) {
             let mut ends = cut.map(|at| usize::from(at) % (bytes.len() + 1));
@@ -296,7 +296,7 @@ proptest! {
         let start = memory.as_mut_ptr().wrapping_offset(isize::try_from(-base).unwrap());
         // SAFETY: it has all bytes of the elements, and nobody else uses it.
         let buffer = unsafe { Buffer::new(start, usize::try_from(count).unwrap(), &of.datatype) };
-        let piece = buffer.piece(Operation::plain("a test")).unwrap();
+        let piece = buffer.piece(&Operation::plain("a test")).unwrap();
         prop_assert_eq!(piece.len(), bytes.len());
         let mut packed = vec![0; piece.len()];
         gather(&piece, 0, &mut packed);
@@ -361,7 +361,7 @@ proptest! {
             let made = int().darray((processes, rank), &sizes, &how, &grid, order).unwrap();
             prop_assert_eq!(made.extent(), (0, 4 * total));
             made.commit().unwrap();
-            let layout = made.layout(Operation::plain("a test")).unwrap().unwrap();
+            let layout = made.layout(&Operation::plain("a test")).unwrap().unwrap();
             let mut found = Vec::new();
             for strip in layout.pieces(0, layout.size()) {
                 for at in strip.offsets() {
@@ -460,7 +460,7 @@ fn a_type_without_end_is_refused_when_it_is_committed() {
 fn long_types_are_short_lists() {
     let runs = |datatype: &Datatype| {
         datatype.commit().unwrap();
-        let layout = datatype.layout(Operation::plain("a test")).unwrap();
+        let layout = datatype.layout(&Operation::plain("a test")).unwrap();
         layout.unwrap().runs().len()
     };
     assert_eq!(runs(&int().vector(1 << 40, 3, 5).unwrap()), 1);

@@ -103,7 +103,7 @@ impl Comm {
         let _at = call_site::at(Site::here());
         let recorded = (Primitive::CommDup, Manner::Starts);
         self.recorded(recorded, &operation, |begun| {
-            self.usable(operation)?;
+            self.usable(&operation)?;
             let kept = Arc::new(self.0.kept.inherited());
             *kept.info() = info.dup();
             let attributes = self.copied_attributes()?;
@@ -122,7 +122,7 @@ impl Comm {
                 kept,
                 then: Mutex::new(Some(then)),
             }));
-            Ok(Request::posted(posted, what, self, operation, told))
+            Ok(Request::posted(posted, what, self, &operation, told))
         })
     }
 

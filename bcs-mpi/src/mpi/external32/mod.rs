@@ -42,7 +42,7 @@ impl Buffer {
     ) -> Result<()> {
         let operation = Operation::plain("MPI_Pack_external");
         known(representation, operation)?;
-        let piece = self.piece(operation)?;
+        let piece = self.piece(&operation)?;
         let len = self.external_size(operation)?;
         let range = part(*position, len, out.len(), operation)?;
         let mut native = vec![0; piece.len()];
@@ -72,7 +72,7 @@ impl Buffer {
     ) -> Result<()> {
         let operation = Operation::plain("MPI_Unpack_external");
         known(representation, operation)?;
-        let piece = self.piece(operation)?;
+        let piece = self.piece(&operation)?;
         let len = self.external_size(operation)?;
         let range = part(*position, len, packed.len(), operation)?;
         let mut native = vec![0; piece.len()];

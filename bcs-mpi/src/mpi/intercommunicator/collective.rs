@@ -32,7 +32,7 @@ fn in_place(operation: Operation) -> Box<crate::mpi::Error> {
 
 /// What is given to a call that cannot be in place.
 fn given(data: Option<Buffer>, operation: Operation) -> Result<Piece> {
-    data.ok_or_else(|| in_place(operation))?.piece(operation)
+    data.ok_or_else(|| in_place(operation))?.piece(&operation)
 }
 
 impl Comm {
@@ -46,14 +46,14 @@ impl Comm {
         if self.is_inter() {
             return self.part(root, operation).map(|_| ());
         }
-        self.world_rank(root, operation).map(|_| ())
+        self.world_rank(root, &operation).map(|_| ())
     }
 
     fn part(&self, root: i32, operation: Operation) -> Result<Part> {
         Ok(match root {
             ROOT => Part::Root,
             PROC_NULL => Part::Beside,
-            rank => Part::Opposite(self.world_rank(rank, operation)?),
+            rank => Part::Opposite(self.world_rank(rank, &operation)?),
         })
     }
 
@@ -117,11 +117,11 @@ impl Comm {
         let called = (Exchange::BroadcastBetween, self.world_root(part));
         match part {
             Part::Root => {
-                let data = data.piece(operation)?;
+                let data = data.piece(&operation)?;
                 out = self.with_each(|_| data.clone());
             }
             Part::Beside => {}
-            Part::Opposite(root) => into.push((root, data.piece(operation)?)),
+            Part::Opposite(root) => into.push((root, data.piece(&operation)?)),
         }
         self.between(begin, called, out, into)
     }
@@ -239,7 +239,7 @@ impl Comm {
             Part::Beside => {}
             Part::Opposite(root) => {
                 op.fold(self, input, operation)?;
-                out.push((root, input.operand(operation)?));
+                out.push((root, input.operand(&operation)?));
             }
         }
         self.between(begin, called, out, Vec::new())
@@ -253,7 +253,7 @@ impl Comm {
         operation: Operation,
     ) -> Result<Contributions<'_>> {
         let fold = op.fold(self, output, operation)?;
-        let output = output.operand(operation)?;
+        let output = output.operand(&operation)?;
         Ok(Contributions {
             from: &self.peers().members,
             fold,
@@ -274,7 +274,7 @@ impl Comm {
         let operation = begin.operation;
         let contributions = self.contributions(output, op, operation)?;
         one_datatype(input, output, operation)?;
-        let (from, bytes) = (input.operand(operation)?, contributions.bytes);
+        let (from, bytes) = (input.operand(&operation)?, contributions.bytes);
         if from.len() != bytes {
             let reason = format!("{} bytes are to be reduced into {bytes}", from.len());
             return Err(operation.error(ErrorClass::Count, reason));

@@ -40,11 +40,11 @@ impl Leaders<'_> {
             let reason = "the local leader has to give a peer communicator";
             return Err(operation.error(ErrorClass::Comm, reason));
         };
-        peer.usable(operation)?;
-        checked_tag(self.tag, operation)?;
+        peer.usable(&operation)?;
+        checked_tag(self.tag, &operation)?;
         let (me, other) = (
             peer.process().world_rank(),
-            peer.world_rank(self.remote_leader, operation)?,
+            peer.world_rank(self.remote_leader, &operation)?,
         );
         if local.members().contains(&other) {
             let reason = format!(
@@ -183,8 +183,8 @@ impl Comm {
             tag: Some(tag),
             ..Operation::plain(CALL.name)
         };
-        self.usable_within(operation)?;
-        self.world_rank(local_leader, operation)?;
+        self.usable_within(&operation)?;
+        self.world_rank(local_leader, &operation)?;
         let process = self.process().clone();
         let site = Site::here();
         let _at = call_site::at(site);

@@ -38,7 +38,7 @@ impl Comm {
     }
 
     pub(super) fn remote(&self, operation: Operation) -> Result<&Remote> {
-        self.usable(operation)?;
+        self.usable(&operation)?;
         self.0.remote.as_ref().ok_or_else(|| {
             let reason = "the communicator has one group only: it is no intercommunicator";
             operation.error(ErrorClass::Comm, reason)
@@ -46,8 +46,8 @@ impl Comm {
     }
 
     /// The call may go on: the communicator is usable, and an intracommunicator.
-    pub(in crate::mpi) fn usable_within(&self, operation: Operation) -> Result<()> {
-        self.usable(operation)?;
+    pub(in crate::mpi) fn usable_within(&self, operation: &Operation) -> Result<()> {
+        self.usable(&operation)?;
         if self.is_inter() {
             let reason = "the call is for intracommunicators, and this is an intercommunicator";
             return Err(operation.error(ErrorClass::Comm, reason));

@@ -16,7 +16,7 @@ impl Comm {
     }
 
     fn grid(&self, operation: Operation) -> Result<&Cartesian> {
-        self.usable(operation)?;
+        self.usable(&operation)?;
         self.cartesian().ok_or_else(|| {
             let reason = "the communicator has no Cartesian topology (MPI_Cart_create)";
             operation.error(ErrorClass::Topology, reason)
@@ -30,7 +30,7 @@ impl Comm {
         periods: &[bool],
         operation: Operation,
     ) -> Result<(Cartesian, i32)> {
-        self.usable_within(operation)?;
+        self.usable_within(&operation)?;
         if dims.len() != periods.len() {
             let reason = format!("{} dimensions have {} periods", dims.len(), periods.len());
             return Err(operation.error(ErrorClass::Arg, reason));
@@ -62,7 +62,7 @@ impl Comm {
         let operation = Operation::plain("MPI_Cart_map");
         // No rank is on a grid without places; which is what programs hear that halve their ranks.
         if dims.contains(&0) && dims.iter().all(|&dim| dim >= 0) && dims.len() == periods.len() {
-            return self.usable_within(operation).map(|()| None);
+            return self.usable_within(&operation).map(|()| None);
         }
         let (_, size) = self.planned_grid(dims, periods, operation)?;
         Ok(Some(self.rank()).filter(|&rank| rank < size))
@@ -89,7 +89,7 @@ impl Comm {
     pub fn cart_coords(&self, rank: i32) -> Result<Vec<i32>> {
         let operation = Operation::plain("MPI_Cart_coords");
         let grid = self.grid(operation)?;
-        self.world_rank(rank, operation)?;
+        self.world_rank(rank, &operation)?;
         Ok(grid.coords(rank))
     }
 

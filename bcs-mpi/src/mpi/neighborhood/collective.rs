@@ -86,7 +86,7 @@ impl Comm {
         let begin = self.begin(call, input.all_bytes(1), None)?;
         let operation = begin.operation;
         let hood = self.neighborhood(operation)?;
-        let from = input.piece(operation)?;
+        let from = input.piece(&operation)?;
         let into = numbered(blocks(&output, &hood.sources, operation), "sources")?;
         let out = vec![from; hood.destinations.len()];
         self.post_neighbors(begin, &hood, out, into)

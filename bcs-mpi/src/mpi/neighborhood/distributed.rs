@@ -66,9 +66,9 @@ impl Comm {
     ) -> Result<Self> {
         let call = ("MPI_Dist_graph_create_adjacent", Primitive::CommCreate);
         let operation = Operation::plain(call.0);
-        self.usable_within(operation)?;
+        self.usable_within(&operation)?;
         for &rank in sources.iter().chain(destinations) {
-            self.world_rank(rank, operation)?;
+            self.world_rank(rank, &operation)?;
         }
         let (from, to) = weights.unzip();
         checked_weights(from, sources.len(), operation)?;
@@ -100,9 +100,9 @@ impl Comm {
         let _at = call_site::at(Site::here());
         let call = ("MPI_Dist_graph_create", Primitive::CommCreate);
         let operation = Operation::plain(call.0);
-        self.usable_within(operation)?;
+        self.usable_within(&operation)?;
         for &rank in sources.iter().chain(destinations) {
-            self.world_rank(rank, operation)?;
+            self.world_rank(rank, &operation)?;
         }
         checked_weights(weights, destinations.len(), operation)?;
         let named = named(sources, degrees, destinations, weights, operation)?;
@@ -130,7 +130,7 @@ impl Comm {
     /// When the communicator has no distributed graph.
     pub fn dist_graph_neighbors(&self) -> Result<&DistributedGraph> {
         let operation = Operation::plain("MPI_Dist_graph_neighbors");
-        self.usable(operation)?;
+        self.usable(&operation)?;
         match self.topology() {
             Some(Topology::Distributed(graph)) => Ok(graph),
             _ => {

@@ -17,7 +17,7 @@ impl Comm {
 
     /// A graph for the first ranks.
     fn planned_graph(&self, index: &[i32], edges: &[i32], operation: Operation) -> Result<Graph> {
-        self.usable_within(operation)?;
+        self.usable_within(&operation)?;
         let ranks = self.members().len();
         if index.len() > ranks {
             let nodes = index.len();
@@ -58,8 +58,8 @@ impl Comm {
     /// When the communicator has no graph or no such rank.
     pub fn graph_neighbors(&self, rank: i32) -> Result<&[i32]> {
         let operation = Operation::plain("MPI_Graph_neighbors");
-        self.usable(operation)?;
-        self.world_rank(rank, operation)?;
+        self.usable(&operation)?;
+        self.world_rank(rank, &operation)?;
         let graph = self.graph().ok_or_else(|| {
             let reason = "the communicator has no graph topology (MPI_Graph_create)";
             operation.error(ErrorClass::Topology, reason)

@@ -30,7 +30,7 @@ impl Comm {
 
     /// Whom this rank exchanges with in a neighbourhood collective.
     pub(super) fn neighborhood(&self, operation: Operation) -> Result<Neighborhood> {
-        self.usable(operation)?;
+        self.usable(&operation)?;
         let refuse = |reason: &str| operation.error(ErrorClass::Topology, reason);
         let topology = self
             .topology()

@@ -15,10 +15,10 @@ pub fn reduce_local(input: Buffer, inout: Buffer, op: impl Into<AnyOp>) -> Resul
         bytes: input.bytes().map(|bytes| bytes as u64),
         ..Operation::plain("MPI_Reduce_local")
     };
-    let from = input.operand(operation)?;
+    let from = input.operand(&operation)?;
     let bytes = from.len();
     one_datatype(&input, &inout, operation)?;
-    let into = inout.operand(operation)?;
+    let into = inout.operand(&operation)?;
     let room = into.len();
     if bytes != room {
         let reason = format!("{bytes} bytes are to be combined with {room}");

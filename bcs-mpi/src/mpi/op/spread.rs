@@ -79,7 +79,7 @@ impl Spread {
         if datatype.elementary().is_some() || datatype.size() == 0 {
             return Ok(None);
         }
-        let Some(layout) = datatype.layout(operation)? else {
+        let Some(layout) = datatype.layout(&operation)? else {
             return Ok(None);
         };
         let from_the_address = layout.single_block().is_some_and(|(offset, _)| offset == 0);

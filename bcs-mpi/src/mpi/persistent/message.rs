@@ -50,14 +50,14 @@ impl Message {
             Peer::To(peer)
         };
         let operation = Operation::message(kind.call().0, data.bytes(), whom, tag);
-        comm.usable(operation)?;
-        data.piece(operation)?;
+        comm.usable(&operation)?;
+        data.piece(&operation)?;
         match (receives, peer) {
             (_, PROC_NULL) => {}
-            (true, _) => _ = comm.pattern(peer, tag, operation)?,
+            (true, _) => _ = comm.pattern(peer, tag, &operation)?,
             (false, _) => {
-                checked_tag(tag, operation)?;
-                comm.world_rank(peer, operation)?;
+                checked_tag(tag, &operation)?;
+                comm.world_rank(peer, &operation)?;
             }
         }
         Ok(Self {

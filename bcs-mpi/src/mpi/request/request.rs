@@ -19,17 +19,30 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Request(State);
 
+/// Two words, which go from call to call in registers: a request is handed on several times for each message, and
+/// whoever copies memory that was just written in parts waits until it has been written.
 #[derive(Debug)]
 enum State {
     Inactive,
     /// It has failed, and somebody was told.
     Failed(Box<Error>),
-    /// It was done when it was posted, and nobody has asked yet. It has its communicator only if calls are
-    /// recorded: then so is the one that asks.
-    Over(Result<Status>, Option<Comm>),
+    /// What most sends come to: it was done when it was posted, with the empty status, and nobody has asked yet.
+    Sent,
+    /// The same with something else.
+    Over(Box<Over>),
     Active(Box<Active>),
     /// It is done when both of its parts are.
     Both(Box<Both>),
+}
+
+const _: () = assert!(size_of::<Request>() == 2 * size_of::<usize>());
+
+/// What a request came to that nobody has asked yet.
+#[derive(Debug)]
+struct Over {
+    answer: Result<Status>,
+    /// Its communicator, if calls are recorded: then so is the one that asks.
+    comm: Option<Comm>,
 }
 
 /// A receive and a send that are one request, each of which is over when somebody has seen that it is done.
@@ -138,25 +151,29 @@ impl Request {
         posted: bcs::Request,
         what: What,
         comm: &Comm,
-        operation: Operation,
+        operation: &Operation,
         recorded: Recorded,
     ) -> Self {
         if posted.is_complete() && matches!(what, What::Nothing) {
             if recorded.begun.is_unknown() {
-                return Self(State::Over(Ok(Status::EMPTY), None));
+                return Self(State::Sent);
             }
-            let (bytes, sent) = (operation.bytes.unwrap_or(0), comm.told_sent(&operation));
+            let (bytes, sent) = (operation.bytes.unwrap_or(0), comm.told_sent(operation));
             comm.process().recording().complete(recorded, bytes, sent);
-            return Self(State::Over(Ok(Status::EMPTY), Some(comm.clone())));
+            return Self::over(Ok(Status::EMPTY), Some(comm.clone()));
         }
-        let comm = comm.clone();
         Self(State::Active(Box::new(Active {
             posted,
             what,
-            comm,
-            operation,
+            comm: comm.clone(),
+            operation: *operation,
             recorded,
         })))
+    }
+
+    /// What was done when it was posted, or has been seen to be.
+    fn over(answer: Result<Status>, comm: Option<Comm>) -> Self {
+        Self(State::Over(Box::new(Over { answer, comm })))
     }
 
     /// What was done at once, with so many bytes, and has come to this.
@@ -167,10 +184,10 @@ impl Request {
         recorded: Recorded,
     ) -> Self {
         if recorded.begun.is_unknown() {
-            return Self(State::Over(answer, None));
+            return Self::over(answer, None);
         }
         comm.process().recording().complete(recorded, bytes, None);
-        Self(State::Over(answer, Some(comm.clone())))
+        Self::over(answer, Some(comm.clone()))
     }
 
     /// A receive whose message was there, and has come to this.
@@ -181,13 +198,13 @@ impl Request {
         recorded: Recorded,
     ) -> Self {
         if recorded.begun.is_unknown() {
-            return Self(State::Over(answer, None));
+            return Self::over(answer, None);
         }
         let received = comm.told_received(outcome);
         comm.process()
             .recording()
             .complete(recorded, outcome.len, received);
-        Self(State::Over(answer, Some(comm.clone())))
+        Self::over(answer, Some(comm.clone()))
     }
 
     /// A receive and a send as one; what is sent may lie in a copy. Its status is the receive's.
@@ -223,7 +240,8 @@ impl Request {
     #[inline]
     pub fn known(&self) -> Option<Status> {
         match &self.0 {
-            State::Over(Ok(status), None) => Some(*status),
+            State::Sent => Some(Status::EMPTY),
+            State::Over(over) if over.comm.is_none() => over.answer.as_ref().ok().copied(),
             _ => None,
         }
     }
@@ -245,12 +263,12 @@ impl Request {
     pub(super) fn process(&self) -> Option<Arc<Process>> {
         let comm = match &self.0 {
             State::Active(active) => &active.comm,
-            State::Over(_, comm) => comm.as_ref()?,
+            State::Over(over) => over.comm.as_ref()?,
             State::Both(both) => {
                 let parts = both.parts().into_iter();
                 return parts.filter_map(Request::process).next();
             }
-            State::Inactive | State::Failed(_) => return None,
+            State::Inactive | State::Failed(_) | State::Sent => return None,
         };
         Some(comm.process().clone())
     }
@@ -259,7 +277,7 @@ impl Request {
         match &self.0 {
             State::Active(active) => Some(active.posted),
             State::Both(both) => both.parts().into_iter().find_map(Request::handle),
-            State::Inactive | State::Failed(_) | State::Over(..) => None,
+            State::Inactive | State::Failed(_) | State::Sent | State::Over(_) => None,
         }
     }
 
@@ -267,7 +285,7 @@ impl Request {
     pub(in crate::mpi) fn traces(&self) -> Vec<Trace> {
         match &self.0 {
             State::Inactive | State::Failed(_) => Vec::new(),
-            State::Over(..) => vec![Trace::Over],
+            State::Sent | State::Over(_) => vec![Trace::Over],
             State::Active(active) => vec![Trace::Active(active.posted)],
             State::Both(both) => both.parts().into_iter().flat_map(Self::traces).collect(),
         }
@@ -283,7 +301,7 @@ impl Request {
 
     /// It is over and inactive; its caller is told, and an error is kept for whoever asks again.
     #[inline(always)]
-    fn over(&mut self, answer: Result<Status>) -> Result<Status> {
+    fn told(&mut self, answer: Result<Status>) -> Result<Status> {
         if let Err(error) = &answer {
             self.0 = State::Failed(error.clone());
         }
@@ -294,17 +312,25 @@ impl Request {
     #[inline]
     pub(super) fn ready(&mut self) -> Option<Result<Status>> {
         match &self.0 {
-            State::Over(..) => {}
-            State::Both(_) => return self.both_ready(),
-            _ => return None,
+            State::Sent => {
+                self.0 = State::Inactive;
+                Some(Ok(Status::EMPTY))
+            }
+            State::Over(_) => self.answer_of_over(),
+            State::Both(_) => self.both_ready(),
+            State::Inactive | State::Failed(_) | State::Active(_) => None,
         }
-        let State::Over(answer, comm) = std::mem::replace(&mut self.0, State::Inactive) else {
+    }
+
+    #[inline(always)]
+    fn answer_of_over(&mut self) -> Option<Result<Status>> {
+        let State::Over(over) = std::mem::replace(&mut self.0, State::Inactive) else {
             return None;
         };
-        if let Some(comm) = comm {
+        if let Some(comm) = &over.comm {
             comm.process().returned().drop_all();
         }
-        Some(self.over(answer))
+        Some(self.told(over.answer))
     }
 
     /// The same of two parts, if both are over: the receive's status, or what went wrong with either.
@@ -320,7 +346,7 @@ impl Request {
             let ready = part.ready();
             ready.unwrap_or_else(|| part.nothing())
         });
-        Some(self.over(received.and_then(|status| sent.map(|_| status))))
+        Some(self.told(received.and_then(|status| sent.map(|_| status))))
     }
 
     /// The part that was waited for has come to this; the answer, if that was the last.
@@ -330,7 +356,7 @@ impl Request {
             && let Some(part) = both.next()
         {
             let answer = part.finish_one(outcome);
-            part.0 = State::Over(answer, None);
+            *part = Self::over(answer, None);
         }
         self.ready()
     }
@@ -348,7 +374,7 @@ impl Request {
                 return false;
             };
             let answer = part.finish_one(&outcome);
-            part.0 = State::Over(answer, None);
+            *part = Self::over(answer, None);
         }
         true
     }
@@ -382,7 +408,7 @@ impl Request {
             (What::Nothing, _) => Err(active.comm.collective_failure(outcome, active.operation)),
         };
         self.0 = State::Inactive;
-        self.over(answer)
+        self.told(answer)
     }
 
     /// Waits without being recorded: blocking calls are made of this, and are themselves.
@@ -480,12 +506,13 @@ impl Request {
         match &self.0 {
             State::Inactive => return Ok(Some(Status::EMPTY)),
             State::Failed(error) => return Err(error.clone()),
-            State::Over(answer, _) => return answer.clone().map(Some),
+            State::Sent => return Ok(Some(Status::EMPTY)),
+            State::Over(over) => return over.answer.clone().map(Some),
             State::Active(_) | State::Both(_) => {}
         }
         let answer = self.test().transpose();
         if let Some(answer) = &answer {
-            self.0 = State::Over(answer.clone(), None);
+            *self = Self::over(answer.clone(), None);
         }
         answer.transpose()
     }

@@ -83,7 +83,7 @@ impl SmartMap {
         match self.matcher_of(pattern.context).post(pattern, receiving) {
             Ok(Posted::Matched {
                 envelope, receive, ..
-            }) => self.deliver(&envelope, receive),
+            }) => self.deliver_kept(&envelope, receive),
             Ok(Posted::Waiting(handle)) => {
                 let peer = Peer::from(pattern);
                 self.requests.set(request, State::Posted { peer, handle });
@@ -121,7 +121,7 @@ impl SmartMap {
             into,
             shared,
         };
-        self.deliver(&message.0, receiving);
+        self.deliver_kept(&message.0, receiving);
         Ok(request)
     }
 
@@ -185,7 +185,7 @@ impl SmartMap {
             return false;
         };
         match Word::parse(&entry, self.checked) {
-            Some(Word::Message(envelope)) => self.arrived(from, envelope),
+            Some(Word::Message(envelope)) => self.arrived(from, &envelope),
             Some(Word::Pull {
                 transfer,
                 request,
@@ -225,29 +225,36 @@ impl SmartMap {
         }
     }
 
-    fn arrived(&mut self, place: usize, envelope: Envelope) {
-        let signature = self.signature(place, &envelope);
+    #[inline(always)]
+    fn arrived(&mut self, place: usize, envelope: &Envelope) {
+        let signature = self.signature(place, envelope);
         if matches!(envelope.body, Body::Queued { .. }) {
             let bytes = &mut self.incoming[place].bytes;
             *bytes = bytes.saturating_add(envelope.len);
         }
-        let mut arrived = Arrived {
-            place,
-            envelope,
-            kept: None,
-        };
         while let Some((_, receiving)) = self.matcher_of(signature.context).meet(&signature) {
             let memory = &self.memory;
             if receiving
                 .shared
                 .is_none_or(|shared| memory.claim(shared, Claimant::Rank))
             {
-                return self.deliver(&arrived, receiving);
+                return self.deliver(place, envelope, None, receiving);
             }
             // The NIC has satisfied it: nobody asks what it came to here.
             let nothing = State::Done(Outcome::default());
             self.requests.set(receiving.request, nothing);
         }
+        self.keep(place, envelope, signature);
+    }
+
+    /// Keeps a message for which there is no receive.
+    #[inline(never)]
+    fn keep(&mut self, place: usize, envelope: &Envelope, signature: Signature) {
+        let mut arrived = Arrived {
+            place,
+            envelope: *envelope,
+            kept: None,
+        };
         if let Body::Queued { payload } = envelope.body {
             let queue = &self.incoming[place].queue;
             // No more is allocated than a queue can hold.
@@ -278,9 +285,8 @@ impl SmartMap {
         }
     }
 
-    /// Brings a message to where it was asked for, or asks for it.
-    fn deliver(&mut self, arrived: &Arrived, receiving: Receiving) {
-        let Receiving { request, into, .. } = receiving;
+    /// Brings a message that was kept to where it was asked for, or asks for it.
+    fn deliver_kept(&mut self, arrived: &Arrived, receiving: Receiving) {
         let Arrived {
             place,
             envelope,
@@ -289,13 +295,39 @@ impl SmartMap {
         if let Some(kept) = kept {
             self.no_longer_kept(kept.len());
         }
-        match self.bring(*place, envelope, kept.as_deref(), &into) {
-            Ok(outcome) => self.requests.set(request, State::Done(outcome)),
-            Err(Later::Pulled(outcome)) => self.pull(*place, (envelope, request), into, outcome),
-            Err(Later::Fetched(from, outcome)) => {
-                let peer = self.peer(*place, envelope);
+        self.deliver(*place, envelope, kept.as_deref(), receiving);
+    }
+
+    /// Brings a message to where it was asked for, or asks for it.
+    #[inline(always)]
+    fn deliver(
+        &mut self,
+        place: usize,
+        envelope: &Envelope,
+        kept: Option<&[u8]>,
+        receiving: Receiving,
+    ) {
+        match self.bring(place, envelope, kept, &receiving.into) {
+            Ok(outcome) => self.requests.set(receiving.request, State::Done(outcome)),
+            Err(later) => self.deliver_later(place, envelope, receiving, later),
+        }
+    }
+
+    #[inline(never)]
+    fn deliver_later(
+        &mut self,
+        place: usize,
+        envelope: &Envelope,
+        receiving: Receiving,
+        later: Later,
+    ) {
+        let Receiving { request, into, .. } = receiving;
+        match later {
+            Later::Pulled(outcome) => self.pull(place, (envelope, request), into, outcome),
+            Later::Fetched(from, outcome) => {
+                let peer = self.peer(place, envelope);
                 self.requests.set(request, State::Fetching { peer });
-                let (which, to) = ((*place, envelope), (into, request));
+                let (which, to) = ((place, envelope), (into, request));
                 let fetch = Fetch::new(self.copier(), which, from, to, outcome);
                 self.push_errand(Errand::Fetch(Box::new(fetch)));
             }
@@ -319,9 +351,8 @@ impl SmartMap {
         let fits = usize::try_from(envelope.len)
             .unwrap_or(usize::MAX)
             .min(into.len());
-        let mut ended = Failure::None;
         match envelope.body {
-            Body::Inline(inline) => scatter(into, 0, &inline.bytes()[..fits]),
+            Body::Inline(inline) => inline.bring(into, fits),
             Body::Queued { payload } => {
                 if let Some(kept) = kept {
                     scatter(into, 0, &kept[..fits]);
@@ -333,31 +364,46 @@ impl SmartMap {
                 return Err(Later::Fetched(FetchFrom::Packing(address, data), outcome));
             }
             Body::Remote(_) | Body::Lent(_) => {
-                let from = self.whereabouts_of(place, envelope);
-                if fits > LONG_BYTES {
-                    return Err(Later::Fetched(FetchFrom::Memory(from), outcome));
-                }
-                // Of what comes in parts, nothing would have no last part.
-                let fetched = match fits {
-                    0 => Ok(()),
-                    _ => {
-                        let memory = &mut self.peer_memory;
-                        memory.fetch(&self.node, place, from, into, 0..fits)
-                    }
-                };
-                match fetched {
-                    Ok(()) => {}
-                    // The sender has nothing to do with that.
-                    Err(Unreachable::Fault) if !own_memory::takes(into, fits) => {
-                        outcome.failure = Failure::BadAddress;
-                    }
-                    Err(Unreachable::Fault) => {
-                        outcome.failure = Failure::SenderMemory;
-                        ended = Failure::BadAddress;
-                    }
-                    Err(Unreachable::Closed) => return Err(Later::Pulled(outcome)),
-                }
+                return self.bring_from_memory(place, envelope, (into, fits), outcome);
             }
+        }
+        self.end_transfer(place, envelope, Failure::None);
+        Ok(outcome)
+    }
+
+    /// The same of a message that lies in memory of its sender.
+    #[inline(never)]
+    fn bring_from_memory(
+        &mut self,
+        place: usize,
+        envelope: &Envelope,
+        (into, fits): (&Piece, usize),
+        mut outcome: Outcome,
+    ) -> Result<Outcome, Later> {
+        let from = self.whereabouts_of(place, envelope);
+        if fits > LONG_BYTES {
+            return Err(Later::Fetched(FetchFrom::Memory(from), outcome));
+        }
+        // Of what comes in parts, nothing would have no last part.
+        let fetched = match fits {
+            0 => Ok(()),
+            _ => {
+                let memory = &mut self.peer_memory;
+                memory.fetch(&self.node, place, from, into, 0..fits)
+            }
+        };
+        let mut ended = Failure::None;
+        match fetched {
+            Ok(()) => {}
+            // The sender has nothing to do with that.
+            Err(Unreachable::Fault) if !own_memory::takes(into, fits) => {
+                outcome.failure = Failure::BadAddress;
+            }
+            Err(Unreachable::Fault) => {
+                outcome.failure = Failure::SenderMemory;
+                ended = Failure::BadAddress;
+            }
+            Err(Unreachable::Closed) => return Err(Later::Pulled(outcome)),
         }
         self.end_transfer(place, envelope, ended);
         Ok(outcome)

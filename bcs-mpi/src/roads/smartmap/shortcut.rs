@@ -38,6 +38,7 @@ impl SmartMap {
 
     /// Receives what the queue of one source begins with, if it is what a receive with this pattern
     /// would get. This end [is idle for it](Self::is_idle_for).
+    #[inline(always)]
     pub(crate) fn receive_next(&mut self, source: u32, pattern: &Pattern, into: &Piece) -> Next {
         let Some(place) = self.place_of(source) else {
             return Next::Other;
@@ -63,7 +64,6 @@ impl SmartMap {
     }
 
     /// Receives a message that is there already, if no other receive and no other message can be meant.
-    #[inline]
     pub(crate) fn receive_early(&mut self, pattern: &Pattern, into: &Piece) -> Option<Outcome> {
         let alone = self.matcher.posted_len() == 0 && !self.keeps_for(pattern);
         // A call that is over when it has posted flushes nothing.

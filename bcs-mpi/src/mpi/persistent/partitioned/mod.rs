@@ -51,7 +51,7 @@ enum Way {
 fn whole(data: &Buffer, partitions: usize, operation: Operation) -> Result<Buffer> {
     let count = data.count().saturating_mul(partitions);
     let whole = data.part(0, count);
-    whole.piece(operation)?;
+    whole.piece(&operation)?;
     Ok(whole)
 }
 
@@ -64,19 +64,19 @@ impl Partitioned {
         (to, tag): (i32, i32),
     ) -> Result<Self> {
         let operation = Operation::message("MPI_Psend_init", data.bytes(), Peer::To(to), tag);
-        comm.usable(operation)?;
-        let tag = checked_tag(tag, operation)?;
+        comm.usable(&operation)?;
+        let tag = checked_tag(tag, &operation)?;
         whole(data, partitions, operation)?;
         let way = match to {
             PROC_NULL => Way::Nowhere,
             to => {
-                let to = comm.world_rank(to, operation)?;
+                let to = comm.world_rank(to, &operation)?;
                 let places = (0..partitions).map(|part| {
                     let distance = data.datatype().extent().1;
                     let distance = isize::try_from(distance).unwrap_or(isize::MAX);
                     let elements = isize::try_from(part * data.count()).unwrap_or(isize::MAX);
                     let from = distance.saturating_mul(elements);
-                    data.part(from, data.count()).piece(operation)
+                    data.part(from, data.count()).piece(&operation)
                 });
                 let places = places.collect::<Result<Vec<_>>>()?;
                 let process = comm.process();
@@ -84,7 +84,7 @@ impl Partitioned {
                 let first = process.next_part.fetch_add(number, Ordering::Relaxed);
                 let sending = Sending::new((comm.0.context, to), first.into(), places);
                 let offer = sending.offer(process.endpoint(), tag);
-                offer.map_err(exhausted(operation))?;
+                offer.map_err(exhausted(&operation))?;
                 Way::To(Arc::new(sending))
             }
         };
@@ -104,17 +104,17 @@ impl Partitioned {
         (from, tag): (i32, i32),
     ) -> Result<Self> {
         let operation = Operation::message("MPI_Precv_init", data.bytes(), Peer::From(from), tag);
-        comm.usable(operation)?;
-        let tag = checked_tag(tag, operation)?;
+        comm.usable(&operation)?;
+        let tag = checked_tag(tag, &operation)?;
         let whole = whole(data, partitions, operation)?;
         let way = match from {
             PROC_NULL => Way::Nowhere,
             rank => {
-                let from = comm.world_rank(rank, operation)?;
+                let from = comm.world_rank(rank, &operation)?;
                 let cut = (partitions, data.bytes().unwrap_or(0));
                 let receiving = Receiving::new((comm.0.context, from), (rank, tag), cut, whole);
                 let asked = receiving.ask(comm.process().endpoint());
-                asked.map_err(exhausted(operation))?;
+                asked.map_err(exhausted(&operation))?;
                 Way::From(Arc::new(receiving))
             }
         };
@@ -141,7 +141,7 @@ impl Partitioned {
     pub(super) fn post(&self, begun: Begun) -> Result<Request> {
         let mut operation = self.operation;
         operation.call = "MPI_Start";
-        self.comm.usable(operation)?;
+        self.comm.usable(&operation)?;
         let endpoint = self.comm.process().endpoint();
         let (primitive, posted, what) = match &self.way {
             Way::Nowhere => {
@@ -164,7 +164,7 @@ impl Partitioned {
             }
         };
         let told = Recorded::started(begun.of(primitive), primitive);
-        Ok(Request::posted(posted, what, &self.comm, operation, told))
+        Ok(Request::posted(posted, what, &self.comm, &operation, told))
     }
 
     fn checked(&self, partition: usize, operation: Operation) -> Result<()> {

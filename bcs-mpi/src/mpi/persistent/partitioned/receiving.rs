@@ -65,7 +65,7 @@ impl Into {
     }
 
     fn piece(&self, buffer: &Buffer) -> Piece {
-        let piece = buffer.piece(Operation::plain("MPI_Precv_init"));
+        let piece = buffer.piece(&Operation::plain("MPI_Precv_init"));
         piece.unwrap_or(Piece::EMPTY) // Not of a part of what was looked at by the init.
     }
 

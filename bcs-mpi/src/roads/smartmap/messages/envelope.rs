@@ -1,6 +1,6 @@
 //! What an entry of a send queue says. An entry is an allegation of another rank of the job.
 
-use crate::data::{LONG_BYTES, Piece, gather};
+use crate::data::{LONG_BYTES, Piece, Words, gather_words, scatter_words};
 use crate::roads::Message;
 use bcs_core::layout::Location;
 use bcs_core::mark::Mark;
@@ -8,7 +8,7 @@ use bcs_core::request::{RequestId, high, low};
 use bcs_core::smartmap::send_queue::Entry;
 
 /// Bytes that travel in an entry.
-pub(in crate::roads::smartmap) const INLINE_BYTES: usize = 32;
+pub(in crate::roads::smartmap) const INLINE_BYTES: usize = size_of::<Words>();
 
 /// What an entry says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,33 +101,21 @@ pub(in crate::roads::smartmap) struct Original {
     pub(in crate::roads::smartmap) digest: u128,
 }
 
-/// Bytes that travel in an entry, kept as its words, which is how processors move them best.
+/// Bytes that travel in an entry, as its words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::roads::smartmap) struct Inline([u64; INLINE_BYTES / 8]);
+pub(in crate::roads::smartmap) struct Inline(Words);
 
 impl Inline {
     /// The bytes of a message that are no more than that.
     #[inline]
     pub(in crate::roads::smartmap) fn of(data: &Piece) -> Self {
-        let mut bytes = [0; INLINE_BYTES];
-        gather(data, 0, &mut bytes[..data.len()]);
-        Self::new(&bytes)
+        Self(gather_words(data))
     }
 
+    /// Brings so many of the bytes to where they were asked for.
     #[inline]
-    pub(in crate::roads::smartmap) fn new(bytes: &[u8; INLINE_BYTES]) -> Self {
-        let (eights, _) = bytes.as_chunks();
-        Self(std::array::from_fn(|at| u64::from_le_bytes(eights[at])))
-    }
-
-    #[inline]
-    pub(in crate::roads::smartmap) fn bytes(&self) -> [u8; INLINE_BYTES] {
-        let mut bytes = [0; INLINE_BYTES];
-        let (eights, _) = bytes.as_chunks_mut();
-        for (eight, word) in eights.iter_mut().zip(self.0) {
-            *eight = word.to_le_bytes();
-        }
-        bytes
+    pub(in crate::roads::smartmap) fn bring(&self, into: &Piece, len: usize) {
+        scatter_words(into, self.0, len);
     }
 }
 
@@ -207,7 +195,7 @@ impl Word {
     }
 
     /// `None` if it makes no sense. In a job that is not checked a mark makes none, and of messages alone in one that is.
-    #[inline]
+    #[inline(always)]
     pub(in crate::roads::smartmap) fn parse(entry: &Entry, checked: bool) -> Option<Self> {
         let words = &entry.words;
         let (code, mark) = match checked {
@@ -291,7 +279,7 @@ mod tests {
             })
         };
         vec![
-            message(32, None, Body::Inline(Inline::new(&[7; INLINE_BYTES]))),
+            message(32, None, Body::Inline(Inline([u64::MAX / 3; 4]))),
             message(0, Some(transfer), Body::Inline(Inline::default())),
             message(9_000, None, Body::Queued { payload: 1 << 40 }),
             message(1 << 40, Some(transfer), Body::Remote(Location::at(4096))),
