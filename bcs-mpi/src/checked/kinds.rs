@@ -1,6 +1,6 @@
 //! Kinds of messages: what one is of, and from where.
 
-use crate::bcs::{Endpoint, Plain, Received};
+use crate::bcs::{Endpoint, Outcome, Plain, Received};
 use crate::recording::Site;
 use crate::roads::{Blocking, Message, SendMode};
 use bcs_core::fingerprint::scattered;
@@ -211,11 +211,9 @@ pub(super) fn receive(
         source: Some(from),
         tag: Some(tag),
     };
-    match endpoint.bcs_recv(pattern, &own_words(into).into()).ok()? {
-        Received::Now(_) => {}
-        Received::Posted(request) => {
-            endpoint.bcs_test(Blocking::Yes, request)?;
-        }
+    let (into, mut outcome) = (own_words(into).into(), Outcome::default());
+    if let Received::Posted(request) = endpoint.bcs_recv(pattern, &into, &mut outcome).ok()? {
+        endpoint.bcs_test(Blocking::Yes, request)?;
     }
     Some(())
 }

@@ -1,7 +1,8 @@
 //! An endpoint as a rank of a world that keeps the rules of roads: whatever its roads are.
 
 use super::endpoint::Endpoint;
-use super::messages::Received;
+use super::messages;
+use super::request::Request;
 use super::what::What;
 use crate::data::Piece;
 use crate::roads::conformance::{Broken, Party, rules};
@@ -13,6 +14,13 @@ use bcs_core::whereabouts::Wait;
 /// A rank of a world, as a thread of it calls.
 #[derive(Clone, Copy, Debug)]
 struct Caller<'a>(&'a Endpoint);
+
+/// What became of a send or receive.
+#[derive(Clone, Copy, Debug)]
+enum Received {
+    Now(Outcome),
+    Posted(Request),
+}
 
 impl Endpoint {
     /// Runs the rules that every road keeps, with all ranks of the world, who all call it. Rules of these names are
@@ -88,7 +96,11 @@ impl Road for Caller<'_> {
     }
 
     fn receive(&mut self, pattern: Pattern, into: Piece) -> Result<Received, TooManyRequests> {
-        self.0.bcs_recv(pattern, &into)
+        let mut outcome = Outcome::default();
+        Ok(match self.0.bcs_recv(pattern, &into, &mut outcome)? {
+            messages::Received::Now => Received::Now(outcome),
+            messages::Received::Posted(request) => Received::Posted(request),
+        })
     }
 
     fn probe(&mut self, pattern: Pattern) -> Result<Option<Outcome>, TooManyRequests> {

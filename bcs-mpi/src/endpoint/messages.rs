@@ -12,8 +12,8 @@ use bcs_core::matching::Pattern;
 /// What became of a receive.
 #[derive(Clone, Copy, Debug)]
 pub enum Received {
-    /// Its message was there.
-    Now(Outcome),
+    /// Its message was there: what it came to has been written.
+    Now,
     /// It is posted.
     Posted(Request),
 }
@@ -76,22 +76,25 @@ impl Endpoint {
         Ok(Request::on(request))
     }
 
-    /// Posts a receive of at most as many bytes as `into` has, unless its message is there already. It never
-    /// blocks.
+    /// Posts a receive of at most as many bytes as `into` has, unless its message is there already: then what it
+    /// came to is written where the caller wants it. (An outcome that is returned is copied from call to call, and
+    /// each copy waits until the one before has been written.) It never blocks.
     ///
     /// # Errors
     /// When all request slots are in use.
     #[inline(always)]
-    pub fn bcs_recv(&self, pattern: Pattern, into: &Piece) -> Result<Received, TooManyRequests> {
+    pub fn bcs_recv(
+        &self,
+        pattern: Pattern,
+        into: &Piece,
+        outcome: &mut Outcome,
+    ) -> Result<Received, TooManyRequests> {
         let mut state = self.lock();
         let reach = state.reach(pattern);
         if let Some(near) = state.roads.near.as_mut().filter(|_| !reach.far) {
-            let early = match self.turn.is_holding() {
-                false => near.receive_early(&pattern, into),
-                true => None, // What waits for room is the affair of every call.
-            };
-            if let Some(outcome) = early {
-                return Ok(Received::Now(outcome));
+            // What waits for room is the affair of every call.
+            if !self.turn.is_holding() && near.receive_early(&pattern, into, outcome) {
+                return Ok(Received::Now);
             }
             let request = near.receive(pattern, into.clone(), None)?;
             near.drain_for(pattern.source);

@@ -123,32 +123,36 @@ impl Endpoint {
     }
 
     /// Does a whole receive from a rank of this node, if its message comes soon and nothing else is
-    /// under way. `None` if it did not.
-    pub fn bcs_recv_now(&self, pattern: &Pattern, into: &Piece) -> Option<Outcome> {
-        let source = pattern.source?;
-        let from = self.place_of(source)?;
-        let Desk { node, place: here } = self.desk.as_ref()?;
+    /// under way, and writes there what it came to. Returns whether it did.
+    pub fn bcs_recv_now(&self, pattern: &Pattern, into: &Piece, outcome: &mut Outcome) -> bool {
+        let near = pattern.source.zip(self.desk.as_ref());
+        let Some((source, Desk { node, place: here })) = near else {
+            return false;
+        };
+        let Some(from) = self.place_of(source) else {
+            return false;
+        };
         let has_news = node.news_from(from, *here);
         loop {
             let taken = self.turn.progressed();
             let mut state = self.lock();
             if !state.is_idle() {
-                return None;
+                return false;
             }
-            let near = state.roads.near.as_mut()?;
+            let near = state.roads.near.as_mut().expect("it has a desk");
             if !near.is_idle_for(pattern) {
-                return None;
+                return false;
             }
-            match near.receive_next(source, pattern, into) {
-                Next::Received(outcome) => return Some(outcome),
-                Next::Other => return None,
+            match near.receive_next(source, pattern, into, outcome) {
+                Next::Received => return true,
+                Next::Other => return false,
                 Next::Nothing => {}
             }
             drop(state);
             // Another thread may take it, and keep it for this one.
             let came = || has_news() || self.turn.progressed() != taken;
             if !waiting::spin(&self.page, None, Patience::ANSWER, came) {
-                return None;
+                return false;
             }
         }
     }

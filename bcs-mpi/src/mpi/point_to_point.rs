@@ -6,7 +6,7 @@ use super::comm::{checked_tag, exhausted};
 use super::error::{Operation, Peer};
 use super::request::What;
 use super::{Buffer, Comm, Datatype, PROC_NULL, Request, Result, Status};
-use crate::bcs::{Blocking, Message, Now, Piece, Received, SendMode, gather};
+use crate::bcs::{Blocking, Message, Now, Outcome, Piece, Received, SendMode, gather};
 use crate::call_site;
 use crate::recording::{Begun, Delivered, Manner, Primitive, Recorded, Site};
 use bcs_core::mark::Mark;
@@ -58,13 +58,13 @@ impl Comm {
         &self,
         (data, like): (Piece, &Buffer),
         (to, tag): (i32, i32),
-        operation: Operation,
+        operation: &Operation,
         site: Site,
     ) -> Result<Message> {
         self.is_sent_from_here(tag);
         let (destination, tag) = (
-            self.world_rank(to, &operation)?,
-            checked_tag(tag, &operation)?,
+            self.world_rank(to, operation)?,
+            checked_tag(tag, operation)?,
         );
         let mut mark = Mark::NONE;
         if self.process().is_checked() {
@@ -116,7 +116,7 @@ impl Comm {
             checked_tag(tag, &operation)?;
             return Ok(Request::done(Ok(Status::EMPTY), 0, self, recorded));
         }
-        let message = self.message((data, like), (to, tag), operation, site)?;
+        let message = self.message((data, like), (to, tag), &operation, site)?;
         let posted = self.process().endpoint().bcs_send(call.mode, &message);
         let request = posted.map_err(exhausted(&operation))?;
         self.tell_posted(&mut recorded.begun, &message);
@@ -157,9 +157,10 @@ impl Comm {
             return Ok(Request::done(Ok(Status::PROC_NULL), 0, self, recorded));
         }
         let pattern = self.pattern(from, tag, &operation)?;
-        let posted = self.process().endpoint().bcs_recv(pattern, &into);
+        let (endpoint, mut outcome) = (self.process().endpoint(), Outcome::default());
+        let posted = endpoint.bcs_recv(pattern, &into, &mut outcome);
         match posted.map_err(exhausted(&operation))? {
-            Received::Now(outcome) => {
+            Received::Now => {
                 let answer = self.status_into(&outcome, &operation, data, site);
                 Ok(Request::received(answer, &outcome, self, recorded))
             }
@@ -197,7 +198,7 @@ impl Comm {
             if to == PROC_NULL {
                 return checked_tag(tag, &operation).map(|_| ());
             }
-            let message = self.message((piece, data), (to, tag), operation, site)?;
+            let message = self.message((piece, data), (to, tag), &operation, site)?;
             let posted = match endpoint.bcs_send_now(call.mode, &message) {
                 Now::Done => None,
                 Now::Posted(posted) => Some(posted),
@@ -241,21 +242,16 @@ impl Comm {
             }
             let pattern = self.pattern(from, tag, &operation)?;
             let told = Recorded::part(begun);
-            let outcome = match endpoint.bcs_recv_now(&pattern, &into) {
-                Some(outcome) => outcome,
-                None => match endpoint
-                    .bcs_recv(pattern, &into)
-                    .map_err(exhausted(&operation))?
-                {
-                    Received::Now(outcome) => outcome,
-                    Received::Posted(posted) => {
-                        let _at = call_site::at(site);
-                        let outcome = endpoint.bcs_test(Blocking::Yes, posted);
-                        self.process().returned().drop_all();
-                        outcome.expect("a blocking test has an answer")
-                    }
-                },
-            };
+            let mut outcome = Outcome::default();
+            if !endpoint.bcs_recv_now(&pattern, &into, &mut outcome) {
+                let posted = endpoint.bcs_recv(pattern, &into, &mut outcome);
+                if let Received::Posted(posted) = posted.map_err(exhausted(&operation))? {
+                    let _at = call_site::at(site);
+                    let tested = endpoint.bcs_test(Blocking::Yes, posted);
+                    self.process().returned().drop_all();
+                    outcome = tested.expect("a blocking test has an answer");
+                }
+            }
             if !begun.is_unknown() {
                 let received: Option<Delivered> = self.told_received(&outcome);
                 self.process()

@@ -191,6 +191,7 @@ impl Request {
     }
 
     /// A receive whose message was there, and has come to this.
+    #[inline(always)]
     pub(in crate::mpi) fn received(
         answer: Result<Status>,
         outcome: &Outcome,

@@ -20,13 +20,13 @@ use bcs_core::smartmap::loan::Loan;
 use bcs_core::whereabouts::{DESCRIPTIONS, Peer};
 use std::sync::atomic::Ordering;
 
-/// A message that is not here yet, and what it will have come to.
+/// How a message comes that is not here yet.
 #[derive(Debug)]
 pub(super) enum Later {
     /// It is long: it is fetched from there without the lock.
-    Fetched(FetchFrom, Outcome),
+    Fetched(FetchFrom),
     /// It cannot be reached: its sender has to bring it.
-    Pulled(Outcome),
+    Pulled,
 }
 
 impl SmartMap {
@@ -307,24 +307,25 @@ impl SmartMap {
         kept: Option<&[u8]>,
         receiving: Receiving,
     ) {
-        match self.bring(place, envelope, kept, &receiving.into) {
-            Ok(outcome) => self.requests.set(receiving.request, State::Done(outcome)),
-            Err(later) => self.deliver_later(place, envelope, receiving, later),
+        let mut outcome = Outcome::default();
+        match self.bring(place, envelope, kept, &receiving.into, &mut outcome) {
+            Ok(()) => self.requests.set(receiving.request, State::Done(outcome)),
+            Err(later) => self.deliver_later((place, envelope), receiving, later, outcome),
         }
     }
 
     #[inline(never)]
     fn deliver_later(
         &mut self,
-        place: usize,
-        envelope: &Envelope,
+        (place, envelope): (usize, &Envelope),
         receiving: Receiving,
         later: Later,
+        outcome: Outcome,
     ) {
         let Receiving { request, into, .. } = receiving;
         match later {
-            Later::Pulled(outcome) => self.pull(place, (envelope, request), into, outcome),
-            Later::Fetched(from, outcome) => {
+            Later::Pulled => self.pull(place, (envelope, request), into, outcome),
+            Later::Fetched(from) => {
                 let peer = self.peer(place, envelope);
                 self.requests.set(request, State::Fetching { peer });
                 let (which, to) = ((place, envelope), (into, request));
@@ -335,7 +336,7 @@ impl SmartMap {
     }
 
     /// Brings a message to where it was asked for, from its queue or from where it was kept. Its
-    /// sender need not wait any more.
+    /// sender need not wait any more. What it comes to, now or later, is written where the caller wants it.
     #[inline(always)]
     pub(super) fn bring(
         &mut self,
@@ -343,8 +344,9 @@ impl SmartMap {
         envelope: &Envelope,
         kept: Option<&[u8]>,
         into: &Piece,
-    ) -> Result<Outcome, Later> {
-        let mut outcome = self.found(place, envelope);
+        outcome: &mut Outcome,
+    ) -> Result<(), Later> {
+        *outcome = self.found(place, envelope);
         if envelope.len > into.len() as u64 {
             outcome.failure = Failure::Truncated;
         }
@@ -361,28 +363,30 @@ impl SmartMap {
                 }
             }
             Body::Packing(address, data) => {
-                return Err(Later::Fetched(FetchFrom::Packing(address, data), outcome));
+                return Err(Later::Fetched(FetchFrom::Packing(address, data)));
             }
             Body::Remote(_) | Body::Lent(_) => {
-                return self.bring_from_memory(place, envelope, (into, fits), outcome);
+                outcome.failure =
+                    self.bring_from_memory(place, envelope, (into, fits), outcome.failure)?;
+                return Ok(());
             }
         }
         self.end_transfer(place, envelope, Failure::None);
-        Ok(outcome)
+        Ok(())
     }
 
-    /// The same of a message that lies in memory of its sender.
+    /// The same of a message that lies in memory of its sender, which may fail by that, if it has not yet.
     #[inline(never)]
     fn bring_from_memory(
         &mut self,
         place: usize,
         envelope: &Envelope,
         (into, fits): (&Piece, usize),
-        mut outcome: Outcome,
-    ) -> Result<Outcome, Later> {
+        mut failure: Failure,
+    ) -> Result<Failure, Later> {
         let from = self.whereabouts_of(place, envelope);
         if fits > LONG_BYTES {
-            return Err(Later::Fetched(FetchFrom::Memory(from), outcome));
+            return Err(Later::Fetched(FetchFrom::Memory(from)));
         }
         // Of what comes in parts, nothing would have no last part.
         let fetched = match fits {
@@ -397,16 +401,16 @@ impl SmartMap {
             Ok(()) => {}
             // The sender has nothing to do with that.
             Err(Unreachable::Fault) if !own_memory::takes(into, fits) => {
-                outcome.failure = Failure::BadAddress;
+                failure = Failure::BadAddress;
             }
             Err(Unreachable::Fault) => {
-                outcome.failure = Failure::SenderMemory;
+                failure = Failure::SenderMemory;
                 ended = Failure::BadAddress;
             }
-            Err(Unreachable::Closed) => return Err(Later::Pulled(outcome)),
+            Err(Unreachable::Closed) => return Err(Later::Pulled),
         }
         self.end_transfer(place, envelope, ended);
-        Ok(outcome)
+        Ok(failure)
     }
 
     /// The sender of a message need not wait any more, if it does.

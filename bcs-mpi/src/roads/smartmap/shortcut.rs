@@ -17,7 +17,7 @@ use bcs_core::matching::Pattern;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The message, which was received.
-    Received(Outcome),
+    Received,
     /// Nothing.
     Nothing,
     /// Something else, or a message that has to be asked for.
@@ -37,9 +37,15 @@ impl SmartMap {
     }
 
     /// Receives what the queue of one source begins with, if it is what a receive with this pattern
-    /// would get. This end [is idle for it](Self::is_idle_for).
+    /// would get, and writes there what it came to. This end [is idle for it](Self::is_idle_for).
     #[inline(always)]
-    pub(crate) fn receive_next(&mut self, source: u32, pattern: &Pattern, into: &Piece) -> Next {
+    pub(crate) fn receive_next(
+        &mut self,
+        source: u32,
+        pattern: &Pattern,
+        into: &Piece,
+        outcome: &mut Outcome,
+    ) -> Next {
         let Some(place) = self.place_of(source) else {
             return Next::Other;
         };
@@ -56,22 +62,28 @@ impl SmartMap {
             let bytes = &mut self.incoming[place].bytes;
             *bytes = bytes.saturating_add(envelope.len);
         }
-        let Ok(outcome) = self.bring(place, &envelope, None, into) else {
+        if self.bring(place, &envelope, None, into, outcome).is_err() {
             return Next::Other;
-        };
+        }
         self.took(place);
-        Next::Received(outcome)
+        Next::Received
     }
 
-    /// Receives a message that is there already, if no other receive and no other message can be meant.
-    pub(crate) fn receive_early(&mut self, pattern: &Pattern, into: &Piece) -> Option<Outcome> {
-        let alone = self.matcher.posted_len() == 0 && !self.keeps_for(pattern);
+    /// Receives a message that is there already, if no other receive and no other message can be meant, and writes
+    /// there what it came to. Returns whether it did.
+    pub(crate) fn receive_early(
+        &mut self,
+        pattern: &Pattern,
+        into: &Piece,
+        outcome: &mut Outcome,
+    ) -> bool {
         // A call that is over when it has posted flushes nothing.
-        let source = pattern.source.filter(|_| alone && !self.holding)?;
-        match self.receive_next(source, pattern, into) {
-            Next::Received(outcome) => Some(outcome),
-            Next::Nothing | Next::Other => None,
+        if self.holding || self.matcher.posted_len() > 0 || self.keeps_for(pattern) {
+            return false;
         }
+        pattern.source.is_some_and(|source| {
+            self.receive_next(source, pattern, into, outcome) == Next::Received
+        })
     }
 
     /// Sends a message that is complete when it is in its queue. Returns whether there was room.

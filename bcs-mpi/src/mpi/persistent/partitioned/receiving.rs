@@ -123,8 +123,9 @@ impl Receiving {
             tag: Some(self.status.1),
         };
         let place = memory(&mut self.lock().offer).into();
-        let asked = match endpoint.bcs_recv(pattern, &place)? {
-            Received::Now(outcome) => Handle::Complete(outcome.len),
+        let mut outcome = Outcome::default();
+        let asked = match endpoint.bcs_recv(pattern, &place, &mut outcome)? {
+            Received::Now => Handle::Complete(outcome.len),
             Received::Posted(Request(Kind::Road(handle))) => handle,
             Received::Posted(_) => unreachable!("a receive is posted on a road"),
         };
