@@ -105,7 +105,7 @@ impl Calls {
             context: context | CALL_MESSAGES,
             destination: next,
             tag: 0,
-            data: own_words(&mut bytes).into(),
+            data: &own_words(&mut bytes).into(),
             mark: Mark::NONE,
         };
         // So short and eager it is complete, and takes no request slot.

@@ -144,7 +144,7 @@ impl Kinds {
                 context: DESCRIPTIONS,
                 destination: to,
                 tag: tag(number, at),
-                data: own_words(&mut whole).into(),
+                data: &own_words(&mut whole).into(),
                 mark: Mark::NONE,
             };
             // Without a request slot nothing is asked for, and so nothing is refused.

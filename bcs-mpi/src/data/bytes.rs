@@ -1,4 +1,4 @@
-//! The program's memory: the only place of this layer that touches it.
+//! The program's memory: besides `words.rs` the only place of this layer that touches it.
 #![expect(
     unsafe_code,
     reason = "buffers are named by address, as the NIC needs them"
@@ -6,7 +6,6 @@
 
 use super::piece::Plain;
 use bcs_core::layout::{Strip, copy_blocks};
-use bcs_core::request::low;
 
 impl Plain {
     /// The bytes.
@@ -221,89 +220,6 @@ pub(super) unsafe fn fill(address: u64, bytes: *const [u8]) {
     let to = start(address);
     // SAFETY: the caller's promise; what nobody else looks at does not overlap with the bytes.
     unsafe { std::ptr::copy_nonoverlapping(bytes.cast::<u8>(), to, bytes.len()) };
-}
-
-/// A message so short that it is kept as words, which is how processors move it best.
-pub(crate) type Words = [u64; 4];
-
-/// The bytes of a buffer that has so few, as words: what follows them is 0.
-///
-/// # Safety
-/// As for [`take`].
-#[inline(always)]
-pub(super) unsafe fn take_words(address: u64, len: usize) -> Words {
-    let from = start(address).cast_const();
-    // SAFETY: the caller's promise.
-    unsafe {
-        [
-            take_word(from, 0, len),
-            take_word(from, 8, len),
-            take_word(from, 16, len),
-            take_word(from, 24, len),
-        ]
-    }
-}
-
-/// Up to eight of so many bytes, from `at` on.
-///
-/// # Safety
-/// As for [`take`].
-#[inline(always)]
-unsafe fn take_word(from: *const u8, at: usize, len: usize) -> u64 {
-    let (from, left) = (from.wrapping_add(at), len.saturating_sub(at));
-    // SAFETY: the caller's promise.
-    let byte = |at: usize| unsafe { u64::from(from.add(at).read()) << (8 * at) };
-    let half = |at: usize| {
-        // SAFETY: as above.
-        let half = unsafe { from.add(at).cast::<u32>().read_unaligned() };
-        u64::from(half.to_le()) << (8 * at)
-    };
-    match left {
-        0 => 0,
-        1..4 => byte(0) | byte(left / 2) | byte(left - 1),
-        4..8 => half(0) | half(left - 4),
-        // SAFETY: as above.
-        _ => unsafe { from.cast::<u64>().read_unaligned() }.to_le(),
-    }
-}
-
-/// Fills the start of a buffer with so many bytes of words.
-///
-/// # Safety
-/// As for [`fill`].
-#[inline(always)]
-pub(super) unsafe fn fill_words(address: u64, words: Words, len: usize) {
-    let to = start(address);
-    for (at, word) in (0..).step_by(8).zip(words) {
-        // SAFETY: the caller's promise.
-        unsafe { fill_word(to, word, at, len) };
-    }
-}
-
-/// Writes up to eight of so many bytes, from `at` on.
-///
-/// # Safety
-/// As for [`fill`].
-#[inline(always)]
-unsafe fn fill_word(to: *mut u8, word: u64, at: usize, len: usize) {
-    let (to, left) = (to.wrapping_add(at), len.saturating_sub(at));
-    // SAFETY: the caller's promise.
-    let byte = |at: usize| unsafe {
-        let byte = (word >> (8 * at)) & u64::from(u8::MAX);
-        to.add(at).write(u8::try_from(byte).expect("one of them"));
-    };
-    let half = |at: usize| {
-        let half = low(word >> (8 * at)).to_le();
-        // SAFETY: as above.
-        unsafe { to.add(at).cast::<u32>().write_unaligned(half) };
-    };
-    match left {
-        0 => {}
-        1..4 => [0, left / 2, left - 1].into_iter().for_each(byte),
-        4..8 => [0, left - 4].into_iter().for_each(half),
-        // SAFETY: as above.
-        _ => unsafe { to.cast::<u64>().write_unaligned(word.to_le()) },
-    }
 }
 
 /// Copies bytes, also between buffers that overlap.

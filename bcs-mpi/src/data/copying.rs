@@ -1,9 +1,10 @@
 //! Copies of messages out of pieces, into pieces, and between them.
 #![expect(unsafe_code, reason = "data are named by address")]
 
-use super::bytes::{self as buffer, Words};
+use super::bytes as buffer;
 use super::piece::Piece;
 use super::stretches::{Blocks, Stretch, each_stretch};
+use super::words::{self, Words};
 use bcs_core::layout::Layout;
 use std::ops::Range;
 
@@ -46,9 +47,6 @@ pub(crate) fn gather(from: &Piece, offset: usize, into: &mut [u8]) {
 
 /// All bytes of a piece that has so few, as words.
 ///
-/// Whoever writes single bytes and then reads them as words waits until they have been written: so they are not
-/// copied in memory.
-///
 /// # Panics
 /// If the piece has more.
 #[inline(always)]
@@ -56,7 +54,7 @@ pub(crate) fn gather_words(from: &Piece) -> Words {
     assert!(from.len() <= size_of::<Words>());
     if let Some(plain) = from.plain() {
         // SAFETY: the promise of a piece.
-        return unsafe { buffer::take_words(plain.address(), plain.len()) };
+        return unsafe { words::take(plain.address(), plain.len()) };
     }
     let mut bytes = [[0; 8]; size_of::<Words>() / 8];
     gather(from, 0, &mut bytes.as_flattened_mut()[..from.len()]);
@@ -68,13 +66,13 @@ pub(crate) fn gather_words(from: &Piece) -> Words {
 /// # Panics
 /// If there are not as many, in either.
 #[inline(always)]
-pub(crate) fn scatter_words(into: &Piece, words: Words, len: usize) {
+pub(crate) fn scatter_words(into: &Piece, bytes: Words, len: usize) {
     assert!(len <= into.len() && len <= size_of::<Words>());
     if let Some(plain) = into.plain() {
         // SAFETY: the promise of a piece.
-        return unsafe { buffer::fill_words(plain.address(), words, len) };
+        return unsafe { words::fill(plain.address(), bytes, len) };
     }
-    let bytes = words.map(u64::to_le_bytes);
+    let bytes = bytes.map(u64::to_le_bytes);
     scatter(into, 0, &bytes.as_flattened()[..len]);
 }
 

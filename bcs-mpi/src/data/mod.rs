@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `piece.rs` | memory as messages name it, and what is promised of it |
 //! | `stretches.rs`, `copying.rs` | where the blocks of a piece are; copies out of pieces, into them and between them |
-//! | `bytes.rs` | the program's memory: the only place that touches it |
+//! | `bytes.rs`, `words.rs` | the program's memory: the only places that touch it; the latter as words |
 //! | `packing.rs` | memory for small pieces side by side |
 //! | `scratch.rs` | memory that a collective has of its own |
 //! | `own_memory.rs` | whether what a program named is there |
@@ -16,14 +16,16 @@ mod packing;
 mod piece;
 mod scratch;
 mod stretches;
+mod words;
 
-pub(crate) use bytes::{Words, start};
+pub(crate) use bytes::start;
 pub(crate) use copying::{
     copy, copy_alike, fill, gather, gather_words, look_at, scatter, scatter_from, scatter_words,
 };
 pub(crate) use packing::{NEAR_SMALL_PIECE_BYTES, Room, Rooms, SMALL_PIECE_BYTES};
 pub use piece::{Piece, Pieces, Plain, Row};
 pub(crate) use scratch::Scratch;
+pub(crate) use words::Words;
 
 /// Longer copies are made without the endpoint's lock: they take some 7 us out of caches and 20 out of memory, and to
 /// wake a thread that sleeps behind it takes 5 to 10. (To take an errand and bring it back is half a microsecond.)

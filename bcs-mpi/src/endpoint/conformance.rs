@@ -86,7 +86,7 @@ impl Road for Caller<'_> {
     fn send(
         &mut self,
         mode: SendMode,
-        message: &Message,
+        message: &Message<'_>,
     ) -> Result<Posted<Received>, TooManyRequests> {
         let request = self.0.bcs_send(mode, message)?;
         Ok(match request.is_complete() {

@@ -47,7 +47,11 @@ impl Endpoint {
     ///
     /// # Errors
     /// When all request slots are in use.
-    pub fn bcs_send(&self, mode: SendMode, message: &Message) -> Result<Request, TooManyRequests> {
+    pub fn bcs_send(
+        &self,
+        mode: SendMode,
+        message: &Message<'_>,
+    ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
         if let Some(posted) = state.roads.send_near(mode, message) {
             let posted = posted?;
@@ -61,7 +65,7 @@ impl Endpoint {
             }
             return Ok(Request::on(posted));
         }
-        let (data, mut room) = (&message.data, None);
+        let (data, mut room) = (message.data, None);
         if data.len() > LONG_BYTES && data.layout().is_some() {
             room = state.roads.nic.room_for(data);
         }

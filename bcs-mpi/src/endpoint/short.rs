@@ -53,7 +53,7 @@ impl Endpoint {
     }
 
     /// Does a whole send to a rank of this node, if it need not wait for anything.
-    pub fn bcs_send_now(&self, mode: SendMode, message: &Message) -> Now {
+    pub fn bcs_send_now(&self, mode: SendMode, message: &Message<'_>) -> Now {
         let (len, limit) = (message.data.len(), self.settings.eager_limit);
         // A copy of what is long enough to be shared by both sides takes longer than to wait for the other one.
         let most = limit.saturating_mul(NEAR);
@@ -83,8 +83,8 @@ impl Endpoint {
     }
 
     /// Sends a copy of a message, which is made without the lock.
-    fn send_copy(&self, mut state: OwnerGuard<'_, State>, message: &Message) -> Now {
-        let (data, near) = (&message.data, state.roads.near.as_mut());
+    fn send_copy(&self, mut state: OwnerGuard<'_, State>, message: &Message<'_>) -> Now {
+        let (data, near) = (message.data, state.roads.near.as_mut());
         let Some(near) = near.filter(|near| near.may_copy(data.len())) else {
             return Now::Not;
         };
@@ -98,7 +98,7 @@ impl Endpoint {
     }
 
     /// Lends a message for a little while.
-    fn lend(&self, message: &Message) -> Option<Now> {
+    fn lend(&self, message: &Message<'_>) -> Option<Now> {
         let Desk { node, place: here } = self.desk.as_ref()?;
         let id = self.lock().roads.near.as_mut()?.lend(message)?;
         let fetched = || node.transfer_outcome(*here, id).is_some();
@@ -109,14 +109,14 @@ impl Endpoint {
             let is_done = settled == Settled::Done;
             return Some(if is_done { Now::Done } else { posted });
         }
-        let (data, len) = (&message.data, message.data.len());
+        let (data, len) = (message.data, message.data.len());
         let mut copy = self.settle(message, |near, _| near.room_for_copy(len));
         gather(data, 0, copy.bytes(len));
         let withdrawn = self.settle(message, |near, to| near.withdraw(to, id, (copy, len)));
         Some(if withdrawn { Now::Done } else { posted })
     }
 
-    fn settle<T>(&self, lent: &Message, how: impl FnOnce(&mut SmartMap, u32) -> T) -> T {
+    fn settle<T>(&self, lent: &Message<'_>, how: impl FnOnce(&mut SmartMap, u32) -> T) -> T {
         let mut state = self.lock();
         let near = state.roads.near.as_mut().expect("it was lent there");
         how(near, lent.destination)

@@ -141,7 +141,8 @@ impl Endpoint {
                 // A rank of this node may answer before it has been said that this one waits.
                 drop(state);
                 let came = || self.more_than(&seen, watch);
-                soon = waiting::spin(&self.page, None, Patience::SHORT, came);
+                let patience = Patience::SHORT.for_several(what.number());
+                soon = waiting::spin(&self.page, None, patience, came);
                 continue;
             }
             match &mut blocked {

@@ -99,9 +99,9 @@ impl Buffer {
     pub(crate) fn operand(&self, operation: &Operation) -> Result<Piece> {
         let size = self.datatype.operand_size();
         if size == self.datatype.size() {
-            return self.piece(&operation);
+            return self.piece(operation);
         }
-        let piece = self.other_piece(&operation)?;
+        let piece = self.other_piece(operation)?;
         if piece.is_empty() {
             return Ok(piece);
         }
@@ -157,15 +157,15 @@ impl Buffer {
         let (address, len) = (self.address(), self.bytes().unwrap_or(usize::MAX));
         let inside = address >= FIRST_PAGE && address.checked_add(len as u64).is_some();
         let usual = inside && isize::try_from(len).is_ok() && len > 0;
-        match self.datatype.layout(&operation)? {
+        match self.datatype.layout(operation)? {
             None if usual => Ok(self.bytes_at(address, len).into()),
-            _ => self.other_piece(&operation),
+            _ => self.other_piece(operation),
         }
     }
 
     fn other_piece(&self, operation: &Operation) -> Result<Piece> {
         let (count, size) = (self.count, self.datatype.size());
-        let layout = self.datatype.layout(&operation)?;
+        let layout = self.datatype.layout(operation)?;
         let len = self.bytes().filter(|&len| isize::try_from(len).is_ok());
         let Some(len) = len else {
             let reason = format!("{count} elements of {size} bytes are more than an address space");

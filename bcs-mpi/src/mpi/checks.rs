@@ -222,12 +222,14 @@ impl Comm {
         into: &Buffer,
         site: Site,
     ) -> Result<Status> {
-        // As it is: who takes a result apart and makes it again copies it, piece by piece, for every message.
-        let status = self.status(outcome, operation);
-        if !outcome.mark.is_none() && status.is_ok() {
+        if outcome.is_plain() {
+            return Ok(self.status_of(outcome));
+        }
+        let status = self.status(outcome, operation)?;
+        if !outcome.mark.is_none() {
             self.compare_types(outcome, operation, into.datatype(), site)?;
         }
-        status
+        Ok(status)
     }
 
     /// The same of one that was posted before.

@@ -132,7 +132,7 @@ impl Comm {
     /// The call may go on: the library is there and the communicator not freed.
     #[inline]
     pub(super) fn usable(&self, operation: &Operation) -> Result<()> {
-        self.0.process.alive(&operation)?;
+        self.0.process.alive(operation)?;
         if self.0.freed.load(Ordering::Relaxed) {
             return Err(operation.error(ErrorClass::Comm, "the communicator was freed"));
         }
@@ -147,7 +147,7 @@ impl Comm {
             .and_then(|rank| self.peers().members.get(rank));
         member
             .copied()
-            .ok_or_else(|| self.no_such_rank(rank, &operation))
+            .ok_or_else(|| self.no_such_rank(rank, operation))
     }
 
     #[cold]
@@ -170,11 +170,11 @@ impl Comm {
     pub(super) fn pattern(&self, source: i32, tag: i32, operation: &Operation) -> Result<Pattern> {
         let source = match source {
             ANY_SOURCE => None,
-            rank => Some(self.world_rank(rank, &operation)?),
+            rank => Some(self.world_rank(rank, operation)?),
         };
         let tag = match tag {
             ANY_TAG => None,
-            tag => Some(checked_tag(tag, &operation)?),
+            tag => Some(checked_tag(tag, operation)?),
         };
         Ok(Pattern {
             context: self.0.context,
@@ -276,15 +276,21 @@ impl Comm {
         outcome: &crate::bcs::Outcome,
         operation: &Operation,
     ) -> Result<Status> {
-        if outcome.failure != Failure::None {
-            return self.status_of_failure(outcome, operation);
+        match outcome.failure {
+            Failure::None => Ok(self.status_of(outcome)),
+            _ => self.status_of_failure(outcome, operation),
         }
-        Ok(Status {
+    }
+
+    /// The same of one that has not failed.
+    #[inline(always)]
+    pub(super) fn status_of(&self, outcome: &crate::bcs::Outcome) -> Status {
+        Status {
             source: self.peers().place(outcome.source),
             tag: outcome.tag,
             bytes: outcome.len,
             cancelled: false,
-        })
+        }
     }
 
     #[cold]

@@ -54,13 +54,13 @@ const SENDRECV_REPLACE: Call = Call::standard("MPI_Sendrecv_replace", Primitive:
 impl Comm {
     /// What a send at this place sends, of types like these, to somebody.
     #[inline(always)]
-    fn message(
+    fn message<'a>(
         &self,
-        (data, like): (Piece, &Buffer),
+        (data, like): (&'a Piece, &Buffer),
         (to, tag): (i32, i32),
         operation: &Operation,
         site: Site,
-    ) -> Result<Message> {
+    ) -> Result<Message<'a>> {
         self.is_sent_from_here(tag);
         let (destination, tag) = (
             self.world_rank(to, operation)?,
@@ -116,7 +116,7 @@ impl Comm {
             checked_tag(tag, &operation)?;
             return Ok(Request::done(Ok(Status::EMPTY), 0, self, recorded));
         }
-        let message = self.message((data, like), (to, tag), &operation, site)?;
+        let message = self.message((&data, like), (to, tag), &operation, site)?;
         let posted = self.process().endpoint().bcs_send(call.mode, &message);
         let request = posted.map_err(exhausted(&operation))?;
         self.tell_posted(&mut recorded.begun, &message);
@@ -157,9 +157,12 @@ impl Comm {
             return Ok(Request::done(Ok(Status::PROC_NULL), 0, self, recorded));
         }
         let pattern = self.pattern(from, tag, &operation)?;
-        let (endpoint, mut outcome) = (self.process().endpoint(), Outcome::default());
+        let (endpoint, mut outcome) = (self.process().endpoint(), Outcome::NOTHING);
         let posted = endpoint.bcs_recv(pattern, &into, &mut outcome);
         match posted.map_err(exhausted(&operation))? {
+            Received::Now if outcome.is_plain() && recorded.begun.is_unknown() => {
+                Ok(Request::came(self.status_of(&outcome)))
+            }
             Received::Now => {
                 let answer = self.status_into(&outcome, &operation, data, site);
                 Ok(Request::received(answer, &outcome, self, recorded))
@@ -173,12 +176,12 @@ impl Comm {
 
     /// Tells the MDS that a message was posted.
     #[inline(always)]
-    fn tell_posted(&self, begun: &mut Begun, message: &Message) {
+    fn tell_posted(&self, begun: &mut Begun, message: &Message<'_>) {
         if !begun.is_unknown() {
             let &Message {
                 destination,
                 tag,
-                ref data,
+                data,
                 ..
             } = message;
             let told = || self.told(destination, tag, data.len() as u64);
@@ -198,7 +201,7 @@ impl Comm {
             if to == PROC_NULL {
                 return checked_tag(tag, &operation).map(|_| ());
             }
-            let message = self.message((piece, data), (to, tag), &operation, site)?;
+            let message = self.message((&piece, data), (to, tag), &operation, site)?;
             let posted = match endpoint.bcs_send_now(call.mode, &message) {
                 Now::Done => None,
                 Now::Posted(posted) => Some(posted),
@@ -242,7 +245,7 @@ impl Comm {
             }
             let pattern = self.pattern(from, tag, &operation)?;
             let told = Recorded::part(begun);
-            let mut outcome = Outcome::default();
+            let mut outcome = Outcome::NOTHING;
             if !endpoint.bcs_recv_now(&pattern, &into, &mut outcome) {
                 let posted = endpoint.bcs_recv(pattern, &into, &mut outcome);
                 if let Received::Posted(posted) = posted.map_err(exhausted(&operation))? {

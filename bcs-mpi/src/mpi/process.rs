@@ -348,7 +348,7 @@ impl Process {
 
     pub(super) fn alive(&self, operation: &Operation) -> Result<()> {
         if self.is_finalized() {
-            return Err(self.is_over(&operation));
+            return Err(self.is_over(operation));
         }
         Ok(())
     }
@@ -358,7 +358,7 @@ impl Process {
         let reason = if forked::is_child() {
             let rank = self.world_rank();
             if self.is_checked() {
-                self.tell_of_child(&operation);
+                self.tell_of_child(operation);
             }
             format!("called in a forked child of rank {rank}: such a child is no rank")
         } else {

@@ -23,8 +23,8 @@ use bcs_core::mark::Mark;
 use bcs_core::request::{Completion, Failure, RequestId};
 
 /// What is sent, and to whom.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message<'a> {
     /// Context id of the communicator.
     pub context: u32,
     /// World rank of the receiver.
@@ -32,7 +32,7 @@ pub struct Message {
     /// Tag.
     pub tag: i32,
     /// Where the bytes are, and how many.
-    pub data: Piece,
+    pub data: &'a Piece,
     /// What a checked job says of it.
     pub mark: Mark,
 }
@@ -88,6 +88,24 @@ pub struct Outcome {
     pub expected: Option<u64>,
     /// Receives: what a checked job says of the message.
     pub mark: Mark,
+}
+
+impl Outcome {
+    /// What nothing has come to yet.
+    pub const NOTHING: Self = Self {
+        failure: Failure::None,
+        source: 0,
+        tag: 0,
+        len: 0,
+        expected: None,
+        mark: Mark::NONE,
+    };
+
+    /// Whether it has not failed, and nobody says more of it.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.failure == Failure::None && self.mark.is_none()
+    }
 }
 
 impl From<&Completion> for Outcome {

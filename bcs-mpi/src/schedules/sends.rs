@@ -36,11 +36,11 @@ impl Sends {
                 context,
                 destination,
                 tag,
-                data,
+                data: &data,
                 mark: Mark::NONE,
             };
             let Ok(sent) = roads.send(SendMode::Standard, &message) else {
-                self.unsent.push_front((destination, message.data));
+                self.unsent.push_front((destination, data));
                 return false;
             };
             *posted = true;

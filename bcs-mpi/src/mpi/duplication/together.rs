@@ -154,7 +154,7 @@ impl Together {
                         context,
                         destination,
                         tag,
-                        data: data.into(),
+                        data: &data.into(),
                         mark: Mark::NONE,
                     };
                     roads.send(SendMode::Standard, &message)

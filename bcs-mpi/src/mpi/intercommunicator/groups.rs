@@ -47,7 +47,7 @@ impl Comm {
 
     /// The call may go on: the communicator is usable, and an intracommunicator.
     pub(in crate::mpi) fn usable_within(&self, operation: &Operation) -> Result<()> {
-        self.usable(&operation)?;
+        self.usable(operation)?;
         if self.is_inter() {
             let reason = "the call is for intracommunicators, and this is an intercommunicator";
             return Err(operation.error(ErrorClass::Comm, reason));

@@ -171,7 +171,14 @@ impl Request {
         })))
     }
 
+    /// A receive whose message was there, which nobody is told of.
+    #[inline(always)]
+    pub(in crate::mpi) fn came(status: Status) -> Self {
+        Self::over(Ok(status), None)
+    }
+
     /// What was done when it was posted, or has been seen to be.
+    #[inline(always)]
     fn over(answer: Result<Status>, comm: Option<Comm>) -> Self {
         Self(State::Over(Box::new(Over { answer, comm })))
     }
@@ -191,7 +198,6 @@ impl Request {
     }
 
     /// A receive whose message was there, and has come to this.
-    #[inline(always)]
     pub(in crate::mpi) fn received(
         answer: Result<Status>,
         outcome: &Outcome,

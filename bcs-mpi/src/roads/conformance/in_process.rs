@@ -137,9 +137,9 @@ impl Road for InProcess {
     fn send(
         &mut self,
         mode: SendMode,
-        message: &Message,
+        message: &Message<'_>,
     ) -> Result<Posted<RequestId>, TooManyRequests> {
-        let data = &message.data;
+        let data = message.data;
         let (bytes, posted) = if mode.is_eager(data.len(), self.eager_limit) {
             let mut bytes = vec![0; data.len()];
             data::gather(data, 0, &mut bytes);

@@ -124,7 +124,7 @@ pub(super) fn send_from<P: Party>(
         context,
         destination,
         tag,
-        data,
+        data: &data,
         mark: Mark::NONE,
     };
     let posted = party.road().send(mode, &message);

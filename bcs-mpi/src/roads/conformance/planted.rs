@@ -57,7 +57,7 @@ pub(super) struct Planted<R: Road> {
     road: R,
     bug: Bug,
     /// What waits to be overtaken.
-    waiting: Option<Message>,
+    waiting: Option<Message<'static>>,
     /// What the last request in each slot came to.
     before: HashMap<u32, Outcome>,
     found: Option<Outcome>,
@@ -122,44 +122,59 @@ fn plain(leaked: &'static mut [u8]) -> Piece {
     unsafe { Piece::new(address, leaked.len(), None) }
 }
 
+fn leaked_piece(leaked: &'static mut [u8]) -> &'static Piece {
+    Box::leak(Box::new(plain(leaked)))
+}
+
 impl<R: Road<Request: Slot>> Road for Planted<R> {
     type Request = R::Request;
 
     fn send(
         &mut self,
         mode: SendMode,
-        message: &Message,
+        message: &Message<'_>,
     ) -> Result<Posted<R::Request>, TooManyRequests> {
-        let mut message = message.clone();
+        let mut message = *message;
         self.posted += 1;
         let (len, standard) = (message.data.len(), mode == SendMode::Standard);
         let there = message.data.address() > NOWHERE;
         match self.bug {
             Bug::Overtakes if standard && len == 8 => {
-                let copy = Self::leaked(&message.data);
-                message.data = plain(copy);
-                self.waiting = Some(message);
+                let Message {
+                    context,
+                    destination,
+                    tag,
+                    data,
+                    mark,
+                } = message;
+                self.waiting = Some(Message {
+                    context,
+                    destination,
+                    tag,
+                    data: leaked_piece(Self::leaked(data)),
+                    mark,
+                });
                 return Ok(Posted::Complete);
             }
             Bug::DropsWhatIsHeld if standard && self.posted > 3_000 && len == 10 => {
                 return Ok(Posted::Complete);
             }
             Bug::FreesPieces if message.data.layout().is_some() && len > 10_000 => {
-                let copy = Self::leaked(&message.data);
+                let copy = Self::leaked(message.data);
                 copy[len / 2..].fill(0);
-                message.data = plain(copy);
+                message.data = leaked_piece(copy);
             }
             Bug::TakesTheWrongWay if standard && len > 16_384 => {
                 message.context ^= 1;
             }
             Bug::IgnoresContexts => message.context = 0,
             Bug::ReleasesEarly if !standard && there => {
-                message.data = plain(Self::leaked(&message.data));
+                message.data = leaked_piece(Self::leaked(message.data));
             }
             Bug::CopiesTooLittle if len > 65_536 && message.data.layout().is_none() && there => {
-                let copy = Self::leaked(&message.data);
+                let copy = Self::leaked(message.data);
                 copy[len - 1] ^= 1;
-                message.data = plain(copy);
+                message.data = leaked_piece(copy);
             }
             _ => {}
         }

@@ -20,10 +20,10 @@ impl Nic {
     pub(crate) fn send(
         &mut self,
         mode: SendMode,
-        message: &Message,
+        message: &Message<'_>,
         packed: Option<Room>,
     ) -> Result<Posted, TooManyRequests> {
-        let data = &message.data;
+        let data = message.data;
         let eager = mode.is_eager(data.len(), self.eager_limit);
         let (posted, owed, payload) = if data.len() <= INLINE_BYTES {
             let mut inline = [0; INLINE_BYTES];
@@ -90,7 +90,7 @@ impl Nic {
 
     fn open_send(
         &mut self,
-        message: &Message,
+        message: &Message<'_>,
         layout: Option<Arc<Layout>>,
         room: Option<Room>,
     ) -> Result<RequestId, TooManyRequests> {

@@ -12,9 +12,9 @@ use bcs_core::smartmap::loan::Loan;
 impl SmartMap {
     /// Lends a message to a rank of this node, if it is likely to be wanted. Whoever lends waits a little
     /// and then [settles](Self::settle) it.
-    pub(crate) fn lend(&mut self, message: &Message) -> Option<Id> {
+    pub(crate) fn lend(&mut self, message: &Message<'_>) -> Option<Id> {
         let place = self.place_of(message.destination)?;
-        let data = &message.data;
+        let data = message.data;
         let lendable = data.layout().is_none() && data.len() < LEAST_SHARED_BYTES;
         let ways = !self.holds_for(place) && lendable && place != self.place;
         if !ways || !self.may_copy(data.len()) || !self.lenders[place].lends() {

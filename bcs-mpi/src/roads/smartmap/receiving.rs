@@ -307,7 +307,7 @@ impl SmartMap {
         kept: Option<&[u8]>,
         receiving: Receiving,
     ) {
-        let mut outcome = Outcome::default();
+        let mut outcome = Outcome::NOTHING;
         match self.bring(place, envelope, kept, &receiving.into, &mut outcome) {
             Ok(()) => self.requests.set(receiving.request, State::Done(outcome)),
             Err(later) => self.deliver_later((place, envelope), receiving, later, outcome),

@@ -13,7 +13,7 @@ impl Road for SmartMap {
     fn send(
         &mut self,
         mode: SendMode,
-        message: &Message,
+        message: &Message<'_>,
     ) -> Result<Posted<RequestId>, TooManyRequests> {
         self.send(mode, message)
     }

@@ -40,11 +40,11 @@ impl SmartMap {
     pub(crate) fn send(
         &mut self,
         mode: SendMode,
-        message: &Message,
+        message: &Message<'_>,
     ) -> Result<Posted, TooManyRequests> {
         let place = self.place_of(message.destination);
         let place = place.expect("the caller has looked whether the rank is near");
-        let data = &message.data;
+        let data = message.data;
         let eager =
             mode.is_eager(data.len(), self.eager_limit) && self.has_room_for(place, data.len());
         let envelope = Envelope::of(message);
@@ -173,7 +173,7 @@ impl SmartMap {
     }
 
     /// Sends a message of which its receiver gets this copy. Returns whether it did: then it is complete.
-    pub(crate) fn send_copied(&mut self, message: &Message, copy: Room) -> bool {
+    pub(crate) fn send_copied(&mut self, message: &Message<'_>, copy: Room) -> bool {
         let Some(place) = self.place_of(message.destination) else {
             return false;
         };

@@ -87,7 +87,7 @@ impl SmartMap {
     }
 
     /// Sends a message that is complete when it is in its queue. Returns whether there was room.
-    pub(crate) fn send_now(&mut self, message: &Message) -> bool {
+    pub(crate) fn send_now(&mut self, message: &Message<'_>) -> bool {
         let Some(place) = self.place_of(message.destination) else {
             return false;
         };

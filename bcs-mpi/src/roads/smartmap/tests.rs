@@ -4,7 +4,7 @@
 use super::peer_memory::PeerMemory;
 use super::requests::Id;
 use super::{Next, Settled, SmartMap};
-use crate::data::{Plain, scatter};
+use crate::data::{Piece, Plain, scatter};
 use crate::roads::{Message, Outcome, Posted, SendMode};
 use bcs_core::limits::{LEAST_SHARED_BYTES, MAX_KEPT_BYTES, SHARED_CHUNK_BYTES};
 use bcs_core::mark::Mark;
@@ -49,18 +49,19 @@ impl Node {
     }
 
     /// World ranks start from 10.
-    fn message(to: usize, tag: i32, data: &[u8]) -> Message {
+    fn message(to: usize, tag: i32, data: &Piece) -> Message<'_> {
         Message {
             context: 3,
             destination: 10 + u32::try_from(to).unwrap(),
             tag,
-            data: named(data.as_ptr(), data.len()).into(),
+            data,
             mark: Mark::NONE,
         }
     }
 
     fn send(&mut self, from: usize, to: usize, tag: i32, data: &[u8], mode: SendMode) -> Posted {
-        let message = Self::message(to, tag, data);
+        let data = named(data.as_ptr(), data.len()).into();
+        let message = Self::message(to, tag, &data);
         self.ends[from].send(mode, &message).unwrap()
     }
 
@@ -132,9 +133,10 @@ fn messages_of_all_lengths_arrive_on_all_roads() {
 fn only_a_kept_message_that_a_receive_would_get_closes_the_short_way() {
     let mut node = Node::new(2, PeerMemory::open());
     let send = |node: &mut Node, context, tag, byte: &[u8; 1]| {
+        let data = named(byte.as_ptr(), byte.len()).into();
         let message = Message {
             context,
-            ..Node::message(1, tag, byte)
+            ..Node::message(1, tag, &data)
         };
         assert_eq!(
             node.ends[0].send(SendMode::Standard, &message),
@@ -191,7 +193,8 @@ fn a_message_is_lent_while_it_is_asked_for_in_time() {
             // Every fourth comes too late.
             let early = round % 4 > 0;
             let posted = early.then(|| node.receive(1, Some(0), Some(5), &mut into));
-            let message = Node::message(1, 5, &data);
+            let piece = named(data.as_ptr(), data.len()).into();
+            let message = Node::message(1, 5, &piece);
             let loan = node.ends[0].lend(&message);
             let Some(id) = loan else {
                 assert_eq!(
@@ -382,7 +385,8 @@ fn what_is_long_enough_to_be_shared_is_not_lent() {
     let mut node = Node::new(2, PeerMemory::open());
     for (len, is_lent) in [(LEAST_SHARED_BYTES - 1, true), (LEAST_SHARED_BYTES, false)] {
         let data = bytes(len, 1);
-        let message = Node::message(1, 5, &data);
+        let piece = named(data.as_ptr(), data.len()).into();
+        let message = Node::message(1, 5, &piece);
         let lent = node.ends[0].lend(&message);
         assert_eq!(lent.is_some(), is_lent, "{len}");
     }

@@ -72,7 +72,7 @@ impl Sending {
 
     /// Tells the receiver what is to come.
     pub(super) fn offer(&self, endpoint: &Endpoint, tag: i32) -> Result<(), TooManyRequests> {
-        let data = memory(&mut self.lock().offer).into();
+        let data = &memory(&mut self.lock().offer).into();
         let message = Message {
             context: self.context | PART_OFFERS,
             destination: self.to,
@@ -143,7 +143,7 @@ impl Undertaking for Sends {
                 context: context | PART_MESSAGES,
                 destination: *to,
                 tag: tag_of(*first, part),
-                data: places[part].clone(),
+                data: &places[part],
                 mark: Mark::NONE,
             };
             let Ok(handle) = at.roads().send(SendMode::Standard, &message) else {

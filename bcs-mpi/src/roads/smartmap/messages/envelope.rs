@@ -53,7 +53,7 @@ pub(in crate::roads::smartmap) struct Envelope {
 impl Envelope {
     /// Of a message, without its bytes.
     #[inline]
-    pub(in crate::roads::smartmap) fn of(message: &Message) -> Self {
+    pub(in crate::roads::smartmap) fn of(message: &Message<'_>) -> Self {
         Self {
             context: message.context,
             tag: message.tag,

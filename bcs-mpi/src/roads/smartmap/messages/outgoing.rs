@@ -100,8 +100,11 @@ impl Outgoing {
     }
 
     /// Writes a message that fits into the queue, if there is room.
-    pub(in crate::roads::smartmap) fn now(&mut self, message: &Message) -> Result<(), QueueFull> {
-        let data = &message.data;
+    pub(in crate::roads::smartmap) fn now(
+        &mut self,
+        message: &Message<'_>,
+    ) -> Result<(), QueueFull> {
+        let data = message.data;
         let mut envelope = Envelope::of(message);
         if data.len() > INLINE_BYTES {
             return self.eager(envelope, data);
