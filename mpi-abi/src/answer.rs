@@ -209,24 +209,29 @@ fn end(error: &Error) -> ! {
 }
 
 /// The communicator of a handle.
-#[inline]
+#[inline(always)]
 pub fn at(handle: MPI_Comm) -> Outcome<At> {
     let comm = match handle {
         MPI_COMM_WORLD => Held::Predefined(state::world()?),
         MPI_COMM_SELF => Held::Predefined(state::itself()?),
         _ => match crate::objects::COMMS.get(handle.0) {
             Some(comm) => Held::Made(comm),
-            None => {
-                state::process()?;
-                let what = match handle {
-                    MPI_COMM_NULL => "the communicator is MPI_COMM_NULL".to_owned(),
-                    MPI_Comm(number) => format!("{number:#x} is no communicator"),
-                };
-                return Err(error(ErrorClass::Comm, what).into());
-            }
+            None => return Err(no_communicator(handle)),
         },
     };
     Ok(At { handle, comm })
+}
+
+#[cold]
+fn no_communicator(handle: MPI_Comm) -> Fault {
+    if let Err(nobody) = state::process() {
+        return nobody;
+    }
+    let what = match handle {
+        MPI_COMM_NULL => "the communicator is MPI_COMM_NULL".to_owned(),
+        MPI_Comm(number) => format!("{number:#x} is no communicator"),
+    };
+    error(ErrorClass::Comm, what).into()
 }
 
 /// Runs a function of the ABI; `name` is its name with the P.

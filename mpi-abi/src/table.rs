@@ -3,7 +3,8 @@
 //! A handle has a generation, a kind and an index. The Fortran form of it (`MPI_Comm_toint`) is the index alone, beyond
 //! the numbers of the predefined ones: 4096 and more.
 
-use std::sync::{PoisonError, RwLock};
+use bcs_core::wake::owner_lock::OwnerLock;
+use std::sync::OnceLock;
 
 /// Predefined handles are below.
 pub const FIRST: usize = 4096;
@@ -11,11 +12,12 @@ pub const FIRST: usize = 4096;
 const KIND: u32 = 32;
 const GENERATION: u32 = 40;
 
-/// The objects of one kind that a program has made.
+/// The objects of one kind that a program has made. Its lock costs the thread next to nothing that was the first to use
+/// it, which in most programs is the only one: each request of a message is handed out and taken back.
 #[derive(Debug)]
 pub struct Table<T> {
     kind: u8,
-    state: RwLock<State<T>>,
+    state: OnceLock<OwnerLock<State<T>>>,
 }
 
 #[derive(Debug)]
@@ -98,22 +100,21 @@ pub fn parts(kind: u8, handle: usize) -> Option<(usize, u32)> {
 impl<T> Table<T> {
     /// An empty one of a kind, which no other table has.
     pub const fn new(kind: u8) -> Self {
-        let state = State {
-            slots: Vec::new(),
-            free: Vec::new(),
-        };
         Self {
             kind,
-            state: RwLock::new(state),
+            state: OnceLock::new(),
         }
     }
 
-    fn read<R>(&self, look: impl FnOnce(&State<T>) -> R) -> R {
-        look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn write<R>(&self, change: impl FnOnce(&mut State<T>) -> R) -> R {
-        change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner))
+    #[inline(always)]
+    fn locked<R>(&self, using: impl FnOnce(&mut State<T>) -> R) -> R {
+        let state = self.state.get_or_init(|| {
+            OwnerLock::new(State {
+                slots: Vec::new(),
+                free: Vec::new(),
+            })
+        });
+        state.with(using)
     }
 
     fn handle(&self, index: usize, generation: u32) -> usize {
@@ -125,8 +126,9 @@ impl<T> Table<T> {
     }
 
     /// A handle for an object.
+    #[inline(always)]
     pub fn insert(&self, value: T) -> usize {
-        self.write(|state| {
+        self.locked(|state| {
             if let Some(index) = state.free.pop() {
                 let slot = &mut state.slots[index];
                 slot.value = Some(value);
@@ -142,7 +144,7 @@ impl<T> Table<T> {
 
     /// A handle for an object that is not there yet: until it is [filled](Self::fill) it stands for nothing.
     pub fn reserve(&self) -> usize {
-        self.write(|state| {
+        self.locked(|state| {
             if let Some(index) = state.free.pop() {
                 return self.handle(index, state.slots[index].generation);
             }
@@ -159,7 +161,7 @@ impl<T> Table<T> {
         let Some((index, generation)) = self.parts(handle) else {
             return;
         };
-        self.write(|state| {
+        self.locked(|state| {
             let slot = &mut state.slots[index];
             debug_assert!(slot.value.is_none() && slot.generation == generation);
             match value {
@@ -176,7 +178,7 @@ impl<T> Table<T> {
     #[inline]
     pub fn with<R>(&self, handle: usize, look: impl FnOnce(&T) -> R) -> Option<R> {
         let (index, generation) = self.parts(handle)?;
-        self.read(|state| {
+        self.locked(|state| {
             let slot = state.slots.get(index)?;
             let value = slot
                 .value
@@ -194,12 +196,12 @@ impl<T> Table<T> {
     /// Does something with many handles. Nothing else may be asked of this table meanwhile.
     pub fn open<R>(&self, change: impl FnOnce(Open<'_, T>) -> R) -> R {
         let kind = self.kind;
-        self.write(|state| change(Open { kind, state }))
+        self.locked(|state| change(Open { kind, state }))
     }
 
     /// The handle of the first object that is wanted. Nothing else may be asked of this table meanwhile.
     pub fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<usize> {
-        self.read(|state| {
+        self.locked(|state| {
             let is_it = |slot: &Slot<T>| slot.value.as_ref().is_some_and(&wanted);
             let index = state.slots.iter().position(is_it)?;
             Some(self.handle(index, state.slots[index].generation))
@@ -208,12 +210,12 @@ impl<T> Table<T> {
 
     /// How many handles stand for something, or will.
     pub fn held(&self) -> usize {
-        self.read(|state| state.slots.len() - state.free.len())
+        self.locked(|state| state.slots.len() - state.free.len())
     }
 
     /// Changes all objects. Nothing else may be asked of this table meanwhile.
     pub fn each_mut(&self, change: impl FnMut(&mut T)) {
-        self.write(|state| {
+        self.locked(|state| {
             let values = state
                 .slots
                 .iter_mut()
@@ -224,7 +226,7 @@ impl<T> Table<T> {
 
     /// Keeps the objects that are wanted. Handles of the others are stale from now on.
     pub fn retain(&self, wanted: impl Fn(&T) -> bool) {
-        self.write(|state| {
+        self.locked(|state| {
             for (index, slot) in state.slots.iter_mut().enumerate() {
                 if slot.value.take_if(|value| !wanted(value)).is_some() {
                     slot.pass();
@@ -254,7 +256,7 @@ impl<T> Table<T> {
         let Some(index) = number.checked_sub(FIRST) else {
             return Some(number);
         };
-        self.read(|state| {
+        self.locked(|state| {
             let slot = state.slots.get(index)?;
             slot.value.as_ref()?;
             Some(self.handle(index, slot.generation))

@@ -45,7 +45,7 @@ pub const ENTRY_WORDS: usize = 8;
 
 /// So many entries ahead lines are asked for. The next one is left alone: the other side may be
 /// looking at it.
-const AHEAD: u64 = 3;
+const AHEAD: u64 = 2;
 
 /// Payload starts at multiples of a cache line.
 const LINE: u64 = 64;
