@@ -43,6 +43,7 @@ pub struct Entry {
 
 impl Entry {
     /// Of the call that this thread is in.
+    #[inline(always)]
     pub fn new(on: MPI_Comm, what: What, general: Option<Arc<General>>) -> Self {
         let from = caller::address();
         Self {

@@ -4,6 +4,7 @@
 //! the numbers of the predefined ones: 4096 and more.
 
 use bcs_core::wake::owner_lock::OwnerLock;
+use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 
 /// Predefined handles are below.
@@ -24,6 +25,23 @@ pub struct Table<T> {
 struct State<T> {
     slots: Vec<Slot<T>>,
     free: Vec<usize>,
+}
+
+impl<T> State<T> {
+    /// A slot with nothing in it, which is not free any more.
+    #[inline(always)]
+    fn vacant(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| self.another())
+    }
+
+    #[cold]
+    fn another(&mut self) -> usize {
+        self.slots.push(Slot {
+            generation: 1,
+            value: None,
+        });
+        self.slots.len() - 1
+    }
 }
 
 #[derive(Debug)]
@@ -128,31 +146,22 @@ impl<T> Table<T> {
     /// A handle for an object.
     #[inline(always)]
     pub fn insert(&self, value: T) -> usize {
+        // Nobody has to drop it by its address if this panics, which ends the process: so it stays in registers until
+        // it is put where it belongs.
+        let value = ManuallyDrop::new(value);
         self.locked(|state| {
-            if let Some(index) = state.free.pop() {
-                let slot = &mut state.slots[index];
-                slot.value = Some(value);
-                return self.handle(index, slot.generation);
-            }
-            state.slots.push(Slot {
-                generation: 1,
-                value: Some(value),
-            });
-            self.handle(state.slots.len() - 1, 1)
+            let index = state.vacant();
+            let slot = &mut state.slots[index];
+            slot.value = Some(ManuallyDrop::into_inner(value));
+            self.handle(index, slot.generation)
         })
     }
 
     /// A handle for an object that is not there yet: until it is [filled](Self::fill) it stands for nothing.
     pub fn reserve(&self) -> usize {
         self.locked(|state| {
-            if let Some(index) = state.free.pop() {
-                return self.handle(index, state.slots[index].generation);
-            }
-            state.slots.push(Slot {
-                generation: 1,
-                value: None,
-            });
-            self.handle(state.slots.len() - 1, 1)
+            let index = state.vacant();
+            self.handle(index, state.slots[index].generation)
         })
     }
 

@@ -39,7 +39,7 @@ pub(super) fn begun(
 }
 
 /// Hands out a request.
-#[inline]
+#[inline(always)]
 pub(super) fn hand_out(on: MPI_Comm, place: *mut MPI_Request, request: Request) -> Outcome {
     let entry = Entry::new(on, What::Once(request), None);
     Ok(put(place, MPI_Request(REQUESTS.insert(entry)))?)
