@@ -208,30 +208,39 @@ fn end(error: &Error) -> ! {
     }
 }
 
-/// The communicator of a handle.
-#[inline(always)]
-pub fn at(handle: MPI_Comm) -> Outcome<At> {
-    let comm = match handle {
-        MPI_COMM_WORLD => Held::Predefined(state::world()?),
-        MPI_COMM_SELF => Held::Predefined(state::itself()?),
-        _ => match crate::objects::COMMS.get(handle.0) {
-            Some(comm) => Held::Made(comm),
-            None => return Err(no_communicator(handle)),
-        },
-    };
-    Ok(At { handle, comm })
+/// A handle that stands for no communicator, or for one of a world that is not there. It is a word: what a call that
+/// goes well hands on stays in registers then.
+#[derive(Clone, Copy, Debug)]
+pub struct Nowhere(MPI_Comm);
+
+impl From<Nowhere> for Fault {
+    #[cold]
+    fn from(Nowhere(handle): Nowhere) -> Self {
+        let known = match handle {
+            MPI_COMM_WORLD | MPI_COMM_SELF => state::world().map(|_| ()),
+            _ => state::process().map(|_| ()),
+        };
+        let what = match (known, handle) {
+            (Err(nobody), _) => return nobody,
+            (Ok(()), MPI_COMM_NULL) => "the communicator is MPI_COMM_NULL".to_owned(),
+            (Ok(()), MPI_Comm(number)) => format!("{number:#x} is no communicator"),
+        };
+        error(ErrorClass::Comm, what).into()
+    }
 }
 
-#[cold]
-fn no_communicator(handle: MPI_Comm) -> Fault {
-    if let Err(nobody) = state::process() {
-        return nobody;
-    }
-    let what = match handle {
-        MPI_COMM_NULL => "the communicator is MPI_COMM_NULL".to_owned(),
-        MPI_Comm(number) => format!("{number:#x} is no communicator"),
+/// The communicator of a handle.
+#[inline(always)]
+pub fn at(handle: MPI_Comm) -> Result<At, Nowhere> {
+    let comm = match handle {
+        MPI_COMM_WORLD => state::predefined().map(|(world, _)| Held::Predefined(world)),
+        MPI_COMM_SELF => state::predefined().map(|(_, itself)| Held::Predefined(itself)),
+        _ => crate::objects::COMMS.get(handle.0).map(Held::Made),
     };
-    error(ErrorClass::Comm, what).into()
+    match comm {
+        Some(comm) => Ok(At { handle, comm }),
+        None => Err(Nowhere(handle)),
+    }
 }
 
 /// Runs a function of the ABI; `name` is its name with the P.

@@ -452,7 +452,7 @@ impl Number for usize {
 }
 
 /// A buffer by address, count and type.
-#[inline]
+#[inline(always)]
 pub fn buffer(address: *const c_void, count: impl Number, of: MPI_Datatype) -> Result<Buffer> {
     let count = count.wide();
     let Ok(elements) = usize::try_from(count) else {

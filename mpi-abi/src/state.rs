@@ -178,6 +178,12 @@ pub fn rank() -> Option<&'static Arc<Process>> {
     RUNNING.get().map(|running| &running.process)
 }
 
+/// `MPI_COMM_WORLD` and `MPI_COMM_SELF`, between `MPI_Init` and `MPI_Finalize`.
+#[inline]
+pub fn predefined() -> Option<(&'static Comm, &'static Comm)> {
+    world_pointer().map(|running| (&running.world, &running.itself))
+}
+
 /// `MPI_COMM_WORLD`.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 //! A handle has a generation, a kind and an index. The Fortran form of it (`MPI_Comm_toint`) is the index alone, beyond
 //! the numbers of the predefined ones: 4096 and more.
 
-use bcs_core::wake::owner_lock::OwnerLock;
+use bcs_core::wake::owner_lock::{OwnerGuard, OwnerLock};
 use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 
@@ -125,14 +125,14 @@ impl<T> Table<T> {
     }
 
     #[inline(always)]
-    fn locked<R>(&self, using: impl FnOnce(&mut State<T>) -> R) -> R {
+    fn lock(&self) -> OwnerGuard<'_, State<T>> {
         let state = self.state.get_or_init(|| {
             OwnerLock::new(State {
                 slots: Vec::new(),
                 free: Vec::new(),
             })
         });
-        state.with(using)
+        state.lock()
     }
 
     fn handle(&self, index: usize, generation: u32) -> usize {
@@ -149,20 +149,18 @@ impl<T> Table<T> {
         // Nobody has to drop it by its address if this panics, which ends the process: so it stays in registers until
         // it is put where it belongs.
         let value = ManuallyDrop::new(value);
-        self.locked(|state| {
-            let index = state.vacant();
-            let slot = &mut state.slots[index];
-            slot.value = Some(ManuallyDrop::into_inner(value));
-            self.handle(index, slot.generation)
-        })
+        let mut state = self.lock();
+        let index = state.vacant();
+        let slot = &mut state.slots[index];
+        slot.value = Some(ManuallyDrop::into_inner(value));
+        self.handle(index, slot.generation)
     }
 
     /// A handle for an object that is not there yet: until it is [filled](Self::fill) it stands for nothing.
     pub fn reserve(&self) -> usize {
-        self.locked(|state| {
-            let index = state.vacant();
-            self.handle(index, state.slots[index].generation)
-        })
+        let mut state = self.lock();
+        let index = state.vacant();
+        self.handle(index, state.slots[index].generation)
     }
 
     /// The object of a handle that was reserved, or nothing: then it is stale.
@@ -170,31 +168,26 @@ impl<T> Table<T> {
         let Some((index, generation)) = self.parts(handle) else {
             return;
         };
-        self.locked(|state| {
-            let slot = &mut state.slots[index];
-            debug_assert!(slot.value.is_none() && slot.generation == generation);
-            match value {
-                Some(value) => slot.value = Some(value),
-                None => {
-                    slot.pass();
-                    state.free.push(index);
-                }
+        let mut state = self.lock();
+        let slot = &mut state.slots[index];
+        debug_assert!(slot.value.is_none() && slot.generation == generation);
+        match value {
+            Some(value) => slot.value = Some(value),
+            None => {
+                slot.pass();
+                state.free.push(index);
             }
-        });
+        }
     }
 
     /// Looks at what a handle stands for, if it stands for anything. Nothing else may be asked of this table meanwhile.
     #[inline]
     pub fn with<R>(&self, handle: usize, look: impl FnOnce(&T) -> R) -> Option<R> {
         let (index, generation) = self.parts(handle)?;
-        self.locked(|state| {
-            let slot = state.slots.get(index)?;
-            let value = slot
-                .value
-                .as_ref()
-                .filter(|_| slot.generation == generation)?;
-            Some(look(value))
-        })
+        let state = self.lock();
+        let slot = state.slots.get(index)?;
+        let value = slot.value.as_ref();
+        value.filter(|_| slot.generation == generation).map(look)
     }
 
     /// The same, and changes it.
@@ -204,45 +197,45 @@ impl<T> Table<T> {
 
     /// Does something with many handles. Nothing else may be asked of this table meanwhile.
     pub fn open<R>(&self, change: impl FnOnce(Open<'_, T>) -> R) -> R {
-        let kind = self.kind;
-        self.locked(|state| change(Open { kind, state }))
+        let (kind, mut state) = (self.kind, self.lock());
+        change(Open {
+            kind,
+            state: &mut state,
+        })
     }
 
     /// The handle of the first object that is wanted. Nothing else may be asked of this table meanwhile.
     pub fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<usize> {
-        self.locked(|state| {
-            let is_it = |slot: &Slot<T>| slot.value.as_ref().is_some_and(&wanted);
-            let index = state.slots.iter().position(is_it)?;
-            Some(self.handle(index, state.slots[index].generation))
-        })
+        let state = self.lock();
+        let is_it = |slot: &Slot<T>| slot.value.as_ref().is_some_and(&wanted);
+        let index = state.slots.iter().position(is_it)?;
+        Some(self.handle(index, state.slots[index].generation))
     }
 
     /// How many handles stand for something, or will.
     pub fn held(&self) -> usize {
-        self.locked(|state| state.slots.len() - state.free.len())
+        let state = self.lock();
+        state.slots.len() - state.free.len()
     }
 
     /// Changes all objects. Nothing else may be asked of this table meanwhile.
     pub fn each_mut(&self, change: impl FnMut(&mut T)) {
-        self.locked(|state| {
-            let values = state
-                .slots
-                .iter_mut()
-                .filter_map(|slot| slot.value.as_mut());
-            values.for_each(change);
-        });
+        let mut state = self.lock();
+        let slots = state.slots.iter_mut();
+        slots
+            .filter_map(|slot| slot.value.as_mut())
+            .for_each(change);
     }
 
     /// Keeps the objects that are wanted. Handles of the others are stale from now on.
     pub fn retain(&self, wanted: impl Fn(&T) -> bool) {
-        self.locked(|state| {
-            for (index, slot) in state.slots.iter_mut().enumerate() {
-                if slot.value.take_if(|value| !wanted(value)).is_some() {
-                    slot.pass();
-                    state.free.push(index);
-                }
+        let State { slots, free } = &mut *self.lock();
+        for (index, slot) in slots.iter_mut().enumerate() {
+            if slot.value.take_if(|value| !wanted(value)).is_some() {
+                slot.pass();
+                free.push(index);
             }
-        });
+        }
     }
 
     /// The object, whose handle is stale from now on.
@@ -265,11 +258,10 @@ impl<T> Table<T> {
         let Some(index) = number.checked_sub(FIRST) else {
             return Some(number);
         };
-        self.locked(|state| {
-            let slot = state.slots.get(index)?;
-            slot.value.as_ref()?;
-            Some(self.handle(index, slot.generation))
-        })
+        let state = self.lock();
+        let slot = state.slots.get(index)?;
+        slot.value.as_ref()?;
+        Some(self.handle(index, slot.generation))
     }
 }
 

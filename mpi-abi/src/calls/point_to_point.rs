@@ -11,7 +11,7 @@ use bcs_mpi::mpi::{Buffer, Comm, Error, ErrorClass, Message, Status};
 use std::ffi::{c_int, c_void};
 
 /// What is sent to somebody or received from somebody. To nobody and from nobody it may be of no type.
-#[inline]
+#[inline(always)]
 fn data(
     address: *const c_void,
     count: impl Number,

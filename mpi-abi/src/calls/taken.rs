@@ -102,7 +102,7 @@ pub(super) fn done(handle: &mut MPI_Request, taken: Option<&Taken>) {
 
 /// Whose handler is asked: that of the communicator, or, once it is freed, that of `MPI_COMM_SELF`.
 pub(super) fn whose(on: MPI_Comm) -> Outcome<At> {
-    at(on).or_else(|_| at(MPI_COMM_SELF))
+    Ok(at(on).or_else(|_| at(MPI_COMM_SELF))?)
 }
 
 /// The status of one that is done goes to its place, or its error to its communicator.
