@@ -6,7 +6,7 @@ use crate::caller;
 use crate::combining::OwnOp;
 use crate::general::General;
 use crate::keyvals::Key;
-use crate::table::Table;
+use crate::table::{Shards, Table};
 use bcs_core::lockstep;
 use bcs_core::reduction::Datatype as Elementary;
 use bcs_mpi::mpi::{
@@ -24,7 +24,7 @@ pub static GROUPS: Table<Group> = Table::new(4);
 pub static INFOS: Table<Info> = Table::new(5);
 pub static MESSAGES: Table<(MPI_Comm, Message)> = Table::new(6);
 pub static OPS: Table<OwnOp> = Table::new(7);
-pub static REQUESTS: Table<Entry> = Table::new(8);
+pub static REQUESTS: Shards<Entry> = Shards::new(8);
 pub static SESSIONS: Table<Arc<Session>> = Table::new(9);
 /// Requests of the BCS API; nothing while a call asks about one.
 pub static POSTED: Table<Option<Request>> = Table::new(10);

@@ -165,7 +165,8 @@ mod lock {
 
     /// The number of this thread, which no other thread of the process has or will have.
     #[inline]
-    fn this_thread() -> u64 {
+    #[must_use]
+    pub fn this_thread() -> u64 {
         match NUMBER.get() {
             0 => number_this_thread(),
             number => number,
@@ -351,7 +352,7 @@ mod lock {
 }
 
 #[cfg(not(loom))]
-pub use lock::{OwnerGuard, OwnerLock};
+pub use lock::{OwnerGuard, OwnerLock, this_thread};
 
 #[cfg(all(test, loom))]
 mod loom_tests {

@@ -24,7 +24,7 @@ calls! {
 
     fn PMPI_Grequest_complete(request: MPI_Request) {
         state::process()?;
-        let general = REQUESTS.with(request.0, |entry| entry.general.clone());
+        let general = REQUESTS.with_mut(request.0, |entry| entry.general.clone());
         let Some(general) = general.ok_or_else(|| no_request(request))? else {
             return Err(error(ErrorClass::Request, "the request is none of MPI_Grequest_start").into());
         };

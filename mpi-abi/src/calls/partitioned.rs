@@ -18,7 +18,7 @@ fn number(partition: c_int) -> Result<usize> {
 /// Does something about a message in parts, without the table's lock. Errors are its communicator's.
 fn with_parts<T>(handle: MPI_Request, call: impl FnOnce(&InParts) -> Result<T>) -> Outcome<T> {
     state::process()?;
-    let found = REQUESTS.with(handle.0, |entry| {
+    let found = REQUESTS.with_mut(handle.0, |entry| {
         let parts = match &entry.what {
             What::Persistent(persistent) => persistent.in_parts(),
             What::Once(_) | What::Taken => None,

@@ -65,7 +65,7 @@ calls! {
     fn PMPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) {
         state::process()?;
         let handle = one(request)?;
-        if let Some(known) = REQUESTS.open(|mut table| known(&mut table, *handle)) {
+        if let Some(known) = known(&mut REQUESTS.open(), *handle) {
             *handle = MPI_REQUEST_NULL;
             tell(status, known);
             return Ok(());

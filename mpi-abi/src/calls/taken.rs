@@ -6,7 +6,7 @@ use crate::answer::{At, Outcome, at, error};
 use crate::c::*;
 use crate::general::General;
 use crate::objects::{Entry, REQUESTS, What};
-use crate::table::Open;
+use crate::table::Opened;
 use bcs_mpi::mpi::{Error, ErrorClass, Request, Result, Status};
 use std::sync::Arc;
 
@@ -45,11 +45,14 @@ pub(super) fn came(taken: Option<&Taken>, answer: Result<Status>) -> Result<Stat
 
 /// Takes a request out of the table; nothing for `MPI_REQUEST_NULL`.
 pub(super) fn take(handle: MPI_Request) -> Result<(Option<Taken>, Request)> {
-    REQUESTS.open(|mut table| take_from(&mut table, handle))
+    take_from(&mut REQUESTS.open(), handle)
 }
 
 #[inline]
-fn take_from(table: &mut Open<'_, Entry>, handle: MPI_Request) -> Result<(Option<Taken>, Request)> {
+fn take_from(
+    table: &mut Opened<'_, Entry>,
+    handle: MPI_Request,
+) -> Result<(Option<Taken>, Request)> {
     if handle == MPI_REQUEST_NULL {
         return Ok((None, Request::inactive()));
     }
@@ -127,7 +130,7 @@ pub(super) fn answer(
 
 /// What a request came to that was done when it was posted, and of which nobody is told: it is gone then.
 #[inline]
-pub(super) fn known(table: &mut Open<'_, Entry>, handle: MPI_Request) -> Option<Status> {
+pub(super) fn known(table: &mut Opened<'_, Entry>, handle: MPI_Request) -> Option<Status> {
     table.remove_if(handle.0, |entry| match &entry.what {
         What::Once(request) if entry.general.is_none() => request.known(),
         _ => None,
@@ -136,31 +139,29 @@ pub(super) fn known(table: &mut Open<'_, Entry>, handle: MPI_Request) -> Option<
 
 /// Tells what is known of requests, and of those that are none. Returns which of them have to be waited for.
 pub(super) fn tell_known(handles: &mut [MPI_Request], statuses: *mut MPI_Status) -> Vec<usize> {
-    REQUESTS.open(|mut table| {
-        let mut rest = Vec::new();
-        for (index, handle) in handles.iter_mut().enumerate() {
-            let status = match *handle {
-                MPI_REQUEST_NULL => None,
-                request => match known(&mut table, request) {
-                    None => {
-                        rest.push(index);
-                        continue;
-                    }
-                    known => known,
-                },
-            };
-            *handle = MPI_REQUEST_NULL;
-            if !statuses.is_null() {
-                // SAFETY: the caller's promise.
-                let place = unsafe { statuses.add(index) };
-                match status {
-                    Some(status) => tell(place, status),
-                    None => tell_nothing(place),
+    let (mut table, mut rest) = (REQUESTS.open(), Vec::new());
+    for (index, handle) in handles.iter_mut().enumerate() {
+        let status = match *handle {
+            MPI_REQUEST_NULL => None,
+            request => match known(&mut table, request) {
+                None => {
+                    rest.push(index);
+                    continue;
                 }
+                known => known,
+            },
+        };
+        *handle = MPI_REQUEST_NULL;
+        if !statuses.is_null() {
+            // SAFETY: the caller's promise.
+            let place = unsafe { statuses.add(index) };
+            match status {
+                Some(status) => tell(place, status),
+                None => tell_nothing(place),
             }
         }
-        rest
-    })
+    }
+    rest
 }
 
 /// Requests of an array, taken one by one.
@@ -185,7 +186,7 @@ impl<'a> Group<'a> {
             handles,
             members,
         };
-        let all = REQUESTS.open(|mut table| group.take_from(&mut table));
+        let all = group.take_from(&mut REQUESTS.open());
         match all {
             Ok(()) => Ok(group),
             Err(wrong) => {
@@ -195,7 +196,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    fn take_from(&mut self, table: &mut Open<'_, Entry>) -> Result<()> {
+    fn take_from(&mut self, table: &mut Opened<'_, Entry>) -> Result<()> {
         for &index in &self.members {
             let (taken, request) = take_from(table, self.handles[index]).map_err(|mut wrong| {
                 wrong.reason = format!("request {index}: {}", wrong.reason);
@@ -218,13 +219,12 @@ impl<'a> Group<'a> {
 
     /// These are done.
     pub(super) fn done(&mut self, members: impl Iterator<Item = usize>) {
-        REQUESTS.open(|mut table| {
-            for nth in members.filter(|nth| is_gone(self.taken[*nth].as_ref())) {
-                let handle = &mut self.handles[self.members[nth]];
-                table.remove(handle.0);
-                *handle = MPI_REQUEST_NULL;
-            }
-        });
+        let mut table = REQUESTS.open();
+        for nth in members.filter(|nth| is_gone(self.taken[*nth].as_ref())) {
+            let handle = &mut self.handles[self.members[nth]];
+            table.remove(handle.0);
+            *handle = MPI_REQUEST_NULL;
+        }
     }
 
     /// Statuses of all, at the places of the requests; those of the array that are no members have succeeded.

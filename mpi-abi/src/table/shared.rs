@@ -1,0 +1,209 @@
+//! A table of objects that all threads look at.
+
+use super::slots::Slots;
+use super::{FIRST, handle, of_integer, parts, to_integer};
+use std::sync::{PoisonError, RwLock};
+
+/// The objects of one kind that a program has made.
+#[derive(Debug)]
+pub struct Table<T> {
+    kind: u8,
+    slots: RwLock<Slots<T>>,
+}
+
+impl<T> Table<T> {
+    /// An empty one of a kind, which no other table has.
+    pub const fn new(kind: u8) -> Self {
+        Self {
+            kind,
+            slots: RwLock::new(Slots::new()),
+        }
+    }
+
+    #[inline]
+    fn read<R>(&self, look: impl FnOnce(&Slots<T>) -> R) -> R {
+        look(&self.slots.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write<R>(&self, change: impl FnOnce(&mut Slots<T>) -> R) -> R {
+        change(&mut self.slots.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A handle for an object.
+    pub fn insert(&self, value: T) -> usize {
+        let handle = self.reserve();
+        self.fill(handle, Some(value));
+        handle
+    }
+
+    /// A handle for an object that is not there yet: until it is [filled](Self::fill) it stands for nothing.
+    pub fn reserve(&self) -> usize {
+        let (index, generation) = self.write(Slots::reserve);
+        handle(self.kind, index, generation)
+    }
+
+    /// The object of a handle that was reserved, or nothing: then it is stale.
+    pub fn fill(&self, handle: usize, value: Option<T>) {
+        if let Some(parts) = parts(self.kind, handle) {
+            self.write(|slots| slots.fill(parts, value));
+        }
+    }
+
+    /// Looks at what a handle stands for, if it stands for anything. Nothing else may be asked of this table meanwhile.
+    #[inline]
+    pub fn with<R>(&self, handle: usize, look: impl FnOnce(&T) -> R) -> Option<R> {
+        let parts = parts(self.kind, handle)?;
+        self.read(|slots| slots.get(parts).map(look))
+    }
+
+    /// The same, and changes it.
+    pub fn with_mut<R>(&self, handle: usize, change: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let parts = parts(self.kind, handle)?;
+        self.write(|slots| slots.get_mut(parts).map(change))
+    }
+
+    /// The handle of the first object that is wanted. Nothing else may be asked of this table meanwhile.
+    pub fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<usize> {
+        let (index, generation) = self.read(|slots| slots.find(wanted))?;
+        Some(handle(self.kind, index, generation))
+    }
+
+    /// How many handles stand for something, or will.
+    pub fn held(&self) -> usize {
+        self.read(Slots::held)
+    }
+
+    /// Changes all objects. Nothing else may be asked of this table meanwhile.
+    pub fn each_mut(&self, change: impl FnMut(&mut T)) {
+        self.write(|slots| slots.iter_mut().for_each(change));
+    }
+
+    /// Keeps the objects that are wanted. Handles of the others are stale from now on.
+    pub fn retain(&self, wanted: impl Fn(&T) -> bool) {
+        self.write(|slots| slots.retain(wanted));
+    }
+
+    /// The object, whose handle is stale from now on.
+    pub fn remove(&self, handle: usize) -> Option<T> {
+        let parts = parts(self.kind, handle)?;
+        self.write(|slots| slots.remove(parts))
+    }
+
+    /// The Fortran form of a handle, which is that of nothing if it stands for nothing.
+    pub fn to_integer(&self, handle: usize) -> Option<i32> {
+        if handle >= FIRST {
+            self.with(handle, |_| ())?;
+        }
+        to_integer(handle)
+    }
+
+    /// The handle of a Fortran form.
+    pub fn of_integer(&self, integer: i32) -> Option<usize> {
+        match of_integer(integer)? {
+            Ok(index) => {
+                let generation = self.read(|slots| slots.generation(index))?;
+                Some(handle(self.kind, index, generation))
+            }
+            Err(predefined) => Some(predefined),
+        }
+    }
+}
+
+impl<T: Clone> Table<T> {
+    /// What a handle stands for.
+    #[inline]
+    pub fn get(&self, handle: usize) -> Option<T> {
+        self.with(handle, T::clone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::KIND;
+    use super::*;
+
+    #[test]
+    fn stale_foreign_and_random_handles_stand_for_nothing() {
+        let (table, other) = (Table::new(1), Table::new(2));
+        let first = table.insert("first");
+        assert_eq!(table.get(first), Some("first"));
+        let theirs = other.insert("theirs");
+        assert_eq!((table.get(theirs), other.get(first)), (None, None));
+        assert_eq!(table.remove(first), Some("first"));
+        let second = table.insert("second");
+        assert_eq!(
+            first & 0xffff_ffff,
+            second & 0xffff_ffff,
+            "the place is taken again"
+        );
+        assert_eq!(
+            (table.get(first), table.get(second)),
+            (None, Some("second"))
+        );
+        assert_eq!(
+            (table.remove(first), table.remove(second)),
+            (None, Some("second"))
+        );
+        for random in [
+            0,
+            1,
+            FIRST - 1,
+            FIRST,
+            FIRST + 1,
+            usize::MAX,
+            1 << KIND,
+            second ^ 1,
+        ] {
+            assert_eq!(table.get(random), None, "{random:#x}");
+        }
+    }
+
+    #[test]
+    fn a_reserved_handle_stands_for_nothing_until_it_is_filled() {
+        let table = Table::new(4);
+        let (kept, lost) = (table.reserve(), table.reserve());
+        assert_eq!((table.get(kept), table.get(lost)), (None, None));
+        table.fill(kept, Some("kept"));
+        table.fill(lost, None);
+        assert_eq!(table.get(kept), Some("kept"));
+        let next = table.insert("next");
+        assert_eq!((table.get(lost), table.get(next)), (None, Some("next")));
+    }
+
+    #[test]
+    fn handles_of_what_is_not_kept_are_stale() {
+        let table = Table::new(5);
+        let [one, two, three] = [1, 2, 3].map(|value| table.insert(value));
+        table.retain(|value| value % 2 == 1);
+        table.each_mut(|value| *value *= 10);
+        assert_eq!(
+            [one, two, three].map(|handle| table.get(handle)),
+            [Some(10), None, Some(30)]
+        );
+        assert_eq!(table.held(), 2);
+        let again = table.insert(4);
+        assert_eq!((table.get(two), table.get(again)), (None, Some(4)));
+    }
+
+    #[test]
+    fn a_handle_comes_back_from_its_integer() {
+        let table = Table::new(3);
+        let handle = table.insert(7);
+        let integer = table.to_integer(handle).unwrap();
+        assert_eq!(table.of_integer(integer), Some(handle));
+        assert_eq!(table.find(|value| *value == 7), Some(handle));
+        assert_eq!(table.find(|value| *value == 8), None);
+        assert_eq!(
+            table.to_integer(0x101),
+            Some(0x101),
+            "a predefined one is itself"
+        );
+        assert_eq!(table.of_integer(0x101), Some(0x101));
+        table.remove(handle);
+        assert_eq!(
+            (table.to_integer(handle), table.of_integer(integer)),
+            (None, None)
+        );
+        assert_eq!(table.of_integer(-1), None);
+    }
+}
