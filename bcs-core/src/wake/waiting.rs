@@ -37,8 +37,6 @@ pub struct Patience {
     pub insists: bool,
     /// So many looks at the beginning without a pause between them.
     pub at_once: u32,
-    /// Pauses between two looks while it spins.
-    pub pauses: u32,
 }
 
 impl Patience {
@@ -51,7 +49,6 @@ impl Patience {
         runs: false,
         insists: false,
         at_once: 0,
-        pauses: 1,
     };
 
     /// A rank whose NIC is struck at times of a clock, and releases nothing between two strobes: a peer that gets this
@@ -71,7 +68,6 @@ impl Patience {
         runs: false,
         insists: false,
         at_once: 0,
-        pauses: 1,
     };
 
     /// The same of a rank that waits for one message, which may be the answer to what it has just sent. A pause takes
@@ -80,17 +76,6 @@ impl Patience {
         at_once: 64,
         ..Self::SHORT
     };
-
-    /// The same of a rank that waits for so many messages. Each look takes the line away into which a sender is about
-    /// to write the next one, so who looks for each of them keeps its sender waiting: it looks for some at a time.
-    #[must_use]
-    pub fn for_several(self, messages: usize) -> Self {
-        let some = u32::try_from(messages / MESSAGES_TO_A_PAUSE).unwrap_or(u32::MAX);
-        Self {
-            pauses: some.clamp(1, MAX_PAUSES),
-            ..self
-        }
-    }
 
     /// A rank that has said that it waits for others of its node. To be woken costs some microseconds: who
     /// has waited much longer than that loses little by it, and saves a core's time (measured: of eight
@@ -103,7 +88,6 @@ impl Patience {
         runs: false,
         insists: false,
         at_once: 0,
-        pauses: 1,
     };
 
     /// A rank that lends a message to one that may be about to ask for it.
@@ -115,7 +99,6 @@ impl Patience {
         runs: false,
         insists: false,
         at_once: 0,
-        pauses: 1,
     };
 
     /// A NIC: a rank that answers at once finds it awake, and a NIC with nothing to do soon takes
@@ -130,7 +113,6 @@ impl Patience {
         runs: true,
         insists: false,
         at_once: 0,
-        pauses: 1,
     };
 
     /// A NIC that is struck at times of a clock: nothing comes between them.
@@ -182,12 +164,9 @@ impl Patience {
     }
 }
 
-/// Pauses of a thread that spins between two looks at the clock.
-const PAUSES_PER_LOOK: u32 = 32;
+/// Checks between two looks at the clock while spinning.
+const CHECKS_PER_LOOK: u32 = 32;
 
-/// Who waits for so many messages makes one pause more between two looks, but no more than so many.
-const MESSAGES_TO_A_PAUSE: usize = 4;
-const MAX_PAUSES: u32 = 16;
 /// A yield that takes longer than this has let somebody else run (measured: 0.2 us if nobody wants the
 /// core, 1 us and more if somebody does).
 const ALONE_YIELD_NS: u64 = 600;
@@ -345,13 +324,13 @@ pub fn spin(
     loop {
         let checks = match is_shared() {
             true => 1,
-            false => PAUSES_PER_LOOK / patience.pauses,
+            false => CHECKS_PER_LOOK,
         };
         for _ in 0..checks {
             if check() {
                 return true;
             }
-            (0..patience.pauses).for_each(|_| std::hint::spin_loop());
+            std::hint::spin_loop();
         }
         let now = now_ns();
         if now >= end {

@@ -141,8 +141,7 @@ impl Endpoint {
                 // A rank of this node may answer before it has been said that this one waits.
                 drop(state);
                 let came = || self.more_than(&seen, watch);
-                let patience = Patience::SHORT.for_several(what.number());
-                soon = waiting::spin(&self.page, None, patience, came);
+                soon = waiting::spin(&self.page, None, Patience::SHORT, came);
                 continue;
             }
             match &mut blocked {

@@ -24,14 +24,6 @@ impl What<'_> {
         matches!(self, Self::All(..) | Self::Any(_) | Self::Wait(Wait::Sends))
     }
 
-    /// How many requests it is for.
-    pub(crate) fn number(&self) -> usize {
-        match self {
-            Self::All(requests, taken) => requests.len() - taken.get(),
-            Self::Request(_) | Self::Any(_) | Self::Wait(_) => 1,
-        }
-    }
-
     /// Whether only ranks of this node are waited for.
     pub(crate) fn is_near(&self) -> bool {
         let near = |request: &Request| {
