@@ -181,18 +181,18 @@ impl<E, R> Matcher<E, R> {
         Some(met.expect("a chain's head is posted"))
     }
 
-    /// The same, of receives that can be copied: of what is taken out nothing else is moved.
+    /// The same: of what is taken out nothing else is moved than what is wanted of the receive.
     #[inline(always)]
-    pub fn meet_copy(&mut self, signature: &Signature) -> Option<R>
-    where
-        R: Copy,
-    {
+    pub fn meet_with<W>(
+        &mut self,
+        signature: &Signature,
+        wanted: impl FnOnce(&mut R) -> W,
+    ) -> Option<W> {
         let handle = self.earliest_receive(signature)?;
-        let (pattern, receive) = self.posted.get(handle)?;
-        let (wildcards, receive) = (pattern.wildcards(), *receive);
-        self.posted.remove(handle);
+        let take = |(pattern, receive): &mut (Pattern, R)| (pattern.wildcards(), wanted(receive));
+        let (wildcards, taken) = self.posted.remove_with(handle, take)?;
         self.posted_with[wildcards] -= 1;
-        Some(receive)
+        Some(taken)
     }
 
     /// The receive that this would take out, and what it asks for.
@@ -231,10 +231,21 @@ impl<E, R> Matcher<E, R> {
                 receive,
             });
         }
+        self.wait(pattern, receive).map(Posted::Waiting)
+    }
+
+    /// The second half of [`post`](Self::post), for a receive of which it is known that no message matches it: it is
+    /// posted.
+    ///
+    /// # Errors
+    ///
+    /// As [`post`](Self::post).
+    #[inline(always)]
+    pub fn wait(&mut self, pattern: Pattern, receive: R) -> Result<ReceiveHandle, TableFull> {
         match self.posted.insert((pattern, receive)) {
             Some(handle) => {
                 self.posted_with[pattern.wildcards()] += 1;
-                Ok(Posted::Waiting(ReceiveHandle(handle)))
+                Ok(ReceiveHandle(handle))
             }
             None => Err(TableFull::Posted {
                 limit: self.posted.limit(),

@@ -227,6 +227,27 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
     /// Removes the entry of a handle, unless that has been done.
     #[inline(always)]
     pub(super) fn remove(&mut self, handle: Handle) -> Option<T> {
+        self.vacate(handle)?;
+        self.slots[handle.slot].entry.take()
+    }
+
+    /// The same; of the entry only what `wanted` takes out is moved.
+    #[inline(always)]
+    pub(super) fn remove_with<R>(
+        &mut self,
+        handle: Handle,
+        wanted: impl FnOnce(&mut T) -> R,
+    ) -> Option<R> {
+        self.vacate(handle)?;
+        let slot = &mut self.slots[handle.slot];
+        let taken = slot.entry.as_mut().map(wanted);
+        slot.entry = None;
+        taken
+    }
+
+    /// Takes the slot of an entry out of its line or its chains.
+    #[inline(always)]
+    fn vacate(&mut self, handle: Handle) -> Option<()> {
         self.get(handle)?;
         if self.slots[handle.slot].links[0].chain == NONE {
             self.leave_line(handle.slot);
@@ -238,7 +259,7 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
         let slot = &mut self.slots[handle.slot];
         slot.links[0].next = std::mem::replace(&mut self.vacant, handle.slot);
         self.len -= 1;
-        slot.entry.take()
+        Some(())
     }
 
     /// All entries, earliest first. It sorts them: for diagnosis, not for every slice.

@@ -32,6 +32,7 @@ pub(crate) struct State {
 
 impl State {
     /// Takes what a request came to, if it is done.
+    #[inline(always)]
     pub(crate) fn take(&mut self, request: Request) -> Option<Outcome> {
         match request.0 {
             Kind::Road(handle) => self.roads.take(handle),

@@ -147,7 +147,7 @@ impl Roads {
     }
 
     /// Takes what came of what was posted, if it is done.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, handle: Handle) -> Option<Outcome> {
         match handle {
             Handle::Complete(len) => Some(Outcome {

@@ -104,6 +104,18 @@ impl<T> Requests<T> {
         Some(used)
     }
 
+    /// The same, if nobody wants what it was used for.
+    #[inline(always)]
+    pub(super) fn free(&mut self, id: RequestId) {
+        if let Some(slot) = self.slots.get_mut(id.slot as usize)
+            && slot.generation == id.generation
+            && slot.used.is_some()
+        {
+            slot.used = None;
+            self.free.push(id.slot);
+        }
+    }
+
     /// The open ones.
     pub(super) fn iter(&self) -> impl Iterator<Item = (RequestId, &T)> {
         (0..).zip(&self.slots).filter_map(|(slot, entry)| {

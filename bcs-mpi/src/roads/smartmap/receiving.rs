@@ -13,7 +13,7 @@ use crate::data::{LONG_BYTES, Piece, own_memory, scatter};
 use crate::roads::{Outcome, TooManyRequests};
 use bcs_core::layout::Location;
 use bcs_core::limits::{MAX_KEPT_BYTES, SEND_QUEUE_ENTRIES};
-use bcs_core::matching::{Matcher, Pattern, Posted, Signature};
+use bcs_core::matching::{Matcher, Pattern, Signature};
 use bcs_core::memory::Claimant;
 use bcs_core::request::{Failure, RequestId};
 use bcs_core::smartmap::loan::Loan;
@@ -80,11 +80,13 @@ impl SmartMap {
             into,
             shared,
         };
-        match self.matcher_of(pattern.context).post(pattern, receiving) {
-            Ok(Posted::Matched {
-                envelope, receive, ..
-            }) => self.deliver_kept(&envelope, receive),
-            Ok(Posted::Waiting(handle)) => {
+        let matcher = self.matcher_of(pattern.context);
+        if let Some((_, arrived)) = matcher.take(pattern) {
+            self.deliver_kept(&arrived, receiving);
+            return Ok(request);
+        }
+        match matcher.wait(pattern, receiving) {
+            Ok(handle) => {
                 let peer = Peer::from(pattern);
                 self.requests.set(request, State::Posted { peer, handle });
             }
@@ -232,7 +234,11 @@ impl SmartMap {
             let bytes = &mut self.incoming[place].bytes;
             *bytes = bytes.saturating_add(envelope.len);
         }
-        while let Some((_, receiving)) = self.matcher_of(signature.context).meet(&signature) {
+        let matcher = |near: &mut Self| {
+            let matcher = near.matcher_of(signature.context);
+            matcher.meet_with(&signature, Receiving::moved)
+        };
+        while let Some(receiving) = matcher(self) {
             let memory = &self.memory;
             if receiving
                 .shared

@@ -121,12 +121,11 @@ impl Requests {
     #[inline(always)]
     pub(super) fn set(&mut self, id: Id, state: State) {
         let (sends, waits_now) = (is_send(&state), waits(&state));
-        if let Some(old) = self.state(id) {
-            let done = matches!(state, State::Done(_));
-            let old = std::mem::replace(old, state);
-            self.done += u64::from(done);
-            self.sending = self.sending + usize::from(sends) - usize::from(is_send(&old));
-            self.waiting = self.waiting + usize::from(waits_now) - usize::from(waits(&old));
+        if let Some(old) = self.table.get_mut(id) {
+            self.done += u64::from(matches!(state, State::Done(_)));
+            self.sending = self.sending + usize::from(sends) - usize::from(is_send(old));
+            self.waiting = self.waiting + usize::from(waits_now) - usize::from(waits(old));
+            *old = state;
         }
     }
 
@@ -136,7 +135,7 @@ impl Requests {
         let &State::Done(outcome) = self.table.get(id)? else {
             return None;
         };
-        self.table.close(id);
+        self.table.free(id);
         Some(outcome)
     }
 

@@ -79,6 +79,18 @@ pub(in crate::roads::smartmap) struct Arrived {
 #[must_use = "nobody else can receive this message"]
 pub(crate) struct Extracted(pub(in crate::roads::smartmap) Arrived);
 
+impl Receiving {
+    /// What it is for, part by part.
+    #[inline(always)]
+    pub(in crate::roads::smartmap) fn moved(&mut self) -> Self {
+        Self {
+            request: self.request,
+            into: std::mem::replace(&mut self.into, Piece::EMPTY),
+            shared: self.shared,
+        }
+    }
+}
+
 /// A receive that waits for its message.
 #[derive(Debug)]
 pub(in crate::roads::smartmap) struct Receiving {
