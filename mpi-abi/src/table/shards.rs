@@ -83,14 +83,19 @@ impl<T> Shards<T> {
 
     /// How many handles stand for something.
     pub fn held(&self) -> usize {
-        (0..SHARDS).map(|shard| self.lock(shard).held()).sum()
+        self.used().map(|slots| slots.held()).sum()
     }
 
     /// Changes all objects. Nothing else may be asked of this table meanwhile.
     pub fn each_mut(&self, mut change: impl FnMut(&mut T)) {
-        for shard in 0..SHARDS {
-            self.lock(shard).iter_mut().for_each(&mut change);
-        }
+        self.used()
+            .for_each(|mut slots| slots.iter_mut().for_each(&mut change));
+    }
+
+    /// Those that some thread has used, one after the other: who only looks is no owner.
+    fn used(&self) -> impl Iterator<Item = OwnerGuard<'_, Slots<T>>> {
+        let used = self.shards.iter().filter_map(OnceLock::get);
+        used.map(OwnerLock::lock)
     }
 
     /// The Fortran form of a handle, which is that of nothing if it stands for nothing.
