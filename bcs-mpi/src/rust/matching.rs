@@ -140,6 +140,7 @@ impl Status {
 }
 
 impl From<mpi::Status> for Status {
+    #[inline]
     fn from(status: mpi::Status) -> Self {
         let mpi::Status {
             source,

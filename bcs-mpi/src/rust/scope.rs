@@ -148,6 +148,7 @@ impl<'env, T: Equivalence> Borrowed<'env, T> {
     }
 
     /// It is lent to a request, which is now the scope's.
+    #[inline(always)]
     pub(super) fn lent<'scope>(
         self,
         scope: &'scope Scope<'scope, 'env>,
@@ -327,6 +328,7 @@ impl Drop for AbortOnDrop {
 
 impl<'scope, 'env> Scope<'scope, 'env> {
     /// It gets a request, and what that writes if it is to be looked at.
+    #[inline(always)]
     pub(super) fn add(
         &'scope self,
         request: mpi::Request,
@@ -342,13 +344,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
     }
 
+    #[inline(always)]
     fn listed(&self, request: mpi::Request, alleged: Option<Allegation>) -> usize {
         let mut under_way = self.under_way.borrow_mut();
         let number = under_way.requests.len();
         under_way.requests.push(request);
-        under_way
-            .alleged
-            .extend(alleged.map(|alleged| (number, alleged)));
+        if let Some(alleged) = alleged {
+            under_way.alleged.push((number, alleged));
+        }
         number
     }
 

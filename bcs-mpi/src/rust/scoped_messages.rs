@@ -24,6 +24,7 @@ macro_rules! sends {
                 ///
                 /// # Errors
                 /// When an argument is wrong.
+                #[inline(always)]
                 #[track_caller]
                 pub fn $call<'scope, 'env, T: Equivalence>(
                     &self,
@@ -58,6 +59,8 @@ impl Communicator {
     ///
     /// # Errors
     /// When an argument is wrong.
+    // Inlined: of a handle that nobody keeps nothing is left.
+    #[inline(always)]
     #[track_caller]
     pub fn irecv<'scope, 'env, T: Equivalence>(
         &self,
