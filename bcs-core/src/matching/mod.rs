@@ -157,42 +157,38 @@ impl<E, R> Matcher<E, R> {
     ///
     /// When it would have to be kept and the table is full. Nothing has changed then, but `envelope`
     /// is dropped.
-    pub fn arrive(
-        &mut self,
-        signature: Signature,
-        envelope: E,
-    ) -> Result<Arrival<E, R>, TableFull> {
-        if let Some((pattern, receive)) = self.meet(&signature) {
-            return Ok(Arrival::Matched {
+    pub fn arrive(&mut self, signature: Signature, envelope: E) -> Result<Arrival<E, R>, TableFull>
+    where
+        R: Clone,
+    {
+        let met = self.meet(&signature, |pattern, receive| (*pattern, receive.clone()));
+        match met {
+            Some((pattern, receive)) => Ok(Arrival::Matched {
                 envelope,
                 pattern,
                 receive,
-            });
+            }),
+            None => self.keep(signature, envelope).map(|()| Arrival::Unexpected),
         }
-        self.keep(signature, envelope).map(|()| Arrival::Unexpected)
     }
 
     /// The first half of [`arrive`](Self::arrive), for a message that is not yet what is kept of it:
-    /// takes out the earliest posted receive that matches.
+    /// takes out the earliest posted receive that matches. Nothing of it is moved but what is wanted.
     #[inline(always)]
-    pub fn meet(&mut self, signature: &Signature) -> Option<(Pattern, R)> {
-        let handle = self.earliest_receive(signature)?;
-        let met = self.remove_posted(handle);
-        Some(met.expect("a chain's head is posted"))
-    }
-
-    /// The same: of what is taken out nothing else is moved than what is wanted of the receive.
-    #[inline(always)]
-    pub fn meet_with<W>(
+    pub fn meet<W>(
         &mut self,
         signature: &Signature,
-        wanted: impl FnOnce(&mut R) -> W,
+        wanted: impl FnOnce(&Pattern, &mut R) -> W,
     ) -> Option<W> {
         let handle = self.earliest_receive(signature)?;
-        let take = |(pattern, receive): &mut (Pattern, R)| (pattern.wildcards(), wanted(receive));
-        let (wildcards, taken) = self.posted.remove_with(handle, take)?;
+        let take = |(pattern, receive): &mut (Pattern, R)| {
+            let wanted = wanted(pattern, receive);
+            (pattern.wildcards(), wanted)
+        };
+        let met = self.posted.remove_with(handle, take);
+        let (wildcards, wanted) = met.expect("a chain's head is posted");
         self.posted_with[wildcards] -= 1;
-        Some(taken)
+        Some(wanted)
     }
 
     /// The receive that this would take out, and what it asks for.
@@ -255,7 +251,9 @@ impl<E, R> Matcher<E, R> {
 
     /// Takes out a posted receive. None if it has been matched or cancelled before.
     pub fn cancel(&mut self, handle: ReceiveHandle) -> Option<R> {
-        self.remove_posted(handle.0).map(|(_, receive)| receive)
+        let (pattern, receive) = self.posted.remove(handle.0)?;
+        self.posted_with[pattern.wildcards()] -= 1;
+        Some(receive)
     }
 
     /// The message that a receive with this pattern would take now.
@@ -325,13 +323,6 @@ impl<E, R> Matcher<E, R> {
             .map(|(pattern, _)| pattern);
         let wanted = |(pattern, _): &(Pattern, R)| pattern.matches(signature);
         self.posted.find(in_use, wanted)
-    }
-
-    #[inline(always)]
-    fn remove_posted(&mut self, handle: Handle) -> Option<(Pattern, R)> {
-        let (pattern, receive) = self.posted.remove(handle)?;
-        self.posted_with[pattern.wildcards()] -= 1;
-        Some((pattern, receive))
     }
 }
 

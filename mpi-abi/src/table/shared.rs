@@ -31,9 +31,12 @@ impl<T> Table<T> {
 
     /// A handle for an object.
     pub fn insert(&self, value: T) -> usize {
-        let handle = self.reserve();
-        self.fill(handle, Some(value));
-        handle
+        let (index, generation) = self.write(|slots| {
+            let place = slots.reserve();
+            slots.fill(place, Some(value));
+            place
+        });
+        handle(self.kind, index, generation)
     }
 
     /// A handle for an object that is not there yet: until it is [filled](Self::fill) it stands for nothing.

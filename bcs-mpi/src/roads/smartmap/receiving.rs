@@ -234,11 +234,10 @@ impl SmartMap {
             let bytes = &mut self.incoming[place].bytes;
             *bytes = bytes.saturating_add(envelope.len);
         }
-        let matcher = |near: &mut Self| {
-            let matcher = near.matcher_of(signature.context);
-            matcher.meet_with(&signature, Receiving::moved)
-        };
-        while let Some(receiving) = matcher(self) {
+        while let Some(receiving) = self
+            .matcher_of(signature.context)
+            .meet(&signature, |_, receiving| receiving.moved())
+        {
             let memory = &self.memory;
             if receiving
                 .shared

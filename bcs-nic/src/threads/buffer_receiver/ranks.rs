@@ -412,7 +412,7 @@ impl Ranks {
         let destination = envelope.send.destination;
         let signature = signature_of(envelope);
         let table = self.receiver_of(envelope)?;
-        while let Some(receive) = table.matcher.meet_with(&signature, |receive| *receive) {
+        while let Some(receive) = table.matcher.meet(&signature, |_, receive| *receive) {
             if table.claims(&receive) {
                 self.matched(
                     (destination, signature),

@@ -79,6 +79,15 @@ pub(in crate::roads::smartmap) struct Arrived {
 #[must_use = "nobody else can receive this message"]
 pub(crate) struct Extracted(pub(in crate::roads::smartmap) Arrived);
 
+/// A receive that waits for its message.
+#[derive(Debug)]
+pub(in crate::roads::smartmap) struct Receiving {
+    pub(in crate::roads::smartmap) request: Id,
+    pub(in crate::roads::smartmap) into: Piece,
+    /// The request by which the NIC knows it, if either road may satisfy it: it has to be claimed.
+    pub(in crate::roads::smartmap) shared: Option<RequestId>,
+}
+
 impl Receiving {
     /// What it is for, part by part.
     #[inline(always)]
@@ -89,13 +98,4 @@ impl Receiving {
             shared: self.shared,
         }
     }
-}
-
-/// A receive that waits for its message.
-#[derive(Debug)]
-pub(in crate::roads::smartmap) struct Receiving {
-    pub(in crate::roads::smartmap) request: Id,
-    pub(in crate::roads::smartmap) into: Piece,
-    /// The request by which the NIC knows it, if either road may satisfy it: it has to be claimed.
-    pub(in crate::roads::smartmap) shared: Option<RequestId>,
 }
