@@ -37,6 +37,8 @@ pub enum PlantedBug {
     ReorderAhead,
     /// Every 4th contribution or result that BR sends ahead is zeros. Only links carry such things.
     EmptyPart,
+    /// Every other time that BR asks for a slice, nobody hears it.
+    LoseDemand,
     /// This NIC thread panics as soon as it has something to do. No checker is meant for it: the OS
     /// thread must notice.
     Panic(NicThreadId),
@@ -44,7 +46,7 @@ pub enum PlantedBug {
 
 impl PlantedBug {
     /// All that a checker is meant for.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::DropDescriptor,
         Self::ReorderMatch,
         Self::LoseCompareAndWrite,
@@ -54,6 +56,7 @@ impl PlantedBug {
         Self::EmptyFetch,
         Self::ReorderAhead,
         Self::EmptyPart,
+        Self::LoseDemand,
     ];
 
     /// Whether nothing shows it but what goes ahead of the beat.
@@ -70,7 +73,9 @@ impl PlantedBug {
                     NicThreadId::BufferSender
                 }
                 Self::LoseCompareAndWrite if node != NodeId(0) => return false,
-                Self::LoseCompareAndWrite | Self::EmptyPart => NicThreadId::BufferReceiver,
+                Self::LoseCompareAndWrite | Self::EmptyPart | Self::LoseDemand => {
+                    NicThreadId::BufferReceiver
+                }
                 Self::ExceedBudget | Self::SkipChunk => NicThreadId::DmaHelper,
                 Self::EmptyFetch => NicThreadId::ReduceHelper,
                 Self::ReleaseEarly => NicThreadId::StrobeReceiver,
@@ -119,7 +124,17 @@ impl Planted {
             out: &mut *context.out,
             worked_ns: context.worked_ns,
         };
-        work(&mut *self.thread, &mut context)
+        let page = &self.config.page;
+        let was_wanted = page.wanted() != (false, false);
+        let done = work(&mut *self.thread, &mut context);
+        if self.breakage.bug == PlantedBug::LoseDemand
+            && !was_wanted
+            && page.wanted() != (false, false)
+            && self.breakage.strikes(2)
+        {
+            page.clear_wanted();
+        }
+        done
     }
 }
 
@@ -136,6 +151,10 @@ impl NicThread for Planted {
 
     fn looks(&self) -> bool {
         self.thread.looks()
+    }
+
+    fn waits_for_slice(&self) -> Option<&'static str> {
+        self.thread.waits_for_slice()
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> bool {

@@ -430,6 +430,10 @@ impl Dispatcher {
                 match lookout.and_then(|lookout| lookout.heard(index, *seen, Instant::now())) {
                     None => return,
                     Some(Finding::Possible(line)) => return self.say(&[line]),
+                    Some(Finding::Forgotten(line)) => {
+                        self.tell_all(&ToManager::Strike);
+                        return self.say(&[line]);
+                    }
                     Some(Finding::Deadlock(graph)) => {
                         let graph = graph.with_lines(&mut self.source);
                         return self.deadlock(&graph);

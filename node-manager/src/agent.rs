@@ -334,6 +334,7 @@ impl Shift<'_> {
                     let seen = FromManager::Seen(Box::new(seen));
                     self.link.writer.message(&seen);
                 }
+                Frame::Message(ToManager::Strike) => self.nic.demand_slice(),
                 Frame::Message(ToManager::Survey(number)) => {
                     for part in surveyor::survey(number, &self.crew.ranks, &self.nic) {
                         let part = FromManager::Surveyed(Box::new(part));

@@ -50,6 +50,8 @@ pub enum ToManager {
     Input(Vec<u8>),
     /// Say where your ranks are.
     Look(Look),
+    /// Have a slice struck: a NIC holds what only a slice can move on, and has not asked for one.
+    Strike,
     /// Say all that is known of them: the survey of this number.
     Survey(u32),
 }
@@ -333,6 +335,8 @@ pub struct Seen {
     /// How often all these ranks, and the OS threads of its NICs, have gone to sleep, if all sleep until
     /// somebody rings.
     pub naps: Option<u64>,
+    /// What a NIC holds that only a slice can move on, though no slice is wanted: looked for if all sleep.
+    pub forgotten: Option<String>,
     /// What other threads these ranks have.
     pub threads: Threads,
     /// Those of the ranks that are blocked in a call.

@@ -27,6 +27,7 @@ pub(crate) fn look(look: Look, ranks: &[RankProcess], nic: &Nic) -> Seen {
         look: look.number,
         running: running().count(),
         naps,
+        forgotten: naps.and_then(|_| nic.forgotten()),
         threads,
         blocked,
         gone: gone.map(|rank| gone_rank(rank, nic)).collect(),

@@ -201,6 +201,16 @@ impl Nic {
         Some(self.host.naps()?.wrapping_add(bell::naps(bells)?))
     }
 
+    /// What the NICs hold that only a slice can move on, though no slice is wanted.
+    pub(crate) fn forgotten(&self) -> Option<String> {
+        Some(self.host.forgotten()?.to_string())
+    }
+
+    /// Has a slice struck at once.
+    pub(crate) fn demand_slice(&self) {
+        self.host.demand_slice();
+    }
+
     /// Adds messages that the NIC keeps and that have come instead of what a rank waits for.
     pub(crate) fn add_unmatched(&self, rank: u32, told: &mut Whereabouts) {
         let instead = told.instead();

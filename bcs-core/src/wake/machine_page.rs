@@ -296,12 +296,17 @@ impl MachinePage {
             .fetch_max(slice, Ordering::AcqRel)
             < slice
         {
-            let [armed, demand] = [ARMED, DEMAND].map(|at| self.mapping.word32(at));
-            armed.store(UNARMED, Ordering::Relaxed);
-            demand.store(0, Ordering::Relaxed);
-            // DEMAND: as in begin_slice.
-            fence(Ordering::SeqCst);
+            self.clear_wanted();
         }
+    }
+
+    /// No slice is wanted any more: the one that was is being struck.
+    pub fn clear_wanted(&self) {
+        let [armed, demand] = [ARMED, DEMAND].map(|at| self.mapping.word32(at));
+        armed.store(UNARMED, Ordering::Relaxed);
+        demand.store(0, Ordering::Relaxed);
+        // DEMAND: as in begin_slice.
+        fence(Ordering::SeqCst);
     }
 
     /// The number of the slice that was last struck; 0 before the first. What records by slices goes by it, and

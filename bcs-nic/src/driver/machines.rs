@@ -6,7 +6,7 @@
 use super::Recordings;
 use crate::failure::{Cause, NicFailure};
 use crate::mail::Mail;
-use crate::threads::{Context, Kept, NicThread, Outbox, StrobeSender};
+use crate::threads::{Context, Held, Kept, NicThread, Outbox, StrobeSender};
 use bcs_core::clock::now_ns;
 use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::matching::{Pattern, Signature};
@@ -432,6 +432,16 @@ impl Machines {
     pub(super) fn kept(&self, rank: u32, most: usize) -> Option<Kept> {
         let mut seats = self.hosted.seats.iter();
         seats.find_map(|seat| seat.machine.kept(rank, most))
+    }
+
+    /// The first of what these NIC threads hold that only a slice can move on.
+    pub(super) fn held_for_slice(&self) -> Option<Held> {
+        let mut seats = self.hosted.seats.iter();
+        seats.find_map(|seat| {
+            let (node, thread) = (seat.node, seat.thread);
+            let what = seat.machine.waits_for_slice()?;
+            Some(Held { node, thread, what })
+        })
     }
 
     fn left_over(&self) -> Vec<NicFailure> {

@@ -25,7 +25,7 @@ use crate::bounds::Bounds;
 use crate::bug::{Planted, PlantedBug};
 use crate::failure::NicFailure;
 use crate::threads::{
-    BufferReceiver, BufferSender, CollectiveHelper, DmaHelper, Kept, NicThread, NodeConfig,
+    BufferReceiver, BufferSender, CollectiveHelper, DmaHelper, Held, Kept, NicThread, NodeConfig,
     ReduceHelper, StrobeReceiver, StrobeSender,
 };
 use bcs_core::clock::now_ns;
@@ -212,6 +212,19 @@ impl NicHost {
     #[must_use]
     pub fn kept(&self, rank: u32, most: usize) -> Option<Kept> {
         self.stations.kept(rank, most)
+    }
+
+    /// What these NICs hold that only a slice can move on, though no slice is wanted on this machine. While nothing
+    /// moves in the job that is a fault of the runtime, since a NIC thread asks for what it holds (law 2).
+    #[must_use]
+    pub fn forgotten(&self) -> Option<Held> {
+        let held = self.stations.held_for_slice()?;
+        (self.page.wanted() == (false, false)).then_some(held)
+    }
+
+    /// Has a slice struck at once.
+    pub fn demand_slice(&self) {
+        self.page.demand();
     }
 
     /// The job is over: the Strobe Sender, if it is here, strikes what is still wanted and then no more, and says so

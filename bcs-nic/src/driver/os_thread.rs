@@ -13,7 +13,7 @@ use super::alarm::Alarm;
 use super::far::Far;
 use super::machines::{Letter, Machines, Route, Routes};
 use super::{News, Recordings, Report};
-use crate::threads::Kept;
+use crate::threads::{Held, Kept};
 use bcs_core::clock::now_ns;
 use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::matching::{Pattern, Signature};
@@ -148,6 +148,12 @@ impl Stations {
     pub(super) fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
         let mut stations = self.all.iter();
         stations.find_map(|station| station.try_lock()?.unmatched(rank, pattern))
+    }
+
+    /// The first of what is held that only a slice can move on, if its holder is at rest within some looks.
+    pub(super) fn held_for_slice(&self) -> Option<Held> {
+        let mut stations = self.all.iter();
+        stations.find_map(|station| station.at_rest()?.held_for_slice())
     }
 
     /// Tells the Strobe Sender to rest, if it is here.

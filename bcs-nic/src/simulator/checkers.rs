@@ -23,6 +23,8 @@ pub enum Checker {
     Leak,
     /// By the clock: nothing completes before the strobe that releases it.
     Release,
+    /// Between slices, whoever can go on by a slice has demanded one.
+    Demand,
     /// Once faults stop, every request completes.
     Liveness,
     /// A NIC failed the job, though the program is correct.

@@ -301,7 +301,30 @@ impl Nics {
                 self.seats[at].wakes_ns = now_ns + random.random_range(0..OVERSLEEPS_NS);
             }
         }
+        if !progress {
+            self.check_demand().map_err(|what| self.objection(what))?;
+        }
         Ok(progress)
+    }
+
+    /// Law 2, at a moment at which nothing moves and no slice is under way.
+    fn check_demand(&self) -> Result<(), (Checker, String)> {
+        if !self.is_at_rest() {
+            return Ok(());
+        }
+        let alive = self.fabric.alive();
+        for seat in self.seats.iter().filter(|seat| alive.contains(seat.node)) {
+            let wanted = self.fabric.page(seat.node).wanted();
+            if let Some(held) = seat.machine.waits_for_slice()
+                && wanted == (false, false)
+            {
+                let (thread, node) = (seat.thread.name(), seat.node);
+                let what =
+                    format!("{thread} of node {node} holds {held}, and has asked for no slice");
+                return Err((Checker::Demand, what));
+            }
+        }
+        Ok(())
     }
 
     /// One NIC thread takes its mail and looks at the fabric.

@@ -53,6 +53,8 @@ pub(super) enum Post {
     },
     /// Receive what nobody sends, and cancel that at the end of the round.
     Decoy,
+    /// Compute for this many nanoseconds, so that the next post comes later.
+    Compute(u64),
 }
 
 /// A collective at the end of a round.
@@ -151,6 +153,9 @@ impl Program {
             .map(|_| {
                 let compute = |_| random.random_range(0..slice_ns * 2);
                 let compute_ns = (0..ranks).map(compute).collect();
+                if may.wildcards && random.random_bool(0.25) {
+                    return Round::burst(compute_ns, slice_ns, may, &mut id, random);
+                }
                 Round::new(compute_ns, &subsets, may, &mut id, random)
             })
             .collect();
@@ -245,6 +250,88 @@ impl Round {
             (round.astray, round.missing, round.led) = (None, None, false);
         }
         round
+    }
+
+    /// Every rank sends many short messages to its neighbour, each with a tag of its own, and computes in between.
+    /// Some receives name the source and others do not. A rank that is done may ask for a slice, for a collective,
+    /// at any moment of the others' bursts: so messages come in the middle of slices that were struck for something else.
+    fn burst(
+        compute_ns: Vec<u64>,
+        slice_ns: u64,
+        may: May,
+        id: &mut u64,
+        random: &mut ChaCha8Rng,
+    ) -> Self {
+        let ranks = u32::try_from(compute_ns.len()).expect("few");
+        let mut round = Self {
+            posts: vec![Vec::new(); ranks as usize],
+            compute_ns,
+            ..Self::default()
+        };
+        let count = random.random_range(1..=32);
+        for source in 0..ranks {
+            let destination = (source + 1) % ranks;
+            for tag in 0..count {
+                let len = [8, 8, 0, 64, 65, 1000][random.random_range(0..6)];
+                round.messages.push(Message {
+                    source,
+                    destination,
+                    tag,
+                    len,
+                    pieces: None,
+                    id: *id,
+                    missing: false,
+                });
+                *id += 1;
+            }
+        }
+        for rank in 0..ranks {
+            round.posts[rank as usize] = round.burst_posts(rank, slice_ns, may, random);
+        }
+        if !may.run_ahead {
+            round.together = Some((0, Together::Barrier));
+        } else if random.random_bool(0.5) {
+            let members: Vec<u32> = (0..ranks).collect();
+            round.together = Some((0, Together::new(&members, random)));
+        }
+        round
+    }
+
+    /// The posts of a rank in a burst: its receives, and then its sends, with pauses in between.
+    fn burst_posts(
+        &self,
+        rank: u32,
+        slice_ns: u64,
+        may: May,
+        random: &mut ChaCha8Rng,
+    ) -> Vec<Post> {
+        let mut posts = Vec::new();
+        for message in &self.messages {
+            if message.destination == rank {
+                let source = random.random_bool(0.5).then_some(message.source);
+                posts.push(Post::Receive {
+                    source,
+                    tag: Some(message.tag),
+                    capacity: 1000,
+                    extract: false,
+                    pieces: None,
+                    missing: false,
+                });
+                // Where tables are small, a receive that is not posted yet may leave the others without room.
+                if may.run_ahead && random.random_bool(0.1) {
+                    posts.push(Post::Compute(random.random_range(0..slice_ns / 4)));
+                }
+            }
+        }
+        for (number, message) in self.messages.iter().enumerate() {
+            if message.source == rank {
+                if random.random_bool(0.3) {
+                    posts.push(Post::Compute(random.random_range(0..slice_ns / 4)));
+                }
+                posts.push(Post::Send(number));
+            }
+        }
+        posts
     }
 
     /// What a rank does at the end of the round.

@@ -439,9 +439,7 @@ impl BufferSender {
     /// Law 2: sends with credit that found no room in this slice's block are work, and so are those
     /// that there is room for by now.
     fn ask_for_more(&self) {
-        let held = self.config.bounds.held as u64;
-        let has_room = |rings: &Rings| rings.left && rings.held_back < held;
-        if self.queued == 0 && !self.rings.iter().any(has_room) {
+        if self.waits_for_slice().is_none() {
             return;
         }
         self.config.page.arm();
@@ -547,6 +545,13 @@ impl NicThread for BufferSender {
 
     fn looks(&self) -> bool {
         self.exchanging
+    }
+
+    fn waits_for_slice(&self) -> Option<&'static str> {
+        let held = self.config.bounds.held as u64;
+        let has_room = |rings: &Rings| rings.left && rings.held_back < held;
+        let waits = self.queued > 0 || self.rings.iter().any(has_room);
+        waits.then_some("sends that the next block has room for")
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> bool {

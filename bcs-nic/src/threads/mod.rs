@@ -228,6 +228,24 @@ pub struct Kept {
     pub messages: Vec<Signature>,
 }
 
+/// What a NIC thread holds that only a slice can move on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The node of the NIC.
+    pub node: NodeId,
+    /// The NIC thread.
+    pub thread: NicThreadId,
+    /// What it holds.
+    pub what: &'static str,
+}
+
+impl std::fmt::Display for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { node, thread, what } = self;
+        write!(f, "{} of node {node} holds {what}", thread.name())
+    }
+}
+
 /// A NIC thread.
 pub trait NicThread: Send {
     /// Takes mail.
@@ -254,6 +272,12 @@ pub trait NicThread: Send {
 
     /// What this thread keeps for a rank of this node, of each kind at most so many, if it keeps such.
     fn kept(&self, _rank: u32, _most: usize) -> Option<Kept> {
+        None
+    }
+
+    /// What this thread holds that only a slice can move on, if anything. The thread has armed the strobe for it
+    /// (law 2): the simulators check that. The deadlock detector proves nothing while a thread holds such.
+    fn waits_for_slice(&self) -> Option<&'static str> {
         None
     }
 

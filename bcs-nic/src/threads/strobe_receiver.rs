@@ -251,6 +251,10 @@ impl NicThread for StrobeReceiver {
         false
     }
 
+    fn waits_for_slice(&self) -> Option<&'static str> {
+        (!self.held.is_empty()).then_some("completions that the next strobe releases")
+    }
+
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
         let signals = context.port.signals();
         if signals == self.signals_seen {

@@ -47,6 +47,9 @@ const LENGTHS: [usize; 12] = [0, 0, 1, 8, 63, 64, 65, 1_000, 4_096, 4_097, 50_00
 /// Tags of messages are below this.
 const TAGS: usize = 4;
 
+/// The first tag of a burst of messages.
+const BURST_TAGS: i32 = 100;
+
 /// The tag of receives that nobody sends for.
 pub(super) const DECOY: i32 = 77;
 
@@ -140,6 +143,9 @@ impl Exchange {
         };
         let rank =
             |random: &mut ChaCha8Rng| i32::try_from(random.random_range(0..ranks)).expect("few");
+        if random.random_range(0..4) == 0 {
+            return Self::burst(ranks, modes, id, random);
+        }
         let mut messages = Vec::new();
         for _ in 0..random.random_range(0..ranks * 6 + 1) {
             *id += 1;
@@ -169,6 +175,47 @@ impl Exchange {
             styles,
             receives,
             decoys,
+        }
+    }
+}
+
+impl Exchange {
+    /// Every rank sends many short messages to the next one, each with a tag of its own. Receives are posted at once,
+    /// and name the source at some ranks only. So many receives from any source wait while messages come one by one.
+    fn burst(ranks: usize, modes: &[Mode], id: &mut u64, random: &mut ChaCha8Rng) -> Self {
+        let count = random.random_range(1..=24);
+        let number = |rank: usize| i32::try_from(rank).expect("few");
+        let mut messages = Vec::new();
+        for (source, tag) in (0..ranks).flat_map(|source| (0..count).map(move |tag| (source, tag)))
+        {
+            *id += 1;
+            messages.push(Message {
+                id: *id,
+                source: number(source),
+                destination: number((source + 1) % ranks),
+                tag: BURST_TAGS + tag,
+                len: *[0, 8, 8, 64, 65, 1_000].choose(random).expect("some"),
+                mode: match random.random_range(0..8) {
+                    0 => *modes.choose(random).expect("some"),
+                    _ => Mode::Standard,
+                },
+                pieces: None,
+            });
+        }
+        let styles = (0..ranks).map(|_| match random.random_bool(0.7) {
+            true => Style::AnySource,
+            false => Style::Exact,
+        });
+        let styles: Vec<Style> = styles.collect();
+        let receives = (0i32..)
+            .zip(&styles)
+            .map(|(rank, style)| receives(rank, *style, &messages, false, true, random))
+            .collect();
+        Self {
+            messages,
+            styles,
+            receives,
+            decoys: vec![0; ranks],
         }
     }
 }

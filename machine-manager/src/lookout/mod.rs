@@ -60,6 +60,8 @@ pub enum Finding {
     Deadlock(Graph),
     /// No rank can, unless another thread of one does: a line for the user.
     Possible(String),
+    /// Nothing moves, and a NIC holds work that a slice would move on: a fault of the runtime, and a line for the user.
+    Forgotten(String),
 }
 
 /// A blocked rank.
@@ -217,6 +219,17 @@ impl Lookout {
 
     /// Says that nobody can go on, once.
     fn stands_still(&mut self, answers: &[Seen]) -> Option<Finding> {
+        if matches!(self.proof, Proof::Possible | Proof::Standstill)
+            && let Some(held) = answers.iter().find_map(|seen| seen.forgotten.as_ref())
+        {
+            // A slice lets them go on: what was seen so far proves nothing.
+            self.standstill = Standstill::default();
+            self.proof = Proof::Perhaps;
+            return Some(Finding::Forgotten(format!(
+                "a fault of BCS-MPI: nothing moves, {held}, and nobody has asked for a slice; a slice \
+                 is struck now, and the job goes on (please report this)"
+            )));
+        }
         match self.proof {
             Proof::Moves | Proof::Perhaps | Proof::Beside => {}
             Proof::Possible if self.told_possible => {}

@@ -23,8 +23,13 @@
 //! if it came before the other one's last look, that saw it, and if not, the word is not
 //! `ASLEEP`. Between the two the one who rings is awake. What lies in a ring and asks for no slice, as
 //! a receive does that has no message to meet (law 2), waits for a message that nobody is there
-//! to send. So queues, rings and tables need not be read. If the runtime itself lost a wake-up, nobody
-//! would go on, either.
+//! to send. So queues and rings need not be read.
+//!
+//! **What lies in a NIC.** A NIC thread may hold what only a slice moves on: a message that a slice must decide
+//! about, a probe that it must answer. The thread has then asked for that slice, and a strobe that is armed is a timer. If a
+//! NIC thread forgot to ask, all would sleep, though the program has no deadlock. So each answer also says what its NICs hold in
+//! that way ([`Seen::forgotten`]). Where all sleep and a NIC holds such work, the runtime is at fault and not the
+//! program: the launcher says so, and has a slice struck.
 //!
 //! **Who else could.** A rank that computes, reads a pipe or loops over MPI_Test is awake by the same word. A
 //! rank that is stopped is not taken for one that waits, since whoever has stopped it may be a

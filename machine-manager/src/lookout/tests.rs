@@ -66,6 +66,17 @@ impl Job {
         naps: Option<u64>,
         threads: Threads,
     ) -> Option<Finding> {
+        self.look_that_finds(sightings, naps, threads, None)
+    }
+
+    /// A look in which a NIC of the second node manager holds this, for which nobody has asked for a slice.
+    fn look_that_finds(
+        &mut self,
+        sightings: [Sighting; 2],
+        naps: Option<u64>,
+        threads: Threads,
+        forgotten: Option<&str>,
+    ) -> Option<Finding> {
         self.now = self.lookout.due().unwrap();
         let look = self.lookout.ask(self.now).unwrap();
         assert_eq!(self.lookout.due(), None, "one look at a time");
@@ -82,6 +93,7 @@ impl Job {
                     Threads::Running
                 },
                 blocked: vec![sighting],
+                forgotten: forgotten.filter(|_| manager == 1).map(str::to_owned),
                 ..Seen::default()
             };
             found = self.lookout.heard(manager, seen, self.now);
@@ -224,4 +236,24 @@ fn an_answer_that_comes_late_or_twice_is_not_heard() {
     assert_eq!(job.lookout.due(), None, "the other one has not answered");
     assert_eq!(job.lookout.heard(1, seen, job.now), None);
     assert!(job.lookout.due().is_some());
+}
+
+/// All sleep, and a NIC holds a message that a slice must decide about: that is no deadlock of the program.
+#[test]
+fn work_that_lies_in_a_nic_is_no_deadlock() {
+    let mut job = Job::new(None);
+    let mut looks = |forgotten: Option<&str>| {
+        let looks = [0, 1].map(|_| {
+            let at = [receiving(0, 1), receiving(1, 1)];
+            job.look_that_finds(at, Some(3), Threads::None, forgotten)
+        });
+        looks.into_iter().flatten().next()
+    };
+    let held = "BR of node 1 holds messages that a slice must decide";
+    let Some(Finding::Forgotten(line)) = looks(Some(held)) else {
+        panic!("the NIC says what it holds");
+    };
+    assert!(line.contains(held), "{line}");
+    // The slice was struck and nobody went on: now it is one.
+    assert!(matches!(looks(None), Some(Finding::Deadlock(_))));
 }

@@ -12,7 +12,7 @@ mod verdicts;
 
 use super::checkers::{Checker, check_release};
 use super::place::Place;
-use super::program::{CONTEXTS, Program};
+use super::program::{CONTEXTS, Post, Program};
 use bcs_core::job::{NicThreadId, Placement, Settings};
 use bcs_core::memory::ring::Producer;
 use bcs_core::memory::{MappedWords, NicMemory};
@@ -73,7 +73,8 @@ struct Outstanding {
 enum Next {
     Open,
     Compute(usize),
-    Messages(usize),
+    /// The messages of a round, from this post on.
+    Messages(usize, usize),
     Collective(usize),
     Finished,
 }
@@ -204,9 +205,11 @@ impl ScriptedRank {
 
     fn step(&mut self, world: &World<'_>, store: &mut RankStore) {
         let rounds = &world.program.rounds;
-        self.outstanding.clear();
-        self.free = MEMORY_START;
-        self.receives_posted = 0;
+        if !matches!(self.next, Next::Messages(_, 1..)) {
+            self.outstanding.clear();
+            self.free = MEMORY_START;
+            self.receives_posted = 0;
+        }
         self.next = match self.next {
             Next::Open => {
                 (1..)
@@ -217,11 +220,13 @@ impl ScriptedRank {
             Next::Compute(round) if round == rounds.len() => Next::Finished,
             Next::Compute(round) => {
                 self.busy_until_ns = world.now_ns + rounds[round].compute_ns[self.rank as usize];
-                Next::Messages(round)
+                Next::Messages(round, 0)
             }
-            Next::Messages(round) => {
-                for post in &rounds[round].posts[self.rank as usize] {
-                    self.post(post, round, world, store);
+            Next::Messages(round, from) => {
+                if let Some(next) = self.post_until_pause((round, from), world, store) {
+                    self.next = next;
+                    self.ask(world);
+                    return;
                 }
                 Next::Collective(round)
             }
@@ -249,6 +254,24 @@ impl ScriptedRank {
                 world.page.demand();
             }
         }
+    }
+
+    /// Posts the messages of a round from `from` on. Returns what comes next if the rank computes in between.
+    fn post_until_pause(
+        &mut self,
+        (round, from): (usize, usize),
+        world: &World<'_>,
+        store: &mut RankStore,
+    ) -> Option<Next> {
+        let posts = &world.program.rounds[round].posts[self.rank as usize];
+        for (at, post) in posts.iter().enumerate().skip(from) {
+            if let Post::Compute(ns) = post {
+                self.busy_until_ns = world.now_ns + ns;
+                return Some(Next::Messages(round, at + 1));
+            }
+            self.post(post, round, world, store);
+        }
+        None
     }
 
     /// Asks for a slice as law 2 has it: for sends and collectives, and for receives only if BR

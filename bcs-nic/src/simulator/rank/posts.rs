@@ -59,6 +59,7 @@ impl ScriptedRank {
                 let request = self.expect(Purpose::ProbeOnce, world);
                 self.push_receive(request, (source, tag), round, ReceiveKind::ProbeOnce);
             }
+            Post::Compute(_) => unreachable!("the rank computes between posts"),
             Post::Decoy => {
                 let request = self.request();
                 self.decoys.push((request, world.cuts));

@@ -99,6 +99,11 @@ impl Ahead {
         self.lanes.iter().map(|lane| lane.waiting.len()).sum()
     }
 
+    /// Whether a slice is to decide about any of them.
+    pub(super) fn has_undecided(&self) -> bool {
+        self.lanes.iter().any(|lane| !lane.undecided.is_empty())
+    }
+
     /// The receivers of those that wait.
     pub(super) fn destinations(&self) -> impl Iterator<Item = u32> + '_ {
         let waiting = self.lanes.iter().flat_map(|lane| &lane.waiting);
@@ -190,19 +195,16 @@ impl Ahead {
     }
 
     /// Lets those meet their receives that need no slice: of those that have come since this was called last, or of
-    /// all. Returns whether any of them waits for a slice to decide.
+    /// all.
     pub(super) fn meet(
         &mut self,
         all: bool,
         ranks: &mut Ranks,
         schedule: &mut Schedule,
         context: &mut Context<'_>,
-    ) -> Result<bool, Cause> {
-        let mut is_undecided = false;
-        for lane in &mut self.lanes {
-            is_undecided |= lane.meet(all, ranks, schedule, context)?;
-        }
-        Ok(is_undecided)
+    ) -> Result<(), Cause> {
+        let mut lanes = self.lanes.iter_mut();
+        lanes.try_for_each(|lane| lane.meet(all, ranks, schedule, context))
     }
 
     /// A block is about to be read: those that are in its cut come before it.
@@ -216,6 +218,7 @@ impl Ahead {
         let lane = &mut self.lanes[lane.index()];
         lane.read = slice;
         lane.looked_at = 0;
+        lane.undecided.clear();
         let in_cut = lane.waiting.partition_point(|it| it.index < block.ahead);
         into.extend(lane.waiting.drain(..in_cut).map(|it| it.envelope));
     }
@@ -228,12 +231,11 @@ impl Lane {
         ranks: &mut Ranks,
         schedule: &mut Schedule,
         context: &mut Context<'_>,
-    ) -> Result<bool, Cause> {
+    ) -> Result<(), Cause> {
         if all || self.looked_at == 0 {
             self.looked_at = 0;
             self.undecided.clear();
         }
-        let mut is_undecided = false;
         let rest = self.waiting.split_off(self.looked_at);
         let mut is_behind = false;
         for waiting in rest {
@@ -246,13 +248,12 @@ impl Lane {
                     Met::Nobody => {}
                     Met::Undecided => {
                         self.undecided.insert(source);
-                        is_undecided = true;
                     }
                 }
             }
             self.looked_at += usize::from(!is_behind);
             self.waiting.push_back(waiting);
         }
-        Ok(is_undecided)
+        Ok(())
     }
 }

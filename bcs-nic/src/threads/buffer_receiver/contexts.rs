@@ -336,6 +336,12 @@ impl Contexts {
         self.later.len() + self.communicators.values().map(of).sum::<usize>()
     }
 
+    /// Whether any collective goes on in the next slice, whoever else arrives.
+    pub(super) fn waits_for_slice(&self) -> bool {
+        let mut communicators = self.communicators.values();
+        !self.later.is_empty() || communicators.any(Communicator::waits_for_slice)
+    }
+
     pub(super) fn mourn(&mut self, lost: NodeSet, context: &mut Context<'_>) {
         self.lost = self.lost.iter().chain(lost.iter()).collect();
         for communicator in self.communicators.values_mut() {

@@ -99,10 +99,6 @@ impl BufferReceiver {
         }
         self.meet_again(context);
         self.ranks.cancel(context);
-        if self.ahead.len() > 0 {
-            // Who asked for a slice may have meant this one, and what waits need not be in its cut.
-            self.ask();
-        }
         // Before anybody is told that a receive is complete: what it took is kept no more.
         self.ranks.publish_unexpected();
         // What was kept and has met a receive now need not have an MSM.
@@ -128,7 +124,8 @@ impl BufferReceiver {
             || self.ranks.completed() > 0
             || self.ranks.owes_credits()
             || self.schedule.needs_slices()
-            || self.contexts.has_candidates();
+            || self.contexts.has_candidates()
+            || self.awaits_decision();
         self.record_dem();
         let tally = Tally {
             point_to_point: self.ranks.take_receives(),
@@ -181,6 +178,10 @@ impl BufferReceiver {
             .iter()
             .for_each(|&lane| self.check_starvation(lane, context));
         self.publish_unexpected();
+        if self.awaits_decision() {
+            // What was sent after the cut is not decided by this slice.
+            self.ask();
+        }
         let reserved = self.contexts.may_bring();
         let chunks = self.schedule.slice(self.quota.budget - reserved);
         self.record_msm(&chunks);
@@ -208,7 +209,7 @@ impl BufferReceiver {
             return false;
         }
         let transfers = self.schedule.in_slices();
-        let (mut goes_on, mut is_undecided, mut has_parts) = (false, false, false);
+        let (mut goes_on, mut has_parts) = (false, false);
         loop {
             let mut failures = Vec::new();
             let News {
@@ -233,15 +234,14 @@ impl BufferReceiver {
                 break;
             }
             goes_on = true;
-            is_undecided |= self.look_ahead(context);
+            self.look_ahead(context);
         }
         if !goes_on {
             return has_parts;
         }
         self.grant_ahead(context);
-        if is_undecided
+        if self.awaits_decision()
             || self.schedule.in_slices() > transfers
-            || self.ranks.has_probes()
             || self.ranks.owes_credits()
         {
             self.ask();
@@ -252,8 +252,13 @@ impl BufferReceiver {
         true
     }
 
-    /// Takes all receives that are posted, and lets messages meet them. Returns whether a slice is to decide about some.
-    fn look_ahead(&mut self, context: &mut Context<'_>) -> bool {
+    /// Whether the next slice answers a probe, or decides which receive a message meets.
+    fn awaits_decision(&self) -> bool {
+        self.ahead.has_undecided() || self.ranks.is_probed(&self.ahead)
+    }
+
+    /// Takes all receives that are posted, and lets messages meet them.
+    fn look_ahead(&mut self, context: &mut Context<'_>) {
         let before = self.ranks.receives();
         for local in 0..self.config.ranks.len() {
             let [_, receives, _] = self.config.ranks[local].1.tails();
@@ -270,9 +275,7 @@ impl BufferReceiver {
         self.ranks.cancel(context);
         self.ranks.keeps_ahead(self.ahead.destinations());
         self.ranks.publish_unexpected();
-        let is_undecided = met.as_ref().is_ok_and(|undecided| *undecided);
-        self.heed(met.map(drop), context);
-        is_undecided
+        self.heed(met, context);
     }
 
     /// Receives were taken, or a block was read, beside what came ahead.
@@ -282,7 +285,7 @@ impl BufferReceiver {
                 .ahead
                 .meet(true, &mut self.ranks, &mut self.schedule, context);
             self.ranks.keeps_ahead(self.ahead.destinations());
-            self.heed(met.map(drop), context);
+            self.heed(met, context);
         }
     }
 
@@ -441,6 +444,30 @@ impl NicThread for BufferReceiver {
 
     fn looks(&self) -> bool {
         self.scheduling.is_some()
+    }
+
+    fn waits_for_slice(&self) -> Option<&'static str> {
+        let held = [
+            (
+                self.ahead.has_undecided(),
+                "messages that a slice must decide",
+            ),
+            (
+                self.ranks.is_probed(&self.ahead),
+                "probes that a slice must answer",
+            ),
+            (
+                self.schedule.needs_slices(),
+                "transfers that move in slices",
+            ),
+            (self.ranks.owes_credits(), "credits that senders wait for"),
+            (
+                self.contexts.waits_for_slice(),
+                "collectives that all have entered",
+            ),
+        ];
+        held.into_iter()
+            .find_map(|(holds, what)| holds.then_some(what))
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> bool {

@@ -2,6 +2,7 @@
 
 mod kept;
 
+use super::ahead::Ahead;
 use super::schedule::{Schedule, Transfer, done_at_once};
 use crate::blocks::Envelope;
 use crate::failure::Cause;
@@ -496,6 +497,17 @@ impl Ranks {
 
     pub(super) fn has_probes(&self) -> bool {
         self.ranks.iter().any(|table| !table.probes.is_empty())
+    }
+
+    /// Whether a probe asks for one of these messages, or is to be answered by the next slice in any case.
+    pub(super) fn is_probed(&self, ahead: &Ahead) -> bool {
+        let waits = |table: &Rank, probe: &Probe| {
+            probe.once
+                || table.matcher.probe(probe.pattern).is_some()
+                || ahead.unmatched(table.rank, probe.pattern).is_some()
+        };
+        let mut tables = self.ranks.iter();
+        tables.any(|table| table.probes.iter().any(|probe| waits(table, probe)))
     }
 
     /// Answers the probes whose message is there, those that ask only once, and those for whom

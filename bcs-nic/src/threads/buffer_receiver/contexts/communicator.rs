@@ -326,6 +326,12 @@ impl Communicator {
         !self.gone && (self.slot.is_none() || self.pending.front().is_some_and(wants))
     }
 
+    /// Whether its next collective needs nothing but a slice: all have arrived, or the master is to refuse it.
+    pub(super) fn waits_for_slice(&self) -> bool {
+        let needs_slice = |next: &Pending| next.differs || next.arrived;
+        !self.gone && self.pending.front().is_some_and(needs_slice)
+    }
+
     pub(super) fn answer(&mut self, completion: Completion, context: &mut Context<'_>) {
         for (rank, request) in self.opening.drain(..) {
             context.out.complete(rank, request, completion);
