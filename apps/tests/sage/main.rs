@@ -9,6 +9,7 @@ mod heat;
 mod identity;
 mod refused;
 mod restart;
+mod round;
 
 use apps::sage::{Arguments, Deck, Error, Outcome, deck::BUILT_IN, run};
 

@@ -44,6 +44,7 @@ mod smartmap_fresh;
 mod smartmap_hierarchical;
 mod smartmap_oversubscribed;
 mod smartmap_roads;
+mod soak;
 mod soft_float;
 mod sweep3d_beat;
 mod sweep3d_identity;
@@ -139,6 +140,7 @@ pub const ALL: &[Check] = &[
     sandbox::CHECK,
     pieces::CHECK,
     innocents::CHECK,
+    soak::CHECK,
     checked_cost::CHECK,
     threads_beside::CHECK,
     threads_beside::OPERATION,

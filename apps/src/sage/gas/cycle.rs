@@ -1,4 +1,4 @@
-//! A step in time of all cells: rises, half a step, fluxes, sums.
+//! A step in time of all cells: what is around them, half a step, fluxes, sums.
 //!
 //! Each cell adds up its own fluxes in the order of its links, so that a sum does not depend on who owns what; a face between two ranks is computed by both,
 //! from the same numbers.
@@ -9,7 +9,7 @@ use super::half_step::{HalfStep, Predicted, after, at_face};
 use super::material::Materials;
 use super::quantities::{Conserved, Flux, Primitive, Quantities};
 use super::riemann;
-use super::slopes::rises;
+use super::slopes::surroundings;
 use crate::MessagePassing;
 use crate::sage::deck::Ends;
 use crate::sage::mesh::Mesh;
@@ -84,6 +84,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         for rises in &mut self.predicted.rises {
             renew(rises, cells, Quantities::ZERO);
         }
+        renew(&mut self.predicted.shocks, cells, 0.0);
         renew(&mut self.fluxes, mesh.faces(), Quantities::ZERO);
     }
 
@@ -137,10 +138,10 @@ impl<const D: usize, const M: usize> Gas<D, M> {
 
     /// Half a step in time of a cell by itself.
     fn predict(&mut self, mesh: &Mesh<D>, place: usize, time: f64) {
-        let rises = rises(mesh, &self.ends, &self.present, place);
+        let seen = surroundings(mesh, &self.ends, &self.present, place);
         let scale = time / mesh.extent.edge(mesh.keys[place].level());
         let state = &self.present[place];
-        let predicted = Predicted::new(&self.materials, state, rises, scale);
+        let predicted = Predicted::new(&self.materials, state, &seen, scale);
         self.predicted.set(place, &predicted);
     }
 
@@ -248,7 +249,8 @@ fn even_flux<const D: usize, const M: usize>(
 ) -> Flux<D, M> {
     let low = predicted.at_side(face.low as usize, direction, Side::High);
     let high = predicted.at_side(face.high as usize, direction, Side::Low);
-    riemann::flux(materials, &low, &high, direction)
+    let shock = predicted.shock(face.low, face.high);
+    riemann::flux(materials, [&low, &high], direction, shock)
 }
 
 fn step_flux<const D: usize, const M: usize>(
@@ -270,10 +272,12 @@ fn step_flux<const D: usize, const M: usize>(
         state.plus(&rise.times(if high { part } else { -part }))
     });
     let coarse = at_face(&middle, coarse);
-    match face.side {
-        Side::Low => riemann::flux(materials, &coarse, &fine, direction),
-        Side::High => riemann::flux(materials, &fine, &coarse, direction),
-    }
+    let shock = predicted.shock(face.fine, face.coarse);
+    let sides = match face.side {
+        Side::Low => [&coarse, &fine],
+        Side::High => [&fine, &coarse],
+    };
+    riemann::flux(materials, sides, direction, shock)
 }
 
 fn wall_flux<const D: usize, const M: usize>(
@@ -285,8 +289,10 @@ fn wall_flux<const D: usize, const M: usize>(
 ) -> Flux<D, M> {
     let here = predicted.at_side(wall.cell as usize, direction, wall.side);
     let there = ends.beyond(&here, direction, wall.side);
-    match wall.side {
-        Side::Low => riemann::flux(materials, &there, &here, direction),
-        Side::High => riemann::flux(materials, &here, &there, direction),
-    }
+    let shock = predicted.shock(wall.cell, wall.cell);
+    let sides = match wall.side {
+        Side::Low => [&there, &here],
+        Side::High => [&here, &there],
+    };
+    riemann::flux(materials, sides, direction, shock)
 }

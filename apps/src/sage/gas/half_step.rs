@@ -5,7 +5,7 @@
 
 use super::material::Materials;
 use super::quantities::{Conserved, Flux, Primitive, Quantities};
-use super::slopes::Rises;
+use super::slopes::{Rises, Surroundings};
 use crate::sage::mesh::halo::{Values, Words};
 use crate::sage::mesh::key::Side;
 
@@ -14,17 +14,20 @@ use crate::sage::mesh::key::Side;
 pub(super) struct Predicted<const D: usize, const M: usize> {
     pub(super) middle: Primitive<D, M>,
     pub(super) rises: Rises<D, M>,
+    /// Whether a shock is in it, from 0 to 1.
+    pub(super) shock: f64,
 }
 
 impl<const D: usize, const M: usize> Predicted<D, M> {
-    /// From a state that rises by this from the cell's middle to its high sides; `scale` is the step in time over the cell's edge.
+    /// From a state and what is around it; `scale` is the step in time over the cell's edge.
     #[inline(always)]
     pub(super) fn new(
         materials: &Materials<M>,
         state: &Primitive<D, M>,
-        mut rises: Rises<D, M>,
+        seen: &Surroundings<D, M>,
         scale: f64,
     ) -> Self {
+        let mut rises = seen.rises;
         let (lightness, bulk) = (1.0 / state.density(), materials.bulk(state));
         let mut change = Quantities::ZERO;
         for (direction, rise) in rises.iter().enumerate() {
@@ -40,7 +43,12 @@ impl<const D: usize, const M: usize> Predicted<D, M> {
         if !(middle.density() > 0.0 && middle.energy > 0.0) {
             (middle, rises) = (*state, [Quantities::ZERO; D]);
         }
-        Self { middle, rises }
+        let shock = seen.shock();
+        Self {
+            middle,
+            rises,
+            shock,
+        }
     }
 }
 
@@ -49,6 +57,7 @@ impl<const D: usize, const M: usize> Predicted<D, M> {
 pub(super) struct HalfStep<const D: usize, const M: usize> {
     pub(super) middles: Vec<Primitive<D, M>>,
     pub(super) rises: [Vec<Quantities<D, M>>; D],
+    pub(super) shocks: Vec<f64>,
 }
 
 impl<const D: usize, const M: usize> Default for HalfStep<D, M> {
@@ -56,6 +65,7 @@ impl<const D: usize, const M: usize> Default for HalfStep<D, M> {
         Self {
             middles: Vec::new(),
             rises: std::array::from_fn(|_| Vec::new()),
+            shocks: Vec::new(),
         }
     }
 }
@@ -67,6 +77,13 @@ impl<const D: usize, const M: usize> HalfStep<D, M> {
         for (rises, rise) in self.rises.iter_mut().zip(&predicted.rises) {
             rises[cell] = *rise;
         }
+        self.shocks[cell] = predicted.shock;
+    }
+
+    /// Whether a shock is in one of two cells beside each other.
+    #[inline(always)]
+    pub(super) fn shock(&self, one: u32, other: u32) -> f64 {
+        self.shocks[one as usize].max(self.shocks[other as usize])
     }
 
     /// The state at a side of a cell.
@@ -77,11 +94,12 @@ impl<const D: usize, const M: usize> HalfStep<D, M> {
 }
 
 impl<const D: usize, const M: usize> Values for HalfStep<D, M> {
-    const WORDS: usize = (D + 1) * Quantities::<D, M>::WORDS;
+    const WORDS: usize = (D + 1) * Quantities::<D, M>::WORDS + 1;
 
     fn put(&self, cell: usize, words: &mut Vec<f64>) {
         self.middles[cell].put(words);
         self.rises.iter().for_each(|rises| rises[cell].put(words));
+        words.push(self.shocks[cell]);
     }
 
     fn take(&mut self, cell: usize, words: &[f64]) {
@@ -89,6 +107,7 @@ impl<const D: usize, const M: usize> Values for HalfStep<D, M> {
         for (list, words) in lists.zip(words.chunks_exact(Quantities::<D, M>::WORDS)) {
             list[cell] = Quantities::take(words);
         }
+        self.shocks[cell] = words[<Self as Values>::WORDS - 1];
     }
 }
 

@@ -1,4 +1,9 @@
-//! The flux between two states: HLLC (Toro, Spruce and Speares 1994) for a mixture.
+//! The flux between two states: HLLC (Toro, Spruce and Speares 1994) for a mixture, and HLL (Harten, Lax and van Leer 1983)
+//! where a shock is.
+//!
+//! HLLC keeps contacts and shear sharp. Along a shock that runs in a direction of the mesh that lets it break up: the
+//! carbuncle. What is known to cure it is a flux that smears those waves in the cells of a shock, and in these only (Quirk
+//! 1994; FLASH and CASTRO do the same). Which cells these are says [`Surroundings`](super::slopes::Surroundings).
 
 use super::material::Materials;
 use super::quantities::{Flux, Primitive, Quantities};
@@ -28,16 +33,17 @@ impl Half {
     }
 }
 
-/// What flows through a face between `low` and `high`, in its direction.
+/// What flows through a face between `low` and `high`, in its direction; `shock` says whether a shock is in the cell on
+/// either side, from 0 to 1.
 ///
 /// The contact's speed comes from the pressure jump, and all that is carried along (masses, shares, transverse momentum) comes from the side from
 /// which the contact moves, so that contacts that rest stay sharp.
 #[inline(always)]
 pub(crate) fn flux<const D: usize, const M: usize>(
     materials: &Materials<M>,
-    low: &Primitive<D, M>,
-    high: &Primitive<D, M>,
+    [low, high]: [&Primitive<D, M>; 2],
     direction: usize,
+    shock: f64,
 ) -> Flux<D, M> {
     let left = Half::new(materials, low, direction);
     let right = Half::new(materials, high, direction);
@@ -49,11 +55,38 @@ pub(crate) fn flux<const D: usize, const M: usize>(
     );
     let contact = (high.energy - low.energy + inflow * left.velocity - outflow * right.velocity)
         / (inflow - outflow);
-    if contact >= 0.0 {
+    let sharp = if contact >= 0.0 {
         upwind(materials, low, &left, first.min(0.0), contact, direction)
     } else {
         upwind(materials, high, &right, last.max(0.0), contact, direction)
+    };
+    // Where even the outer waves have passed the face, both are what flows on that side.
+    if shock > 0.0 && first < 0.0 && last > 0.0 {
+        let smeared = smeared(materials, [low, high], [first, last], direction);
+        return sharp.zip(&smeared, |sharp, smeared| sharp + shock * (smeared - sharp));
     }
+    sharp
+}
+
+/// HLL: one state between the outer waves, whatever is in between. Few faces are in a shock.
+#[inline(never)]
+fn smeared<const D: usize, const M: usize>(
+    materials: &Materials<M>,
+    sides: [&Primitive<D, M>; 2],
+    [first, last]: [f64; 2],
+    direction: usize,
+) -> Flux<D, M> {
+    let [below, above] = sides.map(|state| materials.conserved(state));
+    let [inflow, outflow] = [(sides[0], &below), (sides[1], &above)].map(|(state, conserved)| {
+        let (velocity, pressure) = (state.motion[direction], state.energy);
+        let mut flux = conserved.times(velocity);
+        flux.motion[direction] += pressure;
+        flux.energy += pressure * velocity;
+        flux
+    });
+    let jump = above.minus(&below).times(first * last);
+    let sum = inflow.times(last).minus(&outflow.times(first)).plus(&jump);
+    sum.times(1.0 / (last - first))
 }
 
 /// The flux out of the side from which the contact moves; `wave` is the speed of that side's outer wave, 0 if even that one has passed the face.

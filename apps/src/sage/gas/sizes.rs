@@ -3,7 +3,7 @@
 use super::cycle::Gas;
 use super::material::Materials;
 use super::quantities::{Conserved, Quantities};
-use super::slopes::rises;
+use super::slopes::surroundings;
 use crate::MessagePassing;
 use crate::sage::deck::MeshDeck;
 use crate::sage::mesh::Mesh;
@@ -97,7 +97,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
     /// What is in the parts of a cell: along its slopes, unless that is impossible in one of them.
     fn parts(&self, mesh: &Mesh<D>, place: usize) -> Vec<Conserved<D, M>> {
         let cell = self.conserved[place];
-        let rises = rises(mesh, &self.ends, &self.conserved, place);
+        let rises = surroundings(mesh, &self.ends, &self.conserved, place).rises;
         let part = |number: usize| {
             rises.iter().enumerate().fold(cell, |part, (d, rise)| {
                 // The middle of a part is halfway to the side.

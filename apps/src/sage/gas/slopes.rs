@@ -1,4 +1,4 @@
-//! How quantities rise within a cell: limited slopes.
+//! How quantities rise within a cell: limited slopes; and whether a shock is there.
 
 use super::quantities::Quantities;
 use crate::sage::deck::Ends;
@@ -12,23 +12,74 @@ pub(crate) type Rises<const D: usize, const M: usize> = [Quantities<D, M>; D];
 /// How steep a limited slope may be against the smaller one-sided difference (the parameter of the generalised minmod limiter).
 const STEEPNESS: f64 = 2.0;
 
-/// The rises of an own cell in all directions, from the values of what is beside it.
+/// What the values beside a cell say of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Surroundings<const D: usize, const M: usize> {
+    pub(crate) rises: Rises<D, M>,
+    /// By how much of itself the pressure changes across the cell, in the direction in which that is most.
+    jump: f64,
+    /// By how much the velocity rises across it, over all directions.
+    widening: f64,
+}
+
+/// Across a cell the pressure changes by this part of the lower one where a shock begins to count, and where it does wholly
+/// (to twice, and to three times the lower one; shocks of Mach 1.4 and 1.6). Weaker ones do not break up.
+const SHOCK: [f64; 2] = [1.0, 2.0];
+
+impl<const D: usize, const M: usize> Surroundings<D, M> {
+    pub(super) const NONE: Self = Self {
+        rises: [Quantities::ZERO; D],
+        jump: 0.0,
+        widening: 0.0,
+    };
+
+    /// Both one-sided differences in a direction.
+    #[inline(always)]
+    pub(super) fn see(
+        &mut self,
+        direction: usize,
+        here: &Quantities<D, M>,
+        [low, high]: [&Quantities<D, M>; 2],
+    ) {
+        self.rises[direction] = low.zip(high, limited);
+        self.widening += low.motion[direction] + high.motion[direction];
+        let least = (here.energy - low.energy).min(here.energy + high.energy);
+        // Beside a cell of another size differences are estimates, which can be more than there is.
+        let jump = match least > 0.0 {
+            true => (low.energy + high.energy).abs() / least,
+            false => f64::INFINITY,
+        };
+        self.jump = self.jump.max(jump);
+    }
+
+    /// Whether a shock is in the cell: 0 no, 1 yes, and between them where it is weak, so that nothing depends on a last digit.
+    #[inline(always)]
+    pub(super) fn shock(&self) -> f64 {
+        let [begins, whole] = SHOCK;
+        match self.widening < 0.0 {
+            true => ((self.jump - begins) / (whole - begins)).clamp(0.0, 1.0),
+            false => 0.0,
+        }
+    }
+}
+
+/// What the values of what is beside it say of an own cell.
 #[inline(always)]
-pub(crate) fn rises<const D: usize, const M: usize>(
+pub(crate) fn surroundings<const D: usize, const M: usize>(
     mesh: &Mesh<D>,
     ends: &Ends<D>,
     values: &[Quantities<D, M>],
     place: usize,
-) -> Rises<D, M> {
+) -> Surroundings<D, M> {
     let own = place - mesh.own.start;
     if let Some(links) = mesh.links.even::<D>(own) {
         let here = &values[place];
-        let mut rises = [Quantities::ZERO; D];
-        for (rise, [low, high]) in rises.iter_mut().zip(links) {
+        let mut seen = Surroundings::NONE;
+        for (direction, [low, high]) in links.iter().enumerate() {
             let (low, high) = (&values[low.beyond as usize], &values[high.beyond as usize]);
-            *rise = here.minus(low).zip(&high.minus(here), limited);
+            seen.see(direction, here, [&here.minus(low), &high.minus(here)]);
         }
-        return rises;
+        return seen;
     }
     uneven(mesh, ends, values, place)
 }
@@ -39,9 +90,10 @@ fn uneven<const D: usize, const M: usize>(
     ends: &Ends<D>,
     values: &[Quantities<D, M>],
     place: usize,
-) -> Rises<D, M> {
+) -> Surroundings<D, M> {
     let own = place - mesh.own.start;
-    std::array::from_fn(|direction| {
+    let mut seen = Surroundings::NONE;
+    for direction in 0..D {
         let [low, high] = Side::BOTH.map(|side| {
             let links = mesh.links.at::<D>(own, direction, side);
             let step = step(mesh, ends, values, place, (direction, side), links);
@@ -50,8 +102,9 @@ fn uneven<const D: usize, const M: usize>(
                 Side::High => step,
             }
         });
-        low.zip(&high, limited)
-    })
+        seen.see(direction, &values[place], [&low, &high]);
+    }
+    seen
 }
 
 /// By how much quantities change from a cell to half of its size beyond its side... as if the cells there were of its own size: twice the rise.
@@ -88,7 +141,7 @@ fn step<const D: usize, const M: usize>(
 
 /// Half of the slope that lies between both one-sided differences: their mean where that is not too steep, nothing at an extremum.
 #[inline]
-pub(super) fn limited(low: f64, high: f64) -> f64 {
+fn limited(low: f64, high: f64) -> f64 {
     if low * high <= 0.0 {
         return 0.0;
     }

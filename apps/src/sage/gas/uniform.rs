@@ -5,7 +5,7 @@ use super::half_step::{Predicted, after, at_side};
 use super::material::Materials;
 use super::quantities::{Conserved, Flux, Primitive, Quantities};
 use super::riemann;
-use super::slopes::limited;
+use super::slopes::Surroundings;
 use crate::sage::deck::Ends;
 use crate::sage::mesh::key::Side;
 
@@ -36,6 +36,7 @@ impl<const D: usize, const M: usize> Uniform<D, M> {
         let nothing = Predicted {
             middle: Quantities::ZERO,
             rises: [Quantities::ZERO; D],
+            shock: 0.0,
         };
         let faces = |d: usize| count / cells[d] * (cells[d] + 1);
         Self {
@@ -69,7 +70,8 @@ impl<const D: usize, const M: usize> Uniform<D, M> {
         let mut place = [0; D];
         for n in 0..self.present.len() {
             let here = &self.present[n];
-            let rises = std::array::from_fn(|d| {
+            let mut seen = Surroundings::NONE;
+            for d in 0..D {
                 let low = match place[d] {
                     0 => here.minus(&self.ends.beyond(here, d, Side::Low)),
                     _ => here.minus(&self.present[n - self.strides[d]]),
@@ -78,9 +80,9 @@ impl<const D: usize, const M: usize> Uniform<D, M> {
                     true => self.ends.beyond(here, d, Side::High).minus(here),
                     false => self.present[n + self.strides[d]].minus(here),
                 };
-                low.zip(&high, limited)
-            });
-            self.predicted[n] = Predicted::new(&self.materials, here, rises, scale);
+                seen.see(d, here, [&low, &high]);
+            }
+            self.predicted[n] = Predicted::new(&self.materials, here, &seen, scale);
             self.next(&mut place);
         }
     }
@@ -98,6 +100,12 @@ impl<const D: usize, const M: usize> Uniform<D, M> {
                         let cell = &predicted[cell];
                         at_side(&cell.middle, &cell.rises[direction], side)
                     };
+                    let shock = |cell: usize| predicted[cell].shock;
+                    let shock = match layer {
+                        0 => shock(high),
+                        layer if layer == length => shock(high - stride),
+                        _ => shock(high - stride).max(shock(high)),
+                    };
                     let [low, high] = match layer {
                         0 => {
                             let here = state(high, Side::Low);
@@ -109,7 +117,7 @@ impl<const D: usize, const M: usize> Uniform<D, M> {
                         }
                         _ => [state(high - stride, Side::High), state(high, Side::Low)],
                     };
-                    *flux = riemann::flux(materials, &low, &high, direction);
+                    *flux = riemann::flux(materials, [&low, &high], direction, shock);
                 }
             }
         }

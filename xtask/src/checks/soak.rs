@@ -1,0 +1,320 @@
+//! A mixture of all that MPI has, for a long time: on one node, on two, and on two hosts whose network loses datagrams.
+//!
+//! The fixture checks every value. This check runs it and measures all processes of the job from outside (the
+//! launcher, node managers, which have the NICs in them, and ranks) each time that the fixture reports. A process may have at
+//! the end no more memory than after a sixth of the time, within 2 %.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use test_network::{Faults, Joined, Options, TestNetwork};
+
+use crate::bootstrap::median;
+use crate::network::{bcs_run, name_of, names, nobody_is_left};
+use crate::process::typed;
+use crate::verdict::{CannotTell, Outcome};
+use crate::workspace::Workspace;
+
+use super::Check;
+use super::simulator_mpi::seeds;
+
+pub(super) const CHECK: Check = Check {
+    name: "soak",
+    about: "all kinds of MPI at random with a check of every value, on 1 node, 2 nodes and 2 hosts with 5 % loss (BCS_SOAK_SECONDS each; 1800 is the promise): nothing wrong, no process grows by more than 2 %, nothing is left",
+    about_time: false,
+    quick: false,
+    run,
+};
+
+/// Seconds of each layout, where nobody asks for another number.
+const SECONDS: u64 = 60;
+
+const SECONDS_VARIABLE: &str = "BCS_SOAK_SECONDS";
+const SEED_VARIABLE: &str = "BCS_SOAK_SEED";
+
+/// Some of the layouts: `1-node`, `2-nodes`, `2-hosts`, with commas between them.
+const LAYOUTS_VARIABLE: &str = "BCS_SOAK_LAYOUTS";
+
+/// `--any-source` of the fixture.
+const ANY_SOURCE_VARIABLE: &str = "BCS_SOAK_ANY_SOURCE";
+
+/// Reports in a run.
+const REPORTS: u64 = 60;
+
+/// Memory is the median of this number of reports: the first of them ends after a sixth of the time, the others are the
+/// last ones.
+const WINDOW: usize = 5;
+
+/// By how much of itself a process may grow.
+const GROWTH: f64 = 0.02;
+
+/// What a job may take beside the time that it is told, before it is ended for a hang.
+const GRACE_S: u64 = 120;
+
+/// The share of datagrams that hosts lose.
+const LOSS_PERMILLE: u16 = 50;
+
+const HOSTS: usize = 2;
+
+const LAYOUTS: [&str; 3] = ["1-node", "2-nodes", "2-hosts"];
+
+fn run(workspace: &Workspace) -> Result<Outcome> {
+    let seconds = seeds(SECONDS_VARIABLE, SECONDS)?;
+    let seed = seeds(SEED_VARIABLE, u64::from(std::process::id()))?;
+    let wanted = std::env::var(LAYOUTS_VARIABLE).unwrap_or_else(|_| LAYOUTS.join(","));
+    let before = names();
+    let mut outcomes = Vec::new();
+    for layout in wanted.split(',') {
+        eprintln!("soak: {layout} for {seconds} s, {SEED_VARIABLE}={seed}");
+        let outcome = one(workspace, layout, seconds, seed);
+        outcomes.push(Outcome::from_result(
+            outcome.with_context(|| format!("{layout}, seed {seed}")),
+        ));
+    }
+    let left: Vec<String> = names()
+        .into_iter()
+        .filter(|name| !before.contains(name))
+        .collect();
+    ensure!(left.is_empty(), "the jobs have left {left:?}");
+    Ok(Outcome::of_all(&outcomes))
+}
+
+fn one(workspace: &Workspace, layout: &str, seconds: u64, seed: u64) -> Result<Outcome> {
+    let options = format!("-n 4 --timeout {}s", seconds + GRACE_S);
+    let (mut command, network) = match layout {
+        "1-node" | "2-nodes" => {
+            let mut command = workspace.bcs(["run", "--nodes", &layout[..1]])?;
+            command.args(options.split_whitespace());
+            (command, None)
+        }
+        "2-hosts" => {
+            let network = lossy(seed)?;
+            (
+                bcs_run(workspace, &network, HOSTS, &options)?,
+                Some(network),
+            )
+        }
+        _ => anyhow::bail!("{LAYOUTS_VARIABLE}: {layout} is not one of {LAYOUTS:?}"),
+    };
+    command.arg(workspace.fixture_program("soak")?);
+    command.args(["--seconds", &seconds.to_string()]);
+    command.args(["--seed", &seed.to_string()]);
+    let report = (seconds / REPORTS).max(1);
+    command.args(["--report", &report.to_string()]);
+    if let Ok(any_source) = std::env::var(ANY_SOURCE_VARIABLE) {
+        command.args(["--any-source", &any_source]);
+    }
+    let run = Run::of(command)?;
+    if let Some(network) = &network {
+        nobody_is_left(network)?;
+    }
+    run.judged(layout, seconds)
+}
+
+/// Hosts whose network loses datagrams.
+fn lossy(seed: u64) -> Result<TestNetwork> {
+    let faults = Faults {
+        seed,
+        loss_permille: LOSS_PERMILLE,
+        ..Faults::NONE
+    };
+    let options = Options {
+        joined: Joined::Lossy(faults),
+        mtu: 1500,
+    };
+    Ok(TestNetwork::make(HOSTS, options).map_err(|reason| CannotTell(reason.to_string()))?)
+}
+
+/// Memory of all processes of the job at a time, in KiB, by their numbers.
+struct Sample {
+    after: Duration,
+    resident_kib: BTreeMap<u32, u64>,
+}
+
+/// A run that has ended well.
+struct Run {
+    samples: Vec<Sample>,
+    /// What processes are called.
+    names: BTreeMap<u32, String>,
+    /// What the fixture said last of what it did.
+    done: String,
+}
+
+impl Run {
+    /// Runs the job, and measures it whenever it reports.
+    fn of(mut command: Command) -> Result<Self> {
+        let text = typed(&command);
+        let piped = command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let start = Instant::now();
+        let mut child = piped
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("failed to start a job")?;
+        let stdout = child.stdout.take().context("a job has an output")?;
+        let mut stderr = child.stderr.take().context("a job has errors")?;
+        let errors = thread::spawn(move || {
+            let mut told = String::new();
+            let read = stderr.read_to_string(&mut told);
+            read.map(|_| told)
+        });
+        let mut run = Self {
+            samples: Vec::new(),
+            names: BTreeMap::new(),
+            done: String::new(),
+        };
+        for line in BufReader::new(stdout).lines() {
+            let line = line?;
+            eprintln!("{line}");
+            if let Some(done) = line.strip_prefix("soak: after ") {
+                run.done = done.to_owned();
+                run.sample(child.id(), start.elapsed())?;
+            }
+        }
+        let status = child.wait()?;
+        let told = errors.join().expect("it does not panic")?;
+        ensure!(status.success(), "`{text}` ended with {status}: {told}");
+        Ok(run)
+    }
+
+    fn sample(&mut self, launcher: u32, after: Duration) -> Result<()> {
+        let mut resident_kib = BTreeMap::new();
+        for pid in descendants(launcher)? {
+            // It may have ended since.
+            if let Some(kib) = resident(pid) {
+                resident_kib.insert(pid, kib);
+                self.names.entry(pid).or_insert_with(|| name_of(pid));
+            }
+        }
+        self.samples.push(Sample {
+            after,
+            resident_kib,
+        });
+        Ok(())
+    }
+
+    fn judged(&self, layout: &str, seconds: u64) -> Result<Outcome> {
+        let sixth = Duration::from_secs(seconds) / 6;
+        let first = self.samples.iter().position(|sample| sample.after >= sixth);
+        let first = first.context("there is no report after a sixth of the time")?;
+        let early = &self.samples[(first + 1).saturating_sub(WINDOW)..=first];
+        // The last report is that of ranks that are about to end.
+        let late = &self.samples[self.samples.len().saturating_sub(WINDOW)..];
+        let mut worst: Option<(f64, String)> = None;
+        let mut grown = 0;
+        for (pid, name) in &self.names {
+            let of = |samples: &[Sample]| {
+                let all = samples.iter().filter_map(|one| one.resident_kib.get(pid));
+                let all: Vec<f64> = all.map(|kib| *kib as f64).collect();
+                (!all.is_empty()).then(|| median(&all))
+            };
+            let (Some(before), Some(after)) = (of(early), of(late)) else {
+                anyhow::bail!("{layout}: {name} was not there all the time");
+            };
+            let growth = after / before - 1.0;
+            grown += usize::from(growth > GROWTH);
+            let said = format!(
+                "{name} {:+.2} %, {before:.0} to {after:.0} KiB",
+                100.0 * growth
+            );
+            eprintln!("soak: {layout}: {said}");
+            if worst.as_ref().is_none_or(|(most, _)| growth > *most) {
+                worst = Some((growth, said));
+            }
+        }
+        let (_, worst) = worst.context("the job has processes")?;
+        Ok(Outcome::exact(
+            grown == 0,
+            format!(
+                "{layout}: {}; of {} processes {grown} grew by more than {} %, the most {worst}",
+                self.done,
+                self.names.len(),
+                100.0 * GROWTH,
+            ),
+            "all values right; each process grows by 2 % at most",
+        ))
+    }
+}
+
+/// A process and all that it and its descendants have started and that still run.
+fn descendants(of: u32) -> Result<Vec<u32>> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for entry in fs::read_dir("/proc").context("failed to list processes")? {
+        let name = entry?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        if let Some(parent) = status_figure(pid, "PPid:") {
+            let parent = u32::try_from(parent).context("a process has a number")?;
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut all = vec![of];
+    let mut next = 0;
+    while let Some(pid) = all.get(next) {
+        all.extend(children.remove(pid).unwrap_or_default());
+        next += 1;
+    }
+    Ok(all)
+}
+
+/// Resident memory of a process in KiB; none if it has ended.
+fn resident(pid: u32) -> Option<u64> {
+    status_figure(pid, "VmRSS:")
+}
+
+fn status_figure(pid: u32, name: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let figure = status.lines().find_map(|line| line.strip_prefix(name))?;
+    figure.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sampled(kib: impl Fn(u64) -> u64) -> Run {
+        let sample = |second| Sample {
+            after: Duration::from_secs(second),
+            resident_kib: BTreeMap::from([(1, 5_000), (2, kib(second))]),
+        };
+        Run {
+            samples: (1..=60).map(sample).collect(),
+            names: BTreeMap::from([(1, "bcs (1)".to_owned()), (2, "soak (2)".to_owned())]),
+            done: "60 s".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_process_that_grows_is_named() {
+        let steady = sampled(|second| 10_000 + second % 3).judged("1-node", 60);
+        let steady = steady.unwrap();
+        assert_eq!(steady.verdict, crate::verdict::Verdict::Held, "{steady}");
+        let growing = sampled(|second| 10_000 + 10 * second).judged("1-node", 60);
+        let growing = growing.unwrap();
+        assert_eq!(growing.verdict, crate::verdict::Verdict::Missed);
+        assert!(
+            growing.figure.contains("of 2 processes 1 grew")
+                && growing.figure.contains("the most soak (2) +4.9"),
+            "{growing}"
+        );
+    }
+
+    #[test]
+    fn descendants_are_found() {
+        let mut child = Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let all = descendants(std::process::id()).unwrap();
+        assert!(all.contains(&child.id()));
+        assert!(resident(child.id()).is_some());
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+}
