@@ -188,11 +188,8 @@ fn settings(arguments: &TuneArgs, matches: &ArgMatches) -> Result<Vec<Setting>, 
         let checked = setting.check();
         checked.map_err(|error| NoResults::BadInput(error.to_string()))?;
     }
-    match settings.len() {
-        0 | 1 => {
-            return bad("one setting is nothing to choose from: give --slices a range".to_owned());
-        }
-        _ => {}
+    if settings.len() < 2 {
+        return bad("one setting is nothing to choose from: give --slices a range".to_owned());
     }
     // What is in effect is what the others have to be better than.
     if !settings.contains(&current) {

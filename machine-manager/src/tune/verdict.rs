@@ -119,7 +119,7 @@ fn as_good(results: &Results) -> Option<String> {
     let others = results
         .rows
         .iter()
-        .filter(|row| row.standing == Standing::AsGood);
+        .filter(|row| row.standing == Standing::AsGood && row.setting != Some(results.in_effect));
     let others: Vec<String> = others
         .filter_map(|row| Some(typed(results, &row.setting?)))
         .collect();
