@@ -190,6 +190,10 @@ fn print(out: &mut dyn Write, options: &Options, statistics: &Statistics) -> io:
     ] {
         writeln!(out, "  {name:<6} {:>12.3}", us(time))?;
     }
+    if options.bytes == 0 {
+        return Ok(());
+    }
     let megabytes_per_s = f64::from(options.bytes) / us(statistics.quantile(500)).max(1e-3);
-    writeln!(out, "  at the median {megabytes_per_s:.1} MB/s")
+    let decimals = if megabytes_per_s < 10.0 { 4 } else { 1 };
+    writeln!(out, "  at the median {megabytes_per_s:.decimals$} MB/s")
 }

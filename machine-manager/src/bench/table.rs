@@ -48,8 +48,7 @@ fn rate(row: &Row) -> String {
     match row.op {
         Op::Rate => format!("{} M/s", figure(1.0 / row.us)),
         Op::Latency | Op::Bandwidth | Op::Exchange | Op::Sendrecv if row.bytes > 0 => {
-            // Bytes in a microsecond are megabytes in a second.
-            format!("{} MB/s", figure(row.bytes as f64 / row.us))
+            bandwidth(row.bytes as f64 / row.us)
         }
         Op::Lag => row
             .cpu_percent
@@ -59,10 +58,27 @@ fn rate(row: &Row) -> String {
     }
 }
 
+/// Bytes in a microsecond, which are megabytes in a second, in a unit in which they are not nothing.
+fn bandwidth(megabytes: f64) -> String {
+    let units = [(1.0, "MB/s"), (1e3, "KB/s"), (1e6, "B/s")];
+    let unit = units.iter().find(|(times, _)| megabytes * times >= 0.1);
+    let (times, name) = unit.unwrap_or(&units[2]);
+    format!("{} {name}", figure(megabytes * times))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use apps::bench::Mode;
+
+    #[test]
+    fn what_is_slow_is_not_told_as_nothing() {
+        let told = [16_384.0, 0.5, 0.016, 0.000_002].map(bandwidth);
+        assert_eq!(
+            told,
+            ["16384 MB/s", "0.500 MB/s", "16.00 KB/s", "2.000 B/s"]
+        );
+    }
 
     fn row(op: Op, bytes: usize, us: f64) -> Row {
         Row {

@@ -141,7 +141,7 @@ fn in_effect(arguments: &TuneArgs) -> Setting {
     }
 }
 
-/// All settings that are tried: each slice with each strobe mode and each eager limit.
+/// All settings that are tried: each slice with each strobe mode and each eager limit, and what is in effect.
 fn settings(arguments: &TuneArgs, matches: &ArgMatches) -> Result<Vec<Setting>, NoResults> {
     let bad = |what: String| Err(NoResults::BadInput(what));
     for (id, instead) in [
@@ -188,10 +188,14 @@ fn settings(arguments: &TuneArgs, matches: &ArgMatches) -> Result<Vec<Setting>, 
         let checked = setting.check();
         checked.map_err(|error| NoResults::BadInput(error.to_string()))?;
     }
-    match settings.len() {
-        0 | 1 => bad("one setting is nothing to choose from: give --slices a range".to_owned()),
-        _ => Ok(settings),
+    if settings.len() < 2 {
+        return bad("one setting is nothing to choose from: give --slices a range".to_owned());
     }
+    // What is in effect is what the others have to be better than.
+    if !settings.contains(&current) {
+        settings.push(current);
+    }
+    Ok(settings)
 }
 
 /// Runs of a program, and what is known by now.

@@ -108,11 +108,31 @@ impl Results {
         Some((row, row.setting?))
     }
 
-    /// The setting that is recommended: the fastest if there is a difference, and it has never failed.
+    /// The setting that is recommended if there is a difference: what is in effect, unless the fastest is better by more
+    /// than noise makes; that one if it has never failed.
     #[must_use]
     pub fn choice(&self) -> Option<Setting> {
         let (row, setting) = self.best().filter(|_| self.differ)?;
+        if self.stays() {
+            return Some(self.in_effect);
+        }
         row.failures.is_empty().then_some(setting)
+    }
+
+    /// The row of what is in effect.
+    #[must_use]
+    pub fn now(&self) -> Option<&Row> {
+        let mut rows = self.rows.iter();
+        rows.find(|row| row.setting == Some(self.in_effect))
+    }
+
+    /// Whether what is in effect has run, and nothing is certainly better.
+    #[must_use]
+    pub fn stays(&self) -> bool {
+        self.now().is_some_and(|now| {
+            let is_good = matches!(now.standing, Standing::Best | Standing::AsGood);
+            is_good && now.failures.is_empty() && !now.seconds.is_empty()
+        })
     }
 
     /// What the others are compared with.

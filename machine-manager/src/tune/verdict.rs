@@ -69,22 +69,36 @@ fn choice(results: &Results) -> String {
     if !results.differ {
         let slowest = results.rows.iter().filter(|row| row.setting.is_some());
         let slowest = slowest.filter_map(Row::median).fold(median, f64::max);
+        let will_do = match results.stays() {
+            true => format!(
+                " What is in effect ({}) will do.",
+                typed(results, &results.in_effect)
+            ),
+            false => String::new(),
+        };
         return format!(
             "No difference: medians are at most {} % apart, and run times of one setting differ by {noise} % \
-             (standard deviation). What is in effect ({}) will do.",
+             (standard deviation).{will_do}",
             percent(slowest / median - 1.0),
-            typed(results, &results.in_effect)
+        );
+    }
+    if let (true, Some(now)) = (
+        results.stays() && results.in_effect != setting,
+        results.now().and_then(Row::median),
+    ) {
+        return format!(
+            "Stay with what is in effect ({}): {now:.4} s. The fastest, {}, takes {median:.4} s, {} % less, which noise could \
+             have made.",
+            typed(results, &results.in_effect),
+            typed(results, &setting),
+            percent(1.0 - median / now)
         );
     }
     if results.choice().is_none() {
         let setting = typed(results, &setting);
         return format!("None is recommended: the fastest, {setting}, has failed in its last run.");
     }
-    let now = results
-        .rows
-        .iter()
-        .find(|row| row.setting == Some(results.in_effect));
-    let gain = match now.and_then(Row::median) {
+    let gain = match results.now().and_then(Row::median) {
         Some(now) if results.in_effect != setting => format!(
             ", {} % less than the {now:.4} s of what is in effect ({})",
             percent(1.0 - median / now),
@@ -105,7 +119,7 @@ fn as_good(results: &Results) -> Option<String> {
     let others = results
         .rows
         .iter()
-        .filter(|row| row.standing == Standing::AsGood);
+        .filter(|row| row.standing == Standing::AsGood && row.setting != Some(results.in_effect));
     let others: Vec<String> = others
         .filter_map(|row| Some(typed(results, &row.setting?)))
         .collect();
@@ -139,6 +153,28 @@ mod tests {
              differ by 1.2 %).\n\
              Ranks compute for 3 ms.\n"
         );
+    }
+
+    #[test]
+    fn what_is_in_effect_stays_unless_something_is_better_beyond_noise() {
+        let mut results = sample();
+        // 18 % behind in the median, and not certainly slower.
+        results.rows[1].standing = Standing::AsGood;
+        assert_eq!(results.choice(), Some(results.in_effect));
+        let text = verdict(&results);
+        assert!(
+            text.contains(
+                "Stay with what is in effect (--strobe fixed --time-slice 500us): 1.2500 s. The fastest, --strobe \
+                 fixed --time-slice 50us, takes 1.0100 s, 19.2 % less, which noise could have made."
+            ),
+            "{text}"
+        );
+        assert!(!text.contains("Use "), "{text}");
+        // What was never timed is not said to do.
+        results.rows[1].seconds.clear();
+        results.differ = false;
+        let text = verdict(&results);
+        assert!(!text.contains("will do"), "{text}");
     }
 
     #[test]

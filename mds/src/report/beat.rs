@@ -204,9 +204,12 @@ pub fn choice_of_slice(dumps: &Dumps) -> String {
     let mut lines = Vec::new();
     if let Some(longest) = gtts.quantile(0.99) {
         let busy = percent(longest as f64, slice_ns as f64);
+        let advice = match longest < slice_ns {
+            true => "a shorter slice is long enough for them down to that time",
+            false => "a shorter slice would be too short for them",
+        };
         lines.push(format!(
-            "The NICs are done after {} in 99 % of slices, {busy} % of {slice}: a shorter slice would have to \
-             be longer than that.",
+            "The NICs are done after {} in 99 % of slices, {busy} % of {slice}: {advice}.",
             duration(longest as f64)
         ));
     }

@@ -48,11 +48,17 @@ pub(super) fn figure(figure: f64, unit: Unit) -> String {
     }
 }
 
-/// A share, in percent. Of nothing all is nothing.
+/// A share, in percent. Of nothing all is nothing. What is not all is not told as all, and what is something is not told as
+/// nothing.
 pub(super) fn percent(part: f64, whole: f64) -> String {
-    match whole > 0.0 {
-        true => format!("{:.1}", 100.0 * part / whole),
-        false => "-".to_owned(),
+    if whole <= 0.0 {
+        return "-".to_owned();
+    }
+    let share = 100.0 * part / whole;
+    match format!("{share:.1}") {
+        text if text == "0.0" && share > 0.0 => "< 0.1".to_owned(),
+        text if text == "100.0" && share < 100.0 => "> 99.9".to_owned(),
+        text => text,
     }
 }
 
