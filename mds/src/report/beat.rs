@@ -205,8 +205,8 @@ pub fn choice_of_slice(dumps: &Dumps) -> String {
     if let Some(longest) = gtts.quantile(0.99) {
         let busy = percent(longest as f64, slice_ns as f64);
         let advice = match longest < slice_ns {
-            true => "a shorter slice is long enough for them down to that time",
-            false => "a shorter slice would be too short for them",
+            true => "slices can be as short as that",
+            false => "slices are too short for them",
         };
         lines.push(format!(
             "The NICs are done after {} in 99 % of slices, {busy} % of {slice}: {advice}.",
