@@ -125,7 +125,7 @@ pub const MAX_LEFT: usize = 64;
 
 /// Context ids, and slots of global variables on a node. A slot is the same on all nodes of a
 /// communicator: one more can be made as long as fewer than these have members on any of its nodes. Each
-/// slot has five variables, and the bit mask by which ranks agree on a free id is reduced whenever a
+/// slot has six variables, and the bit mask by which ranks agree on a free id is reduced whenever a
 /// communicator is made.
 pub const MAX_CONTEXTS: usize = 2_048;
 

@@ -26,6 +26,8 @@ pub enum Variable {
     /// At which collective of a context all ranks of the node have arrived, and the signature of
     /// what they called (BR writes, the master's BR compares).
     Arrived(u32),
+    /// The number of that collective, from 1, of which `Arrived` has not all bits (BR writes, the master's BR compares).
+    Number(u32),
     /// How many arrivals the node has there: one if a rank arrives for it (BR writes, the master's BR
     /// compares).
     Arrivals(u32),
@@ -42,7 +44,7 @@ pub enum Variable {
 impl Variable {
     const FIRST_CONTEXT: usize = 16;
     /// How many variables a node has.
-    pub const COUNT: usize = Self::FIRST_CONTEXT + 5 * MAX_CONTEXTS;
+    pub const COUNT: usize = Self::FIRST_CONTEXT + 6 * MAX_CONTEXTS;
 
     /// The variable's place.
     #[must_use]
@@ -63,6 +65,9 @@ impl Variable {
             }
             Self::Arrivals(slot) => {
                 Self::FIRST_CONTEXT + 4 * MAX_CONTEXTS + slot as usize % MAX_CONTEXTS
+            }
+            Self::Number(slot) => {
+                Self::FIRST_CONTEXT + 5 * MAX_CONTEXTS + slot as usize % MAX_CONTEXTS
             }
         }
     }

@@ -42,6 +42,8 @@ pub struct Bounds {
     pub credits: usize,
     /// Slots of global variables, the world's among them: from 2 to `MAX_CONTEXTS`.
     pub contexts: u32,
+    /// The number of the first collective of a context. It is 0 but in tests of what comes after very many.
+    pub first_collective: u64,
     /// Bytes of the longest collective that is put through the collective block. The data of longer ones
     /// are pulled.
     pub longest_put: u64,
@@ -58,6 +60,7 @@ impl Default for Bounds {
             completions: CompletionBlock::capacity(),
             credits: CreditBlock::capacity(),
             contexts: u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32"),
+            first_collective: 0,
             longest_put: LONGEST_PUT_BYTES,
         }
     }

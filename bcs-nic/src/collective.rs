@@ -282,6 +282,21 @@ mod tests {
     }
 
     #[test]
+    fn grants_are_known_when_their_numbers_come_round() {
+        for lap in [1, 5] {
+            for sequence in lap * Go::BEGUN - 4..lap * Go::BEGUN + 4 {
+                let go = Go::decode(Go::of(sequence, 3, 7).encode());
+                assert_eq!(go.steps_of(sequence), Some(3), "{sequence}");
+                assert_eq!(go.steps_of(sequence - 1), None, "it is over");
+                assert_eq!(go.steps_of(sequence + 1), Some(0), "it has not begun");
+                assert!(!go.refuses(sequence));
+                let refusal = Go::decode(Go::refusal(sequence).encode());
+                assert!(refusal.refuses(sequence) && !refusal.refuses(sequence + 1));
+            }
+        }
+    }
+
+    #[test]
     fn grants_come_back_from_their_variable() {
         let first = Go {
             begun: 1,

@@ -276,3 +276,37 @@ fn collectives_that_take_tokens_from_each_other_all_end() {
         }
     }
 }
+
+/// Nodes tell at which collective they are in 40 bits of a variable, and the master grants in 30 bits of another one.
+/// After those a node that was late was taken for one that had called something else.
+#[test]
+fn collectives_are_known_when_their_numbers_come_round() {
+    let broadcast = CollectiveKind::Broadcast { root: 0 };
+    for wrap in [1 << 30, 1 << 40] {
+        let bounds = Bounds {
+            first_collective: wrap - 3,
+            ..Bounds::default()
+        };
+        for late in [0, 1] {
+            let mut bench = Workbench::new(2, 2, bounds);
+            for sequence in wrap - 3..wrap + 3 {
+                let first = bench.call(1 - late, 0, sequence, BARRIER);
+                bench.pass(3);
+                assert_eq!(bench.completion(1 - late, first), None, "{sequence}");
+                let last = bench.call(late, 0, sequence, BARRIER);
+                bench.settle();
+                let ended = [(1 - late, first), (late, last)];
+                let ended = ended.map(|(rank, request)| bench.ended(rank, request).failure);
+                assert_eq!(ended, [Failure::None; 2], "{sequence}");
+            }
+            // Who calls something else is told.
+            let first = bench.call(1 - late, 0, wrap + 3, BARRIER);
+            let other = bench.call(late, 0, wrap + 3, broadcast);
+            bench.settle();
+            let ended = [(1 - late, first), (late, other)];
+            let ended = ended.map(|(rank, request)| bench.ended(rank, request).failure);
+            assert_eq!(ended, [Failure::Mismatch; 2]);
+            assert_eq!(bench.failures(), []);
+        }
+    }
+}

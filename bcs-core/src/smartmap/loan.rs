@@ -109,6 +109,23 @@ mod tests {
         }
     }
 
+    /// A slot that is used 2^32 times has the generations of before, and nothing of them.
+    #[test]
+    fn what_is_forgotten_of_a_slot_is_of_no_later_transfer() {
+        let node = NodeMemory::private(1).unwrap();
+        let id = RequestId {
+            slot: 3,
+            generation: 1,
+        };
+        let loan = || Loan::of(&node, 0, id).unwrap();
+        assert!(loan().withdraw(8));
+        assert!(node.end_transfer(0, id, 1));
+        node.forget_transfers(0, id.slot);
+        assert_eq!(node.transfer_outcome(0, id), None);
+        assert_eq!(loan().claim(7), 7, "it was withdrawn once");
+        assert!(loan().is_claimed());
+    }
+
     #[test]
     fn who_comes_second_is_told() {
         let node = NodeMemory::private(1).unwrap();

@@ -550,6 +550,27 @@ mod tests {
         assert!(!page.arrive(NodeId(0), 5, 0, 3), "and so has another node");
     }
 
+    /// Arrivals are counted in 32 bits, and of each lane the count goes on from communicator to communicator.
+    #[test]
+    fn the_last_arrival_is_noticed_when_counts_come_round() {
+        let page = MachinePage::private(1, 2).unwrap();
+        let (node, local) = (NodeId(0), 3);
+        for lane in 0..ARRIVAL_HINTS_PER_CONTEXT as u64 {
+            let before = u32::MAX - 7;
+            page.arrival_word(node, 1, lane)
+                .store(before, Ordering::Relaxed);
+            for round in 1..=6 {
+                let due = before.wrapping_add(round * local);
+                let arrive = || page.arrive(node, 1, lane, due);
+                assert_eq!(
+                    [arrive(), arrive(), arrive()],
+                    [false, false, true],
+                    "{round}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn a_last_arrival_is_not_missed_when_another_rank_is_far_ahead() {
         let page = MachinePage::private(1, 2).unwrap();

@@ -324,6 +324,11 @@ impl Network {
         self.nodes[node.index()].memory.load(variable)
     }
 
+    /// A global variable of a node is so from the beginning.
+    pub fn begin_with(&mut self, node: NodeId, variable: Variable, value: u64) {
+        self.store(node, variable, value);
+    }
+
     pub(super) fn store(&mut self, node: NodeId, variable: Variable, value: u64) {
         self.nodes[node.index()].memory.store(variable, value);
     }

@@ -164,6 +164,10 @@ impl BulkFront {
 }
 
 /// Appends an acknowledgement of ranges, the newest first, of which at most [`MOST_RANGES`] are told.
+///
+/// A run has 32 bits, and a range grows for as long as no datagram is lost. So of a longer range the
+/// newest 2^32 - 1 numbers are told, and nothing below them: the peer waits for none of those, since
+/// a datagram that was overtaken by so many counted as lost long ago.
 pub fn put_acknowledgement(
     datagram: &mut Vec<u8>,
     delay_ns: u32,
@@ -172,9 +176,7 @@ pub fn put_acknowledgement(
     let mut runs: [(u32, u32); MOST_RANGES] = [(0, 0); MOST_RANGES];
     let (mut count, mut largest, mut below) = (0, 0, 0);
     for (first, last) in ranges.take(MOST_RANGES) {
-        let Ok(come) = u32::try_from(last - first + 1) else {
-            break;
-        };
+        let come = u32::try_from(last - first + 1);
         if count == 0 {
             largest = last;
         } else {
@@ -183,8 +185,11 @@ pub fn put_acknowledgement(
             };
             runs[count - 1].1 = gap;
         }
-        runs[count].0 = come;
+        runs[count].0 = come.unwrap_or(u32::MAX);
         (below, count) = (first, count + 1);
+        if come.is_err() {
+            break;
+        }
     }
     if count == 0 {
         return;
@@ -376,6 +381,29 @@ mod tests {
             let found: Vec<_> = Frames(&frames[..len]).collect();
             assert_eq!(found, [Err(Malformed)], "{len}");
         }
+    }
+
+    #[test]
+    fn a_range_of_more_numbers_than_a_run_holds_is_told_by_its_newest() {
+        const WRAP: u64 = 1 << 32;
+        let told = |ranges: &[(u64, u64)]| {
+            let mut frame = Vec::new();
+            put_acknowledgement(&mut frame, 0, ranges.iter().copied());
+            let Some(Ok(Frame::Acknowledgement(acknowledgement))) = Frames(&frame).next() else {
+                panic!("{frame:?}");
+            };
+            acknowledgement.ranges().collect::<Vec<_>>()
+        };
+        assert_eq!(told(&[(1, WRAP - 1)]), [(1, WRAP - 1)]);
+        assert_eq!(told(&[(1, WRAP)]), [(2, WRAP)]);
+        assert_eq!(told(&[(7, 3 * WRAP)]), [(2 * WRAP + 2, 3 * WRAP)]);
+        // What is newer is told before it, and what is older is not.
+        let ranges = [(2 * WRAP, 2 * WRAP + 4), (9, 2 * WRAP - 2), (1, 5)];
+        assert_eq!(told(&ranges), [ranges[0], (WRAP, 2 * WRAP - 2)]);
+        assert_eq!(
+            told(&[(2 * WRAP, 2 * WRAP), (1, 5)]),
+            [(2 * WRAP, 2 * WRAP)]
+        );
     }
 
     #[test]

@@ -178,6 +178,17 @@ impl Link {
         }
     }
 
+    /// This link after it has sent so many datagrams and heard so many, none of which was lost.
+    #[cfg(test)]
+    fn after(mut self, sent: u64, heard: u64) -> Self {
+        self.next_number = sent + 1;
+        self.acknowledged = sent;
+        if heard > 0 {
+            self.seen.add(1..=heard);
+        }
+        self
+    }
+
     /// Sends a control message. Returns where the stream ends by then: what [`come`](Self::come) reaches in the end.
     ///
     /// # Panics

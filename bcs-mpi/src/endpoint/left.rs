@@ -8,7 +8,7 @@
 
 use super::endpoint::Endpoint;
 use super::request::Request;
-use super::state::State;
+use super::state::{State, Stay};
 use bcs_core::whereabouts::{self, Entered, Thing};
 use std::collections::HashSet;
 use std::fmt;
@@ -51,9 +51,23 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// The program gives up a request that is not done (`MPI_Request_free`).
-    pub fn bcs_free(&self, request: Request) {
-        self.lock().free(request);
+    /// The program gives up a request that is not done (`MPI_Request_free`). Something stays until it is. That must
+    /// not be dropped under the endpoint's lock.
+    pub(crate) fn bcs_free(&self, request: Request, stays: impl Stay + 'static) {
+        let mut state = self.lock();
+        state.free(request, Box::new(stays));
+        let released = std::mem::take(&mut state.released);
+        drop(state);
+        drop(released);
+    }
+
+    /// Lets go of what stayed for requests that are done by now.
+    pub(crate) fn bcs_reap_freed(&self) {
+        let mut state = self.lock();
+        state.reap_freed();
+        let released = std::mem::take(&mut state.released);
+        drop(state);
+        drop(released);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::roads::smartmap::{self, GroupId};
 use crate::roads::{Handle, Outcome, Roads};
 use crate::schedules::{Contexts, Schedules, Steps};
 use bcs_core::request::RequestId;
+use std::fmt::Debug;
 
 /// What this rank's NIC does for a group of its node.
 #[derive(Debug)]
@@ -26,9 +27,20 @@ pub(crate) struct State {
     pub(crate) leading: Vec<Leading>,
     /// What is to be done without the lock.
     pub(crate) errands: Errands,
-    /// Requests that the program has freed before they were done.
-    pub(crate) freed: Vec<Request>,
+    /// Requests that the program has freed before they were done, and what stays until they are.
+    pub(crate) freed: Vec<(Request, Stays)>,
+    /// What need not stay any more. It may be a communicator, and is dropped without the lock.
+    pub(crate) released: Vec<Stays>,
 }
+
+/// What has to stay as long as a request is under way that the program has freed: its communicator, whose context id must
+/// not be another one's meanwhile, or memory.
+pub(crate) type Stays = Box<dyn Stay>;
+
+/// Anything can stay.
+pub(crate) trait Stay: Debug + Send {}
+
+impl<T: Debug + Send> Stay for T {}
 
 impl State {
     /// Takes what a request came to, if it is done.
@@ -52,17 +64,19 @@ impl State {
     }
 
     /// Nobody waits for a request any more: it is taken when it is done.
-    pub(crate) fn free(&mut self, request: Request) {
+    pub(crate) fn free(&mut self, request: Request, stays: Stays) {
         if self.freed.len() == self.freed.capacity() {
             self.reap_freed();
         }
-        self.freed.push(request);
+        self.freed.push((request, stays));
     }
 
     /// Takes the freed requests that are done.
     pub(crate) fn reap_freed(&mut self) {
         let mut freed = std::mem::take(&mut self.freed);
-        freed.retain(|&request| self.take(request).is_none());
+        let done = freed.extract_if(.., |(request, _)| self.take(*request).is_some());
+        let released: Vec<Stays> = done.map(|(_, stays)| stays).collect();
+        self.released.extend(released);
         self.freed = freed;
     }
 

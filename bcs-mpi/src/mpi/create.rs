@@ -20,10 +20,10 @@ use super::objects::context_ids::{Family, Ids, choose};
 use super::objects::group_families::GroupFamilies;
 use super::objects::handles::Shared;
 use super::objects::kept::Kept;
-use super::objects::members::Sides;
+use super::objects::members::{Members, Sides};
 use super::request::{Request, What};
 use super::topology::Topology;
-use super::{Comm, Group, Info, Op, Result, UNDEFINED};
+use super::{Comm, Group, Info, Op, Process, Result, UNDEFINED};
 use crate::bcs::{self, Blocking, Plain};
 use crate::call_site;
 use crate::recording::{Manner, Primitive, Recorded, Site};
@@ -81,6 +81,21 @@ unsafe fn named(words: &mut [u64]) -> Plain {
     let address = words.as_mut_ptr().expose_provenance() as u64;
     // SAFETY: the caller's promise.
     unsafe { Plain::new(address, size_of_val(words)) }
+}
+
+impl Process {
+    /// Another communicator of one rank.
+    pub(super) fn single(
+        self: &Arc<Self>,
+        group: Members,
+        topology: Option<Arc<Topology>>,
+        kept: Arc<Kept<Comm>>,
+        operation: Operation,
+    ) -> Result<Comm> {
+        let context = self.single_contexts.take();
+        let context = context.ok_or_else(|| no_id(operation))?;
+        Ok(self.of_one(context, group, topology, kept))
+    }
 }
 
 impl Comm {
@@ -343,7 +358,7 @@ impl Comm {
         let process = self.process();
         let Some(id) = id else {
             let kept = Arc::new(self.0.kept.inherited());
-            return Ok(process.single(group, topology, kept));
+            return process.single(group, topology, kept, operation);
         };
         let endpoint = process.endpoint();
         let own = &group.peers.members;

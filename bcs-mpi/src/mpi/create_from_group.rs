@@ -77,7 +77,7 @@ impl Process {
         let world = self.world();
         let made = world.recorded((call.primitive, Manner::Waits), &operation, |_| {
             if group.members().len() == 1 {
-                return Ok(self.single(members(), None, Arc::new(Kept::named(""))));
+                return self.single(members(), None, Arc::new(Kept::named("")), operation);
             }
             self.reap_closed();
             let held = self.held_contexts();

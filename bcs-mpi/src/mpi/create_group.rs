@@ -183,7 +183,7 @@ impl Comm {
             let members = || Members::new(group.members().to_vec(), me);
             if group.members().len() == 1 {
                 let kept = Arc::new(self.0.kept.inherited());
-                return Ok(process.single(members(), None, kept));
+                return process.single(members(), None, kept, operation);
             }
             process.reap_closed();
             let held = process.held_contexts();

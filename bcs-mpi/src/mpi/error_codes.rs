@@ -24,14 +24,18 @@ impl Process {
     }
 
     /// `MPI_Add_error_class`.
-    pub fn add_error_class(&self) -> i32 {
-        self.added(|added| added.add(None))
+    ///
+    /// # Errors
+    /// When all numbers were given out.
+    pub fn add_error_class(&self) -> Result<i32> {
+        let class = self.added(|added| added.add(None));
+        class.ok_or_else(|| no_number("MPI_Add_error_class"))
     }
 
     /// `MPI_Add_error_code`: a code of a class, which may be predefined.
     ///
     /// # Errors
-    /// When there is no such class.
+    /// When there is no such class, or all numbers were given out.
     pub fn add_error_code(&self, class: i32) -> Result<i32> {
         self.added(|added| {
             let is_class = |own: &Own| own.class == class;
@@ -42,7 +46,8 @@ impl Process {
                 let operation = Operation::plain("MPI_Add_error_code");
                 return Err(operation.error(ErrorClass::Arg, reason));
             }
-            Ok(added.add(Some(class)))
+            let code = added.add(Some(class));
+            code.ok_or_else(|| no_number("MPI_Add_error_code"))
         })
     }
 
@@ -110,6 +115,11 @@ impl Process {
         let text = self.added(|added| added.codes.get(&code).map(|own| own.text.clone()));
         text.ok_or_else(|| unknown("MPI_Error_string", code))
     }
+}
+
+fn no_number(call: &'static str) -> Box<Error> {
+    let reason = "all numbers of error classes and codes were given out, up to 2^31 - 1";
+    Operation::plain(call).error(ErrorClass::Other, reason)
 }
 
 fn unknown(call: &'static str, code: i32) -> Box<Error> {

@@ -5,13 +5,14 @@ use super::environment;
 use super::error::{Error, ErrorClass, Operation, Result};
 use super::objects::added_codes::ErrorCodes;
 use super::objects::closing::Closing;
-use super::objects::context_ids::{Family, Held, PART_MESSAGES};
+use super::objects::context_ids::{Family, Held};
 use super::objects::group_families::GroupFamilies;
 pub use super::objects::handles::Process;
 use super::objects::handles::{Comm, Shared};
 use super::objects::kept::Kept;
 use super::objects::lent::Returned;
 use super::objects::members::Members;
+use super::objects::single_contexts::{ITSELF, SingleContexts};
 use super::threads::ThreadLevel;
 use super::topology::Topology;
 use crate::attachment::{Attachment, Link};
@@ -27,7 +28,7 @@ use crate::sent_from::SentFrom;
 use crate::shared_memory::SharedMemory;
 use bcs_core::job::welcome::FromRank;
 use bcs_core::job::{Placement, Settings};
-use bcs_core::limits::{DEFAULT_EAGER_LIMIT, MAX_CONTEXTS};
+use bcs_core::limits::DEFAULT_EAGER_LIMIT;
 use bcs_core::lockstep;
 use bcs_core::mapped_code::MappedCode;
 use bcs_core::memory::{MapError, NicMemory};
@@ -174,8 +175,8 @@ impl Process {
             pair_families: GroupFamilies::default(),
             held_contexts,
             finalized: AtomicBool::new(false),
-            next_single: AtomicU32::new(0),
-            next_part: AtomicU32::new(0),
+            single_contexts: SingleContexts::default(),
+            part_tags: Arc::default(),
             closing: Mutex::default(),
             returned: Arc::default(),
             buffered: AttachedBuffer::default(),
@@ -214,21 +215,20 @@ impl Process {
     #[must_use]
     pub fn itself(self: &Arc<Self>) -> Comm {
         let group = Members::new(vec![self.world_rank()], 0);
-        self.single(group, None, self.self_kept.clone())
+        self.of_one(ITSELF, group, None, self.self_kept.clone())
     }
 
-    /// A communicator of one rank.
-    pub(super) fn single(
+    /// A communicator of one rank, with this context.
+    pub(super) fn of_one(
         self: &Arc<Self>,
+        context: u32,
         group: Members,
         topology: Option<Arc<Topology>>,
         kept: Arc<Kept<Comm>>,
     ) -> Comm {
-        let number = self.next_single.fetch_add(1, Ordering::Relaxed);
-        let first = u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32");
         Comm(Arc::new(Shared {
             process: self.clone(),
-            context: first + number % (PART_MESSAGES - first),
+            context,
             group,
             remote: None,
             family: self.world_family.clone(), // Never asked: its children are single, too.
@@ -240,6 +240,13 @@ impl Process {
             group_families: GroupFamilies::default(),
             duplications: AtomicU32::new(0),
         }))
+    }
+
+    /// This rank has used all numbers of communicators of one rank and all tags of parts but so many.
+    #[cfg(test)]
+    pub(crate) fn numbers_are_left(&self, left: u32) {
+        self.single_contexts.begin_before_the_end(left);
+        self.part_tags.leave(left);
     }
 
     /// The rank's number in the world.
@@ -396,6 +403,7 @@ impl Process {
 
     /// Gives back the ids of the contexts that this rank has closed.
     pub(super) fn reap_closed(&self) {
+        self.endpoint.bcs_reap_freed();
         let closing = std::mem::take(&mut *lockstep::lock(&self.closing));
         for closing in closing {
             closing.finish(&self.endpoint);
@@ -404,6 +412,7 @@ impl Process {
 
     /// The same of those that are closed by now: nobody waits.
     pub(super) fn reap_closed_by_now(&self) {
+        self.endpoint.bcs_reap_freed();
         let mut closing = lockstep::lock(&self.closing);
         let all = std::mem::take(&mut *closing);
         let rest = all
@@ -445,6 +454,7 @@ impl Process {
             self.endpoint.bcs_finalize()
         };
         let End { lost, left } = self.recorded(Primitive::Finalize, Manner::Waits, |_| wait());
+        self.endpoint.bcs_reap_freed();
         self.recording.finish();
         if let Some(link) = &self.link {
             let mut last = self.says_of_left(left);

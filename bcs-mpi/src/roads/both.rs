@@ -226,6 +226,15 @@ impl Roads {
         self.nic.refusals() + self.near.as_ref().map_or(0, SmartMap::refusals)
     }
 
+    /// The slots of requests that are opened next, so many on each road, were used as often before.
+    #[cfg(test)]
+    pub(crate) fn slots_were_used(&mut self, slots: usize, times: u32) {
+        self.nic.slots_were_used(slots, times);
+        if let Some(near) = &mut self.near {
+            near.slots_were_used(slots, times);
+        }
+    }
+
     /// Makes the tables of requests small ones.
     #[cfg(test)]
     pub(crate) fn limit_requests(&mut self, slots: usize) {

@@ -3,10 +3,15 @@
 //! Every road has one. A slot is used again, the last one freed first, so a rank that has few requests
 //! outstanding uses few cache lines; it then has another generation, so a request that is spent is not taken
 //! for another one. The table grows as far as the program needs.
+//!
+//! Generations come round: a rank that sends and waits uses one slot again and again, 2^32 times in some
+//! minutes. What others have written of a slot's earlier uses is then *forgotten*, before its generation is
+//! 1 again: the slot is free, so nobody writes there, and nothing is left that could be taken for a new use.
 
 use super::TooManyRequests;
 use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::request::RequestId;
+use std::fmt;
 
 #[derive(Debug)]
 struct Slot<T> {
@@ -21,6 +26,15 @@ impl<T> Slot<T> {
     };
 }
 
+/// Forgets what others have written of a slot.
+struct Forget(Box<dyn Fn(u32) + Send>);
+
+impl fmt::Debug for Forget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Forget(..)")
+    }
+}
+
 /// Requests, and what each is used for.
 #[derive(Debug)]
 pub(super) struct Requests<T> {
@@ -30,6 +44,8 @@ pub(super) struct Requests<T> {
     limit: usize,
     /// How often there was none left.
     refusals: u64,
+    /// Called for a slot whose generation comes round.
+    forget: Forget,
 }
 
 impl<T> Default for Requests<T> {
@@ -40,6 +56,7 @@ impl<T> Default for Requests<T> {
             free: Vec::new(),
             limit: REQUEST_SLOTS,
             refusals: 0,
+            forget: Forget(Box::new(|_| ())),
         }
     }
 }
@@ -68,12 +85,45 @@ impl<T> Requests<T> {
         };
         let entry = &mut self.slots[slot as usize];
         // Generation 0 is fresh memory, and no transfer.
-        let generation = entry.generation.wrapping_add(1).max(1);
+        let generation = entry.generation.wrapping_add(1);
+        if generation == 0 {
+            return Ok(self.open_again(slot, used));
+        }
         *entry = Slot {
             generation,
             used: Some(used),
         };
         Ok(RequestId { slot, generation })
+    }
+
+    /// Opens a request in a slot that was used as often as generations can tell.
+    #[cold]
+    fn open_again(&mut self, slot: u32, used: T) -> RequestId {
+        (self.forget.0)(slot);
+        let generation = 1;
+        self.slots[slot as usize] = Slot {
+            generation,
+            used: Some(used),
+        };
+        RequestId { slot, generation }
+    }
+
+    /// How to forget what others have written of a slot, which is free.
+    pub(super) fn forget_by(&mut self, forget: impl Fn(u32) + Send + 'static) {
+        self.forget = Forget(Box::new(forget));
+    }
+
+    /// The slots that are opened next, so many, were used as often before.
+    #[cfg(test)]
+    pub(super) fn were_used(&mut self, slots: usize, times: u32) {
+        while self.free.len() < slots {
+            self.slots.push(Slot::FREE);
+            let slot = u32::try_from(self.slots.len() - 1).unwrap();
+            self.free.push(slot);
+        }
+        for &slot in self.free.iter().rev().take(slots) {
+            self.slots[slot as usize].generation = times;
+        }
     }
 
     /// What a request is used for; `None` if it is spent, or none of this table's.
@@ -175,6 +225,25 @@ mod tests {
         );
         assert_eq!((requests.close(first), requests.in_use()), (None, 1));
         assert!(!requests.has_lost());
+    }
+
+    #[test]
+    fn what_was_written_of_a_slot_is_forgotten_before_its_generations_come_again() {
+        let mut requests = Requests::default();
+        let (forgets, forgotten) = std::sync::mpsc::channel();
+        requests.forget_by(move |slot| forgets.send(slot).unwrap());
+        requests.were_used(2, u32::MAX - 1);
+        let last = requests.open('a').unwrap();
+        assert_eq!(last.generation, u32::MAX);
+        assert_eq!(requests.close(last), Some('a'));
+        assert!(forgotten.try_recv().is_err());
+        let first = requests.open('b').unwrap();
+        assert_eq!((first.slot, first.generation), (last.slot, 1));
+        assert_eq!(forgotten.try_recv(), Ok(first.slot));
+        assert_eq!(
+            (requests.get(last), requests.get(first)),
+            (None, Some(&'b'))
+        );
     }
 
     #[test]

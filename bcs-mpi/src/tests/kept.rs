@@ -111,7 +111,7 @@ fn predefined_attributes_say_what_is() {
         let attributes = process.predefined_attributes();
         assert_eq!((attributes.tag_ub, attributes.universe_size), (i32::MAX, 3));
         assert_eq!(attributes.last_used_code, ERR_LASTCODE);
-        process.add_error_class();
+        process.add_error_class().unwrap();
         assert_eq!(
             process.predefined_attributes().last_used_code,
             ERR_LASTCODE + 1
@@ -204,7 +204,7 @@ fn error_handlers_are_inherited_and_asked() {
 fn programs_have_errors_of_their_own() {
     run(1, 1, |universe| {
         let process = universe.world().untyped().process().clone();
-        let class = process.add_error_class();
+        let class = process.add_error_class().unwrap();
         let code = process.add_error_code(class).unwrap();
         let of_ours = process.add_error_code(ErrorClass::Io.code()).unwrap();
         assert_eq!(
@@ -236,7 +236,7 @@ fn programs_have_errors_of_their_own() {
         }
         assert!(process.error_string(code).is_err());
         assert_eq!(
-            process.add_error_class(),
+            process.add_error_class().unwrap(),
             ERR_LASTCODE + 4,
             "numbers are not used again"
         );

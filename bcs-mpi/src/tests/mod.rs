@@ -43,6 +43,7 @@ mod undertakings;
 mod untyped;
 mod views;
 mod waiting;
+mod wraps;
 
 use crate::bcs::{Endpoint, Left};
 use crate::mpi::Process;

@@ -8,6 +8,7 @@
 use super::fabric::{Datagrams, Fabric, Machines, Transfers};
 use super::nics::{Nics, NicsConfig};
 use crate::bounds::Bounds;
+use crate::collective::Go;
 use crate::failure::NicFailure;
 use bcs_core::descriptor::{
     CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
@@ -20,6 +21,7 @@ use bcs_core::memory::ring::Producer;
 use bcs_core::memory::{GuardedBytes, MappedWords, NicMemory};
 use bcs_core::request::{Completion, RequestId};
 use bcs_core::wake::MachinePage;
+use bcs_fabric::Variable;
 use bcs_fabric::sim::{Faults, Latencies, Network, RankStore, Ranks};
 use bcs_fabric::udp::wire::WireFaults;
 use mds::dump::NodeDump;
@@ -86,7 +88,13 @@ impl Workbench {
         };
         let stores = (0..).zip(&memories).map(store).collect();
         let stores = Ranks::Scripted(Rc::new(RefCell::new(stores)));
-        let network = Network::new(nodes, stores, Latencies::default(), Faults::default(), 0);
+        let mut network = Network::new(nodes, stores, Latencies::default(), Faults::default(), 0);
+        // Collectives of the world that are over have been granted.
+        if let Some(last) = bounds.first_collective.checked_sub(1) {
+            let granted = Go::of(last, 1, 0).encode();
+            let all = (0..nodes).map(NodeId::from_index);
+            all.for_each(|node| network.begin_with(node, Variable::Go(0), granted));
+        }
         let network = Rc::new(RefCell::new(network));
         let page = MachinePage::private(nodes, 1).expect("memory");
         let fabric = Transfers::new(network, page);

@@ -191,7 +191,7 @@ calls! {
     fn PMPI_Add_error_class(errorclass: *mut c_int) {
         let process = state::process()?;
         let errorclass = place(errorclass)?;
-        *errorclass = process.add_error_class();
+        *errorclass = process.add_error_class()?;
         Ok(())
     }
 

@@ -15,7 +15,8 @@ pub enum Claimant {
     Nic = 2,
 }
 
-/// The claim of a use of a slot that nobody has.
+/// The claim of a use of a slot that nobody has. Of its generation these are 30 bits: whoever asks for a claim knows
+/// one of the slot's last two uses, since a slot is free only when its NIC has completed its request.
 fn unclaimed(request: RequestId) -> u32 {
     request.generation << 2
 }
@@ -35,6 +36,19 @@ impl NicMemory {
     pub fn open_claim(&self, request: RequestId) {
         if let Some(word) = self.claim_word(request) {
             word.store(unclaimed(request), Ordering::Release);
+        }
+    }
+
+    /// Rank side: nothing is known any more of the requests that a slot was used for. Its generations may come again
+    /// after that. The slot is free: its NIC has completed all of them.
+    pub fn forget_requests(&self, slot: u32) {
+        let request = RequestId {
+            slot,
+            generation: 0,
+        };
+        if let Some(word) = self.claim_word(request) {
+            word.store(0, Ordering::Relaxed);
+            self.forget_completion(request);
         }
     }
 

@@ -298,6 +298,11 @@ impl NicMemory {
         true
     }
 
+    fn forget_completion(&self, request: RequestId) {
+        let first = self.mapping.word64(self.slot(request));
+        first.store(0, Ordering::Relaxed);
+    }
+
     /// Rank side: whether its NIC has completed a request.
     #[must_use]
     #[inline]

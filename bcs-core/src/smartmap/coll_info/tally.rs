@@ -70,8 +70,9 @@ impl<R: Record> CollInfo<R> {
     pub fn presence_of_all(&self, number: u64) -> Presence {
         // SIGNED
         let word = self.word(RELEASES + place(number)).load(Ordering::Acquire);
-        // Of a number are 47 bits.
-        presence_of(word >> NUMBER, number << NUMBER >> NUMBER)
+        // The word has 47 bits of its number. So its distance from this one is known, and by that all bits.
+        let distance = number.wrapping_sub(word >> NUMBER) << NUMBER >> NUMBER;
+        presence_of(number.wrapping_sub(distance), number)
     }
 
     /// What was found out when all had entered.
@@ -96,14 +97,25 @@ mod tests {
 
     #[test]
     fn the_last_to_sign_releases_all() {
+        all_are_released(1);
+    }
+
+    /// A release after that was called rubbish.
+    #[test]
+    fn numbers_beyond_47_bits_are_released() {
+        let wrap = 1_u64 << (u64::BITS - NUMBER);
+        all_are_released(wrap - AREAS as u64 - 3);
+    }
+
+    fn all_are_released(first: u64) {
         let record = &records(1)[0];
-        for number in 1..=3 * AREAS as u64 {
+        for number in first..first + 3 * AREAS as u64 {
             assert_eq!(record.presence_of_all(number), Presence::Awaited);
             let last: Vec<bool> = (0..40).map(|_| record.sign(number, 40)).collect();
             assert!(last.iter().position(|&last| last) == Some(39), "{number}");
             let release = Release {
                 agreed: number % 3 == 0,
-                folded_by: (number % 2 == 0).then_some(u16::try_from(number).unwrap()),
+                folded_by: (number % 2 == 0).then_some(u16::try_from(number % 999).unwrap()),
             };
             record.release(number, release);
             assert_eq!(record.presence_of_all(number), Presence::There);

@@ -6,6 +6,9 @@ use crate::limits::REQUEST_SLOTS;
 use crate::request::RequestId;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+/// The word of a transfer slot that its receiver sleeps on. It is of no transfer: its number is that of a sleep.
+const BELL: usize = 6;
+
 impl NodeMemory {
     /// Receiver: the transfer of this sender is over, and this is what became of it. The caller
     /// rings the sender. Returns false if there is no such transfer: the sender alleged rubbish.
@@ -31,6 +34,16 @@ impl NodeMemory {
             .load(Ordering::Acquire); // MOVED
         let ended = word & 1 == 1 && word >> 32 == u64::from(transfer.generation);
         ended.then(|| u8::try_from(word >> 1 & 0xff).expect("a byte"))
+    }
+
+    /// Sender: nothing is known any more of what became of the transfers that a slot was used for. Its generations may
+    /// come again after that. The slot is free: nobody else looks at it.
+    pub fn forget_transfers(&self, sender: usize, slot: u32) {
+        for word in (0..TRANSFER_BYTES / 8).filter(|&word| word != BELL) {
+            if let Some(word) = self.transfer_word(sender, slot, word) {
+                word.store(0, Ordering::Relaxed);
+            }
+        }
     }
 
     fn transfer(&self, place: usize, slot: u32) -> Option<&AtomicU64> {

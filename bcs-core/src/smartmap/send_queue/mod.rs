@@ -189,16 +189,21 @@ impl<W: Words + Payload> QueueSender<W> {
         let len = (len as u64).next_multiple_of(LINE);
         let left = size - (self.payload_tail & (size - 1));
         // It lies in one piece.
-        let payload = self.payload_tail + if len <= left { 0 } else { left };
-        let end = payload + len;
-        (end - self.payload_head <= size).then_some(Room { payload, end })
+        // Positions are of bytes, and come round after 2^64 of them.
+        let skipped = if len <= left { 0 } else { left };
+        let payload = self.payload_tail.wrapping_add(skipped);
+        let end = payload.wrapping_add(len);
+        (end.wrapping_sub(self.payload_head) <= size).then_some(Room { payload, end })
     }
 
     /// Writes bytes of a payload, from `offset` on.
     #[inline]
     pub fn fill(&self, room: &Room, offset: usize, bytes: &[u8]) {
         let filled = (offset + bytes.len()) as u64;
-        assert!(filled <= room.end - room.payload, "a payload has its room");
+        assert!(
+            filled <= room.end.wrapping_sub(room.payload),
+            "a payload has its room"
+        );
         let start = self.layout.payload_at(room.payload);
         self.words.write(start + offset, bytes);
     }

@@ -122,6 +122,39 @@ mod oracle {
     use proptest::prelude::*;
     use std::collections::VecDeque;
 
+    /// A stamp has 32 bits of a position, and payloads lie at positions that are counted in bytes.
+    #[test]
+    fn entries_are_whole_and_in_order_when_stamps_come_round() {
+        let (heap, layout) = queue(8, 512);
+        let mut sender = QueueSender::new(heap.clone(), layout);
+        let mut receiver = QueueReceiver::new(heap.clone(), layout);
+        let first = (1_u64 << 32) - 20;
+        (sender.tail, sender.head_seen, receiver.head) = (first, first, first);
+        let payload = 0_u64.wrapping_sub(20 * LINE);
+        (sender.payload_tail, sender.payload_head) = (payload, payload);
+        heap.word(layout.head_word).store(first, Ordering::Relaxed);
+        for position in first - 8..first {
+            let word = heap.word(layout.entry(position));
+            word.store(stamp(position), Ordering::Relaxed);
+        }
+        let mut next = 0;
+        for number in 0..100 {
+            while send(&mut sender, number, &[0xff; 3]).is_err() {
+                assert!(QueueReceiver::is_filled(&heap, layout));
+                assert_eq!(receive(&mut receiver), Some((next, vec![0xff; 3])));
+                next += 1;
+            }
+            if number % 11 == 0 {
+                while let Some((found, _)) = receive(&mut receiver) {
+                    assert_eq!(found, next);
+                    next += 1;
+                }
+                assert!(!QueueReceiver::is_filled(&heap, layout));
+                assert_eq!(next, number + 1);
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn behaves_like_a_bounded_queue(

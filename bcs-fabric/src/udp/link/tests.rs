@@ -71,6 +71,11 @@ struct Net {
 
 impl Net {
     fn new(seed: u64, faults: WireFaults) -> Self {
+        Self::after(0, seed, faults)
+    }
+
+    /// A network whose links have sent so many datagrams each.
+    fn after(sent: u64, seed: u64, faults: WireFaults) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let datagram_bytes = [600, 1_400, 8_900][random.random_range(0..3)];
         let link = |from, to| LinkSettings {
@@ -84,7 +89,8 @@ impl Net {
             quiet_ns: u64::MAX,
         };
         Self {
-            links: [link(0, 1), link(1, 0)].map(|settings| Link::new(settings, 0)),
+            links: [link(0, 1), link(1, 0)]
+                .map(|settings| Link::new(settings, 0).after(sent, sent)),
             got: [Got::default(), Got::default()],
             now_ns: 0,
             wire: Wire::new(faults, seed),
@@ -134,7 +140,12 @@ impl Net {
 
 /// Messages of all lengths and some transfers both ways, some from the beginning and some in the middle of the faults.
 fn everything_comes(seed: u64, faults: WireFaults) -> Net {
-    let mut net = Net::new(seed, faults);
+    everything_comes_after(0, seed, faults)
+}
+
+/// The same over links that have sent so many datagrams before.
+fn everything_comes_after(before: u64, seed: u64, faults: WireFaults) -> Net {
+    let mut net = Net::after(before, seed, faults);
     let mut sent: [Vec<Vec<u8>>; 2] = [Vec::new(), Vec::new()];
     let mut lens: [BTreeMap<u64, u64>; 2] = [BTreeMap::new(), BTreeMap::new()];
     for part in 0..4_u64 {
@@ -197,20 +208,70 @@ fn without_faults_each_byte_goes_once() {
     }
 }
 
+fn any_faults(seed: u64) -> WireFaults {
+    let mut random = ChaCha8Rng::seed_from_u64(seed ^ 0xFA);
+    let start_ns = random.random_range(0..100) * MS;
+    WireFaults {
+        loss: [0, 50, 200, 500][random.random_range(0..4)],
+        repetition: [0, 50, 300][random.random_range(0..3)],
+        jitter_ns: [0, 20_000, 5 * MS][random.random_range(0..3)],
+        cut: [(0, 0), (start_ns, start_ns + 150 * MS)][random.random_range(0..2)],
+        until_ns: FAULTS_END_NS,
+    }
+}
+
 #[test]
 fn messages_come_once_in_order_and_transfers_whole_whatever_the_network_does() {
     for seed in 0..500 {
-        let mut random = ChaCha8Rng::seed_from_u64(seed ^ 0xFA);
-        let start_ns = random.random_range(0..100) * MS;
-        let faults = WireFaults {
-            loss: [0, 50, 200, 500][random.random_range(0..4)],
-            repetition: [0, 50, 300][random.random_range(0..3)],
-            jitter_ns: [0, 20_000, 5 * MS][random.random_range(0..3)],
-            cut: [(0, 0), (start_ns, start_ns + 150 * MS)][random.random_range(0..2)],
-            until_ns: FAULTS_END_NS,
-        };
-        everything_comes(seed, faults);
+        everything_comes(seed, any_faults(seed));
     }
+}
+
+/// A link stopped for ever after 2^32 datagrams without loss: the run of what had come was longer than an
+/// acknowledgement could say, and so it said nothing.
+#[test]
+fn a_link_goes_on_beyond_32_bits_of_datagrams_without_loss() {
+    let mut passed = 0;
+    for seed in 0..200 {
+        let faults = match seed % 4 {
+            0 => WireFaults::default(),
+            _ => any_faults(seed),
+        };
+        // The wrap of a run is some ten to some hundred datagrams away, or lies behind.
+        let before = match seed % 3 {
+            0 => (1 << 32) - 200,
+            1 => (1 << 32) - 20,
+            _ => (1 << 33) + seed,
+        };
+        let mut net = everything_comes_after(before, seed, faults);
+        let mut last = [before; 2];
+        for (to, datagram) in std::mem::take(&mut net.record) {
+            // No number is used twice, or a nonce would be.
+            let (header, _) = Header::take(&datagram).unwrap();
+            assert!(header.number > last[to], "seed {seed}: {}", header.number);
+            last[to] = header.number;
+            // The first of these two may be the first that comes: others were lost.
+            let mut take = || net.links[to].receive(&datagram, net.now_ns, &mut net.got[to]);
+            let taken = [take(), take()];
+            assert_eq!(taken[1], Err(Refused::Repeated), "seed {seed}");
+        }
+        let has_passed = |&&last: &&u64| before < 1 << 32 && last > 1 << 32;
+        passed += last.iter().filter(has_passed).count();
+        // One that has the number of a datagram of before, as far as 32 bits tell.
+        let mut old = Vec::new();
+        let (epoch, from) = (7, NodeId(0));
+        let number = (last[1] & u64::from(u32::MAX)).max(1);
+        let header = Header {
+            epoch,
+            from,
+            number,
+        };
+        header.put(&mut old);
+        datagram::put_ping(&mut old);
+        let taken = net.links[1].receive(&old, net.now_ns, &mut net.got[1]);
+        assert_eq!(taken, Err(Refused::Repeated), "seed {seed}");
+    }
+    assert!(passed > 150, "{passed} links of 266 have passed the wrap");
 }
 
 #[test]

@@ -59,6 +59,28 @@ fn only_aead_hides_the_frames_and_nothing_hides_the_header() {
     }
 }
 
+/// A nonce has all 64 bits of the number: what was sealed before 2^32 opens as nothing after it.
+#[test]
+fn no_nonce_comes_again_after_32_bits_of_datagrams() {
+    const WRAP: u64 = 1 << 32;
+    for crypto in [Crypto::Tag, Crypto::Aead] {
+        let mut seal = seal(crypto);
+        let opener = opener(crypto);
+        let tags = [1, WRAP - 1, WRAP, WRAP + 1, 2 * WRAP + 1].map(|number| {
+            let mut sealed = datagram(number, &[0; 40]);
+            seal.seal(&mut sealed);
+            assert!(opener.open(&mut sealed.clone()).is_ok(), "{number}");
+            let mut moved = sealed.clone();
+            moved[8..HEADER_BYTES].copy_from_slice(&(number + WRAP).to_le_bytes());
+            assert_eq!(opener.open(&mut moved), Err(BadTag), "{crypto:?} {number}");
+            sealed[HEADER_BYTES..].to_vec()
+        });
+        for (nth, tag) in tags.iter().enumerate() {
+            assert!(!tags[..nth].contains(tag), "{crypto:?} {nth}");
+        }
+    }
+}
+
 #[test]
 fn every_bit_that_is_changed_is_found() {
     for crypto in [Crypto::Tag, Crypto::Aead] {

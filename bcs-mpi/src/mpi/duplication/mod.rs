@@ -111,7 +111,7 @@ impl Comm {
             let told = Recorded::started(begun, Primitive::CommDup);
             if self.is_single() {
                 let (group, topology) = (self.0.group.clone(), self.0.topology.clone());
-                then(self.process().single(group, topology, kept));
+                then(self.process().single(group, topology, kept, operation)?);
                 return Ok(Request::done(Ok(Status::EMPTY), 0, self, told));
             }
             let (agreement, verdict) = Agreement::new(self.circle());
@@ -124,6 +124,17 @@ impl Comm {
             }));
             Ok(Request::posted(posted, what, self, &operation, told))
         })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn context_id(&self) -> u32 {
+        self.0.context
+    }
+
+    /// It was duplicated as often before. All members have to say so.
+    #[cfg(test)]
+    pub(crate) fn was_duplicated(&self, times: u32) {
+        self.0.duplications.store(times, Ordering::Relaxed);
     }
 
     /// The members, for the next duplication.

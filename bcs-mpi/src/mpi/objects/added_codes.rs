@@ -22,15 +22,15 @@ pub(in crate::mpi) struct Added {
 }
 
 impl Added {
-    /// A new number: a class of its own, or a code of a class.
-    pub(in crate::mpi) fn add(&mut self, class: Option<i32>) -> i32 {
-        self.last += 1;
+    /// A new number: a class of its own, or a code of a class. Nothing if all were given out.
+    pub(in crate::mpi) fn add(&mut self, class: Option<i32>) -> Option<i32> {
+        self.last = self.last.checked_add(1)?;
         let own = Own {
             class: class.unwrap_or(self.last),
             text: String::new(),
         };
         self.codes.insert(self.last, own);
-        self.last
+        Some(self.last)
     }
 }
 
@@ -50,5 +50,20 @@ impl Default for ErrorCodes {
 impl ErrorCodes {
     pub(in crate::mpi) fn with<T>(&self, look: impl FnOnce(&mut Added) -> T) -> T {
         look(&mut lockstep::lock(&self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_number_is_followed_by_none() {
+        ErrorCodes::default().with(|added| {
+            added.last = i32::MAX - 1;
+            assert_eq!(added.add(None), Some(i32::MAX));
+            assert_eq!((added.add(None), added.add(Some(1))), (None, None));
+            assert_eq!((added.last, added.codes.len()), (i32::MAX, 1));
+        });
     }
 }

@@ -40,9 +40,8 @@
 //! are counted on a node ([`arrive`](bcs_core::wake::MachinePage::arrive)) go by the id alone,
 //! and are less exact if two communicators share it.
 //!
-//! Communicators of one rank take no part in this: their messages go from that rank to itself and
-//! their collectives go nowhere, so any number does that the rank does not use otherwise, and they
-//! have numbers above all ids.
+//! Communicators of one rank take no part in this: they have numbers above all ids, which each rank
+//! chooses for itself ([`single_contexts`](super::single_contexts)).
 //!
 //! [`create_group`]: crate::mpi::create_group
 //! [`intercommunicator`]: crate::mpi::intercommunicator

@@ -10,6 +10,8 @@ use super::group_families::GroupFamilies;
 use super::kept::Kept;
 use super::lent::Returned;
 use super::members::{Members, Remote};
+use super::part_tags::PartTags;
+use super::single_contexts::SingleContexts;
 use super::thread_level::ThreadLevel;
 use crate::attachment::Link;
 use crate::bcs::Endpoint;
@@ -40,10 +42,10 @@ pub struct Process {
     /// Who chooses ids for two groups that agree.
     pub(in crate::mpi) pair_families: GroupFamilies,
     pub(in crate::mpi) finalized: AtomicBool,
-    /// The number of the next communicator of one rank.
-    pub(in crate::mpi) next_single: AtomicU32,
-    /// The tag of the next message in parts' first.
-    pub(in crate::mpi) next_part: AtomicU32,
+    /// The numbers of communicators of one rank.
+    pub(in crate::mpi) single_contexts: SingleContexts,
+    /// The tags of messages in parts.
+    pub(in crate::mpi) part_tags: Arc<PartTags>,
     pub(in crate::mpi) closing: Mutex<Vec<Closing>>,
     /// Functions of operations that schedules have let go.
     pub(in crate::mpi) returned: Arc<Returned>,
@@ -101,8 +103,9 @@ impl PartialEq for Comm {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let Some(origin) = self.origin.take() {
-            self.process.clone().close(self.context, origin);
+        match self.origin.take() {
+            Some(origin) => self.process.clone().close(self.context, origin),
+            None => self.process.single_contexts.give_back(self.context),
         }
     }
 }

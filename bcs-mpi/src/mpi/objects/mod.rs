@@ -6,6 +6,8 @@
 //! | `handles` | a process, a communicator |
 //! | `members` | the members of a communicator, and those of the other group |
 //! | `context_ids`, `group_families`, `closing` | which context ids are free, who chooses them, how they come back |
+//! | `single_contexts` | the numbers of communicators of one rank |
+//! | `part_tags` | the tags of parts of messages |
 //! | [`keyval`], [`error_handler`], `kept` | what a program keeps with an object |
 //! | `added_codes` | error codes of the program's |
 //! | `lent` | functions of operations that are at work |
@@ -21,4 +23,6 @@ pub(super) mod kept;
 pub mod keyval;
 pub(super) mod lent;
 pub(super) mod members;
+pub(super) mod part_tags;
+pub(super) mod single_contexts;
 pub(super) mod thread_level;

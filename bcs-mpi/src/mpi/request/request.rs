@@ -127,7 +127,8 @@ impl Active {
         let process = self.comm.process();
         // Also in a forked child, which has none of its parent's.
         if !process.is_finalized() {
-            process.endpoint().bcs_free(self.posted);
+            // The id of its context is nobody else's before it is done.
+            process.endpoint().bcs_free(self.posted, self.comm.clone());
         }
     }
 

@@ -62,6 +62,8 @@ impl Nic {
         settings: &Settings,
         attended: bool,
     ) -> Self {
+        let slots = memory.clone();
+        let forget = move |slot| slots.forget_requests(slot);
         Self {
             sends: Outbox::new(memory.words(), NicMemory::send_ring()),
             receives: Outbox::new(memory.words(), NicMemory::receive_ring()),
@@ -72,7 +74,7 @@ impl Nic {
             attended,
             elastic: settings.strobe.is_elastic(),
             eager_limit: settings.eager_limit,
-            requests: Requests::default(),
+            requests: Requests::forgetting(forget),
             payload_slots: PayloadSlots::new(),
             rooms: Rooms::default(),
             probes: Probes::default(),
@@ -129,6 +131,12 @@ impl Nic {
     /// How often there was no slot.
     pub(crate) fn refusals(&self) -> u64 {
         self.requests.refusals()
+    }
+
+    /// The slots of requests that are opened next, so many, were used as often before.
+    #[cfg(test)]
+    pub(crate) fn slots_were_used(&mut self, slots: usize, times: u32) {
+        self.requests.were_used(slots, times);
     }
 
     /// Makes the table of requests a small one.

@@ -84,6 +84,12 @@ impl SmartMap {
         self.requests.refusals()
     }
 
+    /// The slots of requests that are opened next, so many, were used as often before.
+    #[cfg(test)]
+    pub(crate) fn slots_were_used(&mut self, slots: usize, times: u32) {
+        self.requests.were_used(slots, times);
+    }
+
     /// Makes the table of requests a small one.
     #[cfg(test)]
     pub(crate) fn limit_requests(&mut self, slots: usize) {

@@ -67,6 +67,13 @@ pub(super) struct Requests {
 }
 
 impl Requests {
+    /// None so far. What others have written of a slot is forgotten like this.
+    pub(super) fn forgetting(forget: impl Fn(u32) + Send + 'static) -> Self {
+        let mut requests = Self::default();
+        requests.table.forget_by(forget);
+        requests
+    }
+
     #[inline(always)]
     pub(super) fn open(&mut self, state: State) -> Result<Id, TooManyRequests> {
         let (sends, waits) = (is_send(&state), waits(&state));
@@ -104,6 +111,12 @@ impl Requests {
     /// How often there was no slot.
     pub(super) fn refusals(&self) -> u64 {
         self.table.refusals()
+    }
+
+    /// The slots that are opened next, so many, were used as often before.
+    #[cfg(test)]
+    pub(super) fn were_used(&mut self, slots: usize, times: u32) {
+        self.table.were_used(slots, times);
     }
 
     /// Makes the table of requests a small one.

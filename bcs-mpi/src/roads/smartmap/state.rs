@@ -81,6 +81,8 @@ impl SmartMap {
     ) -> Self {
         let places = node.ranks();
         let incoming = (0..places).map(|from| Incoming::new(node.receiver(from, place)));
+        let transfers = node.clone();
+        let forget = move |slot| transfers.forget_transfers(place, slot);
         Self {
             eager_limit: Settings::default().eager_limit,
             checked: false,
@@ -90,7 +92,7 @@ impl SmartMap {
             holding: false,
             matcher: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
             descriptions: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
-            requests: Requests::default(),
+            requests: Requests::forgetting(forget),
             communicators: Communicators::default(),
             errands: VecDeque::new(),
             errands_so_far: 0,

@@ -36,7 +36,7 @@ use bcs_core::job::NodeSet;
 use bcs_core::limits::MAX_RANKS;
 use bcs_core::request::{Completion, Failure};
 use bcs_fabric::{Port, Variable};
-use communicator::{Communicator, Pending, arrival};
+use communicator::{Communicator, Pending, number};
 use grant::Grants;
 use slots::Refused;
 use std::collections::BTreeMap;
@@ -73,7 +73,8 @@ impl Contexts {
         let ranks = u32::try_from(config.placement.ranks()).expect("limited");
         let group = Group::new((0..ranks).collect(), &config.placement).expect("the world");
         let local: Vec<u32> = config.ranks.iter().map(|(rank, _)| *rank).collect();
-        let mut world = Communicator::new(WORLD.1, group, local.clone());
+        let first = config.bounds.first_collective;
+        let mut world = Communicator::new(WORLD.1, group, local.clone(), first);
         world.slot = Some(0);
         world.opened.extend(&local);
         Self {
@@ -146,10 +147,11 @@ impl Contexts {
         if self.refused.tells(key, rank, local.len()) {
             return Err(Failure::TableFull);
         }
+        let first = self.config.bounds.first_collective;
         let communicator = self
             .communicators
             .entry(key)
-            .or_insert_with(|| Communicator::new(key.1, group, local));
+            .or_insert_with(|| Communicator::new(key.1, group, local, first));
         communicator.opened.insert(rank);
         self.of_rank.insert((rank, descriptor.context), key);
         communicator.opening.push((rank, descriptor.request));

@@ -3,9 +3,9 @@
 //! Which send belongs to which receive is said by the order of their inits. So each init of a send *offers*: it sends
 //! how many parts there are, how long they are, and the tag of the first, in the communicator's context with
 //! [`PART_OFFERS`] added and the tag of the call; each init of a receive takes the next offer. After that each part is a
-//! message of its own, with [`PART_MESSAGES`] added, whose tag is the offer's and its number. A sender's part is on its
-//! way as soon as the program says that it is ready, and a receiver's has arrived when all of the sender's that are in it
-//! have. Both sides may have cut the message as they like.
+//! message of its own, with [`PART_MESSAGES`] added, whose tag is the offer's and its number ([`part_tags`](crate::mpi::objects::part_tags)). A sender's part
+//! is on its way as soon as the program says that it is ready, and a receiver's has arrived when all of the sender's that
+//! are in it have. Both sides may have cut the message as they like.
 //!
 //! Each start is an undertaking ([`Undertaking`](crate::endpoint::Undertaking)), so that parts come and go in every call
 //! of the rank.
@@ -28,7 +28,6 @@ use crate::recording::{Begun, Primitive, Recorded};
 use receiving::{Receives, Receiving};
 use sending::{NotReady, Sending, Sends};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// A message in parts that can be started again and again.
 #[derive(Debug)]
@@ -45,6 +44,20 @@ enum Way {
     Nowhere,
     To(Arc<Sending>),
     From(Arc<Receiving>),
+}
+
+impl Drop for Partitioned {
+    fn drop(&mut self) {
+        let process = self.comm.process();
+        if process.is_finalized() {
+            return;
+        }
+        match &self.way {
+            Way::Nowhere => {}
+            Way::To(sending) => sending.give_up(process.endpoint()),
+            Way::From(receiving) => receiving.give_up(process.endpoint()),
+        }
+    }
 }
 
 /// The data of a message in parts, each of which is a buffer like this; and whether they are in the address space.
@@ -80,9 +93,12 @@ impl Partitioned {
                 });
                 let places = places.collect::<Result<Vec<_>>>()?;
                 let process = comm.process();
-                let number = u32::try_from(partitions).unwrap_or(u32::MAX);
-                let first = process.next_part.fetch_add(number, Ordering::Relaxed);
-                let sending = Sending::new((comm.0.context, to), first.into(), places);
+                let tags = process.part_tags.clone();
+                let sending = Sending::new((comm.0.context, to), tags, places);
+                let sending = sending.ok_or_else(|| {
+                    let reason = "2^31 partitioned messages wait for their receivers: free some";
+                    operation.error(ErrorClass::Other, reason)
+                })?;
                 let offer = sending.offer(process.endpoint(), tag);
                 offer.map_err(exhausted(&operation))?;
                 Way::To(Arc::new(sending))
@@ -112,8 +128,11 @@ impl Partitioned {
             rank => {
                 let from = comm.world_rank(rank, &operation)?;
                 let cut = (partitions, data.bytes().unwrap_or(0));
-                let receiving = Receiving::new((comm.0.context, from), (rank, tag), cut, whole);
-                let asked = receiving.ask(comm.process().endpoint());
+                let process = comm.process();
+                let tags = process.part_tags.clone();
+                let on = (comm.0.context, from);
+                let receiving = Receiving::new(on, (rank, tag), tags, cut, whole);
+                let asked = receiving.ask(process.endpoint());
                 asked.map_err(exhausted(&operation))?;
                 Way::From(Arc::new(receiving))
             }

@@ -1,19 +1,24 @@
 //! The receiver of a message in parts.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::offer::{Offer, memory, tag_of};
-use crate::bcs::{Blocking, Endpoint, Piece, Received, Request, TooManyRequests, copy};
+use super::offer::{CHOOSE, Offer, memory};
+use crate::bcs::{
+    Blocking, Endpoint, Message, Piece, Received, Request, SendMode, TooManyRequests, copy,
+};
 use crate::data::{Scratch, start};
 use crate::endpoint::{Grounds, Kind, Undertaking, What, succeeded};
 use crate::mpi::error::{Operation, Result};
 use crate::mpi::objects::context_ids::{PART_MESSAGES, PART_OFFERS};
+use crate::mpi::objects::part_tags::{PartTags, tag_of, tag_of_answer};
 use crate::mpi::request::Finish;
 use crate::mpi::{Buffer, Comm, Datatype, Status};
 use crate::roads::{Handle, Outcome, Roads};
 use bcs_core::lockstep;
+use bcs_core::mark::Mark;
 use bcs_core::matching::Pattern;
+use bcs_core::request::Failure;
 use bcs_core::whereabouts::Wait;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What a receiver knows of its parts. The endpoint's lock comes before this one.
 #[derive(Debug)]
@@ -22,6 +27,7 @@ pub(super) struct Receiving {
     from: u32,
     /// The sender's rank in the communicator, and the tag of the call.
     status: (i32, i32),
+    tags: Arc<PartTags>,
     /// How many parts the program wants to be told of, and how long each is.
     cut: (usize, usize),
     into: Into,
@@ -41,6 +47,12 @@ struct Parts {
     offer: Box<Offer>,
     /// The receive of the offer, until that has come.
     asked: Option<Handle>,
+    /// The tag of the first part.
+    first_tag: u64,
+    /// That, if this receiver has chosen it, until it has been told.
+    answer: Option<Box<[u64; 1]>>,
+    /// The send of it.
+    answering: Option<Handle>,
     /// How long each of the sender's parts is, as it says.
     len: usize,
     /// Where the sender's parts come.
@@ -93,6 +105,7 @@ impl Receiving {
     pub(super) fn new(
         (context, from): (u32, u32),
         status: (i32, i32),
+        tags: Arc<PartTags>,
         cut: (usize, usize),
         into: Buffer,
     ) -> Self {
@@ -105,6 +118,7 @@ impl Receiving {
             context,
             from,
             status,
+            tags,
             cut,
             into,
             state: Mutex::default(),
@@ -122,7 +136,7 @@ impl Receiving {
             source: Some(self.from),
             tag: Some(self.status.1),
         };
-        let place = memory(&mut self.lock().offer).into();
+        let place = memory(&mut *self.lock().offer).into();
         let mut outcome = Outcome::default();
         let asked = match endpoint.bcs_recv(pattern, &place, &mut outcome)? {
             Received::Now => Handle::Complete(outcome.len),
@@ -131,6 +145,20 @@ impl Receiving {
         };
         self.lock().asked = Some(asked);
         Ok(())
+    }
+
+    /// Nobody will start it any more: its offer is taken all the same, and is no other's.
+    pub(super) fn give_up(&self, endpoint: &Endpoint) {
+        let mut parts = self.lock();
+        if parts.started {
+            return;
+        }
+        let Some(asked) = parts.asked.take() else {
+            return;
+        };
+        let offer = std::mem::take(&mut parts.offer);
+        drop(parts);
+        endpoint.bcs_free(Request(Kind::Road(asked)), offer);
     }
 
     /// None has come.
@@ -143,9 +171,18 @@ impl Receiving {
 
     /// The sender has said what is to come. What it says is looked at before it is used: of parts that are too long, or
     /// too many, as much as there is room for is received, and they are truncated.
-    fn accept(&self, parts: &mut Parts) {
-        let [_, count, len] = *parts.offer;
-        let count = usize::try_from(count).unwrap_or(0).min(MOST_PARTS);
+    ///
+    /// # Errors
+    /// When it is to choose tags, and there are none.
+    fn accept(&self, parts: &mut Parts) -> std::result::Result<(), Failure> {
+        let [first, count, len, _] = *parts.offer;
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        parts.first_tag = first;
+        if first == CHOOSE {
+            parts.first_tag = self.tags.choose(count).ok_or(Failure::TableFull)?;
+            parts.answer = Some(Box::new([parts.first_tag]));
+        }
+        let count = count.min(MOST_PARTS);
         parts.len = usize::try_from(len).unwrap_or(0);
         let room = self.into.whole().len();
         let place = |part: usize| {
@@ -162,6 +199,35 @@ impl Receiving {
             parts.packed = Some(scratch.into());
             (0..count).map(|at| part(at).into()).collect()
         });
+        Ok(())
+    }
+
+    /// Tells the sender which tags its parts have, if it has asked. Whether it knows.
+    fn answer(&self, parts: &mut Parts, roads: &mut Roads, posted: &mut bool) -> bool {
+        let Some(answer) = &mut parts.answer else {
+            return true;
+        };
+        if parts.answering.is_none() {
+            let message = Message {
+                context: self.context | PART_OFFERS,
+                destination: self.from,
+                tag: tag_of_answer(parts.offer[3]),
+                data: &memory(&mut **answer).into(),
+                mark: Mark::NONE,
+            };
+            parts.answering = roads.send(SendMode::Standard, &message).ok();
+            *posted |= parts.answering.is_some();
+        }
+        if parts
+            .answering
+            .and_then(|handle| roads.take(handle))
+            .is_none()
+        {
+            return false;
+        }
+        // A sender that could not be told is gone, and its parts with it.
+        (parts.answering, parts.answer) = (None, None);
+        true
     }
 
     /// Takes what has come; whether that is all of these parts.
@@ -242,10 +308,23 @@ impl Finish for Receiving {
 /// What a sender may say that it has.
 const MOST_PARTS: usize = 1 << 24;
 
+impl Drop for Receiving {
+    fn drop(&mut self) {
+        let parts = self.lock();
+        // As long as a part may come, its tag is no other's.
+        if parts.answering.is_none() && parts.receives.iter().all(Option::is_none) {
+            self.tags.unchoose(parts.first_tag);
+        }
+    }
+}
+
 impl Drop for Parts {
     fn drop(&mut self) {
         if self.asked.is_some() {
             std::mem::forget(std::mem::take(&mut self.offer));
+        }
+        if self.answering.is_some() {
+            std::mem::forget(self.answer.take());
         }
         if self.receives.iter().any(Option::is_some) {
             self.scratch.leave();
@@ -255,7 +334,7 @@ impl Drop for Parts {
 
 /// A start of it.
 #[derive(Debug)]
-pub(super) struct Receives(pub(super) std::sync::Arc<Receiving>);
+pub(super) struct Receives(pub(super) Arc<Receiving>);
 
 impl Undertaking for Receives {
     fn advance(&mut self, at: &mut dyn Grounds, posted: &mut bool) -> Option<Outcome> {
@@ -268,9 +347,16 @@ impl Undertaking for Receives {
                 parts.started = false;
                 return Some(outcome);
             }
-            receiving.accept(&mut parts);
+            if let Err(failure) = receiving.accept(&mut parts) {
+                parts.started = false;
+                return Some(Outcome {
+                    failure,
+                    ..Outcome::default()
+                });
+            }
         }
-        let first_tag = parts.offer[0];
+        let knows = receiving.answer(&mut parts, at.roads(), posted);
+        let first_tag = parts.first_tag;
         while let Some(place) = parts.places.get(parts.receives.len()) {
             let tag = tag_of(first_tag, parts.receives.len());
             let on = (receiving.from, receiving.context | PART_MESSAGES, tag);
@@ -287,6 +373,9 @@ impl Undertaking for Receives {
             }
             parts.first += 1;
         }
+        if !knows {
+            return None;
+        }
         parts.started = false;
         let len = (parts.places.len() * parts.len) as u64;
         Some(parts.failed.take().unwrap_or(Outcome {
@@ -297,9 +386,12 @@ impl Undertaking for Receives {
 
     fn awaits(&self) -> Vec<Handle> {
         let parts = self.0.lock();
+        let answering = parts.answering.into_iter();
         match parts.asked {
             Some(asked) => vec![asked],
-            None => parts.receives.iter().flatten().copied().collect(),
+            None => answering
+                .chain(parts.receives.iter().flatten().copied())
+                .collect(),
         }
     }
 }

@@ -1,22 +1,24 @@
 //! The sender of a message in parts.
 
-use super::offer::{Offer, memory, tag_of};
+use super::offer::{CHOOSE, Offer, memory};
 use crate::bcs::{Endpoint, Message, Piece, Request, SendMode, TooManyRequests};
 use crate::endpoint::{Grounds, Kind, Undertaking, succeeded};
 use crate::mpi::objects::context_ids::{PART_MESSAGES, PART_OFFERS};
-use crate::roads::{Handle, Outcome};
+use crate::mpi::objects::part_tags::{PartTags, tag_of, tag_of_answer};
+use crate::roads::{Handle, Outcome, Roads};
 use bcs_core::lockstep;
 use bcs_core::mark::Mark;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What a sender knows of its parts. The endpoint's lock comes before this one.
 #[derive(Debug)]
 pub(super) struct Sending {
     context: u32,
     to: u32,
-    /// The tag of the first part.
-    first: u64,
+    tags: Arc<PartTags>,
+    /// The number of the answer, if the receiver is to choose the tags.
+    asks: Option<u64>,
     places: Vec<Piece>,
     state: Mutex<Parts>,
 }
@@ -24,6 +26,11 @@ pub(super) struct Sending {
 #[derive(Debug)]
 struct Parts {
     offer: Box<Offer>,
+    /// The tag of the first part, unless its receiver is to choose and has not answered.
+    first: Option<u64>,
+    /// What the receiver answers, and the receive of that.
+    answer: Box<[u64; 1]>,
+    asked: Option<Handle>,
     /// By which part it is known whether it is ready in this start.
     ready: Vec<bool>,
     /// How many are not.
@@ -46,10 +53,24 @@ pub(super) enum NotReady {
 }
 
 impl Sending {
-    pub(super) fn new((context, to): (u32, u32), first: u64, places: Vec<Piece>) -> Self {
+    /// What is to be sent in these parts; nothing if even for the question for tags there is none.
+    pub(super) fn new(
+        (context, to): (u32, u32),
+        tags: Arc<PartTags>,
+        places: Vec<Piece>,
+    ) -> Option<Self> {
         let len = places.first().map_or(0, Piece::len);
+        let first = tags.never_used(places.len());
+        let asks = match first {
+            Some(_) => None,
+            None => Some(tags.answer()?),
+        };
+        let (said, answer) = (first.unwrap_or(CHOOSE), asks.unwrap_or(0));
         let parts = Parts {
-            offer: Box::new([first, places.len() as u64, len as u64]),
+            offer: Box::new([said, places.len() as u64, len as u64, answer]),
+            first,
+            answer: Box::default(),
+            asked: None,
             ready: vec![true; places.len()],
             awaited: 0,
             to_send: VecDeque::new(),
@@ -57,13 +78,14 @@ impl Sending {
             started: false,
             failed: None,
         };
-        Self {
+        Some(Self {
             context,
             to,
-            first,
+            tags,
+            asks,
             places,
             state: Mutex::new(parts),
-        }
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Parts> {
@@ -72,7 +94,7 @@ impl Sending {
 
     /// Tells the receiver what is to come.
     pub(super) fn offer(&self, endpoint: &Endpoint, tag: i32) -> Result<(), TooManyRequests> {
-        let data = &memory(&mut self.lock().offer).into();
+        let data = &memory(&mut *self.lock().offer).into();
         let message = Message {
             context: self.context | PART_OFFERS,
             destination: self.to,
@@ -85,6 +107,48 @@ impl Sending {
             self.lock().under_way.push(handle);
         }
         Ok(())
+    }
+
+    /// The tag of the first part, once the receiver has chosen it if it is to.
+    fn first(
+        &self,
+        parts: &mut Parts,
+        roads: &mut Roads,
+        posted: &mut bool,
+    ) -> Option<Result<u64, Outcome>> {
+        if let Some(first) = parts.first {
+            return Some(Ok(first));
+        }
+        let answer = self.asks?;
+        if parts.asked.is_none() {
+            let on = (self.to, self.context | PART_OFFERS, tag_of_answer(answer));
+            let into = memory(&mut *parts.answer).into();
+            parts.asked = Some(roads.receive_from(on, into).ok()?);
+            *posted = true;
+        }
+        let outcome = roads.take(parts.asked?)?;
+        parts.asked = None;
+        if succeeded(&outcome).is_err() {
+            return Some(Err(outcome));
+        }
+        self.tags.answered(answer);
+        parts.first = Some(parts.answer[0]);
+        parts.first.map(Ok)
+    }
+
+    /// Nobody will start it any more: what was offered is on its way all the same.
+    pub(super) fn give_up(&self, endpoint: &Endpoint) {
+        let mut parts = self.lock();
+        if parts.started {
+            return;
+        }
+        // If it was never started, that is the offer.
+        let under_way = std::mem::take(&mut parts.under_way);
+        let mut offer = (!under_way.is_empty()).then(|| std::mem::take(&mut parts.offer));
+        drop(parts);
+        for handle in under_way {
+            endpoint.bcs_free(Request(Kind::Road(handle)), offer.take());
+        }
     }
 
     /// None is ready.
@@ -115,6 +179,18 @@ impl Sending {
     }
 }
 
+impl Drop for Sending {
+    fn drop(&mut self) {
+        let mut parts = self.lock();
+        if parts.asked.is_some() {
+            // The answer may still come, and has its number until then.
+            std::mem::forget(std::mem::take(&mut parts.answer));
+        } else if let (None, Some(answer)) = (parts.first, self.asks) {
+            self.tags.answered(answer);
+        }
+    }
+}
+
 impl Drop for Parts {
     fn drop(&mut self) {
         if !self.under_way.is_empty() {
@@ -133,16 +209,22 @@ impl Undertaking for Sends {
         let Sending {
             context,
             to,
-            first,
             places,
             ..
         } = &*self.0;
         let mut parts = self.0.lock();
         while let Some(&part) = parts.to_send.front() {
+            let first = match self.0.first(&mut parts, at.roads(), posted)? {
+                Ok(first) => first,
+                Err(outcome) => {
+                    parts.started = false;
+                    return Some(outcome);
+                }
+            };
             let message = Message {
                 context: context | PART_MESSAGES,
                 destination: *to,
-                tag: tag_of(*first, part),
+                tag: tag_of(first, part),
                 data: &places[part],
                 mark: Mark::NONE,
             };
@@ -168,6 +250,11 @@ impl Undertaking for Sends {
     }
 
     fn awaits(&self) -> Vec<Handle> {
-        self.0.lock().under_way.clone()
+        let parts = self.0.lock();
+        parts
+            .asked
+            .into_iter()
+            .chain(parts.under_way.iter().copied())
+            .collect()
     }
 }

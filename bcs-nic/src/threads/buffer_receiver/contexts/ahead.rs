@@ -244,6 +244,7 @@ impl Communicator {
         let slot = self.slot.expect("who has no slot may not arrive");
         let go = Go::of(over.sequence, over.steps, 0);
         context.port.store(Variable::Go(slot), go.encode());
+        self.take_back(over.sequence, slot, context);
         complete(&over, &down.content, context);
     }
 }

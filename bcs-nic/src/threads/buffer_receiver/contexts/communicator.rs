@@ -94,10 +94,20 @@ impl Pending {
     }
 }
 
-/// The value of `Arrived`, at collective `sequence` of a context.
-pub(super) fn arrival(sequence: u64, signature: u64) -> u64 {
-    (sequence + 1) << Call::SIGNATURE_BITS | signature
+/// The value of `Arrived`, at collective `sequence` of a context. Of its number these are 40 bits: they are
+/// compared with those of the same collective, and what a node has published half a lap of numbers ago is
+/// [taken back](Communicator::take_back). Whoever wants to know more asks for `Number`.
+fn arrival(sequence: u64, signature: u64) -> u64 {
+    number(sequence) << Call::SIGNATURE_BITS | signature
 }
+
+/// The value of `Number`.
+pub(super) fn number(sequence: u64) -> u64 {
+    sequence + 1
+}
+
+/// Half of the numbers that `Arrived` tells apart.
+const HALF_A_LAP: u64 = 1 << (u64::BITS - Call::SIGNATURE_BITS - 1);
 
 #[derive(Debug)]
 pub(super) struct Communicator {
@@ -113,7 +123,7 @@ pub(super) struct Communicator {
     /// The first collective at which not all local members have arrived.
     complete: u64,
     pub(super) pending: VecDeque<Pending>,
-    /// The value of `Arrived` that the other nodes see.
+    /// The value of `Number` that the other nodes see.
     published: u64,
     /// Whether short collectives go ahead of the beat, once somebody wanted to know.
     pub(super) goes_ahead: Option<bool>,
@@ -121,7 +131,8 @@ pub(super) struct Communicator {
 }
 
 impl Communicator {
-    pub(super) fn new(context: u32, group: Group, local: Vec<u32>) -> Self {
+    /// One whose first collective is `first`: 0, but in tests.
+    pub(super) fn new(context: u32, group: Group, local: Vec<u32>, first: u64) -> Self {
         Self {
             key: (group.members[0], context),
             group: Arc::new(group),
@@ -131,7 +142,7 @@ impl Communicator {
             opened: BTreeSet::new(),
             closed: BTreeSet::new(),
             arrivals: BTreeMap::new(),
-            complete: 0,
+            complete: first,
             pending: VecDeque::new(),
             published: 0,
             goes_ahead: None,
@@ -145,6 +156,7 @@ impl Communicator {
             Variable::Called,
             Variable::Arrivals,
             Variable::Arrived,
+            Variable::Number,
             Variable::Go,
             Variable::Owner,
         ];
@@ -307,18 +319,28 @@ impl Communicator {
         let Some(next) = self.pending.front() else {
             return;
         };
-        let arrival = next.arrival();
-        if self.published == arrival {
+        let number = number(next.sequence);
+        if self.published == number {
             return;
         }
         // What had begun was published, and what is over has been forgotten.
         assert_eq!(go.steps_of(next.sequence), Some(0), "{next:?} has gone");
-        self.published = arrival;
+        self.published = number;
         context.port.store(Variable::Called(slot), next.called);
         if next.has_data {
             context.port.store(Variable::Arrivals(slot), next.arrivals);
         }
-        context.port.store(Variable::Arrived(slot), arrival);
+        context.port.store(Variable::Arrived(slot), next.arrival());
+        // Who sees the number sees all of these.
+        context.port.store(Variable::Number(slot), number);
+    }
+
+    /// A collective is over that no slice had to do with. Any number of them may follow each other, and what was
+    /// published before the first must not be taken for what comes after the last.
+    pub(super) fn take_back(&self, over: u64, slot: u32, context: &mut Context<'_>) {
+        if number(over).is_multiple_of(HALF_A_LAP) {
+            context.port.store(Variable::Arrived(slot), 0);
+        }
     }
 
     pub(super) fn wants_schedule(&self) -> bool {

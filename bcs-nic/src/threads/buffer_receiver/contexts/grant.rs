@@ -8,7 +8,7 @@
 
 use super::refusal::Refusal;
 use super::slots::{free_slot, key_value};
-use super::{Communicator, Key, Pending, arrival};
+use super::{Communicator, Key, Pending, number};
 use crate::budget::Quota;
 use crate::collective::Go;
 use crate::threads::{Context, NodeConfig};
@@ -186,8 +186,8 @@ impl Grants {
             }
             Stage::Late => {
                 let slot = communicator.slot.expect("it has a slot");
-                let least = arrival(communicator.front().sequence, 0);
-                (Variable::Arrived(slot), Comparison::AtLeast, least, None)
+                let least = number(communicator.front().sequence);
+                (Variable::Number(slot), Comparison::AtLeast, least, None)
             }
             Stage::Refuse(refusal) => {
                 let ticket = context

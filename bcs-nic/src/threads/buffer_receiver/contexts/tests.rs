@@ -10,7 +10,7 @@ use bcs_core::request::RequestId;
 fn communicator() -> Communicator {
     let placement = Placement::block(6, 2).unwrap();
     let group = Group::new(vec![4, 2, 0, 3, 1, 5], &placement).unwrap();
-    let mut communicator = Communicator::new(0, group, vec![2, 0, 1]);
+    let mut communicator = Communicator::new(0, group, vec![2, 0, 1], 0);
     communicator.slot = Some(0);
     communicator
 }
