@@ -265,7 +265,7 @@ impl Slot for Handle {
 const PLANTED: [(Bug, &[&str]); 17] = [
     (Bug::Overtakes, &["order"]),
     (Bug::ClaimsTwice, &["wildcards"]),
-    (Bug::CancelsWhatIsMatched, &["cancels"]),
+    (Bug::CancelsWhatIsMatched, &["cancels", "cancelled_sends"]),
     (Bug::HidesTruncation, &["truncation"]),
     (
         Bug::LosesWakeUps,
