@@ -31,6 +31,8 @@ const CANCELLED: u64 = 6;
 #[derive(Clone, Copy, Debug)]
 pub struct Cancellable<'a> {
     state: &'a AtomicU64,
+    /// The sender's.
+    news: &'a AtomicU64,
     generation: u64,
 }
 
@@ -41,6 +43,7 @@ impl<'a> Cancellable<'a> {
     pub fn of(node: &'a NodeMemory, sender: usize, transfer: RequestId) -> Option<Self> {
         Some(Self {
             state: node.transfer_word(sender, transfer.slot, STATE)?,
+            news: node.news(sender),
             generation: u64::from(transfer.generation) << 32,
         })
     }
@@ -64,6 +67,7 @@ impl<'a> Cancellable<'a> {
     /// sender, which may have tried meanwhile.
     pub fn release(&self) {
         let _released = self.change(CLAIMED, OPEN);
+        self.news.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Sender: takes the message back. Returns false if it has met a receive.

@@ -4,7 +4,6 @@ use super::NodeMemory;
 use super::places::{self, TRANSFER_BYTES};
 use crate::limits::REQUEST_SLOTS;
 use crate::request::RequestId;
-use crate::smartmap::cancellation::Cancellable;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 impl NodeMemory {
@@ -32,15 +31,6 @@ impl NodeMemory {
             .load(Ordering::Acquire); // MOVED
         let ended = word & 1 == 1 && word >> 32 == u64::from(transfer.generation);
         ended.then(|| u8::try_from(word >> 1 & 0xff).expect("a byte"))
-    }
-
-    /// Receiver: the message of this transfer, which it had claimed, has met no receive after all. The caller rings
-    /// the sender.
-    pub fn release_transfer(&self, sender: usize, transfer: RequestId) {
-        if let Some(message) = Cancellable::of(self, sender, transfer) {
-            message.release();
-            self.news(sender).fetch_add(1, Ordering::AcqRel);
-        }
     }
 
     fn transfer(&self, place: usize, slot: u32) -> Option<&AtomicU64> {

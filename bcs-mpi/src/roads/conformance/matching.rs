@@ -250,17 +250,22 @@ const POSTED: i32 = 22;
 const RACES: i32 = 23;
 const ENDED: i32 = 24;
 
+/// Sends a message that is cancelled at once, and says what that came to.
+fn cancelled<P: Party>(
+    party: &mut P,
+    peer: u32,
+    (tag, number): (i32, usize),
+) -> Result<Failure, Broken> {
+    let len = LENGTHS[number % LENGTHS.len()];
+    let data = (numbered(number, len), Spread::Plain(len));
+    let send = post(party, SendMode::Synchronous, (WORLD, peer, tag), data)?;
+    send.cancel(party);
+    Ok(send.end(party).0.failure)
+}
+
 fn cancel_sends<P: Party>(party: &mut P, peer: u32) -> Result<(), Broken> {
-    let synchronous = |party: &mut P, tag, number: usize| {
-        let len = LENGTHS[number % LENGTHS.len()];
-        let data = (numbered(number, len), Spread::Plain(len));
-        let send = post(party, SendMode::Synchronous, (WORLD, peer, tag), data)?;
-        send.cancel(party);
-        let (outcome, _) = send.end(party);
-        Ok(outcome.failure)
-    };
     for number in 0..LENGTHS.len() {
-        let failure = synchronous(party, NEVER, number)?;
+        let failure = cancelled(party, peer, (NEVER, number))?;
         ensure!(
             failure == Failure::Cancelled,
             "nobody receives it, and it came to {failure:?}"
@@ -271,7 +276,7 @@ fn cancel_sends<P: Party>(party: &mut P, peer: u32) -> Result<(), Broken> {
         if number % 2 == 0 {
             hear(party, peer, POSTED)?;
         }
-        let failure = synchronous(party, RACES, number)?;
+        let failure = cancelled(party, peer, (RACES, number))?;
         let is_known = matches!(failure, Failure::None | Failure::Cancelled);
         ensure!(is_known, "a send that was cancelled came to {failure:?}");
         let ended = vec![u8::from(failure == Failure::Cancelled)];

@@ -115,8 +115,9 @@ impl SmartMap {
     /// Receiver: the receive for which a message was claimed is another one's.
     #[cold]
     pub(super) fn release(&self, place: usize, envelope: &Envelope) {
-        if let Some(transfer) = envelope.cancellable() {
-            self.node.release_transfer(place, transfer);
+        let message = envelope.cancellable();
+        if let Some(message) = message.and_then(|it| Cancellable::of(&self.node, place, it)) {
+            message.release();
             self.ring(place);
         }
     }
