@@ -80,10 +80,13 @@ fn a_program_that_does_not_say_where_its_library_is_finds_it(prefix: &Path, fold
 
 /// A message that was cancelled is none that nobody has received, and no request is left.
 fn nothing_is_left_of_cancelled_sends(bin: &Path, folder: &Path) {
-    for road in [&["--nodes", "1"][..], &["--nodes", "2"]]
-        .iter()
-        .chain(&ROADS)
-    {
+    const MORE: [&[&str]; 4] = [
+        &["--nodes", "1"],
+        &["--nodes", "2"],
+        &["--nodes", "2", "--checked"],
+        &["--nodes", "2", "--eager-limit", "0"],
+    ];
+    for road in MORE.iter().chain(&ROADS) {
         let mut run = Command::new(bin.join("mpiexec"));
         let run = run
             .args(["-n", "3"])

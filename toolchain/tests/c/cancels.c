@@ -136,6 +136,8 @@ static void a_receiver_that_computes(void)
     int flag;
     MPI_Iprobe(MPI_ANY_SOURCE, NEVER, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     CHECK(!flag);
+    /* What comes next is sent with the same tag. */
+    MPI_Barrier(MPI_COMM_WORLD);
     munmap((void *) done, 4096);
     close(file);
 }
