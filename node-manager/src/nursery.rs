@@ -151,7 +151,7 @@ impl<'a> Nursery<'a> {
         let place = place.map_or(String::new(), |place| place.to_string());
         let slot = CString::new(format!("{SLOT_VARIABLE}={place}")).expect("no NUL byte in it");
         let nodes = match &self.start.far {
-            Some(far) => far.machine().len(),
+            Some(far) => far.on_this_host,
             None => self.start.placement.nodes(),
         };
         let name = node_name(&self.host, node, nodes);

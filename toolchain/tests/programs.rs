@@ -51,9 +51,14 @@ fn c_programs() {
                 succeeded(run.arg(&program));
             }
         }
-        for road in ROADS {
+        // What tools are shown of unexpected messages is what ranks keep, and not NICs.
+        let by_nic = name != "tool";
+        for road in ROADS
+            .iter()
+            .filter(|road| by_nic || road[0] != "--intranode")
+        {
             let mut run = Command::new(bin.join("mpiexec"));
-            succeeded(run.args(["-n", "4"]).args(road).arg(&program));
+            succeeded(run.args(["-n", "4"]).args(*road).arg(&program));
         }
     }
     nothing_is_left_of_cancelled_sends(&bin, folder.path());
