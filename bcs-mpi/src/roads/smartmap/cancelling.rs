@@ -21,16 +21,15 @@ impl SmartMap {
     /// Cancels a receive that no message has met, or a send that has met no receive. Its request has still to be
     /// taken. If it is not known yet whose a message is, that is seen when its request is looked at.
     pub(crate) fn cancel(&mut self, request: Id) {
-        match self.requests.state(request) {
-            Some(&mut State::Posted { peer, handle }) => {
-                if self.matcher_of(peer.context).cancel(handle).is_some() {
-                    self.cancelled(request);
-                }
-            }
-            Some(State::Held { .. } | State::Sent { .. }) => self.cancel_sent(request),
+        let (peer, handle) = match self.requests.state(request) {
+            Some(State::Posted { peer, handle }) => (*peer, *handle),
+            Some(State::Held { .. } | State::Sent { .. }) => return self.cancel_sent(request),
             // A thread is at the data: when it has come back.
-            Some(State::Away { .. }) => self.cancel_later(request),
-            _ => {}
+            Some(State::Away { .. }) => return self.cancel_later(request),
+            _ => return,
+        };
+        if self.matcher_of(peer.context).cancel(handle).is_some() {
+            self.cancelled(request);
         }
     }
 
