@@ -2,7 +2,8 @@
 //! the BCS API, too.
 //!
 //! A function that some file in `src/calls` defines (`fn PMPI_...`) is checked against its prototype in the list; one
-//! that none defines answers that it is not supported. Each gets its two names.
+//! that none defines answers that it is not supported, and asks the error handler of the object that the standard names
+//! (9.3, 14.7). Each gets its two names.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -124,15 +125,20 @@ fn rest(functions: &[Function], defined: &BTreeSet<String>) -> String {
         .iter()
         .filter(|function| !defined.contains(function.name));
     let mut names = Vec::new();
-    for Function { name, returns, .. } in missing {
+    for Function {
+        name,
+        returns,
+        parameters,
+    } in missing
+    {
         assert_eq!(
             *returns, "int",
             "{name} cannot answer that it is not supported"
         );
         let _ = writeln!(
             text,
-            "/// `{name}` is not there yet.\n#[unsafe(export_name = \"entry_P{name}\")]\npub extern \"C\" fn P{name}() -> c_int {{ \
-             unsupported(\"{name}\") }}"
+            "/// `{name}` is not there yet.\n#[unsafe(export_name = \"entry_P{name}\")]\npub extern \"C\" fn P{name}{}",
+            unsupported(name, parameters)
         );
         names.push(*name);
     }
@@ -141,6 +147,22 @@ fn rest(functions: &[Function], defined: &BTreeSet<String>) -> String {
         "/// Functions that are not there yet.\npub const UNSUPPORTED: &[&str] = &{names:?};"
     );
     text
+}
+
+/// The parameters and the body of a function that is not there: whose handler is asked.
+fn unsupported(name: &str, parameters: &[&str]) -> String {
+    // A file is not there before it is open, so these are the errors of MPI_FILE_NULL.
+    if name.starts_with("MPI_File_") || name.starts_with("MPI_Register_datarep") {
+        return format!("() -> c_int {{ unsupported_file(\"{name}\") }}");
+    }
+    let comm = parameters.iter().position(|of| of.starts_with("MPI_Comm "));
+    let Some(comm) = comm.filter(|&at| !parameters[at].contains(['*', '['])) else {
+        return format!("() -> c_int {{ unsupported(\"{name}\") }}");
+    };
+    let before = parameters[..comm].iter().enumerate();
+    let before = before.map(|(at, of)| format!("_{at}: {}, ", in_rust(of, true)));
+    let before: String = before.collect();
+    format!("({before}comm: MPI_Comm) -> c_int {{ unsupported_on(\"{name}\", comm) }}")
 }
 
 /// The prototypes of a header that declares functions of the BCS API, a line each.

@@ -80,11 +80,13 @@ pub struct Moved {
     pub failed: Option<FabricError>,
 }
 
-/// The end of a transfer: the receive's completion.
+/// The end of a transfer: the receive's completion, and what its sender is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ending {
     /// What the receive came to.
     pub receive: Completion,
+    /// What the send came to.
+    pub send: Failure,
 }
 
 /// What a NIC thread did in a microphase (paper Table 5.2).

@@ -1,7 +1,7 @@
 //! What NICs do when their tables are full, credits are spent, and what comes together is to be put in
 //! order.
 
-use bcs_core::descriptor::ReceiveKind;
+use bcs_core::descriptor::{Payload, ReceiveKind, SendDescriptor};
 use bcs_core::layout::Location;
 use bcs_core::mark::Mark;
 use bcs_core::request::{Failure, RequestId};
@@ -282,4 +282,102 @@ fn a_receive_that_is_posted_between_cut_and_publication_is_noticed() {
     let receive = bench.ask(1, Some(0), Some(5), kind);
     bench.settle();
     assert_eq!(bench.ended(1, receive).tag, 5);
+}
+
+fn cancel(bench: &mut Workbench, from: u32, to: u32, tag: i32, request: RequestId) {
+    let cancel = SendDescriptor {
+        request,
+        owed: false,
+        context: 0,
+        destination: to,
+        tag,
+        len: 0,
+        mark: Mark::NONE,
+        payload: Payload::Cancel,
+    };
+    bench.post_send(from, &cancel);
+}
+
+/// The receiver asks for nothing: what waits there, for credit, or for room in a block is cancelled all the same, and
+/// gives its credit back.
+#[test]
+fn sends_are_cancelled_wherever_they_wait() {
+    for (descriptors, after) in [(100, 0), (100, 20), (2, 0), (2, 3), (2, 40)] {
+        let bounds = Bounds {
+            descriptors,
+            ..pool(8)
+        };
+        let mut bench = Workbench::new(4, 2, bounds);
+        let mut sends = Vec::new();
+        for tag in 0..12 {
+            sends.push((2, tag, bench.send(0, 2, tag, true)));
+            // Beside them, on the sender's own node.
+            sends.push((1, tag, bench.send(0, 1, tag, true)));
+        }
+        bench.pass(after);
+        let (odd, even): (Vec<_>, Vec<_>) = sends.iter().partition(|(_, tag, _)| tag % 2 == 1);
+        for &&(to, tag, request) in &odd {
+            cancel(&mut bench, 0, to, tag, request);
+        }
+        bench.settle();
+        for &&(_, tag, request) in &odd {
+            let failure = bench.ended(0, request).failure;
+            assert_eq!(failure, Failure::Cancelled, "tag {tag} after {after}");
+        }
+        let at = |bench: &mut Workbench, to| -> Vec<RequestId> {
+            (0..6).map(|_| bench.receive(to, Some(0), None)).collect()
+        };
+        let (at_2, at_1) = (at(&mut bench, 2), at(&mut bench, 1));
+        bench.settle();
+        let left: Vec<_> = (0..12).step_by(2).collect();
+        assert_eq!(tags_received(&bench, 2, &at_2), left);
+        assert_eq!(tags_received(&bench, 1, &at_1), left);
+        for &&(_, _, request) in &even {
+            assert_eq!(bench.ended(0, request).failure, Failure::None);
+        }
+        // All credit has come back: there is room for as many as before.
+        let again: Vec<_> = (0..20).map(|tag| bench.send(0, 2, tag, true)).collect();
+        let at_2: Vec<_> = (0..20).map(|_| bench.receive(2, None, None)).collect();
+        bench.settle();
+        assert_eq!(tags_received(&bench, 2, &at_2), (0..20).collect::<Vec<_>>());
+        // A cancel that comes too late changes nothing.
+        cancel(&mut bench, 0, 2, 3, again[3]);
+        bench.settle();
+        assert_eq!(bench.ended(0, again[3]).failure, Failure::None);
+        assert_eq!(bench.left_over(), Vec::<String>::new());
+        assert_eq!(bench.failures(), []);
+    }
+}
+
+/// Who comes first at the receiver's table: the receive, or the cancel.
+#[test]
+fn a_send_is_received_or_cancelled() {
+    for far in [false, true] {
+        for (receive_after, cancel_after) in [(0, 0), (0, 1), (1, 0), (2, 2), (3, 2), (2, 3)] {
+            let mut bench = match far {
+                true => Workbench::apart(2),
+                false => Workbench::new(2, 2, Bounds::default()),
+            };
+            let send = bench.send(0, 1, 7, true);
+            let mut receive = None;
+            for slice in 0..=3 {
+                if slice == receive_after {
+                    receive = Some(bench.receive(1, Some(0), Some(7)));
+                }
+                if slice == cancel_after {
+                    cancel(&mut bench, 0, 1, 7, send);
+                }
+                bench.demand();
+                bench.pass(1);
+            }
+            bench.settle();
+            let case = format!("far {far}, {receive_after} {cancel_after}");
+            let received = receive.and_then(|receive| bench.completion(1, receive));
+            match bench.ended(0, send).failure {
+                Failure::Cancelled => assert_eq!(received, None, "{case}"),
+                Failure::None => assert!(received.is_some(), "{case}"),
+                other => panic!("{case}: {other:?}"),
+            }
+        }
+    }
 }

@@ -222,7 +222,7 @@ fn start_there(job: &Job, hosts: &Hosts) -> anyhow::Result<Vec<Manager>> {
             dies_with_parent: false,
             open_files: None,
             cores: &[],
-            variable: Some(c"BCS_SLOT="),
+            variables: &[c"BCS_SLOT="],
         };
         let started = hosts
             .image(host.as_deref())
@@ -297,7 +297,7 @@ fn start_managers(
             open_files: None,
             cores: &[],
             // A job inside a job: the place is that of the rank that runs us.
-            variable: Some(c"BCS_SLOT="),
+            variables: &[c"BCS_SLOT="],
         };
         let Child { pid, pidfd } = spawner.spawn(&image, &setup).with_context(|| {
             format!(

@@ -5,6 +5,7 @@
 
 use crate::c::*;
 use crate::caller;
+use crate::files::{self, FileHandler};
 use crate::objects::{SESSIONS, Session, SessionHandler};
 use crate::state;
 use bcs_mpi::mpi::environment;
@@ -31,6 +32,8 @@ enum Whose {
     Session(MPI_Session, SessionHandler),
     /// Of a communicator that is not there yet.
     Given(ErrorHandler),
+    /// Of `MPI_FILE_NULL`: there are no other files.
+    File(FileHandler),
 }
 
 impl From<Box<Error>> for Fault {
@@ -288,6 +291,7 @@ fn raise(call: &'static str, mut fault: Fault) -> c_int {
             drop(handled);
         }
         Some(Whose::Session(handle, handler)) => handle_in_session(handle, handler, &error),
+        Some(Whose::File(handler)) => handle_of_file(handler, &error),
         Some(Whose::Given(ErrorHandler::Return)) => {}
         Some(Whose::Given(ErrorHandler::User(function))) => match state::all_or_own(false) {
             Ok(comm) => {
@@ -313,9 +317,59 @@ fn nobody() -> Option<Whose> {
     }
 }
 
-/// What a function answers that is not there.
+/// A call about no file, the handler of which is asked.
+pub fn of_no_file<T>(call: impl FnOnce() -> Result<T, Box<Error>>) -> Outcome<T> {
+    call().map_err(|error| {
+        let on = Some(Whose::File(files::handler()));
+        Fault { on, error }
+    })
+}
+
+/// Asks the handler of `MPI_FILE_NULL` about a code that the program gives (`MPI_File_call_errhandler`).
+pub fn ask_of_file(code: c_int) {
+    let class = ErrorClass::from_code(code).unwrap_or(ErrorClass::Other);
+    let error = error(class, format!("the program gives the error code {code}"));
+    let mut error = with_code(code, error);
+    error.operation.call = "MPI_File_call_errhandler";
+    handle_of_file(files::handler(), &error);
+}
+
+/// Does about an error what the handler of `MPI_FILE_NULL` says.
+fn handle_of_file(handler: FileHandler, error: &Error) {
+    let (mut handle, mut code) = (MPI_FILE_NULL, error.code());
+    match handler {
+        FileHandler::Return => {}
+        FileHandler::User(function) => {
+            // SAFETY: the program's promise: it is a function of this type.
+            calling(|_| unsafe { function(&raw mut handle, &raw mut code) });
+        }
+        FileHandler::Fatal | FileHandler::Abort => end(error),
+    }
+}
+
+fn not_there() -> Box<Error> {
+    let reason = "this library does not have it yet";
+    error(ErrorClass::UnsupportedOperation, reason)
+}
+
+/// What a function answers that is not there, and is about no communicator or file: `MPI_COMM_SELF`'s handler is asked.
 #[cold]
 pub fn unsupported(name: &'static str) -> c_int {
-    let reason = "this library does not have it yet";
-    raise(name, error(ErrorClass::UnsupportedOperation, reason).into())
+    raise(name, not_there().into())
+}
+
+/// The same of a function on a communicator.
+#[cold]
+pub fn unsupported_on(name: &'static str, comm: MPI_Comm) -> c_int {
+    let answer = at(comm).map_err(Fault::from);
+    let answer = answer.and_then(|at| at.run(|_| Err::<(), _>(not_there())));
+    answer.map_or_else(|fault| raise(name, fault), |()| MPI_SUCCESS)
+}
+
+/// The same of a function of files.
+#[cold]
+pub fn unsupported_file(name: &'static str) -> c_int {
+    let answer = state::process().map(|_| ());
+    let answer = answer.and_then(|()| of_no_file(|| Err::<(), _>(not_there())));
+    answer.map_or_else(|fault| raise(name, fault), |()| MPI_SUCCESS)
 }

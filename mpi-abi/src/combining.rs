@@ -4,13 +4,14 @@
 //! gets the very one that the reduction was given. Several handles stand for one datatype of the core, which is why an
 //! operation is made anew for a reduction on one that is not the usual.
 
+use crate::answer::error;
 use crate::c::*;
 use crate::caller;
 use crate::objects::{
     DATATYPES, Derived, OPS, canonical, datatype_handle, elementary, handle_of_datatype, op,
     predefined_op,
 };
-use bcs_mpi::mpi::{AnyOp, Datatype, Result, UserOp};
+use bcs_mpi::mpi::{AnyOp, Datatype, Error, ErrorClass, Op, Result, UserOp};
 use std::ffi::{c_int, c_void};
 
 type Small = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype);
@@ -134,12 +135,37 @@ impl OwnOp {
 #[inline]
 pub fn op_on(handle: MPI_Op, datatype: MPI_Datatype) -> Result<AnyOp> {
     if let Some(op) = predefined_op(handle) {
-        return Ok(op.into());
+        return match character(datatype) {
+            None => Ok(op.into()),
+            Some(name) => Err(no_number(op, name)),
+        };
     }
     match OPS.get(handle.0) {
         Some(own) => Ok(own.on(datatype)),
         None => op(handle),
     }
+}
+
+/// The name of a datatype that is in no group of the table of predefined operations (MPI 5.0, 6.9.2), though what moves
+/// its elements is the same as for one that is.
+#[inline]
+fn character(datatype: MPI_Datatype) -> Option<&'static str> {
+    match datatype {
+        MPI_CHAR => Some("MPI_CHAR"),
+        MPI_CHARACTER => Some("MPI_CHARACTER"),
+        MPI_WCHAR => Some("MPI_WCHAR"),
+        MPI_PACKED => Some("MPI_PACKED"),
+        _ => None,
+    }
+}
+
+#[cold]
+fn no_number(op: Op, name: &str) -> Box<Error> {
+    let reason = format!(
+        "{op} is not defined on {name}, which is no number (MPI 5.0, 6.9.2); of numbers of 8 bits say \
+         MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR or MPI_INT8_T"
+    );
+    error(ErrorClass::Op, reason)
 }
 
 /// Finds a handle of a datatype, which stands for it during the call: the known one if that does, or any.

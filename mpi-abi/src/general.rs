@@ -73,6 +73,12 @@ impl General {
         status_of(&raw const status)
     }
 
+    /// Whether the program has said that it is over.
+    #[must_use]
+    pub fn is_completed(&self) -> bool {
+        lockstep::lock(&self.state).completed
+    }
+
     /// It is over (`MPI_Grequest_complete`). No lock of ours may be held.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 //! | [`answer`] | how a call answers: error codes, error handlers, panics |
 //! | [`caller`] | where in the program a call is |
 //! | [`table`], [`objects`] | what handles stand for |
+//! | [`files`] | the error handler of `MPI_FILE_NULL`, which functions of files ask |
 //! | [`general`] | requests whose operation the program does itself |
 //! | [`combining`] | functions of the program's that combine elements |
 //! | [`keyvals`] | attribute keys, whose functions are the program's |
@@ -52,6 +53,7 @@ pub mod c;
 pub mod caller;
 pub mod calls;
 pub mod combining;
+pub mod files;
 pub mod general;
 pub mod keyvals;
 pub mod objects;

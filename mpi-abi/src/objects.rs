@@ -37,20 +37,40 @@ pub struct Entry {
     /// Where the program got it.
     pub from: u64,
     pub what: What,
-    /// What the program does itself, if it does (`MPI_Grequest_start`).
-    pub general: Option<Arc<General>>,
+    pub kind: Kind,
+}
+
+/// What a request stands for.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// A message: it can be cancelled, but in parts.
+    Message,
+    /// A collective, or what a call on a communicator does by itself: it cannot be cancelled.
+    Collective,
+    /// What the program does itself (`MPI_Grequest_start`).
+    General(Arc<General>),
+}
+
+impl Kind {
+    /// What the program does itself, if it does.
+    pub fn general(&self) -> Option<&Arc<General>> {
+        match self {
+            Self::General(general) => Some(general),
+            Self::Message | Self::Collective => None,
+        }
+    }
 }
 
 impl Entry {
     /// Of the call that this thread is in.
     #[inline(always)]
-    pub fn new(on: MPI_Comm, what: What, general: Option<Arc<General>>) -> Self {
+    pub fn new(on: MPI_Comm, what: What, kind: Kind) -> Self {
         let from = caller::address();
         Self {
             on,
             from,
             what,
-            general,
+            kind,
         }
     }
 
@@ -59,7 +79,7 @@ impl Entry {
         match &mut self.what {
             What::Once(request) => Some(request),
             What::Persistent(persistent) => Some(persistent.started()),
-            What::Taken => None,
+            What::Taken | What::Freed => None,
         }
     }
 }
@@ -79,6 +99,8 @@ pub enum What {
     Persistent(Box<Persistent>),
     /// A call waits for it.
     Taken,
+    /// The program has freed it, and has still to say that what it does itself is over.
+    Freed,
 }
 
 /// A session (11.3).
@@ -459,8 +481,13 @@ pub fn buffer(address: *const c_void, count: impl Number, of: MPI_Datatype) -> R
         return Err(error(ErrorClass::Count, format!("the count is {count}")));
     };
     let datatype = datatype(of)?;
+    let mut address = address;
     if address.addr() == IN_PLACE {
-        return Err(error(ErrorClass::Buffer, "MPI_IN_PLACE is no buffer here"));
+        if elements > 0 {
+            return Err(error(ErrorClass::Buffer, "MPI_IN_PLACE is no buffer here"));
+        }
+        // Nobody looks where nothing is. A pointer that was never set may be this one.
+        address = std::ptr::null();
     }
     // SAFETY: the caller's promise, which is the standard's: the memory stays while an operation has it.
     Ok(unsafe { Buffer::new(address.cast_mut(), elements, datatype) })

@@ -113,6 +113,8 @@ pub struct FarStart {
     pub me: usize,
     /// The nodes of each machine, among which memory is shared.
     pub machines: Vec<Vec<NodeId>>,
+    /// How many nodes are on this one's host, whether or not they share memory.
+    pub on_this_host: usize,
     /// The others that share memory with the node manager of node 0.
     pub beside_first: Vec<usize>,
     /// Whose page and segment that is, if it is another node manager's.

@@ -12,7 +12,7 @@ use crate::shared_input::SharedInput;
 use crate::shortage::advice;
 use crate::spawn::{Image, Setup, SpawnError, Spawner};
 use bcs_core::job::NodeId;
-use bcs_core::job::welcome::SOCKET_VARIABLE;
+use bcs_core::job::welcome::{NODE_NAME_VARIABLE, SOCKET_VARIABLE, host_name, node_name};
 use bcs_core::mapped_code::MappedCode;
 use bcs_core::memory::MapError;
 use bcs_core::memory::slot::SLOT_VARIABLE;
@@ -90,6 +90,8 @@ pub(crate) struct Nursery<'a> {
     preloads: Vec<Preload>,
     null: BorrowedFd<'a>,
     open_files: Option<(u64, u64)>,
+    /// The name of this host.
+    host: String,
 }
 
 impl<'a> Nursery<'a> {
@@ -121,6 +123,7 @@ impl<'a> Nursery<'a> {
             preloads,
             null,
             open_files: make_room_for_files(ranks),
+            host: host_name(),
         })
     }
 
@@ -147,6 +150,12 @@ impl<'a> Nursery<'a> {
             .position(|of| of == rank);
         let place = place.map_or(String::new(), |place| place.to_string());
         let slot = CString::new(format!("{SLOT_VARIABLE}={place}")).expect("no NUL byte in it");
+        let nodes = match &self.start.far {
+            Some(far) => far.on_this_host,
+            None => self.start.placement.nodes(),
+        };
+        let name = node_name(&self.host, node, nodes);
+        let name = CString::new(format!("{NODE_NAME_VARIABLE}={name}")).expect("no name has one");
         let setup = Setup {
             standard: [
                 match (self.start.input, &shared) {
@@ -161,7 +170,7 @@ impl<'a> Nursery<'a> {
             dies_with_parent: true,
             open_files: self.open_files,
             cores: self.start.rank_cores.of(rank),
-            variable: Some(&slot),
+            variables: &[&slot, &name],
         };
         let application = self.start.application_of(rank);
         let image = &self.images[application];

@@ -95,23 +95,22 @@ impl Image {
         })
     }
 
-    /// The environment for `execve`, with one more variable.
-    fn environment_with(&self, variable: Option<&CStr>) -> Vec<*const c_char> {
-        let Some(variable) = variable else {
+    /// The environment for `execve`, with some more variables.
+    fn environment_with(&self, variables: &[&CStr]) -> Vec<*const c_char> {
+        if variables.is_empty() {
             return self.environment.clone();
-        };
+        }
         let name = |pair: &CStr| {
             let bytes = pair.to_bytes();
             let end = bytes.iter().position(|&byte| byte == b'=');
             bytes[..end.unwrap_or(bytes.len())].to_vec()
         };
-        let added = name(variable);
+        let added: Vec<Vec<u8>> = variables.iter().map(|variable| name(variable)).collect();
         let own = self.strings[self.arguments.len() - 1..].iter();
-        let others = own.filter(|pair| name(pair) != added);
+        let others = own.filter(|pair| !added.contains(&name(pair)));
         let pointers = others.map(|pair| pair.as_ptr());
-        pointers
-            .chain([variable.as_ptr(), std::ptr::null()])
-            .collect()
+        let more = variables.iter().map(|variable| variable.as_ptr());
+        pointers.chain(more).chain([std::ptr::null()]).collect()
     }
 }
 
@@ -128,8 +127,8 @@ pub struct Setup<'a> {
     pub open_files: Option<(u64, u64)>,
     /// The cores it may use; none: all of this thread's.
     pub cores: &'a [usize],
-    /// A variable (`NAME=value`), in the place of one of that name in the image.
-    pub variable: Option<&'a CStr>,
+    /// Variables (`NAME=value`), in the place of those of their names in the image.
+    pub variables: &'a [&'a CStr],
 }
 
 /// A started process.
@@ -179,7 +178,7 @@ impl Spawner {
     pub fn spawn(&mut self, image: &Image, setup: &Setup<'_>) -> Result<Child, SpawnError> {
         let mut errand = Errand {
             image,
-            environment: image.environment_with(setup.variable),
+            environment: image.environment_with(setup.variables),
             standard: setup.standard.map(|fd| fd.as_raw_fd()),
             inherited: [-1; 8],
             inherited_count: setup.inherited.len(),
@@ -379,7 +378,7 @@ mod tests {
             dies_with_parent: true,
             open_files: None,
             cores: &[],
-            variable: None,
+            variables: &[],
         };
         let child = spawner.spawn(image, &setup)?;
         let status =
@@ -407,7 +406,7 @@ mod tests {
             dies_with_parent: true,
             open_files: None,
             cores: &[],
-            variable: None,
+            variables: &[],
         };
         let child = Spawner::default().spawn(&image, &setup).unwrap();
         let status =

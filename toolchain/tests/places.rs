@@ -10,7 +10,7 @@ use std::process::Command;
 use installed::{installed, said, succeeded};
 
 /// A program, what it may end with, and what is said beside its lines.
-const WRONG: [(&str, &[i32], &[&str]); 7] = [
+const WRONG: [(&str, &[i32], &[&str]); 8] = [
     ("deadlock", &[123], &["waits for a message from rank"]),
     // Either a rank finds it, or what was sent for one is taken for the other, and nobody goes on.
     (
@@ -26,6 +26,8 @@ const WRONG: [(&str, &[i32], &[&str]); 7] = [
         &["not received a message from rank"],
     ),
     ("truncated", &[15], &["message truncated"]),
+    // The first rank of the world is the last one there.
+    ("missing_window", &[55], &["rank 3 of ocean"]),
     ("aborted", &[7], &["called MPI_Abort with code 7"]),
 ];
 

@@ -12,6 +12,14 @@ use installed::{installed, succeeded};
 const RANKS: [u32; 5] = [1, 2, 3, 5, 8];
 const NODES: [u32; 2] = [1, 2];
 
+/// Ways of messages beside the usual ones: those of a node by its NIC or by queues alone, those of two by datagrams.
+const ROADS: [&[&str]; 4] = [
+    &["--intranode", "nic"],
+    &["--road", "queues"],
+    &["--nodes", "2", "--fabric", "udp"],
+    &["--nodes", "2", "--strobe", "fixed"],
+];
+
 fn sources() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
     let entries = fs::read_dir(folder).expect("the folder is there");
@@ -43,7 +51,17 @@ fn c_programs() {
                 succeeded(run.arg(&program));
             }
         }
+        // What tools are shown of unexpected messages is what ranks keep, and not NICs.
+        let by_nic = name != "tool";
+        for road in ROADS
+            .iter()
+            .filter(|road| by_nic || road[0] != "--intranode")
+        {
+            let mut run = Command::new(bin.join("mpiexec"));
+            succeeded(run.args(["-n", "4"]).args(*road).arg(&program));
+        }
     }
+    nothing_is_left_of_cancelled_sends(&bin, folder.path());
     a_program_that_does_not_say_where_its_library_is_finds_it(&prefix, folder.path());
     wrappers_say_what_they_do(&bin);
     the_library_shows_its_names_alone(&prefix);
@@ -63,6 +81,26 @@ fn a_program_that_does_not_say_where_its_library_is_finds_it(prefix: &Path, fold
     succeeded(&mut compile);
     let mut run = Command::new(prefix.join("bin/mpiexec"));
     succeeded(run.args(["-n", "3"]).arg(&program));
+}
+
+/// A message that was cancelled is none that nobody has received, and no request is left.
+fn nothing_is_left_of_cancelled_sends(bin: &Path, folder: &Path) {
+    const MORE: [&[&str]; 4] = [
+        &["--nodes", "1"],
+        &["--nodes", "2"],
+        &["--nodes", "2", "--checked"],
+        &["--nodes", "2", "--eager-limit", "0"],
+    ];
+    for road in MORE.iter().chain(&ROADS) {
+        let mut run = Command::new(bin.join("mpiexec"));
+        let run = run
+            .args(["-n", "3"])
+            .args(*road)
+            .arg(folder.join("cancels"));
+        let ended = run.output().expect("it runs");
+        let says = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success() && says.is_empty(), "{run:?}: {says}");
+    }
 }
 
 /// A library that is preloaded takes the place of what the program calls, and not of what the library calls itself.

@@ -21,6 +21,9 @@ pub enum Payload {
     },
     /// In the sender's memory: rendezvous.
     Memory(Location),
+    /// Nowhere, this is no message: the one with this request is to be cancelled, if it has met no receive (MPI 5.0
+    /// section 3.8.4). Nothing completes by this but that one.
+    Cancel,
 }
 
 /// A send.
@@ -48,7 +51,8 @@ pub struct SendDescriptor {
 const OWED: u64 = 1;
 const IN_SLOT: u64 = 2;
 const INLINE: u64 = 4;
-const INLINE_AND_SLOT: u64 = INLINE | IN_SLOT;
+/// No payload is at two places.
+const CANCEL: u64 = INLINE | IN_SLOT;
 /// The mark is above the flags.
 const MARK_SHIFT: u32 = u32::BITS - Mark::BITS;
 
@@ -75,6 +79,7 @@ impl SendDescriptor {
                 flags |= INLINE;
                 inline_to_words(bytes, &mut words[8..]);
             }
+            Payload::Cancel => flags |= CANCEL,
             Payload::Slot { slot, address } => {
                 flags |= IN_SLOT;
                 words[4] = *address;
@@ -109,7 +114,8 @@ impl SendDescriptor {
                 Payload::Inline(bytes)
             }
             INLINE => return bad("inline length", len),
-            INLINE_AND_SLOT => return bad("flags", flags),
+            CANCEL if flags & OWED != 0 => return bad("flags", flags),
+            CANCEL => Payload::Cancel,
             0 => {
                 let location = Location::from_words(words[4], words[5], words[8]);
                 if !location.may_have(len) {

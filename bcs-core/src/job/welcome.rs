@@ -15,13 +15,39 @@
 //! Both are encoded with postcard. A version that differs is refused with a message, so that a
 //! program built against an older library fails with words, not with rubbish.
 
-use crate::job::{Placement, Settings};
+use crate::job::{NodeId, Placement, Settings};
 use crate::limits::MAX_RANKS;
 use crate::mapped_code::MappedCode;
 use serde::{Deserialize, Serialize};
 
 /// The environment variable with the number of the socket's file descriptor.
 pub const SOCKET_VARIABLE: &str = "BCS_SOCKET";
+
+/// By which a rank is told the name of its node (`MPI_Get_processor_name`).
+pub const NODE_NAME_VARIABLE: &str = "BCS_NODE_NAME";
+
+/// By which somebody says how nodes of this host are named, if not by its name.
+pub const HOST_NAME_VARIABLE: &str = "BCS_HOST_NAME";
+
+/// The name of a host.
+#[must_use]
+pub fn host_name() -> String {
+    let said = std::env::var(HOST_NAME_VARIABLE).ok();
+    said.filter(|name| !name.is_empty()).unwrap_or_else(|| {
+        let names = rustix::system::uname();
+        names.nodename().to_string_lossy().into_owned()
+    })
+}
+
+/// The name of a node of a host, which has so many. The only one is named as its host is; of several each has its
+/// number in the job, so that two ranks with one name are on one node.
+#[must_use]
+pub fn node_name(host: &str, node: NodeId, nodes_of_host: usize) -> String {
+    match nodes_of_host {
+        0 | 1 => host.to_owned(),
+        _ => format!("{host}/n{}", node.0),
+    }
+}
 
 /// Version of the conversation and of the layout of NIC memory.
 pub const PROTOCOL_VERSION: u32 = 16;

@@ -273,6 +273,14 @@ impl<E, R> Matcher<E, R> {
         self.unexpected.remove(handle)
     }
 
+    /// Takes out the earliest message with this signature that is `wanted`: one that its sender has cancelled.
+    /// Others with the same signature stay, before and behind it.
+    pub fn take_message(&mut self, signature: Signature, wanted: impl Fn(&E) -> bool) -> Option<E> {
+        let is_it = |(of, envelope): &(Signature, E)| *of == signature && wanted(envelope);
+        let handle = self.unexpected.earliest_of(&signature.patterns(), is_it)?;
+        self.unexpected.remove(handle).map(|(_, envelope)| envelope)
+    }
+
     /// Is there a message that a receive with this pattern would take now?
     #[must_use]
     pub fn holds_match_for(&self, pattern: Pattern) -> bool {

@@ -173,6 +173,27 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
         self.earliest_filed(patterns)
     }
 
+    /// The earliest entry that is wanted, if all that are wanted are filed under the first of these patterns. It looks
+    /// through the whole chain, and the line.
+    pub(super) fn earliest_of(
+        &self,
+        patterns: &[Pattern; CHAINS],
+        wanted: impl Fn(&T) -> bool,
+    ) -> Option<Handle> {
+        let filed = self.len > self.line.len;
+        let first = patterns.first().filter(|_| filed);
+        let chain = first.and_then(|first| self.directory.find(first));
+        let mut slot = chain.map_or(NONE, |chain| chain.head);
+        while slot != NONE {
+            let place = &self.slots[slot];
+            if place.entry.as_ref().is_some_and(&wanted) {
+                return Some(self.handle(slot));
+            }
+            slot = place.links[0].next;
+        }
+        self.earliest_in_line(MAX_LINE, wanted)
+    }
+
     fn earliest_filed<'a>(&self, patterns: impl Iterator<Item = &'a Pattern>) -> Option<Handle> {
         if self.len == self.line.len {
             return None;

@@ -73,6 +73,15 @@ impl Oracle {
             .position(|(bears, _)| pattern.matches(bears))?;
         self.unexpected.remove(position)
     }
+
+    fn take_message(&mut self, signature: Signature, odd: bool) -> Option<u32> {
+        let wanted = |message: u32| !message.is_multiple_of(2) == odd;
+        let position = self
+            .unexpected
+            .iter()
+            .position(|(bears, message)| *bears == signature && wanted(*message))?;
+        self.unexpected.remove(position).map(|(_, message)| message)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -83,6 +92,8 @@ enum Step {
     Cancel(usize),
     Probe(Pattern),
     Take(Pattern),
+    /// Takes the earliest message with this signature whose number is odd, or even: not always the first of them.
+    TakeMessage(Signature, bool),
 }
 
 /// Few contexts, sources and tags, so that they meet; tags of either sign.
@@ -111,6 +122,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => (0..40_usize).prop_map(Step::Cancel),
         2 => patterns().prop_map(Step::Probe),
         1 => patterns().prop_map(Step::Take),
+        2 => (signatures(), any::<bool>()).prop_map(|(signature, odd)| Step::TakeMessage(signature, odd)),
     ];
     proptest::collection::vec(step, 0..400)
 }
@@ -171,6 +183,11 @@ fn step_both(
             assert_eq!(matcher.holds_match_for(pattern), found.is_some());
         }
         Step::Take(pattern) => assert_eq!(matcher.take(pattern), oracle.take(pattern)),
+        Step::TakeMessage(signature, odd) => {
+            let wanted = |message: &u32| !message.is_multiple_of(2) == odd;
+            let taken = matcher.take_message(signature, wanted);
+            assert_eq!(taken, oracle.take_message(signature, odd));
+        }
     }
 }
 

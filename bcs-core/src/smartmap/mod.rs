@@ -7,10 +7,13 @@
 //! | how a rank tells another one what it sends | [`send_queue`] |
 //! | how a rank knows whose queues to look at | [`introductions`] |
 //! | messages that are lent for a moment | [`loan`] |
+//! | sends that are cancelled | [`cancellation`] |
 //! | copies of which both sides do a part | [`shared_copy`] |
 //! | messages that are fetched while they are packed | [`packing`] |
 //! | collectives in each other's memory | [`coll_info`] |
 
+#[cfg(not(loom))]
+pub mod cancellation;
 pub mod coll_info;
 pub mod introductions;
 #[cfg(not(loom))]

@@ -268,7 +268,9 @@ impl NodeMemory {
                 let here = self.side_by_side(&part, len);
                 Ok(Source { part, here })
             }
-            Payload::Inline(_) => unreachable!("inline bytes travel with the descriptor"),
+            Payload::Inline(_) | Payload::Cancel => {
+                unreachable!("inline bytes travel with the descriptor")
+            }
         }
     }
 

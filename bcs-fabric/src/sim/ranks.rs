@@ -119,7 +119,9 @@ fn gather(source: &RankStore, from: &SourceSpan, len: usize) -> Option<Vec<u8>> 
             let pieces: Vec<&[u8]> = ranges.into_iter().map(|at| &source.bytes[at]).collect();
             Some(pieces.concat())
         }
-        Payload::Inline(_) => unreachable!("inline bytes travel with the descriptor"),
+        Payload::Inline(_) | Payload::Cancel => {
+            unreachable!("inline bytes travel with the descriptor")
+        }
     }
 }
 

@@ -213,7 +213,9 @@ impl From<&SourceSpan> for Span {
                     layout: layout.map_or(0, NonZeroU64::get),
                     grain,
                 },
-                Payload::Inline(_) => unreachable!("inline bytes travel with the descriptor"),
+                Payload::Inline(_) | Payload::Cancel => {
+                    unreachable!("inline bytes travel with the descriptor")
+                }
             },
         }
     }

@@ -115,9 +115,9 @@ impl Endpoint {
         Ok(Received::Posted(Request::on(request)))
     }
 
-    /// Asks to cancel a receive (MPI 5.0, 3.8.4). The request has still to be tested for: it
-    /// comes to [`Cancelled`](bcs_core::request::Failure::Cancelled), or to a message that was
-    /// matched before. Requests that are no receives go on as if nothing had been asked.
+    /// Asks to cancel a receive or a send (MPI 5.0, 3.8.4). The request has still to be tested for: it
+    /// comes to [`Cancelled`](bcs_core::request::Failure::Cancelled), or to what it would have come to if
+    /// it was matched before. Requests that are no messages go on as if nothing had been asked.
     pub fn bcs_cancel(&self, request: Request) {
         let Kind::Road(handle) = request.0 else {
             return;

@@ -216,8 +216,8 @@ impl Endpoint {
 }
 
 impl State {
-    fn probe_near(&self, pattern: Pattern) -> Option<Outcome> {
-        self.roads.near.as_ref()?.probe(pattern)
+    fn probe_near(&mut self, pattern: Pattern) -> Option<Outcome> {
+        self.roads.near.as_mut()?.probe(pattern)
     }
 
     fn extract_near(&mut self, pattern: Pattern) -> Option<(Outcome, Extracted)> {

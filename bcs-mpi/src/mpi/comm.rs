@@ -4,7 +4,7 @@ pub use super::constants::MAX_OBJECT_NAME;
 use super::constants::{ANY_SOURCE, ANY_TAG, TAG_UB};
 use super::error::{Came, Error, ErrorClass, Operation, Peer, Result};
 use super::group::as_rank;
-use super::info::Info;
+use super::info::{DEFAULT_MEMORY_KINDS, Info, MEMORY_KINDS};
 pub use super::objects::handles::Comm;
 use super::objects::members::Peers;
 use super::{Comparison, Group, Process, Status};
@@ -100,11 +100,15 @@ impl Comm {
         self.process().endpoint().bcs_entitle(title);
     }
 
-    /// `MPI_Comm_get_info`: another object with what the communicator was told. No key means anything
-    /// to this library, but what was set is kept.
+    /// `MPI_Comm_get_info`: another object with what the communicator was told, and the hint that has a default. No other
+    /// key means anything to this library, but what was set is kept.
     #[must_use]
     pub fn info(&self) -> Info {
-        self.0.kept.info().dup()
+        let info = self.0.kept.info().dup();
+        // Nothing that is asked for changes what there is.
+        let set = info.set(MEMORY_KINDS, DEFAULT_MEMORY_KINDS);
+        debug_assert!(set.is_ok(), "key and value are short");
+        info
     }
 
     /// `MPI_Comm_set_info`.

@@ -1,6 +1,7 @@
 //! What a program asks of its surroundings (MPI 5.0, chapter 9).
 
 use super::{Process, this_rank};
+use bcs_core::job::welcome::{NODE_NAME_VARIABLE, host_name};
 use std::sync::{Arc, OnceLock, Weak};
 
 pub use super::this_rank::world_rank;
@@ -52,11 +53,14 @@ pub fn library_version() -> &'static str {
     concat!("BCS-MPI ", env!("CARGO_PKG_VERSION"))
 }
 
-/// `MPI_Get_processor_name`: the name of the host.
+/// `MPI_Get_processor_name`: the name of the node. That is the host's (or what `BCS_HOST_NAME` says) where the host has
+/// one node of the job; else the node's number follows it, as in `host/n1`. So ranks with one name are those that
+/// `MPI_Comm_split_type` puts together with `MPI_COMM_TYPE_SHARED`.
 #[must_use]
 pub fn processor_name() -> String {
-    let names = rustix::system::uname();
-    names.nodename().to_string_lossy().into_owned()
+    let told = std::env::var(NODE_NAME_VARIABLE).ok();
+    told.filter(|name| !name.is_empty())
+        .unwrap_or_else(host_name)
 }
 
 /// `MPI_Wtick`: seconds of the finest difference that [`wtime`](super::process::wtime) tells.

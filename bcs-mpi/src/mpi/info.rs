@@ -12,6 +12,12 @@ pub const MAX_INFO_KEY: usize = 255;
 /// `MPI_MAX_INFO_VAL`, without the zero at the end of a C string.
 pub const MAX_INFO_VAL: usize = 1023;
 
+/// The hint of communicators and sessions that says which kinds of memory buffers may be of (MPI 5.0, 12.4.3).
+pub const MEMORY_KINDS: &str = "mpi_memory_alloc_kinds";
+
+/// Its default, which is all that this library has: what MPI allocates, and what the system does.
+pub const DEFAULT_MEMORY_KINDS: &str = "mpi,system";
+
 /// An info object. Clones are handles of the same one.
 #[derive(Clone, Debug, Default)]
 pub struct Info(Arc<Mutex<Vec<(String, String)>>>);
@@ -41,6 +47,7 @@ impl Info {
         let name = rustix::system::uname();
         add("host", name.nodename().to_string_lossy().into_owned());
         add("thread_level", "MPI_THREAD_MULTIPLE".to_owned());
+        add(MEMORY_KINDS, DEFAULT_MEMORY_KINDS.to_owned());
         Self(Arc::new(Mutex::new(pairs)))
     }
 

@@ -196,8 +196,8 @@ impl Roads {
         }
     }
 
-    /// Asks to cancel a receive, on both roads if it is on both. It has still to be taken. What is no receive, or
-    /// was claimed, goes on.
+    /// Asks to cancel a receive, on both roads if it is on both, or a send. It has still to be taken. What has met its
+    /// receive or its message, or is a collective, goes on.
     pub(crate) fn cancel(&mut self, handle: Handle) {
         let Self { nic, near, .. } = self;
         match (handle, near.as_mut()) {
@@ -290,7 +290,7 @@ impl Road for Roads {
     }
 
     fn probe(&mut self, pattern: Pattern) -> Result<Option<Outcome>, TooManyRequests> {
-        let here = self.near.as_ref().and_then(|near| near.probe(pattern));
+        let here = self.near.as_mut().and_then(|near| near.probe(pattern));
         match here {
             Some(found) => Ok(Some(found)),
             None => Road::probe(&mut self.nic, pattern),

@@ -49,7 +49,8 @@ pub(crate) trait Road {
     /// [`progress`](Self::progress) is told in the end.
     fn probe(&mut self, pattern: Pattern) -> Result<Option<Outcome>, TooManyRequests>;
 
-    /// Asks to cancel a receive, which has still to be taken. What is no receive, or has met its message, goes on.
+    /// Asks to cancel a receive or a send, which has still to be taken. What has met its message, or its receive, goes
+    /// on. A send that is cancelled ends whatever its receiver does.
     fn cancel(&mut self, request: Self::Request);
 
     /// Whether a request is done.

@@ -105,8 +105,8 @@ impl<T: Equivalence> OwnedRequest<T> {
         Ok(self.done.is_some())
     }
 
-    /// Asks to cancel a receive. It has still to be waited for: its status says whether it was
-    /// cancelled. (`MPI_Cancel`)
+    /// Asks to cancel it. It has still to be waited for: its status says whether it was cancelled, which a receive is
+    /// if no message has met it, and a send if it was not copied and has met no receive. (`MPI_Cancel`)
     pub fn cancel(&self) {
         self.request.cancel();
     }
@@ -129,7 +129,7 @@ impl<T: Equivalence> Lender for OwnedRequest<T> {
 impl<T: Equivalence> Drop for OwnedRequest<T> {
     fn drop(&mut self) {
         if self.request.is_active() && !forked::is_child() {
-            self.request.cancel();
+            self.request.cancel_receive();
             let _nobody_asks = self.request.wait();
         }
     }

@@ -262,7 +262,10 @@ pub fn scope<'env, R>(
     let answer = catch_unwind(AssertUnwindSafe(|| body(&scope)));
     let mut under_way = scope.under_way.take();
     if !matches!(answer, Ok(Ok(_))) {
-        under_way.requests.iter().for_each(mpi::Request::cancel);
+        under_way
+            .requests
+            .iter()
+            .for_each(mpi::Request::cancel_receive);
     }
     let end = match under_way.is_nothing() {
         true => Ok(()),

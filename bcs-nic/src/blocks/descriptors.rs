@@ -26,6 +26,13 @@ const RECORD_WORDS: usize = SendDescriptor::WORDS;
 const READ_AT_ONCE: usize = 8;
 
 impl Envelope {
+    /// The request of its sender that is to be cancelled, if this is no message.
+    #[must_use]
+    #[inline]
+    pub fn cancels(&self) -> Option<RequestId> {
+        matches!(self.send.payload, Payload::Cancel).then_some(self.send.request)
+    }
+
     #[inline]
     fn parse(words: &[u64; RECORD_WORDS]) -> Result<Self, BadDescriptor> {
         let source = u32::try_from(words[6]).map_err(|_| BadDescriptor {
@@ -65,8 +72,9 @@ impl Record {
             owed: send.owed.then_some(send.request),
             eager: match send.payload {
                 Payload::Slot { slot, address } => Some((slot, address, send.len)),
-                Payload::Inline(_) | Payload::Memory(_) => None,
+                Payload::Inline(_) | Payload::Memory(_) | Payload::Cancel => None,
             },
+            cancels: matches!(send.payload, Payload::Cancel).then_some(send.request),
         };
         Ok((Self(words), heading))
     }
@@ -81,6 +89,8 @@ pub struct Heading {
     pub owed: Option<RequestId>,
     /// Its payload slot, if it is in one, where the sender sees that, and the bytes there.
     pub eager: Option<(u32, u64, u64)>,
+    /// The sender's request that is to be cancelled, if this is no message.
+    pub cancels: Option<RequestId>,
 }
 
 /// What a block of this slice says besides its records.

@@ -232,6 +232,7 @@ impl BufferSender {
         rings.left = false;
         let bounds = self.config.bounds;
         loop {
+            let rings = &mut self.rings[local];
             // What does not fit into the tables stays in the ring, in order.
             if rings.held_back >= bounds.held as u64 || self.is_full {
                 rings.left = true;
@@ -251,7 +252,14 @@ impl BufferSender {
                 give_up(rank, heading, context);
                 continue;
             }
-            rings.held_back += 1;
+            if let Some(request) = heading.cancels
+                && self.take_back((local, request), (node, heading.destination))
+            {
+                let cancelled = Completion::failed(Failure::Cancelled);
+                context.out.complete(rank, request, cancelled);
+                continue;
+            }
+            self.rings[local].held_back += 1;
             let queue = &mut self.outgoing[node.index()];
             queue.push_back(Outgoing {
                 local,
@@ -261,6 +269,30 @@ impl BufferSender {
             self.queued += 1;
             self.is_full = queue.len() >= bounds.outgoing;
         }
+    }
+
+    /// Takes a send out that has not left this node: it waits for room or for credit. Returns whether it did.
+    fn take_back(&mut self, (local, request): (usize, RequestId), to: (NodeId, u32)) -> bool {
+        let (node, receiver) = to;
+        let is_it = |send: &Outgoing| send.local == local && send.heading.owed == Some(request);
+        let queue = &mut self.outgoing[node.index()];
+        if let Some(at) = queue.iter().position(is_it) {
+            queue.remove(at);
+            self.queued -= 1;
+            self.look_for_room();
+        } else {
+            let waiting = self.receivers.get_mut(&receiver).map(|to| &mut to.waiting);
+            let found = waiting.and_then(|waiting| {
+                let at = waiting.iter().position(is_it)?;
+                waiting.remove(at)
+            });
+            if found.is_none() {
+                return false;
+            }
+            self.waiting[node.index()] -= 1;
+        }
+        self.rings[local].held_back -= 1;
+        true
     }
 
     fn read_credits(&mut self, context: &mut Context<'_>) {
@@ -311,15 +343,21 @@ impl BufferSender {
             };
             self.queued -= 1;
             let Heading {
-                destination, owed, ..
+                destination,
+                owed,
+                cancels,
+                ..
             } = send.heading;
-            let receiver = self.receivers.entry(destination).or_default();
-            if receiver.delivered - receiver.matched >= self.share {
-                receiver.waiting.push_back(send);
-                self.waiting[node.index()] += 1;
-                continue;
+            // A cancel is not kept there, and so needs no credit.
+            if cancels.is_none() {
+                let receiver = self.receivers.entry(destination).or_default();
+                if receiver.delivered - receiver.matched >= self.share {
+                    receiver.waiting.push_back(send);
+                    self.waiting[node.index()] += 1;
+                    continue;
+                }
+                receiver.delivered += 1;
             }
-            receiver.delivered += 1;
             self.rings[send.local].held_back -= 1;
             if let Some(request) = owed.filter(|_| node != self.config.node) {
                 let rank = self.config.ranks[send.local].0;
@@ -398,11 +436,13 @@ impl BufferSender {
                 let Some(send) = queue.front() else {
                     break;
                 };
-                let receiver = self.receivers.entry(send.heading.destination).or_default();
-                if receiver.delivered - receiver.matched >= share {
-                    break;
+                if send.heading.cancels.is_none() {
+                    let receiver = self.receivers.entry(send.heading.destination).or_default();
+                    if receiver.delivered - receiver.matched >= share {
+                        break;
+                    }
+                    receiver.delivered += 1;
                 }
-                receiver.delivered += 1;
                 self.rings[send.local].held_back -= 1;
                 if let Some(request) = send.heading.owed {
                     // Word of it comes ahead, too: SR need not look for it.

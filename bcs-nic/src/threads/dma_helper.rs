@@ -97,7 +97,7 @@ impl DmaHelper {
             return;
         }
         if let Some(ending) = chunk.last {
-            self.end(chunk, ending.receive, Failure::None, context);
+            self.end(chunk, ending.receive, ending.send, context);
         }
     }
 

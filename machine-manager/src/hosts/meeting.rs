@@ -230,6 +230,7 @@ impl Machines {
             parties: self.parties.clone(),
             me,
             machines: machines.collect(),
+            on_this_host: self.on_host_of(me),
             beside_first: (1..self.parties.len())
                 .filter(|&party| self.leaders[party] == 0)
                 .collect(),
@@ -238,6 +239,13 @@ impl Machines {
             receive_bytes: self.met.iter().map(|met| met.receive_bytes).collect(),
             node_timeout: self.node_timeout,
         }
+    }
+
+    /// How many nodes the kernel of a party has.
+    fn on_host_of(&self, me: usize) -> usize {
+        let beside = self.met.iter().zip(&self.parties);
+        let beside = beside.filter(|(met, _)| met.boot == self.met[me].boot);
+        beside.map(|(_, nodes)| nodes.len()).sum()
     }
 
     /// The cores of a party's machine. Where the kernel is the same and memory is not shared, each has its part.

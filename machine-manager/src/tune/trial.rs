@@ -84,7 +84,7 @@ impl Stage {
             dies_with_parent: true,
             open_files: None,
             cores: &[],
-            variable: None,
+            variables: &[],
         };
         let start = Instant::now();
         let child = self.spawner.spawn(&image, &setup);

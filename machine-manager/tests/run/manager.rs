@@ -48,7 +48,7 @@ impl Manager {
             dies_with_parent: false,
             open_files: None,
             cores: &[],
-            variable: None,
+            variables: &[],
         };
         let child = Spawner::default().spawn(&image, &setup).unwrap();
         let start = Start {

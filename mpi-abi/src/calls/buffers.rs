@@ -4,7 +4,7 @@ use super::calls;
 use super::requests::{checked, hand_out};
 use crate::answer::{Outcome, at, error, of_session};
 use crate::c::*;
-use crate::objects::{Number, place, put};
+use crate::objects::{Kind, Number, place, put};
 use crate::state;
 use bcs_core::lockstep;
 use bcs_mpi::mpi::{AttachedBuffer, ErrorClass, Result};
@@ -68,7 +68,7 @@ where
 fn flush(on: MPI_Comm, buffer: &AttachedBuffer, request: *mut MPI_Request) -> Outcome {
     let process = state::process()?;
     checked(request)?;
-    hand_out(on, request, buffer.iflush(process))
+    hand_out((on, Kind::Collective), request, buffer.iflush(process))
 }
 
 calls! {

@@ -96,6 +96,8 @@ pub(crate) fn of_each(
 ) -> Result<Option<Buffer>> {
     match Part::of(comm, root) {
         Part::Root | Part::Beside if comm.is_inter() => Ok(None),
+        // In place is only the root. Where nothing is, the address says nothing.
+        Part::Other if count.wide() == 0 => buffer(address, count, of).map(Some),
         _ => optional(address, count, of),
     }
 }
@@ -153,7 +155,7 @@ impl Vector {
         let of = Types::One(datatype(of)?);
         let (counts, displacements) = Self::lists(address, lists, ranks)?;
         Ok(Self {
-            address: address.cast_mut(),
+            address: Self::start(address),
             counts,
             displacements,
             of,
@@ -176,11 +178,19 @@ impl Vector {
         });
         let of = Types::Each(types.collect::<Result<_>>()?);
         Ok(Self {
-            address: address.cast_mut(),
+            address: Self::start(address),
             counts,
             displacements,
             of,
         })
+    }
+
+    /// Where blocks begin that are in no place: of blocks of nothing the address says nothing.
+    fn start(address: *const c_void) -> *mut c_void {
+        match address.addr() {
+            IN_PLACE => std::ptr::null_mut(),
+            _ => address.cast_mut(),
+        }
     }
 
     fn lists(
@@ -188,11 +198,11 @@ impl Vector {
         (counts, displacements): (*const impl Number, *const impl Number),
         ranks: c_int,
     ) -> Result<(Vec<i64>, Vec<i64>)> {
-        if address.addr() == IN_PLACE {
+        let counts = wide(counts, ranks)?;
+        if address.addr() == IN_PLACE && counts.iter().any(|count| *count > 0) {
             let reason = "MPI_IN_PLACE is no buffer here";
             return Err(error(ErrorClass::Buffer, reason));
         }
-        let counts = wide(counts, ranks)?;
         let displacements = list(displacements, ranks)?.iter().zip(&counts);
         let displacements = displacements.map(|(displacement, count)| match count {
             // Where a block of nothing is does not matter, but the core would look at it.
@@ -343,7 +353,7 @@ macro_rules! collectives {
             }
 
             fn $iname $(| $ilarge)? ($($argument: $type,)* $comm: MPI_Comm, request: *mut MPI_Request) {
-                $crate::calls::requests::begun($comm, request, |$comm| {
+                $crate::calls::requests::begun_collective($comm, request, |$comm| {
                     $(let $local = $made;)*
                     $comm.$nonblocking($($value),*)
                 })

@@ -3,7 +3,7 @@
 use super::calls;
 use super::environment::put_string;
 use super::error_handling::handler;
-use super::requests::begun;
+use super::requests::begun_collective;
 use crate::answer::{At, Outcome, at, error, given};
 use crate::c::*;
 use crate::objects::{COMMS, INFOS, comm_handle, group, group_handle, put, text as bytes};
@@ -106,7 +106,7 @@ fn duplicated(
     request: *mut MPI_Request,
     begin: impl FnOnce(&Comm, Box<dyn FnOnce(Comm) + Send>) -> Result<Request>,
 ) -> Outcome {
-    begun(on, request, |comm| {
+    begun_collective(on, request, |comm| {
         put(place, MPI_COMM_NULL)?;
         let reserved = Reserved::new();
         let handle = reserved.0;

@@ -3,8 +3,9 @@
 use super::calls;
 use super::communicators::is_to_have;
 use super::environment::put_string;
-use crate::answer::{Outcome, at, calling, error};
+use crate::answer::{Outcome, ask_of_file, at, calling, error, of_no_file};
 use crate::c::*;
+use crate::files::{self, FileHandler};
 use crate::objects::{ERROR_HANDLERS, Handler, SessionHandler, place, put, text};
 use crate::state;
 use bcs_mpi::mpi::{ErrorClass, ErrorHandler, Result};
@@ -59,6 +60,45 @@ fn handle(handler: ErrorHandler) -> MPI_Errhandler {
         ErrorHandler::Abort => MPI_ERRORS_ABORT,
         ErrorHandler::Return => MPI_ERRORS_RETURN,
         ErrorHandler::User(_) => MPI_Errhandler(ERROR_HANDLERS.insert(Handler::Comm(handler))),
+    }
+}
+
+/// The error handler of a handle, for files.
+fn file_handler(handle: MPI_Errhandler) -> Result<FileHandler> {
+    let reason = match handle {
+        MPI_ERRORS_ARE_FATAL => return Ok(FileHandler::Fatal),
+        MPI_ERRORS_ABORT => return Ok(FileHandler::Abort),
+        MPI_ERRORS_RETURN => return Ok(FileHandler::Return),
+        MPI_ERRHANDLER_NULL => "the error handler is MPI_ERRHANDLER_NULL".to_owned(),
+        MPI_Errhandler(number) => match ERROR_HANDLERS.get(number) {
+            Some(Handler::File(Some(function))) => return Ok(FileHandler::User(function)),
+            Some(_) => format!("the error handler {number:#x} is not for files"),
+            None => format!("{number:#x} is no error handler"),
+        },
+    };
+    Err(error(ErrorClass::Errhandler, reason))
+}
+
+/// A handle for an error handler of files.
+fn file_handle(handler: FileHandler) -> MPI_Errhandler {
+    match handler {
+        FileHandler::Fatal => MPI_ERRORS_ARE_FATAL,
+        FileHandler::Abort => MPI_ERRORS_ABORT,
+        FileHandler::Return => MPI_ERRORS_RETURN,
+        FileHandler::User(function) => {
+            MPI_Errhandler(ERROR_HANDLERS.insert(Handler::File(Some(function))))
+        }
+    }
+}
+
+/// There is one file: none.
+fn no_file(file: MPI_File) -> Result<()> {
+    match file {
+        MPI_FILE_NULL => Ok(()),
+        MPI_File(number) => {
+            let reason = format!("{number:#x} is no file");
+            Err(error(ErrorClass::File, reason))
+        }
     }
 }
 
@@ -153,6 +193,31 @@ calls! {
 
     fn PMPI_File_create_errhandler(file_errhandler_fn: MPI_File_errhandler_function, errhandler: *mut MPI_Errhandler) {
         create(file_errhandler_fn, errhandler, |function| Handler::File(Some(function)))
+    }
+
+    fn PMPI_File_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) {
+        state::process()?;
+        of_no_file(|| {
+            no_file(file)?;
+            files::set_handler(file_handler(errhandler)?);
+            Ok(())
+        })
+    }
+
+    fn PMPI_File_get_errhandler(file: MPI_File, errhandler: *mut MPI_Errhandler) {
+        state::process()?;
+        of_no_file(|| {
+            no_file(file)?;
+            *place(errhandler)? = file_handle(files::handler());
+            Ok(())
+        })
+    }
+
+    fn PMPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) {
+        state::process()?;
+        of_no_file(|| no_file(fh))?;
+        ask_of_file(errorcode);
+        Ok(())
     }
 
     fn PMPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) {

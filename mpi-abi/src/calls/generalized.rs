@@ -6,7 +6,7 @@ use super::taken::no_request;
 use crate::answer::error;
 use crate::c::*;
 use crate::general::General;
-use crate::objects::{Entry, REQUESTS, What, put};
+use crate::objects::{Entry, Kind, REQUESTS, What, put};
 use crate::state;
 use bcs_mpi::mpi::ErrorClass;
 use std::ffi::c_void;
@@ -18,16 +18,23 @@ calls! {
         checked(request)?;
         let (completion, started) = process.external();
         let general = General::new((query_fn, free_fn, cancel_fn), extra_state, completion);
-        let entry = Entry::new(MPI_COMM_SELF, What::Once(started), Some(Arc::new(general)));
+        let entry = Entry::new(MPI_COMM_SELF, What::Once(started), Kind::General(Arc::new(general)));
         Ok(put(request, MPI_Request(REQUESTS.insert(entry)))?)
     }
 
     fn PMPI_Grequest_complete(request: MPI_Request) {
         state::process()?;
-        let general = REQUESTS.with_mut(request.0, |entry| entry.general.clone());
-        let Some(general) = general.ok_or_else(|| no_request(request))? else {
+        let found = REQUESTS.with_mut(request.0, |entry| {
+            (entry.kind.general().cloned(), matches!(entry.what, What::Freed))
+        });
+        let (general, is_freed) = found.ok_or_else(|| no_request(request))?;
+        let Some(general) = general else {
             return Err(error(ErrorClass::Request, "the request is none of MPI_Grequest_start").into());
         };
+        if is_freed {
+            // Its handle was good for this call alone.
+            REQUESTS.remove(request.0);
+        }
         Ok(general.complete()?)
     }
 }

@@ -38,6 +38,9 @@ fn packing(
     len: impl Number,
     call: impl FnOnce(&mut [u8]) -> Result<()>,
 ) -> Result<()> {
+    if of.count() == 0 {
+        return Ok(()); // No buffer is looked at.
+    }
     let there = list(packed.cast_const().cast::<u8>(), len)?;
     if !shares(data, of, packed, there.len()) {
         return call(list_mut(packed.cast(), len)?);
@@ -56,6 +59,9 @@ fn unpacking(
     len: impl Number,
     call: impl FnOnce(&[u8]) -> Result<()>,
 ) -> Result<()> {
+    if of.count() == 0 {
+        return Ok(()); // No buffer is looked at.
+    }
     let packed = list(packed.cast::<u8>(), len)?;
     match shares(data, of, packed.as_ptr().cast(), packed.len()) {
         true => call(&Vec::from(packed)),

@@ -21,7 +21,7 @@ fn with_parts<T>(handle: MPI_Request, call: impl FnOnce(&InParts) -> Result<T>) 
     let found = REQUESTS.with_mut(handle.0, |entry| {
         let parts = match &entry.what {
             What::Persistent(persistent) => persistent.in_parts(),
-            What::Once(_) | What::Taken => None,
+            What::Once(_) | What::Taken | What::Freed => None,
         };
         (entry.on, parts)
     });
@@ -55,6 +55,10 @@ calls! {
 
     fn PMPI_Parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) {
         put(flag, 0)?;
+        if request == MPI_REQUEST_NULL {
+            state::process()?;
+            return Ok(put(flag, 1)?);
+        }
         let arrived = with_parts(request, |message| message.arrived(number(partition)?))?;
         Ok(put(flag, c_int::from(arrived))?)
     }

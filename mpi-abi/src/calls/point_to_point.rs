@@ -5,7 +5,7 @@ use super::requests::{begun, hand_out, kept};
 use super::statuses::{of_error, status_of, tell};
 use crate::answer::{Outcome, at, error};
 use crate::c::*;
-use crate::objects::{MESSAGES, Number, buffer, datatype, put};
+use crate::objects::{Kind, MESSAGES, Number, buffer, datatype, put};
 use crate::state;
 use bcs_mpi::mpi::{Buffer, Comm, Error, ErrorClass, Message, Status};
 use std::ffi::{c_int, c_void};
@@ -237,7 +237,7 @@ calls! {
 
     fn PMPI_Imrecv | PMPI_Imrecv_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, message: *mut MPI_Message, request: *mut MPI_Request) {
         let (on, started) = with_message(message, |message| message.irecv(buffer(buf, count, datatype)?))?;
-        hand_out(on, request, started)
+        hand_out((on, Kind::Message), request, started)
     }
 
     fn PMPI_Get_count | PMPI_Get_count_c(status: *const MPI_Status, datatype: MPI_Datatype, count: *mut N) {

@@ -4,10 +4,12 @@
 
 use super::calls;
 use super::statuses::{tell, tell_nothing};
-use super::taken::{Group, Taken, answer, done, known, no_request, put_back, take, tell_known};
+use super::taken::{
+    Group, Taken, answer, done, known, no_request, put_back, take, tell_known, whose,
+};
 use crate::answer::{Outcome, at, error};
 use crate::c::*;
-use crate::objects::{Entry, REQUESTS, What, list, list_mut, put};
+use crate::objects::{Entry, Kind, REQUESTS, What, list, list_mut, put};
 use crate::state;
 use bcs_mpi::mpi::request::{testall, testany, testsome, waitall, waitany, waitsome};
 use bcs_mpi::mpi::{Comm, ErrorClass, Persistent, Request, Result, Status};
@@ -25,7 +27,7 @@ pub(super) fn checked(place: *mut MPI_Request) -> Outcome {
     Ok(())
 }
 
-/// Starts something on a communicator, and hands out its request.
+/// Starts a message on a communicator, and hands out its request.
 #[inline]
 pub(super) fn begun(
     on: MPI_Comm,
@@ -35,13 +37,30 @@ pub(super) fn begun(
     let comm = at(on)?;
     checked(place)?;
     let request = comm.run(start)?;
-    hand_out(on, place, request)
+    hand_out((on, Kind::Message), place, request)
 }
 
-/// Hands out a request.
+/// Starts something else on a communicator, which cannot be cancelled.
+#[inline]
+pub(super) fn begun_collective(
+    on: MPI_Comm,
+    place: *mut MPI_Request,
+    start: impl FnOnce(&Comm) -> Result<Request>,
+) -> Outcome {
+    let comm = at(on)?;
+    checked(place)?;
+    let request = comm.run(start)?;
+    hand_out((on, Kind::Collective), place, request)
+}
+
+/// Hands out a request on a communicator.
 #[inline(always)]
-pub(super) fn hand_out(on: MPI_Comm, place: *mut MPI_Request, request: Request) -> Outcome {
-    let entry = Entry::new(on, What::Once(request), None);
+pub(super) fn hand_out(
+    (on, kind): (MPI_Comm, Kind),
+    place: *mut MPI_Request,
+    request: Request,
+) -> Outcome {
+    let entry = Entry::new(on, What::Once(request), kind);
     Ok(put(place, MPI_Request(REQUESTS.insert(entry)))?)
 }
 
@@ -53,7 +72,9 @@ pub(super) fn kept(
 ) -> Outcome {
     let comm = at(on)?;
     checked(place)?;
-    let entry = Entry::new(on, What::Persistent(Box::new(comm.run(make)?)), None);
+    // What it starts knows whether it can be cancelled.
+    let what = What::Persistent(Box::new(comm.run(make)?));
+    let entry = Entry::new(on, what, Kind::Message);
     Ok(put(place, MPI_Request(REQUESTS.insert(entry)))?)
 }
 
@@ -257,31 +278,82 @@ calls! {
     }
 
     fn PMPI_Cancel(request: *mut MPI_Request) {
-        let handle = *one(request)?;
-        let found = REQUESTS.with_mut(handle.0, |entry| {
-            match &mut entry.what {
-                What::Once(request) => request.cancel(),
-                What::Persistent(persistent) => persistent.started().cancel(),
-                What::Taken => {}
-            }
-            entry.general.clone()
-        });
-        // The program's function is called without the table's lock.
-        match found.ok_or_else(|| no_request(handle))? {
-            Some(general) => Ok(general.cancel()?),
-            None => Ok(()),
-        }
+        state::process()?;
+        cancel(*one(request)?)
     }
 
     fn PMPI_Request_free(request: *mut MPI_Request) {
-        let handle = one(request)?;
-        let gone = REQUESTS.remove(handle.0);
-        let gone = gone.ok_or_else(|| no_request(*handle))?;
-        *handle = MPI_REQUEST_NULL;
-        match gone.general {
-            Some(general) => Ok(general.free()?),
+        state::process()?;
+        free(one(request)?)
+    }
+}
+
+/// Cancels a message, or asks the program to cancel what it does itself.
+fn cancel(handle: MPI_Request) -> Outcome {
+    let found = REQUESTS.with_mut(handle.0, |entry| {
+        let cancelled = match (&mut entry.what, &entry.kind) {
+            (What::Freed, _) => return None,
+            (_, Kind::General(general)) => return Some((entry.on, Ok(Some(general.clone())))),
+            (_, Kind::Collective) => {
+                let reason = "the request is of a collective, which cannot be cancelled";
+                Err(error(ErrorClass::Request, reason))
+            }
+            (What::Once(request), Kind::Message) => {
+                request.cancel();
+                Ok(())
+            }
+            (What::Persistent(persistent), Kind::Message) => persistent.cancel(),
+            (What::Taken, Kind::Message) => Ok(()),
+        };
+        Some((entry.on, cancelled.map(|()| None)))
+    });
+    let (on, cancelled) = found.flatten().ok_or_else(|| no_request(handle))?;
+    // The program's function is called without the table's lock.
+    match cancelled {
+        Ok(None) => Ok(()),
+        cancelled => whose(on)?.run(|_| match cancelled? {
+            Some(general) => general.cancel(),
             None => Ok(()),
+        }),
+    }
+}
+
+/// Frees a request, which goes on. A message in parts has to be over; and what the program does itself is known until
+/// it has said that this is over.
+fn free(handle: &mut MPI_Request) -> Outcome {
+    let found = REQUESTS.with_mut(handle.0, |entry| {
+        let general = entry.kind.general().cloned();
+        match &mut entry.what {
+            What::Freed => return None,
+            What::Persistent(persistent) => {
+                if let Err(active) = persistent.may_be_freed() {
+                    return Some((entry.on, Err(active)));
+                }
+            }
+            What::Once(_) | What::Taken => {}
         }
+        let stays = general
+            .as_ref()
+            .is_some_and(|general| !general.is_completed());
+        if stays {
+            entry.what = What::Freed;
+        }
+        Some((entry.on, Ok((general, stays))))
+    });
+    let (on, freed) = found.flatten().ok_or_else(|| no_request(*handle))?;
+    let (general, stays) = match freed {
+        Ok(freed) => freed,
+        Err(active) => return whose(on)?.run(|_| Err(active)),
+    };
+    let freed = std::mem::replace(handle, MPI_REQUEST_NULL);
+    let over = general.as_ref().map_or(Ok(()), |general| general.free());
+    // Another thread may have said meanwhile that it is over.
+    if !stays || general.is_some_and(|general| general.is_completed()) {
+        REQUESTS.remove(freed.0);
+    }
+    match over {
+        Ok(()) => Ok(()),
+        error => whose(on)?.run(|_| error),
     }
 }
 
@@ -347,14 +419,14 @@ fn start(handle: MPI_Request) -> Outcome {
     let taken = REQUESTS.with_mut(handle.0, |entry| {
         let what = match entry.what {
             What::Persistent(_) => std::mem::replace(&mut entry.what, What::Taken),
-            What::Once(_) | What::Taken => What::Taken,
+            What::Once(_) | What::Taken | What::Freed => What::Taken,
         };
         (entry.on, what)
     });
     let (on, mut what) = taken.ok_or_else(|| no_request(handle))?;
     let started = match &mut what {
         What::Persistent(persistent) => persistent.start(),
-        What::Once(_) | What::Taken => {
+        What::Once(_) | What::Taken | What::Freed => {
             let reason = "the request is none that can be started again";
             Err(error(ErrorClass::Request, reason))
         }

@@ -7,6 +7,7 @@ use crate::answer::{ask_session, error, given_session, of_session};
 use crate::c::*;
 use crate::objects::{INFOS, SESSIONS, Session, group_handle, list_mut, place, put, text};
 use crate::state;
+use bcs_mpi::mpi::info::{DEFAULT_MEMORY_KINDS, MEMORY_KINDS};
 use bcs_mpi::mpi::{Comm, ErrorClass, Info, Result};
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
@@ -51,9 +52,7 @@ calls! {
             // What is told is what is there: every session may be used by several threads at a time.
             let own = Info::new();
             own.set("thread_level", "MPI_THREAD_MULTIPLE")?;
-            if told.get("mpi_memory_alloc_kinds")?.is_some() {
-                own.set("mpi_memory_alloc_kinds", "mpi,system")?;
-            }
+            own.set(MEMORY_KINDS, DEFAULT_MEMORY_KINDS)?;
             state::open_session()?;
             *session = MPI_Session(SESSIONS.insert(Arc::new(Session::new(handler, own))));
             Ok(())

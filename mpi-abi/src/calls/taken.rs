@@ -62,7 +62,7 @@ fn take_from(
     let taken = |stays| Taken {
         on: entry.on,
         stays,
-        general: entry.general.clone(),
+        general: entry.kind.general().cloned(),
     };
     match &mut entry.what {
         What::Persistent(persistent) => {
@@ -79,6 +79,7 @@ fn take_from(
             ErrorClass::Request,
             "another thread waits for this request",
         )),
+        What::Freed => Err(no_request(handle)),
     }
 }
 
@@ -86,7 +87,7 @@ fn take_from(
 pub(super) fn put_back(handle: MPI_Request, request: Request) {
     REQUESTS.with_mut(handle.0, |entry| match &mut entry.what {
         What::Persistent(persistent) => *persistent.started() = request,
-        What::Once(_) | What::Taken => entry.what = What::Once(request),
+        What::Once(_) | What::Taken | What::Freed => entry.what = What::Once(request),
     });
 }
 
@@ -132,7 +133,7 @@ pub(super) fn answer(
 #[inline]
 pub(super) fn known(table: &mut Opened<'_, Entry>, handle: MPI_Request) -> Option<Status> {
     table.remove_if(handle.0, |entry| match &entry.what {
-        What::Once(request) if entry.general.is_none() => request.known(),
+        What::Once(request) if entry.kind.general().is_none() => request.known(),
         _ => None,
     })
 }

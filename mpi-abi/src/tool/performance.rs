@@ -38,7 +38,8 @@ pub enum Class {
 /// Where its value comes from.
 #[derive(Debug)]
 enum Figure {
-    /// From the rank, which may not record it. Before there is a rank it is 0.
+    /// From the rank. Before there is a rank, and where it does not record this, it is 0: a tool that starts each
+    /// variable that is listed gets no error, and `bcs_mds` and `bcs_recording` say what the zeros mean.
     OfRank(fn(Figures<'_>) -> Option<u64>),
     /// From the tables of handles, which are always there.
     OfTables(fn() -> usize),
@@ -312,15 +313,15 @@ impl PerformanceVariable {
     /// How it stands now.
     ///
     /// # Errors
-    /// When the rank does not record it, or this process is a forked child of the rank.
+    /// When this process is a forked child of the rank.
     pub fn now(&self) -> Outcome<u64> {
         match (&self.figure, state::rank()) {
             (Figure::OfTables(held), _) => Ok(held() as u64),
             (Figure::OfRank(_), None) => Ok(0),
-            (Figure::OfRank(figure), Some(rank)) => rank
-                .figures()
-                .and_then(*figure)
-                .ok_or(Refusal::NotAccessible),
+            (Figure::OfRank(figure), Some(rank)) => {
+                let figures = rank.figures().ok_or(Refusal::NotAccessible)?;
+                Ok(figure(figures).unwrap_or(0))
+            }
         }
     }
 }

@@ -82,6 +82,42 @@ impl Persistent {
         Ok(())
     }
 
+    /// `MPI_Cancel` of what the last start began, if that is a message. What is not under way is not cancelled.
+    ///
+    /// # Errors
+    /// When it starts a collective, or a message in parts.
+    pub fn cancel(&mut self) -> Result<()> {
+        let what = match &self.starts {
+            Starts::Message(_) => {
+                self.started.cancel();
+                return Ok(());
+            }
+            Starts::Collective(_) => "a collective",
+            Starts::Partitioned(_) => "a message in partitions",
+        };
+        let reason = format!(
+            "the request is of {}: {what} cannot be cancelled",
+            self.init()
+        );
+        Err(Operation::plain("MPI_Cancel").error(ErrorClass::Request, reason))
+    }
+
+    /// Whether `MPI_Request_free` may free it now: a message in parts only if it is not under way (4.2.1), since its parts
+    /// would have nobody to say that they are ready, or to ask for them.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub fn may_be_freed(&self) -> Result<()> {
+        if !matches!(self.starts, Starts::Partitioned(_)) || !self.started.is_active() {
+            return Ok(());
+        }
+        let reason = format!(
+            "the request of {} is active: wait for it first",
+            self.init()
+        );
+        Err(Operation::plain("MPI_Request_free").error(ErrorClass::Request, reason))
+    }
+
     /// Its message, if that is in parts.
     #[must_use]
     pub fn in_parts(&self) -> Option<InParts> {

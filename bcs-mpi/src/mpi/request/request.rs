@@ -137,6 +137,7 @@ impl Active {
         let (bytes, message): (u64, Option<Delivered>) = match &self.what {
             What::Receive | What::Checked(_) => (outcome.len, self.comm.told_received(outcome)),
             What::Other(_) => (outcome.len, None),
+            What::Nothing if outcome.failure == Failure::Cancelled => (0, None),
             What::Nothing => {
                 let sent = self.comm.told_sent(&self.operation);
                 (self.operation.bytes.unwrap_or(0), sent)
@@ -413,6 +414,10 @@ impl Request {
             }
             (What::Other(other), _) => other.finish(&active.comm, outcome, active.operation),
             (What::Nothing, Failure::None) => Ok(Status::EMPTY),
+            (What::Nothing, Failure::Cancelled) => Ok(Status {
+                cancelled: true,
+                ..Status::EMPTY
+            }),
             (What::Nothing, _) => Err(active.comm.collective_failure(outcome, active.operation)),
         };
         self.0 = State::Inactive;
@@ -525,11 +530,22 @@ impl Request {
         answer.transpose()
     }
 
-    /// `MPI_Cancel` of a receive; it has still to be waited for, and its status says whether it
-    /// was cancelled. Sends and collectives cannot be cancelled: for them this does nothing.
+    /// The same of a receive alone. A send goes on: somebody may wait for its message.
+    pub(crate) fn cancel_receive(&self) {
+        match &self.0 {
+            State::Active(active) if !matches!(active.what, What::Nothing) => self.cancel(),
+            State::Both(both) => both.receive.cancel(),
+            _ => {}
+        }
+    }
+
+    /// `MPI_Cancel` of a receive or a send that has met nothing. It has still to be waited for, which ends without
+    /// anybody else, and its status says whether it was cancelled. A send that was copied is complete: it is received.
+    /// Collectives cannot be cancelled: for them this does nothing.
     pub fn cancel(&self) {
         if let State::Both(both) = &self.0 {
-            return both.receive.cancel();
+            both.receive.cancel();
+            return both.send.cancel();
         }
         if let (Some(process), Some(handle)) = (self.process(), self.handle()) {
             process.endpoint().bcs_cancel(handle);

@@ -20,7 +20,10 @@ const MOST_KEPT: usize = 1 << 16;
 /// The outcome of a message that nobody has received yet.
 const UNKNOWN: u8 = u8::MAX;
 
-/// What became of a message: the code of a failure, or [`UNKNOWN`].
+/// That of a message which has met a receive.
+const CLAIMED: u8 = u8::MAX - 1;
+
+/// What became of a message: the code of a failure, [`UNKNOWN`], or [`CLAIMED`].
 type Ended = Arc<AtomicU8>;
 
 /// The bytes of a message.
@@ -33,12 +36,30 @@ enum Bytes {
 }
 
 impl Bytes {
+    /// A receive is to take it. Returns false if its sender has cancelled it.
+    fn claim(&self) -> bool {
+        match self {
+            Self::Copied(_) => true,
+            Self::There(_, ended) => change(ended, UNKNOWN, CLAIMED),
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        matches!(self, Self::There(_, ended) if ended.load(Ordering::Acquire) == Failure::Cancelled as u8)
+    }
+
     fn len(&self) -> usize {
         match self {
             Self::Copied(bytes) => bytes.len(),
             Self::There(piece, _) => piece.len(),
         }
     }
+}
+
+/// Changes what became of a message, if it is still that.
+fn change(ended: &AtomicU8, from: u8, to: u8) -> bool {
+    let changed = ended.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
+    changed.is_ok()
 }
 
 /// What has been sent to a rank, and has not been looked at.
@@ -160,6 +181,12 @@ impl Road for InProcess {
     }
 
     fn receive(&mut self, pattern: Pattern, into: Piece) -> Result<RequestId, TooManyRequests> {
+        while let Some((_, bytes)) = self.matcher.probe(pattern) {
+            if bytes.claim() {
+                break;
+            }
+            self.matcher.take(pattern);
+        }
         let request = self.requests.open(State::Done(Outcome::default()))?;
         match self.matcher.post(pattern, (request, into)) {
             Ok(matching::Posted::Matched {
@@ -177,13 +204,23 @@ impl Road for InProcess {
     }
 
     fn probe(&mut self, pattern: Pattern) -> Result<Option<Outcome>, TooManyRequests> {
+        while let Some((_, bytes)) = self.matcher.probe(pattern)
+            && bytes.is_cancelled()
+        {
+            self.matcher.take(pattern);
+        }
         let found = self.matcher.probe(pattern);
         Ok(found.map(|(signature, bytes)| Self::found(signature, bytes, Failure::None)))
     }
 
     fn cancel(&mut self, request: RequestId) {
-        let Some(&State::Posted(handle)) = self.requests.get(request) else {
-            return;
+        let handle = match self.requests.get(request) {
+            Some(State::Sent(ended, _)) => {
+                change(ended, UNKNOWN, Failure::Cancelled as u8);
+                return;
+            }
+            Some(State::Posted(handle)) => *handle,
+            Some(State::Done(_)) | None => return,
         };
         if self.matcher.cancel(handle).is_some() {
             let outcome = Outcome {
@@ -200,7 +237,7 @@ impl Road for InProcess {
             Some(State::Done(_)) => return true,
             Some(State::Posted(_)) | None => return false,
         };
-        if failure == UNKNOWN {
+        if matches!(failure, UNKNOWN | CLAIMED) {
             return false;
         }
         let outcome = Outcome {
@@ -225,6 +262,9 @@ impl Road for InProcess {
     fn progress(&mut self) {
         let come: Vec<_> = self.mailbox(self.rank).drain(..).collect();
         for (signature, bytes) in come {
+            if self.matcher.first_for(&signature).is_some() && !bytes.claim() {
+                continue;
+            }
             match self.matcher.arrive(signature, bytes) {
                 Ok(Arrival::Matched {
                     envelope,
@@ -242,7 +282,8 @@ impl Road for InProcess {
     }
 
     fn is_over(&mut self) -> bool {
-        let unknown = |(_, state): (RequestId, &State)| matches!(state, State::Sent(ended, _) if ended.load(Ordering::Acquire) == UNKNOWN);
-        !self.requests.iter().any(unknown)
+        let is_unknown = |ended: &Ended| matches!(ended.load(Ordering::Acquire), UNKNOWN | CLAIMED);
+        let owes = |(_, state): (RequestId, &State)| matches!(state, State::Sent(ended, _) if is_unknown(ended));
+        !self.requests.iter().any(owes)
     }
 }

@@ -230,3 +230,92 @@ pub(super) fn cancels<P: Party>(party: &mut P) -> Result<(), Broken> {
     ensure!(got.1 == numbered(2, 80), "another message than was there");
     Ok(())
 }
+
+/// A send that is cancelled is received by nobody, whatever its receiver does; one that is not is received. Both sides
+/// come to the same, whether the cancel or the receive comes first.
+pub(super) fn cancelled_sends<P: Party>(party: &mut P) -> Result<(), Broken> {
+    let Some((peer, sends)) = pair(party) else {
+        return Ok(());
+    };
+    match sends {
+        true => cancel_sends(party, peer),
+        false => receive_what_is_left(party, peer),
+    }
+}
+
+/// Tags of what nobody receives, of what is behind it, of a receive that is posted, of what races it, and of how that ended.
+const NEVER: i32 = 20;
+const BEHIND: i32 = 21;
+const POSTED: i32 = 22;
+const RACES: i32 = 23;
+const ENDED: i32 = 24;
+
+/// Sends a message that is cancelled at once, and says what that came to.
+fn cancelled<P: Party>(
+    party: &mut P,
+    peer: u32,
+    (tag, number): (i32, usize),
+) -> Result<Failure, Broken> {
+    let len = LENGTHS[number % LENGTHS.len()];
+    let data = (numbered(number, len), Spread::Plain(len));
+    let send = post(party, SendMode::Synchronous, (WORLD, peer, tag), data)?;
+    send.cancel(party);
+    Ok(send.end(party).0.failure)
+}
+
+fn cancel_sends<P: Party>(party: &mut P, peer: u32) -> Result<(), Broken> {
+    for number in 0..LENGTHS.len() {
+        let failure = cancelled(party, peer, (NEVER, number))?;
+        ensure!(
+            failure == Failure::Cancelled,
+            "nobody receives it, and it came to {failure:?}"
+        );
+    }
+    tell(party, peer, BEHIND)?;
+    for number in 0..2 * LENGTHS.len() {
+        if number % 2 == 0 {
+            hear(party, peer, POSTED)?;
+        }
+        let failure = cancelled(party, peer, (RACES, number))?;
+        let is_known = matches!(failure, Failure::None | Failure::Cancelled);
+        ensure!(is_known, "a send that was cancelled came to {failure:?}");
+        let ended = vec![u8::from(failure == Failure::Cancelled)];
+        send(party, peer, ENDED, ended)?.sent(party)?;
+    }
+    Ok(())
+}
+
+fn receive_what_is_left<P: Party>(party: &mut P, peer: u32) -> Result<(), Broken> {
+    hear(party, peer, BEHIND)?;
+    let never = receive(party, wanted(peer, NEVER), 70_000)?;
+    never.cancel(party);
+    let (outcome, _) = never.end(party);
+    ensure!(
+        outcome.failure == Failure::Cancelled,
+        "a message that was cancelled is received"
+    );
+    for number in 0..2 * LENGTHS.len() {
+        let races = receive(party, wanted(peer, RACES), 70_000)?;
+        if number % 2 == 0 {
+            tell(party, peer, POSTED)?;
+        }
+        let ended = receive(party, wanted(peer, ENDED), 1)?.received(party, peer)?;
+        if ended.1 == [1] {
+            races.cancel(party);
+            let (outcome, _) = races.end(party);
+            let failure = outcome.failure;
+            ensure!(
+                failure == Failure::Cancelled,
+                "message {number} was cancelled, and its receive came to {failure:?}"
+            );
+        } else {
+            let got = races.received(party, peer)?;
+            let len = LENGTHS[number % LENGTHS.len()];
+            ensure!(
+                got.1 == numbered(number, len),
+                "message {number} was not cancelled, and is not what is received"
+            );
+        }
+    }
+    Ok(())
+}

@@ -51,6 +51,7 @@ rules! {
     wildcards in matching,
     probes in matching,
     cancels in matching,
+    cancelled_sends in matching,
     lengths in data,
     truncation in data,
     pieces in data,

@@ -269,7 +269,13 @@ const PLANTED: [(Bug, &[&str]); 17] = [
     (Bug::HidesTruncation, &["truncation"]),
     (
         Bug::LosesWakeUps,
-        &["order", "lengths", "unreadable", "synchronous"],
+        &[
+            "order",
+            "cancelled_sends",
+            "lengths",
+            "unreadable",
+            "synchronous",
+        ],
     ),
     (Bug::DropsWhatIsHeld, &["held"]),
     (Bug::FreesPieces, &["pieces"]),
@@ -299,7 +305,7 @@ const PLANTED: [(Bug, &[&str]); 17] = [
             "credits",
         ],
     ),
-    (Bug::ReleasesEarly, &["synchronous"]),
+    (Bug::ReleasesEarly, &["cancelled_sends", "synchronous"]),
     (Bug::TellsNoErrors, &["unreadable", "unwritable"]),
     (Bug::LosesCredits, &["credits"]),
     (
@@ -308,6 +314,7 @@ const PLANTED: [(Bug, &[&str]); 17] = [
             "tags",
             "wildcards",
             "cancels",
+            "cancelled_sends",
             "lengths",
             "synchronous",
             "requests",

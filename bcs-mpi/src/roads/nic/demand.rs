@@ -9,7 +9,7 @@
 //! | posts a send | somebody of the job is blocked | demand |
 //! | posts a receive or probe | BR holds messages for it | arm |
 //! | arrives last of its node at a collective | | demand; where nodes are far and it is short, nudge |
-//! | opens or closes a context, cancels a receive | | demand: somebody waits for it |
+//! | opens or closes a context, cancels something | | demand: somebody waits for it |
 //! | moves what was held back into a ring | | as if it were posted now |
 //! | is about to block, or finds nothing in a test or iprobe | it has work | demand |
 //! | is about to block | anybody armed | demand: now somebody waits |

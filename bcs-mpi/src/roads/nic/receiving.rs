@@ -139,15 +139,21 @@ impl Nic {
         Ok(request)
     }
 
-    /// Asks to cancel a receive, which has still to be taken. Requests that are no receives go on.
+    /// Asks to cancel a receive or a send, which has still to be taken. Other requests go on.
     pub(crate) fn cancel(&mut self, request: RequestId) {
-        if let &Purpose::Receive { pattern, .. } = self.requests.purpose(request) {
-            let kind = ReceiveKind::Cancel(request);
-            self.push_receive(Requests::NOBODY, pattern, kind);
-            self.progress();
-            // Whoever cancels will wait for it, and a receive alone asks for no slice.
-            self.ask();
+        match *self.requests.purpose(request) {
+            Purpose::Receive { pattern, .. } => {
+                let kind = ReceiveKind::Cancel(request);
+                self.push_receive(Requests::NOBODY, pattern, kind);
+            }
+            Purpose::Send { to, .. } if !self.is_completed(request) => {
+                self.cancel_send(request, to);
+            }
+            _ => return,
         }
+        self.progress();
+        // Whoever cancels will wait for it, and a receive alone asks for no slice.
+        self.ask();
     }
 
     #[inline]

@@ -7,6 +7,7 @@ use crate::roads::{Message, Posted, SendMode, TooManyRequests};
 use bcs_core::descriptor::{Payload, SendDescriptor};
 use bcs_core::layout::Layout;
 use bcs_core::limits::INLINE_BYTES;
+use bcs_core::mark::Mark;
 use bcs_core::request::RequestId;
 use bcs_core::whereabouts::Peer;
 use std::sync::Arc;
@@ -86,6 +87,26 @@ impl Nic {
         self.sends.post(&descriptor.encode());
         self.posted_send();
         Ok(posted)
+    }
+
+    /// Asks to cancel a send, which has still to be taken. Its receiver's NIC decides, whatever that rank does: the send
+    /// is cancelled if it has met no receive.
+    pub(super) fn cancel_send(&mut self, request: RequestId, to: Peer) {
+        let (Some(destination), Some(tag)) = (to.rank, to.tag) else {
+            unreachable!("a send has a receiver and a tag");
+        };
+        let descriptor = SendDescriptor {
+            request,
+            owed: false,
+            context: to.context,
+            destination,
+            tag,
+            len: 0,
+            mark: Mark::NONE,
+            payload: Payload::Cancel,
+        };
+        self.sends.post(&descriptor.encode());
+        self.posted_send();
     }
 
     fn open_send(

@@ -22,6 +22,8 @@ impl SmartMap {
                 ..Outcome::default()
             };
             self.requests.set(id, State::Done(outcome));
+        } else if !self.cancels.is_empty() && self.cancels.contains(&id) {
+            self.cancel_sent(id);
         } else if len >= LEAST_SHARED_BYTES as u64 {
             self.help(id);
         }
@@ -40,6 +42,9 @@ impl SmartMap {
         let outcome = self.requests.take(id)?;
         if !self.packed.is_empty() {
             self.unpacked(id);
+        }
+        if !self.cancels.is_empty() {
+            self.cancels.retain(|it| *it != id);
         }
         Some(outcome)
     }

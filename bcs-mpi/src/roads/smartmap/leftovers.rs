@@ -4,6 +4,7 @@ use super::messages::outgoing::Outgoing;
 use super::requests::{Id, State};
 use super::state::SmartMap;
 use bcs_core::matching::Pattern;
+use bcs_core::smartmap::cancellation::Cancellable;
 use bcs_core::whereabouts::{Entered, Left, Peer, Sent, Thing};
 use std::collections::HashSet;
 
@@ -47,12 +48,20 @@ impl SmartMap {
 
     /// Adds messages that have come, and were not received; and those to others that were not taken yet.
     pub(crate) fn add_messages(&mut self, left: &mut Left) {
-        for (signature, _) in self.matcher.unexpected() {
+        for (signature, arrived) in self.matcher.unexpected() {
+            if self.is_cancelled(arrived.place, &arrived.envelope) {
+                continue;
+            }
             left.add(Thing::Message(Peer::from(Pattern::from(signature))), 1);
         }
         let me = self.source(self.place);
         for (place, outgoing) in (0..).zip(&mut self.outgoing) {
             for (position, envelope) in outgoing.iter_mut().flat_map(Outgoing::untaken) {
+                let transfer = envelope.cancellable();
+                let message = transfer.and_then(|id| Cancellable::of(&self.node, self.place, id));
+                if message.is_some_and(|message| message.is_cancelled()) {
+                    continue;
+                }
                 let message = Peer {
                     context: envelope.context,
                     rank: Some(me),

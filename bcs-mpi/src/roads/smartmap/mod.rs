@@ -40,6 +40,7 @@
 //! | an end's part in | file |
 //! |---|---|
 //! | sending, lending, receiving | [`sending`], [`lending`], [`receiving`] |
+//! | cancels | [`cancelling`] |
 //! | blocking calls that need no request | [`shortcut`] |
 //! | communicators and collectives | [`communicators`], [`collectives`], [`long_collectives`] |
 //! | every call; requests that are done | [`progress`], [`completion`] |
@@ -47,6 +48,7 @@
 //! | the end of its rank | [`leftovers`], [`abort`] |
 
 mod abort;
+mod cancelling;
 mod collective;
 mod collectives;
 mod communicators;

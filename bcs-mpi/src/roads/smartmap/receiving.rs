@@ -52,7 +52,7 @@ impl SmartMap {
 
     /// Where messages and receives with this context meet.
     #[inline(always)]
-    fn matcher_of(&mut self, context: u32) -> &mut Matcher<Arrived, Receiving> {
+    pub(super) fn matcher_of(&mut self, context: u32) -> &mut Matcher<Arrived, Receiving> {
         match context {
             DESCRIPTIONS => &mut self.descriptions,
             _ => &mut self.matcher,
@@ -69,9 +69,7 @@ impl SmartMap {
         shared: Option<RequestId>,
     ) -> Result<Id, TooManyRequests> {
         let request = self.requests.open(State::Opened)?;
-        if let Some(shared) =
-            shared.filter(|_| self.matcher_of(pattern.context).holds_match_for(pattern))
-        {
+        if let Some(shared) = shared.filter(|_| self.claims_kept(pattern)) {
             let claimed = self.memory.claim(shared, Claimant::Rank);
             assert!(claimed, "its NIC does not know of it yet");
         }
@@ -80,12 +78,11 @@ impl SmartMap {
             into,
             shared,
         };
-        let matcher = self.matcher_of(pattern.context);
-        if let Some((_, arrived)) = matcher.take(pattern) {
+        if let Some(arrived) = self.take_kept(pattern) {
             self.deliver_kept(&arrived, receiving);
             return Ok(request);
         }
-        match matcher.wait(pattern, receiving) {
+        match self.matcher_of(pattern.context).wait(pattern, receiving) {
             Ok(handle) => {
                 let peer = Peer::from(pattern);
                 self.requests.set(request, State::Posted { peer, handle });
@@ -95,15 +92,39 @@ impl SmartMap {
         Ok(request)
     }
 
+    /// Takes out the message that a receive with this pattern gets. Its sender cannot cancel it any more.
+    #[inline(always)]
+    fn take_kept(&mut self, pattern: Pattern) -> Option<Arrived> {
+        loop {
+            let (_, arrived) = self.matcher_of(pattern.context).take(pattern)?;
+            if self.claims(arrived.place, &arrived.envelope) {
+                return Some(arrived);
+            }
+        }
+    }
+
+    /// Whether a message is kept that a receive with this pattern gets: its sender cannot cancel it any more.
+    fn claims_kept(&mut self, pattern: Pattern) -> bool {
+        while let Some((_, arrived)) = self.matcher_of(pattern.context).probe(pattern) {
+            let (place, envelope) = (arrived.place, arrived.envelope);
+            if self.claims(place, &envelope) {
+                return true;
+            }
+            self.matcher_of(pattern.context).take(pattern);
+        }
+        false
+    }
+
     /// The message that a receive with this pattern would get now.
-    pub(crate) fn probe(&self, pattern: Pattern) -> Option<Outcome> {
+    pub(crate) fn probe(&mut self, pattern: Pattern) -> Option<Outcome> {
+        self.forget_cancelled(pattern);
         let (_, arrived) = self.matcher.probe(pattern)?;
         Some(self.found(arrived.place, &arrived.envelope))
     }
 
     /// Takes out the message that a receive with this pattern would get now.
     pub(crate) fn extract(&mut self, pattern: Pattern) -> Option<(Outcome, Extracted)> {
-        let (_, arrived) = self.matcher.take(pattern)?;
+        let arrived = self.take_kept(pattern)?;
         let found = self.found(arrived.place, &arrived.envelope);
         Some((found, Extracted(arrived)))
     }
@@ -125,21 +146,6 @@ impl SmartMap {
         };
         self.deliver_kept(&message.0, receiving);
         Ok(request)
-    }
-
-    /// Cancels a receive that no message has met. Its request has still to be taken.
-    pub(crate) fn cancel(&mut self, request: Id) {
-        let Some(&mut State::Posted { peer, handle }) = self.requests.state(request) else {
-            return;
-        };
-        if self.matcher_of(peer.context).cancel(handle).is_some() {
-            let failure = Failure::Cancelled;
-            let outcome = Outcome {
-                failure,
-                ..Outcome::default()
-            };
-            self.requests.set(request, State::Done(outcome));
-        }
     }
 
     /// Takes what the queues have brought. Returns whether there was anything.
@@ -199,6 +205,11 @@ impl SmartMap {
                 len,
                 payload,
             }) => self.part(from, request, (offset, len), payload),
+            Some(Word::Cancelled {
+                context,
+                tag,
+                transfer,
+            }) => self.heard_of_cancel(from, (context, tag), transfer),
             None => self.rubbish(from, "sends what is no message"),
         }
         self.took(from);
@@ -234,6 +245,9 @@ impl SmartMap {
             let bytes = &mut self.incoming[place].bytes;
             *bytes = bytes.saturating_add(envelope.len);
         }
+        if envelope.cancellable().is_some() && !self.is_to_be_met(place, envelope, signature) {
+            return;
+        }
         while let Some(receiving) = self
             .matcher_of(signature.context)
             .meet(&signature, |_, receiving| receiving.moved())
@@ -249,7 +263,27 @@ impl SmartMap {
             let nothing = State::Done(Outcome::default());
             self.requests.set(receiving.request, nothing);
         }
+        if envelope.cancellable().is_some() {
+            self.release(place, envelope);
+        }
         self.keep(place, envelope, signature);
+    }
+
+    /// A message has come that its sender may cancel. It is kept if no receive is posted for it. Returns whether one
+    /// is, and takes it: it could not be posted again in its place.
+    #[inline(never)]
+    fn is_to_be_met(&mut self, place: usize, envelope: &Envelope, signature: Signature) -> bool {
+        if self
+            .matcher_of(signature.context)
+            .first_for(&signature)
+            .is_some()
+        {
+            return self.claims(place, envelope);
+        }
+        if !self.is_cancelled(place, envelope) {
+            self.keep(place, envelope, signature);
+        }
+        false
     }
 
     /// Keeps a message for which there is no receive.

@@ -57,6 +57,7 @@ impl SmartMap {
         if !eager {
             let data = data.clone();
             let id = self.requests.open(State::Sent { to, data })?;
+            self.cancellable(id).open();
             envelope.transfer = Some(id);
             posted = Posted::Request(id);
         }
@@ -148,6 +149,7 @@ impl SmartMap {
             return Err(TooManyRequests);
         };
         self.keep_copy(id, copy);
+        self.cancellable(id).open();
         let transfer = Some(id);
         let word = Word::Message(Envelope {
             transfer,

@@ -58,6 +58,10 @@ impl SmartMap {
         if !pattern.matches(&self.signature(place, &envelope)) || envelope.is_long() {
             return Next::Other;
         }
+        // A message that was cancelled is let go of where all that comes is taken.
+        if !self.claims(place, &envelope) {
+            return Next::Other;
+        }
         if matches!(envelope.body, Body::Queued { .. }) {
             let bytes = &mut self.incoming[place].bytes;
             *bytes = bytes.saturating_add(envelope.len);

@@ -47,6 +47,8 @@ pub(crate) struct SmartMap {
     /// no reason to look closer at every message until then: so it lies apart.
     pub(super) descriptions: Matcher<Arrived, Receiving>,
     pub(super) requests: Requests,
+    /// Sends that are to be cancelled as soon as it is known whose they are.
+    pub(super) cancels: Vec<Id>,
     pub(super) communicators: Communicators,
     /// What is to be done without the lock.
     pub(super) errands: VecDeque<Errand>,
@@ -93,6 +95,7 @@ impl SmartMap {
             matcher: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
             descriptions: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
             requests: Requests::forgetting(forget),
+            cancels: Vec::new(),
             communicators: Communicators::default(),
             errands: VecDeque::new(),
             errands_so_far: 0,

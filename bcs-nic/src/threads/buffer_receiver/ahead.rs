@@ -114,6 +114,7 @@ impl Ahead {
     pub(super) fn messages_for(&self, rank: u32) -> impl Iterator<Item = Signature> + '_ {
         let waiting = self.lanes.iter().flat_map(|lane| &lane.waiting);
         let envelopes = waiting.map(|waiting| &waiting.envelope);
+        let envelopes = envelopes.filter(|envelope| envelope.cancels().is_none());
         let to_it = envelopes.filter(move |envelope| envelope.send.destination == rank);
         to_it.map(signature_of)
     }
@@ -127,7 +128,8 @@ impl Ahead {
     /// The same, as what their receivers have not received.
     pub(super) fn left_by_ranks(&self) -> impl Iterator<Item = (u32, Left)> + '_ {
         let waiting = self.lanes.iter().flat_map(|lane| &lane.waiting);
-        waiting.map(|Waiting { envelope, .. }| {
+        let messages = waiting.filter(|waiting| waiting.envelope.cancels().is_none());
+        messages.map(|Waiting { envelope, .. }| {
             let mut left = Left::default();
             let message = Peer::from(Pattern::from(signature_of(envelope)));
             left.add(Thing::Message(message), 1);
@@ -242,6 +244,10 @@ impl Lane {
             // It comes after a block that was not read.
             is_behind |= waiting.after > self.read;
             let source = waiting.envelope.source;
+            if !is_behind && waiting.envelope.cancels().is_some() {
+                is_undecided |= self.cancel(&waiting.envelope, ranks, schedule, context)?;
+                continue;
+            }
             if !is_behind && !self.undecided.contains(&source) {
                 match ranks.meet_ahead(&waiting.envelope, schedule, context)? {
                     Met::Receive => continue,
@@ -255,5 +261,30 @@ impl Lane {
             self.waiting.push_back(waiting);
         }
         Ok(())
+    }
+
+    /// A sender cancels a message, which waits here, or has come in a slice before. Returns whether a slice is to look
+    /// at what it has sent behind that.
+    fn cancel(
+        &mut self,
+        cancel: &Envelope,
+        ranks: &mut Ranks,
+        schedule: &mut Schedule,
+        context: &mut Context<'_>,
+    ) -> Result<bool, Cause> {
+        let is_it = |waiting: &Waiting| {
+            let Envelope { source, send, .. } = &waiting.envelope;
+            *source == cancel.source
+                && send.destination == cancel.send.destination
+                && send.request == cancel.send.request
+        };
+        let at = self.waiting.iter().position(is_it);
+        let Some(message) = at.and_then(|at| self.waiting.remove(at)) else {
+            ranks.arrive(cancel, schedule, context)?;
+            return Ok(false);
+        };
+        self.looked_at -= 1;
+        ranks.cancelled(&message.envelope, schedule, context);
+        Ok(true)
     }
 }

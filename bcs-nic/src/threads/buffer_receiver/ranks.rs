@@ -410,6 +410,9 @@ impl Ranks {
         schedule: &mut Schedule,
         context: &mut Context<'_>,
     ) -> Result<(), Cause> {
+        if envelope.cancels().is_some() {
+            return self.cancel_message(envelope, schedule, context);
+        }
         let destination = envelope.send.destination;
         let signature = signature_of(envelope);
         let table = self.receiver_of(envelope)?;
@@ -431,6 +434,38 @@ impl Ranks {
             rank: destination,
             full,
         })
+    }
+
+    /// A sender cancels a message that it sent before. If it has met no receive it is kept no more, and its sender is
+    /// told; else it has been received, or will be.
+    fn cancel_message(
+        &mut self,
+        cancel: &Envelope,
+        schedule: &mut Schedule,
+        context: &mut Context<'_>,
+    ) -> Result<(), Cause> {
+        let Envelope { source, send, .. } = cancel;
+        let is_it = |kept: &Envelope| kept.source == *source && kept.send.request == send.request;
+        let table = self.receiver_of(cancel)?;
+        if let Some(message) = table.matcher.take_message(signature_of(cancel), is_it) {
+            self.cancelled(&message, schedule, context);
+        }
+        Ok(())
+    }
+
+    /// A message that has met no receive is cancelled.
+    pub(super) fn cancelled(
+        &mut self,
+        message: &Envelope,
+        schedule: &mut Schedule,
+        context: &mut Context<'_>,
+    ) {
+        let (rank, source) = (message.send.destination, message.source);
+        let source_node = self.placement.node_of(source).expect("checked by BS");
+        self.credit(source_node, rank);
+        let is_far = context.port.far().contains(source_node);
+        let transfer = Transfer::cancelled(rank, source_node, message);
+        schedule.add(transfer, self.is_elastic && is_far);
     }
 
     /// A message and a receive have met: it is complete, or has still to be moved.

@@ -35,6 +35,13 @@ pub(in crate::roads::smartmap) enum Word {
         /// Where they are in the queue.
         payload: u64,
     },
+    /// The sender has cancelled a message that it sent before: its receiver may forget it.
+    Cancelled {
+        context: u32,
+        tag: i32,
+        /// The sender's transfer.
+        transfer: RequestId,
+    },
 }
 
 /// A message.
@@ -62,6 +69,13 @@ impl Envelope {
             transfer: None,
             body: Body::Inline(Inline::default()),
         }
+    }
+
+    /// Its transfer, if its sender may cancel it. One that is lent is not: its sender is in a blocking call.
+    #[inline]
+    pub(in crate::roads::smartmap) fn cancellable(&self) -> Option<RequestId> {
+        self.transfer
+            .filter(|_| !matches!(self.body, Body::Lent(_)))
     }
 
     /// Whether the message is not fetched under the endpoint's lock.
@@ -126,13 +140,14 @@ const PULL: u32 = 4;
 const PART: u32 = 5;
 const LENT: u32 = 6;
 const PACKING: u32 = 7;
+const CANCELLED: u32 = 8;
 
 /// The mark is above the code.
 const MARK_SHIFT: u32 = u32::BITS - Mark::BITS;
 /// What is left of a code without its mark.
 const CODE_MASK: u32 = (1 << MARK_SHIFT) - 1;
 
-const _: () = assert!(PACKING < 1 << MARK_SHIFT);
+const _: () = assert!(CANCELLED < 1 << MARK_SHIFT);
 
 impl Word {
     #[inline]
@@ -190,6 +205,15 @@ impl Word {
                 entry.code = PART;
                 words[..4].copy_from_slice(&[request.word(), offset, len, payload]);
             }
+            Self::Cancelled {
+                context,
+                tag,
+                transfer,
+            } => {
+                entry.code = CANCELLED;
+                words[0] = u64::from(context) | u64::from(tag.cast_unsigned()) << 32;
+                words[2] = transfer.word();
+            }
         }
         entry
     }
@@ -227,6 +251,13 @@ impl Word {
                     offset: words[1],
                     len: words[2],
                     payload: words[3],
+                });
+            }
+            CANCELLED if mark.is_none() => {
+                return Some(Self::Cancelled {
+                    context: low(words[0]),
+                    tag: high(words[0]).cast_signed(),
+                    transfer: RequestId::from_word(words[2]),
                 });
             }
             _ => return None,
@@ -310,6 +341,11 @@ mod tests {
                 offset: 1 << 33,
                 len: 4096,
                 payload: 12,
+            },
+            Word::Cancelled {
+                context: 7,
+                tag: -5,
+                transfer,
             },
         ]
     }

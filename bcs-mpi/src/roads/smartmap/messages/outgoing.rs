@@ -58,7 +58,7 @@ impl Outgoing {
         let untaken = self.queue.untaken();
         untaken.filter_map(|(position, entry)| match Word::parse(&entry, true)? {
             Word::Message(envelope) => Some((position, envelope)),
-            Word::Pull { .. } | Word::Part { .. } => None,
+            Word::Pull { .. } | Word::Part { .. } | Word::Cancelled { .. } => None,
         })
     }
 
@@ -128,6 +128,18 @@ impl Outgoing {
             data,
             request,
         });
+    }
+
+    /// Takes a message of this request back that waits for room. Returns whether there was one: of what has been asked
+    /// for in parts there is none.
+    pub(in crate::roads::smartmap) fn take_back(&mut self, id: Id) -> bool {
+        let before = self.held.len();
+        self.held.retain(|held| match held {
+            Held::Word(Word::Message(envelope)) => envelope.transfer != Some(id),
+            Held::Eager { request, .. } => *request != id,
+            Held::Word(_) | Held::Parts { .. } => true,
+        });
+        self.held.len() < before
     }
 
     /// Sends the first `len` bytes of a message in parts.

@@ -6,6 +6,7 @@ use crate::budget::Quota;
 use crate::mail::{Chunk, Ending};
 use bcs_core::descriptor::Payload;
 use bcs_core::job::NodeId;
+use bcs_core::layout::Location;
 use bcs_core::request::{Completion, Failure, RequestId};
 use bcs_fabric::{DestinationSpan, SourceSpan};
 
@@ -79,8 +80,29 @@ impl Transfer {
             ahead: false,
             ending: Ending {
                 receive: completion(envelope, receive),
+                send: Failure::None,
             },
         }
+    }
+
+    /// A message that its sender has cancelled before it met a receive: nothing moves, and the sender is told.
+    pub(in super::super) fn cancelled(
+        receiver: u32,
+        source_node: NodeId,
+        envelope: &Envelope,
+    ) -> Self {
+        let nobody = Receive {
+            request: RequestId::default(),
+            into: Location::at(0),
+            capacity: 0,
+            shared: false,
+        };
+        let mut transfer = Self::new(receiver, source_node, envelope, &nobody);
+        transfer.ending = Ending {
+            receive: Completion::done(),
+            send: Failure::Cancelled,
+        };
+        transfer
     }
 
     /// Bytes that have still to be moved: none of those that came with the descriptor.
@@ -99,7 +121,7 @@ impl Transfer {
     pub(super) fn weight(&self, quota: &Quota) -> u64 {
         let receives = quota.weight_of_pieces(&self.receive.into);
         match self.payload {
-            Payload::Inline(_) => 1,
+            Payload::Inline(_) | Payload::Cancel => 1,
             Payload::Slot { .. } => 1 + receives,
             Payload::Memory(from) => 1 + quota.weight_of_pieces(&from) + receives,
         }

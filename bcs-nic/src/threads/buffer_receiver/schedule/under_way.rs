@@ -9,7 +9,6 @@ use crate::blocks::Told;
 use crate::mail::{Chunk, Ending, Moved};
 use crate::threads::Context;
 use bcs_core::job::NodeId;
-use bcs_core::request::Failure;
 use bcs_fabric::FabricError;
 use std::collections::{BTreeMap, HashMap};
 
@@ -84,7 +83,7 @@ impl UnderWay {
         let moving = &self.moving[&transfer];
         let (receive, send) = match (moving.count, moving.failed, moving.ending) {
             (0, Some(error), _) => moving.chunk.failed(error),
-            (0, None, Some(ending)) => (ending.receive, Failure::None),
+            (0, None, Some(ending)) => (ending.receive, ending.send),
             _ => return,
         };
         let Chunk {

@@ -1,0 +1,20 @@
+/* A function that is not there yet, on a communicator whose errors end the job: it names that, and the rank in it. */
+#include <mpi.h>
+
+int main(int argc, char **argv)
+{
+    int rank, size, word;
+    MPI_Comm ocean;
+    MPI_Win window;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &ocean);
+    MPI_Comm_set_name(ocean, "ocean");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == 0)
+        MPI_Win_create(&word, sizeof word, 1, MPI_INFO_NULL, ocean, &window); /* here */
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}
