@@ -53,6 +53,7 @@ pub mod caller;
 pub mod calls;
 pub mod combining;
 pub mod general;
+pub mod instances;
 pub mod keyvals;
 pub mod objects;
 pub mod rest;

@@ -10,7 +10,7 @@ use std::process::Command;
 use installed::{installed, said, succeeded};
 
 /// A program, what it may end with, and what is said beside its lines.
-const WRONG: [(&str, &[i32], &[&str]); 7] = [
+const WRONG: [(&str, &[i32], &[&str]); 8] = [
     ("deadlock", &[123], &["waits for a message from rank"]),
     // Either a rank finds it, or what was sent for one is taken for the other, and nobody goes on.
     (
@@ -19,6 +19,8 @@ const WRONG: [(&str, &[i32], &[&str]); 7] = [
         &["different collectives", "did not call the same"],
     ),
     ("mismatched_nic", &[16], &["did not call the same"]),
+    // What it ends with is its own affair; that it is wrong is said.
+    ("mismatched_ignored", &[0], &["did not call the same"]),
     ("leaked_request", &[0], &["not waited for"]),
     (
         "unmatched_send",

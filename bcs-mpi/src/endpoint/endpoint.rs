@@ -110,6 +110,7 @@ impl Endpoint {
             leading: Vec::new(),
             errands: Errands::default(),
             freed: Vec::new(),
+            invalid: Vec::new(),
         };
         page.awake(true); // Law 7: this rank may want a core from now on.
         let endpoint = Self {

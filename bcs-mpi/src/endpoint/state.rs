@@ -28,6 +28,8 @@ pub(crate) struct State {
     pub(crate) errands: Errands,
     /// Requests that the program has freed before they were done.
     pub(crate) freed: Vec<Request>,
+    /// This rank's part in collectives that it called with wrong arguments, of which nobody is told.
+    pub(crate) invalid: Vec<Request>,
 }
 
 impl State {
@@ -64,6 +66,23 @@ impl State {
         let mut freed = std::mem::take(&mut self.freed);
         freed.retain(|&request| self.take(request).is_none());
         self.freed = freed;
+    }
+
+    /// Takes the parts in collectives with wrong arguments that are done.
+    pub(crate) fn reap_invalid(&mut self) {
+        let mut invalid = std::mem::take(&mut self.invalid);
+        invalid.retain(|&request| self.take(request).is_none());
+        self.invalid = invalid;
+    }
+
+    /// How many requests those have that are not done.
+    pub(crate) fn held_by_invalid(&self) -> usize {
+        let held = |request: &Request| match request.0 {
+            Kind::Road(Handle::Near(_)) => 1 + self.leading.len(),
+            Kind::Road(_) | Kind::Undertaking(_) => 1,
+            Kind::Schedule(id) => 1 + self.schedules.held_by(id),
+        };
+        self.invalid.iter().map(held).sum()
     }
 
     /// Whether the NIC has a part of what members of this node wait for.

@@ -9,6 +9,7 @@ use super::objects::context_ids::{Family, Held, PART_MESSAGES};
 use super::objects::group_families::GroupFamilies;
 pub use super::objects::handles::Process;
 use super::objects::handles::{Comm, Shared};
+use super::objects::invalid_calls::InvalidCalls;
 use super::objects::kept::Kept;
 use super::objects::lent::Returned;
 use super::objects::members::Members;
@@ -207,6 +208,7 @@ impl Process {
             near: OnceLock::new(),
             group_families: GroupFamilies::default(),
             duplications: AtomicU32::new(0),
+            invalid: InvalidCalls::default(),
         }))
     }
 
@@ -239,6 +241,7 @@ impl Process {
             near: OnceLock::new(),
             group_families: GroupFamilies::default(),
             duplications: AtomicU32::new(0),
+            invalid: InvalidCalls::default(),
         }))
     }
 
@@ -387,6 +390,13 @@ impl Process {
                 context,
                 origin,
             });
+        }
+    }
+
+    /// The rank uses a context no more, and nobody is to use its id again.
+    pub(super) fn close_for_ever(&self, context: u32) {
+        if let Ok(request) = self.endpoint.bcs_close(context) {
+            self.endpoint.bcs_free(request);
         }
     }
 

@@ -7,6 +7,7 @@ use super::added_codes::ErrorCodes;
 use super::closing::Closing;
 use super::context_ids::{Family, Held};
 use super::group_families::GroupFamilies;
+use super::invalid_calls::InvalidCalls;
 use super::kept::Kept;
 use super::lent::Returned;
 use super::members::{Members, Remote};
@@ -86,6 +87,8 @@ pub(in crate::mpi) struct Shared {
     pub(in crate::mpi) group_families: GroupFamilies,
     /// How often it was duplicated without waiting.
     pub(in crate::mpi) duplications: AtomicU32,
+    /// This rank's part in what it called with wrong arguments.
+    pub(in crate::mpi) invalid: InvalidCalls,
 }
 
 /// A communicator. Clones are handles of the same one; its context lives until the last of them,
@@ -101,8 +104,13 @@ impl PartialEq for Comm {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let Some(origin) = self.origin.take() {
-            self.process.clone().close(self.context, origin);
+        let Some(origin) = self.origin.take().filter(|_| !self.process.is_finalized()) else {
+            return;
+        };
+        let invalid = std::mem::take(&mut self.invalid);
+        match invalid.finish(&self.process.endpoint) {
+            true => self.process.close_for_ever(self.context),
+            false => self.process.close(self.context, origin),
         }
     }
 }

@@ -1,0 +1,39 @@
+//! A rank's part in collectives of a communicator that it has called with wrong arguments: nobody asks for these requests,
+//! and they have to be over before the context is closed.
+
+use crate::bcs::{Blocking, Endpoint, Request};
+use bcs_core::lockstep;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What this rank has posted for them, and what may be left of it.
+#[derive(Debug, Default)]
+pub(in crate::mpi) struct InvalidCalls {
+    posted: Mutex<Vec<Request>>,
+    /// Messages of theirs may stay that nobody receives, and receives to which nobody sends.
+    leave_messages: AtomicBool,
+}
+
+impl InvalidCalls {
+    /// Takes note of a part. Those that are over are forgotten.
+    pub(in crate::mpi) fn add(&self, endpoint: &Endpoint, request: Request) {
+        let mut posted = lockstep::lock(&self.posted);
+        posted.retain(|&earlier| endpoint.bcs_test(Blocking::No, earlier).is_none());
+        posted.push(request);
+    }
+
+    /// Takes note of a part of which messages may stay.
+    pub(in crate::mpi) fn add_endless(&self, endpoint: &Endpoint, request: Request) {
+        self.leave_messages.store(true, Ordering::Relaxed);
+        endpoint.forget_invalid(request);
+    }
+
+    /// Waits for what the other members let end: they call what this rank has called. Whether messages may stay in the
+    /// context, so that its id must not be used again.
+    pub(in crate::mpi) fn finish(self, endpoint: &Endpoint) -> bool {
+        for &request in &*lockstep::lock(&self.posted) {
+            endpoint.bcs_test(Blocking::Yes, request);
+        }
+        self.leave_messages.into_inner()
+    }
+}
