@@ -59,7 +59,8 @@ impl Endpoint {
         self.lock().free(request);
     }
 
-    /// Nobody asks for this rank's part in a collective that it has called with a wrong argument.
+    /// Nobody asks for this rank's part in a collective that it has called with a wrong argument, or for the end of its
+    /// context.
     pub(crate) fn forget_invalid(&self, request: Request) {
         let mut state = self.lock();
         state.reap_invalid();

@@ -393,13 +393,6 @@ impl Process {
         }
     }
 
-    /// The rank uses a context no more, and nobody is to use its id again.
-    pub(super) fn close_for_ever(&self, context: u32) {
-        if let Ok(request) = self.endpoint.bcs_close(context) {
-            self.endpoint.bcs_free(request);
-        }
-    }
-
     pub(super) fn returned(&self) -> &Arc<Returned> {
         &self.returned
     }

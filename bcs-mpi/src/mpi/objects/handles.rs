@@ -108,9 +108,8 @@ impl Drop for Shared {
             return;
         };
         let invalid = std::mem::take(&mut self.invalid);
-        match invalid.finish(&self.process.endpoint) {
-            true => self.process.close_for_ever(self.context),
-            false => self.process.close(self.context, origin),
+        if invalid.are_over(&self.process.endpoint) {
+            self.process.close(self.context, origin);
         }
     }
 }

@@ -1,5 +1,5 @@
 //! A rank's part in collectives of a communicator that it has called with wrong arguments: nobody asks for these requests,
-//! and they have to be over before the context is closed.
+//! and a context in which they are not over is not closed.
 
 use crate::bcs::{Blocking, Endpoint, Request};
 use bcs_core::lockstep;
@@ -28,12 +28,16 @@ impl InvalidCalls {
         endpoint.forget_invalid(request);
     }
 
-    /// Waits for what the other members let end: they call what this rank has called. Whether messages may stay in the
-    /// context, so that its id must not be used again.
-    pub(in crate::mpi) fn finish(self, endpoint: &Endpoint) -> bool {
+    /// Whether all of it is over, and nothing stays in the context. Otherwise its id must not be used again: nobody waits
+    /// here for members that may never call what this rank has called.
+    pub(in crate::mpi) fn are_over(self, endpoint: &Endpoint) -> bool {
+        let mut over = !self.leave_messages.into_inner();
         for &request in &*lockstep::lock(&self.posted) {
-            endpoint.bcs_test(Blocking::Yes, request);
+            if endpoint.bcs_test(Blocking::No, request).is_none() {
+                endpoint.forget_invalid(request);
+                over = false;
+            }
         }
-        self.leave_messages.into_inner()
+        over
     }
 }
