@@ -26,7 +26,7 @@
 //! Addresses are `u64`: the NIC is in another process and needs numbers. Whoever makes a [`Piece`] of one
 //! promises that the memory stays as long as an operation has it, so to make it is unsafe and the calls are not.
 
-pub use crate::collective::{Contributions, Parcel};
+pub use crate::collective::{Contributions, Correspondents, Parcel, Participation};
 pub use crate::data::{Piece, Pieces, Plain, Row};
 pub(crate) use crate::data::{copy, gather, scatter};
 pub use crate::endpoint::{End, Endpoint, Extracted, Held, Left, Now, Place, Received, Request};

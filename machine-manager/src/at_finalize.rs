@@ -6,11 +6,11 @@
 
 mod places;
 
-use crate::source_lines::SourceLines;
 use bcs_core::job::NodeId;
 use bcs_core::whereabouts::{Left, Name, Object, Peer, Thing, Title, Whereabouts};
 use node_manager::control::AtEnd;
 use places::Places;
+use source_lines::SourceLines;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines that are said at most.

@@ -12,7 +12,7 @@
 //!
 //! `bcs run` reads from top to bottom as [`commands`]`::run` (what was asked for), [`applications`] and
 //! [`program`] (what is to be run), [`placing`] (where), [`launch`] (the processes), [`dispatcher`] (what happens meanwhile),
-//! [`job_control`] (what is to be done about it), [`verdict`], [`exit_code`], [`at_finalize`] and [`source_lines`] (what is said in
+//! [`job_control`] (what is to be done about it), [`verdict`], [`exit_code`], [`at_finalize`] and [`mod@source_lines`] (what is said in
 //! the end, and of which lines). How others see and end a running job is in [`live`].
 
 /// That of the standard library panics where standard error is full or closed, and would hide what is wrong.
@@ -56,7 +56,6 @@ pub mod quantities;
 pub mod run_header;
 pub mod shared_input;
 pub mod signals;
-pub mod source_lines;
 pub mod standard_output;
 mod strays;
 pub mod terminal_input;

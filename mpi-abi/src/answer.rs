@@ -4,16 +4,18 @@
 //! and the program ends. A panic of the library ends the program, too: it never unwinds into C.
 
 use crate::c::*;
-use crate::caller;
 use crate::files::{self, FileHandler};
 use crate::objects::{SESSIONS, Session, SessionHandler};
 use crate::state;
+use crate::{caller, instances};
 use bcs_mpi::mpi::environment;
 use bcs_mpi::mpi::error::Operation;
-use bcs_mpi::mpi::{Comm, Error, ErrorClass, ErrorHandler};
+use bcs_mpi::mpi::{Comm, Error, ErrorClass, ErrorHandler, InvalidArguments};
 use std::cell::Cell;
 use std::ffi::c_int;
+use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What a call comes to before its error is handled.
 pub type Outcome<T = ()> = Result<T, Fault>;
@@ -23,6 +25,22 @@ pub type Outcome<T = ()> = Result<T, Fault>;
 pub struct Fault {
     on: Option<Whose>,
     error: Box<Error>,
+    /// The address that the call returns to which has failed, if it is another one than this: that which has started
+    /// what this one has waited for.
+    from: Option<u64>,
+}
+
+impl Fault {
+    fn of(on: Option<Whose>, error: Box<Error>) -> Self {
+        let from = None;
+        Self { on, error, from }
+    }
+
+    /// It is an error of what was started by the call that returns to this address.
+    pub fn of_call_at(self, from: u64) -> Self {
+        let from = Some(from);
+        Self { from, ..self }
+    }
 }
 
 /// Whose handler is asked about an error.
@@ -38,18 +56,25 @@ enum Whose {
 
 impl From<Box<Error>> for Fault {
     fn from(error: Box<Error>) -> Self {
-        Self { on: None, error }
+        Self::of(None, error)
     }
 }
 
 thread_local! {
     /// The communicator that a call of this thread is about: functions of the program get its handle.
     static HANDLE: Cell<MPI_Comm> = const { Cell::new(MPI_COMM_SELF) };
+    /// The code of the error that a handler is asked about.
+    static CODE: Cell<c_int> = const { Cell::new(MPI_SUCCESS) };
 }
 
 /// The handle of the communicator that this call is about.
 pub fn current() -> MPI_Comm {
     HANDLE.get()
+}
+
+/// The code that a handler of the program's is to get.
+pub fn code_for_handler() -> c_int {
+    CODE.get()
 }
 
 /// Calls a function of the program, which gets [`current`] and may call functions of ours about something else.
@@ -63,8 +88,12 @@ pub fn calling<T>(function: impl FnOnce(MPI_Comm) -> T) -> T {
 /// A function of the program has failed with a code, which the call that called it returns.
 pub fn failed_with(code: c_int) -> Box<Error> {
     let reason = format!("a function of the program returned {code}");
-    let class = ErrorClass::from_code(code).unwrap_or(ErrorClass::Other);
-    with_code(code, error(class, reason))
+    with_code(code, error(class_of(code), reason))
+}
+
+/// The class of an error that a function of the program returns, or the program gives.
+fn class_of(code: c_int) -> ErrorClass {
+    instances::class(code).unwrap_or(ErrorClass::Other)
 }
 
 /// The error, with a code of the program's.
@@ -83,6 +112,8 @@ pub fn error(class: ErrorClass, reason: impl Into<String>) -> Box<Error> {
         reason: reason.into(),
         code: None,
         came: None,
+        told: false,
+        disagreement: false,
     })
 }
 
@@ -115,13 +146,43 @@ impl At {
         call(self.comm()).map_err(|error| self.fault(error))
     }
 
+    /// A collective, of this name with the P. If an argument is wrong, the other members are told; `arguments` is what
+    /// is known of it then.
+    #[inline]
+    pub fn together<T>(
+        &self,
+        name: &'static str,
+        arguments: impl FnOnce() -> InvalidArguments,
+        call: impl FnOnce(&Comm) -> Result<T, Box<Error>>,
+    ) -> Outcome<T> {
+        self.run(|comm| match call(comm) {
+            Ok(done) => Ok(done),
+            Err(error) => Err(told(comm, name, arguments(), error)),
+        })
+    }
+
+    /// A call of all members of which other collectives are a part, as the making of communicators: the other members are
+    /// told of what is wrong before any of these.
+    pub fn made_together<T>(
+        &self,
+        name: &'static str,
+        call: impl FnOnce(&Comm) -> Result<T, Box<Error>>,
+    ) -> Outcome<T> {
+        let entered = self.comm().collectives_entered();
+        self.run(|comm| {
+            call(comm).map_err(|error| match comm.collectives_entered() == entered {
+                true => told(comm, name, InvalidArguments::default(), error),
+                false => error,
+            })
+        })
+    }
+
     /// Asks the communicator's handler about a code that the program gives (`MPI_Comm_call_errhandler`).
     pub fn ask(&self, code: c_int) {
         HANDLE.set(self.handle);
-        let class = ErrorClass::from_code(code).unwrap_or(ErrorClass::Other);
-        let error = error(class, format!("the program gives the error code {code}"));
-        let mut error = with_code(code, error);
+        let mut error = given_by_program(code);
         error.operation.call = "MPI_Comm_call_errhandler";
+        CODE.set(code);
         let handled: Result<(), _> = self.comm().handle(Err(error));
         drop(handled);
     }
@@ -129,8 +190,22 @@ impl At {
     #[cold]
     fn fault(&self, error: Box<Error>) -> Fault {
         let on = Some(Whose::Comm(self.handle, self.comm().clone()));
-        Fault { on, error }
+        Fault::of(on, error)
     }
+}
+
+/// The other members of a collective are told of an argument that is wrong at this rank.
+#[cold]
+fn told(
+    comm: &Comm,
+    name: &'static str,
+    arguments: InvalidArguments,
+    mut error: Box<Error>,
+) -> Box<Error> {
+    if error.operation.call.is_empty() {
+        error.operation.call = &name[1..];
+    }
+    comm.tell_of_invalid_call(error, arguments)
 }
 
 /// A call about a session, whose handler is asked.
@@ -148,17 +223,29 @@ pub fn of_session<T>(
     call(&session).map_err(|error| {
         let handler = session.handler();
         let on = Some(Whose::Session(handle, handler));
-        Fault { on, error }
+        Fault::of(on, error)
     })
 }
 
 /// Asks a session's handler about a code that the program gives (`MPI_Session_call_errhandler`).
 pub fn ask_session(handle: MPI_Session, session: &Session, code: c_int) {
-    let class = ErrorClass::from_code(code).unwrap_or(ErrorClass::Other);
-    let error = error(class, format!("the program gives the error code {code}"));
-    let mut error = with_code(code, error);
+    let mut error = given_by_program(code);
     error.operation.call = "MPI_Session_call_errhandler";
+    CODE.set(code);
     handle_in_session(handle, session.handler(), &error);
+}
+
+/// The error that a program says there is. What names an instance means something in this process alone: a job that
+/// ends by it ends with its class.
+fn given_by_program(code: c_int) -> Box<Error> {
+    let reason = match instances::sentence(code) {
+        Some(sentence) => format!("the program gives the error: {sentence}"),
+        None => format!("the program gives the error code {code}"),
+    };
+    with_code(
+        instances::known_to_others(code),
+        error(class_of(code), reason),
+    )
 }
 
 /// A call that makes a communicator, whose handler is asked.
@@ -168,7 +255,7 @@ pub fn given<T>(
 ) -> Outcome<T> {
     call().map_err(|error| {
         let on = Some(Whose::Given(handler.clone()));
-        Fault { on, error }
+        Fault::of(on, error)
     })
 }
 
@@ -179,13 +266,13 @@ pub fn given_session<T>(
 ) -> Outcome<T> {
     call().map_err(|error| {
         let on = Some(Whose::Session(MPI_SESSION_NULL, handler));
-        Fault { on, error }
+        Fault::of(on, error)
     })
 }
 
 /// Does about an error what a session's handler says.
 fn handle_in_session(mut handle: MPI_Session, handler: SessionHandler, error: &Error) {
-    let mut code = error.code();
+    let mut code = CODE.get();
     match handler {
         SessionHandler::Return => {}
         SessionHandler::User(function) => {
@@ -281,12 +368,19 @@ fn raise(call: &'static str, mut fault: Fault) -> c_int {
     if fault.error.operation.call.is_empty() {
         fault.error.operation.call = call;
     }
-    let code = fault.error.code();
-    let error = fault.error;
+    let mut error = fault.error;
+    let code = match fault.from {
+        Some(from) => instances::name_from(&error, from),
+        None => instances::name(&error),
+    };
+    CODE.set(code);
+    // A job that ends by it ends with what others know.
+    error.code = error.code.map(instances::known_to_others);
     let on = fault.on.or_else(nobody);
     match on {
         Some(Whose::Comm(handle, comm)) if state::process().is_ok() => {
             HANDLE.set(handle);
+            say_disagreement(&comm, &error, code);
             let handled: Result<(), _> = comm.handle(Err(error));
             drop(handled);
         }
@@ -303,6 +397,25 @@ fn raise(call: &'static str, mut fault: Fault) -> c_int {
         _ => end(&error),
     }
     code
+}
+
+/// Of so many disagreements a rank says something by itself.
+const SAID: u32 = 8;
+
+/// Ranks that are in different collectives are told to the user at once, also where the program is to be told of its errors:
+/// it may not look, and its results would be wrong without a word. Where the job ends by it that is said anyway.
+pub fn say_disagreement(comm: &Comm, error: &Error, code: c_int) {
+    static SO_FAR: AtomicU32 = AtomicU32::new(0);
+    let ends = matches!(
+        comm.error_handler(),
+        ErrorHandler::Fatal | ErrorHandler::Abort
+    );
+    if !error.disagreement || ends || SO_FAR.fetch_add(1, Ordering::Relaxed) >= SAID {
+        return;
+    }
+    let said = instances::sentence(code).unwrap_or_else(|| error.to_string());
+    // Where standard error is closed, nobody hears.
+    _ = writeln!(std::io::stderr(), "bcs-mpi: {said}");
 }
 
 /// Whose an error without an object is: `MPI_COMM_SELF`'s (MPI 5.0, 9.3). Programs for MPI 3 and before expect it to be

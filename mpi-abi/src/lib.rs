@@ -55,6 +55,7 @@ pub mod calls;
 pub mod combining;
 pub mod files;
 pub mod general;
+pub mod instances;
 pub mod keyvals;
 pub mod objects;
 pub mod rest;

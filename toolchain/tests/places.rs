@@ -19,6 +19,8 @@ const WRONG: [(&str, &[i32], &[&str]); 8] = [
         &["different collectives", "did not call the same"],
     ),
     ("mismatched_nic", &[16], &["did not call the same"]),
+    // What it ends with is its own affair; that it is wrong is said.
+    ("mismatched_ignored", &[0], &["did not call the same"]),
     ("leaked_request", &[0], &["not waited for"]),
     (
         "unmatched_send",

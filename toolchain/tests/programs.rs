@@ -62,12 +62,30 @@ fn c_programs() {
         }
     }
     nothing_is_left_of_cancelled_sends(&bin, folder.path());
+    wrong_arguments_are_told_on_all_ways(&bin, folder.path());
     a_program_that_does_not_say_where_its_library_is_finds_it(&prefix, folder.path());
     wrappers_say_what_they_do(&bin);
     the_library_shows_its_names_alone(&prefix);
     a_tool_sees_what_a_program_calls(&bin, folder.path());
     a_rank_that_is_recorded_counts_its_calls(&bin, folder.path());
     binaries_run_with_another_library(&prefix, folder.path());
+}
+
+/// A wrong argument of one rank in a collective is told to the others, by whatever way the collective goes.
+fn wrong_arguments_are_told_on_all_ways(bin: &Path, folder: &Path) {
+    for layout in [
+        "-n 4 --intranode nic",
+        "-n 5 --nodes 2 --intranode nic",
+        "-n 5 --nodes 2 --collectives nic",
+        "-n 6 --nodes 3",
+        "-n 5 --nodes 2 --fabric udp",
+        "-n 4 --nodes 2 --strobe fixed",
+        "-n 5 --nodes 2 --road queues",
+    ] {
+        let mut run = Command::new(bin.join("mpiexec"));
+        run.args(layout.split(' ')).args(["--timeout", "120s"]);
+        succeeded(run.arg(folder.join("invalid_arguments")));
+    }
 }
 
 /// Some build systems link without saying so.

@@ -5,7 +5,7 @@
 //! those differ does anybody ask for more: then a whole call, packed into one word, goes from node
 //! to node and to the ranks, so that an error can say who called what.
 
-use super::{CollectiveDescriptor, CollectiveKind};
+use super::{CollectiveDescriptor, CollectiveKind, InvalidCall};
 use crate::fingerprint::fingerprint;
 use crate::reduction::{Datatype, Op};
 use std::fmt;
@@ -26,6 +26,13 @@ const ROOT_BITS: u32 = 15;
 const CODE_BITS: u32 = 6;
 const LEN_BITS: u32 = 20;
 const MIB: u64 = 1 << LEN_BITS;
+
+/// The top of the word of an invalid call: a code that no other call has, and a bit that no collective made of messages
+/// has ([`crate::whereabouts::Called`]).
+const INVALID: u64 = 0b111 << INVALID_SHIFT;
+const INVALID_SHIFT: u32 = 61;
+/// Where the rank is in it.
+const INVALID_RANK_SHIFT: u32 = 40;
 
 impl Call {
     /// Bits of a signature.
@@ -64,6 +71,9 @@ impl Call {
     /// In one word.
     #[must_use]
     pub fn pack(&self) -> u64 {
+        if let CollectiveKind::Invalid(call) = self.kind {
+            return INVALID | u64::from(self.rank) << INVALID_RANK_SHIFT | u64::from(call.pack());
+        }
         let (code, root, op, datatype) = match self.kind {
             CollectiveKind::Broadcast { root } => (1, Some(root), 0, 0),
             CollectiveKind::Reduce { root, op, datatype } => (2, root, op as u8, datatype as u8),
@@ -89,6 +99,9 @@ impl Call {
     /// From its word; `None` if that is none.
     #[must_use]
     pub fn unpack(mut word: u64) -> Option<Self> {
+        if word >> INVALID_SHIFT == INVALID >> INVALID_SHIFT {
+            return Self::unpack_invalid(word & !INVALID);
+        }
         let mut field = |bits: u32| {
             let field = word & ((1 << bits) - 1);
             word >>= bits;
@@ -112,6 +125,16 @@ impl Call {
         };
         Some(Self { rank, kind, bytes })
     }
+
+    fn unpack_invalid(word: u64) -> Option<Self> {
+        let call = u16::try_from(word & ((1 << INVALID_RANK_SHIFT) - 1)).ok()?;
+        let rank = u32::try_from(word >> INVALID_RANK_SHIFT).ok()?;
+        Some(Self {
+            rank: (rank < 1 << RANK_BITS).then_some(rank)?,
+            kind: CollectiveKind::Invalid(InvalidCall::unpack(call)?),
+            bytes: 0,
+        })
+    }
 }
 
 /// What it is, without who is at it: "a broadcast of 8 bytes from rank 2". Ranks are the world's.
@@ -134,6 +157,7 @@ impl fmt::Display for Call {
                     None => f.write_str("all"),
                 }
             }
+            CollectiveKind::Invalid(call) => call.fmt(f),
             _ => f.write_str("a barrier"),
         }
     }
@@ -141,6 +165,7 @@ impl fmt::Display for Call {
 
 const _: () = {
     assert!(2 + RANK_BITS + ROOT_BITS + 2 * CODE_BITS + 1 + LEN_BITS <= 64);
+    assert!(INVALID_RANK_SHIFT + RANK_BITS <= INVALID_SHIFT);
     assert!(crate::limits::MAX_RANKS <= 1 << RANK_BITS);
     assert!(crate::limits::MAX_RANKS < 1 << ROOT_BITS);
 };
@@ -161,6 +186,8 @@ mod tests {
             CollectiveKind::Barrier,
             CollectiveKind::Broadcast { root: 0 },
             CollectiveKind::Broadcast { root: 16_383 },
+            CollectiveKind::Invalid(InvalidCall::new("MPI_Bcast", 2)),
+            CollectiveKind::Invalid(InvalidCall::new("MPI_Ibcast", 62)),
             CollectiveKind::Reduce {
                 root: Some(16_383),
                 op: Op::Sum,
@@ -170,10 +197,9 @@ mod tests {
         reductions.chain(others).map(|kind| Call {
             rank: 16_383,
             kind,
-            bytes: if kind == CollectiveKind::Barrier {
-                0
-            } else {
-                999_999
+            bytes: match kind {
+                CollectiveKind::Barrier | CollectiveKind::Invalid(_) => 0,
+                _ => 999_999,
             },
         })
     }
@@ -193,6 +219,7 @@ mod tests {
         let said = "a broadcast of 5 MiB or a little more from rank 2";
         assert_eq!([long, unpacked].map(|call| call.to_string()), [said; 2]);
         assert_eq!(Call::unpack(u64::MAX), None);
+        assert_eq!(Call::unpack(INVALID), None, "without a class");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! [`CollectiveKind::OpenContext`] with the list of members, and [`CollectiveKind::CloseContext`]
 //! when it frees it. The world is context 0 and always known.
 
-use super::{BadDescriptor, bad};
+use super::{BadDescriptor, InvalidCall, bad};
 use crate::limits::{INLINE_BYTES, MAX_CONTEXTS, MAX_RANKS};
 use crate::reduction::{Datatype, Op};
 use crate::request::{RequestId, high, inline_from_words, inline_to_words, low};
@@ -33,6 +33,8 @@ pub enum CollectiveKind {
     OpenContext,
     /// The rank uses the context no more.
     CloseContext,
+    /// Nothing: a member called with a wrong argument, and takes part so that the others are told.
+    Invalid(InvalidCall),
 }
 
 /// A rank's arrival at a collective.
@@ -71,7 +73,9 @@ pub fn is_short(kind: CollectiveKind, bytes: u64) -> bool {
         CollectiveKind::Broadcast { .. } | CollectiveKind::Reduce { .. } => {
             bytes <= INLINE_BYTES as u64
         }
-        CollectiveKind::OpenContext | CollectiveKind::CloseContext => false,
+        CollectiveKind::OpenContext | CollectiveKind::CloseContext | CollectiveKind::Invalid(_) => {
+            false
+        }
     }
 }
 
@@ -100,6 +104,10 @@ impl CollectiveDescriptor {
             }
             CollectiveKind::OpenContext => (3, NO_ROOT, 0, 0),
             CollectiveKind::CloseContext => (4, NO_ROOT, 0, 0),
+            CollectiveKind::Invalid(call) => {
+                let [low, high] = call.pack().to_le_bytes();
+                (5, NO_ROOT, low, high)
+            }
         };
         let mut words = [0; Self::WORDS];
         words[0] = self.request.word();
@@ -153,6 +161,13 @@ impl CollectiveDescriptor {
             }
             (3, _) => CollectiveKind::OpenContext,
             (4, _) => CollectiveKind::CloseContext,
+            (5, _) => {
+                let bits = u16::from_le_bytes([op, datatype]);
+                let Some(call) = InvalidCall::unpack(bits) else {
+                    return bad("invalid call", bits.into());
+                };
+                CollectiveKind::Invalid(call)
+            }
             _ => return bad("kind", u64::from(code)),
         };
         let inline = words[3] & INLINE != 0;
@@ -197,7 +212,7 @@ mod tests {
     proptest! {
         #[test]
         fn parsing_is_total_and_encoding_is_its_inverse(
-            mut words: [u64; CollectiveDescriptor::WORDS], code in 0u64..6, context in 0u64..4096,
+            mut words: [u64; CollectiveDescriptor::WORDS], code in 0u64..7, context in 0u64..4096,
         ) {
             words[3] = words[3] & !0xff | code;
             words[1] = words[1] & !0xffff_ffff | context;

@@ -7,11 +7,13 @@
 
 mod call;
 mod collective;
+mod invalid_call;
 mod receive;
 mod send;
 
 pub use call::Call;
 pub use collective::{CollectiveDescriptor, CollectiveKind, is_short};
+pub use invalid_call::InvalidCall;
 pub use receive::{ReceiveDescriptor, ReceiveKind};
 pub use send::{Payload, SendDescriptor};
 

@@ -8,7 +8,7 @@ use std::fmt;
 /// What a rank called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Called {
-    /// A collective of the NICs.
+    /// A collective of the NICs, or any with a wrong argument.
     Nic {
         /// Which one.
         kind: CollectiveKind,
@@ -65,10 +65,19 @@ coded! { Exchange, "a collective that is made of messages":
     ReduceScatterBetween "a reduce-scatter between two groups",
 }
 
-/// The top two bits, which [`Call`] never sets both.
+/// The top two bits, which [`Call`] sets both only of an invalid call, with the bit below them.
 pub(super) const MESSAGES: u64 = 3 << 62;
 
 impl Called {
+    /// Whether it had a wrong argument.
+    #[must_use]
+    pub fn is_invalid(&self) -> bool {
+        let Self::Nic { kind, .. } = self else {
+            return false;
+        };
+        matches!(kind, CollectiveKind::Invalid(_))
+    }
+
     /// In one word. Those of the NIC are as [`Call`] packs them, and no other is like one.
     #[must_use]
     pub fn pack(self) -> u64 {
@@ -87,9 +96,11 @@ impl Called {
     /// From its word; `None` if that is none.
     #[must_use]
     pub fn unpack(word: u64) -> Option<Self> {
-        if word & MESSAGES != MESSAGES {
-            let Call { kind, bytes, .. } = Call::unpack(word)?;
+        if let Some(Call { kind, bytes, .. }) = Call::unpack(word) {
             return Some(Self::Nic { kind, bytes });
+        }
+        if word & MESSAGES != MESSAGES {
+            return None;
         }
         let [.., exchange, _, _, _] = word.to_le_bytes();
         let exchange = Exchange::try_from(exchange).ok()?;

@@ -49,7 +49,8 @@ impl Entered {
 
     /// Whether this and what another rank has entered cannot both be right: of one communicator's
     /// collectives the same one by number, and not the same by what was called. NICs compare
-    /// those that are theirs, and know how to go on after it.
+    /// those that are theirs, and know how to go on after it. A member that had a wrong argument takes part in whatever the
+    /// others call.
     #[must_use]
     pub fn contradicts(&self, other: &Self) -> bool {
         let of = |entered: &Self| (entered.context, entered.group, entered.number);
@@ -57,6 +58,8 @@ impl Entered {
         of(self) == of(other)
             && self.called != other.called
             && !(nic(self.called) && nic(other.called))
+            && !self.called.is_invalid()
+            && !other.called.is_invalid()
     }
 }
 

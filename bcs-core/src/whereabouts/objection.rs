@@ -30,10 +30,12 @@ impl Objection {
     /// From its word; `None` if that is none.
     #[must_use]
     pub fn unpack(word: u64) -> Option<Self> {
-        if word & MESSAGES != MESSAGES {
-            let Call { rank, kind, bytes } = Call::unpack(word)?;
+        if let Some(Call { rank, kind, bytes }) = Call::unpack(word) {
             let called = Called::Nic { kind, bytes };
             return Some(Self { rank, called });
+        }
+        if word & MESSAGES != MESSAGES {
+            return None;
         }
         let rank = (word & !MESSAGES) >> (32 + 8);
         Some(Self {

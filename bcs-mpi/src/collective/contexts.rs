@@ -133,6 +133,13 @@ impl Endpoint {
         self.know(state, context, members.iter().copied(), false, opened);
     }
 
+    /// How many collectives this rank has entered on a context.
+    #[must_use]
+    pub fn bcs_entered(&self, context: u32) -> u32 {
+        let state = self.lock();
+        state.contexts.get(context).map_or(0, |known| known.entered)
+    }
+
     /// How users know a communicator. One of a single rank has no title: nobody waits in it for others.
     pub fn bcs_entitle(&self, title: Title) {
         if let Some(context) = self.lock().contexts.get_mut(title.context) {

@@ -71,7 +71,7 @@ impl Endpoint {
         self.arrive(context, part, blocking)
     }
 
-    fn arrive(
+    pub(super) fn arrive(
         &self,
         context: u32,
         part: Part,

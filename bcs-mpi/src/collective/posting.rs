@@ -9,7 +9,7 @@ use crate::schedules::{COLLECTIVE_MESSAGES, Members, OneRound, Plan, Schedule};
 impl State {
     /// The way of a call on a context. A communicator of one is none.
     #[inline]
-    fn way(&self, context: u32, call: Call, bytes: usize) -> Way {
+    pub(super) fn way(&self, context: u32, call: Call, bytes: usize) -> Way {
         let known = self.contexts.get(context);
         known.map_or(Way::Messages, |known| known.way(call, bytes))
     }
@@ -102,6 +102,9 @@ impl Endpoint {
         });
         let on = (context, tag);
         let mut schedule = Schedule::new(on, plan.rounds, plan.hierarchy, plan.scratch);
+        if let Some(call) = plan.invalid {
+            schedule.is_invalid(call);
+        }
         if let Some(part) = plan.part {
             let handle = self.arrive_at(&mut state, context, part, Blocking::No)?;
             schedule.awaits(handle);

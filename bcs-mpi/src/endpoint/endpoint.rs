@@ -111,6 +111,7 @@ impl Endpoint {
             errands: Errands::default(),
             freed: Vec::new(),
             released: Vec::new(),
+            invalid: Vec::new(),
         };
         page.awake(true); // Law 7: this rank may want a core from now on.
         let endpoint = Self {

@@ -37,14 +37,17 @@ impl Endpoint {
     /// What the program has left so far, as far as this rank knows.
     #[must_use]
     pub fn bcs_left(&self) -> Left {
-        let state = self.lock();
+        let mut state = self.lock();
+        state.reap_invalid();
+        let of_library = state.held_by_invalid();
         let near = state.roads.near.as_ref();
         let (near_requests, near_messages) = near.map_or((0, 0), |near| near.left());
         Left {
-            requests: state.roads.nic.in_use()
+            requests: (state.roads.nic.in_use()
                 + state.schedules.left()
                 + state.undertakings.left()
-                + near_requests,
+                + near_requests)
+                .saturating_sub(of_library),
             messages: self.memory.unexpected().load(Ordering::Acquire) + near_messages,
         }
     }
@@ -69,6 +72,14 @@ impl Endpoint {
         drop(state);
         drop(released);
     }
+
+    /// Nobody asks for this rank's part in a collective that it has called with a wrong argument, or for the end of its
+    /// context.
+    pub(crate) fn forget_invalid(&self, request: Request) {
+        let mut state = self.lock();
+        state.reap_invalid();
+        state.invalid.push(request);
+    }
 }
 
 impl State {
@@ -87,7 +98,8 @@ impl State {
             near.add_messages(&mut left);
         }
         let mut known = HashSet::new();
-        for entered in under_way {
+        let of_program = |entered: &Entered| !entered.called.is_invalid();
+        for entered in under_way.into_iter().filter(of_program) {
             if known.insert((entered.context, entered.number)) {
                 left.add(Thing::Collective(entered), 1);
             }

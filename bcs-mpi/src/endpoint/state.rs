@@ -31,6 +31,8 @@ pub(crate) struct State {
     pub(crate) freed: Vec<(Request, Stays)>,
     /// What need not stay any more. It may be a communicator, and is dropped without the lock.
     pub(crate) released: Vec<Stays>,
+    /// This rank's part in collectives that it called with wrong arguments, of which nobody is told.
+    pub(crate) invalid: Vec<Request>,
 }
 
 /// What has to stay as long as a request is under way that the program has freed: its communicator, whose context id must
@@ -78,6 +80,23 @@ impl State {
         let released: Vec<Stays> = done.map(|(_, stays)| stays).collect();
         self.released.extend(released);
         self.freed = freed;
+    }
+
+    /// Takes the parts in collectives with wrong arguments that are done.
+    pub(crate) fn reap_invalid(&mut self) {
+        let mut invalid = std::mem::take(&mut self.invalid);
+        invalid.retain(|&request| self.take(request).is_none());
+        self.invalid = invalid;
+    }
+
+    /// How many requests those have that are not done.
+    pub(crate) fn held_by_invalid(&self) -> usize {
+        let held = |request: &Request| match request.0 {
+            Kind::Road(Handle::Near(_)) => 1 + self.leading.len(),
+            Kind::Road(_) | Kind::Undertaking(_) => 1,
+            Kind::Schedule(id) => 1 + self.schedules.held_by(id),
+        };
+        self.invalid.iter().map(held).sum()
     }
 
     /// Whether the NIC has a part of what members of this node wait for.

@@ -29,6 +29,7 @@
 //! | what happens | who is told |
 //! |---|---|
 //! | an argument is wrong | the caller; nothing was posted |
+//! | the same in a collective | the caller, and those who wait for it: which rank called what, with what kind of error |
 //! | a message is longer than its receive | the receiver; what fits is there |
 //! | ranks disagree about a length of a collective | whoever receives what it did not expect |
 //! | ranks call different collectives, all on one node, or of the cards | all of them, with who called what |

@@ -211,10 +211,20 @@ impl Comm {
             (None, failure @ (Failure::Mismatch | Failure::EarlierMismatch)) => {
                 let earlier = failure == Failure::EarlierMismatch;
                 let reason = match Objection::unpack(outcome.len) {
+                    Some(Objection {
+                        rank,
+                        called:
+                            Called::Nic {
+                                kind: CollectiveKind::Invalid(call),
+                                ..
+                            },
+                    }) => return self.invalid_elsewhere(rank, call, operation),
                     Some(objection) => self.objection(&objection, earlier),
                     None => "another rank called something else".to_owned(),
                 };
-                operation.error(ErrorClass::Other, reason)
+                let mut error = operation.error(ErrorClass::Other, reason);
+                error.disagreement = true;
+                error
             }
             _ => operation.failure(outcome.failure, outcome.len),
         }

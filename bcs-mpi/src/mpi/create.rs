@@ -19,6 +19,7 @@ use super::error::{ErrorClass, Operation};
 use super::objects::context_ids::{Family, Ids, choose};
 use super::objects::group_families::GroupFamilies;
 use super::objects::handles::Shared;
+use super::objects::invalid_calls::InvalidCalls;
 use super::objects::kept::Kept;
 use super::objects::members::{Members, Sides};
 use super::request::{Request, What};
@@ -404,6 +405,7 @@ impl Comm {
             near: OnceLock::new(),
             group_families: GroupFamilies::default(),
             duplications: AtomicU32::new(0),
+            invalid: InvalidCalls::default(),
         }))
     }
 

@@ -23,6 +23,7 @@ use super::error::Operation;
 use super::objects::context_ids::{Family, GROUP_MESSAGES, Held, Ids, choose};
 use super::objects::group_families::GroupFamilies;
 use super::objects::handles::Shared;
+use super::objects::invalid_calls::InvalidCalls;
 use super::objects::members::Members;
 use super::point_to_point::Call;
 use super::{Buffer, Comm, Group, Request, Result};
@@ -223,6 +224,7 @@ impl Comm {
             near: OnceLock::new(),
             group_families: GroupFamilies::default(),
             duplications: AtomicU32::new(0),
+            invalid: InvalidCalls::default(),
         }))
     }
 }

@@ -23,6 +23,10 @@ pub struct Error {
     pub code: Option<i32>,
     /// The message, if it is one that had come: what its receive was not given in a [`Status`](super::Status).
     pub came: Option<Came>,
+    /// It is an error of a collective, and whoever waits for this rank in it is told.
+    pub told: bool,
+    /// Members of a communicator did not call the same: the program is wrong, whatever it does about the error.
+    pub disagreement: bool,
 }
 
 /// "rank 3 ", where an error says whose it is.
@@ -121,6 +125,8 @@ impl Operation {
             reason: reason.into(),
             code: None,
             came: None,
+            told: false,
+            disagreement: false,
         })
     }
 

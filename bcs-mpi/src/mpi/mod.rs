@@ -105,7 +105,7 @@ pub use attributes::Keyval;
 pub use bcs_core::reduction::Op;
 pub use blocks::Blocks;
 pub use buffer::Buffer;
-pub use collective::exchange;
+pub use collective::{InvalidArguments, exchange};
 pub use constants::{ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT, TAG_UB, UNDEFINED};
 pub use datatype::Datatype;
 pub use error::{Error, ErrorClass, Result};

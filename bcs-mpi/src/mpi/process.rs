@@ -9,6 +9,7 @@ use super::objects::context_ids::{Family, Held};
 use super::objects::group_families::GroupFamilies;
 pub use super::objects::handles::Process;
 use super::objects::handles::{Comm, Shared};
+use super::objects::invalid_calls::InvalidCalls;
 use super::objects::kept::Kept;
 use super::objects::lent::Returned;
 use super::objects::members::Members;
@@ -208,6 +209,7 @@ impl Process {
             near: OnceLock::new(),
             group_families: GroupFamilies::default(),
             duplications: AtomicU32::new(0),
+            invalid: InvalidCalls::default(),
         }))
     }
 
@@ -239,6 +241,7 @@ impl Process {
             near: OnceLock::new(),
             group_families: GroupFamilies::default(),
             duplications: AtomicU32::new(0),
+            invalid: InvalidCalls::default(),
         }))
     }
 

@@ -3,7 +3,7 @@
 use crate::roads::Reach;
 use crate::roads::smartmap::GroupId;
 use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, MAX_CONTEXTS};
-use bcs_core::whereabouts::{Called, Communicator, Entered, Members, Title, follow};
+use bcs_core::whereabouts::{Called, Communicator, Entered, Exchange, Members, Title, follow};
 
 /// Which members of a context do collectives in each other's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,6 +80,11 @@ impl Context {
             number,
             called,
         }
+    }
+
+    /// The collective that this rank has just entered, with a wrong argument, stands for this one.
+    pub(crate) fn stands_for(&mut self, exchange: Exchange) {
+        self.called = follow(self.called, Called::Messages(exchange, None));
     }
 
     /// What this rank says of it when it sleeps.

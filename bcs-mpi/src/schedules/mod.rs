@@ -16,6 +16,7 @@ mod schedule;
 mod sends;
 
 pub(crate) use context::{Context, Contexts, Locality};
+pub(crate) use hierarchy::Hierarchy;
 pub use hierarchy::Nodes;
 pub use members::Members;
 pub(crate) use one_round::{OneRound, Side};

@@ -3,6 +3,7 @@
 use super::hierarchy::Hierarchy;
 use crate::data::{self, LONG_BYTES, NEAR_SMALL_PIECE_BYTES, Piece, Scratch};
 use crate::steps::{Local, Part, Round};
+use bcs_core::descriptor::InvalidCall;
 use bcs_core::whereabouts::{Called, Exchange};
 use std::collections::VecDeque;
 
@@ -22,6 +23,8 @@ pub(crate) struct Plan {
     /// What goes by the leaders of nodes, beside the rounds.
     pub(crate) hierarchy: Option<Box<Hierarchy>>,
     pub(crate) scratch: Scratch,
+    /// The rank's call had a wrong argument: its messages are empty, and say so.
+    pub(crate) invalid: Option<InvalidCall>,
 }
 
 impl Plan {

@@ -21,6 +21,9 @@
 //! ranks exchanges the same number of messages whatever its counts are, empty ones included: if
 //! the ranks disagree about a length, that is a failure at the receiver and not a hang.
 //!
+//! **A wrong argument.** A rank that called with one sends and receives as many messages as the others wait for, which are
+//! empty and say so by their mark ([`InvalidCall`]): who gets one is told whose call that was, and of which function.
+//!
 //! **Failure.** A schedule whose message failed still sends and receives all the others, so that
 //! no message of it is left for a later one. It ends with the first failure, and its remaining
 //! local steps are left out.
@@ -36,9 +39,10 @@ use super::sends::Sends;
 use crate::data::{Piece, Scratch};
 use crate::roads::{Handle, Outcome, Roads};
 use crate::steps::{Local, Round};
+use bcs_core::descriptor::{CollectiveKind, InvalidCall};
 use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::request::Failure;
-use bcs_core::whereabouts::Entered;
+use bcs_core::whereabouts::{Called, Entered, Objection};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// What is added to a communicator's context for the messages of its collectives.
@@ -210,6 +214,12 @@ impl Schedules {
         self.under_way.get(&id)?.entered
     }
 
+    /// How many requests this one has now.
+    pub(crate) fn held_by(&self, id: ScheduleId) -> usize {
+        let schedule = self.under_way.get(&id);
+        schedule.map_or(0, |it| it.receives.len() + it.sends.count_under_way())
+    }
+
     /// The messages that this one waits for.
     pub(crate) fn awaited_by(&self, id: ScheduleId) -> Vec<Handle> {
         let schedule = self.under_way.get(&id);
@@ -265,6 +275,11 @@ impl Schedule {
         self.entered = entered;
     }
 
+    /// The rank called it with a wrong argument.
+    pub(crate) fn is_invalid(&mut self, call: InvalidCall) {
+        self.sends.stand_for(call);
+    }
+
     /// Whether it is over, so far without a failure.
     pub(crate) fn is_over(&self, advance: &Advance) -> bool {
         matches!(advance, Advance::Done) && self.failed.is_none()
@@ -295,7 +310,26 @@ impl Schedule {
         self.sends.post(roads, on, posted)
     }
 
+    /// A message has come that stands for one of a call with a wrong argument: whatever else has failed comes of it.
+    #[cold]
+    fn note_invalid(&mut self, from: u32, call: InvalidCall) {
+        let kind = CollectiveKind::Invalid(call);
+        let called = Called::Nic { kind, bytes: 0 };
+        let against = Objection { rank: from, called };
+        self.failed = Some(Outcome {
+            failure: Failure::Mismatch,
+            len: against.pack(),
+            ..Outcome::default()
+        });
+    }
+
     fn note(&mut self, outcome: Outcome, expected: Option<u64>) {
+        if !outcome.mark.is_none()
+            && expected.is_some()
+            && let Some(call) = InvalidCall::of_mark(outcome.mark)
+        {
+            return self.note_invalid(outcome.source, call);
+        }
         let short = expected.is_some_and(|expected| outcome.len < expected);
         let failure = match outcome.failure {
             Failure::None if short => Failure::Mismatch,

@@ -2,6 +2,7 @@
 
 use crate::data::Piece;
 use crate::roads::{Handle, Message, Outcome, Roads, SendMode};
+use bcs_core::descriptor::InvalidCall;
 use bcs_core::mark::Mark;
 use std::collections::VecDeque;
 
@@ -12,9 +13,16 @@ pub(super) struct Sends {
     unsent: VecDeque<(u32, Piece)>,
     /// Those that are posted and not over.
     under_way: Vec<Handle>,
+    /// What goes with each: which call they stand for, if that was one with a wrong argument.
+    mark: Mark,
 }
 
 impl Sends {
+    /// They stand for those of a call with a wrong argument.
+    pub(super) fn stand_for(&mut self, call: InvalidCall) {
+        self.mark = call.mark();
+    }
+
     pub(super) fn push(&mut self, destination: u32, data: Piece) {
         self.unsent.push_back((destination, data));
     }
@@ -37,7 +45,7 @@ impl Sends {
                 destination,
                 tag,
                 data: &data,
-                mark: Mark::NONE,
+                mark: self.mark,
             };
             let Ok(sent) = roads.send(SendMode::Standard, &message) else {
                 self.unsent.push_front((destination, data));
@@ -61,6 +69,11 @@ impl Sends {
     /// Whether memory of any may still be read.
     pub(super) fn any_under_way(&self) -> bool {
         !self.under_way.is_empty()
+    }
+
+    /// How many are posted and not over.
+    pub(super) fn count_under_way(&self) -> usize {
+        self.under_way.len()
     }
 
     /// Whether all are over.

@@ -101,7 +101,8 @@ fn wrong_arguments_of_collectives_are_refused() {
             let error = untyped.alltoallv(None, into(&[1, -3], &zeros)).unwrap_err();
             assert_eq!(error.class, ErrorClass::Count);
             assert!(error.reason.contains("rank 1 is -3"), "{error}");
-            let error = untyped.gather(None, own.clone(), peer).unwrap_err();
+            // Rank 1 is wrong, and the root is told.
+            let error = untyped.gather(None, own.clone(), 0).unwrap_err();
             assert_eq!(error.class, ErrorClass::Buffer);
             let error = untyped.scatter(own.clone(), None, peer).unwrap_err();
             assert_eq!(error.class, ErrorClass::Buffer);

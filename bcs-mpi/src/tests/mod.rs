@@ -18,6 +18,7 @@ mod figures;
 mod groups;
 mod hierarchical;
 mod intercommunicators;
+mod invalid_calls;
 mod kept;
 mod manual;
 mod matched;

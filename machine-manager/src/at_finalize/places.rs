@@ -1,10 +1,10 @@
 //! Where in the program was posted what is left.
 
 use super::Entry;
-use crate::source_lines::{SourceLines, site_of};
 use bcs_core::mapped_code::CodePlace;
 use bcs_core::whereabouts::{Left, Posted, Site, Thing};
 use node_manager::control::AtEnd;
+use source_lines::{SourceLines, site_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Places that are named in a line at most.

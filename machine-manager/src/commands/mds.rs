@@ -2,7 +2,6 @@
 
 use crate::cli::{ExportFormat, MatrixRoad, MdsCommand, SlicesArgs};
 use crate::exit_code;
-use crate::source_lines::SourceLines;
 use crate::standard_output::{self, StandardOutput};
 use anyhow::Context as _;
 use mds::dump::{
@@ -10,6 +9,7 @@ use mds::dump::{
 };
 use mds::figures::{self, Series};
 use mds::report::{self, Whose};
+use source_lines::SourceLines;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;

@@ -5,8 +5,8 @@ use crate::live::call::ask;
 use crate::live::jobs;
 use crate::live::moment::Moment;
 use crate::live::question::Question;
-use crate::source_lines::SourceLines;
 use crate::standard_output::print;
+use source_lines::SourceLines;
 use std::process::ExitCode;
 
 /// Something was shown, but not all: a node has not answered.

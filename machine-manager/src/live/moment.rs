@@ -6,12 +6,12 @@
 use super::call::Answered;
 use super::question::Facts;
 use crate::lookout::{Graph, Vertex};
-use crate::source_lines::{SourceLines, site_of};
 use bcs_core::job::NodeId;
 use bcs_core::whereabouts::{Peer, Wait, Whereabouts};
 use mds::mmds::Glance;
 use node_manager::control::Gone;
 use node_manager::survey::{Progress, RankSurvey};
+use source_lines::{SourceLines, site_of};
 use std::collections::BTreeMap;
 
 /// See the module.

@@ -299,9 +299,9 @@ fn pending_json(wait: &Wait) -> Value {
 mod tests {
     use super::*;
     use crate::live::call::Answered;
-    use crate::source_lines::SourceLines;
     use bcs_core::whereabouts::Whereabouts;
     use node_manager::survey::{Progress, RankSurvey, Survey};
+    use source_lines::SourceLines;
 
     fn peer(rank: u32, tag: i32) -> Peer {
         Peer {

@@ -12,12 +12,12 @@
 //! itself waits for ranks that are gone, or for nobody that is known. Besides, every rank that needs one that
 //! is gone is named.
 
-use crate::source_lines::SourceLines;
 use bcs_core::job::NodeId;
 use bcs_core::whereabouts::{Communicator, Entered, Peer, Wait, Whereabouts};
 use node_manager::control::Gone;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graphmap::DiGraphMap;
+use source_lines::SourceLines;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Partners of a wait that are looked for at most: a message from any rank of a large job may

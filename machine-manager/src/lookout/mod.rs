@@ -30,10 +30,10 @@ mod words;
 pub use graph::{Cause, Graph, State, Vertex};
 pub use json::peer;
 
-use crate::source_lines::{SourceLines, site_of};
 use bcs_core::job::NodeId;
 use bcs_core::whereabouts::{Entered, Whereabouts};
 use node_manager::control::{Look, Seen};
+use source_lines::{SourceLines, site_of};
 use standstill::{Proof, Standstill};
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};

@@ -45,13 +45,14 @@ pub(super) fn comparison(of: Comparison) -> c_int {
     }
 }
 
-/// Makes a communicator. Its place is known before anybody else is asked, and has no communicator if that fails.
+/// Makes a communicator, by the function of this name with the P. Its place is known before anybody else is asked, and has no communicator if that fails.
 pub(super) fn made(
+    name: &'static str,
     of: &At,
     place: *mut MPI_Comm,
     make: impl FnOnce(&Comm) -> Result<Option<Comm>>,
 ) -> Outcome {
-    of.run(|comm| {
+    of.made_together(name, |comm| {
         put(place, MPI_COMM_NULL)?;
         put(place, comm_handle(make(comm)?))
     })
@@ -151,11 +152,11 @@ calls! {
     }
 
     fn PMPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) {
-        made(&at(comm)?, newcomm, |comm| comm.dup().map(Some))
+        made("PMPI_Comm_dup", &at(comm)?, newcomm, |comm| comm.dup().map(Some))
     }
 
     fn PMPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) {
-        made(&at(comm)?, newcomm, |comm| comm.dup_with_info(&super::info(info)?).map(Some))
+        made("PMPI_Comm_dup_with_info", &at(comm)?, newcomm, |comm| comm.dup_with_info(&super::info(info)?).map(Some))
     }
 
     fn PMPI_Comm_idup(comm: MPI_Comm, newcomm: *mut MPI_Comm, request: *mut MPI_Request) {
@@ -195,7 +196,7 @@ calls! {
     }
 
     fn PMPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm) {
-        made(&at(comm)?, newcomm, |comm| {
+        made("PMPI_Comm_split", &at(comm)?, newcomm, |comm| {
             let color = match color {
                 MPI_UNDEFINED => None,
                 color => Some(u32::try_from(color).map_err(|_| {
@@ -207,7 +208,7 @@ calls! {
     }
 
     fn PMPI_Comm_split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm) {
-        made(&at(comm)?, newcomm, |comm| {
+        made("PMPI_Comm_split_type", &at(comm)?, newcomm, |comm| {
             let info = super::info(info)?;
             let resource = info.get("mpi_hw_resource_type")?;
             let by_node = resource.as_deref() == Some("mpi_shared_memory");
@@ -225,11 +226,14 @@ calls! {
     }
 
     fn PMPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) {
-        made(&at(comm)?, newcomm, |comm| comm.create(&super::group(group)?))
+        made("PMPI_Comm_create", &at(comm)?, newcomm, |comm| comm.create(&super::group(group)?))
     }
 
     fn PMPI_Comm_create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int, newcomm: *mut MPI_Comm) {
-        made(&at(comm)?, newcomm, |comm| comm.create_group(&super::group(group)?, tag))
+        at(comm)?.run(|comm| {
+            put(newcomm, MPI_COMM_NULL)?;
+            put(newcomm, comm_handle(comm.create_group(&super::group(group)?, tag)?))
+        })
     }
 
     fn PMPI_Comm_free(comm: *mut MPI_Comm) {
@@ -266,14 +270,14 @@ calls! {
             true => Some(at(peer_comm)?),
             false => None,
         };
-        made(&local, newintercomm, |comm| {
+        made("PMPI_Intercomm_create", &local, newintercomm, |comm| {
             let peer = peer.as_ref().map(|peer| peer.comm());
             comm.intercomm_create(local_leader, peer, remote_leader, tag).map(Some)
         })
     }
 
     fn PMPI_Intercomm_merge(intercomm: MPI_Comm, high: c_int, newintracomm: *mut MPI_Comm) {
-        made(&at(intercomm)?, newintracomm, |comm| comm.intercomm_merge(high != 0).map(Some))
+        made("PMPI_Intercomm_merge", &at(intercomm)?, newintracomm, |comm| comm.intercomm_merge(high != 0).map(Some))
     }
 
     fn PMPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) {

@@ -3,6 +3,7 @@
 use super::calls;
 use crate::answer::at;
 use crate::c::*;
+use crate::instances;
 use crate::objects::{INFOS, list_mut, put};
 use crate::state;
 use bcs_mpi::mpi::{Info, Result, ThreadLevel};
@@ -70,7 +71,7 @@ calls! {
         let comm = at(comm).or_else(|_| at(MPI_COMM_SELF))?;
         comm.run(|comm| {
             let reason = format!("rank {} called MPI_Abort", comm.process().world_rank());
-            comm.process().abort(errorcode, &reason)
+            comm.process().abort(instances::known_to_others(errorcode), &reason)
         })
     }
 

@@ -3,9 +3,10 @@
 use super::calls;
 use super::communicators::is_to_have;
 use super::environment::put_string;
-use crate::answer::{Outcome, ask_of_file, at, calling, error, of_no_file};
+use crate::answer::{Outcome, ask_of_file, at, calling, code_for_handler, error, of_no_file};
 use crate::c::*;
 use crate::files::{self, FileHandler};
+use crate::instances;
 use crate::objects::{ERROR_HANDLERS, Handler, SessionHandler, place, put, text};
 use crate::state;
 use bcs_mpi::mpi::{ErrorClass, ErrorHandler, Result};
@@ -143,14 +144,17 @@ fn tool_class(code: c_int) -> Option<&'static str> {
     found.map(|(_, name)| *name)
 }
 
-/// What a code means. Predefined ones are known before `MPI_Init`.
+/// What a code means. Predefined ones are known before `MPI_Init`, and instances after `MPI_Finalize`.
 fn meaning(code: c_int) -> Outcome<String> {
     if let Some(name) = tool_class(code) {
         return Ok(format!(
             "{name}: an error of the tool information interface"
         ));
     }
-    match ErrorClass::from_code(code) {
+    if let Some(sentence) = instances::sentence(code) {
+        return Ok(sentence);
+    }
+    match instances::class(code) {
         Some(class) => Ok(format!("{class}: {}", class.text())),
         None => Ok(state::process()?.error_string(code)?),
     }
@@ -173,8 +177,8 @@ fn remove(number: c_int, is_class: bool) -> Outcome {
 calls! {
     fn PMPI_Comm_create_errhandler(comm_errhandler_fn: MPI_Comm_errhandler_function, errhandler: *mut MPI_Errhandler) {
         create(comm_errhandler_fn, errhandler, |function| {
-            Handler::Comm(ErrorHandler::create(move |_, error| {
-                let mut code = error.code();
+            Handler::Comm(ErrorHandler::create(move |_, _| {
+                let mut code = code_for_handler();
                 calling(|mut comm| {
                     // SAFETY: the program's promise: it is a function of this type.
                     unsafe { function(&raw mut comm, &raw mut code) }
@@ -290,9 +294,10 @@ calls! {
 
     fn PMPI_Error_class(errorcode: c_int, errorclass: *mut c_int) {
         // Predefined ones are classes themselves, which are known before MPI_Init.
-        let class = match ErrorClass::from_code(errorcode).is_some() || tool_class(errorcode).is_some() {
-            true => errorcode,
-            false => state::process()?.error_class(errorcode)?,
+        let class = match (instances::class(errorcode), tool_class(errorcode)) {
+            (Some(class), _) => class.code(),
+            (None, Some(_)) => errorcode,
+            (None, None) => state::process()?.error_class(errorcode)?,
         };
         Ok(put(errorclass, class)?)
     }

@@ -1,6 +1,8 @@
 //! Reductions and scans (MPI 5.0, 6.9 to 6.11).
 
-use super::collectives::{Part, apart, at_root, collectives, optional, unless_in_place, wide};
+use super::collectives::{
+    Part, apart, at_root, collectives, of_root_alone, optional, unless_in_place, wide,
+};
 use crate::answer::error;
 use crate::c::*;
 use crate::combining::op_on;
@@ -18,6 +20,10 @@ pub(crate) fn contribution(
 ) -> Result<Buffer> {
     match Part::of(comm, root) {
         Part::Root | Part::Beside if comm.is_inter() => Ok(Buffer::EMPTY),
+        Part::Root if sendbuf.addr() != IN_PLACE => {
+            of_root_alone(apart(sendbuf, recvbuf, count))?;
+            buffer(sendbuf, count, of)
+        }
         Part::Root => of_all(sendbuf, recvbuf, count, of),
         Part::Beside | Part::Other => buffer(sendbuf, count, of),
     }
@@ -99,7 +105,7 @@ collectives! {
     PMPI_Reduce_init | PMPI_Reduce_init_c = reduce_init
     (
         sendbuf: *const c_void, recvbuf: *mut c_void, count: N, datatype: MPI_Datatype,
-        op: MPI_Op, root: c_int; comm
+        op: MPI_Op, root: c_int; comm, root root, op op of datatype
     )
     => (
         contribution(comm, root, (sendbuf, recvbuf), count, datatype)?,
@@ -113,7 +119,7 @@ collectives! {
     PMPI_Allreduce_init | PMPI_Allreduce_init_c = allreduce_init
     (
         sendbuf: *const c_void, recvbuf: *mut c_void, count: N, datatype: MPI_Datatype,
-        op: MPI_Op; comm
+        op: MPI_Op; comm, op op of datatype
     )
     => (
         of_all(sendbuf, recvbuf, count, datatype)?,
@@ -126,7 +132,7 @@ collectives! {
     PMPI_Reduce_scatter_block_init | PMPI_Reduce_scatter_block_init_c = reduce_scatter_block_init
     (
         sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: N, datatype: MPI_Datatype,
-        op: MPI_Op; comm
+        op: MPI_Op; comm, op op of datatype
     )
     =>
     let _apart = apart(sendbuf, recvbuf, recvcount)?;
@@ -141,7 +147,7 @@ collectives! {
     PMPI_Reduce_scatter_init | PMPI_Reduce_scatter_init_c = reduce_scatter_init
     (
         sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const N, datatype: MPI_Datatype,
-        op: MPI_Op; comm
+        op: MPI_Op; comm, op op of datatype
     )
     =>
     let counts = wide(recvcounts, comm.size())?;
@@ -158,7 +164,7 @@ collectives! {
     PMPI_Scan_init | PMPI_Scan_init_c = scan_init
     (
         sendbuf: *const c_void, recvbuf: *mut c_void, count: N, datatype: MPI_Datatype,
-        op: MPI_Op; comm
+        op: MPI_Op; comm, op op of datatype
     )
     =>
     let _apart = apart(sendbuf, recvbuf, count)?;
@@ -173,7 +179,7 @@ collectives! {
     PMPI_Exscan_init | PMPI_Exscan_init_c = exscan_init
     (
         sendbuf: *const c_void, recvbuf: *mut c_void, count: N, datatype: MPI_Datatype,
-        op: MPI_Op; comm
+        op: MPI_Op; comm, op op of datatype
     )
     =>
     let _apart = apart(sendbuf, recvbuf, count)?;

@@ -12,17 +12,14 @@ use crate::c::*;
 use crate::objects::{Entry, Kind, REQUESTS, What, list, list_mut, put};
 use crate::state;
 use bcs_mpi::mpi::request::{testall, testany, testsome, waitall, waitany, waitsome};
-use bcs_mpi::mpi::{Comm, ErrorClass, Persistent, Request, Result, Status};
+use bcs_mpi::mpi::{Comm, ErrorClass, InvalidArguments, Persistent, Request, Result, Status};
 use std::ffi::c_int;
 
 /// Where a request is to be put: known before anything is started.
-pub(super) fn checked(place: *mut MPI_Request) -> Outcome {
+pub(super) fn checked(place: *mut MPI_Request) -> Result<()> {
     if place.is_null() {
-        return Err(error(
-            ErrorClass::Arg,
-            "there is no place for the request: it is null",
-        )
-        .into());
+        let reason = "there is no place for the request: it is null";
+        return Err(error(ErrorClass::Arg, reason));
     }
     Ok(())
 }
@@ -53,6 +50,20 @@ pub(super) fn begun_collective(
     hand_out((on, Kind::Collective), place, request)
 }
 
+/// The same of a collective, of this name with the P.
+#[inline]
+pub(super) fn begun_together(
+    (name, on, place): (&'static str, MPI_Comm, *mut MPI_Request),
+    arguments: impl FnOnce() -> InvalidArguments,
+    start: impl FnOnce(&Comm) -> Result<Request>,
+) -> Outcome {
+    let request = at(on)?.together(name, arguments, |comm| {
+        checked(place)?;
+        start(comm)
+    })?;
+    hand_out((on, Kind::Collective), place, request)
+}
+
 /// Hands out a request on a communicator.
 #[inline(always)]
 pub(super) fn hand_out(
@@ -75,6 +86,19 @@ pub(super) fn kept(
     // What it starts knows whether it can be cancelled.
     let what = What::Persistent(Box::new(comm.run(make)?));
     let entry = Entry::new(on, what, Kind::Message);
+    Ok(put(place, MPI_Request(REQUESTS.insert(entry)))?)
+}
+
+/// The same of a collective, of this name with the P, which all members make.
+pub(super) fn kept_together(
+    (name, on, place): (&'static str, MPI_Comm, *mut MPI_Request),
+    make: impl FnOnce(&Comm) -> Result<Persistent>,
+) -> Outcome {
+    let made = at(on)?.made_together(name, |comm| {
+        checked(place)?;
+        make(comm)
+    })?;
+    let entry = Entry::new(on, What::Persistent(Box::new(made)), None);
     Ok(put(place, MPI_Request(REQUESTS.insert(entry)))?)
 }
 

@@ -2,9 +2,10 @@
 //! have come to.
 
 use super::statuses::{of_error, tell, tell_nothing};
-use crate::answer::{At, Outcome, at, error};
+use crate::answer::{At, Outcome, at, error, say_disagreement};
 use crate::c::*;
 use crate::general::General;
+use crate::instances;
 use crate::objects::{Entry, REQUESTS, What};
 use crate::table::Opened;
 use bcs_mpi::mpi::{Error, ErrorClass, Request, Result, Status};
@@ -18,6 +19,8 @@ pub(super) fn no_request(handle: MPI_Request) -> Box<Error> {
 /// A request that a call has taken to wait for it.
 pub(super) struct Taken {
     on: MPI_Comm,
+    /// Where the program got it.
+    from: u64,
     /// It stays when it is done.
     stays: bool,
     pub(super) general: Option<Arc<General>>,
@@ -61,6 +64,7 @@ fn take_from(
     };
     let taken = |stays| Taken {
         on: entry.on,
+        from: entry.from,
         stays,
         general: entry.kind.general().cloned(),
     };
@@ -124,7 +128,10 @@ pub(super) fn answer(
     };
     tell(place, of_error(&error));
     match taken {
-        Some(taken) => whose(taken.on)?.run(|_| Err(error)),
+        Some(taken) => {
+            let failed: Outcome = whose(taken.on)?.run(|_| Err(error));
+            failed.map_err(|fault| fault.of_call_at(taken.from))
+        }
         None => Err(error.into()),
     }
 }
@@ -273,7 +280,14 @@ impl<'a> Group<'a> {
             let (status, code) = match answer {
                 Ok(status) => (status, MPI_SUCCESS),
                 Err(error) => {
-                    let code = error.code();
+                    let code = match &self.taken[index] {
+                        Some(taken) => {
+                            let code = instances::name_from(&error, taken.from);
+                            say_disagreement(whose(taken.on)?.comm(), &error, code);
+                            code
+                        }
+                        None => instances::name(&error),
+                    };
                     let status = of_error(&error);
                     failed.get_or_insert((index, error));
                     (status, code)

@@ -54,7 +54,7 @@ calls! {
     }
 
     fn PMPI_Cart_create(comm_old: MPI_Comm, ndims: c_int, dims: *const c_int, periods: *const c_int, _reorder: c_int, comm_cart: *mut MPI_Comm) {
-        made(&at(comm_old)?, comm_cart, |comm| comm.cart_create(list(dims, ndims)?, &flags(periods, ndims)?))
+        made("PMPI_Cart_create", &at(comm_old)?, comm_cart, |comm| comm.cart_create(list(dims, ndims)?, &flags(periods, ndims)?))
     }
 
     fn PMPI_Cart_map(comm: MPI_Comm, ndims: c_int, dims: *const c_int, periods: *const c_int, newrank: *mut c_int) {
@@ -98,7 +98,7 @@ calls! {
     }
 
     fn PMPI_Cart_sub(comm: MPI_Comm, remain_dims: *const c_int, newcomm: *mut MPI_Comm) {
-        made(&at(comm)?, newcomm, |comm| {
+        made("PMPI_Cart_sub", &at(comm)?, newcomm, |comm| {
             let remain = flags(remain_dims, length(grid(comm)?.dims().len()))?;
             comm.cart_sub(&remain).map(Some)
         })
@@ -114,7 +114,7 @@ calls! {
     }
 
     fn PMPI_Graph_create(comm_old: MPI_Comm, nnodes: c_int, index: *const c_int, edges: *const c_int, _reorder: c_int, comm_graph: *mut MPI_Comm) {
-        made(&at(comm_old)?, comm_graph, |comm| {
+        made("PMPI_Graph_create", &at(comm_old)?, comm_graph, |comm| {
             let index = list(index, nnodes)?;
             comm.graph_create(index, list(edges, index.last().copied().unwrap_or(0))?)
         })
@@ -153,7 +153,7 @@ calls! {
     }
 
     fn PMPI_Dist_graph_create_adjacent(comm_old: MPI_Comm, indegree: c_int, sources: *const c_int, sourceweights: *const c_int, outdegree: c_int, destinations: *const c_int, destweights: *const c_int, _info: MPI_Info, _reorder: c_int, comm_dist_graph: *mut MPI_Comm) {
-        made(&at(comm_old)?, comm_dist_graph, |comm| {
+        made("PMPI_Dist_graph_create_adjacent", &at(comm_old)?, comm_dist_graph, |comm| {
             let (sources, destinations) = (list(sources, indegree)?, list(destinations, outdegree)?);
             let weights = (weights(sourceweights, sources.len())?, weights(destweights, destinations.len())?);
             let weights = match weights {
@@ -173,7 +173,7 @@ calls! {
     }
 
     fn PMPI_Dist_graph_create(comm_old: MPI_Comm, n: c_int, sources: *const c_int, degrees: *const c_int, destinations: *const c_int, weights: *const c_int, _info: MPI_Info, _reorder: c_int, comm_dist_graph: *mut MPI_Comm) {
-        made(&at(comm_old)?, comm_dist_graph, |comm| {
+        made("PMPI_Dist_graph_create", &at(comm_old)?, comm_dist_graph, |comm| {
             let (sources, degrees) = (list(sources, n)?, list(degrees, n)?);
             let total = degrees.iter().try_fold(0, |sum: c_int, degree| {
                 sum.checked_add(*degree).filter(|_| *degree >= 0)

@@ -198,7 +198,7 @@ static void check_errors(void)
     CHECK(bcs_recv(BCS_NON_BLOCKING, &value, sizeof value, rank, 6, comm, NULL, &request) == MPI_SUCCESS);
     MPI_Request theirs = (MPI_Request)request, ours;
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    CHECK(MPI_Wait(&theirs, MPI_STATUS_IGNORE) == MPI_ERR_REQUEST);
+    CHECK(class_of(MPI_Wait(&theirs, MPI_STATUS_IGNORE)) == MPI_ERR_REQUEST);
     MPI_Irecv(&done, 1, MPI_INT, MPI_PROC_NULL, 0, comm, &ours);
     CHECK(bcs_test(BCS_BLOCKING, (BCS_Request)ours, NULL, NULL) == MPI_ERR_REQUEST);
     MPI_Wait(&ours, MPI_STATUS_IGNORE);

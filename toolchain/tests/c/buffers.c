@@ -18,10 +18,10 @@ int main(void)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 
     /* Without any there is no room; a communicator's goes before the process's. */
-    CHECK(MPI_Bsend(&rank, 1, MPI_INT, to, 0, comm) == MPI_ERR_BUFFER);
+    CHECK(class_of(MPI_Bsend(&rank, 1, MPI_INT, to, 0, comm)) == MPI_ERR_BUFFER);
     MPI_Buffer_attach(room[0], sizeof room[0]);
     MPI_Comm_attach_buffer(comm, room[1], 4);
-    CHECK(MPI_Bsend(data, 2, MPI_DOUBLE, to, 0, comm) == MPI_ERR_BUFFER);
+    CHECK(class_of(MPI_Bsend(data, 2, MPI_DOUBLE, to, 0, comm)) == MPI_ERR_BUFFER);
     CHECK(MPI_Bsend(&rank, 1, MPI_INT, to, 0, comm) == MPI_SUCCESS);
     MPI_Recv(&got, 1, MPI_INT, from, 0, comm, MPI_STATUS_IGNORE);
     CHECK(got == from);
@@ -54,7 +54,7 @@ int main(void)
     MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
     MPI_Comm_create_from_group(group, "buffers", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
     CHECK(MPI_Bsend(&rank, 1, MPI_INT, to, 0, comm) == MPI_SUCCESS);
-    CHECK(MPI_Bsend(&rank, 1, MPI_INT, to, 0, MPI_COMM_SELF) == MPI_ERR_BUFFER);
+    CHECK(class_of(MPI_Bsend(&rank, 1, MPI_INT, to, 0, MPI_COMM_SELF)) == MPI_ERR_BUFFER);
     MPI_Recv(&got, 1, MPI_INT, from, 0, comm, MPI_STATUS_IGNORE);
     MPI_Session_iflush_buffer(session, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);

@@ -11,3 +11,11 @@
             exit(1);                                                                  \
         }                                                                             \
     } while (0)
+
+/* The class of an error: its code names one that has happened. */
+static inline int class_of(int code)
+{
+    int class = code;
+    CHECK(MPI_Error_class(code, &class) == MPI_SUCCESS);
+    return class;
+}

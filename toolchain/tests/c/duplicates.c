@@ -56,7 +56,7 @@ int main(int argc, char **argv)
             CHECK(flag == (nth % 3 == 1) && (!flag || found == &value));
             int one = 1, members;
             MPI_Comm_size(made[nth], &members);
-            CHECK(MPI_Send(NULL, 0, MPI_INT, members, 0, made[nth]) == MPI_ERR_RANK);
+            CHECK(class_of(MPI_Send(NULL, 0, MPI_INT, members, 0, made[nth])) == MPI_ERR_RANK);
             MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, made[nth]);
             CHECK(sum == members);
             MPI_Comm_free(&made[nth]);

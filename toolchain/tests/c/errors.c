@@ -11,11 +11,15 @@ static void handler(MPI_Comm *comm, int *code, ...)
     code_given = *code;
 }
 
-static int class_of(int code)
+static void says(int code, const char *what)
 {
-    int class;
-    CHECK(MPI_Error_class(code, &class) == MPI_SUCCESS);
-    return class;
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    CHECK(MPI_Error_string(code, text, &length) == MPI_SUCCESS && (int) strlen(text) == length);
+    if (strstr(text, what) == NULL) {
+        fprintf(stderr, "\"%s\" is not in \"%s\"\n", what, text);
+        exit(1);
+    }
 }
 
 int main(int argc, char **argv)
@@ -46,6 +50,28 @@ int main(int argc, char **argv)
     MPI_Comm_call_errhandler(copy, MPI_ERR_OTHER);
     CHECK(called == 7 && code_given == MPI_ERR_OTHER);
 
+    /* A code names an instance: its sentence says which call, with what, and where. */
+    int length, last, *last_used, is_set;
+    code_given = MPI_SUCCESS;
+    int code = MPI_Send(&word, 1, MPI_INT, size, 7, MPI_COMM_WORLD);
+    says(code, "MPI_ERR_RANK: rank ");
+    says(code, " failed to MPI_Send 4 bytes to rank ");
+    says(code, " with tag 7 at ");
+    says(code, "the communicator has no rank ");
+    CHECK(code != MPI_ERR_RANK && code > MPI_ERR_LASTCODE);
+    last = MPI_Send(&word, -2, MPI_INT, 0, 7, MPI_COMM_WORLD);
+    says(code, " failed to MPI_Send 4 bytes to rank ");
+    says(last, "-2");
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last_used, &is_set);
+    CHECK(is_set && *last_used == MPI_ERR_LASTCODE);
+    MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN);
+    for (int nth = 0; nth < 5000; nth++)
+        last = MPI_Send(&word, 1, MPI_INT, size, 7, copy);
+    CHECK(class_of(code) == MPI_ERR_RANK && class_of(last) == MPI_ERR_RANK);
+    MPI_Error_string(code, text, &length);
+    CHECK(strncmp(text, "MPI_ERR_RANK: a rank that does not exist", 40) == 0);
+    says(last, "failed to MPI_Send 4 bytes");
+
     /* A message that is too long: the status says what came. */
     MPI_Status statuses[2];
     MPI_Request requests[2];
@@ -54,6 +80,9 @@ int main(int argc, char **argv)
     MPI_Isend(two, 2, MPI_INT, to, 3, MPI_COMM_WORLD, &requests[1]);
     CHECK(class_of(MPI_Waitall(2, requests, statuses)) == MPI_ERR_IN_STATUS);
     CHECK(class_of(statuses[0].MPI_ERROR) == MPI_ERR_TRUNCATE);
+    says(statuses[0].MPI_ERROR, "failed to MPI_Irecv 4 bytes from rank ");
+    says(statuses[0].MPI_ERROR, "with tag 3");
+    says(statuses[0].MPI_ERROR, "message truncated: 8 bytes arrived");
     CHECK(statuses[0].MPI_SOURCE == from && statuses[0].MPI_TAG == 3);
     CHECK(statuses[1].MPI_ERROR == MPI_SUCCESS);
 
@@ -77,7 +106,7 @@ int main(int argc, char **argv)
     CHECK(class_of(packed) == MPI_ERR_CONVERSION && at == 0);
     CHECK(class_of(MPI_Send((void *)49, 1, MPI_INT, to, 0, MPI_COMM_WORLD)) == MPI_ERR_BUFFER);
 
-    int class, code, length;
+    int class;
     MPI_Add_error_class(&class);
     MPI_Add_error_code(class, &code);
     MPI_Add_error_string(code, "the program's own");

@@ -167,7 +167,10 @@ impl Comm {
             std::mem::forget(request);
             return Ok(());
         }
-        request.silent_at(site).map(|_| ())
+        request.silent_at(site).map(|_| ()).map_err(|mut error| {
+            error.told = true;
+            error
+        })
     }
 
     /// A call with so many bytes that is recorded, and counted as a collective unless the library makes it inside of
@@ -230,20 +233,22 @@ macro_rules! collectives {
                     let call = &const { Call::blocking($name, Primitive::$primitive) };
                     let ($comm, site) = (self, $crate::recording::Site::here());
                     $(let $op: $crate::mpi::AnyOp = $op.into();)?
+                    $crate::mpi::collective::arguments!(arguments $(, root $root)? $(, op $op)?);
                     if $comm.process().is_checked() {
-                        let root: Option<i32> = None;
-                        $(let root = root.or(Some($root));)?
-                        $comm.calls_alike($name, $crate::bcs::Blocking::Yes, root, $alike, site)?;
+                        let (root, waits) = (arguments.root, $crate::bcs::Blocking::Yes);
+                        let alike = $comm.calls_alike($name, waits, root, $alike, site);
+                        alike.map_err(|error| $comm.tell_others(error, arguments))?;
                     }
                     if !$comm.process().recording().is_on() {
-                        let calling = Calling::unrecorded(call);
-                        return $comm.waited_for($comm.$post(calling, $($argument),*), site);
+                        let posted = $comm.$post(Calling::unrecorded(call), $($argument),*);
+                        return $comm.waited_for($comm.told_if_invalid(posted, arguments), site);
                     }
                     let bytes: u64 = $bytes;
                     let root: Option<i32> = None;
                     $(let root = root.or(Some($root));)?
                     $comm.recorded_collective(call, bytes, root, |calling| {
-                        $comm.waited_for($comm.$post(calling, $($argument),*), site)
+                        let posted = $comm.$post(calling, $($argument),*);
+                        $comm.waited_for($comm.told_if_invalid(posted, arguments), site)
                     })
                 }
 
@@ -258,20 +263,23 @@ macro_rules! collectives {
                     let call = &const { Call::starting($iname, Primitive::$iprimitive) };
                     let $comm = self;
                     $(let $op: $crate::mpi::AnyOp = $op.into();)?
+                    $crate::mpi::collective::arguments!(arguments $(, root $root)? $(, op $op)?);
                     if $comm.process().is_checked() {
-                        let root: Option<i32> = None;
-                        $(let root = root.or(Some($root));)?
+                        let (root, waits) = (arguments.root, $crate::bcs::Blocking::No);
                         let site = $crate::recording::Site::here();
-                        $comm.calls_alike($iname, $crate::bcs::Blocking::No, root, $alike, site)?;
+                        let alike = $comm.calls_alike($iname, waits, root, $alike, site);
+                        alike.map_err(|error| $comm.tell_others(error, arguments))?;
                     }
                     if !$comm.process().recording().is_on() {
-                        return $comm.$post(Calling::unrecorded(call), $($argument),*);
+                        let posted = $comm.$post(Calling::unrecorded(call), $($argument),*);
+                        return $comm.told_if_invalid(posted, arguments);
                     }
                     let bytes: u64 = $bytes;
                     let root: Option<i32> = None;
                     $(let root = root.or(Some($root));)?
                     $comm.recorded_collective(call, bytes, root, |calling| {
-                        $comm.$post(calling, $($argument),*)
+                        let posted = $comm.$post(calling, $($argument),*);
+                        $comm.told_if_invalid(posted, arguments)
                     })
                 }
 
@@ -295,7 +303,14 @@ macro_rules! collectives {
                         if !begun.is_unknown() {
                             $comm.count_collective(begun, $bytes);
                         }
-                        $comm.$post(Calling::recorded(call, begun), $($argument),*)
+                        $(let $op: $crate::mpi::AnyOp = $op.into();)?
+                        $crate::mpi::collective::arguments!(arguments $(, root $root)? $(, op $op)?);
+                        let posted = $comm.$post(Calling::recorded(call, begun), $($argument),*);
+                        let posted = posted.map_err(|mut error| {
+                            error.operation.call = start;
+                            error
+                        });
+                        $comm.told_if_invalid(posted, arguments)
                     })
                 }
             )*
@@ -303,3 +318,15 @@ macro_rules! collectives {
     };
 }
 pub(in crate::mpi) use collectives;
+
+/// What of the arguments of a collective counts if one of them is wrong.
+macro_rules! arguments {
+    ($name:ident $(, root $root:ident)? $(, op $op:ident)?) => {
+        let $name = $crate::mpi::InvalidArguments {
+            $(root: Some($root),)?
+            $(by_function: matches!($op, $crate::mpi::AnyOp::User(_)),)?
+            ..$crate::mpi::InvalidArguments::PLAIN
+        };
+    };
+}
+pub(in crate::mpi) use arguments;

@@ -12,12 +12,15 @@
 //! | `broadcast` | barriers and broadcasts |
 //! | `reduce` | reductions to one rank and to all |
 //! | [`exchange`] | those that exchange data |
+//! | `invalid` | what a rank does in one that it called with a wrong argument |
 //! | `scan` | reductions whose result is another one at each rank |
 
 mod broadcast;
 mod call;
 pub mod exchange;
+mod invalid;
 mod reduce;
 mod scan;
 
-pub(super) use call::{Begin, Call, Calling, collectives};
+pub(super) use call::{Begin, Call, Calling, arguments, collectives};
+pub use invalid::InvalidArguments;

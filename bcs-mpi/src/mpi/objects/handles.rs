@@ -7,6 +7,7 @@ use super::added_codes::ErrorCodes;
 use super::closing::Closing;
 use super::context_ids::{Family, Held};
 use super::group_families::GroupFamilies;
+use super::invalid_calls::InvalidCalls;
 use super::kept::Kept;
 use super::lent::Returned;
 use super::members::{Members, Remote};
@@ -88,6 +89,8 @@ pub(in crate::mpi) struct Shared {
     pub(in crate::mpi) group_families: GroupFamilies,
     /// How often it was duplicated without waiting.
     pub(in crate::mpi) duplications: AtomicU32,
+    /// This rank's part in what it called with wrong arguments.
+    pub(in crate::mpi) invalid: InvalidCalls,
 }
 
 /// A communicator. Clones are handles of the same one; its context lives until the last of them,
@@ -103,6 +106,10 @@ impl PartialEq for Comm {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        let invalid = std::mem::take(&mut self.invalid);
+        if !self.process.is_finalized() && !invalid.are_over(&self.process.endpoint) {
+            return; // the id is not used again
+        }
         match self.origin.take() {
             Some(origin) => self.process.clone().close(self.context, origin),
             None => self.process.single_contexts.give_back(self.context),

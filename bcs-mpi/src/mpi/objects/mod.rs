@@ -9,6 +9,7 @@
 //! | `single_contexts` | the numbers of communicators of one rank |
 //! | `part_tags` | the tags of parts of messages |
 //! | [`keyval`], [`error_handler`], `kept` | what a program keeps with an object |
+//! | `invalid_calls` | a rank's part in collectives that it called with wrong arguments |
 //! | `added_codes` | error codes of the program's |
 //! | `lent` | functions of operations that are at work |
 //! | `thread_level` | what threads of a program do |
@@ -19,6 +20,7 @@ pub(super) mod context_ids;
 pub mod error_handler;
 pub(super) mod group_families;
 pub(super) mod handles;
+pub(super) mod invalid_calls;
 pub(super) mod kept;
 pub mod keyval;
 pub(super) mod lent;

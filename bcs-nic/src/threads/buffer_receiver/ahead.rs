@@ -101,7 +101,8 @@ impl Ahead {
 
     /// Whether a slice is to decide about any of them.
     pub(super) fn has_undecided(&self) -> bool {
-        self.lanes.iter().any(|lane| !lane.undecided.is_empty())
+        let waits = |lane: &Lane| !(lane.undecided.is_empty() || lane.waiting.is_empty());
+        self.lanes.iter().any(waits)
     }
 
     /// The receivers of those that wait.
@@ -245,7 +246,7 @@ impl Lane {
             is_behind |= waiting.after > self.read;
             let source = waiting.envelope.source;
             if !is_behind && waiting.envelope.cancels().is_some() {
-                is_undecided |= self.cancel(&waiting.envelope, ranks, schedule, context)?;
+                self.cancel(&waiting.envelope, ranks, schedule, context)?;
                 continue;
             }
             if !is_behind && !self.undecided.contains(&source) {
@@ -263,15 +264,15 @@ impl Lane {
         Ok(())
     }
 
-    /// A sender cancels a message, which waits here, or has come in a slice before. Returns whether a slice is to look
-    /// at what it has sent behind that.
+    /// A sender cancels a message, which waits here, or has come in a slice before. If a slice was to decide about
+    /// the message, the slice looks at what the sender has sent behind it.
     fn cancel(
         &mut self,
         cancel: &Envelope,
         ranks: &mut Ranks,
         schedule: &mut Schedule,
         context: &mut Context<'_>,
-    ) -> Result<bool, Cause> {
+    ) -> Result<(), Cause> {
         let is_it = |waiting: &Waiting| {
             let Envelope { source, send, .. } = &waiting.envelope;
             *source == cancel.source
@@ -280,11 +281,10 @@ impl Lane {
         };
         let at = self.waiting.iter().position(is_it);
         let Some(message) = at.and_then(|at| self.waiting.remove(at)) else {
-            ranks.arrive(cancel, schedule, context)?;
-            return Ok(false);
+            return ranks.arrive(cancel, schedule, context);
         };
         self.looked_at -= 1;
         ranks.cancelled(&message.envelope, schedule, context);
-        Ok(true)
+        Ok(())
     }
 }

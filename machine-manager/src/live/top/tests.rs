@@ -1,10 +1,10 @@
 use super::super::call::Answered;
 use super::super::question::Facts;
 use super::*;
-use crate::source_lines::SourceLines;
 use bcs_core::job::NodeId;
 use mds::mmds::{Glance, Primitive};
 use node_manager::survey::{Progress, RankSurvey, Survey};
+use source_lines::SourceLines;
 
 fn rank(rank: u32, node: u16, in_mpi_ns: u64, completions: u64) -> RankSurvey {
     RankSurvey {

@@ -4,6 +4,10 @@
 //! called: it is told at once. Who waits for nobody is told in a later collective: the next one in which it
 //! waits for all, or at the next gate ([`coll_info`]). There all compare what they have
 //! called since the gate before, and come to the same.
+//!
+//! **A wrong argument** ([`CollectiveKind::Invalid`]) is another call than that of the others, and so they are told of
+//! it as of any. Only who has waited for nobody is not told later: it has all that is its own, and the member that was
+//! wrong knows.
 
 use super::group::Group;
 use super::machine::{Ended, failed};
@@ -75,23 +79,35 @@ pub(super) fn disagreement(group: &Group, first: u32) -> Option<Objection> {
 #[cold]
 fn object_to_earlier(group: &mut Group, (compared, number): (u64, u64), first: u32) {
     let numbers = coll_info::digested(number).chain([number]);
-    let mut since = numbers.filter(|&earlier| earlier > compared);
-    if let Some(against) = since.find_map(|earlier| of_number(group, earlier, first)) {
+    let since = numbers.filter(|&earlier| earlier > compared);
+    let mut against = since.filter_map(|earlier| of_number(group, earlier, first));
+    if let Some(against) = against.find(|against| !against.called.is_invalid()) {
         group.object(against);
     }
 }
 
-/// As BR does it, those who are with the first one that differs from the first of all are told of the first of
-/// all, the others of it. All members come to the same, as long as all have what they called in their records.
+/// As BR does it, all are told of the first member that had a wrong argument. If nobody had, those who are with the first
+/// one that differs from the first of all are told of the first of all, the others of it. All members come to the same,
+/// as long as all have what they called in their records.
 #[cold]
 fn of_number(group: &Group, number: u64, first: u32) -> Option<Objection> {
     let called = |member: usize| {
         let info = &group.members[member].info;
         (info.presence(number) == Presence::There).then(|| info.call(number))
     };
-    let mut all = (0..group.members.len()).filter(|&member| called(member).is_some());
-    let leading = all.next()?;
-    let odd = all.find(|&member| called(member) != called(leading))?;
+    let members = || (0..group.members.len()).filter(|&member| called(member).is_some());
+    let other_than = |one: usize| members().find(|&member| called(member) != called(one));
+    let was_wrong = |&member: &usize| {
+        let called = called(member).and_then(|[packed, _]| Called::unpack(packed));
+        called.is_some_and(|called| called.is_invalid())
+    };
+    let (leading, odd) = match members().find(was_wrong) {
+        Some(wrong) => (other_than(wrong)?, wrong),
+        None => {
+            let leading = members().next()?;
+            (leading, other_than(leading)?)
+        }
+    };
     let with_odd = called(group.me) == called(odd);
     let against = if with_odd { leading } else { odd };
     Some(objection(group, number, against, first))

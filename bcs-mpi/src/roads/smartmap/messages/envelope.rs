@@ -2,10 +2,12 @@
 
 use crate::data::{LONG_BYTES, Piece, Words, gather_words, scatter_words};
 use crate::roads::Message;
+use bcs_core::descriptor::InvalidCall;
 use bcs_core::layout::Location;
 use bcs_core::mark::Mark;
 use bcs_core::request::{RequestId, high, low};
 use bcs_core::smartmap::send_queue::Entry;
+use bcs_core::whereabouts::COLLECTIVE_MESSAGES;
 
 /// Bytes that travel in an entry.
 pub(in crate::roads::smartmap) const INLINE_BYTES: usize = size_of::<Words>();
@@ -218,7 +220,8 @@ impl Word {
         entry
     }
 
-    /// `None` if it makes no sense. In a job that is not checked a mark makes none, and of messages alone in one that is.
+    /// `None` if it makes no sense. In a job that is not checked a mark makes none but that of an invalid call, and of
+    /// messages alone in one that is.
     #[inline(always)]
     pub(in crate::roads::smartmap) fn parse(entry: &Entry, checked: bool) -> Option<Self> {
         let words = &entry.words;
@@ -260,6 +263,7 @@ impl Word {
                     transfer: RequestId::from_word(words[2]),
                 });
             }
+            _ if !checked => return Self::parse_invalid_call(entry),
             _ => return None,
         };
         let envelope = Envelope {
@@ -278,6 +282,17 @@ impl Word {
             Body::Remote(_) | Body::Lent(_) | Body::Packing(..) => envelope.transfer.is_some(),
         };
         sense.then_some(Self::Message(envelope))
+    }
+
+    /// A message without data that stands for one of a collective which its sender called with a wrong argument.
+    #[cold]
+    fn parse_invalid_call(entry: &Entry) -> Option<Self> {
+        let mark = Mark::new(entry.code >> MARK_SHIFT);
+        let is_one = InvalidCall::of_mark(mark).is_some()
+            && entry.code & CODE_MASK == INLINE
+            && entry.words[1] == 0
+            && low(entry.words[0]) & COLLECTIVE_MESSAGES != 0;
+        is_one.then(|| Self::parse(entry, true)).flatten()
     }
 }
 

@@ -278,6 +278,7 @@ impl Communicator {
             CollectiveKind::Reduce { root, op, datatype } => {
                 op.allowed(datatype) && root.is_none_or(is_member)
             }
+            CollectiveKind::Invalid(_) => false,
             _ => true,
         };
         possible && plan.steps(called.bytes) <= Go::MAX_STEPS
@@ -403,10 +404,13 @@ fn object(
     }
 }
 
-/// If ranks called different things, a call that the fewest made, and one that does not agree with
-/// it: more likely than any other it is the wrong one.
+/// If ranks called different things, one that says itself that it is wrong; else a call that the fewest made: more
+/// likely than any other it is the wrong one. And one that does not agree with it.
 fn odd_one_out(calls: &[Call]) -> Option<(Call, Call)> {
-    let made_by = |call: &Call| calls.iter().filter(|other| call.agrees_with(other)).count();
+    let made_by = |call: &Call| match call.kind {
+        CollectiveKind::Invalid(_) => 0,
+        _ => calls.iter().filter(|other| call.agrees_with(other)).count(),
+    };
     let odd = *calls.iter().min_by_key(|call| made_by(call))?;
     let other = calls.iter().find(|call| !call.agrees_with(&odd))?;
     Some((odd, *other))

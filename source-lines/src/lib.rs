@@ -1,7 +1,7 @@
 //! Lines of programs that are not written in Rust: their places are addresses, of which node managers know the files.
 //!
-//! Only here, where something is said to a person, are a file's tables of lines read: that may take long, and a
-//! job whose calls all return pays nothing for it. A file that is not on this machine, or has no lines (`-g`), leaves
+//! Only here, where something is said to a person (by the commands of `bcs`, and by `MPI_Error_string`), are a file's
+//! tables of lines read: that may take long, and a job whose calls all return pays nothing for it. A file that is not on this machine, or has no lines (`-g`), leaves
 //! the function, if that is known, and the place in the file.
 
 use addr2line::Loader;
@@ -154,7 +154,7 @@ mod tests {
         let Site::Line(source) = &site else {
             panic!("{site:?}");
         };
-        assert!(source.file().ends_with("source_lines.rs"), "{source:?}");
+        assert!(source.file().ends_with("lib.rs"), "{source:?}");
         assert!(source.line().abs_diff(line!()) < 20, "{source:?}");
         let known = site.clone();
         lines.look_up(&mut site);

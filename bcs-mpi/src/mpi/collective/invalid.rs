@@ -1,0 +1,369 @@
+//! Collectives that this rank has called with a wrong argument (MPI 5.0, 9.3: the standard leaves open what becomes of the
+//! others).
+//!
+//! The others would wait for this rank, and take its next collective for this one. So it takes part
+//! ([`Participation`]), and they are told which rank has called which function with what kind of error. All that it has
+//! to know for that is what kind of collective it is, and where the root is.
+//!
+//! **Who is told** is who waits for this rank, as with memory that is not there (`docs/faults.md`). This rank itself does not
+//! wait: its call returns with its own error, and what it has posted goes on.
+//!
+//! **A root that is none.** Where members arrive it does not matter. Where they exchange messages this rank cannot know who
+//! waits for it, so it sends to all others, and expects a message of each. What of that nobody wants stays in the
+//! context, whose id this job then never uses again.
+//!
+//! **An operation that is none** may stand for one of the program's, whose reductions are messages, or for a predefined
+//! one, where members arrive. It is taken for one of the latter.
+
+use crate::bcs::{Blocking, Correspondents, Participation};
+use crate::foreign;
+use crate::mpi::checks::Alike;
+use crate::mpi::datatype::Datatype;
+use crate::mpi::error::{Error, ErrorClass, Operation};
+use crate::mpi::{AnyOp, Comm, ErrorHandler, PROC_NULL, ROOT, Request, Result};
+use crate::recording::Site;
+use bcs_core::descriptor::InvalidCall;
+use bcs_core::whereabouts::Exchange;
+
+/// What is known of a collective that was called with a wrong argument.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InvalidArguments {
+    /// The root, if it has one.
+    pub root: Option<i32>,
+    /// Its operation is one of the program's.
+    pub by_function: bool,
+    /// Elements of its datatype do not lie side by side.
+    pub has_gaps: bool,
+}
+
+impl InvalidArguments {
+    /// Of a collective without a root or an operation.
+    pub(in crate::mpi) const PLAIN: Self = Self {
+        root: None,
+        by_function: false,
+        has_gaps: false,
+    };
+
+    /// The same with what is known of its operation and datatype.
+    #[must_use]
+    pub fn reducing(self, op: Option<&AnyOp>, of: Option<&Datatype>) -> Self {
+        let extent = |of: &Datatype| u64::try_from(of.extent().1).ok();
+        Self {
+            by_function: matches!(op, Some(AnyOp::User(_))),
+            has_gaps: of.is_some_and(|of| extent(of) != Some(of.size() as u64)),
+            ..self
+        }
+    }
+}
+
+/// What the members of a collective do, as far as it decides with whom a rank exchanges messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pattern {
+    Arrive,
+    FromRoot,
+    ToRoot,
+    All,
+    /// All, in blocks that are equally long.
+    Blocks,
+    /// Each gives to the higher ranks.
+    Upward,
+    Neighbors,
+}
+
+impl Pattern {
+    /// That of a function, which may be one that starts it. What makes it persistent makes a communicator.
+    fn of(function: &str, arguments: InvalidArguments) -> Self {
+        if is_init(function) {
+            return Self::Arrive;
+        }
+        let by_messages = arguments.by_function || arguments.has_gaps;
+        match plain(function).as_str() {
+            "scatter" | "scatterv" => Self::FromRoot,
+            "gather" | "gatherv" => Self::ToRoot,
+            "reduce" if by_messages => Self::ToRoot,
+            "allgather" | "allgatherv" | "alltoallv" | "alltoallw" => Self::All,
+            "allreduce" | "reduce_scatter" | "reduce_scatter_block" if by_messages => Self::All,
+            "alltoall" => Self::Blocks,
+            "scan" | "exscan" => Self::Upward,
+            other if other.starts_with("neighbor_") => Self::Neighbors,
+            _ => Self::Arrive,
+        }
+    }
+
+    /// The same between two groups, where all but barriers are messages.
+    fn between(function: &str) -> Self {
+        let reducing = InvalidArguments {
+            by_function: true,
+            ..InvalidArguments::PLAIN
+        };
+        match Self::of(function, reducing) {
+            Self::Arrive if is_init(function) => Self::Arrive,
+            Self::Arrive if plain(function) == "bcast" => Self::FromRoot,
+            Self::Blocks => Self::All,
+            pattern => pattern,
+        }
+    }
+}
+
+/// Whether a function makes a collective persistent.
+fn is_init(function: &str) -> bool {
+    function.trim_end_matches("_c").ends_with("_init")
+}
+
+/// The function that blocks, without "MPI_".
+fn plain(function: &str) -> String {
+    let plain = function
+        .trim_start_matches("MPI_Start (")
+        .trim_end_matches(')');
+    let plain = plain.trim_end_matches("_c").trim_end_matches("_init");
+    let plain = plain.trim_start_matches("MPI_").to_ascii_lowercase();
+    match plain.strip_prefix('i') {
+        Some(blocking) => blocking.to_owned(),
+        None => plain,
+    }
+}
+
+/// What a function is that is made of messages.
+fn exchange(function: &str, between: bool) -> Exchange {
+    match (plain(function).as_str(), between) {
+        ("scatter" | "scatterv", _) => Exchange::Scatter,
+        ("gather" | "gatherv", _) => Exchange::Gather,
+        ("allgather" | "allgatherv", _) => Exchange::Allgather,
+        ("scan", _) => Exchange::Scan,
+        ("exscan", _) => Exchange::Exscan,
+        ("bcast", _) => Exchange::BroadcastBetween,
+        ("reduce" | "allreduce", false) => Exchange::Reduce,
+        ("reduce" | "allreduce", true) => Exchange::ReduceBetween,
+        ("reduce_scatter" | "reduce_scatter_block", false) => Exchange::ReduceScatter,
+        ("reduce_scatter" | "reduce_scatter_block", true) => Exchange::ReduceScatterBetween,
+        (other, _) if other.starts_with("neighbor_") => Exchange::Neighbors,
+        _ => Exchange::Alltoall,
+    }
+}
+
+/// Where the root is, as this rank says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Root {
+    Here,
+    /// In this rank's group, which has no part in it then.
+    Beside,
+    /// At this rank of the world.
+    There(u32),
+    /// There is none.
+    Unknown,
+}
+
+impl Comm {
+    /// Whether somebody hears of an error of this communicator: where a program in C has not said otherwise, its job ends.
+    fn returns_errors(&self) -> bool {
+        let handler = self.error_handler();
+        foreign::address().is_none()
+            || !matches!(handler, ErrorHandler::Fatal | ErrorHandler::Abort)
+    }
+
+    /// How many collectives this rank has entered here, those among them that others are made of.
+    #[must_use]
+    pub fn collectives_entered(&self) -> u32 {
+        self.process().endpoint().bcs_entered(self.0.context)
+    }
+
+    /// What was posted; or its error, of which the others are told.
+    #[inline(always)]
+    pub(in crate::mpi) fn told_if_invalid(
+        &self,
+        posted: Result<Request>,
+        arguments: InvalidArguments,
+    ) -> Result<Request> {
+        match posted {
+            Ok(request) => Ok(request),
+            Err(error) => Err(self.tell_others(error, arguments)),
+        }
+    }
+
+    /// A layer above has found a wrong argument of a collective before it called that here. The others are told, as far
+    /// as they wait for this rank.
+    #[cold]
+    #[track_caller]
+    pub fn tell_of_invalid_call(
+        &self,
+        error: Box<Error>,
+        arguments: InvalidArguments,
+    ) -> Box<Error> {
+        if self.process().is_checked() && !error.told && self.returns_errors() {
+            // The next member compares what it calls with what it hears of this one.
+            let (call, site) = (error.operation.call, Site::here());
+            let compared =
+                self.calls_alike(call, Blocking::No, arguments.root, Alike::NOTHING, site);
+            // This rank has an error already.
+            drop(compared);
+        }
+        self.tell_others(error, arguments)
+    }
+
+    /// This rank has called a collective with a wrong argument, and taken no part in it so far.
+    #[cold]
+    pub(in crate::mpi) fn tell_others(
+        &self,
+        mut error: Box<Error>,
+        arguments: InvalidArguments,
+    ) -> Box<Error> {
+        // Of a communicator that is no more the others know nothing, either.
+        let usable = self.usable(&Operation::plain(error.operation.call)).is_ok();
+        let tells = !error.told && usable && !self.is_single() && self.returns_errors();
+        if std::mem::replace(&mut error.told, true) || !tells {
+            return error;
+        }
+        let function = error.operation.call;
+        let call = InvalidCall::new(function, error.class.code());
+        let (others, leaves) = self.what_others_do(function, arguments);
+        let members = self.members_of_context();
+        let posted = self.process().endpoint().bcs_invalid(members, call, others);
+        let endpoint = self.process().endpoint();
+        match (posted, &self.0.origin) {
+            (Err(_), _) => {}
+            (Ok(posted), _) if leaves => self.0.invalid.add_endless(endpoint, posted),
+            (Ok(posted), Some(_)) => self.0.invalid.add(endpoint, posted),
+            // Of the world, which is never closed.
+            (Ok(posted), None) => endpoint.forget_invalid(posted),
+        }
+        error
+    }
+
+    /// What the others do, and whether messages may stay that nobody receives.
+    fn what_others_do(&self, function: &str, arguments: InvalidArguments) -> (Participation, bool) {
+        let root = self.alleged_root(arguments.root);
+        let (pattern, all) = match self.is_inter() {
+            true => (Pattern::between(function), self.peers().members.clone()),
+            false => {
+                let pattern = Pattern::of(function, arguments);
+                (pattern, self.others_of_group())
+            }
+        };
+        let mut leaves = false;
+        let mut with = Correspondents {
+            exchange: exchange(function, self.is_inter()),
+            to: Vec::new(),
+            from: Vec::new(),
+            nodes: None,
+        };
+        match (pattern, root) {
+            (Pattern::Arrive, _) => return (Participation::Arrive, false),
+            (Pattern::FromRoot | Pattern::ToRoot, Root::Unknown) => {
+                (with.to, with.from, leaves) = (all.to_vec(), all.to_vec(), true);
+            }
+            (Pattern::FromRoot | Pattern::ToRoot, Root::Beside) => {}
+            (Pattern::FromRoot, Root::Here) => with.to = all.to_vec(),
+            (Pattern::FromRoot, Root::There(root)) => with.from = vec![root],
+            (Pattern::ToRoot, Root::Here) => with.from = all.to_vec(),
+            (Pattern::ToRoot, Root::There(root)) => with.to = vec![root],
+            (Pattern::All, _) => (with.to, with.from) = (all.to_vec(), all.to_vec()),
+            (Pattern::Blocks, _) => {
+                (with.to, with.from) = (all.to_vec(), all.to_vec());
+                with.nodes = self.nodes();
+            }
+            (Pattern::Upward, _) => {
+                let (members, me) = (self.members(), self.0.group.me);
+                (with.to, with.from) = (members[me + 1..].to_vec(), members[..me].to_vec());
+            }
+            (Pattern::Neighbors, _) => {
+                if let Ok(neighbors) = self.neighbors() {
+                    with.to = self.other_neighbors(&neighbors.1);
+                    with.from = self.other_neighbors(&neighbors.0);
+                }
+            }
+        }
+        let messages = self.is_inter() || pattern == Pattern::Neighbors;
+        let others = match messages {
+            true => Participation::Messages(with),
+            false => Participation::Exchange(with),
+        };
+        (others, leaves)
+    }
+
+    fn alleged_root(&self, root: Option<i32>) -> Root {
+        let Some(root) = root else {
+            return Root::Unknown;
+        };
+        match (self.is_inter(), root) {
+            (true, ROOT) => return Root::Here,
+            (true, PROC_NULL) => return Root::Beside,
+            (false, root) if root == self.rank() => return Root::Here,
+            _ => {}
+        }
+        self.named(root).map_or(Root::Unknown, Root::There)
+    }
+
+    /// All others of this rank's group, the next one first.
+    fn others_of_group(&self) -> Vec<u32> {
+        let (members, me) = (self.members(), self.0.group.me);
+        [&members[me + 1..], &members[..me]].concat()
+    }
+
+    fn other_neighbors(&self, neighbors: &[i32]) -> Vec<u32> {
+        let others = neighbors.iter().filter(|&&rank| rank != self.rank());
+        others.filter_map(|&rank| self.named(rank)).collect()
+    }
+
+    /// Why a collective failed at this rank: a member has called it with a wrong argument.
+    pub(in crate::mpi) fn invalid_elsewhere(
+        &self,
+        rank: u32,
+        call: InvalidCall,
+        operation: Operation,
+    ) -> Box<Error> {
+        let class = ErrorClass::from_code(call.class()).unwrap_or(ErrorClass::Other);
+        let place = self.members().iter().position(|&member| member == rank);
+        let who = match place.filter(|_| !self.is_inter()) {
+            Some(place) => format!("rank {place}"),
+            None => format!("rank {rank} of the world"),
+        };
+        let (function, text) = (call.function(), class.text());
+        let reason = format!("{who} called {function} with {text} ({class})");
+        operation.error(class, reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_forms_of_a_function_have_one_pattern() {
+        let plain = InvalidArguments::PLAIN;
+        let function = InvalidArguments {
+            by_function: true,
+            ..plain
+        };
+        for (name, pattern) in [
+            ("Bcast", Pattern::Arrive),
+            ("Gatherv", Pattern::ToRoot),
+            ("Scatter", Pattern::FromRoot),
+            ("Alltoall", Pattern::Blocks),
+            ("Alltoallw", Pattern::All),
+            ("Exscan", Pattern::Upward),
+            ("Allreduce", Pattern::Arrive),
+            ("Neighbor_alltoallv", Pattern::Neighbors),
+        ] {
+            let lower = name.to_ascii_lowercase();
+            for form in [
+                format!("MPI_{name}"),
+                format!("MPI_{name}_c"),
+                format!("MPI_I{lower}"),
+                format!("MPI_Start (MPI_{name}_init)"),
+            ] {
+                assert_eq!(Pattern::of(&form, plain), pattern, "{form}");
+            }
+            for init in [format!("MPI_{name}_init"), format!("MPI_{name}_init_c")] {
+                assert_eq!(Pattern::of(&init, plain), Pattern::Arrive, "{init}");
+            }
+        }
+        assert_eq!(Pattern::of("MPI_Ireduce", function), Pattern::ToRoot);
+        assert_eq!(Pattern::of("MPI_Allreduce", function), Pattern::All);
+        assert_eq!(Pattern::of("MPI_Intercomm_merge", plain), Pattern::Arrive);
+        assert_eq!(Pattern::between("MPI_Ibcast"), Pattern::FromRoot);
+        assert_eq!(Pattern::between("MPI_Bcast_init"), Pattern::Arrive);
+        assert_eq!(Pattern::between("MPI_Alltoall"), Pattern::All);
+        assert_eq!(Pattern::between("MPI_Reduce"), Pattern::ToRoot);
+        assert_eq!(Pattern::between("MPI_Barrier"), Pattern::Arrive);
+    }
+}

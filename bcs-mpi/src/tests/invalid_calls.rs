@@ -1,0 +1,157 @@
+//! One rank calls a collective with a wrong argument: who waits for it is told, and the communicator goes on.
+
+use super::Machine;
+use crate::{Communicator, ErrorClass, Op, Result};
+use bcs_core::job::{Collectives, Intranode, Settings, Strobe};
+
+/// Ranks and nodes.
+const LAYOUTS: [(usize, usize); 5] = [(2, 1), (4, 1), (2, 2), (6, 2), (5, 3)];
+
+fn settings() -> impl Iterator<Item = Settings> {
+    let ways = [
+        (
+            Intranode::Smartmap,
+            Collectives::Hierarchical,
+            Strobe::Elastic,
+        ),
+        (Intranode::Smartmap, Collectives::Nic, Strobe::Elastic),
+        (Intranode::Nic, Collectives::Hierarchical, Strobe::Elastic),
+        (
+            Intranode::Smartmap,
+            Collectives::Hierarchical,
+            Strobe::Fixed,
+        ),
+    ];
+    ways.into_iter()
+        .map(|(intranode, collectives, strobe)| Settings {
+            intranode,
+            collectives,
+            strobe,
+            ..Settings::default()
+        })
+}
+
+/// What a call of which `wrong` had a wrong argument came to at this rank, which `waits` for that one.
+struct Came<'a> {
+    call: &'a str,
+    class: ErrorClass,
+    wrong: usize,
+    waits: bool,
+}
+
+impl Came<'_> {
+    fn check(&self, comm: &Communicator, came: &Result<()>) {
+        let Self {
+            call,
+            class,
+            wrong,
+            waits,
+        } = *self;
+        let at = format!(
+            "{call} at rank {} of {}: {came:?}",
+            comm.rank(),
+            comm.size()
+        );
+        match came {
+            Ok(()) => assert!(!waits && comm.rank() != wrong, "{at}"),
+            Err(error) => {
+                assert_eq!(error.class, class, "{at}");
+                let said = format!("rank {wrong} called {call} with ");
+                assert_eq!(
+                    error.reason.starts_with(&said),
+                    comm.rank() != wrong,
+                    "{at}"
+                );
+            }
+        }
+        // What follows finds nothing of it.
+        let mut sum = [0u64];
+        comm.allreduce(&[comm.rank() as u64 + 1], &mut sum, Op::Sum)
+            .unwrap();
+        let size = comm.size() as u64;
+        assert_eq!(sum, [size * (size + 1) / 2], "{at}");
+        let mut all = vec![0u64; comm.size()];
+        comm.allgather(&[comm.rank() as u64], &mut all).unwrap();
+        assert!(all.iter().copied().eq(0..size), "{at}");
+    }
+}
+
+fn collectives_of(comm: &Communicator, wrong: usize, len: usize) {
+    let (me, size) = (comm.rank(), comm.size());
+    let is_wrong = me == wrong;
+    let root = (wrong + 1) % size;
+    let one = vec![1u64; len];
+    let many = vec![1u64; len * size];
+    let (mut to_one, mut to_many) = (vec![0u64; len], vec![0u64; len * size]);
+    let short = len - usize::from(is_wrong);
+    let came = |call, class, waits| Came {
+        call,
+        class,
+        wrong,
+        waits,
+    };
+
+    let result = comm.allreduce(&one[..short], &mut to_one, Op::Sum);
+    came("MPI_Allreduce", ErrorClass::Count, true).check(comm, &result);
+    let result = comm.alltoall(&many[..short * size], &mut to_many);
+    came("MPI_Alltoall", ErrorClass::Count, true).check(comm, &result);
+    let result = comm.allgather(&one[..short], &mut to_many);
+    came("MPI_Allgather", ErrorClass::Count, true).check(comm, &result);
+    let result = comm.scan(&one[..short], &mut to_one, Op::Sum);
+    came("MPI_Scan", ErrorClass::Count, me > wrong).check(comm, &result);
+
+    let there = if is_wrong { size } else { root };
+    let result = comm.bcast(&mut to_one, there);
+    came("MPI_Bcast", ErrorClass::Root, false).check(comm, &result);
+    let result = comm.gather(&one, &mut to_many, there);
+    came("MPI_Gather", ErrorClass::Root, me == root).check(comm, &result);
+    let result = comm.scatter(&many, &mut to_one, there);
+    came("MPI_Scatter", ErrorClass::Root, false).check(comm, &result);
+    // At the root it is that others wait for.
+    let there = if is_wrong { size } else { wrong };
+    let result = comm.bcast(&mut to_one, there);
+    came("MPI_Bcast", ErrorClass::Root, true).check(comm, &result);
+    let result = comm.scatter(&many, &mut to_one, there);
+    came("MPI_Scatter", ErrorClass::Root, true).check(comm, &result);
+}
+
+#[test]
+fn a_wrong_argument_of_one_rank_is_told_to_those_who_wait_and_the_communicator_goes_on() {
+    for settings in settings() {
+        for (ranks, nodes) in LAYOUTS {
+            let mut machine = Machine::new(ranks, nodes, settings.clone());
+            // Who gives a root that is none leaves what it cannot know that nobody wants.
+            machine.may_leave = true;
+            machine.run(|universe| {
+                let world = universe.world();
+                for wrong in [0, ranks - 1] {
+                    let comm = world.dup().unwrap();
+                    for len in [1, 3_000] {
+                        collectives_of(&comm, wrong, len);
+                    }
+                }
+                let comm = world.dup().unwrap();
+                comm.barrier().unwrap();
+            });
+        }
+    }
+}
+
+/// All are wrong at once, and nobody waits.
+#[test]
+fn a_communicator_goes_on_when_all_ranks_had_wrong_arguments() {
+    for settings in settings() {
+        for (ranks, nodes) in LAYOUTS {
+            Machine::new(ranks, nodes, settings.clone()).run(|universe| {
+                let comm = universe.world().dup().unwrap();
+                for _ in 0..20 {
+                    let error = comm.bcast(&mut [0u8], ranks).unwrap_err();
+                    assert_eq!(error.class, ErrorClass::Root);
+                    let error = comm.alltoall(&vec![0u8; ranks], &mut vec![0; 2 * ranks]);
+                    assert_eq!(error.unwrap_err().class, ErrorClass::Count);
+                    comm.barrier().unwrap();
+                }
+            });
+        }
+    }
+}
