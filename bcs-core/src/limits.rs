@@ -17,6 +17,11 @@ pub const MAX_RANKS_PER_NODE: usize = 1_024;
 /// is a margin. A rank beyond has an ordinary heap, which others read and write by other means.
 pub const MAX_SLOTS: usize = 160;
 
+/// Ranges of a rank's heap over which its program has mapped something else, or which it has protected. As many
+/// mappings Linux lets a process have by default (`vm.max_map_count`), so a program that may not have more of these
+/// could hardly have had more of those.
+pub const MAX_REMAPPED_RANGES: usize = 65_536;
+
 /// Entries of a rank's send ring. A post beyond it waits in rank memory (law 4), so this is a
 /// question of speed only: 1,024 entries of 128 bytes cover a slice of back-to-back posts.
 pub const SEND_RING_ENTRIES: u64 = 1_024;

@@ -24,7 +24,7 @@ fn no_memory() -> *mut c_void {
     std::ptr::null_mut()
 }
 
-fn set_errno(value: c_int) {
+pub(crate) fn set_errno(value: c_int) {
     // SAFETY: no precondition.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: this thread's own.

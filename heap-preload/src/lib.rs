@@ -5,6 +5,9 @@
 //! |---|---|
 //! | `functions` | what C calls: `malloc`, `free` and their like |
 //! | `libc_heap` | the C library's own heap, beside the slot |
+//! | `pages` | `mmap` and its like, where they are about the heap |
+//! | `processes` | `_Fork` and `clone`, whose child has a copy of the heap |
+//! | `system_call` | `syscall`, by which these come, too |
 //! | `answer` | what other objects of the process ask: whether there is a slot, and which |
 //!
 //! **Two heaps.** What is allocated before the process has its slot, or while it is made, or in a process that
@@ -27,6 +30,9 @@
 mod answer;
 mod functions;
 mod libc_heap;
+mod pages;
+mod processes;
+mod system_call;
 
 use std::alloc::{GlobalAlloc, Layout};
 

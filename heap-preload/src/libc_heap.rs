@@ -48,8 +48,8 @@ pub(crate) fn trim(pad: usize) -> c_int {
 }
 
 /// A function of the C library that has no second name, remembered. By its library's name, because another
-/// `malloc` may be loaded behind this one.
-fn of_libc(found: &AtomicPtr<c_void>, name: &std::ffi::CStr) -> Option<*mut c_void> {
+/// function of this name may be loaded behind this one.
+pub(crate) fn of_libc(found: &AtomicPtr<c_void>, name: &std::ffi::CStr) -> Option<*mut c_void> {
     let known = found.load(Ordering::Relaxed);
     if !known.is_null() {
         return Some(known);

@@ -12,18 +12,31 @@
 //! POSIX allows the child of a process with threads nothing that would depend on it. Peers that write
 //! into the heap write into the parent's.
 //!
+//! Where the program has mapped something else over its heap ([`remapping`]), the child keeps what the kernel gives
+//! it; what was protected is so in the child, and what was not to be inherited is not.
+//!
 //! `vfork` and `posix_spawn` need none of this: the child borrows the memory and executes another
-//! program. A raw `clone` or `_Fork` without handlers shares the heap, and must do the same.
+//! program. `_Fork` and `clone` run no handlers: a preloaded heap stands before them, and does the same by
+//! [`fork_by`]. Where it does not, such a child shares the heap, and must execute another program at once.
+//!
+//! A thread whose stack lies in the heap cannot fork: parent and child would go on upon one stack until the child
+//! has its copy.
 #![expect(unsafe_code, reason = "mmap, mremap, pthread_atfork, _exit")]
 
-use crate::{committed, gate};
-use bcs_core::memory::slot::{SLOT_BYTES, no_longer_shared, own};
+use crate::remapping::{self, Held};
+use crate::{committed, gate, signals};
+use bcs_core::memory::OwnSlot;
+use bcs_core::memory::slot::remapped::Difference;
+use bcs_core::memory::slot::{HEAP_BYTES, RemappedRanges, SLOT_BYTES, no_longer_shared, own};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
+use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::io::Write as _;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
 /// Copied at a time.
@@ -48,9 +61,60 @@ pub(crate) fn install() {
     }
 }
 
+/// Keeps others from changing pages of the heap meanwhile. Only the thread that has closed the gate uses it.
+struct Kept(UnsafeCell<Option<Held>>);
+
+// SAFETY: only the thread that has closed the gate uses it.
+unsafe impl Sync for Kept {}
+
+static KEPT: Kept = Kept(UnsafeCell::new(None));
+
+impl Kept {
+    fn exchange(&self, held: Option<Held>) -> Option<Held> {
+        // SAFETY: the gate is closed, by this thread.
+        let kept = unsafe { &mut *self.0.get() };
+        std::mem::replace(kept, held)
+    }
+}
+
+/// Makes a child by a function that runs no handlers: it returns 0 in the child, and something else in the parent.
+///
+/// # Errors
+/// The child could not have a copy of the heap, and there is none.
+pub fn fork_by<R: Copy + PartialEq>(child: R, make: impl FnOnce() -> R) -> Result<R, Errno> {
+    // SAFETY: as before a fork, here and below.
+    unsafe { before() };
+    let failure = FAILURE.load(Ordering::Relaxed);
+    let made = match failure {
+        0 => Ok(make()),
+        errno => Err(Errno::from_raw_os_error(errno)),
+    };
+    if made == Ok(child) {
+        // SAFETY: as above.
+        unsafe { in_child() };
+    } else {
+        // SAFETY: as above.
+        unsafe { in_parent() };
+    }
+    made
+}
+
+/// In a child that does not come back from what made it: gives it its copy of the heap.
+pub fn become_forked() {
+    // SAFETY: as in the child of a fork.
+    unsafe { in_child() };
+}
+
 unsafe extern "C" fn before() {
     let Some(Ok(own)) = own() else { return };
+    let on_the_stack = 0_u8;
+    if own.slot().contains((&raw const on_the_stack).addr(), 1) {
+        let why = "a thread whose stack lies in the heap cannot fork; run the job with --heap own";
+        last_words(why, libc::ENOTSUP);
+    }
+    let signals = signals::block();
     gate::close();
+    KEPT.exchange(Some(remapping::hold(signals)));
     match copy(own.fd()) {
         Ok(copy) => COPY.store(copy as usize, Ordering::Relaxed),
         Err(errno) => FAILURE.store(errno.raw_os_error(), Ordering::Relaxed),
@@ -66,7 +130,9 @@ unsafe extern "C" fn in_parent() {
     if copy != 0 {
         forget(copy as *mut c_void);
     }
+    let held = KEPT.exchange(None);
     gate::open();
+    drop(held);
 }
 
 unsafe extern "C" fn in_child() {
@@ -79,18 +145,7 @@ unsafe extern "C" fn in_child() {
             errno,
         );
     }
-    // SAFETY: the copy is this process's alone. What it replaces is the slot, which nobody looks at
-    // meanwhile: the process has no other thread.
-    let moved = unsafe {
-        rustix::mm::mremap_fixed(
-            copy as *mut c_void,
-            SLOT_BYTES,
-            SLOT_BYTES,
-            MremapFlags::MAYMOVE,
-            own.slot().base() as *mut c_void,
-        )
-    };
-    if let Err(errno) = moved {
+    if let Err(errno) = move_in(copy, own) {
         let why = "a forked child cannot move its copy of the heap";
         last_words(why, errno.raw_os_error());
     }
@@ -100,7 +155,65 @@ unsafe extern "C" fn in_child() {
     // given it before. Kept, it would keep the parent's memory.
     let _ = unsafe { libc::close(fd) };
     committed::say_again();
+    let held = KEPT.exchange(None);
     gate::open_in_child();
+    drop(held);
+}
+
+/// Moves the copy to where the slot was.
+fn move_in(copy: usize, own: &OwnSlot) -> Result<(), Errno> {
+    let base = own.slot().base();
+    // The copy's table: the parent goes on with the slot's.
+    let table = NonNull::new((copy + HEAP_BYTES) as *mut u8).ok_or(Errno::FAULT)?;
+    // SAFETY: a copy of the slot, until its last part is moved below.
+    let table = unsafe { RemappedRanges::at(table) };
+    if table.is_empty() {
+        return move_part(copy, base, 0..SLOT_BYTES);
+    }
+    for (part, difference) in table.pieces(0..HEAP_BYTES) {
+        let start = (base + part.start) as *mut c_void;
+        let len = part.len();
+        if difference.has(Difference::REPLACED) {
+            let useless = (copy + part.start) as *mut c_void;
+            // SAFETY: a part of the copy, which nobody uses.
+            unsafe { rustix::mm::munmap(useless, len) }?;
+            continue;
+        }
+        move_part(copy, base, part.clone())?;
+        if difference.has(Difference::WIPED) {
+            // SAFETY: the child is to find these pages empty.
+            unsafe { rustix::mm::madvise(start, len, Advice::LinuxDontNeed) }?;
+        }
+        if difference.has(Difference::GUARDED) {
+            remapping::guard(base + part.start, len)?;
+        }
+        if let Some(protection) = difference.protection() {
+            let protection = MprotectFlags::from_bits_retain(protection);
+            // SAFETY: as the program has protected these pages.
+            unsafe { rustix::mm::mprotect(start, len, protection) }?;
+        }
+        if difference.has(Difference::NOT_FORKED) {
+            // SAFETY: the child is not to have these pages.
+            unsafe { rustix::mm::munmap(start, len) }?;
+        }
+    }
+    move_part(copy, base, HEAP_BYTES..SLOT_BYTES)
+}
+
+fn move_part(copy: usize, base: usize, part: Range<usize>) -> Result<(), Errno> {
+    let (from, to) = (copy + part.start, base + part.start);
+    // SAFETY: the copy is this process's alone. What it replaces is the slot, which nobody looks at
+    // meanwhile: the process has no other thread.
+    let moved = unsafe {
+        rustix::mm::mremap_fixed(
+            from as *mut c_void,
+            part.len(),
+            part.len(),
+            MremapFlags::MAYMOVE,
+            to as *mut c_void,
+        )
+    };
+    moved.map(drop)
 }
 
 /// A private copy of all data of the slot.

@@ -32,7 +32,7 @@
 )]
 
 use crate::lock::{self, Lock};
-use crate::mine;
+use crate::{mine, signals};
 use libmimalloc_sys as mi;
 use rustix::mm::{MapFlags, ProtFlags};
 use rustix::thread::{MembarrierCommand, membarrier};
@@ -157,6 +157,8 @@ unsafe extern "C" {
 
 /// Gives this thread a turnstile.
 fn register() -> &'static Turnstile {
+    // A handler that forks (`_Fork`) wants the registry, too.
+    let _signals = signals::block();
     let mine = REGISTRY.with(|| {
         let mine = claim();
         let look = u32::from(FENCED.load(Ordering::Relaxed));

@@ -7,7 +7,8 @@
 //! made before that, or while it was made.
 #![expect(unsafe_code, reason = "an allocator")]
 
-use crate::{committed, gate, large, ordinary, setup};
+use crate::{committed, gate, large, ordinary, remapping, setup};
+use bcs_core::memory::slot::PAGE_BYTES;
 use libmimalloc_sys as mi;
 
 /// Blocks of this size and more are large ([`crate::large`]).
@@ -141,7 +142,7 @@ pub unsafe fn reallocate_aligned(block: *mut u8, size: usize, alignment: usize) 
     let _inside = gate::enter();
     // SAFETY: the caller's promise; null has no size.
     let held = unsafe { mi::mi_usable_size(block.cast()) };
-    if size >= LARGE || held >= LARGE {
+    if size >= LARGE || held >= LARGE || remapping::is_different(block, held) {
         // SAFETY: the caller's promise, and its usable size.
         return unsafe { large::reallocate(block, held, size, alignment) };
     }
@@ -182,6 +183,9 @@ pub unsafe fn free_sized(block: *mut u8, size: usize) {
         return unsafe { ordinary::free(block) };
     }
     let _inside = gate::enter();
+    if size >= PAGE_BYTES {
+        remapping::take_back(block, size);
+    }
     if size >= LARGE {
         // SAFETY: the caller's promise.
         unsafe { large::free(block) };

@@ -1,7 +1,7 @@
 //! Large blocks in the slot: huge pages for them, and their memory given back.
 //!
 //! mimalloc keeps what it was given for good, because giving it back as it would (MADV_DONTNEED)
-//! frees nothing of shared memory. So a large block is punched out of the file (MADV_REMOVE) when it
+//! frees nothing of shared memory. So a large block is punched out of the file when it
 //! is freed. A program that takes and frees the same block again and again would then fault on all
 //! its pages each time; a few freed blocks are therefore *kept* as they are, and the next one of that
 //! size is one of them. What is kept is bounded, and there is no clock in it.
@@ -15,8 +15,10 @@
 use crate::committed;
 use crate::heap::LARGE;
 use crate::lock::Lock;
+use crate::remapping;
 use bcs_core::memory::slot::own;
 use libmimalloc_sys as mi;
+use rustix::fs::FallocateFlags;
 use rustix::mm::Advice;
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -175,6 +177,7 @@ pub(crate) unsafe fn reallocate(
 pub(crate) unsafe fn free(block: *mut u8) {
     // SAFETY: the caller's promise.
     let usable = unsafe { mi::mi_usable_size(block.cast()) };
+    remapping::take_back(block, usable);
     let freed = Kept { block, usable };
     if usable < LARGE {
         // SAFETY: the caller's promise.
@@ -218,15 +221,16 @@ fn pages(block: *mut u8, len: usize, size: usize) -> (usize, usize) {
 /// Gives the memory of a freed block back. It reads as zero then. Returns whether that was possible.
 fn give_back(block: *mut u8, len: usize) -> bool {
     let (start, len) = pages(block, len, PAGE);
-    let shared = own().is_some_and(|own| own.is_ok());
+    if let Some(Ok(own)) = own() {
+        let offset = (start - own.slot().base()) as u64;
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        // By the file: nothing that the program may have mapped there is touched.
+        let punched = rustix::fs::fallocate(own.fd(), flags, offset, len as u64);
+        return punched.is_ok() && !remapping::is_different(block, len);
+    }
     // A forked child's heap is private memory.
-    let advice = if shared {
-        Advice::LinuxRemove
-    } else {
-        Advice::LinuxDontNeed
-    };
     // SAFETY: pages of a block that nobody uses.
-    unsafe { rustix::mm::madvise(start as *mut _, len, advice) }.is_ok()
+    unsafe { rustix::mm::madvise(start as *mut _, len, Advice::LinuxDontNeed) }.is_ok()
 }
 
 /// Makes a new block read as zero without touching its pages.

@@ -19,7 +19,9 @@
 //! | `gate` | keeps threads out of the allocator while a fork copies the heap |
 //! | `mine` | a thread's way through it |
 //! | `note` | what is said of the heap in the program's file |
-//! | `fork` | gives a child a private copy |
+//! | [`fork`] | gives a child a private copy |
+//! | [`remapping`] | what a program does to the pages of its heap by itself |
+//! | [`system_call`], `signals` | system calls as the kernel has them; signals kept from a thread |
 //! | `committed` | what of the slot is in use, for core dumps |
 //! | `ordinary` | the heap of processes without a slot |
 //! | `large` | large blocks: huge pages, and giving memory back |
@@ -27,7 +29,7 @@
 //! This crate knows nothing of MPI.
 
 mod committed;
-mod fork;
+pub mod fork;
 mod gate;
 pub mod heap;
 mod large;
@@ -35,8 +37,11 @@ mod lock;
 mod mine;
 mod note;
 mod ordinary;
+pub mod remapping;
 mod setup;
+mod signals;
 mod slot_heap;
+pub mod system_call;
 
 pub use slot_heap::SlotHeap;
 

@@ -14,7 +14,7 @@
 use crate::{committed, fork, gate};
 use bcs_core::memory::OwnSlot;
 use bcs_core::memory::slot::preloaded::preloaded;
-use bcs_core::memory::slot::{Refusal, SLOT_BYTES, announce};
+use bcs_core::memory::slot::{HEAP_BYTES, Refusal, announce};
 use libmimalloc_sys as mi;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -144,7 +144,7 @@ fn confine(own: &OwnSlot) -> bool {
     let taken = unsafe {
         mi::mi_manage_os_memory_ex(
             own.slot().base() as *const _,
-            SLOT_BYTES,
+            HEAP_BYTES,
             true,
             true,
             true,

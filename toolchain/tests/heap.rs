@@ -108,6 +108,85 @@ fn c_programs_with_a_heap_in_slots() {
     without_the_library(&heap);
 }
 
+/// One node, with either road, and two.
+const ROADS: [&str; 4] = [
+    "-n 3",
+    "-n 3 --intranode nic",
+    "-n 3 --nodes 2",
+    "-n 3 --nodes 3 --fabric udp",
+];
+
+#[test]
+fn what_is_mapped_over_the_heap_is_what_others_receive() {
+    let heap = Heap::new();
+    let remapped = heap.built("remapped");
+    for road in ROADS {
+        succeeded(&mut heap.run(road, &[text(&remapped)]));
+    }
+    // Where nobody reads slots, it has always been so.
+    succeeded(&mut heap.run("-n 3 --road kernel", &[text(&remapped)]));
+    let children = heap.built("copies");
+    let children = succeeded(&mut heap.run("-n 2", &[text(&children)]));
+    assert!(children.contains("children are well"), "{children}");
+    // What cannot be done is said.
+    let stack = heap.built("stack");
+    let told = failed(&mut heap.run("-n 1", &[text(&stack)]));
+    assert!(
+        told.contains("a thread whose stack lies in the heap cannot fork"),
+        "{told}"
+    );
+    succeeded(&mut heap.run("-n 1 --heap own", &[text(&stack)]));
+}
+
+#[test]
+fn pages_of_the_heap_that_are_protected_are_not_sent() {
+    let heap = Heap::new();
+    let guarded = heap.built("guarded");
+    let roads = ROADS.map(|road| {
+        road.replace("-n 3", "-n 2")
+            .replace("--nodes 3", "--nodes 2")
+    });
+    for road in &roads {
+        for what in ["many", "grown", "freed"] {
+            succeeded(&mut heap.run(road, &[text(&guarded), what]));
+        }
+        for what in ["send", "send_part", "receive", "bcast"] {
+            let told = failed(&mut heap.run(road, &[text(&guarded), what]));
+            let named = told.contains("not in its memory")
+                || told.contains("not in this rank's memory")
+                // A rank that copies by itself touches the page, as any other code of the program would.
+                || told.contains("rank 0 on node 0") && told.contains("SIGSEGV");
+            assert!(named, "{road} {what}: {told}");
+            assert!(!told.contains("went on"), "{road} {what}: {told}");
+        }
+    }
+}
+
+/// What a job says that fails.
+fn failed(run: &mut Command) -> String {
+    let output = run.output().expect("it runs");
+    let told = said(&output);
+    assert!(!output.status.success(), "{run:?}: {told}");
+    told
+}
+
+#[test]
+fn what_is_mapped_without_the_heap_hearing_of_it_is_found_in_a_checked_job() {
+    let heap = Heap::new();
+    let unheard = heap.built("unheard");
+    for road in ["-n 2", "-n 2 --intranode nic", "-n 2 --nodes 2"] {
+        for what in ["send", "receive", "bcast"] {
+            let options = format!("{road} --checked");
+            let told = failed(&mut heap.run(&options, &[text(&unheard), what]));
+            assert!(told.contains("the program has mapped there memory without a file (rw-p)"));
+            assert!(told.contains("rank 0"), "{told}");
+            assert!(told.contains("run with --heap own"), "{told}");
+            let own = format!("{options} --heap own");
+            succeeded(&mut heap.run(&own, &[text(&unheard), what]));
+        }
+    }
+}
+
 fn messages(heap: &Heap) {
     let messages = heap.built("messages");
     let messages = text(&messages);

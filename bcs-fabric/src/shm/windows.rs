@@ -20,10 +20,12 @@
 //!   says no. (A rank's heap makes no slot there, either.) The file is in no file system that could be full
 //!   and takes no reserve of huge pages: the check refuses both, since files of a mounted `tmpfs` cannot be
 //!   sealed, and huge pages are of another kind of file system.
-//! - *It takes its own access to the pages away, or the pages* (`mprotect`, `munmap`), or has itself asked
-//!   about them (`userfaultfd`): that is about its own address space, and this one goes on seeing
-//!   the file. So where the kernel would have said that there is no such memory, here bytes of the
-//!   rank's own file are read or written, and the rank finds in its messages what it has in its slot.
+//! - *It takes its own access to the pages away, or the pages, or maps others there* (`mprotect`, `munmap`,
+//!   `mmap`): that is about its own address space, and this one goes on seeing the file. A rank's heap notes
+//!   such ranges in the slot's [table](bcs_core::memory::slot::remapped), and there the kernel copies, which
+//!   sees what the rank sees. A rank that does it past its heap, or writes the table, has bytes of its own
+//!   file read or written, and finds in its messages what it has in its slot. So it is with pages about which
+//!   it has itself asked (`userfaultfd`).
 //! - *It dies*, in the middle of a copy or before: the file lives as long as it is mapped here, and belongs to
 //!   no other rank afterwards. A copy that is under way runs to its end, in memory that nobody looks
 //!   at any more. Unlike a process id, a mapping cannot become a stranger's.
@@ -38,7 +40,8 @@
 
 use super::deposit::Deposit;
 use bcs_core::limits::{LEAST_WINDOW_BYTES, MAX_WINDOWS_BYTES};
-use bcs_core::memory::slot::{self, SLOT_BYTES, Slot, Window};
+use bcs_core::memory::slot::{self, SLOT_BYTES, Slot, TableWindow, Window};
+use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -59,12 +62,14 @@ pub(super) struct Windows {
     lodging: OnceLock<Option<Lodging>>,
     /// By their length. `None` where it could not be mapped: the kernel has to copy then.
     windows: [OnceLock<Option<Window>>; LENGTHS],
+    /// Where its owner has other memory. `None` where that cannot be seen: the kernel has to copy then, too.
+    table: OnceLock<Option<TableWindow>>,
 }
 
 impl Windows {
     /// Where in this process the memory of the rank is, of which an address and a length are alleged:
-    /// valid for reads and writes as long as `self`. `None` if not all of it lies in a slot that can be mapped.
-    /// `lodging` is asked once, after the rank has been received.
+    /// valid for reads and writes as long as `self`. `None` if not all of it lies in a slot that can be mapped, or
+    /// the rank has mapped something else over some of it. `lodging` is asked once, after the rank has been received.
     #[inline]
     pub(super) fn resolve(
         &self,
@@ -78,6 +83,10 @@ impl Windows {
             return None;
         }
         let offset = address - lodging.slot.base();
+        let table = self.table.get_or_init(|| open_table(lodging)).as_ref()?;
+        if table.ranges().touch(offset, len) {
+            return None;
+        }
         let nth = nth_length(offset + len);
         let window = self.windows[nth].get_or_init(|| open(lodging, LEAST_WINDOW_BYTES << nth));
         window.as_ref()?.at(offset, len)
@@ -100,10 +109,22 @@ fn open(lodging: &Lodging, bytes: usize) -> Option<Window> {
     let more = |taken| Some(taken + bytes).filter(|&taken| taken <= MAX_WINDOWS_BYTES);
     let order = Ordering::Relaxed; // It is a number and nothing else.
     TAKEN.fetch_update(order, order, more).ok()?;
+    Window::map(file_of(lodging)?, bytes).ok()
+}
+
+#[cold]
+fn open_table(lodging: &Lodging) -> Option<TableWindow> {
+    if promises_are_kept() {
+        return None;
+    }
+    TableWindow::map(file_of(lodging)?).ok()
+}
+
+fn file_of(lodging: &Lodging) -> Option<OwnedFd> {
     let file = lodging.deposit.open().ok()?;
     // The node manager has checked it. Here it is this process's life.
     slot::check(&file).ok()?;
-    Window::map(&file, bytes).ok()
+    Some(file)
 }
 
 /// Whether the kernel promises no more memory than there is.

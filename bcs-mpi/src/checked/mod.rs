@@ -24,13 +24,17 @@
 //! Where messages of 32 bytes are not eager (`--eager-limit 0`) there are neither descriptions nor
 //! comparisons of calls: each would wait for its receiver.
 //!
+//! **Memory.** A long buffer in the rank's slot is [compared](beneath) with what is mapped there.
+//!
 //! **Given up.** A header before the bytes of each message had room for all of it, but is another message:
 //! longer, in pieces, and seen by probes. A field of the envelope of its own would be there in jobs that are not
 //! checked, too.
 
+mod beneath;
 mod calls;
 mod kinds;
 
+pub(crate) use beneath::unknown_mapping;
 pub(crate) use calls::{Call, Calls, Circle};
 pub(crate) use kinds::{Kinds, SIGNATURE_BITS, bits, is_of, mark, may_tell};
 

@@ -5,7 +5,7 @@ use super::datatype::{Beginning, Datatype};
 use super::error::{Came, ErrorClass, Operation, Result};
 use super::op::AnyOp;
 use super::{Buffer, Comm, Process, Status};
-use crate::bcs::{Blocking, Outcome};
+use crate::bcs::{Blocking, Outcome, Piece};
 use crate::checked::{self, Call, Checked, Circle};
 use crate::recording::Site;
 use bcs_core::mark::Mark;
@@ -16,14 +16,52 @@ use bcs_core::request::Failure;
 #[derive(Debug)]
 pub(super) struct Expected {
     datatype: Datatype,
+    /// Where its data lie.
+    span: Option<Span>,
     site: Site,
 }
 
+/// An address, and so many bytes from it on.
+type Span = (u64, usize);
+
 impl Expected {
     pub(super) fn new(data: &Buffer, site: Site) -> Self {
-        let datatype = data.datatype().clone();
-        Self { datatype, site }
+        Self {
+            datatype: data.datatype().clone(),
+            span: span_of(data),
+            site,
+        }
     }
+}
+
+/// Where the data of a buffer lie, with what lies between them; `None` if it has none, or they cannot be used.
+fn span_of(data: &Buffer) -> Option<Span> {
+    span(&data.piece(&Operation::plain("")).ok()?)
+}
+
+fn span(piece: &Piece) -> Option<Span> {
+    match piece.layout() {
+        None => Some((piece.address(), piece.len())),
+        Some(layout) => {
+            let (low, bytes) = layout.span(piece.len() as u64)?;
+            let first = piece.address().checked_add_signed(low)?;
+            Some((first, usize::try_from(bytes).ok()?))
+        }
+    }
+}
+
+/// Others are to find in a buffer what this rank sees there.
+fn is_seen_by_others(span: Option<Span>, operation: &Operation) -> Result<()> {
+    let unknown = span.and_then(|(address, len)| checked::unknown_mapping(address, len));
+    let Some(unknown) = unknown else {
+        return Ok(());
+    };
+    let reason = format!(
+        "the buffer lies in this rank's heap, but the program has mapped there {unknown}, by a call that the heap \
+         does not hear of: others would find what lies below (run with --heap own, or with --road kernel if the heap is \
+         the program's own slot_heap!())"
+    );
+    Err(operation.error(ErrorClass::Buffer, reason))
 }
 
 /// What all members give a collective alike.
@@ -213,6 +251,13 @@ impl Comm {
         checked::mark(bits, kind)
     }
 
+    /// What is sent is what this rank sees.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn sends_what_it_sees(&self, data: &Piece, operation: &Operation) -> Result<()> {
+        is_seen_by_others(span(data), operation)
+    }
+
     /// The status of a receive into types like these.
     #[inline(always)]
     pub(super) fn status_into(
@@ -228,6 +273,7 @@ impl Comm {
         let status = self.status(outcome, operation)?;
         if !outcome.mark.is_none() {
             self.compare_types(outcome, operation, into.datatype(), site)?;
+            is_seen_by_others(span_of(into), operation)?;
         }
         Ok(status)
     }
@@ -243,6 +289,7 @@ impl Comm {
         let status = self.status(outcome, operation)?;
         if !outcome.mark.is_none() {
             self.compare_types(outcome, operation, &expected.datatype, expected.site)?;
+            is_seen_by_others(expected.span, operation)?;
         }
         Ok(status)
     }
@@ -304,6 +351,7 @@ impl Comm {
         };
         let operation = Operation::plain(call);
         self.usable(&operation)?;
+        is_seen_by_others(alike.data.and_then(span_of), &operation)?;
         let (me, size) = (self.0.group.me, members.len());
         if size == 1 || !checked::may_tell(process.endpoint()) {
             return Ok(());

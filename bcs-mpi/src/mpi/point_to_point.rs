@@ -68,6 +68,7 @@ impl Comm {
         );
         let mut mark = Mark::NONE;
         if self.process().is_checked() {
+            self.sends_what_it_sees(data, operation)?;
             mark = self.mark(like, destination, operation.call, site);
         }
         Ok(Message {

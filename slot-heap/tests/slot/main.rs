@@ -1,12 +1,16 @@
 //! The heap in processes of its own: each test runs itself again as a rank would run, with its
 //! place in the environment.
-#![expect(unsafe_code, reason = "limits and seccomp in children, fork")]
+#![expect(
+    unsafe_code,
+    reason = "limits and seccomp in children, fork, pages of the heap"
+)]
 
 mod core_dump;
 mod fallbacks;
 mod forks;
 mod large_blocks;
 mod rank;
+mod remapping;
 mod threads;
 
 #[global_allocator]

@@ -1,7 +1,7 @@
 //! The slot of another rank.
 #![expect(unsafe_code, reason = "mmap at a fixed address, madvise")]
 
-use super::{SLOT_BYTES, Slot};
+use super::{RemappedRanges, SLOT_BYTES, Slot};
 use rustix::fs::{OFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
@@ -99,6 +99,13 @@ impl ForeignSlot {
     #[must_use]
     pub fn slot(&self) -> Slot {
         self.slot
+    }
+
+    /// Where its owner has other memory. Of use as long as `self`.
+    #[must_use]
+    pub fn remapped(&self) -> RemappedRanges {
+        // SAFETY: mapped as long as `self`, which the caller heeds.
+        unsafe { RemappedRanges::of(self.slot) }
     }
 }
 

@@ -13,19 +13,22 @@
 //! arithmetic. Only NICs, which look into slots of several nodes, map the first part of one elsewhere
 //! ([`Window`]).
 //!
-//! A slot holds its rank's heap and nothing else; what ranks share besides is in
+//! A slot holds its rank's heap, and behind it the [table of ranges](RemappedRanges) of the heap over which the
+//! program has mapped something else. What ranks share besides is in
 //! [node memory](crate::smartmap::node_memory).
 
 mod foreign;
 mod own;
 pub mod preloaded;
 mod refusal;
+pub mod remapped;
 mod window;
 
 pub use foreign::{BadSlot, ForeignSlot, check};
 pub use own::{OwnSlot, announce, is_a_librarys, no_longer_shared, of_a_library, own};
 pub use refusal::Refusal;
-pub use window::{Window, look_through};
+pub use remapped::RemappedRanges;
+pub use window::{TableWindow, Window, look_through};
 
 use crate::limits::MAX_SLOTS;
 use std::ops::Range;
@@ -35,6 +38,13 @@ pub const SLOT_SHIFT: u32 = 39;
 
 /// The length of a slot: 512 GiB, what one entry of the topmost page table maps.
 pub const SLOT_BYTES: usize = 1 << SLOT_SHIFT;
+
+/// The part of a slot that is its rank's heap, from its start on. Behind it is the table of [`remapped`] ranges.
+/// The difference is a segment of the allocator, which takes no less.
+pub const HEAP_BYTES: usize = SLOT_BYTES - (32 << 20);
+
+/// What the kernel maps and protects one at a time.
+pub const PAGE_BYTES: usize = 4096;
 
 /// The environment variable with a rank's place on its node, by which its heap finds its slot. It is
 /// empty where a process is to have none, as whatever a rank starts after MPI_Init.
@@ -84,12 +94,12 @@ impl Slot {
         self.base()..self.base() + SLOT_BYTES
     }
 
-    /// Whether so many bytes from an address on all lie in it. No bytes at all may also lie at its
+    /// Whether so many bytes from an address on all lie in its heap. No bytes at all may also lie at its
     /// end.
     #[must_use]
     pub const fn contains(self, address: usize, len: usize) -> bool {
         let offset = address.wrapping_sub(self.base());
-        offset <= SLOT_BYTES && len <= SLOT_BYTES - offset
+        offset <= HEAP_BYTES && len <= HEAP_BYTES - offset
     }
 }
 
@@ -130,7 +140,8 @@ mod tests {
     fn what_does_not_lie_wholly_in_a_slot_does_not_lie_in_it() {
         let slot = Slot::of(3).unwrap();
         let Range { start, end } = slot.range();
-        assert!(slot.contains(start, SLOT_BYTES));
+        let end = end - (SLOT_BYTES - HEAP_BYTES);
+        assert!(slot.contains(start, HEAP_BYTES));
         assert!(slot.contains(end - 8, 8));
         assert!(slot.contains(end, 0));
         for (address, len) in [
@@ -138,7 +149,7 @@ mod tests {
             (start - 1, 2),
             (end, 1),
             (end - 8, 9),
-            (start, SLOT_BYTES + 1),
+            (start, HEAP_BYTES + 1),
             (start + 1, usize::MAX),
             (end - 1, usize::MAX),
             (usize::MAX, 2),

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "mmap at a fixed address, madvise")]
 
 use super::preloaded::{Preloaded, preloaded};
-use super::{Refusal, SLOT_BYTES, Slot};
+use super::{Refusal, RemappedRanges, SLOT_BYTES, Slot};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
@@ -77,6 +77,13 @@ impl OwnSlot {
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+
+    /// Where the program has other memory.
+    #[must_use]
+    pub fn remapped(&self) -> RemappedRanges {
+        // SAFETY: it is mapped for good, but for one that is unmapped before anybody has seen it.
+        unsafe { RemappedRanges::of(self.slot) }
     }
 
     /// Gives the address space back.

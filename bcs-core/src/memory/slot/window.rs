@@ -1,7 +1,7 @@
 //! The first part of a rank's slot, mapped where there is room.
 #![expect(unsafe_code, reason = "mmap, madvise")]
 
-use super::SLOT_BYTES;
+use super::{HEAP_BYTES, RemappedRanges, SLOT_BYTES};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::ffi::c_void;
@@ -37,13 +37,25 @@ impl Window {
     /// # Panics
     /// If a slot does not have as many.
     pub fn map(fd: impl AsFd, bytes: usize) -> Result<Self, Errno> {
-        assert!(bytes.is_multiple_of(HUGE_PAGE_BYTES) && bytes <= SLOT_BYTES);
+        Self::map_part(fd, 0, bytes)
+    }
+
+    fn map_part(fd: impl AsFd, from: usize, bytes: usize) -> Result<Self, Errno> {
+        assert!(bytes.is_multiple_of(HUGE_PAGE_BYTES) && bytes <= SLOT_BYTES - from);
         let start = reserve(bytes)?;
         let replaced = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: this replaces what `reserve` has just taken, which nobody knows.
-        let mapped =
-            unsafe { rustix::mm::mmap(start.as_ptr().cast(), bytes, access, replaced, fd, 0) };
+        let mapped = unsafe {
+            rustix::mm::mmap(
+                start.as_ptr().cast(),
+                bytes,
+                access,
+                replaced,
+                fd,
+                from as u64,
+            )
+        };
         // From here on it is unmapped when it is dropped.
         let window = Self { start, bytes };
         let at = mapped?;
@@ -64,6 +76,35 @@ impl Window {
         }
         // SAFETY: within the mapping, or at its end.
         Some(unsafe { self.start.add(offset) })
+    }
+}
+
+/// The table of the remapped ranges of a slot, mapped where there is room.
+#[derive(Debug)]
+pub struct TableWindow {
+    ranges: RemappedRanges,
+    _mapped: Window,
+}
+
+impl TableWindow {
+    /// Maps it.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn map(fd: impl AsFd) -> Result<Self, Errno> {
+        let window = Window::map_part(fd, HEAP_BYTES, SLOT_BYTES - HEAP_BYTES)?;
+        Ok(Self {
+            // SAFETY: mapped as long as `self`, and longer than the table.
+            ranges: unsafe { RemappedRanges::at(window.start) },
+            _mapped: window,
+        })
+    }
+
+    /// The table. Of use as long as `self`.
+    #[inline]
+    #[must_use]
+    pub fn ranges(&self) -> &RemappedRanges {
+        &self.ranges
     }
 }
 

@@ -99,9 +99,8 @@ impl PeerMemory {
 
     /// Whether memory of this rank lies beside its slot, where others could read what is copied there.
     pub(super) fn is_beside(&self, address: u64, len: usize) -> bool {
-        let own = self.slots.as_ref().and_then(|slots| slots.own());
-        let address = usize::try_from(address);
-        own.is_some_and(|own| !address.is_ok_and(|address| own.contains(address, len)))
+        let slots = self.slots.as_ref().filter(|slots| slots.own().is_some());
+        slots.is_some_and(|slots| slots.resolve(slots.place(), address, len).is_none())
     }
 
     /// Where the memory of another rank is mapped here, if it lies in a slot.

@@ -8,7 +8,7 @@
 use super::node_manager::{Found, NodeManager};
 use bcs_core::limits::SLOW_ROAD_BYTES;
 use bcs_core::lockstep;
-use bcs_core::memory::slot::{self, ForeignSlot, Slot};
+use bcs_core::memory::slot::{self, ForeignSlot, OwnSlot, RemappedRanges, Slot};
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 /// on the node.
 pub struct Slots {
     place: usize,
-    own: Option<Slot>,
+    own: Option<&'static OwnSlot>,
     others: Vec<Other>,
     /// Who is asked for them. Held while one is asked for: of two threads that need one, one maps it.
     node_manager: Option<Mutex<Arc<dyn NodeManager>>>,
@@ -57,11 +57,11 @@ impl Slots {
 
     /// Of a node with so many ranks, of which this is the one at `place`.
     pub(crate) fn new(place: usize, ranks: usize, node_manager: Arc<dyn NodeManager>) -> Self {
-        let own = slot::own().and_then(Result::ok).map(slot::OwnSlot::slot);
+        let own = slot::own().and_then(Result::ok);
         Self {
             place,
             // A heap that was made for another place is none that others would find.
-            own: own.filter(|slot| slot.place() == place),
+            own: own.filter(|own| own.slot().place() == place),
             others: (0..ranks).map(|_| Other::default()).collect(),
             node_manager: Some(Mutex::new(node_manager)),
         }
@@ -76,18 +76,19 @@ impl Slots {
     /// The slot of this rank's heap, if it lies in one.
     #[must_use]
     pub fn own(&self) -> Option<Slot> {
-        self.own
+        self.own.map(OwnSlot::slot)
     }
 
     /// Where in this process the memory of another rank lies, of which an address and a length are
     /// *alleged*: checked to lie wholly in the heap of the rank at that place, and valid for reads and
     /// writes as long as `self`. What is read there may change at any time. `None` if it lies
-    /// elsewhere in that rank, or the rank has no slot that this one could map.
+    /// elsewhere in that rank, or that rank's program has mapped something else over it, or the rank has no slot
+    /// that this one could map.
     #[must_use]
     pub fn resolve(&self, place: usize, address: u64, len: usize) -> Option<NonNull<u8>> {
         let slot = Slot::of(place)?;
         let address = usize::try_from(address).ok()?;
-        if !slot.contains(address, len) || !self.has(slot) {
+        if !slot.contains(address, len) || self.mapped(slot)?.touch(address - slot.base(), len) {
             return None;
         }
         NonNull::new(address as *mut u8)
@@ -109,39 +110,37 @@ impl Slots {
         }
     }
 
-    fn has(&self, slot: Slot) -> bool {
+    /// The table of a slot, if that is mapped here or can be.
+    #[inline]
+    fn mapped(&self, slot: Slot) -> Option<RemappedRanges> {
         let place = slot.place();
         if place == self.place {
-            return self.own.is_some();
+            return self.own.map(OwnSlot::remapped);
         }
-        let Some(other) = self.others.get(place) else {
-            return false;
-        };
-        other.mapped.get().is_some()
-            || (!other.none.load(Ordering::Relaxed) && self.ask(slot, other))
+        let other = self.others.get(place)?;
+        let mapped = other.mapped.get().or_else(|| self.ask(slot, other))?;
+        Some(mapped.remapped())
     }
 
-    /// Asks the node manager for a slot, and maps it.
+    /// Asks the node manager for a slot, and maps it, unless it has none.
     #[cold]
-    fn ask(&self, slot: Slot, other: &Other) -> bool {
-        let Some(node_manager) = &self.node_manager else {
-            return false;
-        };
-        let node_manager = lockstep::lock(node_manager);
-        if other.mapped.get().is_some() {
-            return true;
+    fn ask<'a>(&self, slot: Slot, other: &'a Other) -> Option<&'a ForeignSlot> {
+        if other.none.load(Ordering::Relaxed) {
+            return None;
+        }
+        let node_manager = lockstep::lock(self.node_manager.as_ref()?);
+        if let Some(mapped) = other.mapped.get() {
+            return Some(mapped);
         }
         let found = match node_manager.slot_of(slot.place()) {
             Found::Slot(fd) => ForeignSlot::map(slot, fd).ok(),
             Found::None => None,
-            Found::NotYet => return false, // It was asked too early.
+            Found::NotYet => return None, // It was asked too early.
         };
-        match found {
-            Some(mapped) => other.mapped.set(mapped).is_ok(),
-            None => {
-                other.none.store(true, Ordering::Relaxed);
-                false
-            }
-        }
+        let Some(mapped) = found else {
+            other.none.store(true, Ordering::Relaxed);
+            return None;
+        };
+        Some(other.mapped.get_or_init(|| mapped))
     }
 }

@@ -3,7 +3,8 @@
 use super::*;
 use crate::shm::Deposit;
 use bcs_core::limits::LEAST_WINDOW_BYTES;
-use bcs_core::memory::slot::SLOT_BYTES;
+use bcs_core::memory::slot::remapped::Difference;
+use bcs_core::memory::slot::{HEAP_BYTES, SLOT_BYTES};
 use bcs_core::memory::{OwnSlot, Slot};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{Advice, MprotectFlags};
@@ -81,7 +82,7 @@ fn from_slot_to_slot_no_process_is_asked() {
         0,
         LEAST_WINDOW_BYTES - 4096,
         5 * LEAST_WINDOW_BYTES,
-        SLOT_BYTES - bytes,
+        HEAP_BYTES - bytes,
     ];
     for (there, here) in places.into_iter().zip(places.into_iter().rev()) {
         let source = from.put(there, &data);
@@ -217,11 +218,12 @@ fn what_does_not_lie_wholly_in_the_slot_of_its_rank_is_left_to_the_kernel() {
     let (from, into) = (Heap::new(), Heap::new());
     let mut memory = ranks([(NOBODY, Some(&from)), (NOBODY, Some(&into))]);
     let start = from.at(0);
-    let end = start + SLOT_BYTES as u64;
+    let end = start + HEAP_BYTES as u64;
     for (address, len) in [
         (start - 8, 16),
         (end - 8, 16),
         (end, 1),
+        (start + SLOT_BYTES as u64 - 8, 8),
         (into.at(0), 8),
         (0, 8),
         (u64::MAX - 7, 8),
@@ -269,6 +271,44 @@ fn the_slot_of_a_rank_that_has_departed_is_not_reached() {
     let pid = memory.segment.pid(0).unwrap();
     pid.store(0, Ordering::Release);
     assert_eq!(get(&mut memory, source, target, 0..8), FAULTS[0]);
+}
+
+/// What a rank says it has mapped elsewhere is the kernel's affair; all around it is not.
+#[test]
+fn where_a_rank_has_other_memory_the_kernel_copies() {
+    let me = std::process::id();
+    let (from, into) = (Heap::new(), Heap::new());
+    let [source, target] = [&from, &into].map(|heap| at(heap.put(0, &vec![7_u8; 3 * 4096])));
+    let mut unreached = ranks([(NOBODY, Some(&from)), (NOBODY, Some(&into))]);
+    let mut reached = ranks([(me, Some(&from)), (me, Some(&into))]);
+    let all = 0..3 * 4096;
+    assert_eq!(get(&mut unreached, source, target, all.clone()), Ok(()));
+    for (heap, fault) in [(&from, FAULTS[0]), (&into, FAULTS[1])] {
+        let table = heap.0.remapped();
+        table.change(4096..8192, |_| Difference::REPLACED);
+        assert_eq!(get(&mut unreached, source, target, all.clone()), fault);
+        for around in [0..4096, 8192..3 * 4096] {
+            assert_eq!(get(&mut unreached, source, target, around), Ok(()));
+        }
+        from.put(0, &vec![8_u8; 3 * 4096]);
+        into.put(0, &vec![1_u8; 3 * 4096]);
+        assert_eq!(get(&mut reached, source, target, all.clone()), Ok(()));
+        assert_eq!(into.take::<u8>(0, 3 * 4096), vec![8; 3 * 4096]);
+        // A piece in it, and one whose gap lies there.
+        let layout = Builder::block(0, 8).repeat(2, 8192).unwrap();
+        let layout = from.put(1 << 20, layout.finish(0).words());
+        for base in [0, 4096] {
+            let there = Location::from_words(from.at(base), layout, 8);
+            from.put(base, &[base as u64 + 1]);
+            let to = at(into.at(1 << 20));
+            assert_eq!(get(&mut reached, there, to, 0..16), Ok(()));
+            assert_eq!(into.take::<u64>(1 << 20, 1), [base as u64 + 1]);
+        }
+        table.change(4096..8192, |_| Difference::NOT_FORKED);
+        assert_eq!(get(&mut unreached, source, target, all.clone()), Ok(()));
+        table.change(4096..8192, |_| Difference::NONE);
+        assert!(table.is_empty());
+    }
 }
 
 /// Its own mapping is its own affair, and so is what it takes out of the file.

@@ -1,0 +1,622 @@
+//! What a program does to the pages of its heap by itself: `mmap`, `munmap`, `mremap`, `mprotect`, `madvise`.
+//!
+//! The heap is a shared mapping of a file, and a program may take it for private memory. Three things follow.
+//!
+//! - *What others see.* They have mapped the same file. So a range over which the program has mapped something else,
+//!   or which it has protected, is noted in the slot's table ([`bcs_core::memory::slot::remapped`]), and others go by
+//!   the kernel there. Fresh anonymous memory over the heap is no such range: the slot's own memory, emptied, is
+//!   mapped there, and is as good.
+//! - *What is dropped.* `MADV_DONTNEED` of a shared mapping drops nothing. Here it punches the pages out of the file, so
+//!   that they read as zero, as private ones would.
+//! - *What is moved.* `mremap` would leave two mappings of one piece of the file. Here the bytes are copied to fresh
+//!   memory.
+//!
+//! Calls about other addresses than the heap's go to the kernel as they are. Those about the heap are done one at a
+//! time, with all signals blocked: a handler that protects pages, as garbage collectors have, would wait for
+//! itself. A fork waits for them, too.
+#![expect(unsafe_code, reason = "mmap and its like")]
+
+use crate::committed;
+use crate::lock::Lock;
+use crate::signals::{self, Blocked};
+use crate::system_call::system_call;
+use bcs_core::memory::OwnSlot;
+use bcs_core::memory::slot::remapped::Difference;
+use bcs_core::memory::slot::{HEAP_BYTES, PAGE_BYTES, own};
+use libc::c_int;
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
+use std::ops::Range;
+use std::os::fd::AsRawFd as _;
+
+type Answer = Result<usize, Errno>;
+
+const READ_WRITE: c_int = libc::PROT_READ | libc::PROT_WRITE;
+/// `madvise` advice of Linux that the `libc` crate does not have everywhere.
+const MADV_DONTNEED_LOCKED: c_int = 24;
+const MADV_GUARD_INSTALL: c_int = 102;
+const MADV_GUARD_REMOVE: c_int = 103;
+/// `MS_ASYNC`.
+const ASYNCHRONOUS: usize = 1;
+
+/// Held while pages of the heap change.
+static CHANGES: Lock = Lock::new();
+
+/// Whoever has this is alone in changing pages of the heap. A fork has it on both sides.
+#[derive(Debug)]
+pub(crate) struct Held {
+    _signals: Blocked,
+}
+
+/// Waits until nobody else changes pages of the heap.
+pub(crate) fn hold(signals: Blocked) -> Held {
+    CHANGES.take();
+    Held { _signals: signals }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        CHANGES.give_back();
+    }
+}
+
+/// The heap, with its pages held.
+struct Heap {
+    own: &'static OwnSlot,
+    _held: Held,
+}
+
+/// The heap, if any of these bytes are its, and it is in a slot.
+fn touched(address: usize, len: usize) -> Option<Heap> {
+    if !committed::in_slot() || len == 0 {
+        return None;
+    }
+    // What goes around the end of all addresses the kernel refuses.
+    let end = address.checked_add(len.checked_next_multiple_of(PAGE_BYTES)?)?;
+    let own = own()?.ok()?;
+    let base = own.slot().base();
+    let is_touched = address < base + HEAP_BYTES && end > base;
+    is_touched.then(|| Heap {
+        own,
+        _held: hold(signals::block()),
+    })
+}
+
+fn whole_pages(len: usize) -> usize {
+    len.checked_next_multiple_of(PAGE_BYTES).unwrap_or(len)
+}
+
+impl Heap {
+    /// Which part of the heap these bytes are: offsets of whole pages.
+    fn part(&self, address: usize, len: usize) -> Range<usize> {
+        let base = self.own.slot().base();
+        let end = address.saturating_add(whole_pages(len));
+        let [start, end] = [address, end].map(|at| at.saturating_sub(base).min(HEAP_BYTES));
+        start / PAGE_BYTES * PAGE_BYTES..end
+    }
+
+    fn is_all(&self, address: usize, len: usize) -> bool {
+        self.own.slot().contains(address, whole_pages(len))
+    }
+
+    fn address(&self, offset: usize) -> usize {
+        self.own.slot().base() + offset
+    }
+
+    fn pieces(&self, part: &Range<usize>) -> impl Iterator<Item = (Range<usize>, Difference)> {
+        self.own.remapped().pieces(part.clone())
+    }
+
+    fn change(&self, part: Range<usize>, to: impl Fn(Difference) -> Difference) {
+        self.own.remapped().change(part, to);
+    }
+
+    /// Whether it can be noted that a part is replaced. If not, the answer is the kernel's about too many mappings.
+    fn has_room(&self) -> Result<(), Errno> {
+        let room = self.own.remapped().has_room_for_one();
+        room.map_err(|_| Errno::NOMEM)
+    }
+
+    /// The same of a change of each piece of a part.
+    fn has_room_for_pieces(&self, part: &Range<usize>) -> Result<(), Errno> {
+        let room = self.own.remapped().has_room_for_pieces(part);
+        room.map_err(|_| Errno::NOMEM)
+    }
+
+    /// Empties pages of the slot: they read as zero, and take no memory.
+    fn empty(&self, part: &Range<usize>) -> Result<(), Errno> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        rustix::fs::fallocate(self.own.fd(), flags, part.start as u64, part.len() as u64)
+    }
+
+    /// Maps the slot's own pages, emptied, wherever something else lies in a part of the heap.
+    fn renew(&self, part: &Range<usize>, protection: c_int) -> Result<(), Errno> {
+        self.empty(part)?;
+        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        let fd = self.own.fd().as_raw_fd();
+        let address = self.address(part.start);
+        // SAFETY: the program, which owns these pages, wants fresh memory there.
+        unsafe { raw_map(address, part.len(), protection, flags, fd, part.start) }?;
+        self.change(part.clone(), |_| {
+            with_protection(Difference::NONE, protection)
+        });
+        Ok(())
+    }
+
+    /// The program has mapped something else there. What lay there before is given up.
+    fn replaced(&self, part: &Range<usize>) {
+        if !part.is_empty() {
+            self.change(part.clone(), |_| Difference::REPLACED);
+            let _less_memory_is_free = self.empty(part);
+        }
+    }
+}
+
+fn with_protection(before: Difference, protection: c_int) -> Difference {
+    if before.has(Difference::REPLACED) {
+        before
+    } else if protection & READ_WRITE == READ_WRITE {
+        before.unprotected()
+    } else {
+        before.protected(protection.cast_unsigned())
+    }
+}
+
+/// # Safety
+/// That of `mmap`.
+unsafe fn raw_map(
+    address: usize,
+    len: usize,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: usize,
+) -> Answer {
+    let [protection, flags, fd] = [protection, flags, fd].map(word);
+    let arguments = [address, len, protection, flags, fd, offset];
+    // SAFETY: the caller's promise.
+    unsafe { system_call(libc::SYS_mmap, arguments) }
+}
+
+/// # Safety
+/// That of `munmap`.
+unsafe fn raw_unmap(address: usize, len: usize) -> Answer {
+    // SAFETY: the caller's promise.
+    unsafe { system_call(libc::SYS_munmap, [address, len, 0, 0, 0, 0]) }
+}
+
+/// # Safety
+/// That of `madvise`.
+unsafe fn raw_advise(address: usize, len: usize, advice: c_int) -> Answer {
+    let arguments = [address, len, word(advice), 0, 0, 0];
+    // SAFETY: the caller's promise.
+    unsafe { system_call(libc::SYS_madvise, arguments) }
+}
+
+/// As the C library hands over an `int`.
+fn word(value: c_int) -> usize {
+    (value as isize).cast_unsigned()
+}
+
+/// Whether these are fresh pages that nobody shares, of the ordinary kind.
+fn is_fresh(flags: c_int) -> bool {
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    let beside = libc::MAP_NORESERVE | libc::MAP_STACK | libc::MAP_POPULATE;
+    flags & !beside == kind
+}
+
+/// `mmap`, with its arguments.
+///
+/// # Errors
+/// As it says.
+///
+/// # Safety
+/// That of `mmap`.
+pub unsafe fn map(
+    address: usize,
+    len: usize,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: usize,
+) -> Answer {
+    // Elsewhere it replaces nothing, so what lay there was no slot's.
+    let replaces = flags & libc::MAP_FIXED != 0 && address.is_multiple_of(PAGE_BYTES);
+    let touched = replaces.then(|| touched(address, len)).flatten();
+    let Some(heap) = touched else {
+        // SAFETY: the caller's promise.
+        return unsafe { raw_map(address, len, protection, flags, fd, offset) };
+    };
+    let part = heap.part(address, len);
+    heap.has_room()?;
+    let is_fresh = is_fresh(flags) && heap.is_all(address, len);
+    if is_fresh && heap.renew(&part, protection).is_ok() {
+        if flags & libc::MAP_POPULATE != 0 {
+            // SAFETY: fresh pages.
+            let _as_far_as_possible =
+                unsafe { raw_advise(address, part.len(), libc::MADV_POPULATE_WRITE) };
+        }
+        return Ok(address);
+    }
+    // SAFETY: the caller's promise.
+    let answer = unsafe { raw_map(address, len, protection, flags, fd, offset) }?;
+    heap.replaced(&part);
+    Ok(answer)
+}
+
+/// `munmap`, with its arguments.
+///
+/// # Errors
+/// As it says.
+///
+/// # Safety
+/// That of `munmap`.
+pub unsafe fn unmap(address: usize, len: usize) -> Answer {
+    let Some(heap) = touched(address, len) else {
+        // SAFETY: the caller's promise.
+        return unsafe { raw_unmap(address, len) };
+    };
+    let part = heap.part(address, len);
+    heap.has_room()?;
+    // SAFETY: the caller's promise.
+    let answer = unsafe { raw_unmap(address, len) }?;
+    heap.replaced(&part);
+    Ok(answer)
+}
+
+/// `shmat` with a place: attaches a segment of so many bytes.
+///
+/// # Errors
+/// As it says.
+///
+/// # Safety
+/// That of `shmat`.
+pub unsafe fn attach(id: c_int, address: usize, flags: c_int, len: usize) -> Answer {
+    let heap = touched(address, len);
+    let part = heap.as_ref().map(|heap| heap.part(address, len));
+    if let Some(heap) = &heap {
+        heap.has_room()?;
+    }
+    let arguments = [word(id), address, word(flags), 0, 0, 0];
+    // SAFETY: the caller's promise.
+    let answer = unsafe { system_call(libc::SYS_shmat, arguments) }?;
+    if let (Some(heap), Some(part)) = (&heap, &part) {
+        heap.replaced(part);
+    }
+    Ok(answer)
+}
+
+/// `mprotect`, with its arguments, or `pkey_mprotect` with a key.
+///
+/// # Errors
+/// As it says.
+///
+/// # Safety
+/// That of `mprotect`.
+pub unsafe fn protect(address: usize, len: usize, protection: c_int, key: Option<c_int>) -> Answer {
+    let number = match key {
+        None => libc::SYS_mprotect,
+        Some(_) => libc::SYS_pkey_mprotect,
+    };
+    let protect = |address, len| {
+        let arguments = [address, len, word(protection), key.map_or(0, word), 0, 0];
+        // SAFETY: the caller's promise.
+        unsafe { system_call(number, arguments) }
+    };
+    let heap = address.is_multiple_of(PAGE_BYTES);
+    let Some(heap) = heap.then(|| touched(address, len)).flatten() else {
+        return protect(address, len);
+    };
+    let part = heap.part(address, len);
+    heap.has_room_for_pieces(&part)?;
+    // Piece by piece, as the kernel does, to know how far it came if it fails.
+    let pieces = || heap.pieces(&part).map(|(piece, _)| piece);
+    let addresses = pieces().map(|piece| heap.address(piece.start)..heap.address(piece.end));
+    let before = address..heap.address(part.start);
+    let behind = heap.address(part.end)..address + whole_pages(len);
+    let all = std::iter::once(before).chain(addresses).chain([behind]);
+    let mut done = address;
+    let mut answer = Ok(0);
+    for some in all.filter(|some| !some.is_empty()) {
+        answer = protect(some.start, some.len());
+        if answer.is_err() {
+            break;
+        }
+        done = some.end;
+    }
+    // What a key allows is a thread's affair, and others have no threads here.
+    let has_key = key.is_some_and(|key| key > 0);
+    let changed = heap.part(address, done - address);
+    heap.change(changed, |before| {
+        match has_key && !before.has(Difference::REPLACED) {
+            true => before.protected(protection.cast_unsigned()),
+            false => with_protection(before, protection),
+        }
+    });
+    answer
+}
+
+/// `madvise`, with its arguments.
+///
+/// # Errors
+/// As it says.
+///
+/// # Safety
+/// That of `madvise`.
+pub unsafe fn advise(address: usize, len: usize, advice: c_int) -> Answer {
+    let changes = matches!(
+        advice,
+        libc::MADV_DONTNEED
+            | MADV_DONTNEED_LOCKED
+            | libc::MADV_FREE
+            | libc::MADV_DONTFORK
+            | libc::MADV_DOFORK
+            | libc::MADV_WIPEONFORK
+            | libc::MADV_KEEPONFORK
+            | MADV_GUARD_INSTALL
+            | MADV_GUARD_REMOVE
+    );
+    let about_pages = changes && address.is_multiple_of(PAGE_BYTES);
+    let Some(heap) = about_pages.then(|| touched(address, len)).flatten() else {
+        // SAFETY: the caller's promise.
+        return unsafe { raw_advise(address, len, advice) };
+    };
+    let part = heap.part(address, len);
+    heap.has_room_for_pieces(&part)?;
+    let base = heap.address(0);
+    let (end, [start, behind]) = (
+        address + whole_pages(len),
+        [part.start, part.end].map(|offset| base + offset),
+    );
+    let mut answer = Ok(0);
+    for (start, end) in [(address, start), (behind, end)] {
+        if start < end {
+            // SAFETY: the caller's promise.
+            answer = answer.and(unsafe { raw_advise(start, end - start, advice) });
+        }
+    }
+    for (piece, difference) in heap.pieces(&part) {
+        // SAFETY: the caller's promise.
+        let advise = || unsafe { raw_advise(base + piece.start, piece.len(), advice) };
+        let empty = || heap.empty(&piece).map(|()| 0);
+        let done = match advice {
+            _ if difference.has(Difference::REPLACED) => advise(),
+            libc::MADV_DONTNEED | MADV_DONTNEED_LOCKED | libc::MADV_FREE => empty(),
+            MADV_GUARD_INSTALL => advise().and_then(|_| empty()),
+            MADV_GUARD_REMOVE => advise(),
+            _ => Ok(0),
+        };
+        answer = answer.and(done);
+    }
+    if answer.is_ok() || advice != MADV_GUARD_INSTALL {
+        heap.change(part, |before| after_advice(before, advice));
+    }
+    answer
+}
+
+fn after_advice(before: Difference, advice: c_int) -> Difference {
+    if before.has(Difference::REPLACED) {
+        return before; // The kernel knows.
+    }
+    match advice {
+        libc::MADV_DONTFORK => before.with(Difference::NOT_FORKED),
+        libc::MADV_DOFORK => before.without(Difference::NOT_FORKED),
+        libc::MADV_WIPEONFORK => before.with(Difference::WIPED),
+        libc::MADV_KEEPONFORK => before.without(Difference::WIPED),
+        MADV_GUARD_INSTALL => before.with(Difference::GUARDED),
+        MADV_GUARD_REMOVE => before.without(Difference::GUARDED),
+        _ => before,
+    }
+}
+
+/// Guards pages of a forked child's heap.
+///
+/// # Errors
+/// The kernel's answer.
+pub(crate) fn guard(address: usize, len: usize) -> Result<(), Errno> {
+    // SAFETY: as the program has guarded these pages.
+    unsafe { raw_advise(address, len, MADV_GUARD_INSTALL) }.map(drop)
+}
+
+/// `mremap`, with its arguments; where to is 0 if the flags name no place.
+///
+/// # Errors
+/// As it says.
+///
+/// # Safety
+/// That of `mremap`.
+pub unsafe fn remap(from: usize, len: usize, new_len: usize, flags: c_int, to: usize) -> Answer {
+    let arguments = [from, len, new_len, word(flags), to, 0];
+    // SAFETY: the caller's promise.
+    let move_it = || unsafe { system_call(libc::SYS_mremap, arguments) };
+    let is_placed = flags & libc::MREMAP_FIXED != 0;
+    let from_heap = touched(from, len.max(1));
+    let Some(heap) = from_heap.or_else(|| is_placed.then(|| touched(to, new_len)).flatten()) else {
+        return move_it();
+    };
+    if !from.is_multiple_of(PAGE_BYTES) || (is_placed && !to.is_multiple_of(PAGE_BYTES)) {
+        return Err(Errno::INVAL);
+    }
+    let source = heap.part(from, len.max(1));
+    let target = is_placed.then(|| heap.part(to, new_len));
+    let target = target.unwrap_or_default();
+    heap.has_room()?;
+    let is_replaced = |(_, difference): &(_, Difference)| difference.has(Difference::REPLACED);
+    if heap.pieces(&source).all(|piece| is_replaced(&piece)) {
+        if !target.is_empty() {
+            // The kernel may find a gap after it has unmapped the target. So it is asked before.
+            // SAFETY: on Linux it does nothing but look whether all is mapped.
+            let look = unsafe { system_call(libc::SYS_msync, [from, len, ASYNCHRONOUS, 0, 0, 0]) };
+            look.map_err(|_| Errno::FAULT)?;
+        }
+        let answer = move_it()?;
+        heap.replaced(&target);
+        return Ok(answer);
+    }
+    let mut pieces = heap.pieces(&source);
+    match (pieces.next(), pieces.next()) {
+        (Some((_, difference)), None) if heap.is_all(from, len) => {
+            drop(pieces);
+            let moved = Moved {
+                from,
+                len: whole_pages(len),
+                new_len: whole_pages(new_len),
+                flags,
+                to,
+                difference,
+            };
+            // SAFETY: the caller's promise.
+            unsafe { moved.copy(&heap) }
+        }
+        // As of several mappings.
+        _ => Err(Errno::FAULT),
+    }
+}
+
+/// Pages of the slot that are to be elsewhere, or longer, or shorter.
+struct Moved {
+    from: usize,
+    len: usize,
+    new_len: usize,
+    flags: c_int,
+    to: usize,
+    difference: Difference,
+}
+
+impl Moved {
+    /// # Safety
+    /// That of `mremap`.
+    unsafe fn copy(&self, heap: &Heap) -> Answer {
+        let has = |flag: c_int| self.flags & flag == flag;
+        let known = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
+        let stays = has(libc::MREMAP_DONTUNMAP);
+        let must_move = has(libc::MREMAP_FIXED) || stays;
+        let overlaps = has(libc::MREMAP_FIXED)
+            && self.to < self.from + self.len
+            && self.from < self.to.saturating_add(self.new_len);
+        let is_wrong = self.flags & !known != 0
+            || (must_move && !has(libc::MREMAP_MAYMOVE))
+            || (stays && self.len != self.new_len)
+            || overlaps;
+        if is_wrong || self.len == 0 || self.new_len == 0 {
+            return Err(Errno::INVAL);
+        }
+        let part = heap.part(self.from, self.len);
+        if !must_move && self.new_len <= self.len {
+            let rest = part.start + self.new_len..part.end;
+            // SAFETY: the caller's promise.
+            unsafe { self.give_up(heap, &rest) }?;
+            return Ok(self.from);
+        }
+        if !has(libc::MREMAP_MAYMOVE) {
+            return Err(Errno::NOMEM);
+        }
+        // SAFETY: the caller's promise.
+        let to = unsafe { self.room(heap) }?;
+        let bytes = self.len.min(self.new_len);
+        let readable = self
+            .difference
+            .protection()
+            .is_none_or(|bits| bits & 1 == 1);
+        if readable {
+            // SAFETY: pages of the program's heap, and fresh ones elsewhere.
+            unsafe { std::ptr::copy_nonoverlapping(self.from as *const u8, to as *mut u8, bytes) };
+        }
+        if let Some(protection) = self.difference.protection() {
+            let arguments = [to, self.new_len, protection as usize, 0, 0, 0];
+            // SAFETY: these pages are what those were.
+            unsafe { system_call(libc::SYS_mprotect, arguments) }?;
+            let target = heap.part(to, self.new_len);
+            heap.change(target, |before| {
+                with_protection(before, protection.cast_signed())
+            });
+        }
+        if stays {
+            heap.empty(&part)?;
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { self.give_up(heap, &part) }?;
+        }
+        Ok(to)
+    }
+
+    /// Fresh memory at the new place.
+    ///
+    /// # Safety
+    /// That of `mremap`.
+    unsafe fn room(&self, heap: &Heap) -> Answer {
+        let mut flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let mut at = 0;
+        if self.flags & libc::MREMAP_FIXED != 0 {
+            if heap.is_all(self.to, self.new_len) {
+                let part = heap.part(self.to, self.new_len);
+                return heap.renew(&part, READ_WRITE).map(|()| self.to);
+            }
+            flags |= libc::MAP_FIXED;
+            at = self.to;
+        }
+        // SAFETY: the caller's promise.
+        let to = unsafe { raw_map(at, self.new_len, READ_WRITE, flags, -1, 0) }?;
+        heap.replaced(&heap.part(to, self.new_len));
+        Ok(to)
+    }
+
+    /// Unmaps pages of the heap.
+    ///
+    /// # Safety
+    /// That of `munmap`.
+    unsafe fn give_up(&self, heap: &Heap, part: &Range<usize>) -> Result<(), Errno> {
+        if !part.is_empty() {
+            // SAFETY: the caller's promise.
+            unsafe { raw_unmap(heap.address(part.start), part.len()) }?;
+            heap.replaced(part);
+        }
+        Ok(())
+    }
+}
+
+/// Whether anything is different in these pages of the heap. It costs a load where nothing is anywhere.
+#[inline]
+pub(crate) fn is_different(block: *const u8, len: usize) -> bool {
+    let own = || own()?.ok();
+    len >= PAGE_BYTES
+        && own().is_some_and(|own| !own.remapped().is_empty())
+        && is_different_here(block, len)
+}
+
+#[cold]
+fn is_different_here(block: *const u8, len: usize) -> bool {
+    let Some(heap) = touched(block as usize, len) else {
+        return false;
+    };
+    let part = heap.part(block as usize, len);
+    heap.pieces(&part)
+        .any(|(_, difference)| difference != Difference::NONE)
+}
+
+/// A block is freed. Where the program has mapped something else over whole pages of it, the slot's memory is mapped
+/// again, as if the C library had unmapped the block and mapped another one: what the program has mapped there
+/// is its own, and must not be written by whoever gets the block next.
+pub(crate) fn take_back(block: *mut u8, len: usize) {
+    if !is_different(block, len) {
+        return;
+    }
+    let start = (block as usize).next_multiple_of(PAGE_BYTES);
+    let end = (block as usize + len) / PAGE_BYTES * PAGE_BYTES;
+    let Some(heap) = touched(start, end.saturating_sub(start)) else {
+        return;
+    };
+    let part = heap.part(start, end - start);
+    // One at a time, because each becomes another one, or none.
+    while let Some((piece, _)) = heap
+        .pieces(&part)
+        .find(|(_, difference)| *difference != Difference::NONE)
+    {
+        if heap.renew(&piece, READ_WRITE).is_err() {
+            crate::fork::last_words(
+                "the memory of a block that was freed cannot be had again",
+                12,
+            );
+        }
+    }
+}
