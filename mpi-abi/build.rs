@@ -160,7 +160,7 @@ fn unsupported(name: &str, parameters: &[&str]) -> String {
         return format!("() -> c_int {{ unsupported(\"{name}\") }}");
     };
     let before = parameters[..comm].iter().enumerate();
-    let before = before.map(|(at, of)| format!("_{at}: {}, ", in_rust(of, true)));
+    let before = before.map(|(at, of)| format!("_before_{at}: {}, ", in_rust(of, true)));
     let before: String = before.collect();
     format!("({before}comm: MPI_Comm) -> c_int {{ unsupported_on(\"{name}\", comm) }}")
 }
