@@ -434,7 +434,7 @@ fn nobody() -> Option<Whose> {
 pub fn of_no_file<T>(call: impl FnOnce() -> Result<T, Box<Error>>) -> Outcome<T> {
     call().map_err(|error| {
         let on = Some(Whose::File(files::handler()));
-        Fault { on, error }
+        Fault::of(on, error)
     })
 }
 

@@ -98,7 +98,7 @@ pub(super) fn kept_together(
         checked(place)?;
         make(comm)
     })?;
-    let entry = Entry::new(on, What::Persistent(Box::new(made)), None);
+    let entry = Entry::new(on, What::Persistent(Box::new(made)), Kind::Collective);
     Ok(put(place, MPI_Request(REQUESTS.insert(entry)))?)
 }
 
