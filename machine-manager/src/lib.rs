@@ -36,6 +36,7 @@ pub mod at_finalize;
 pub mod bandwidth;
 pub mod bench;
 pub mod builtin;
+mod closed_streams;
 pub mod cli;
 pub mod commands;
 pub mod configuration;
@@ -84,6 +85,9 @@ fn means_run(name: &OsStr) -> Option<&'static str> {
 #[must_use]
 pub fn main() -> ExitCode {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    if arguments.get(1).is_none_or(|role| role != "app") {
+        signals::fail_beyond_file_size();
+    }
     if let Some(name) = arguments.first().and_then(|name| means_run(name)) {
         arguments.splice(..1, ["bcs".into(), "run".into()]);
         return standard_output::honest(commands::dispatch(name, &arguments));
