@@ -6,7 +6,7 @@
 use crate::at_finalize::AtFinalize;
 use crate::control_group::ControlGroup;
 use crate::exit_code;
-use crate::hosts::Hosts;
+use crate::hosts::{Hosts, StandardError};
 use crate::job_control::{Action, Event, JobControl};
 use crate::launch::{Launched, Manager};
 use crate::live::door::{Door, Guest};
@@ -21,7 +21,7 @@ use crate::strays;
 use crate::terminal_input::TerminalInput;
 use crate::verdict::Verdict;
 use anyhow::Context as _;
-use bcs_core::job::Driver;
+use bcs_core::job::{Driver, NodeId};
 use node_manager::control::{
     Arrived, Frame, FromManager, SlotReport, Stream, ToManager, UserSignal,
 };
@@ -120,20 +120,19 @@ enum Watched {
     SharedInput,
     Door(Guest),
     Control(usize),
+    StandardError(usize),
     Process(usize),
 }
 
 impl Dispatcher {
-    /// Takes over a job that was just started.
+    /// Takes over a job that was just started, and is given this time.
     #[must_use]
     pub fn new(
         launched: Launched,
         surroundings: Surroundings,
         ranks: usize,
-        timeout: Option<Given<Duration>>,
+        timeout: Option<(Instant, Given<Duration>)>,
     ) -> Self {
-        let timeout =
-            timeout.and_then(|time| Some((Instant::now().checked_add(time.value)?, time)));
         let Surroundings {
             output,
             input,
@@ -188,6 +187,8 @@ impl Dispatcher {
     /// # Errors
     /// When the kernel does not let us wait.
     pub fn run(mut self) -> anyhow::Result<u8> {
+        // What was kept while the job was started.
+        (0..self.managers.len()).for_each(|index| self.show_standard_error(index));
         while !self.control.over() {
             self.step()?;
         }
@@ -268,6 +269,12 @@ impl Dispatcher {
                     watch(PollFd::new(control, flags), Watched::Control(index));
                 }
             }
+            if let Some(fd) = manager.standard_error.as_ref().and_then(StandardError::fd)
+                && listening
+            {
+                let fd = PollFd::from_borrowed_fd(fd, PollFlags::IN);
+                watch(fd, Watched::StandardError(index));
+            }
             if let Some(pidfd) = &manager.pidfd {
                 watch(PollFd::new(pidfd, PollFlags::IN), Watched::Process(index));
             }
@@ -346,6 +353,7 @@ impl Dispatcher {
                 self.managers[index].send();
                 self.listen(index);
             }
+            Watched::StandardError(index) => self.show_standard_error(index),
             Watched::Process(index) => self.manager_ended(index),
         }
     }
@@ -374,6 +382,14 @@ impl Dispatcher {
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             self.deadline = None;
             self.handle(Event::Deadline);
+        }
+    }
+
+    /// Shows what the command of a node manager has written to its standard error, as it is.
+    fn show_standard_error(&mut self, index: usize) {
+        if let Some(words) = &mut self.managers[index].standard_error {
+            words.read(&mut self.buffer);
+            self.output.add(None, Stream::Err, words.take());
         }
     }
 
@@ -420,6 +436,7 @@ impl Dispatcher {
             }
             // They are said before there is a job.
             Frame::Message(FromManager::Met(_) | FromManager::Reached(_)) => return,
+            Frame::Message(FromManager::Goodbye) => return self.managers[index].control = None,
             Frame::Message(FromManager::AllDone) => return self.handle(Event::AllDone(index)),
             Frame::Message(FromManager::Rests) => return self.handle(Event::Rests),
             Frame::Message(FromManager::InputTaken) => {
@@ -486,7 +503,7 @@ impl Dispatcher {
             }) => Verdict::NotStarted {
                 rank,
                 node,
-                message,
+                message: self.with_host(node, message),
             },
             Frame::Message(FromManager::NicFailed {
                 node,
@@ -495,16 +512,21 @@ impl Dispatcher {
             }) => Verdict::Nic {
                 node,
                 rank,
-                message: match self.hosts.as_ref().and_then(|hosts| hosts.of(node)) {
-                    Some(host) => format!("{message} (node {node} is on host {host})"),
-                    None => message,
-                },
+                message: self.with_host(node, message),
             },
             Frame::Message(FromManager::ManagerFailed { message }) => {
                 self.manager_verdict(index, format!("failed: {message}"))
             }
         };
         self.handle(Event::Failure(verdict));
+    }
+
+    /// A message about a node, with its host.
+    fn with_host(&self, node: NodeId, message: String) -> String {
+        match self.hosts.as_ref().and_then(|hosts| hosts.of(node)) {
+            Some(host) => format!("{message} (node {node} is on host {host})"),
+            None => message,
+        }
     }
 
     /// No rank can ever go on.
@@ -546,6 +568,7 @@ impl Dispatcher {
         };
         // Its last words.
         while self.listen(index) {}
+        self.show_standard_error(index);
         self.managers[index].control = None;
         self.door.iter_mut().for_each(|door| door.gone(index));
         let how = match fate(status.as_ref()) {

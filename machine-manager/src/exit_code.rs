@@ -10,7 +10,7 @@ pub const UNFINISHED: u8 = 1;
 /// Bad input: nothing was started.
 pub const BAD_INPUT: u8 = 2;
 
-/// What ranks or a command wrote could not be written on: a full disk.
+/// What ranks or a command wrote could not be written on: a full disk, or a stream that was closed.
 pub const OUTPUT_LOST: u8 = 122;
 
 /// No rank could ever go on.
@@ -19,8 +19,8 @@ pub const DEADLOCK: u8 = 123;
 /// `--timeout`.
 pub const TIMED_OUT: u8 = 124;
 
-/// The runtime failed, not the program: a node manager died, or a NIC found something that ends
-/// the job. Or something that a rank has started is left, because it may not be killed.
+/// The runtime failed, not the program: a node manager died or could not be started on its host, or a NIC found something
+/// that ends the job. Or something that a rank has started is left, because it may not be killed.
 pub const RUNTIME: u8 = 125;
 
 /// A rank could not be started.
@@ -53,11 +53,13 @@ Exit codes of `bcs run`:
   1      a rank exited without MPI_Finalize, or called MPI_Abort with code 0, or
          ranks waited for each other in different collectives
   2      bad input; nothing was started
-  122    the output could not be written (a full disk); of every `bcs` command
+  122    the output could not be written (a full disk, a closed standard
+         output); of every `bcs` command
   123    a deadlock: no rank could ever go on
   124    the time of --timeout was over
-  125    the runtime failed: a node manager died, a NIC had to end the job, or a
-         process that a rank has started may not be killed and is left
+  125    the runtime failed: a node manager died or could not be started on its
+         host, a NIC had to end the job, or a process that a rank has started may
+         not be killed and is left
   126    a rank could not be started
   128+S  the first failing rank was killed by signal S, or bcs run was ended by it
          (130: Ctrl-C, 137: SIGKILL, 139: SIGSEGV, 141: nobody reads the output)

@@ -36,8 +36,8 @@ pub mod at_finalize;
 pub mod bandwidth;
 pub mod bench;
 pub mod builtin;
-mod closed_streams;
 pub mod cli;
+mod closed_streams;
 pub mod commands;
 pub mod configuration;
 pub mod control_group;
@@ -94,7 +94,10 @@ pub fn main() -> ExitCode {
     }
     match arguments.get(1).and_then(|role| role.to_str()) {
         Some("node-manager") => node_manager::run(),
-        Some(hosts::ROLE) => node_manager::run_far(),
+        Some(node_manager::FAR_ROLE) => {
+            let parent = arguments.get(2).and_then(|parent| parent.to_str());
+            node_manager::run_far(parent)
+        }
         Some("app") => builtin::main(arguments.split_off(2)),
         _ => standard_output::honest(commands::dispatch("bcs run", &arguments)),
     }

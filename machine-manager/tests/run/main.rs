@@ -19,6 +19,7 @@ mod kill;
 mod lines;
 mod live;
 mod live_clients;
+mod lost_launcher;
 mod manager;
 mod mds;
 mod mpmd;
@@ -29,5 +30,10 @@ mod program;
 #[path = "../../../mds/tests/sample_run/mod.rs"]
 mod sample_run;
 mod signals;
+mod ssh;
+mod ssh_kills;
+mod ssh_mistakes;
+mod sshd;
 mod streams;
+mod surroundings;
 mod tune;
