@@ -6,6 +6,7 @@
 use crate::at_finalize::AtFinalize;
 use crate::control_group::ControlGroup;
 use crate::exit_code;
+use crate::foreign_mpi::ForeignMpi;
 use crate::hosts::{Hosts, StandardError};
 use crate::job_control::{Action, Event, JobControl};
 use crate::launch::{Launched, Manager};
@@ -67,6 +68,8 @@ pub struct Dispatcher {
     on_deadlock: OnDeadlock,
     /// What the program has left on its ranks.
     at_finalize: AtFinalize,
+    /// Whether ranks are of another MPI.
+    foreign_mpi: ForeignMpi,
     /// What limits the memory of what runs here.
     control_group: Option<ControlGroup>,
     /// Lines of programs whose places are addresses.
@@ -174,6 +177,7 @@ impl Dispatcher {
             shared_input,
             on_deadlock,
             at_finalize,
+            foreign_mpi: ForeignMpi::default(),
             control_group: ControlGroup::own(),
             source: SourceLines::default(),
             hints,
@@ -200,10 +204,24 @@ impl Dispatcher {
             let lines = self.at_finalize.lines(&mut self.source);
             self.say(&lines);
         }
+        let line = self.foreign_mpi.line(self.ranks);
+        let foreign = self.foreign_mpi.outcome(self.managers.len(), self.ranks);
         let code = match self.control.verdict() {
-            None if immortal.is_empty() => exit_code::SUCCESS,
-            None => exit_code::RUNTIME,
+            None => {
+                let (line, code) = foreign.unzip();
+                self.say(line.as_slice());
+                match immortal.is_empty() {
+                    true => code.unwrap_or(exit_code::SUCCESS),
+                    false => exit_code::RUNTIME,
+                }
+            }
             Some(verdict) => {
+                if let Verdict::Rank(_) = verdict
+                    && let Some(line) = &line
+                {
+                    let line = format!("bcs: {line}\n").into_bytes();
+                    self.output.add(None, Stream::Err, line);
+                }
                 let group = self
                     .control_group
                     .as_ref()
@@ -436,7 +454,13 @@ impl Dispatcher {
             }
             // They are said before there is a job.
             Frame::Message(FromManager::Met(_) | FromManager::Reached(_)) => return,
+            Frame::Message(FromManager::ForeignMpi {
+                rank,
+                node,
+                library,
+            }) => return self.foreign_mpi.found(rank, node, library),
             Frame::Message(FromManager::Goodbye) => return self.managers[index].control = None,
+            Frame::Message(FromManager::NoneJoined) => return self.foreign_mpi.none_joined(),
             Frame::Message(FromManager::AllDone) => return self.handle(Event::AllDone(index)),
             Frame::Message(FromManager::Rests) => return self.handle(Event::Rests),
             Frame::Message(FromManager::InputTaken) => {

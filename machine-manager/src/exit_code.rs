@@ -4,7 +4,8 @@
 pub const SUCCESS: u8 = 0;
 
 /// A rank exited with 0 but without MPI_Finalize, or called MPI_Abort with a code that says
-/// success: neither is one. Or ranks wait for each other in different collectives.
+/// success: neither is one. Or ranks wait for each other in different collectives, or have not joined a job of several
+/// at all, as programs of another MPI.
 pub const UNFINISHED: u8 = 1;
 
 /// Bad input: nothing was started.
@@ -51,7 +52,8 @@ Exit codes of `bcs run`:
 
   0      all ranks exited with 0
   1      a rank exited without MPI_Finalize, or called MPI_Abort with code 0, or
-         ranks waited for each other in different collectives
+         ranks waited for each other in different collectives, or the ranks of a
+         job of several are programs of another MPI
   2      bad input; nothing was started
   122    the output could not be written (a full disk, a closed standard
          output); of every `bcs` command

@@ -45,6 +45,7 @@ pub mod cores;
 pub mod dispatcher;
 pub mod doctor;
 pub mod exit_code;
+pub mod foreign_mpi;
 pub mod hosts;
 pub mod job_control;
 pub mod launch;

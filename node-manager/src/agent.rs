@@ -14,6 +14,7 @@ use crate::control::{
 };
 use crate::conversation::Heard;
 use crate::crew::{self, Crew};
+use crate::foreign_mpi::ForeignMpi;
 use crate::inherited::Inherited;
 use crate::leftovers::Leftovers;
 use crate::limits::OUTPUT_QUEUE_BYTES;
@@ -21,7 +22,7 @@ use crate::link::Link;
 use crate::looks;
 use crate::meeting::{Joined, Meeting, MeetingError};
 use crate::nic::{Nic, NicError};
-use crate::rank_process::{Caller, SlotState, Stage};
+use crate::rank_process::{Caller, RankProcess, SlotState, Stage};
 use crate::recorder::RankRecorder;
 use crate::shortage::advice;
 use crate::slots;
@@ -141,6 +142,7 @@ impl Agent {
             sending: false,
             slow_road_said: false,
             slots_said: false,
+            foreign: ForeignMpi::default(),
         };
         shift.work()?;
         shift.report_slots(true);
@@ -166,6 +168,8 @@ struct Shift<'a> {
     slow_road_said: bool,
     /// Whether it was said whose heaps lie in slots.
     slots_said: bool,
+    /// Whether ranks are of another MPI.
+    foreign: ForeignMpi,
 }
 
 impl Shift<'_> {
@@ -259,6 +263,7 @@ impl Shift<'_> {
                     });
                 }
                 Frame::Message(ToManager::Look(look)) => {
+                    self.foreign.look(&mut self.crew.ranks);
                     let seen = looks::look(look, &self.crew.ranks, &self.nic);
                     let seen = FromManager::Seen(Box::new(seen));
                     self.link.writer.message(&seen);
@@ -310,7 +315,12 @@ impl Shift<'_> {
             let reap = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
             let _ = rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), reap);
         }
-        if let Some(what) = rank.judge(&status) {
+        let end = rank.judge(&status);
+        let foreign = self.foreign.ended(index, &self.crew.ranks, &self.start);
+        foreign
+            .iter()
+            .for_each(|news| self.link.writer.message(news));
+        if let Some(what) = end {
             self.fail(index, what);
         }
     }
@@ -345,6 +355,9 @@ impl Shift<'_> {
     fn report_all_done(&mut self) {
         if !self.all_done && self.phase == Phase::Running && self.crew.all_ended_well() {
             self.all_done = true;
+            if !self.crew.ranks.iter().any(RankProcess::has_joined) {
+                self.link.writer.message(&FromManager::NoneJoined);
+            }
             self.link.writer.message(&FromManager::AllDone);
         }
     }
@@ -509,6 +522,11 @@ impl Shift<'_> {
     }
 
     fn read_output(&mut self, index: usize, stream: Stream) {
+        // A short program writes when it ends, and what it has mapped is gone soon.
+        if !self.crew.ranks[index].has_written {
+            self.crew.ranks[index].has_written = true;
+            self.crew.ranks[index].look_for_foreign_mpi();
+        }
         let room = self.link.writer.waiting() < OUTPUT_QUEUE_BYTES;
         self.crew.read(index, stream, self.buffer, &self.watch);
         if room {

@@ -237,6 +237,18 @@ pub enum FromManager {
     Met(Box<Met>),
     /// Whose shared memory it can map, by party: the answer to [`ToManager::Reach`].
     Reached(Vec<bool>),
+    /// No process of its ranks has called our MPI_Init so far, and one is of another MPI: once, when such a one has
+    /// ended, or all have.
+    ForeignMpi {
+        /// The rank.
+        rank: u32,
+        /// Its node.
+        node: NodeId,
+        /// The library of the other MPI.
+        library: String,
+    },
+    /// None of its ranks has called MPI_Init: before [`FromManager::AllDone`].
+    NoneJoined,
     /// All its ranks have ended well.
     AllDone,
     /// Its Strobe Sender rests: the answer to [`ToManager::Rest`] of the one that has it.

@@ -30,6 +30,7 @@ mod conversation;
 pub mod cores;
 mod crew;
 mod dumps;
+mod foreign_mpi;
 mod frames;
 mod inherited;
 mod keeper;

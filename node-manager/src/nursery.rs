@@ -190,6 +190,8 @@ impl<'a> Nursery<'a> {
             ],
             code: MappedCode::default(),
             left: None,
+            foreign_mpi: None,
+            has_written: false,
             failed: false,
         })
     }

@@ -9,6 +9,7 @@ mod debugger;
 mod dialect;
 mod ending;
 mod exit_codes;
+mod foreign_mpi;
 mod guidance;
 mod hello;
 mod hints;
