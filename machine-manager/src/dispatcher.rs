@@ -6,7 +6,8 @@
 use crate::at_finalize::AtFinalize;
 use crate::control_group::ControlGroup;
 use crate::exit_code;
-use crate::hosts::Hosts;
+use crate::foreign_mpi::ForeignMpi;
+use crate::hosts::{Hosts, StandardError};
 use crate::job_control::{Action, Event, JobControl};
 use crate::launch::{Launched, Manager};
 use crate::live::door::{Door, Guest};
@@ -20,7 +21,7 @@ use crate::strays;
 use crate::terminal_input::TerminalInput;
 use crate::verdict::Verdict;
 use anyhow::Context as _;
-use bcs_core::job::Driver;
+use bcs_core::job::{Driver, NodeId};
 use node_manager::control::{
     Arrived, Frame, FromManager, SlotReport, Stream, ToManager, UserSignal,
 };
@@ -67,6 +68,8 @@ pub struct Dispatcher {
     on_deadlock: OnDeadlock,
     /// What the program has left on its ranks.
     at_finalize: AtFinalize,
+    /// Whether ranks are of another MPI.
+    foreign_mpi: ForeignMpi,
     /// What limits the memory of what runs here.
     control_group: Option<ControlGroup>,
     /// Lines of programs whose places are addresses.
@@ -120,20 +123,19 @@ enum Watched {
     SharedInput,
     Door(Guest),
     Control(usize),
+    StandardError(usize),
     Process(usize),
 }
 
 impl Dispatcher {
-    /// Takes over a job that was just started.
+    /// Takes over a job that was just started, and is given this time.
     #[must_use]
     pub fn new(
         launched: Launched,
         surroundings: Surroundings,
         ranks: usize,
-        timeout: Option<Given<Duration>>,
+        timeout: Option<(Instant, Given<Duration>)>,
     ) -> Self {
-        let timeout =
-            timeout.and_then(|time| Some((Instant::now().checked_add(time.value)?, time)));
         let Surroundings {
             output,
             input,
@@ -175,6 +177,7 @@ impl Dispatcher {
             shared_input,
             on_deadlock,
             at_finalize,
+            foreign_mpi: ForeignMpi::default(),
             control_group: ControlGroup::own(),
             source: SourceLines::default(),
             hints,
@@ -188,6 +191,8 @@ impl Dispatcher {
     /// # Errors
     /// When the kernel does not let us wait.
     pub fn run(mut self) -> anyhow::Result<u8> {
+        // What was kept while the job was started.
+        (0..self.managers.len()).for_each(|index| self.show_standard_error(index));
         while !self.control.over() {
             self.step()?;
         }
@@ -199,10 +204,24 @@ impl Dispatcher {
             let lines = self.at_finalize.lines(&mut self.source);
             self.say(&lines);
         }
+        let line = self.foreign_mpi.line(self.ranks);
+        let foreign = self.foreign_mpi.outcome(self.managers.len(), self.ranks);
         let code = match self.control.verdict() {
-            None if immortal.is_empty() => exit_code::SUCCESS,
-            None => exit_code::RUNTIME,
+            None => {
+                let (line, code) = foreign.unzip();
+                self.say(line.as_slice());
+                match immortal.is_empty() {
+                    true => code.unwrap_or(exit_code::SUCCESS),
+                    false => exit_code::RUNTIME,
+                }
+            }
             Some(verdict) => {
+                if let Verdict::Rank(_) = verdict
+                    && let Some(line) = &line
+                {
+                    let line = format!("bcs: {line}\n").into_bytes();
+                    self.output.add(None, Stream::Err, line);
+                }
                 let group = self
                     .control_group
                     .as_ref()
@@ -267,6 +286,12 @@ impl Dispatcher {
                 if !flags.is_empty() {
                     watch(PollFd::new(control, flags), Watched::Control(index));
                 }
+            }
+            if let Some(fd) = manager.standard_error.as_ref().and_then(StandardError::fd)
+                && listening
+            {
+                let fd = PollFd::from_borrowed_fd(fd, PollFlags::IN);
+                watch(fd, Watched::StandardError(index));
             }
             if let Some(pidfd) = &manager.pidfd {
                 watch(PollFd::new(pidfd, PollFlags::IN), Watched::Process(index));
@@ -346,6 +371,7 @@ impl Dispatcher {
                 self.managers[index].send();
                 self.listen(index);
             }
+            Watched::StandardError(index) => self.show_standard_error(index),
             Watched::Process(index) => self.manager_ended(index),
         }
     }
@@ -374,6 +400,14 @@ impl Dispatcher {
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             self.deadline = None;
             self.handle(Event::Deadline);
+        }
+    }
+
+    /// Shows what the command of a node manager has written to its standard error, as it is.
+    fn show_standard_error(&mut self, index: usize) {
+        if let Some(words) = &mut self.managers[index].standard_error {
+            words.read(&mut self.buffer);
+            self.output.add(None, Stream::Err, words.take());
         }
     }
 
@@ -420,6 +454,13 @@ impl Dispatcher {
             }
             // They are said before there is a job.
             Frame::Message(FromManager::Met(_) | FromManager::Reached(_)) => return,
+            Frame::Message(FromManager::ForeignMpi {
+                rank,
+                node,
+                library,
+            }) => return self.foreign_mpi.found(rank, node, library),
+            Frame::Message(FromManager::Goodbye) => return self.managers[index].control = None,
+            Frame::Message(FromManager::NoneJoined) => return self.foreign_mpi.none_joined(),
             Frame::Message(FromManager::AllDone) => return self.handle(Event::AllDone(index)),
             Frame::Message(FromManager::Rests) => return self.handle(Event::Rests),
             Frame::Message(FromManager::InputTaken) => {
@@ -490,7 +531,7 @@ impl Dispatcher {
             }) => Verdict::NotStarted {
                 rank,
                 node,
-                message,
+                message: self.with_host(node, message),
             },
             Frame::Message(FromManager::NicFailed {
                 node,
@@ -499,16 +540,21 @@ impl Dispatcher {
             }) => Verdict::Nic {
                 node,
                 rank,
-                message: match self.hosts.as_ref().and_then(|hosts| hosts.of(node)) {
-                    Some(host) => format!("{message} (node {node} is on host {host})"),
-                    None => message,
-                },
+                message: self.with_host(node, message),
             },
             Frame::Message(FromManager::ManagerFailed { message }) => {
                 self.manager_verdict(index, format!("failed: {message}"))
             }
         };
         self.handle(Event::Failure(verdict));
+    }
+
+    /// A message about a node, with its host.
+    fn with_host(&self, node: NodeId, message: String) -> String {
+        match self.hosts.as_ref().and_then(|hosts| hosts.of(node)) {
+            Some(host) => format!("{message} (node {node} is on host {host})"),
+            None => message,
+        }
     }
 
     /// No rank can ever go on.
@@ -550,6 +596,7 @@ impl Dispatcher {
         };
         // Its last words.
         while self.listen(index) {}
+        self.show_standard_error(index);
         self.managers[index].control = None;
         self.door.iter_mut().for_each(|door| door.gone(index));
         let how = match fate(status.as_ref()) {

@@ -4,13 +4,14 @@
 pub const SUCCESS: u8 = 0;
 
 /// A rank exited with 0 but without MPI_Finalize, or called MPI_Abort with a code that says
-/// success: neither is one. Or ranks wait for each other in different collectives.
+/// success: neither is one. Or ranks wait for each other in different collectives, or have not joined a job of several
+/// at all, as programs of another MPI.
 pub const UNFINISHED: u8 = 1;
 
 /// Bad input: nothing was started.
 pub const BAD_INPUT: u8 = 2;
 
-/// What ranks or a command wrote could not be written on: a full disk.
+/// What ranks or a command wrote could not be written on: a full disk, or a stream that was closed.
 pub const OUTPUT_LOST: u8 = 122;
 
 /// No rank could ever go on.
@@ -19,8 +20,8 @@ pub const DEADLOCK: u8 = 123;
 /// `--timeout`.
 pub const TIMED_OUT: u8 = 124;
 
-/// The runtime failed, not the program: a node manager died, or a NIC found something that ends
-/// the job. Or something that a rank has started is left, because it may not be killed.
+/// The runtime failed, not the program: a node manager died or could not be started on its host, or a NIC found something
+/// that ends the job. Or something that a rank has started is left, because it may not be killed.
 pub const RUNTIME: u8 = 125;
 
 /// A rank could not be started.
@@ -51,13 +52,16 @@ Exit codes of `bcs run`:
 
   0      all ranks exited with 0
   1      a rank exited without MPI_Finalize, or called MPI_Abort with code 0, or
-         ranks waited for each other in different collectives
+         ranks waited for each other in different collectives, or the ranks of a
+         job of several are programs of another MPI
   2      bad input; nothing was started
-  122    the output could not be written (a full disk); of every `bcs` command
+  122    the output could not be written (a full disk, a closed standard
+         output); of every `bcs` command
   123    a deadlock: no rank could ever go on
   124    the time of --timeout was over
-  125    the runtime failed: a node manager died, a NIC had to end the job, or a
-         process that a rank has started may not be killed and is left
+  125    the runtime failed: a node manager died or could not be started on its
+         host, a NIC had to end the job, or a process that a rank has started may
+         not be killed and is left
   126    a rank could not be started
   128+S  the first failing rank was killed by signal S, or bcs run was ended by it
          (130: Ctrl-C, 137: SIGKILL, 139: SIGSEGV, 141: nobody reads the output)

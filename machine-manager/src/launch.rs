@@ -1,7 +1,7 @@
 //! The processes of a job: its node managers.
 
 use crate::bandwidth::{self, Measurement};
-use crate::hosts::{self, Hosts};
+use crate::hosts::{self, Hosts, Limits, StandardError};
 use crate::verdict::manager_name;
 use anyhow::Context as _;
 use bcs_core::job::{Cores, Driver, NodeId, Placement, Settings};
@@ -63,6 +63,8 @@ pub struct Manager {
     pub pidfd: Option<OwnedFd>,
     /// The control socket, until its other end is closed.
     pub control: Option<OwnedFd>,
+    /// What the command that starts it on its host writes to its standard error.
+    pub standard_error: Option<StandardError>,
     /// What it says.
     pub reader: FrameReader,
     /// What it is told.
@@ -110,6 +112,8 @@ pub struct Launched {
     pub page: Option<MachinePage>,
     /// How machines are joined, in words.
     pub joined: Vec<String>,
+    /// The processes of the node managers, each as its machine knows it.
+    pub processes: Vec<i32>,
     /// Where nodes are.
     pub hosts: Option<Hosts>,
     /// The measurement of the link bandwidth; none if the user has said it.
@@ -124,15 +128,15 @@ pub struct Launched {
 /// the rank that reads it.
 ///
 /// # Errors
-/// When the kernel refuses something. Whatever was started before finds its control socket
-/// closed, and ends.
-pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
+/// When the kernel refuses something, or a host is not reached, or [`hosts::Ended`]. Whatever was started before finds
+/// its control socket closed, and ends.
+pub fn launch(mut job: Job, input: BorrowedFd<'_>, limits: Limits<'_>) -> anyhow::Result<Launched> {
     let (mut managers, page) = match &job.hosts {
         None => {
             let (managers, page) = start_here(&job, input)?;
             (managers, Some(page))
         }
-        Some(hosts) => (start_there(&job, hosts)?, None),
+        Some(hosts) => (start_there(&job, hosts, limits)?, None),
     };
     // While they load.
     let bandwidth = job.measure.then(bandwidth::of_this_machine);
@@ -141,7 +145,7 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
     }
     let machines = match &job.hosts {
         None => None,
-        Some(hosts) => Some(hosts::join(hosts, &mut managers, &job.placement)?),
+        Some(hosts) => Some(hosts::join(hosts, &mut managers, &job.placement, limits)?),
     };
     let name = job_name();
     for (party, manager) in managers.iter_mut().enumerate() {
@@ -173,8 +177,14 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
         (Some(machines), Some(hosts)) => machines.lines(hosts),
         _ => Vec::new(),
     };
+    let started = managers.iter().map(|one| one.pid.as_raw_nonzero().get());
+    let processes = match &machines {
+        Some(machines) => machines.processes(),
+        None => started.collect(),
+    };
     Ok(Launched {
         job: name,
+        processes,
         page,
         joined,
         managers,
@@ -209,39 +219,66 @@ fn parts(job: &Job) -> Vec<Vec<NodeId>> {
     parts
 }
 
-/// Node managers on other hosts, or on this one as if it were several.
-fn start_there(job: &Job, hosts: &Hosts) -> anyhow::Result<Vec<Manager>> {
+/// Node managers on other hosts, or on this one as if it were several. They have greeted.
+fn start_there(job: &Job, hosts: &Hosts, limits: Limits<'_>) -> anyhow::Result<Vec<Manager>> {
     let mut spawner = Spawner::default();
-    let parts = parts(job).into_iter();
-    let managers = parts.map(|nodes| {
-        let host = hosts.of(nodes[0]).map(str::to_owned);
-        let (near, far) = control_socket()?;
-        let setup = Setup {
-            standard: [far.as_fd(), far.as_fd(), rustix::stdio::stderr()],
-            inherited: &[],
-            dies_with_parent: false,
-            open_files: None,
-            cores: &[],
-            variables: &[c"BCS_SLOT="],
-        };
-        let started = hosts
-            .image(host.as_deref())
-            .and_then(|image| spawner.spawn(&image, &setup));
-        let Child { pid, pidfd } = started.with_context(|| match &host {
-            Some(host) => format!("failed to start {} for host {host}", hosts.launcher[0]),
-            None => "failed to start a node manager".to_owned(),
-        })?;
-        Ok(Manager {
-            nodes,
-            host,
-            pid,
-            pidfd: Some(pidfd),
-            control: Some(near),
-            reader: FrameReader::default(),
-            writer: FrameWriter::default(),
-        })
-    });
-    managers.collect()
+    let mut managers: Vec<Manager> = Vec::new();
+    for wave in hosts.waves(parts(job)) {
+        let started = wave.into_iter();
+        let started = started.map(|nodes| start_one_there(&mut spawner, hosts, nodes));
+        let mut started = started.collect::<anyhow::Result<Vec<Manager>>>()?;
+        hosts::greet(hosts, &mut started, &job.placement, limits)?;
+        managers.append(&mut started);
+    }
+    managers.sort_by_key(|manager| manager.nodes[0]);
+    Ok(managers)
+}
+
+fn start_one_there(
+    spawner: &mut Spawner,
+    hosts: &Hosts,
+    nodes: Vec<NodeId>,
+) -> anyhow::Result<Manager> {
+    let host = hosts.of(nodes[0]).map(str::to_owned);
+    let (near, far) = control_socket()?;
+    let (ours, theirs) = match &host {
+        Some(_) => {
+            let made = StandardError::new();
+            let (ours, theirs) = made.context("failed to make a pipe for a launcher's words")?;
+            (Some(ours), Some(theirs))
+        }
+        // A node manager itself, whose own words are those of a panic.
+        None => (None, None),
+    };
+    let stderr = theirs
+        .as_ref()
+        .map_or(rustix::stdio::stderr(), |pipe| pipe.as_fd());
+    let setup = Setup {
+        standard: [far.as_fd(), far.as_fd(), stderr],
+        inherited: &[],
+        // ssh that waits for a host notices nothing of our end. A node manager does, and renounces this.
+        dies_with_parent: host.is_some(),
+        open_files: None,
+        cores: &[],
+        variables: &[c"BCS_SLOT="],
+    };
+    let started = hosts
+        .image(host.as_deref())
+        .and_then(|image| spawner.spawn(&image, &setup));
+    let Child { pid, pidfd } = started.with_context(|| match &host {
+        Some(host) => format!("failed to start {} for host {host}", hosts.launcher[0]),
+        None => "failed to start a node manager".to_owned(),
+    })?;
+    Ok(Manager {
+        nodes,
+        host,
+        pid,
+        pidfd: Some(pidfd),
+        control: Some(near),
+        standard_error: ours,
+        reader: FrameReader::default(),
+        writer: FrameWriter::default(),
+    })
 }
 
 fn control_socket() -> anyhow::Result<(OwnedFd, OwnedFd)> {
@@ -311,6 +348,7 @@ fn start_managers(
             pid,
             pidfd: Some(pidfd),
             control: Some(near),
+            standard_error: None,
             reader: FrameReader::default(),
             writer: FrameWriter::default(),
         });

@@ -37,6 +37,7 @@ pub mod bandwidth;
 pub mod bench;
 pub mod builtin;
 pub mod cli;
+mod closed_streams;
 pub mod commands;
 pub mod configuration;
 pub mod control_group;
@@ -44,6 +45,7 @@ pub mod cores;
 pub mod dispatcher;
 pub mod doctor;
 pub mod exit_code;
+pub mod foreign_mpi;
 pub mod hosts;
 pub mod job_control;
 pub mod launch;
@@ -83,13 +85,19 @@ fn means_run(name: &OsStr) -> Option<&'static str> {
 #[must_use]
 pub fn main() -> ExitCode {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    if arguments.get(1).is_none_or(|role| role != "app") {
+        signals::fail_beyond_file_size();
+    }
     if let Some(name) = arguments.first().and_then(|name| means_run(name)) {
         arguments.splice(..1, ["bcs".into(), "run".into()]);
         return standard_output::honest(commands::dispatch(name, &arguments));
     }
     match arguments.get(1).and_then(|role| role.to_str()) {
         Some("node-manager") => node_manager::run(),
-        Some(hosts::ROLE) => node_manager::run_far(),
+        Some(node_manager::FAR_ROLE) => {
+            let parent = arguments.get(2).and_then(|parent| parent.to_str());
+            node_manager::run_far(parent)
+        }
         Some("app") => builtin::main(arguments.split_off(2)),
         _ => standard_output::honest(commands::dispatch("bcs run", &arguments)),
     }

@@ -4,6 +4,7 @@
 //! the job. The standard streams belong to others, too, so they cannot be made non-blocking;
 //! instead, no more is written at a time than fits when poll says that something does.
 
+use crate::closed_streams;
 use node_manager::control::Stream;
 use node_manager::limits::MAX_LINE_BYTES;
 use rustix::event::{PollFd, PollFlags};
@@ -200,7 +201,11 @@ impl Output {
         let stream = *stream;
         let rest = &bytes[self.written..];
         let piece = &rest[..rest.len().min(self.piece[index(stream)])];
-        match rustix::io::write(standard(stream), piece) {
+        let written = match is_closed(stream) {
+            true => Err(Errno::BADF),
+            false => rustix::io::write(standard(stream), piece),
+        };
+        match written {
             Ok(len) => {
                 self.written += len;
                 self.waiting -= len;
@@ -230,6 +235,14 @@ impl Output {
         self.queue.retain(|(of, _)| *of != stream);
         self.written = 0;
         self.waiting = self.queue.iter().map(|(_, bytes)| bytes.len()).sum();
+    }
+}
+
+/// Whether this process was started without it: then it is /dev/null by now.
+fn is_closed(stream: Stream) -> bool {
+    match stream {
+        Stream::Out => closed_streams::output(),
+        Stream::Err => closed_streams::error(),
     }
 }
 

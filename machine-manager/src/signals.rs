@@ -72,6 +72,13 @@ impl Signals {
     }
 }
 
+/// Lets what is written beyond the limit of file sizes (`ulimit -f`) be an error that can be told, instead of a signal
+/// that ends this process without a word. Ranks have the signal again (`node_manager::spawn`).
+pub fn fail_beyond_file_size() {
+    // SAFETY: no handler is set; nothing else of this process is about this signal.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// A signal as a user knows it: `9 (SIGKILL)`.
 #[must_use]
 pub fn describe(signal: i32) -> String {

@@ -4,6 +4,7 @@
 //! disk that is full is one: whoever reads the file later must not take half of it for all, so it is said, and
 //! the exit code tells of it ([`honest`]).
 
+use crate::closed_streams;
 use crate::exit_code;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
@@ -23,7 +24,10 @@ pub struct StandardOutput;
 
 impl Write for StandardOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        kept(io::stdout().write(bytes))
+        kept(match closed_streams::output() {
+            true => Err(rustix::io::Errno::BADF.into()),
+            false => io::stdout().write(bytes),
+        })
     }
 
     fn flush(&mut self) -> io::Result<()> {

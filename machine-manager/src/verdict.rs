@@ -216,7 +216,12 @@ fn rank_message(failure: &RankFailure) -> String {
             core_dumped,
         } => {
             let core = if *core_dumped { " and dumped core" } else { "" };
-            format!("was killed by {}{core}", signals::describe(*signal))
+            let limit = match *signal {
+                libc::SIGXFSZ => ": it wrote beyond the limit of file sizes (ulimit -f)",
+                libc::SIGXCPU => ": its limit of processor time was over (ulimit -t)",
+                _ => "",
+            };
+            format!("was killed by {}{core}{limit}", signals::describe(*signal))
         }
         RankEnd::NotFinalized => "left without calling MPI_Finalize".into(),
         RankEnd::Aborted { code, reason, .. } if reason.is_empty() => {

@@ -9,33 +9,33 @@
 //! itself; it never ends before all that descends from it has, unless that may not be killed.
 
 use crate::control::{
-    Arrived, Frame, FrameError, FrameReader, FrameWriter, FromManager, RankEnd, RankFailure, Start,
-    Stream, ToManager, UserSignal,
+    Arrived, Frame, FrameError, FromManager, RankEnd, RankFailure, Start, Stream, ToManager,
+    UserSignal,
 };
 use crate::conversation::Heard;
 use crate::crew::{self, Crew};
-use crate::inherited::{self, Inherited};
+use crate::foreign_mpi::ForeignMpi;
+use crate::inherited::Inherited;
 use crate::leftovers::Leftovers;
-use crate::limits::{OUTPUT_QUEUE_BYTES, READ_BYTES};
+use crate::limits::OUTPUT_QUEUE_BYTES;
+use crate::link::Link;
 use crate::looks;
 use crate::meeting::{Joined, Meeting, MeetingError};
 use crate::nic::{Nic, NicError};
-use crate::rank_process::{Caller, SlotState, Stage};
+use crate::rank_process::{Caller, RankProcess, SlotState, Stage};
 use crate::recorder::RankRecorder;
 use crate::shortage::advice;
 use crate::slots;
 use crate::surveyor;
 use crate::watch::{Source, Watch};
 use bcs_core::clock::now_ns;
-use bcs_core::job::welcome::{Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Welcome};
+use bcs_core::job::welcome::{Answer, FromRank, PROTOCOL_VERSION, Welcome};
 use bcs_core::whereabouts::{Left, Site};
 use bcs_nic::driver::News;
 use bcs_nic::failure::NicFailure;
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
-use std::os::fd::{AsFd, OwnedFd};
-use std::process::ExitCode;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 /// What stops a node manager that can still speak.
@@ -43,7 +43,7 @@ use std::time::{Duration, Instant};
 pub(crate) enum AgentError {
     #[error("{0}: {1}{advice}", advice = advice(*.1))]
     Kernel(&'static str, Errno),
-    #[error("the launcher sent rubbish: {0}")]
+    #[error("invalid frame from the launcher: {0}")]
     Frame(#[from] FrameError),
     #[error(transparent)]
     Nic(#[from] NicError),
@@ -56,84 +56,10 @@ pub(crate) fn kernel(what: &'static str) -> impl FnOnce(Errno) -> AgentError {
     move |errno| AgentError::Kernel(what, errno)
 }
 
-/// The whole life of a node manager process.
-#[must_use]
-pub fn run() -> ExitCode {
-    let taken = Inherited::take();
-    live(taken.map(|(control, inherited)| (control, Some(inherited))))
-}
-
-/// The whole life of one of several machines: it is told all it needs by its standard input.
-#[must_use]
-pub fn run_far() -> ExitCode {
-    live(inherited::take_standard().map(|control| (control, None)))
-}
-
-fn live(taken: Result<(OwnedFd, Option<Inherited>), Errno>) -> ExitCode {
-    let Ok((control, inherited)) = taken else {
-        eprintln!("bcs: a node manager is started by `bcs run`, not by hand");
-        return ExitCode::from(2);
-    };
-    let mut agent = Agent {
-        link: Link {
-            control,
-            reader: FrameReader::default(),
-            writer: FrameWriter::default(),
-        },
-        buffer: vec![0; READ_BYTES.max(MAX_MESSAGE_BYTES)],
-    };
-    match agent.live(inherited) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Say so, and leave nothing behind.
-            let _for_the_launcher = crate::reaper::end_descendants(&[], Duration::ZERO);
-            agent.link.writer.message(&FromManager::ManagerFailed {
-                message: error.to_string(),
-            });
-            agent.link.send_all();
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// The way to the launcher.
-struct Link {
-    control: OwnedFd,
-    reader: FrameReader,
-    writer: FrameWriter,
-}
-
-impl Link {
-    fn wait(&self, flags: PollFlags) {
-        let mut fds = [PollFd::new(&self.control, flags)];
-        while poll(&mut fds, None) == Err(Errno::INTR) {}
-    }
-
-    /// Sends everything, waiting for the launcher to take it; gives up when it is gone.
-    fn send_all(&mut self) {
-        while self.writer.send(&self.control).is_ok() && self.writer.waiting() > 0 {
-            self.wait(PollFlags::OUT);
-        }
-    }
-
-    /// The next message; `None` when the launcher is gone.
-    fn next(&mut self, buffer: &mut [u8]) -> Result<Option<ToManager>, AgentError> {
-        loop {
-            if let Some(Frame::Message(message)) = self.reader.frame()? {
-                return Ok(Some(message));
-            }
-            self.wait(PollFlags::IN);
-            let arrived = self.reader.receive(&self.control, buffer);
-            if arrived.map_err(kernel("failed to read from bcs run"))? == Arrived::End {
-                return Ok(None);
-            }
-        }
-    }
-}
-
-struct Agent {
-    link: Link,
-    buffer: Vec<u8>,
+/// See the head of this file.
+pub(crate) struct Agent {
+    pub(crate) link: Link,
+    pub(crate) buffer: Vec<u8>,
 }
 
 /// What the agent is about.
@@ -185,15 +111,16 @@ impl Agent {
         }
     }
 
-    fn live(&mut self, inherited: Option<Inherited>) -> Result<(), AgentError> {
+    /// From its birth to its end.
+    pub(crate) fn live(&mut self, inherited: Option<Inherited>) -> Result<(), AgentError> {
         crate::reaper::adopt_orphans().map_err(kernel("failed to become a subreaper"))?;
         let Some((start, inherited, joined)) = self.begin(inherited)? else {
             return Ok(());
         };
         let watch = Watch::new().map_err(kernel("failed to make an epoll"))?;
         watch
-            .add(&self.link.control, Source::Control)
-            .map_err(kernel("failed to watch the control socket"))?;
+            .add(&self.link.channel.input, Source::Control)
+            .map_err(kernel("failed to watch the launcher"))?;
         // Ranks first: they load while the NIC starts, and are spawned from the only thread.
         let (crew, not_started) = crew::start(&start, &watch)?;
         let nic = Nic::start(&start, inherited, joined)?;
@@ -215,6 +142,7 @@ impl Agent {
             sending: false,
             slow_road_said: false,
             slots_said: false,
+            foreign: ForeignMpi::default(),
         };
         shift.work()?;
         shift.report_slots(true);
@@ -234,12 +162,14 @@ struct Shift<'a> {
     phase: Phase,
     /// Whether AllDone was said.
     all_done: bool,
-    /// Whether the control socket is full and watched for room.
+    /// Whether the way to the launcher is full and watched for room.
     sending: bool,
     /// Whether SlowRoad was said.
     slow_road_said: bool,
     /// Whether it was said whose heaps lie in slots.
     slots_said: bool,
+    /// Whether ranks are of another MPI.
+    foreign: ForeignMpi,
 }
 
 impl Shift<'_> {
@@ -297,7 +227,10 @@ impl Shift<'_> {
     }
 
     fn listen_to_launcher(&mut self) -> Result<(), AgentError> {
-        match self.link.reader.receive(&self.link.control, self.buffer) {
+        let Link {
+            channel, reader, ..
+        } = &mut *self.link;
+        match reader.receive(&channel.input, self.buffer) {
             Ok(Arrived::Bytes | Arrived::Nothing) => {}
             // Whoever is ended by this is not to be asked politely: nobody waits for it.
             Ok(Arrived::End) | Err(_) => self.phase = Phase::Killing,
@@ -330,6 +263,7 @@ impl Shift<'_> {
                     });
                 }
                 Frame::Message(ToManager::Look(look)) => {
+                    self.foreign.look(&mut self.crew.ranks);
                     let seen = looks::look(look, &self.crew.ranks, &self.nic);
                     let seen = FromManager::Seen(Box::new(seen));
                     self.link.writer.message(&seen);
@@ -382,7 +316,12 @@ impl Shift<'_> {
             let reap = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
             let _ = rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), reap);
         }
-        if let Some(what) = rank.judge(&status) {
+        let end = rank.judge(&status);
+        let foreign = self.foreign.ended(index, &self.crew.ranks, &self.start);
+        foreign
+            .iter()
+            .for_each(|news| self.link.writer.message(news));
+        if let Some(what) = end {
             self.fail(index, what);
         }
     }
@@ -417,6 +356,9 @@ impl Shift<'_> {
     fn report_all_done(&mut self) {
         if !self.all_done && self.phase == Phase::Running && self.crew.all_ended_well() {
             self.all_done = true;
+            if !self.crew.ranks.iter().any(RankProcess::has_joined) {
+                self.link.writer.message(&FromManager::NoneJoined);
+            }
             self.link.writer.message(&FromManager::AllDone);
         }
     }
@@ -581,6 +523,11 @@ impl Shift<'_> {
     }
 
     fn read_output(&mut self, index: usize, stream: Stream) {
+        // A short program writes when it ends, and what it has mapped is gone soon.
+        if !self.crew.ranks[index].has_written {
+            self.crew.ranks[index].has_written = true;
+            self.crew.ranks[index].look_for_foreign_mpi();
+        }
         let room = self.link.writer.waiting() < OUTPUT_QUEUE_BYTES;
         self.crew.read(index, stream, self.buffer, &self.watch);
         if room {
@@ -593,7 +540,7 @@ impl Shift<'_> {
     /// Sends what the launcher takes, lets held pipes flow again, and asks to be told of room.
     fn send(&mut self) -> Result<(), AgentError> {
         loop {
-            if self.link.writer.send(&self.link.control).is_err() {
+            if self.link.send().is_err() {
                 // The launcher is gone: its end of the socket will say so, too.
                 self.phase = Phase::Killing;
                 return Ok(());
@@ -607,9 +554,14 @@ impl Shift<'_> {
         let full = self.link.writer.waiting() > 0;
         if full != self.sending {
             self.sending = full;
-            self.watch
-                .control(&self.link.control, full)
-                .map_err(kernel("failed to watch the control socket"))?;
+            let output = &self.link.channel.output;
+            match full {
+                true => self
+                    .watch
+                    .add_for_room(output, Source::Control)
+                    .map_err(kernel("failed to watch for room to the launcher"))?,
+                false => self.watch.remove(output),
+            }
         }
         Ok(())
     }
@@ -665,6 +617,7 @@ impl Shift<'_> {
                 link.writer.message(&FromManager::NoDump(message));
             }
         }
+        link.writer.message(&FromManager::Goodbye);
         link.send_all();
     }
 }

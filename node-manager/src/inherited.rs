@@ -4,8 +4,6 @@
 use crate::control::{CONTROL_FD, PAGE_FD, SEGMENT_FD};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, FdFlags};
-use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, socketpair};
-use std::fs::File;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// The shared memory of the job that `bcs run` made.
@@ -16,50 +14,42 @@ pub(crate) struct Inherited {
 }
 
 impl Inherited {
-    /// Takes them, and the control socket. To be called once, before anything else in the
+    /// Takes them, and the channel. To be called once, before anything else in the
     /// process opens a file.
-    pub(crate) fn take() -> Result<(OwnedFd, Self), Errno> {
-        Ok((
-            take(CONTROL_FD)?,
-            Self {
-                page: take(PAGE_FD)?,
-                segment: take(SEGMENT_FD)?,
-            },
-        ))
+    pub(crate) fn take() -> Result<(Channel, Self), Errno> {
+        let input = take(CONTROL_FD)?;
+        let inherited = Self {
+            page: take(PAGE_FD)?,
+            segment: take(SEGMENT_FD)?,
+        };
+        // After the others, whose numbers it might take.
+        let output = rustix::io::fcntl_dupfd_cloexec(&input, FIRST_OWN)?;
+        Ok((Channel { input, output }, inherited))
     }
 }
 
-/// The control socket of a node manager of several machines: its standard input and output.
+/// The two directions of the way to the launcher. Of a socket both are the same one.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    /// Whence the launcher's words come.
+    pub(crate) input: OwnedFd,
+    /// Where ours go.
+    pub(crate) output: OwnedFd,
+}
+
+/// The channel of a node manager of several machines: its standard input and output, whatever they are. Under ssh
+/// they are pipes, or two sockets.
 ///
 /// To be called once, before anything else in the process opens a file.
-pub(crate) fn take_standard() -> Result<OwnedFd, Errno> {
-    let input = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), FIRST_OWN)?;
-    let output = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), FIRST_OWN)?;
+pub(crate) fn take_standard() -> Result<Channel, Errno> {
+    let channel = Channel {
+        input: rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), FIRST_OWN)?,
+        output: rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), FIRST_OWN)?,
+    };
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
-    if rustix::net::sockopt::socket_type(&input).is_ok() {
-        return Ok(input);
-    }
-    let flags = SocketFlags::CLOEXEC;
-    let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    let also_far = far.try_clone().map_err(|_| Errno::MFILE)?;
-    pump("bcs-in", File::from(input), File::from(also_far));
-    pump("bcs-out", File::from(far), File::from(output));
-    Ok(near)
-}
-
-/// Copies all that comes from one to the other, and shuts that when there is no more.
-fn pump(name: &str, mut from: File, mut to: File) {
-    let copy = move || {
-        // Whatever ends it, there is no more.
-        let _ended = std::io::copy(&mut from, &mut to);
-        let _shut = rustix::net::shutdown(&to, Shutdown::Write);
-    };
-    // Without it nothing is heard, and the launcher gives up.
-    let _running = std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(copy);
+    Ok(channel)
 }
 
 /// The first number of descriptors that are not the standard ones.

@@ -24,21 +24,28 @@
 //! Nothing has a name in a file system: sockets are pairs, memory is memfds.
 
 mod agent;
+mod byte_stream;
 pub mod control;
 mod conversation;
 pub mod cores;
 mod crew;
 mod dumps;
+mod foreign_mpi;
+mod frames;
 mod inherited;
+mod keeper;
 mod leftovers;
 mod library_path;
 pub mod limits;
+mod link;
 mod looks;
+mod lost_launcher;
 mod meeting;
 pub mod nic;
 mod nursery;
 mod output;
 pub mod preload;
+mod process;
 pub mod program_file;
 pub mod rank_cores;
 mod rank_process;
@@ -53,4 +60,4 @@ mod surveyor;
 mod threads;
 mod watch;
 
-pub use agent::{run, run_far};
+pub use process::{FAR_ROLE, run, run_far};

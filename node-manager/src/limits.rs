@@ -25,6 +25,10 @@ pub const RECORDING_GRACE: Duration = Duration::from_secs(30);
 /// named and left alone: with the times above a job is gone within 2 s in this case, too.
 pub const IMMORTAL_PATIENCE: Duration = Duration::from_millis(800);
 
+/// What a node manager on another machine, whose input has ended, has to end by itself, and then to kill what its ranks
+/// have started, until it ends by force: twice this is less than 2 s, on a busy machine, too.
+pub(crate) const ORDERLY_END: Duration = Duration::from_millis(600);
+
 /// A line that is longer is forwarded in pieces: otherwise one rank that never writes a newline
 /// could take all memory.
 pub const MAX_LINE_BYTES: usize = 16 << 20;

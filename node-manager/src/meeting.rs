@@ -7,6 +7,7 @@
 use crate::control::{FarStart, Keeps, Meet, Met};
 use crate::cores;
 use crate::inherited::Inherited;
+use crate::reaper::{NoProc, find_proc};
 use bcs_core::job::Cores;
 use bcs_core::memory::MapError;
 use bcs_core::wake::MachinePage;
@@ -29,6 +30,8 @@ pub(crate) enum MeetingError {
         "it cannot go to {directory}, where bcs run was started: {error}; --wdir names another directory"
     )]
     Directory { directory: String, error: io::Error },
+    #[error(transparent)]
+    Proc(#[from] NoProc),
     #[error(transparent)]
     Interface(#[from] UnknownInterface),
     #[error(transparent)]
@@ -82,6 +85,7 @@ impl Meeting {
             let theirs = meet.version.clone();
             return Err(MeetingError::Version { ours, theirs });
         }
+        find_proc()?;
         std::env::set_current_dir(&meet.directory).map_err(|error| MeetingError::Directory {
             directory: meet.directory.display().to_string(),
             error,
@@ -103,6 +107,7 @@ impl Meeting {
                 page: deposit(&page)?,
                 segment: deposit(&segment)?,
             },
+            pid: rustix::process::getpid().as_raw_nonzero().get(),
             boot: boot(),
             cores,
         };

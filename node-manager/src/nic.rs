@@ -101,7 +101,7 @@ pub(crate) enum NicError {
 
 fn advice_on(error: &MapError) -> String {
     match error {
-        MapError::Create { source, .. } => advice(*source),
+        MapError::Create { errno, .. } => advice(*errno),
         // It has its own.
         MapError::Map { .. } => String::new(),
     }

@@ -69,7 +69,11 @@ fn not_spawned(start: &Start, rank: u32, error: SpawnError) -> String {
              its first line must name the interpreter (#!/bin/sh)"
         ),
         ("execve", Errno::NOENT) => {
-            format!("{program} or the interpreter that it names is missing")
+            let elsewhere = match start.far {
+                Some(_) => ": a program has the same path on all hosts",
+                None => "",
+            };
+            format!("{program} or the interpreter that it names is missing{elsewhere}")
         }
         ("execve", errno) => format!("{program} cannot be executed: {errno}"),
         ("chdir", errno) => {
@@ -195,6 +199,8 @@ impl<'a> Nursery<'a> {
             ],
             code: MappedCode::default(),
             left: None,
+            foreign_mpi: None,
+            has_written: false,
             failed: false,
         })
     }

@@ -110,6 +110,26 @@ pub fn suits(file: &Path) -> Result<(), Unsuited> {
     Ok(())
 }
 
+/// The first that is sought among the names of libraries and functions that the program in a file is linked with. In what
+/// is no ELF file there are none.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn names(
+    file: &Path,
+    is_sought: impl Fn(&[u8]) -> bool,
+) -> Result<Option<Vec<u8>>, Unsuited> {
+    let file = File::open(file)?;
+    if !file.metadata()?.is_file() {
+        return Err(Unsuited::Unreadable);
+    }
+    let file = ReadCache::new(file);
+    match Elf::read(&file)? {
+        Some(elf) => Ok(elf.find_name(is_sought)?.map(<[u8]>::to_vec)),
+        None => Ok(None),
+    }
+}
+
 /// The last component of a path.
 fn last_of(path: &[u8]) -> Option<&[u8]> {
     path.rsplit(|byte| *byte == b'/').next()
@@ -183,8 +203,17 @@ impl<'a> Elf<'a> {
 
     /// Whether a sanitizer's library or function is among the names that are linked when it starts.
     fn is_watched(&self) -> Result<bool, Unsuited> {
+        let is_watcher = |name: &[u8]| {
+            WATCHERS.iter().any(|one| name.starts_with(one.as_bytes()))
+                || WATCHING.iter().any(|one| name == one.as_bytes())
+        };
+        Ok(self.find_name(is_watcher)?.is_some())
+    }
+
+    /// The first that is sought among the names of libraries and functions that are linked when it starts.
+    fn find_name(&self, is_sought: impl Fn(&[u8]) -> bool) -> Result<Option<&'a [u8]>, Unsuited> {
         let Some(dynamic) = self.segments(PT_DYNAMIC).next().transpose()? else {
-            return Ok(false);
+            return Ok(None);
         };
         let entries = dynamic.dynamic(ORDER, self.file)?.unwrap_or_default();
         let value = |tag: DynamicTag| {
@@ -192,7 +221,7 @@ impl<'a> Elf<'a> {
             entry.map(|entry| entry.d_val.get(ORDER))
         };
         let (Some(address), Some(bytes)) = (value(DT_STRTAB), value(DT_STRSZ)) else {
-            return Ok(false);
+            return Ok(None);
         };
         if bytes > MAX_PART_BYTES {
             return Err(Unsuited::Unreadable);
@@ -205,10 +234,7 @@ impl<'a> Elf<'a> {
         let names = names.find_map(Result::transpose).transpose();
         let names = names.map_err(|()| Unsuited::Unreadable)?;
         let mut names = names.ok_or(Unsuited::Unreadable)?.split(|byte| *byte == 0);
-        Ok(names.any(|name| {
-            WATCHERS.iter().any(|one| name.starts_with(one.as_bytes()))
-                || WATCHING.iter().any(|one| name == one.as_bytes())
-        }))
+        Ok(names.find(|name| is_sought(name)))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::control::RankEnd;
 use crate::conversation::Conversation;
+use crate::foreign_mpi;
 use crate::output::OutputPipe;
 use crate::recorder::RankRecorder;
 use bcs_core::job::NodeId;
@@ -70,6 +71,10 @@ pub(crate) struct RankProcess {
     pub(crate) code: MappedCode,
     /// What the program has left on it, if it has said so.
     pub(crate) left: Option<Left>,
+    /// The library of another MPI that it has mapped, if it was seen to.
+    pub(crate) foreign_mpi: Option<String>,
+    /// Whether it has written anything that we read.
+    pub(crate) has_written: bool,
     /// Standard output and standard error.
     pub(crate) output: [OutputPipe; 2],
     /// Whether a failure of it was already reported: one is enough.
@@ -91,6 +96,18 @@ impl RankProcess {
         // A wrapper's code is not the rank's.
         let is_rank = matches!(self.stage, Stage::Received(Caller::Started)) && self.runs();
         said.or_else(|| if is_rank { now() } else { None })
+    }
+
+    /// Whether it has called our MPI_Init.
+    pub(crate) fn has_joined(&self) -> bool {
+        !matches!(self.stage, Stage::Started)
+    }
+
+    /// Looks whether it is a program of another MPI, as long as it runs and has not joined.
+    pub(crate) fn look_for_foreign_mpi(&mut self) {
+        if self.runs() && !self.has_joined() && self.foreign_mpi.is_none() {
+            self.foreign_mpi = foreign_mpi::mapped(self.pid.as_raw_nonzero().get());
+        }
     }
 
     /// Whether the process has not been reaped.

@@ -6,10 +6,28 @@
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions};
 use rustix::time::Timespec;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
+
+/// There is no /proc: nothing that was started could be found, no memory of other processes, and no program of our own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "/proc is not mounted, where BCS-MPI finds processes and their memory: mount it (mount -t proc proc /proc)"
+)]
+pub struct NoProc;
+
+/// Looks whether /proc is there.
+///
+/// # Errors
+/// [`NoProc`].
+pub fn find_proc() -> Result<(), NoProc> {
+    match rustix::fs::access("/proc/self/stat", rustix::fs::Access::READ_OK) {
+        Ok(()) => Ok(()),
+        Err(_) => Err(NoProc),
+    }
+}
 
 /// From now on, what descends from this process becomes its child when its parent dies.
 ///
@@ -80,6 +98,27 @@ pub fn end_descendants(spared: &[Pid], patience: Duration) -> Vec<Pid> {
         }
         if killed.is_empty() && !one_ends(&immortal, deadline) {
             return immortal;
+        }
+    }
+}
+
+/// Kills all descendants, while other OS threads of this process may reap some and start others. It is over when there
+/// are none, or at the deadline.
+pub(crate) fn kill_descendants_until(deadline: Instant) {
+    while !childless() && Instant::now() < deadline {
+        for pid in children() {
+            // Somebody else may have reaped it, and its id may be another's by now: what was opened is not.
+            let Ok(pidfd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
+                continue;
+            };
+            if parent_of(pid) == Some(rustix::process::getpid()) {
+                let _ = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
+                let left = deadline.saturating_duration_since(Instant::now());
+                let left = Timespec::try_from(left).expect("at most ORDERLY_END");
+                let _ = poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&left));
+                let reap = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+                let _ = rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), reap);
+            }
         }
     }
 }

@@ -132,6 +132,8 @@ mod tests {
             output,
             code: MappedCode::default(),
             left: None,
+            foreign_mpi: None,
+            has_written: false,
             failed: false,
         }
     }

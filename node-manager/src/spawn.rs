@@ -170,8 +170,8 @@ impl Default for Spawner {
 }
 
 impl Spawner {
-    /// Starts a process in a process group of its own, with all signals unblocked and SIGPIPE at
-    /// its default. The caller must be the thread with which the child is to die.
+    /// Starts a process in a process group of its own, with all signals unblocked, and SIGPIPE and
+    /// SIGXFSZ at their defaults. The caller must be the thread with which the child is to die.
     ///
     /// # Errors
     /// [`SpawnError`]; no child is left then.
@@ -326,10 +326,12 @@ fn prepare(errand: &Errand<'_>) -> &'static str {
     "execve"
 }
 
-/// Rust ignores SIGPIPE and its parent may block signals; programs expect neither.
+/// Rust ignores SIGPIPE, `bcs` ignores SIGXFSZ, and its parent may block signals; programs expect none of that.
 fn reset_signals() {
-    // SAFETY: signal dispositions are the child's own (no CLONE_SIGHAND).
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    for ignored in [libc::SIGPIPE, libc::SIGXFSZ] {
+        // SAFETY: signal dispositions are the child's own (no CLONE_SIGHAND).
+        unsafe { libc::signal(ignored, libc::SIG_DFL) };
+    }
     let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: sigemptyset initialises the set it is given.
     unsafe { libc::sigemptyset(none.as_mut_ptr()) };

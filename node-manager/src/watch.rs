@@ -102,21 +102,6 @@ impl Watch {
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// Watches the control socket for room, too, or not.
-    pub(crate) fn control(&self, fd: impl AsFd, room: bool) -> Result<(), Errno> {
-        let flags = if room {
-            EventFlags::IN | EventFlags::OUT
-        } else {
-            EventFlags::IN
-        };
-        epoll::modify(
-            &self.epoll,
-            fd,
-            EventData::new_u64(Source::Control.encode()),
-            flags,
-        )
-    }
-
     /// Sleeps until something happens, or the deadline.
     pub(crate) fn wait(&self, deadline: Option<Instant>) -> Result<Vec<Source>, Errno> {
         let mut events = Vec::<Event>::with_capacity(BATCH);

@@ -24,7 +24,7 @@ impl GuardedBytes {
     /// # Errors
     /// [`MapError::Map`] with the kernel's answer.
     pub fn new(len: usize) -> Result<Self, MapError> {
-        let told = |source| MapError::Map { bytes: len, source };
+        let told = |errno| MapError::Map { bytes: len, errno };
         let (inner, protection) = (Self::inner(len), ProtFlags::READ | ProtFlags::WRITE);
         let anywhere = std::ptr::null_mut();
         // SAFETY: a new mapping, wherever there is room.

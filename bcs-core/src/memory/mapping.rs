@@ -6,7 +6,9 @@
 
 use crate::memory::ring::Words;
 use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
+use rustix::process::{Resource, getrlimit};
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -16,25 +18,28 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[derive(Debug, thiserror::Error)]
 pub enum MapError {
     /// The memfd could not be made.
-    #[error("failed to make {bytes} bytes of shared memory for {what}: {source}")]
+    #[error(
+        "failed to make {bytes} bytes of shared memory for {what}: {errno}{}",
+        limit_of_files(*.errno)
+    )]
     Create {
         /// What the memory is for.
         what: &'static str,
         /// Its length.
         bytes: usize,
         /// The kernel's answer.
-        source: rustix::io::Errno,
+        errno: Errno,
     },
     /// The memfd could not be mapped.
     #[error(
-        "failed to map {bytes} bytes of shared memory: {source}; \
+        "failed to map {bytes} bytes of shared memory: {errno}; \
          is the address space limited (ulimit -v)?"
     )]
     Map {
         /// The length asked for.
         bytes: usize,
         /// The kernel's answer.
-        source: rustix::io::Errno,
+        errno: Errno,
     },
 }
 
@@ -53,22 +58,35 @@ unsafe impl Send for Mapping {}
 // SAFETY: as for Send.
 unsafe impl Sync for Mapping {}
 
+/// What to do where the limit of file sizes is why there is no memory.
+fn limit_of_files(errno: Errno) -> String {
+    match (errno, getrlimit(Resource::Fsize).current) {
+        (Errno::FBIG, Some(limit)) => format!(
+            "; files are limited to {limit} bytes here, and shared memory is a file: raise that limit (ulimit -f)"
+        ),
+        _ => String::new(),
+    }
+}
+
 /// Makes a sealed memfd of fixed length: nobody can shrink it under a mapping (SIGBUS) or grow it.
 ///
 /// # Errors
 /// [`MapError::Create`] with the kernel's answer.
 pub fn sealed_memfd(what: &'static str, bytes: usize) -> Result<OwnedFd, MapError> {
     let make = || {
+        // Beyond it, ftruncate would raise SIGXFSZ, which ends a process without a word.
+        if getrlimit(Resource::Fsize)
+            .current
+            .is_some_and(|limit| limit < bytes as u64)
+        {
+            return Err(Errno::FBIG);
+        }
         let fd = rustix::fs::memfd_create(what, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         rustix::fs::ftruncate(&fd, bytes as u64)?;
         rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         Ok(fd)
     };
-    make().map_err(|source| MapError::Create {
-        what,
-        bytes,
-        source,
-    })
+    make().map_err(|errno| MapError::Create { what, bytes, errno })
 }
 
 impl Mapping {
@@ -113,7 +131,7 @@ impl Mapping {
         base: rustix::io::Result<*mut std::ffi::c_void>,
         len: usize,
     ) -> Result<Self, MapError> {
-        let base = base.map_err(|source| MapError::Map { bytes: len, source })?;
+        let base = base.map_err(|errno| MapError::Map { bytes: len, errno })?;
         let base = NonNull::new(base.cast()).expect("the kernel does not map page zero");
         Ok(Self { base, len })
     }

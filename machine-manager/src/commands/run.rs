@@ -9,7 +9,7 @@ use crate::cli::{
 use crate::cores::{self, BadCores};
 use crate::dispatcher::{Dispatcher, OnDeadlock, Surroundings};
 use crate::exit_code;
-use crate::hosts::{BadHosts, Hosts, Named, parse_launcher, parse_names};
+use crate::hosts::{BadHosts, Ended, Hosts, Limits, Named, parse_launcher, parse_names};
 use crate::launch::{Job, Launched, launch};
 use crate::live::door::Door;
 use crate::live::name::JobName;
@@ -32,7 +32,7 @@ use std::io::IsTerminal as _;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A request that cannot be fulfilled: the user's to mend.
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +100,8 @@ pub(super) fn run_with(arguments: &RunArgs, further: clap::Command, output: Outp
         Ok(code) => code,
         Err(error) => {
             eprintln!("bcs: {error:#}");
-            exit_code::RUNTIME
+            let ended = error.downcast_ref::<Ended>();
+            ended.map_or(exit_code::RUNTIME, Ended::exit_code)
         }
     }
 }
@@ -312,6 +313,7 @@ fn make_directory(option: &'static str, path: &Path) -> Result<PathBuf, BadInput
 }
 
 fn carry_out(options: &RunOptions, job: Job, output: Output) -> anyhow::Result<u8> {
+    node_manager::reaper::find_proc()?;
     // Children that a shell had before it became us (exec) are not ours to kill.
     let spared = match node_manager::reaper::childless() {
         true => Vec::new(),
@@ -356,7 +358,14 @@ fn start_and_watch(
     let on_deadlock = on_deadlock(options, job.mds.as_deref());
     let command = run_header::command(&job);
     let nodes = job.placement.nodes();
-    let launched = launch(job, stdin)?;
+    // The start is a part of the time that the job may take.
+    let timeout = options.timeout.clone();
+    let timeout = timeout.and_then(|time| Some((Instant::now().checked_add(time.value)?, time)));
+    let limits = Limits {
+        signals: &signals,
+        timeout: timeout.as_ref(),
+    };
+    let launched = launch(job, stdin, limits)?;
     let facts = Facts {
         id: launched.job.clone(),
         nodes,
@@ -394,7 +403,7 @@ fn start_and_watch(
         signals,
         spared,
     };
-    let code = Dispatcher::new(launched, surroundings, ranks, options.timeout.clone()).run()?;
+    let code = Dispatcher::new(launched, surroundings, ranks, timeout).run()?;
     if let Some(page) = chosen {
         say_chosen(&page.chosen());
     }
@@ -486,8 +495,8 @@ fn describe(launched: &Launched, ranks: usize) {
         eprintln!("bcs: {line}");
     }
     eprintln!("bcs: bcs run is process {}", std::process::id());
-    for manager in &launched.managers {
+    for (manager, process) in launched.managers.iter().zip(&launched.processes) {
         let who = manager.name(driver == Driver::Shared);
-        eprintln!("bcs: {who} is process {}", manager.pid.as_raw_nonzero());
+        eprintln!("bcs: {who} is process {process}");
     }
 }

@@ -1,23 +1,14 @@
 //! Node managers of several machines meet: each says how it is reached, and with whom it can share memory; then each is told
 //! of all others.
 
+use super::startup::{Limits, Startup};
 use super::{Fabric, Hosts};
 use crate::launch::Manager;
-use crate::signals;
-use crate::verdict::job_ended;
 use anyhow::{Context as _, bail};
 use bcs_core::job::{Cores, NodeId, Placement};
 use bcs_fabric::udp::JobKey;
-use node_manager::control::{Arrived, FarStart, Frame, FromManager, Keeps, Meet, Met, ToManager};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::process::{WaitId, WaitIdOptions, waitid};
-use rustix::time::Timespec;
-use std::os::fd::{AsFd as _, OwnedFd};
-use std::time::{Duration, Instant};
-
-/// A node manager that does not answer for so long was not started.
-const PATIENCE: Duration = Duration::from_secs(60);
+use node_manager::control::{FarStart, FromManager, Greeting, Keeps, Meet, Met, ToManager};
+use std::time::Duration;
 
 /// How the machines of a job are joined.
 #[derive(Debug)]
@@ -29,15 +20,33 @@ pub struct Machines {
     node_timeout: Duration,
 }
 
-/// Has all node managers meet.
+/// Waits until these node managers have greeted.
 ///
 /// # Errors
-/// One of them does not answer, or cannot be joined to the others.
+/// One of them is not started, or of another version; or [`Ended`](super::Ended).
+pub fn greet(
+    hosts: &Hosts,
+    managers: &mut [Manager],
+    placement: &Placement,
+    limits: Limits<'_>,
+) -> anyhow::Result<()> {
+    let mut startup = Startup::new(hosts, placement, limits);
+    startup.all(managers, has_greeted)?;
+    startup.end();
+    Ok(())
+}
+
+/// Has all node managers meet, which have greeted.
+///
+/// # Errors
+/// One of them is not started or does not answer, or cannot be joined to the others; or [`Ended`](super::Ended).
 pub fn join(
     hosts: &Hosts,
     managers: &mut [Manager],
     placement: &Placement,
+    limits: Limits<'_>,
 ) -> anyhow::Result<Machines> {
+    let mut startup = Startup::new(hosts, placement, limits);
     let key = JobKey::random().context("the system gives no random bytes for the job's key")?;
     let directory = std::env::current_dir().context("the working directory is gone")?;
     let meet = Meet {
@@ -54,9 +63,8 @@ pub fn join(
         ports: hosts.ports,
         directory,
     };
-    let end = Instant::now() + PATIENCE;
     tell_all(managers, &ToManager::Meet(Box::new(meet)));
-    let met = hear_all((hosts, placement), managers, end, |message| match message {
+    let met = startup.answers(managers, &|message| match message {
         FromManager::Met(met) => Ok(*met),
         other => Err(other),
     })?;
@@ -74,10 +82,11 @@ pub fn join(
         let others: Vec<Option<Keeps>> = others.collect();
         manager.tell(&ToManager::Reach(others));
     }
-    let reached = hear_all((hosts, placement), managers, end, |message| match message {
+    let reached = startup.answers(managers, &|message| match message {
         FromManager::Reached(reached) => Ok(reached),
         other => Err(other),
     })?;
+    startup.end();
     let leaders: Vec<usize> = (0..parties.len())
         .map(|me| {
             (0..me)
@@ -108,85 +117,21 @@ fn tell_all(managers: &mut [Manager], message: &ToManager) {
         .for_each(|manager| manager.tell(message));
 }
 
-/// The answers of all node managers, as `take` finds them.
-fn hear_all<T>(
-    (hosts, placement): (&Hosts, &Placement),
-    managers: &mut [Manager],
-    end: Instant,
-    take: impl Fn(FromManager) -> Result<T, FromManager>,
-) -> anyhow::Result<Vec<T>> {
-    let mut answers: Vec<Option<T>> = managers.iter().map(|_| None).collect();
-    let mut buffer = vec![0; 1 << 16];
-    while let Some(at) = answers.iter().position(Option::is_none) {
-        let name = managers[at].name(false);
-        let Some(control) = &managers[at].control else {
-            return Err(ended(&managers[at], hosts, placement));
-        };
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            bail!(
-                "{name} has not answered for {} s: does `{}` start a program there?",
-                PATIENCE.as_secs(),
-                hosts.launcher.join(" ")
-            );
-        }
-        let timeout = Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: left.subsec_nanos().into(),
-        };
-        let mut fds = [PollFd::new(control, PollFlags::IN)];
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => (),
-            Err(errno) => bail!("failed to wait for {name}: {errno}"),
-        }
-        let manager = &mut managers[at];
-        manager.send();
-        let arrived = manager
-            .control
-            .as_ref()
-            .map(|control| manager.reader.receive(control, &mut buffer));
-        let is_over = matches!(arrived, Some(Ok(Arrived::End) | Err(_)) | None);
-        let frame = manager.reader.frame();
-        match frame.with_context(|| format!("{name} says what makes no sense"))? {
-            Some(Frame::Message(FromManager::ManagerFailed { message })) => {
-                bail!("{name} failed: {message}")
-            }
-            Some(Frame::Message(message)) => match take(message) {
-                Ok(answer) => answers[at] = Some(answer),
-                Err(other) => bail!("{name} says {other:?} before it is started"),
-            },
-            Some(Frame::Output { .. }) => (),
-            None if is_over => return Err(ended(&managers[at], hosts, placement)),
-            None => (),
-        }
-    }
-    Ok(answers.into_iter().flatten().collect())
-}
-
-/// A node manager has ended: who killed it is said as if it had been at work.
-fn ended(manager: &Manager, hosts: &Hosts, placement: &Placement) -> anyhow::Error {
+/// Whether a node manager has greeted. One of another version understands nothing that it is told.
+fn has_greeted(manager: &mut Manager) -> anyhow::Result<Option<()>> {
+    let ours = env!("CARGO_PKG_VERSION");
     let name = manager.name(false);
-    let Some(how) = manager.pidfd.as_ref().and_then(killed_by) else {
-        return anyhow::anyhow!(
-            "{name} ended before it was joined to the others: does `{}` start a program there?",
-            hosts.launcher.join(" ")
-        );
-    };
-    let what = format!("{name} (pid {}) {how}", manager.pid.as_raw_nonzero());
-    anyhow::anyhow!(job_ended(&what, placement.ranks()))
-}
-
-/// Which signal has killed a process whose socket is closed, if one has. It is not reaped.
-fn killed_by(pidfd: &OwnedFd) -> Option<String> {
-    let soon = Timespec {
-        tv_sec: 1,
-        tv_nsec: 0,
-    };
-    poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&soon)).ok()?;
-    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    let status = waitid(WaitId::PidFd(pidfd.as_fd()), look).ok()??;
-    let signal = status.terminating_signal()?;
-    Some(format!("was killed by {}", signals::describe(signal)))
+    match manager.reader.greeting() {
+        Greeting::Awaited => Ok(None),
+        Greeting::Version(version) if version == ours => Ok(Some(())),
+        Greeting::Version(version) => bail!(
+            "{name} is BCS-MPI {version}, and this is {ours}: install the same version on all hosts"
+        ),
+        Greeting::Absent => bail!(
+            "{name} was not heard among all that its shell writes to its standard output: let what the shell reads \
+             at a login without a terminal (.bashrc) be silent"
+        ),
+    }
 }
 
 impl Machines {
@@ -259,6 +204,12 @@ impl Machines {
             usable: (cores.usable / beside.count().max(1)).max(1),
             ..cores
         }
+    }
+
+    /// The processes of the node managers, each as its machine knows it.
+    #[must_use]
+    pub fn processes(&self) -> Vec<i32> {
+        self.met.iter().map(|met| met.pid).collect()
     }
 
     /// How they are joined, for `-v`.

@@ -3,18 +3,25 @@
 //! A node manager of another machine is started by a command (`--launcher`), and talks to `bcs run` by its standard input
 //! and output: so the job's key, the first that it is told, is in no argument and no variable.
 
+mod advice;
 mod meeting;
+mod standard_error;
+mod startup;
 
 use crate::program::Program;
 use crate::quantities::Given;
 use bcs_core::job::NodeId;
 use bcs_fabric::udp::Crypto;
+use node_manager::FAR_ROLE;
 use node_manager::spawn::{Image, SpawnError};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-pub use meeting::{Machines, join};
+pub use meeting::{Machines, greet, join};
+pub use standard_error::StandardError;
+pub use startup::{Ended, Limits};
 
 /// How nodes are to be joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,12 +133,44 @@ impl Hosts {
     /// The process that becomes the node manager of a host, or starts it there.
     pub(crate) fn image(&self, host: Option<&str>) -> Result<Image, SpawnError> {
         let Some(host) = host else {
-            let arguments = ["bcs", ROLE];
+            let own = std::process::id().to_string();
+            let arguments = ["bcs", FAR_ROLE, &own];
             return Image::new("/proc/self/exe".as_ref(), &arguments, [], None);
         };
         let program = self.launcher_program().unwrap_or_default();
         let arguments = self.command(host, &this_program());
         Image::new(&program, &arguments, [], None)
+    }
+
+    /// Which of some node managers, given by their nodes, are started together: each wave when the one before has greeted.
+    #[must_use]
+    pub fn waves(&self, parts: Vec<Vec<NodeId>>) -> Vec<Vec<Vec<NodeId>>> {
+        let mut waves: Vec<Vec<Vec<NodeId>>> = Vec::new();
+        let mut of_host: BTreeMap<Option<String>, usize> = BTreeMap::new();
+        for part in parts {
+            let host = self.of(part[0]).map(str::to_owned);
+            let before = of_host.entry(host.clone()).or_default();
+            // Those of this machine do not log in.
+            let wave = host.map_or(0, |_| *before / LOGINS_AT_ONCE);
+            *before += 1;
+            waves.resize_with(waves.len().max(wave + 1), Vec::new);
+            waves[wave].push(part);
+        }
+        waves
+    }
+
+    /// What ssh is told unless the launcher's own words speak of it: to ask nobody anything, since it is no job of the
+    /// terminal, and to give up a host that does not answer.
+    fn ssh_options(&self) -> Vec<String> {
+        let says = |option: &str| {
+            let mut words = self.launcher.iter();
+            words.any(|word| word.to_lowercase().contains(option))
+        };
+        let hosts = self.names.as_ref().map_or(1, Vec::len);
+        let timeout = CONNECT_TIMEOUT_S + hosts / HOSTS_PER_SECOND;
+        let batch = (!says("batchmode")).then(|| "-oBatchMode=yes".to_owned());
+        let timeout = (!says("connecttimeout")).then(|| format!("-oConnectTimeout={timeout}"));
+        batch.into_iter().chain(timeout).collect()
     }
 
     /// The words of the command.
@@ -144,18 +183,29 @@ impl Hosts {
             words.push(host.to_owned());
         }
         let program = Path::new(&self.launcher[0]).file_name();
+        if program.is_some_and(|name| name == "ssh") {
+            words.splice(1..1, self.ssh_options());
+        }
         let is_read_by_a_shell = program.is_some_and(|name| name == "ssh" || name == "rsh");
         words.push(match shlex::try_quote(this) {
             Ok(quoted) if is_read_by_a_shell => quoted.into_owned(),
             _ => this.to_owned(),
         });
-        words.push(ROLE.to_owned());
+        words.push(FAR_ROLE.to_owned());
         words
     }
 }
 
-/// The hidden role of a node manager that is told all by its standard input.
-pub const ROLE: &str = "far-node-manager";
+/// ssh waits this long for a host, in seconds, and for one second more for each [`HOSTS_PER_SECOND`] that are asked at
+/// once: a host that is down is told within 5 s, and many logins at once take their time.
+const CONNECT_TIMEOUT_S: usize = 4;
+
+/// See above.
+const HOSTS_PER_SECOND: usize = 16;
+
+/// Node managers of one host that are started at once: an sshd drops some of those who log in when there are ten
+/// (MaxStartups), and others may log in, too.
+const LOGINS_AT_ONCE: usize = 8;
 
 /// This program, as a path: on other hosts it is at the same one.
 fn this_program() -> String {
@@ -241,13 +291,44 @@ mod tests {
     #[test]
     fn a_launcher_is_told_the_host_where_it_wants_it() {
         let words = hosts("ip netns exec {host}").command("a", "/opt/b c/bcs");
-        assert_eq!(words, ["ip", "netns", "exec", "a", "/opt/b c/bcs", ROLE]);
+        assert_eq!(
+            words,
+            ["ip", "netns", "exec", "a", "/opt/b c/bcs", FAR_ROLE]
+        );
         let words = hosts("ssh -p 22").command("a", "/opt/b c/bcs");
-        assert_eq!(words, ["ssh", "-p", "22", "a", "'/opt/b c/bcs'", ROLE]);
+        let asks_nobody = ["ssh", "-oBatchMode=yes", "-oConnectTimeout=4"];
+        let there = ["-p", "22", "a", "'/opt/b c/bcs'", FAR_ROLE];
+        assert_eq!(words, [&asks_nobody[..], &there[..]].concat());
+        let own = hosts("/usr/bin/ssh -oBatchMode=no -o connecttimeout=9").command("a", "bcs");
+        let expected = ["/usr/bin/ssh", "-oBatchMode=no", "-o", "connecttimeout=9"];
+        assert_eq!(own, [&expected[..], &["a", "bcs", FAR_ROLE]].concat());
         assert!(parse_launcher("ssh 'x").is_err());
         for bad in ["a,,b", "a:0", "a:x", ":2", ""] {
             assert!(parse_names(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn no_host_has_more_logins_at_once_than_its_sshd_takes() {
+        let parts = |count| {
+            (0..count)
+                .map(|node| vec![NodeId(node)])
+                .collect::<Vec<_>>()
+        };
+        let names = [vec!["a".to_owned(); 20], vec!["b".to_owned(); 2]].concat();
+        let hosts = Hosts {
+            names: Some(names),
+            ..hosts("ssh")
+        };
+        let waves = hosts.waves(parts(22));
+        let lengths: Vec<usize> = waves.iter().map(Vec::len).collect();
+        assert_eq!(lengths, [8 + 2, 8, 4]);
+        assert_eq!(waves[1][0], [NodeId(8)]);
+        let here = Hosts {
+            names: None,
+            ..hosts
+        };
+        assert_eq!(here.waves(parts(22)).len(), 1);
     }
 
     #[test]

@@ -98,5 +98,6 @@ fn what_makes_no_sense_is_refused() {
         told.contains("--host-interface nowhere0 is no interface"),
         "{told}"
     );
-    assert!(told.contains("node manager of node 0"), "{told}");
+    // Whichever says so first.
+    assert!(told.contains("node manager of node "), "{told}");
 }

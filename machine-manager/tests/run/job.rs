@@ -53,14 +53,19 @@ impl Job {
         Self::spawn(command)
     }
 
-    pub(crate) fn spawn(mut command: Command) -> Self {
+    pub(crate) fn spawn(command: Command) -> Self {
+        Self::spawn_with_output(command, Stdio::piped())
+    }
+
+    /// With a standard output of the caller's.
+    pub(crate) fn spawn_with_output(mut command: Command, output: Stdio) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let mark = format!("{MARK}={}-{count}", std::process::id());
         let (name, value) = mark.split_once('=').unwrap();
         command
             .env(name, value)
-            .stdout(Stdio::piped())
+            .stdout(output)
             .stderr(Stdio::piped());
         let child = command.spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();

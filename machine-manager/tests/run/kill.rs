@@ -36,7 +36,7 @@ fn rounds(name: &str, round: impl FnMut(&mut ChaCha8Rng, &str)) {
 }
 
 /// So many rounds, unless the variable says otherwise, in these clusters in turn.
-fn rounds_of(
+pub(crate) fn rounds_of(
     name: &str,
     (clusters, count): (&[&str], u64),
     mut round: impl FnMut(&mut ChaCha8Rng, &str),

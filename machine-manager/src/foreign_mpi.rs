@@ -1,0 +1,73 @@
+//! A job whose processes are of another MPI: none of them has joined it, and each was a world of its own.
+
+use crate::exit_code;
+use bcs_core::job::NodeId;
+
+/// What node managers have said of that.
+#[derive(Debug, Default)]
+pub struct ForeignMpi {
+    /// The first rank that is of another MPI, its node, and the library of that.
+    found: Option<(u32, NodeId, String)>,
+    /// Node managers none of whose ranks has joined, though all have ended well.
+    none_joined: usize,
+}
+
+impl ForeignMpi {
+    /// A rank is of another MPI.
+    pub fn found(&mut self, rank: u32, node: NodeId, library: String) {
+        let first = self.found.get_or_insert((rank, node, library.clone()));
+        if rank < first.0 {
+            *first = (rank, node, library);
+        }
+    }
+
+    /// No rank of a node manager has joined.
+    pub fn none_joined(&mut self) {
+        self.none_joined += 1;
+    }
+
+    /// What is to be said of a job of so many ranks, and what it comes to: of one that has ended well if no rank has joined.
+    /// A single rank alone is what its user has asked for.
+    #[must_use]
+    pub fn outcome(&self, managers: usize, ranks: usize) -> Option<(String, u8)> {
+        let line = self.line(ranks).filter(|_| self.none_joined == managers)?;
+        let code = match ranks {
+            1 => exit_code::SUCCESS,
+            _ => exit_code::UNFINISHED,
+        };
+        Some((line, code))
+    }
+
+    /// What is to be said of a job that has failed.
+    #[must_use]
+    pub fn line(&self, ranks: usize) -> Option<String> {
+        let (rank, node, library) = self.found.as_ref()?;
+        Some(format!(
+            "rank {rank} on node {node} is a program of another MPI ({library}): it has not joined the job of {ranks}, \
+             and was rank 0 of 1; build it with the mpicc of BCS-MPI, or start it with the mpiexec of that MPI"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_of_another_mpi_is_told_and_fails() {
+        let mut job = ForeignMpi::default();
+        job.none_joined();
+        assert_eq!(job.outcome(1, 4), None, "plain programs");
+        job.found(3, NodeId(1), "libmpi.so.12".to_owned());
+        job.found(1, NodeId(0), "libmpi.so.40".to_owned());
+        let (line, code) = job.outcome(1, 4).unwrap();
+        assert!(line.starts_with("rank 1 on node 0 is a program of another MPI (libmpi.so.40)"));
+        assert_eq!(code, exit_code::UNFINISHED);
+        assert_eq!(job.outcome(1, 1).unwrap().1, exit_code::SUCCESS);
+        assert_eq!(
+            job.outcome(2, 4),
+            None,
+            "ranks of the other node manager have joined"
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! What a command that starts a node manager on a host writes to its standard error: ssh says there why it could not.
+//!
+//! While the job is started it is kept, so that a failure can be told with the command's own words. From then on it is
+//! shown as it comes.
+
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+/// What is kept of it. Of a command that says more before it has started anything, the last is what matters.
+const KEPT_BYTES: usize = 64 << 10;
+
+/// The standard error of a command.
+#[derive(Debug)]
+pub struct StandardError {
+    /// The pipe, until its other end is closed.
+    pipe: Option<OwnedFd>,
+    bytes: Vec<u8>,
+}
+
+impl StandardError {
+    /// One, and the end that the command writes to.
+    ///
+    /// # Errors
+    /// The kernel gives no pipe.
+    pub fn new() -> Result<(Self, OwnedFd), Errno> {
+        let (pipe, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+        fcntl_setfl(&pipe, OFlags::NONBLOCK)?;
+        let ours = Self {
+            pipe: Some(pipe),
+            bytes: Vec::new(),
+        };
+        Ok((ours, theirs))
+    }
+
+    /// The pipe, as long as somebody may write to it.
+    #[must_use]
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().map(|pipe| pipe.as_fd())
+    }
+
+    /// Reads all that has come.
+    pub fn read(&mut self, buffer: &mut [u8]) {
+        while let Some(pipe) = &self.pipe {
+            match rustix::io::read(pipe, &mut *buffer) {
+                Ok(len) if len > 0 => {
+                    self.bytes.extend_from_slice(&buffer[..len]);
+                    let over = self.bytes.len().saturating_sub(KEPT_BYTES);
+                    self.bytes.drain(..over);
+                }
+                Err(Errno::INTR) => (),
+                Err(Errno::AGAIN) => return,
+                Ok(_) | Err(_) => self.pipe = None,
+            }
+        }
+    }
+
+    /// The whole lines of what was read, and at the end of the pipe the rest.
+    pub fn take(&mut self) -> Vec<u8> {
+        let end = self.bytes.iter().rposition(|&byte| byte == b'\n');
+        let end = match self.pipe {
+            Some(_) => end.map_or(0, |end| end + 1),
+            None => self.bytes.len(),
+        };
+        self.bytes.drain(..end).collect()
+    }
+
+    /// The lines of what was read, without those that are empty.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        lines(&self.bytes)
+    }
+}
+
+/// The lines of a text that are not empty, without what is no text.
+pub(super) fn lines(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let lines = text.split(['\n', '\r']).map(|line| {
+        let line = line.trim_end().chars();
+        line.filter(|one| !one.is_control()).collect::<String>()
+    });
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_taken_whole_and_the_last_one_at_the_end() {
+        let (mut ours, theirs) = StandardError::new().unwrap();
+        let mut buffer = [0; 8];
+        ours.read(&mut buffer);
+        assert_eq!(ours.take(), b"");
+        rustix::io::write(&theirs, b"Warning: a key\r\n\nPermission").unwrap();
+        ours.read(&mut buffer);
+        assert_eq!(ours.lines(), ["Warning: a key", "Permission"]);
+        assert_eq!(ours.take(), b"Warning: a key\r\n\n");
+        drop(theirs);
+        ours.read(&mut buffer);
+        assert!(ours.fd().is_none());
+        assert_eq!(ours.take(), b"Permission");
+    }
+
+    #[test]
+    fn of_much_the_last_is_kept() {
+        let (mut ours, theirs) = StandardError::new().unwrap();
+        let mut buffer = [0; 4096];
+        for number in 0..20_000 {
+            rustix::io::write(&theirs, format!("{number}\n").as_bytes()).unwrap();
+            ours.read(&mut buffer);
+        }
+        assert!(ours.bytes.len() <= KEPT_BYTES);
+        assert_eq!(ours.lines().last().unwrap(), "19999");
+    }
+}

@@ -1,0 +1,375 @@
+//! The time until all node managers have been heard: what they answer, what ends them, and what ends the wait.
+//!
+//! A signal and the end of `--timeout` are heard all the time. A command that exits before its node manager has
+//! answered (ssh cannot reach the host, there is no `bcs` there) has failed, and is told at once with its own last words.
+
+use super::advice::Attempt;
+use super::standard_error::lines;
+use super::{Hosts, this_program};
+use crate::exit_code;
+use crate::launch::Manager;
+use crate::quantities::Given;
+use crate::signals::{self, Signals};
+use crate::verdict::job_ended;
+use anyhow::Context as _;
+use bcs_core::job::Placement;
+use node_manager::control::{Arrived, Frame, FromManager};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Signal, WaitId, WaitIdOptions, WaitIdStatus, waitid};
+use rustix::time::Timespec;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// A node manager that does not answer for so long was not started: a login may wait for a directory service, or for
+/// a home that is mounted first. A host that is not reached at all is told by ssh, and earlier.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A command that has closed its output has this time to exit, so that it can be said how.
+const EXIT_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Lines of a command's last words that are said in the line of its failure.
+const LAST_WORDS: usize = 3;
+
+/// Node managers that are named if they have not answered.
+const NAMED: usize = 3;
+
+/// What may end a start from outside.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits<'a> {
+    /// The signals of this process.
+    pub signals: &'a Signals,
+    /// `--timeout`, and when it is over.
+    pub timeout: Option<&'a (Instant, Given<Duration>)>,
+}
+
+/// A job that was ended before it was started, by whoever started it.
+#[derive(Debug, thiserror::Error)]
+pub enum Ended {
+    /// By a signal.
+    #[error("{}", job_ended(&format!("bcs run received {}", signals::describe(*.signal)), *.ranks))]
+    Signal {
+        /// Its number.
+        signal: i32,
+        /// Ranks of the job.
+        ranks: usize,
+    },
+    /// By `--timeout`.
+    #[error("{}", job_ended(&format!("the time limit of {limit} was over, and {missing}"), *.ranks))]
+    TimedOut {
+        /// As it was given.
+        limit: Given<Duration>,
+        /// Who has not answered.
+        missing: String,
+        /// Ranks of the job.
+        ranks: usize,
+    },
+}
+
+impl Ended {
+    /// What `bcs run` exits with.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Signal { signal, .. } => exit_code::for_signal(*signal),
+            Self::TimedOut { .. } => exit_code::TIMED_OUT,
+        }
+    }
+}
+
+/// The wait for the answers of node managers.
+#[derive(Debug)]
+pub(super) struct Startup<'a> {
+    hosts: &'a Hosts,
+    placement: &'a Placement,
+    limits: Limits<'a>,
+    end: Instant,
+    /// Signals that have come for ranks.
+    for_ranks: Vec<Signal>,
+    buffer: Vec<u8>,
+}
+
+/// What a descriptor in the poll set is.
+#[derive(Clone, Copy, Debug)]
+enum Watched {
+    Signals,
+    Control(usize),
+    StandardError(usize),
+    Process(usize),
+}
+
+/// What makes of a message an answer, or gives it back.
+type Take<'a, T> = &'a dyn Fn(FromManager) -> Result<T, FromManager>;
+
+impl<'a> Startup<'a> {
+    pub(super) fn new(hosts: &'a Hosts, placement: &'a Placement, limits: Limits<'a>) -> Self {
+        Self {
+            hosts,
+            placement,
+            limits,
+            end: Instant::now() + PATIENCE,
+            for_ranks: Vec::new(),
+            buffer: vec![0; 1 << 16],
+        }
+    }
+
+    /// The answers of all node managers, as `take` finds them among what they say.
+    pub(super) fn answers<T>(
+        &mut self,
+        managers: &mut [Manager],
+        take: Take<'_, T>,
+    ) -> anyhow::Result<Vec<T>> {
+        self.all(managers, |manager| {
+            let name = manager.name(false);
+            loop {
+                let frame = manager.reader.frame();
+                match frame.with_context(|| format!("{name}: what it says makes no sense"))? {
+                    Some(Frame::Message(FromManager::ManagerFailed { message })) => {
+                        anyhow::bail!("{name} failed: {message}")
+                    }
+                    Some(Frame::Message(message)) => match take(message) {
+                        Ok(answer) => return Ok(Some(answer)),
+                        Err(other) => anyhow::bail!("{name} says {other:?} before it is started"),
+                    },
+                    Some(Frame::Output { .. }) => (),
+                    None => return Ok(None),
+                }
+            }
+        })
+    }
+
+    /// What `find` finds in what each node manager has said. It is asked again whenever one has said more.
+    pub(super) fn all<T>(
+        &mut self,
+        managers: &mut [Manager],
+        mut find: impl FnMut(&mut Manager) -> anyhow::Result<Option<T>>,
+    ) -> anyhow::Result<Vec<T>> {
+        let mut found: Vec<Option<T>> = managers.iter().map(|_| None).collect();
+        loop {
+            for (manager, found) in managers.iter_mut().zip(&mut found) {
+                if found.is_none() {
+                    *found = find(manager)?;
+                }
+            }
+            let missing: Vec<bool> = found.iter().map(Option::is_none).collect();
+            if !missing.contains(&true) {
+                return Ok(found.into_iter().flatten().collect());
+            }
+            if let Some(gone) = self.wait(managers, &missing)? {
+                // All that it has said was read.
+                match find(&mut managers[gone])? {
+                    Some(answer) => found[gone] = Some(answer),
+                    None => return Err(self.not_started(&mut managers[gone])),
+                }
+            }
+        }
+    }
+
+    /// Waits until something has come from one that is missing, and takes it. Returns one from which nothing comes any
+    /// more.
+    fn wait(
+        &mut self,
+        managers: &mut [Manager],
+        missing: &[bool],
+    ) -> anyhow::Result<Option<usize>> {
+        let is_missing = |index: &usize| missing[*index];
+        let absent = (0..managers.len()).filter(is_missing);
+        if let Some(index) = absent
+            .clone()
+            .find(|&index| managers[index].control.is_none())
+        {
+            return Ok(Some(index));
+        }
+        let (left, limit) = self.time_left(managers, missing)?;
+        let mut fds = Vec::with_capacity(1 + 3 * managers.len());
+        let mut watched = Vec::with_capacity(fds.capacity());
+        let mut watch = |fd, what| {
+            fds.push(fd);
+            watched.push(what);
+        };
+        let signals = PollFd::from_borrowed_fd(self.limits.signals.fd(), PollFlags::IN);
+        watch(signals, Watched::Signals);
+        for index in absent {
+            let manager = &managers[index];
+            if let Some(control) = &manager.control {
+                let mut flags = PollFlags::IN;
+                flags.set(PollFlags::OUT, manager.writer.waiting() > 0);
+                watch(PollFd::new(control, flags), Watched::Control(index));
+            }
+            if let Some(fd) = manager.standard_error.as_ref().and_then(|it| it.fd()) {
+                let fd = PollFd::from_borrowed_fd(fd, PollFlags::IN);
+                watch(fd, Watched::StandardError(index));
+            }
+            if let Some(pidfd) = &manager.pidfd {
+                watch(PollFd::new(pidfd, PollFlags::IN), Watched::Process(index));
+            }
+        }
+        match poll(&mut fds, Some(&left)) {
+            Ok(_) | Err(Errno::INTR) => (),
+            Err(errno) => anyhow::bail!("failed to wait for {limit}: {errno}"),
+        }
+        let ready = fds.iter().zip(watched);
+        let ready = ready.filter(|(fd, _)| !fd.revents().is_empty());
+        let ready: Vec<Watched> = ready.map(|(_, what)| what).collect();
+        let mut gone = None;
+        for what in ready {
+            match what {
+                Watched::Signals => self.signalled()?,
+                Watched::Control(index) => {
+                    managers[index].send();
+                    let _later = self.hear(&mut managers[index]);
+                }
+                Watched::StandardError(index) => {
+                    let _later = self.hear(&mut managers[index]);
+                }
+                Watched::Process(index) => {
+                    while self.hear(&mut managers[index]) {}
+                    gone = Some(index);
+                }
+            }
+        }
+        Ok(gone)
+    }
+
+    /// The time that there is, and who is waited for.
+    fn time_left(
+        &self,
+        managers: &[Manager],
+        missing: &[bool],
+    ) -> anyhow::Result<(Timespec, String)> {
+        let names = managers
+            .iter()
+            .zip(missing)
+            .filter(|(_, missing)| **missing);
+        let names: Vec<String> = names.map(|(manager, _)| manager.name(false)).collect();
+        let mut who = names[..names.len().min(NAMED)].join(", ");
+        if names.len() > NAMED {
+            who.push_str(&format!(" and {} others", names.len() - NAMED));
+        }
+        let (now, ranks) = (Instant::now(), self.placement.ranks());
+        let timeout = self.limits.timeout;
+        if let Some((_, limit)) = timeout.filter(|(end, _)| *end <= now) {
+            let has = if names.len() == 1 { "has" } else { "have" };
+            return Err(anyhow::Error::new(Ended::TimedOut {
+                limit: limit.clone(),
+                missing: format!("{who} {has} not answered"),
+                ranks,
+            }));
+        }
+        if self.end <= now {
+            let launcher = self.hosts.launcher.join(" ");
+            let seconds = PATIENCE.as_secs();
+            let said: Vec<String> = managers
+                .iter()
+                .zip(missing)
+                .filter(|(_, missing)| **missing)
+                .flat_map(|(manager, _)| last_words(manager))
+                .take(1)
+                .collect();
+            let said = said
+                .first()
+                .map_or(String::new(), |said| format!(": {said}"));
+            anyhow::bail!(
+                "no answer for {seconds} s from {who}{said}; does `{launcher}` start a program there?"
+            );
+        }
+        let end = timeout.map_or(self.end, |(end, _)| self.end.min(*end));
+        let left = Timespec::try_from(end.saturating_duration_since(now));
+        Ok((left.expect("at most PATIENCE"), who))
+    }
+
+    fn signalled(&mut self) -> anyhow::Result<()> {
+        while let Some(signal) = self.limits.signals.next() {
+            match signal {
+                libc::SIGUSR1 => self.for_ranks.push(Signal::USR1),
+                libc::SIGUSR2 => self.for_ranks.push(Signal::USR2),
+                _ => {
+                    let ranks = self.placement.ranks();
+                    return Err(anyhow::Error::new(Ended::Signal { signal, ranks }));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All have answered. Signals that are for ranks wait for these in the kernel, as those do that come from here on.
+    pub(super) fn end(self) {
+        let own = rustix::process::getpid();
+        for signal in self.for_ranks {
+            let _cannot_fail = rustix::process::kill_process(own, signal);
+        }
+    }
+
+    /// Reads what a node manager and its command have said. Returns whether there may be more.
+    fn hear(&mut self, manager: &mut Manager) -> bool {
+        if let Some(words) = &mut manager.standard_error {
+            words.read(&mut self.buffer);
+        }
+        let Some(control) = &manager.control else {
+            return false;
+        };
+        match manager.reader.receive(control, &mut self.buffer) {
+            Ok(Arrived::Bytes) => true,
+            Ok(Arrived::Nothing) => false,
+            Ok(Arrived::End) | Err(_) => {
+                manager.control = None;
+                false
+            }
+        }
+    }
+
+    /// Why a node manager has ended, or was not started at all.
+    fn not_started(&mut self, manager: &mut Manager) -> anyhow::Error {
+        let name = manager.name(false);
+        let status = manager.pidfd.as_ref().and_then(exit_of);
+        while self.hear(manager) {}
+        let signal = status.as_ref().and_then(WaitIdStatus::terminating_signal);
+        let Some(host) = &manager.host else {
+            let how = match signal {
+                Some(signal) => format!("was killed by {}", signals::describe(signal)),
+                None => "ended before it was joined to the others".to_owned(),
+            };
+            let what = format!("{name} (pid {}) {how}", manager.pid.as_raw_nonzero());
+            return anyhow::anyhow!(job_ended(&what, self.placement.ranks()));
+        };
+        let code = status.as_ref().and_then(WaitIdStatus::exit_status);
+        let command = &self.hosts.launcher[0];
+        let how = match (signal, code) {
+            (Some(signal), _) => format!("{command} was killed by {}", signals::describe(signal)),
+            (None, Some(code)) => format!("{command} exited with code {code}"),
+            (None, None) => format!("{command} has closed its standard output"),
+        };
+        let words = last_words(manager);
+        let advice = Attempt {
+            launcher: &self.hosts.launcher,
+            host,
+            bcs: &this_program(),
+            code,
+            words: &words,
+        };
+        let advice = advice.advice();
+        let said = match words.is_empty() {
+            true => String::new(),
+            false => format!(": {}", words.join("; ")),
+        };
+        anyhow::anyhow!("failed to start {name}: {how}{said}: {advice}")
+    }
+}
+
+/// What the command of a node manager has said last, or else what it has written instead of a node manager's words.
+fn last_words(manager: &Manager) -> Vec<String> {
+    let said = manager.standard_error.as_ref().map(|it| it.lines());
+    let mut said = said.unwrap_or_default();
+    if said.is_empty() {
+        said = lines(manager.reader.rest());
+    }
+    said.split_off(said.len().saturating_sub(LAST_WORDS))
+}
+
+/// How a process has ended whose output is at its end. It is not reaped.
+fn exit_of(pidfd: &OwnedFd) -> Option<WaitIdStatus> {
+    let soon = Timespec::try_from(EXIT_PATIENCE).ok()?;
+    poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&soon)).ok()?;
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::PidFd(pidfd.as_fd()), look).ok()?
+}

@@ -1,0 +1,197 @@
+//! Programs of another MPI: under our launcher each process of theirs is a world of one rank.
+//!
+//! That is nothing that such a program finds wrong, so it ends well, and has computed nothing that it should have. A
+//! process that has not joined the job is looked at: at the libraries that it has mapped while it runs, and at those that its file is linked
+//! with when it has ended, for then nothing is mapped any more.
+
+use crate::control::{FromManager, Start};
+use crate::program_file;
+use crate::rank_process::RankProcess;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// Processes of a rank that are looked at: what a script has started, and what that has.
+const PROCESSES: usize = 32;
+
+/// Libraries of MPIs, without `.so` and what follows. Ours is `libmpi_abi`.
+const LIBRARIES: [&str; 7] = [
+    "libmpi",
+    "libmpich",
+    "libmpicxx",
+    "libmpichcxx",
+    "libmpifort",
+    "libmpichfort",
+    "libmpitrampoline",
+];
+
+/// So those begin that vendors make for a compiler (`libmpi_intel`), or for a language.
+const VARIANT: &str = "libmpi_";
+
+/// The library of the standard ABI: ours, and that of others.
+const ABI: &str = "libmpi_abi";
+
+/// Its file, which has a version behind that.
+const ABI_FILE: &[u8] = b"libmpi_abi.so";
+
+/// A function that ours has beside those of MPI (`bcs.h`).
+const OWN_CALL: &[u8] = b"bcs_barrier";
+
+/// Whether a library's file name is that of another MPI.
+fn is_foreign(name: &[u8]) -> bool {
+    let Ok(name) = std::str::from_utf8(name) else {
+        return false;
+    };
+    let Some((stem, version)) = name.split_once(".so") else {
+        return false;
+    };
+    let is_library = version.is_empty() || version.starts_with('.');
+    // Some packagers put a hash behind the name (`libmpi-1a2b3c4d.so.12`).
+    let stem = stem.split_once('-').map_or(stem, |(stem, _)| stem);
+    let is_mpi = LIBRARIES.contains(&stem) || stem.starts_with(VARIANT) && stem != ABI;
+    is_library && is_mpi
+}
+
+/// What is known of the ranks of a node manager.
+#[derive(Debug, Default)]
+pub(crate) struct ForeignMpi {
+    is_said: bool,
+    /// The library that an application is linked with, where it was looked for.
+    linked: BTreeMap<usize, Option<String>>,
+    /// Looks of the launcher that there were.
+    looks: u64,
+}
+
+impl ForeignMpi {
+    /// Looks at ranks that have not joined: with each look of the launcher at first, and then ever more seldom. A program
+    /// of no MPI may run for days.
+    pub(crate) fn look(&mut self, ranks: &mut [RankProcess]) {
+        self.looks += 1;
+        if self.looks.is_power_of_two() {
+            ranks.iter_mut().for_each(RankProcess::look_for_foreign_mpi);
+        }
+    }
+
+    /// A rank has ended: the news that it is of another MPI, once, if none of ours has joined.
+    pub(crate) fn ended(
+        &mut self,
+        index: usize,
+        ranks: &[RankProcess],
+        start: &Start,
+    ) -> Option<FromManager> {
+        if self.is_said || ranks.iter().any(RankProcess::has_joined) {
+            return None;
+        }
+        let rank = &ranks[index];
+        let application = start.application_of(rank.rank);
+        let program = &start.applications[application].program;
+        let linked = self.linked.entry(application);
+        let linked = linked.or_insert_with(|| linked_with(program.as_ref()));
+        let library = rank.foreign_mpi.clone().or_else(|| linked.clone())?;
+        self.is_said = true;
+        Some(FromManager::ForeignMpi {
+            rank: rank.rank,
+            node: rank.node,
+            library,
+        })
+    }
+}
+
+/// The library of another MPI that a running process has mapped, or one that it has started.
+pub(crate) fn mapped(pid: i32) -> Option<String> {
+    let mut waiting = vec![pid];
+    let mut known = BTreeSet::new();
+    while let Some(pid) = waiting.pop() {
+        if known.len() < PROCESSES && known.insert(pid) {
+            let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+            if let Some(library) = in_maps(&maps) {
+                return Some(library);
+            }
+            let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+            let children = children.unwrap_or_default();
+            let children = children.split_ascii_whitespace();
+            waiting.extend(children.filter_map(|child| child.parse::<i32>().ok()));
+        }
+    }
+    None
+}
+
+/// The library of another MPI that a program is linked with.
+fn linked_with(program: &Path) -> Option<String> {
+    let library = program_file::names(program, is_foreign).ok()??;
+    Some(String::from_utf8_lossy(&library).into_owned())
+}
+
+fn in_maps(maps: &[u8]) -> Option<String> {
+    let lines = maps.split(|&byte| byte == b'\n');
+    let mut paths = lines.filter_map(|line| {
+        let path = line.iter().position(|&byte| byte == b'/')?;
+        Some(&line[path..])
+    });
+    let path = paths.find(|path| {
+        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        is_foreign(name) || name.starts_with(ABI_FILE) && !is_ours(path)
+    })?;
+    Some(String::from_utf8_lossy(path).into_owned())
+}
+
+/// Whether a library of the standard ABI has a call that no other has.
+fn is_ours(path: &[u8]) -> bool {
+    let is_own_call = |name: &[u8]| name == OWN_CALL;
+    let found = program_file::names(Path::new(OsStr::from_bytes(path)), is_own_call);
+    // What cannot be read is nothing to speak of.
+    !matches!(found, Ok(None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_of_other_mpis_are_known_by_their_names() {
+        for name in [
+            "libmpi.so.12",
+            "libmpi.so",
+            "libmpi.so.40.30.6",
+            "libmpich.so.12",
+            "libmpi_cxx.so.40",
+            "libmpi_gnu_91.so.12",
+            "libmpifort.so.12",
+            "libmpi-1a2b3c.so.12",
+        ] {
+            assert!(is_foreign(name.as_bytes()), "{name}");
+        }
+        for name in [
+            "libmpi_abi.so.1",
+            "libmpi_abi.so",
+            "libmpir.so.23",
+            "libmpiP.so",
+            "libmpi",
+            "libmpi.source",
+            "libm.so.6",
+        ] {
+            assert!(!is_foreign(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn they_are_found_among_what_is_mapped() {
+        let maps = b"7f00-7f01 r-xp 00000000 08:01 12 /usr/lib/libm.so.6\n\
+                     7f01-7f02 rw-p 00000000 00:00 0 \n\
+                     7f02-7f03 r-xp 00000000 08:01 12 /opt/my mpi/lib/libmpi.so.40.1\n";
+        assert_eq!(in_maps(maps).unwrap(), "/opt/my mpi/lib/libmpi.so.40.1");
+        assert_eq!(in_maps(&maps[..90]), None);
+        let directory = tempfile::tempdir().unwrap();
+        let library = directory.path().join("libmpi_abi.so.1");
+        std::fs::copy("/bin/sh", &library).unwrap();
+        let maps = format!("7f00-7f01 r-xp 00000000 08:01 12 {}\n", library.display());
+        assert!(in_maps(maps.as_bytes()).is_some(), "it lacks our own calls");
+        std::fs::remove_file(library).unwrap();
+        assert_eq!(in_maps(maps.as_bytes()), None, "nobody knows");
+        assert_eq!(
+            mapped(rustix::process::getpid().as_raw_nonzero().get()),
+            None
+        );
+    }
+}

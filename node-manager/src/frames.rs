@@ -1,0 +1,397 @@
+//! Frames on a control channel, and the line of text before them.
+//!
+//! A frame is its length (4 bytes, little-endian), a kind (1 byte), and a body: a message encoded
+//! with postcard, or output (rank, stream, bytes as they are). Neither end blocks: bytes
+//! wait in a [`FrameWriter`] until the channel takes them.
+
+use crate::byte_stream;
+use crate::control::Stream;
+use crate::limits::MAX_FRAME_BYTES;
+use rustix::io::Errno;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::os::fd::AsFd;
+
+/// The first line that a node manager of several machines says begins so; its version follows. It is a line of
+/// text, so that any two versions understand it, and what a shell of that host says before it is told apart.
+const GREETING: &str = "\nBCS-MPI far-node-manager ";
+
+/// What a shell may say before the greeting.
+const MAX_PREAMBLE_BYTES: usize = 64 << 10;
+
+/// A greeting is not longer.
+const MAX_GREETING_BYTES: usize = 256;
+
+/// The first line of a node manager of several machines.
+#[must_use]
+pub(crate) fn greeting() -> String {
+    format!("{GREETING}{}\n", env!("CARGO_PKG_VERSION"))
+}
+
+/// What has come instead of a greeting, or before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Greeting {
+    /// Nothing that is one, so far.
+    #[default]
+    Awaited,
+    /// More than a shell says.
+    Absent,
+    /// The version of the node manager that has greeted.
+    Version(String),
+}
+
+/// What arrives: a message, or output of a rank.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Frame<T> {
+    /// A message.
+    Message(T),
+    /// Whole lines of a rank; the last of a stream may lack its newline.
+    Output {
+        /// The rank.
+        rank: u32,
+        /// Where it wrote them.
+        stream: Stream,
+        /// The lines.
+        bytes: Vec<u8>,
+        /// Whether this is only the beginning of a line. The rest comes later, or word that there is none: an
+        /// output without bytes.
+        is_beginning: bool,
+    },
+}
+
+/// A peer that does not keep to the frames above: a bug, for both ends are the same binary.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// A length beyond [`MAX_FRAME_BYTES`], or a body too short for its kind.
+    #[error("a frame of kind {kind} with {len} bytes makes no sense")]
+    Shape {
+        /// The kind.
+        kind: u8,
+        /// The length of the body.
+        len: usize,
+    },
+    /// A body that cannot be decoded.
+    #[error("a message cannot be decoded: {0}")]
+    Message(#[from] postcard::Error),
+}
+
+const KIND_MESSAGE: u8 = 0;
+const KIND_OUT: u8 = 1;
+const KIND_ERR: u8 = 2;
+const KIND_BEGINNING_OUT: u8 = 3;
+const KIND_BEGINNING_ERR: u8 = 4;
+const HEADER_BYTES: usize = 5;
+
+/// Frames on their way out.
+#[derive(Debug, Default)]
+pub struct FrameWriter {
+    bytes: Vec<u8>,
+    sent: usize,
+}
+
+impl FrameWriter {
+    /// Bytes that still wait for the socket.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.bytes.len() - self.sent
+    }
+
+    /// Adds a message.
+    pub fn message(&mut self, message: &impl Serialize) {
+        let body = postcard::to_stdvec(message).expect("our messages can be encoded");
+        self.header(KIND_MESSAGE, body.len());
+        self.bytes.extend_from_slice(&body);
+    }
+
+    /// Adds output of a rank.
+    pub fn output(&mut self, rank: u32, stream: Stream, lines: &[u8]) {
+        let kind = match stream {
+            Stream::Out => KIND_OUT,
+            Stream::Err => KIND_ERR,
+        };
+        self.lines(kind, rank, lines);
+    }
+
+    /// Adds the beginning of a line of a rank.
+    pub fn beginning(&mut self, rank: u32, stream: Stream, bytes: &[u8]) {
+        let kind = match stream {
+            Stream::Out => KIND_BEGINNING_OUT,
+            Stream::Err => KIND_BEGINNING_ERR,
+        };
+        self.lines(kind, rank, bytes);
+    }
+
+    fn lines(&mut self, kind: u8, rank: u32, bytes: &[u8]) {
+        self.header(kind, bytes.len() + 4);
+        self.bytes.extend_from_slice(&rank.to_le_bytes());
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn header(&mut self, kind: u8, len: usize) {
+        assert!(len <= MAX_FRAME_BYTES, "a frame of {len} bytes is not sent");
+        let len = u32::try_from(len).expect("MAX_FRAME_BYTES fits u32");
+        self.bytes.extend_from_slice(&len.to_le_bytes());
+        self.bytes.push(kind);
+    }
+
+    /// Sends what a socket or a pipe takes without blocking.
+    ///
+    /// # Errors
+    /// The kernel's answer; EPIPE when the peer is gone.
+    pub fn send(&mut self, to: impl AsFd) -> Result<(), Errno> {
+        while self.waiting() > 0 {
+            match byte_stream::write(&to, &self.bytes[self.sent..]) {
+                Ok(sent) => self.sent += sent,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(errno) => return Err(errno),
+            }
+        }
+        if self.waiting() == 0 {
+            self.bytes.clear();
+            self.sent = 0;
+        } else if self.sent > self.bytes.len() / 2 {
+            self.bytes.drain(..self.sent);
+            self.sent = 0;
+        }
+        Ok(())
+    }
+}
+
+/// What a read from the control socket brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrived {
+    /// Some bytes.
+    Bytes,
+    /// Nothing for now.
+    Nothing,
+    /// The peer is gone, and everything it sent has been read.
+    End,
+}
+
+/// Frames on their way in.
+#[derive(Debug, Default)]
+pub struct FrameReader {
+    bytes: Vec<u8>,
+    taken: usize,
+}
+
+impl FrameReader {
+    /// Reads once, without blocking, through a buffer that is lent for the time of the call.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn receive(&mut self, from: impl AsFd, buffer: &mut [u8]) -> Result<Arrived, Errno> {
+        loop {
+            match byte_stream::read(&from, buffer) {
+                Ok(0) | Err(Errno::CONNRESET) => return Ok(Arrived::End),
+                Ok(len) => {
+                    self.bytes.extend_from_slice(&buffer[..len]);
+                    return Ok(Arrived::Bytes);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(Arrived::Nothing),
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    /// The greeting, and nothing of what came before it, if it has arrived. To be asked until it has, before any
+    /// frame.
+    pub fn greeting(&mut self) -> Greeting {
+        let place = self
+            .bytes
+            .windows(GREETING.len())
+            .position(|part| part == GREETING.as_bytes());
+        let Some(place) = place else {
+            return match self.bytes.len() > MAX_PREAMBLE_BYTES {
+                true => Greeting::Absent,
+                false => Greeting::Awaited,
+            };
+        };
+        let line = &self.bytes[place + GREETING.len()..];
+        match line.iter().position(|&byte| byte == b'\n') {
+            Some(end) => {
+                let version = String::from_utf8_lossy(&line[..end]).into_owned();
+                self.taken = place + GREETING.len() + end + 1;
+                self.compact();
+                Greeting::Version(version)
+            }
+            None if line.len() > MAX_GREETING_BYTES => Greeting::Absent,
+            None => Greeting::Awaited,
+        }
+    }
+
+    /// What has come and was not taken: what a program says that is no node manager.
+    #[must_use]
+    pub fn rest(&self) -> &[u8] {
+        &self.bytes[self.taken..]
+    }
+
+    /// The next whole frame, if it has arrived.
+    ///
+    /// # Errors
+    /// [`FrameError`] when the bytes are not frames.
+    pub fn frame<T: DeserializeOwned>(&mut self) -> Result<Option<Frame<T>>, FrameError> {
+        let waiting = &self.bytes[self.taken..];
+        let Some((&[a, b, c, d, kind], rest)) = waiting.split_first_chunk::<HEADER_BYTES>() else {
+            self.compact();
+            return Ok(None);
+        };
+        let len = u32::from_le_bytes([a, b, c, d]) as usize;
+        if len > MAX_FRAME_BYTES {
+            return Err(FrameError::Shape { kind, len });
+        }
+        let Some(body) = rest.get(..len) else {
+            self.compact();
+            return Ok(None);
+        };
+        let frame = decode(kind, body)?;
+        self.taken += HEADER_BYTES + len;
+        Ok(Some(frame))
+    }
+
+    /// Moves the rest to the front, once per batch of frames.
+    fn compact(&mut self) {
+        self.bytes.drain(..self.taken);
+        self.taken = 0;
+    }
+}
+
+fn decode<T: DeserializeOwned>(kind: u8, body: &[u8]) -> Result<Frame<T>, FrameError> {
+    let stream = match kind {
+        KIND_MESSAGE => return Ok(Frame::Message(postcard::from_bytes(body)?)),
+        KIND_OUT | KIND_BEGINNING_OUT => Stream::Out,
+        KIND_ERR | KIND_BEGINNING_ERR => Stream::Err,
+        _ => {
+            return Err(FrameError::Shape {
+                kind,
+                len: body.len(),
+            });
+        }
+    };
+    let Some((&rank, lines)) = body.split_first_chunk::<4>() else {
+        return Err(FrameError::Shape {
+            kind,
+            len: body.len(),
+        });
+    };
+    Ok(Frame::Output {
+        rank: u32::from_le_bytes(rank),
+        stream,
+        bytes: lines.to_vec(),
+        is_beginning: matches!(kind, KIND_BEGINNING_OUT | KIND_BEGINNING_ERR),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::FromManager;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    #[test]
+    fn frames_arrive_whole_and_in_order_whatever_the_socket_takes_at_a_time() {
+        let pair = socketpair(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        );
+        let (near, far) = pair.unwrap();
+        let long = vec![b'x'; 3 << 20];
+        let mut writer = FrameWriter::default();
+        writer.message(&FromManager::AllDone);
+        writer.output(7, Stream::Err, &long);
+        writer.message(&FromManager::ManagerFailed {
+            message: "no".into(),
+        });
+        let mut reader = FrameReader::default();
+        let mut buffer = vec![0; 1000];
+        let mut frames = Vec::new();
+        while frames.len() < 3 {
+            writer.send(&near).unwrap();
+            reader.receive(&far, &mut buffer).unwrap();
+            while let Some(frame) = reader.frame::<FromManager>().unwrap() {
+                frames.push(frame);
+            }
+        }
+        assert_eq!(frames[0], Frame::Message(FromManager::AllDone));
+        assert_eq!(
+            frames[1],
+            Frame::Output {
+                rank: 7,
+                stream: Stream::Err,
+                bytes: long,
+                is_beginning: false,
+            }
+        );
+        drop(near);
+        assert_eq!(reader.receive(&far, &mut buffer), Ok(Arrived::End));
+    }
+
+    /// A pipe takes a part at a time, too, and neither end of it may block.
+    #[test]
+    fn frames_arrive_whole_through_a_pipe() {
+        let (far, near) = rustix::pipe::pipe().unwrap();
+        let long = vec![b'x'; 3 << 20];
+        let mut writer = FrameWriter::default();
+        writer.output(7, Stream::Out, &long);
+        let mut reader = FrameReader::default();
+        let mut buffer = vec![0; 10_000];
+        assert_eq!(reader.receive(&far, &mut buffer), Ok(Arrived::Nothing));
+        let frame = loop {
+            writer.send(&near).unwrap();
+            reader.receive(&far, &mut buffer).unwrap();
+            if let Some(frame) = reader.frame::<FromManager>().unwrap() {
+                break frame;
+            }
+        };
+        assert!(matches!(frame, Frame::Output { bytes, .. } if bytes == long));
+        drop(near);
+        assert_eq!(reader.receive(&far, &mut buffer), Ok(Arrived::End));
+    }
+
+    #[test]
+    fn a_greeting_is_found_behind_what_a_shell_says() {
+        let of = |text: &str| FrameReader {
+            bytes: text.as_bytes().to_vec(),
+            taken: 0,
+        };
+        let mut reader = of("Welcome to a!\nno newline");
+        assert_eq!(reader.greeting(), Greeting::Awaited);
+        let greeting = greeting();
+        let (begin, rest) = greeting.split_at(20);
+        reader.bytes.extend(begin.as_bytes());
+        assert_eq!(reader.greeting(), Greeting::Awaited);
+        reader.bytes.extend(rest.as_bytes());
+        let mut writer = FrameWriter::default();
+        writer.message(&FromManager::AllDone);
+        reader.bytes.extend(&writer.bytes);
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        assert_eq!(reader.greeting(), Greeting::Version(version));
+        let frame = reader.frame::<FromManager>().unwrap();
+        assert_eq!(frame, Some(Frame::Message(FromManager::AllDone)));
+        assert_eq!(of(&"x".repeat(100_000)).greeting(), Greeting::Absent);
+    }
+
+    #[test]
+    fn a_length_that_makes_no_sense_is_refused_before_memory_is_taken_for_it() {
+        let mut reader = FrameReader {
+            bytes: vec![0xff, 0xff, 0xff, 0xff, 0],
+            taken: 0,
+        };
+        assert!(matches!(
+            reader.frame::<FromManager>(),
+            Err(FrameError::Shape { .. })
+        ));
+        let mut reader = FrameReader {
+            bytes: vec![1, 0, 0, 0, KIND_OUT, 5],
+            taken: 0,
+        };
+        assert!(matches!(
+            reader.frame::<FromManager>(),
+            Err(FrameError::Shape { .. })
+        ));
+    }
+}

@@ -1,0 +1,80 @@
+//! A node manager as a process: what it is born with, and what it says if it cannot live.
+
+use crate::agent::Agent;
+use crate::control::FromManager;
+use crate::frames::greeting;
+use crate::inherited::{self, Channel, Inherited};
+use crate::keeper;
+use crate::limits::READ_BYTES;
+use crate::link::Link;
+use crate::lost_launcher;
+use bcs_core::job::welcome::MAX_MESSAGE_BYTES;
+use std::io::{self, IsTerminal as _};
+use std::os::fd::AsFd as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// The whole life of a node manager process.
+#[must_use]
+pub fn run() -> ExitCode {
+    match Inherited::take() {
+        Ok((channel, inherited)) => live(channel, Some(inherited)),
+        Err(_) => by_hand("a node manager is started by `bcs run`, not by hand"),
+    }
+}
+
+/// The role of a node manager that is told all by its standard input.
+pub const FAR_ROLE: &str = "far-node-manager";
+
+/// The whole life of one of several machines: it is told all it needs by its standard input. `parent` is the id of the process
+/// that ends what it leaves; without one this process becomes that, and starts a node manager.
+#[must_use]
+pub fn run_far(parent: Option<&str>) -> ExitCode {
+    if io::stdin().is_terminal() {
+        return by_hand(
+            "the standard input of a node manager is a terminal: `bcs run` starts it, by a command that \
+             makes no terminal for it (ssh without -t)",
+        );
+    }
+    let Some(parent) = parent else {
+        return keeper::keep();
+    };
+    let Ok(channel) = inherited::take_standard() else {
+        return by_hand("a node manager is started by `bcs run`, not by hand");
+    };
+    if let Err(error) = lost_launcher::watch(channel.input.as_fd(), parent) {
+        return by_hand(&format!(
+            "a node manager cannot watch its launcher: {error}"
+        ));
+    }
+    let greeted = rustix::io::write(&channel.output, greeting().as_bytes());
+    match greeted {
+        Ok(len) if len == greeting().len() => live(channel, None),
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// Says why there is no node manager.
+pub(crate) fn by_hand(why: &str) -> ExitCode {
+    eprintln!("bcs: {why}");
+    ExitCode::from(2)
+}
+
+fn live(channel: Channel, inherited: Option<Inherited>) -> ExitCode {
+    let mut agent = Agent {
+        link: Link::new(channel),
+        buffer: vec![0; READ_BYTES.max(MAX_MESSAGE_BYTES)],
+    };
+    match agent.live(inherited) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Say so, and leave nothing behind.
+            let _for_the_launcher = crate::reaper::end_descendants(&[], Duration::ZERO);
+            agent.link.writer.message(&FromManager::ManagerFailed {
+                message: error.to_string(),
+            });
+            agent.link.send_all();
+            ExitCode::FAILURE
+        }
+    }
+}
