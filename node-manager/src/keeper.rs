@@ -60,7 +60,7 @@ fn start() -> Result<Child, SpawnError> {
         dies_with_parent: false,
         open_files: None,
         cores: &[],
-        variable: None,
+        variables: &[],
     };
     let child = Spawner::default().spawn(&image, &setup)?;
     // Their ends are the node manager's.

@@ -147,6 +147,7 @@ impl Far {
             far: Some(FarStart {
                 parties: vec![vec![NodeId(0)]],
                 me: 0,
+                on_this_host: 1,
                 machines: vec![vec![NodeId(0)]],
                 beside_first: Vec::new(),
                 leader: None,

@@ -52,7 +52,7 @@ fn a_slice_is_named_drawn_and_written() {
     let slice = |row: usize| &json["rows"][row]["setting"]["time_slice_ns"];
     assert_eq!((slice(0), slice(1)), (&50_000.into(), &20_000_000.into()));
     // What is in effect is in every race.
-    assert_eq!(slice(2), &500_000.into());
+    assert_eq!(slice(2), &Value::from(500_000));
     assert_eq!(json["rows"][3]["standing"], "reference");
     assert_eq!((&json["best"], &json["differ"]), (&0.into(), &true.into()));
     assert!(json["runs"].as_u64().unwrap() <= 26, "{json}");
