@@ -10,7 +10,7 @@ use std::process::Command;
 use installed::{installed, said, succeeded};
 
 /// A program, what it may end with, and what is said beside its lines.
-const WRONG: [(&str, &[i32], &[&str]); 8] = [
+const WRONG: [(&str, &[i32], &[&str]); 9] = [
     ("deadlock", &[123], &["waits for a message from rank"]),
     // Either a rank finds it, or what was sent for one is taken for the other, and nobody goes on.
     (

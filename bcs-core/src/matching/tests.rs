@@ -75,7 +75,7 @@ impl Oracle {
     }
 
     fn take_message(&mut self, signature: Signature, odd: bool) -> Option<u32> {
-        let wanted = |message: u32| !message.is_multiple_of(2) == odd;
+        let wanted = |message: u32| message.is_multiple_of(2) != odd;
         let position = self
             .unexpected
             .iter()
@@ -184,7 +184,7 @@ fn step_both(
         }
         Step::Take(pattern) => assert_eq!(matcher.take(pattern), oracle.take(pattern)),
         Step::TakeMessage(signature, odd) => {
-            let wanted = |message: &u32| !message.is_multiple_of(2) == odd;
+            let wanted = |message: &u32| message.is_multiple_of(2) != odd;
             let taken = matcher.take_message(signature, wanted);
             assert_eq!(taken, oracle.take_message(signature, odd));
         }

@@ -71,12 +71,12 @@ impl<const D: usize, const M: usize> Uniform<D, M> {
         for n in 0..self.present.len() {
             let here = &self.present[n];
             let mut seen = Surroundings::NONE;
-            for d in 0..D {
-                let low = match place[d] {
+            for (d, &at) in place.iter().enumerate() {
+                let low = match at {
                     0 => here.minus(&self.ends.beyond(here, d, Side::Low)),
                     _ => here.minus(&self.present[n - self.strides[d]]),
                 };
-                let high = match place[d] + 1 == self.cells[d] {
+                let high = match at + 1 == self.cells[d] {
                     true => self.ends.beyond(here, d, Side::High).minus(here),
                     false => self.present[n + self.strides[d]].minus(here),
                 };
