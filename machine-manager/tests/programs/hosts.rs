@@ -82,7 +82,7 @@ fn roads_keep_the_rules_between_hosts() {
         };
         let mut command = bcs(&network, options);
         command.arg(fixture("conformance")).arg("unwritable");
-        assert_eq!(said(command), "15 rules\n", "{options}");
+        assert_eq!(said(command), "16 rules\n", "{options}");
         nothing_is_left(&network);
     }
 }
@@ -92,7 +92,7 @@ fn roads_keep_the_rules_over_a_bad_network() {
     let Some(network) = lossy(2, BAD) else { return };
     let mut command = bcs(&network, "-n 4");
     command.arg(fixture("conformance")).arg("unwritable");
-    assert_eq!(said(command), "15 rules\n");
+    assert_eq!(said(command), "16 rules\n");
     let counts = network.counts().unwrap();
     assert!(counts.all.lost > 0 && counts.all.repeated > 0, "{counts:?}");
 }

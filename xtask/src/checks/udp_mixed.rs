@@ -36,8 +36,8 @@ const DRIVERS: [&str; 3] = ["shared", "coprocessor", "dedicated"];
 /// Programs that know what their answers are: options of `bcs run`, a fixture with its arguments, how its output
 /// begins.
 const FIXTURES: [(&str, &str, &str, &str); 4] = [
-    ("-n 4", "conformance", "unwritable", "15 rules\n"),
-    ("-n 8", "conformance", "unwritable", "15 rules\n"),
+    ("-n 4", "conformance", "unwritable", "16 rules\n"),
+    ("-n 8", "conformance", "unwritable", "16 rules\n"),
     ("-n 4", "oracle", "1 500", "500 cases"),
     ("-n 6", "traffic", "1 30", "30 programs"),
 ];

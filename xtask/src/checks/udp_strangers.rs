@@ -67,7 +67,7 @@ fn in_virtual_time(workspace: &Workspace) -> Result<Outcome> {
 /// Programs that know what their answers are.
 fn answers(workspace: &Workspace, network: &TestNetwork) -> Result<Outcome> {
     let programs = [
-        ("conformance", "-n 4", "unwritable", "15 rules"),
+        ("conformance", "-n 4", "unwritable", "16 rules"),
         (
             "oracle",
             "-n 4 --fabric-crypto aead",

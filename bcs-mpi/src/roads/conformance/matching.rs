@@ -243,12 +243,17 @@ pub(super) fn cancelled_sends<P: Party>(party: &mut P) -> Result<(), Broken> {
     }
 }
 
-/// Tags of what nobody receives, of what is behind it, of a receive that is posted, of what races it, and of how that ended.
+/// Tags of what nobody receives, of what is behind it, of a receive that is posted, and of how a race with it ended.
 const NEVER: i32 = 20;
 const BEHIND: i32 = 21;
 const POSTED: i32 = 22;
-const RACES: i32 = 23;
-const ENDED: i32 = 24;
+const ENDED: i32 = 23;
+
+/// The tag of a message that races its receive. Each has its own: the sender may be at the next message while the
+/// receive of this one still waits for its cancel.
+fn races(number: usize) -> i32 {
+    30 + i32::try_from(number).expect("few")
+}
 
 /// Sends a message that is cancelled at once, and says what that came to.
 fn cancelled<P: Party>(
@@ -276,7 +281,7 @@ fn cancel_sends<P: Party>(party: &mut P, peer: u32) -> Result<(), Broken> {
         if number % 2 == 0 {
             hear(party, peer, POSTED)?;
         }
-        let failure = cancelled(party, peer, (RACES, number))?;
+        let failure = cancelled(party, peer, (races(number), number))?;
         let is_known = matches!(failure, Failure::None | Failure::Cancelled);
         ensure!(is_known, "a send that was cancelled came to {failure:?}");
         let ended = vec![u8::from(failure == Failure::Cancelled)];
@@ -295,21 +300,21 @@ fn receive_what_is_left<P: Party>(party: &mut P, peer: u32) -> Result<(), Broken
         "a message that was cancelled is received"
     );
     for number in 0..2 * LENGTHS.len() {
-        let races = receive(party, wanted(peer, RACES), 70_000)?;
+        let receives = receive(party, wanted(peer, races(number)), 70_000)?;
         if number % 2 == 0 {
             tell(party, peer, POSTED)?;
         }
         let ended = receive(party, wanted(peer, ENDED), 1)?.received(party, peer)?;
         if ended.1 == [1] {
-            races.cancel(party);
-            let (outcome, _) = races.end(party);
+            receives.cancel(party);
+            let (outcome, _) = receives.end(party);
             let failure = outcome.failure;
             ensure!(
                 failure == Failure::Cancelled,
                 "message {number} was cancelled, and its receive came to {failure:?}"
             );
         } else {
-            let got = races.received(party, peer)?;
+            let got = receives.received(party, peer)?;
             let len = LENGTHS[number % LENGTHS.len()];
             ensure!(
                 got.1 == numbered(number, len),
