@@ -429,10 +429,10 @@ impl Comm {
         self.usable(operation)?;
         let receiving = Operation::message(operation.call, data.bytes(), Peer::From(from), in_tag);
         let pattern = self.pattern(from, in_tag, &receiving)?;
-        let message = self.message((piece, data), (to, out_tag), operation, site)?;
-        if !endpoint.replaces_near(message.destination, pattern) {
+        if !endpoint.replaces_near(self.world_rank(to, operation)?, pattern) {
             return Ok(None);
         }
+        let message = self.message((piece, data), (to, out_tag), operation, site)?;
         let called = (SENDRECV_REPLACE.primitive, Manner::Waits);
         let _at = call_site::at(site);
         let answer = self.recorded(called, operation, |begun| {

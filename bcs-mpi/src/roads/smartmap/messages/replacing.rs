@@ -122,8 +122,14 @@ impl Replacing {
             if !SharedCopy::fetched_alone(node, which, chunk as u64) {
                 return Err(Unreachable::Fault); // There is no such transfer.
             }
-            copier.page.wake(node.bell(place));
-            self.make_room(copier);
+            // It may sleep until there is as much. Others that sleep there wait for all of it.
+            if chunk % (MAX_KEPT_CHUNKS / 2) == 0 {
+                copier.page.wake(node.bell(place));
+            }
+            if !self.has_room(copier) {
+                copier.page.wake(node.bell(place)); // Before it sleeps, or both might.
+                self.wait_for_room(copier);
+            }
             self.fetch_part(copier, (place, from), chunk_of(chunk, len))?;
         }
         // The end of the transfer says that all is fetched.
@@ -153,21 +159,169 @@ impl Replacing {
         Ok(())
     }
 
-    /// Stores what may be stored of what is kept, and waits until that is enough, as long as the send is being
-    /// fetched.
-    fn make_room(&mut self, copier: &Copier) {
+    /// Stores what may be stored of what is kept. Returns whether more may be kept then.
+    fn has_room(&mut self, copier: &Copier) -> bool {
         self.store_up_to(self.is_sent_up_to(copier).unwrap_or(0));
-        if self.kept.len() < MAX_KEPT_CHUNKS {
-            return;
-        }
+        self.kept.len() < MAX_KEPT_CHUNKS
+    }
+
+    /// Waits until something may be stored, as long as the send is being fetched. Once it gives its receiver a moment to
+    /// begin: of two that exchange, one calls first.
+    fn wait_for_room(&mut self, copier: &Copier) {
         let Some(first) = self.kept.front().map(|kept| kept.part.end) else {
             return;
         };
+        if self.kept.len() == MAX_KEPT_CHUNKS {
+            let begun = || self.is_sent_up_to(copier).is_some();
+            waiting::spin(&copier.page, None, Patience::SHORT, begun);
+        }
         let bell = copier.node.bell(copier.place);
         waiting::wait(bell, &copier.page, None, Patience::RANK, || {
             let sent = self.is_sent_up_to(copier);
             sent.is_none_or(|sent| sent >= first)
         });
         self.store_up_to(self.is_sent_up_to(copier).unwrap_or(0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(unsafe_code, reason = "messages are named by address")]
+
+    use super::*;
+    use crate::data::Plain;
+    use crate::roads::smartmap::peer_memory::PeerMemory;
+    use bcs_core::smartmap::NodeMemory;
+    use bcs_core::wake::MachinePage;
+    use std::sync::atomic::Ordering;
+
+    const LEN: usize = 200 * SHARED_CHUNK_BYTES + 3;
+
+    /// What each rank sends, of which it is the only one.
+    const TRANSFER: Id = Id {
+        slot: 7,
+        generation: 3,
+    };
+
+    struct Rank {
+        copier: Copier,
+        bytes: Vec<u8>,
+    }
+
+    fn byte_of(rank: usize, at: usize) -> u8 {
+        (at / 1000 * 7 + at * 3 + rank * 101).to_le_bytes()[0]
+    }
+
+    fn ranks(count: usize) -> Vec<Rank> {
+        let node = NodeMemory::private(count).unwrap();
+        let page = MachinePage::private(1, 2).unwrap();
+        let rank = |place| {
+            let process = node.process(place);
+            process.store(std::process::id(), Ordering::Release);
+            let (node, page) = (node.clone(), page.clone());
+            let peer_memory = PeerMemory::open();
+            let copier = Copier {
+                node,
+                page,
+                peer_memory,
+                place,
+            };
+            let bytes = (0..LEN).map(|at| byte_of(place, at)).collect();
+            Rank { copier, bytes }
+        };
+        (0..count).map(rank).collect()
+    }
+
+    impl Rank {
+        fn replacing(&mut self) -> (Replacing, Location) {
+            let address = self.bytes.as_mut_ptr().expose_provenance() as u64;
+            // SAFETY: tests keep their memory until the end.
+            let into = Piece::from(unsafe { Plain::new(address, LEN) });
+            let from = into.location();
+            (Replacing::new(Some(TRANSFER), into), from)
+        }
+
+        fn holds(&self, rank: usize, part: Range<usize>) -> bool {
+            let mut bytes = self.bytes[part.clone()].iter().zip(part);
+            bytes.all(|(&byte, at)| byte == byte_of(rank, at))
+        }
+    }
+
+    #[test]
+    fn what_comes_is_stored_only_where_the_send_was_fetched() {
+        let mut ranks = ranks(2);
+        let (_, theirs) = ranks[1].replacing();
+        let (mut replacing, _) = ranks[0].replacing();
+        let copier = ranks[0].copier.clone();
+        let fetched = replacing.fetch(&copier, (1, TRANSFER), theirs, LEN);
+        assert_eq!(fetched, Ok(()));
+        assert!(ranks[0].holds(0, 0..LEN), "nobody has fetched any of it");
+        assert_eq!(SharedCopy::fetched(&copier.node, (1, TRANSFER)), Some(200));
+
+        assert!(SharedCopy::fetched_alone(&copier.node, (0, TRANSFER), 9));
+        assert!(!replacing.has_room(&copier), "most of it is kept");
+        let end = 9 * SHARED_CHUNK_BYTES;
+        assert!(ranks[0].holds(1, 0..end) && ranks[0].holds(0, end..LEN));
+
+        assert!(replacing.store());
+        assert!(ranks[0].holds(1, 0..LEN));
+    }
+
+    #[test]
+    fn what_was_fetched_of_a_message_that_its_sender_brings_then_is_kept() {
+        let mut ranks = ranks(2);
+        let (mut replacing, _) = ranks[0].replacing();
+        let (_, theirs) = ranks[1].replacing();
+        let copier = ranks[0].copier.clone();
+        let part = 0..SHARED_CHUNK_BYTES;
+        assert_eq!(replacing.fetch_part(&copier, (1, theirs), part), Ok(()));
+        // Its sender has written over what was fetched.
+        let brought = replacing.keep_all(LEN);
+        scatter(&brought, 0, &vec![9; LEN]);
+        assert!(replacing.store());
+        assert!(ranks[0].holds(1, 0..SHARED_CHUNK_BYTES));
+        assert!(
+            ranks[0].bytes[SHARED_CHUNK_BYTES..]
+                .iter()
+                .all(|&byte| byte == 9)
+        );
+    }
+
+    #[test]
+    fn ranks_in_a_circle_exchange_and_keep_little() {
+        for count in 1..=4 {
+            let mut ranks = ranks(count);
+            let node = ranks[0].copier.node.clone();
+            for place in 0..count {
+                assert!(SharedCopy::fetched_alone(&node, (place, TRANSFER), 0));
+            }
+            let sent: Vec<Location> = ranks.iter_mut().map(|rank| rank.replacing().1).collect();
+            std::thread::scope(|threads| {
+                for (place, rank) in ranks.iter_mut().enumerate() {
+                    let last = (place + count - 1) % count;
+                    let (from, node) = (sent[last], &node);
+                    let (mut replacing, _) = rank.replacing();
+                    let copier = rank.copier.clone();
+                    threads.spawn(move || {
+                        let fetched = replacing.fetch(&copier, (last, TRANSFER), from, LEN);
+                        assert_eq!(fetched, Ok(()));
+                        assert!(replacing.kept.len() <= MAX_KEPT_CHUNKS);
+                        assert!(node.end_transfer(last, TRANSFER, 0));
+                        copier.page.wake(node.bell(last));
+                        let bell = node.bell(place);
+                        waiting::wait(bell, &copier.page, None, Patience::RANK, || {
+                            replacing.is_sent_up_to(&copier) == Some(usize::MAX)
+                        });
+                        assert!(replacing.store());
+                    });
+                }
+            });
+            for (place, rank) in ranks.iter().enumerate() {
+                assert!(
+                    rank.holds((place + count - 1) % count, 0..LEN),
+                    "{count} ranks"
+                );
+            }
+        }
     }
 }
