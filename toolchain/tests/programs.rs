@@ -122,8 +122,8 @@ fn nothing_is_left_of_cancelled_sends(bin: &Path, folder: &Path) {
     }
 }
 
-/// Ranks of a node copy nothing of a long message that another one replaces. Their heaps lie in no slots here: of those that
-/// do, what a rank sees of others counts as its own.
+/// Ranks of a node copy nothing of a long message that another one replaces. Their heaps lie in no
+/// slots here: of those that do, what a rank sees of others counts as its own.
 fn long_messages_are_replaced_in_pieces(bin: &Path, folder: &Path) {
     for layout in ["-n 2", "-n 3", "-n 2 --checked"] {
         let mut run = Command::new(bin.join("mpiexec"));

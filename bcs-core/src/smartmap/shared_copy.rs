@@ -21,10 +21,11 @@
 //! which the kernel would find the receiver, both of which anybody on the node may have written over: the
 //! word of the offer bears a check of all that, which rubbish does not have by chance.
 //!
-//! **A receiver that shares with nobody.** One whose memory is being sent itself (`MPI_Sendrecv_replace`) makes no
-//! offer: its sender would write over what others have yet to read. It says by the word of the claims how much
-//! it has fetched instead, and that it fetches alone. A sender that is such a receiver, too, stores what comes
-//! only where its own receiver has fetched.
+//! **A receiver that shares with nobody.** One whose memory is being sent itself
+//! (`MPI_Sendrecv_replace`) makes no offer: its sender would write over what others have yet to
+//! read. It says by the word of the claims how much it has fetched instead, and that it fetches
+//! alone. A sender that is such a receiver, too, stores what comes only where its own receiver has
+//! fetched.
 //!
 //! What is there of an earlier transfer is known by its generation. Nobody is at an offer when the next
 //! one is made: its receiver has seen that all was copied, and its sender claims only while it waits for
@@ -195,8 +196,9 @@ impl<'a> SharedCopy<'a> {
         (copied & !FAILED >= others).then_some(copied & FAILED == 0)
     }
 
-    /// Receiver, which shares the copy with nobody: it has fetched so many chunks, from the first one on. The
-    /// caller rings the sender. Returns false if there is no such transfer: the sender alleged rubbish.
+    /// Receiver, which shares the copy with nobody: it has fetched so many chunks, from the first
+    /// one on. The caller rings the sender. Returns false if there is no such transfer: the sender
+    /// alleged rubbish.
     #[must_use]
     pub fn fetched_alone(
         node: &NodeMemory,
@@ -219,8 +221,9 @@ impl<'a> SharedCopy<'a> {
         }
     }
 
-    /// Sender: how many chunks its receiver has fetched for certain, from the first one on. `None` if it does not
-    /// fetch (yet). From here on it goes on by itself until all is fetched, unless it waits like this itself.
+    /// Sender: how many chunks its receiver has fetched for certain, from the first one on. `None`
+    /// if it does not fetch (yet). From here on it goes on by itself until all is fetched, unless
+    /// it waits like this itself.
     #[must_use]
     pub fn fetched(node: &NodeMemory, (sender, transfer): (usize, RequestId)) -> Option<u64> {
         let word = node.transfer_word(sender, transfer.slot, CLAIMED)?;

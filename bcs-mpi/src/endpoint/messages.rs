@@ -135,9 +135,10 @@ impl Endpoint {
         near.is_some_and(|near| near.is_near(destination)) && !state.reach(pattern).far
     }
 
-    /// Posts a standard send and a receive of the same bytes, of ranks that are reached without a NIC
-    /// ([`replaces_near`](Self::replaces_near)): the message that comes is stored as the one that is sent is fetched.
-    /// When both are done, whatever they have come to, [`bcs_replaced`](Self::bcs_replaced) stores the rest.
+    /// Posts a standard send and a receive of the same bytes, of ranks that are reached without a
+    /// NIC ([`replaces_near`](Self::replaces_near)): the message that comes is stored as the one
+    /// that is sent is fetched. When both are done, whatever they have come to,
+    /// [`bcs_replaced`](Self::bcs_replaced) stores the rest.
     ///
     /// # Errors
     /// When all request slots are in use.

@@ -139,7 +139,8 @@ impl SmartMap {
         self.requests.set(request, State::Done(outcome));
     }
 
-    /// Keeps what may not be stored yet of a message that was fetched, or that its sender has to bring.
+    /// Keeps what may not be stored yet of a message that was fetched, or that its sender has to
+    /// bring.
     fn keep_replacing(&mut self, fetch: &mut Fetch, mut replacing: Replacing) {
         if fetch.fetched == Err(Unreachable::Closed) {
             let len = fetch.envelope.len.min(fetch.into.len() as u64);

@@ -15,8 +15,8 @@ use bcs_core::limits::LEAST_SHARED_BYTES;
 use bcs_core::matching::Pattern;
 
 impl SmartMap {
-    /// Posts a send and a receive of the same bytes, of ranks of this node, or neither. What has come is not all
-    /// stored until both are done and it was [taken](Self::take_replacing).
+    /// Posts a send and a receive of the same bytes, of ranks of this node, or neither. What has
+    /// come is not all stored until both are done and it was [taken](Self::take_replacing).
     pub(crate) fn replace(
         &mut self,
         message: &Message<'_>,
@@ -45,8 +45,8 @@ impl SmartMap {
         self.replacing.remove(&receive)
     }
 
-    /// Brings a message to a receive whose memory is being sent: chunk by chunk if it lies side by side in the memory of
-    /// its sender, and is long. Any other is kept as a whole.
+    /// Brings a message to a receive whose memory is being sent: chunk by chunk if it lies side by
+    /// side in the memory of its sender, and is long. Any other is kept as a whole.
     #[cold]
     pub(super) fn deliver_replacing(
         &mut self,

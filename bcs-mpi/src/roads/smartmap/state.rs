@@ -48,7 +48,8 @@ pub(crate) struct SmartMap {
     /// no reason to look closer at every message until then: so it lies apart.
     pub(super) descriptions: Matcher<Arrived, Receiving>,
     pub(super) requests: Requests,
-    /// Receives into memory that is being sent, and what has come for them and may not be stored yet.
+    /// Receives into memory that is being sent, and what has come for them and may not be stored
+    /// yet.
     pub(super) replacing: HashMap<Id, Replacing>,
     /// Sends that are to be cancelled as soon as it is known whose they are.
     pub(super) cancels: Vec<Id>,

@@ -1,16 +1,18 @@
-//! A message that replaces another one: it goes where a send of the same call reads (`MPI_Sendrecv_replace`).
+//! A message that replaces another one: it goes where a send of the same call reads
+//! (`MPI_Sendrecv_replace`).
 //!
-//! No copy is made of what is sent. The receiver stores what comes only where its own receiver has fetched, which it
-//! learns chunk by chunk if that receives like this, too, and otherwise when all has been fetched
-//! ([`bcs_core::smartmap::shared_copy`]). What comes before that it keeps.
+//! No copy is made of what is sent. The receiver stores what comes only where its own receiver has
+//! fetched, which it learns chunk by chunk if that receives like this, too, and otherwise when all
+//! has been fetched ([`bcs_core::smartmap::shared_copy`]). What comes before that it keeps.
 //!
-//! **How much is kept.** While the send is being fetched, at most [`MAX_KEPT_CHUNKS`]: then it waits. While it is
-//! not, as much as comes: its receiver may be waiting for this very message to be fetched, before it goes on to
-//! receive (a blocking send before a blocking receive).
+//! **How much is kept.** While the send is being fetched, at most [`MAX_KEPT_CHUNKS`]: then it
+//! waits. While it is not, as much as comes: its receiver may be waiting for this very message to
+//! be fetched, before it goes on to receive (a blocking send before a blocking receive).
 //!
-//! **Nobody waits for ever.** A rank waits only while its send is being fetched. Who fetches it goes on by itself,
-//! unless it waits like this for a third rank, and so on. If that is a circle, whoever in it has fetched least
-//! keeps nothing that the next one has not fetched, so it does not wait.
+//! **Nobody waits for ever.** A rank waits only while its send is being fetched. Who fetches it
+//! goes on by itself, unless it waits like this for a third rank, and so on. If that is a circle,
+//! whoever in it has fetched least keeps nothing that the next one has not fetched, so it does not
+//! wait.
 
 use super::copier::{Copier, chunk_of};
 use crate::data::{Piece, Room, Rooms, own_memory, scatter};
@@ -56,7 +58,8 @@ impl Replacing {
         }
     }
 
-    /// Memory for the first `len` bytes of the message, in which they are kept. Those that were fetched before count.
+    /// Memory for the first `len` bytes of the message, in which they are kept. Those that were
+    /// fetched before count.
     pub(in crate::roads::smartmap) fn keep_all(&mut self, len: usize) -> Piece {
         let mut room = self.rooms.of(len);
         let all = Piece::from(room.plain(len));
@@ -91,8 +94,8 @@ impl Replacing {
         }
     }
 
-    /// How many bytes of this memory, from the start on, need not be sent any more. `None` if nobody is fetching
-    /// them.
+    /// How many bytes of this memory, from the start on, need not be sent any more. `None` if
+    /// nobody is fetching them.
     fn is_sent_up_to(&self, copier: &Copier) -> Option<usize> {
         let Some(sending) = self.sending else {
             return Some(usize::MAX);
@@ -165,8 +168,8 @@ impl Replacing {
         self.kept.len() < MAX_KEPT_CHUNKS
     }
 
-    /// Waits until something may be stored, as long as the send is being fetched. Once it gives its receiver a moment to
-    /// begin: of two that exchange, one calls first.
+    /// Waits until something may be stored, as long as the send is being fetched. Once it gives its
+    /// receiver a moment to begin: of two that exchange, one calls first.
     fn wait_for_room(&mut self, copier: &Copier) {
         let Some(first) = self.kept.front().map(|kept| kept.part.end) else {
             return;
