@@ -73,6 +73,11 @@ pub const LEAST_SHARED_BYTES: usize = 1 << 20;
 /// A chunk of a shared copy: half of a second cache at most, and long enough that claims do not count.
 pub const SHARED_CHUNK_BYTES: usize = 64 * 1024;
 
+/// Chunks that a receiver keeps whose memory is being sent itself: as many as it is ahead of its
+/// own receiver. Two that exchange are seldom further apart, and what is kept stays in a second
+/// cache.
+pub const MAX_KEPT_CHUNKS: usize = 16;
+
 /// What a sender packs before its receiver on the node is told: that begins soon, and finds the bytes
 /// in a cache.
 pub const PACKED_STEP_BYTES: usize = 32 * 1024;

@@ -29,7 +29,9 @@
 pub use crate::collective::{Contributions, Correspondents, Parcel, Participation};
 pub use crate::data::{Piece, Pieces, Plain, Row};
 pub(crate) use crate::data::{copy, gather, scatter};
-pub use crate::endpoint::{End, Endpoint, Extracted, Held, Left, Now, Place, Received, Request};
+pub use crate::endpoint::{
+    End, Endpoint, Extracted, Held, Left, Now, Place, Received, Replace, Request,
+};
 pub use crate::roads::{Blocking, Message, Outcome, SendMode, TooManyRequests};
 pub use crate::schedules::{COLLECTIVE_MESSAGES, Members, Nodes};
 pub use crate::steps::{Fold, Function};

@@ -62,6 +62,7 @@ fn c_programs() {
         }
     }
     nothing_is_left_of_cancelled_sends(&bin, folder.path());
+    long_messages_are_replaced_in_pieces(&bin, folder.path());
     wrong_arguments_are_told_on_all_ways(&bin, folder.path());
     a_program_that_does_not_say_where_its_library_is_finds_it(&prefix, folder.path());
     wrappers_say_what_they_do(&bin);
@@ -118,6 +119,16 @@ fn nothing_is_left_of_cancelled_sends(bin: &Path, folder: &Path) {
         let ended = run.output().expect("it runs");
         let says = String::from_utf8_lossy(&ended.stderr);
         assert!(ended.status.success() && says.is_empty(), "{run:?}: {says}");
+    }
+}
+
+/// Ranks of a node copy nothing of a long message that another one replaces. Their heaps lie in no
+/// slots here: of those that do, what a rank sees of others counts as its own.
+fn long_messages_are_replaced_in_pieces(bin: &Path, folder: &Path) {
+    for layout in ["-n 2", "-n 3", "-n 2 --checked"] {
+        let mut run = Command::new(bin.join("mpiexec"));
+        run.args(layout.split(' ')).args(["--heap", "own"]);
+        succeeded(run.arg(folder.join("replacements")).arg("memory"));
     }
 }
 

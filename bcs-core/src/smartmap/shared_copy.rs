@@ -21,6 +21,12 @@
 //! which the kernel would find the receiver, both of which anybody on the node may have written over: the
 //! word of the offer bears a check of all that, which rubbish does not have by chance.
 //!
+//! **A receiver that shares with nobody.** One whose memory is being sent itself
+//! (`MPI_Sendrecv_replace`) makes no offer: its sender would write over what others have yet to
+//! read. It says by the word of the claims how much it has fetched instead, and that it fetches
+//! alone. A sender that is such a receiver, too, stores what comes only where its own receiver has
+//! fetched.
+//!
 //! What is there of an earlier transfer is known by its generation. Nobody is at an offer when the next
 //! one is made: its receiver has seen that all was copied, and its sender claims only while it waits for
 //! this transfer.
@@ -29,6 +35,8 @@
 //! - **OFFER**: the receiver's `Release` store of the offer publishes the words behind it.
 //! - **CHUNK**: the sender's `Release` addition to the count of what it has copied publishes the bytes to
 //!   the receiver's `Acquire` load of it.
+//! - **FETCHED**: the `Release` store of how much a receiver has fetched alone orders its reads before what the
+//!   sender writes there behind an `Acquire` load of it.
 
 use super::node_memory::NodeMemory;
 use crate::fingerprint::fingerprint;
@@ -45,6 +53,9 @@ const BELL: usize = 6;
 
 /// A chunk that a sender could not copy: then its receiver copies all by itself.
 const FAILED: u64 = 1 << 63;
+
+/// In the word of the claims: its receiver fetches alone, and the number below is that of chunks it has fetched.
+const ALONE: u64 = 1 << 31;
 
 /// How the bytes lie where the copy goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,6 +196,49 @@ impl<'a> SharedCopy<'a> {
         (copied & !FAILED >= others).then_some(copied & FAILED == 0)
     }
 
+    /// Receiver, which shares the copy with nobody: it has fetched so many chunks, from the first
+    /// one on. The caller rings the sender. Returns false if there is no such transfer: the sender
+    /// alleged rubbish.
+    #[must_use]
+    pub fn fetched_alone(
+        node: &NodeMemory,
+        (sender, transfer): (usize, RequestId),
+        chunks: u64,
+    ) -> bool {
+        let Some(word) = node.transfer_word(sender, transfer.slot, CLAIMED) else {
+            return false;
+        };
+        let generation = u64::from(transfer.generation) << 32;
+        // FETCHED: what was read there may be written now.
+        word.store(generation | ALONE | chunks, Ordering::Release);
+        true
+    }
+
+    /// Receiver: it does not fetch this message any more, and its sender has to bring it.
+    pub fn fetches_no_more(node: &NodeMemory, (sender, transfer): (usize, RequestId)) {
+        if let Some(word) = node.transfer_word(sender, transfer.slot, CLAIMED) {
+            word.store(0, Ordering::Release);
+        }
+    }
+
+    /// Sender: how many chunks its receiver has fetched for certain, from the first one on. `None`
+    /// if it does not fetch (yet). From here on it goes on by itself until all is fetched, unless
+    /// it waits like this itself.
+    #[must_use]
+    pub fn fetched(node: &NodeMemory, (sender, transfer): (usize, RequestId)) -> Option<u64> {
+        let word = node.transfer_word(sender, transfer.slot, CLAIMED)?;
+        let claimed = word.load(Ordering::Acquire); // FETCHED
+        let is_this = claimed >> 32 == u64::from(transfer.generation);
+        // Of chunks that both sides claim it is not known in which order they are copied.
+        let alone = claimed & ALONE != 0;
+        let chunks = if alone {
+            claimed & u64::from(u32::MAX) & !ALONE
+        } else {
+            0
+        };
+        is_this.then_some(chunks)
+    }
+
     /// On which the receiver sleeps until the last chunk is copied.
     #[must_use]
     pub fn bell(&self) -> &AtomicU32 {
@@ -235,6 +289,34 @@ mod tests {
             copy.word(index).store(word, Ordering::Relaxed);
         }
         assert!(offered(ME).is_none());
+    }
+
+    #[test]
+    fn a_sender_knows_what_a_receiver_has_fetched_alone() {
+        let node = NodeMemory::private(2).unwrap();
+        let fetched = |transfer| SharedCopy::fetched(&node, (1, transfer));
+        let next = RequestId {
+            generation: 10,
+            ..TRANSFER
+        };
+        assert_eq!(fetched(TRANSFER), None);
+        for chunks in [0, 1, 70_000] {
+            assert!(SharedCopy::fetched_alone(&node, (1, TRANSFER), chunks));
+            assert_eq!((fetched(TRANSFER), fetched(next)), (Some(chunks), None));
+        }
+        let copy = SharedCopy::new(&node, (1, TRANSFER), PLAIN).unwrap();
+        assert_eq!(copy.of(1 << 30).claim(), None, "nobody else takes a part");
+        SharedCopy::fetches_no_more(&node, (1, TRANSFER));
+        assert_eq!(fetched(TRANSFER), None);
+        // Of a copy that is shared it is known that it goes on, and no more.
+        let shared = SharedCopy::offer(&node, (1, next), ME, (0, 1 << 30), PLAIN).unwrap();
+        assert_eq!((shared.claim(), shared.claim()), (Some(0), Some(1)));
+        assert_eq!(fetched(next), Some(0));
+        let none = RequestId {
+            slot: u32::MAX,
+            ..TRANSFER
+        };
+        assert!(!SharedCopy::fetched_alone(&node, (1, none), 1));
     }
 
     #[test]

@@ -4,10 +4,11 @@ use super::endpoint::Endpoint;
 use super::request::{Kind, Request};
 use super::state::State;
 use crate::data::{LONG_BYTES, Piece, gather};
-use crate::roads::smartmap::SmartMap;
+use crate::roads::smartmap::{Replacing, SmartMap};
 use crate::roads::{Handle, Message, Outcome, Reach, SendMode, TooManyRequests};
 use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::matching::Pattern;
+use bcs_core::request::RequestId;
 
 /// What became of a receive.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +17,16 @@ pub enum Received {
     Now,
     /// It is posted.
     Posted(Request),
+}
+
+/// A send and a receive of the same bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Replace {
+    /// The send.
+    pub send: Request,
+    /// The receive.
+    pub receive: Request,
+    received: RequestId,
 }
 
 impl State {
@@ -113,6 +124,51 @@ impl Endpoint {
         self.progress(&mut state);
         self.leave(state);
         Ok(Received::Posted(Request::on(request)))
+    }
+
+    /// Whether a message to that rank and one of this pattern both go without a NIC: then
+    /// [`bcs_replace`](Self::bcs_replace) exchanges them.
+    #[must_use]
+    pub fn replaces_near(&self, destination: u32, pattern: Pattern) -> bool {
+        let state = self.lock();
+        let near = state.roads.near.as_ref();
+        near.is_some_and(|near| near.is_near(destination)) && !state.reach(pattern).far
+    }
+
+    /// Posts a standard send and a receive of the same bytes, of ranks that are reached without a
+    /// NIC ([`replaces_near`](Self::replaces_near)): the message that comes is stored as the one
+    /// that is sent is fetched. When both are done, whatever they have come to,
+    /// [`bcs_replaced`](Self::bcs_replaced) stores the rest.
+    ///
+    /// # Errors
+    /// When all request slots are in use.
+    pub fn bcs_replace(
+        &self,
+        message: &Message<'_>,
+        pattern: Pattern,
+        into: &Piece,
+    ) -> Result<Replace, TooManyRequests> {
+        let mut state = self.lock();
+        let near = state.roads.near.as_mut();
+        let near = near.expect("the caller has looked how they are reached");
+        let (sent, received) = near.replace(message, pattern, into.clone())?;
+        self.progress(&mut state);
+        self.leave(state);
+        let (send, receive) = (Handle::near(sent), Handle::Near(received));
+        Ok(Replace {
+            send: Request::on(send),
+            receive: Request::on(receive),
+            received,
+        })
+    }
+
+    /// Both parts of it are done: stores what could not be stored before. Returns whether its memory was there.
+    pub fn bcs_replaced(&self, done: Replace) -> bool {
+        let mut state = self.lock();
+        let near = state.roads.near.as_mut();
+        let rest = near.and_then(|near| near.take_replacing(done.received));
+        drop(state);
+        rest.is_none_or(Replacing::store)
     }
 
     /// Asks to cancel a receive or a send (MPI 5.0, 3.8.4). The request has still to be tested for: it

@@ -44,7 +44,7 @@ pub(crate) use errands::Errand;
 pub use finalize::End;
 pub use held::Held;
 pub use left::Left;
-pub use messages::Received;
+pub use messages::{Received, Replace};
 pub use probing::Extracted;
 pub(crate) use request::Kind;
 pub use request::Request;

@@ -10,6 +10,7 @@ use crate::bcs::{Blocking, Message, Now, Outcome, Piece, Received, SendMode, gat
 use crate::call_site;
 use crate::recording::{Begun, Delivered, Manner, Primitive, Recorded, Site};
 use bcs_core::mark::Mark;
+use bcs_core::request::Failure;
 
 /// A call that posts a message: its name, its row in the MDS, and its mode if it sends.
 #[derive(Clone, Copy)]
@@ -50,6 +51,9 @@ const IRSEND: Call = Call::standard("MPI_Irsend", Primitive::Irsend);
 const IRECV: Call = Call::standard("MPI_Irecv", Primitive::Irecv);
 const SENDRECV: Call = Call::standard("MPI_Sendrecv", Primitive::Sendrecv);
 const SENDRECV_REPLACE: Call = Call::standard("MPI_Sendrecv_replace", Primitive::SendrecvReplace);
+
+/// The shortest message that is replaced without a copy. Of shorter ones the copy stays in a cache.
+const LEAST_REPLACED_BYTES: usize = 1 << 20;
 
 impl Comm {
     /// What a send at this place sends, of types like these, to somebody.
@@ -391,8 +395,19 @@ impl Comm {
         (from, in_tag): (i32, i32),
     ) -> Result<Status> {
         let (call, peer) = (SENDRECV_REPLACE, Peer::To(to));
+        if to == PROC_NULL || from == PROC_NULL {
+            // Nothing is sent, or nothing comes that would replace it.
+            let out = (data.clone(), to, out_tag);
+            return self.exchange(call, &out, &(data, from, in_tag), &out.0);
+        }
         let operation = Operation::message(call.name, data.bytes(), peer, out_tag);
         let piece = data.piece(&operation)?;
+        if piece.layout().is_none() && piece.len() >= LEAST_REPLACED_BYTES {
+            let ways = ((to, out_tag), (from, in_tag));
+            if let Some(answer) = self.replace_in_place(&operation, (&data, &piece), ways)? {
+                return answer;
+            }
+        }
         let mut copy = vec![0_u8; piece.len()];
         gather(&piece, 0, &mut copy);
         // The copy is packed: whoever receives it sees no difference.
@@ -400,6 +415,44 @@ impl Comm {
         let out = unsafe { Buffer::read_only(copy.as_ptr(), copy.len(), Datatype::BYTE) };
         let (out, into) = ((out, to, out_tag), (data, from, in_tag));
         self.exchange(call, &out, &into, &into.0)
+    }
+
+    /// The same without a copy, by ranks of this node. `None` if it takes others.
+    #[track_caller]
+    fn replace_in_place(
+        &self,
+        operation: &Operation,
+        (data, piece): (&Buffer, &Piece),
+        ((to, out_tag), (from, in_tag)): ((i32, i32), (i32, i32)),
+    ) -> Result<Option<Result<Status>>> {
+        let (endpoint, site) = (self.process().endpoint(), Site::here());
+        self.usable(operation)?;
+        let receiving = Operation::message(operation.call, data.bytes(), Peer::From(from), in_tag);
+        let pattern = self.pattern(from, in_tag, &receiving)?;
+        if !endpoint.replaces_near(self.world_rank(to, operation)?, pattern) {
+            return Ok(None);
+        }
+        let message = self.message((piece, data), (to, out_tag), operation, site)?;
+        let called = (SENDRECV_REPLACE.primitive, Manner::Waits);
+        let _at = call_site::at(site);
+        let answer = self.recorded(called, operation, |begun| {
+            let told = Recorded::part(begun);
+            let mut sent = told;
+            let posted = endpoint.bcs_replace(&message, pattern, piece);
+            let posted = posted.map_err(exhausted(operation))?;
+            self.tell_posted(&mut sent.begun, &message);
+            let (send, receive) = (posted.send, posted.receive);
+            let mut send = Request::posted(send, What::Nothing, self, operation, sent);
+            let what = self.receiving(data, site);
+            let mut receive = Request::posted(receive, what, self, &receiving, told);
+            let (sent, received) = (send.silent(), receive.silent());
+            // Whatever came of them: the start of a message that was too long is received.
+            if !endpoint.bcs_replaced(posted) {
+                return Err(receiving.failure(Failure::BadAddress, 0));
+            }
+            received.and_then(|received| sent.map(|_| received))
+        });
+        Ok(Some(answer))
     }
 
     /// `MPI_Isendrecv`: starts a [`sendrecv`](Self::sendrecv). Its status is the receive's.

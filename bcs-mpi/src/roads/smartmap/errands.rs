@@ -4,6 +4,7 @@ use super::errand::Errand;
 use super::messages::copier::{Copier, Help};
 use super::messages::fetching::Fetch;
 use super::messages::packing::Pack;
+use super::messages::replacing::Replacing;
 use super::peer_memory::Unreachable;
 use super::requests::{Id, State};
 use super::state::SmartMap;
@@ -98,7 +99,17 @@ impl SmartMap {
         }
     }
 
-    fn fetched(&mut self, fetch: Fetch) {
+    fn fetched(&mut self, mut fetch: Fetch) {
+        let replacing = fetch.replacing.take();
+        if fetch.fetched == Err(Unreachable::Closed)
+            && let Some(transfer) = fetch.envelope.transfer
+        {
+            // Its sender may be waiting for the rest of it to be fetched.
+            SharedCopy::fetches_no_more(&self.node, (fetch.place, transfer));
+        }
+        if let Some(replacing) = replacing {
+            self.keep_replacing(&mut fetch, replacing);
+        }
         let Fetch {
             place,
             envelope,
@@ -126,6 +137,19 @@ impl SmartMap {
         };
         self.end_transfer(place, &envelope, ended);
         self.requests.set(request, State::Done(outcome));
+    }
+
+    /// Keeps what may not be stored yet of a message that was fetched, or that its sender has to
+    /// bring.
+    fn keep_replacing(&mut self, fetch: &mut Fetch, mut replacing: Replacing) {
+        if fetch.fetched == Err(Unreachable::Closed) {
+            let len = fetch.envelope.len.min(fetch.into.len() as u64);
+            let len = usize::try_from(len).expect("no more than the piece has");
+            fetch.into = replacing.keep_all(len);
+        }
+        if replacing.keeps_any() {
+            self.replacing.insert(fetch.request, replacing);
+        }
     }
 
     /// A whole call, in the place of an endpoint.

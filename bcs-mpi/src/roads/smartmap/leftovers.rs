@@ -107,7 +107,7 @@ impl SmartMap {
     }
 
     /// What this end owes once it is [quiet](Self::is_quiet), and in what words; all of it is nothing.
-    pub(crate) fn owed(&self) -> [(bool, &'static str); 5] {
+    pub(crate) fn owed(&self) -> [(bool, &'static str); 6] {
         let holds = self.holding || self.outgoing.iter().flatten().any(Outgoing::holds);
         [
             (holds, "messages that wait for room in a queue"),
@@ -116,6 +116,7 @@ impl SmartMap {
                 "copies of messages",
             ),
             (self.requests.sending(), "sends within the node"),
+            (!self.replacing.is_empty(), "messages that replace others"),
             (self.requests.owes(), "requests within the node"),
             (
                 self.communicators.has_orders() && !self.is_busy(),

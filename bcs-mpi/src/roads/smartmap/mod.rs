@@ -41,6 +41,7 @@
 //! |---|---|
 //! | sending, lending, receiving | [`sending`], [`lending`], [`receiving`] |
 //! | cancels | [`cancelling`] |
+//! | a send and a receive of one buffer | [`replacing`] |
 //! | blocking calls that need no request | [`shortcut`] |
 //! | communicators and collectives | [`communicators`], [`collectives`], [`long_collectives`] |
 //! | every call; requests that are done | [`progress`], [`completion`] |
@@ -63,6 +64,7 @@ mod node_manager;
 mod peer_memory;
 mod progress;
 mod receiving;
+mod replacing;
 mod requests;
 mod road;
 mod sending;
@@ -76,6 +78,7 @@ pub(crate) use collective::{Exchange, Gives, GroupId, MAX_MEMBERS, Order, Takes}
 pub(crate) use errand::Errand;
 pub(crate) use messages::incoming::Extracted;
 pub(crate) use messages::loans::Settled;
+pub(crate) use messages::replacing::Replacing;
 pub(crate) use node_manager::{Found, NodeManager};
 pub(crate) use peer_memory::PeerMemory;
 pub(crate) use requests::Id;

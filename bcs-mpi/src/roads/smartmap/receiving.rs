@@ -69,6 +69,19 @@ impl SmartMap {
         shared: Option<RequestId>,
     ) -> Result<Id, TooManyRequests> {
         let request = self.requests.open(State::Opened)?;
+        self.post_receive(request, pattern, into, shared);
+        Ok(request)
+    }
+
+    /// Posts a receive that was opened.
+    #[inline(always)]
+    pub(super) fn post_receive(
+        &mut self,
+        request: Id,
+        pattern: Pattern,
+        into: Piece,
+        shared: Option<RequestId>,
+    ) {
         if let Some(shared) = shared.filter(|_| self.claims_kept(pattern)) {
             let claimed = self.memory.claim(shared, Claimant::Rank);
             assert!(claimed, "its NIC does not know of it yet");
@@ -79,8 +92,7 @@ impl SmartMap {
             shared,
         };
         if let Some(arrived) = self.take_kept(pattern) {
-            self.deliver_kept(&arrived, receiving);
-            return Ok(request);
+            return self.deliver_kept(&arrived, receiving);
         }
         match self.matcher_of(pattern.context).wait(pattern, receiving) {
             Ok(handle) => {
@@ -89,7 +101,6 @@ impl SmartMap {
             }
             Err(full) => self.give_up(&format!("{full}: receive or send less at a time")),
         }
-        Ok(request)
     }
 
     /// Takes out the message that a receive with this pattern gets. Its sender cannot cancel it any more.
@@ -343,6 +354,20 @@ impl SmartMap {
         &mut self,
         place: usize,
         envelope: &Envelope,
+        kept: Option<&[u8]>,
+        receiving: Receiving,
+    ) {
+        if !self.replacing.is_empty() && self.replacing.contains_key(&receiving.request) {
+            return self.deliver_replacing((place, envelope), kept, receiving);
+        }
+        self.deliver_to((place, envelope), kept, receiving);
+    }
+
+    /// The same, into memory that nobody reads.
+    #[inline(always)]
+    pub(super) fn deliver_to(
+        &mut self,
+        (place, envelope): (usize, &Envelope),
         kept: Option<&[u8]>,
         receiving: Receiving,
     ) {

@@ -5,6 +5,7 @@ use super::errand::Errand;
 use super::messages::incoming::{Arrived, Incoming, Receiving};
 use super::messages::loans::Lender;
 use super::messages::outgoing::Outgoing;
+use super::messages::replacing::Replacing;
 use super::node_manager::NodeManager;
 use super::peer_memory::PeerMemory;
 use super::requests::{Id, Requests};
@@ -47,6 +48,9 @@ pub(crate) struct SmartMap {
     /// no reason to look closer at every message until then: so it lies apart.
     pub(super) descriptions: Matcher<Arrived, Receiving>,
     pub(super) requests: Requests,
+    /// Receives into memory that is being sent, and what has come for them and may not be stored
+    /// yet.
+    pub(super) replacing: HashMap<Id, Replacing>,
     /// Sends that are to be cancelled as soon as it is known whose they are.
     pub(super) cancels: Vec<Id>,
     pub(super) communicators: Communicators,
@@ -95,6 +99,7 @@ impl SmartMap {
             matcher: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
             descriptions: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
             requests: Requests::forgetting(forget),
+            replacing: HashMap::new(),
             cancels: Vec::new(),
             communicators: Communicators::default(),
             errands: VecDeque::new(),

@@ -38,7 +38,7 @@ pub(crate) struct Help {
 }
 
 /// The bytes of a chunk of a message.
-fn chunk_of(chunk: usize, len: usize) -> Range<usize> {
+pub(super) fn chunk_of(chunk: usize, len: usize) -> Range<usize> {
     let start = chunk * SHARED_CHUNK_BYTES;
     start..len.min(start + SHARED_CHUNK_BYTES)
 }

@@ -2,6 +2,7 @@
 
 use super::copier::Copier;
 use super::envelope::{Envelope, Original};
+use super::replacing::Replacing;
 use crate::data::{Piece, own_memory};
 use crate::roads::Outcome;
 use crate::roads::smartmap::peer_memory::Unreachable;
@@ -22,6 +23,8 @@ pub(crate) struct Fetch {
     pub(in crate::roads::smartmap) fetched: Result<(), Unreachable>,
     /// It is this rank's own memory that is not there.
     pub(in crate::roads::smartmap) own: bool,
+    /// It goes where a send reads, so not all of it may be stored at once.
+    pub(in crate::roads::smartmap) replacing: Option<Replacing>,
 }
 
 /// Where it is fetched from.
@@ -50,6 +53,7 @@ impl Fetch {
             outcome,
             fetched: Ok(()),
             own: false,
+            replacing: None,
         }
     }
 
@@ -59,9 +63,13 @@ impl Fetch {
         let len = usize::try_from(len).expect("no more than the piece has");
         let which = (self.place, self.envelope.transfer);
         let copier = &self.copier;
-        self.fetched = match self.from {
-            FetchFrom::Memory(from) => copier.fetch(which, from, &self.into, len),
-            FetchFrom::Packing(packed, data) => {
+        self.fetched = match (&mut self.replacing, self.from) {
+            (Some(replacing), FetchFrom::Memory(from)) => {
+                let transfer = which.1.expect("a message in memory has a transfer");
+                replacing.fetch(copier, (self.place, transfer), from, len)
+            }
+            (_, FetchFrom::Memory(from)) => copier.fetch(which, from, &self.into, len),
+            (_, FetchFrom::Packing(packed, data)) => {
                 let all = usize::try_from(self.envelope.len).unwrap_or(usize::MAX);
                 let from = (packed, all, data);
                 copier.follow(which, from, &self.into, len)

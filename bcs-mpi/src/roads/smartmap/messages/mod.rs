@@ -9,6 +9,7 @@
 //! | whether a message is lent | [`loans`] |
 //! | copies that both sides share | [`copier`] |
 //! | a long message that is fetched | [`fetching`] |
+//! | a long message that replaces one which is being sent | [`replacing`] |
 //! | small pieces that are packed | [`packing`] |
 //! | pieces of one layout, which need not be | [`alike`] |
 
@@ -20,3 +21,4 @@ pub(super) mod incoming;
 pub(super) mod loans;
 pub(super) mod outgoing;
 pub(super) mod packing;
+pub(super) mod replacing;
