@@ -39,6 +39,7 @@
 //! | `MPI_Recv_init` | [`recv_init`](crate::mpi::Comm::recv_init) | [`recv_init`](crate::Communicator::recv_init) |
 //! | `MPI_Isendrecv` | [`isendrecv`](crate::mpi::Comm::isendrecv) | - |
 //! | `MPI_Isendrecv_replace` | [`isendrecv_replace`](crate::mpi::Comm::isendrecv_replace) | - |
+//! | `MPI_Request_free` | drop of a request, if [`Persistent::may_be_freed`](crate::mpi::Persistent::may_be_freed) | drop of a request |
 //! | `MPI_Request_get_status` | [`Request::peek`](crate::mpi::Request::peek) | - |
 //! | `MPI_Rsend` | [`rsend`](crate::mpi::Comm::rsend) | [`rsend`](crate::Communicator::rsend) |
 //! | `MPI_Irsend` | [`irsend`](crate::mpi::Comm::irsend) | [`irsend`](crate::Communicator::irsend) |

@@ -85,6 +85,8 @@ fn parts_arrive_as_they_are_ready() {
             assert!(!received.arrived(0).unwrap(), "nobody has sent anything");
             world.barrier().unwrap();
             send.start().unwrap();
+            let freed = send.may_be_freed();
+            assert_eq!(freed.unwrap_err().class, ErrorClass::Request);
             sent.ready(&[3, 2]).unwrap();
             assert_eq!(sent.ready(&[1, 2]).unwrap_err().class, ErrorClass::Arg);
             while !received.arrived(2).unwrap() {}
@@ -94,6 +96,7 @@ fn parts_arrive_as_they_are_ready() {
             let status = receive.started().wait().unwrap();
             assert_eq!((status.source, status.tag, status.bytes), (from, 2, 48));
             send.started().wait().unwrap();
+            send.may_be_freed().unwrap();
             assert!(
                 into.iter()
                     .zip(0..)
