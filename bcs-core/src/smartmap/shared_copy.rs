@@ -11,7 +11,7 @@
 //!
 //! ```text
 //! word 0: how the transfer ended   1: offer   2: where it goes   3: how much of it   4: claimed
-//!      5: copied   6: bell
+//!      5: copied   6: bell   7: the sender's bell
 //! ```
 //!
 //! The bytes of a message may lie in pieces, if they lie alike on both sides
@@ -25,7 +25,8 @@
 //! (`MPI_Sendrecv_replace`) makes no offer: its sender would write over what others have yet to
 //! read. It says by the word of the claims how much it has fetched instead, and that it fetches
 //! alone. A sender that is such a receiver, too, stores what comes only where its own receiver has
-//! fetched.
+//! fetched. It sleeps until then on a bell of its own: another thread of its rank may sleep on the rank's bell, which has
+//! room for one.
 //!
 //! What is there of an earlier transfer is known by its generation. Nobody is at an offer when the next
 //! one is made: its receiver has seen that all was copied, and its sender claims only while it waits for
@@ -50,6 +51,7 @@ const LEN: usize = 3;
 const CLAIMED: usize = 4;
 const COPIED: usize = 5;
 const BELL: usize = 6;
+const SENDER_BELL: usize = 7;
 
 /// A chunk that a sender could not copy: then its receiver copies all by itself.
 const FAILED: u64 = 1 << 63;
@@ -237,6 +239,16 @@ impl<'a> SharedCopy<'a> {
             0
         };
         is_this.then_some(chunks)
+    }
+
+    /// On which a sender sleeps until more is [fetched](Self::fetched), or the transfer has ended. `None` if there is no
+    /// such transfer.
+    #[must_use]
+    pub fn sender_bell(
+        node: &NodeMemory,
+        (sender, transfer): (usize, RequestId),
+    ) -> Option<&AtomicU32> {
+        node.transfer_bell(sender, transfer.slot, SENDER_BELL)
     }
 
     /// On which the receiver sleeps until the last chunk is copied.

@@ -106,6 +106,7 @@ impl SmartMap {
         {
             // Its sender may be waiting for the rest of it to be fetched.
             SharedCopy::fetches_no_more(&self.node, (fetch.place, transfer));
+            self.ring_sender((fetch.place, transfer));
         }
         if let Some(replacing) = replacing {
             self.keep_replacing(&mut fetch, replacing);

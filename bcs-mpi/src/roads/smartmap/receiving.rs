@@ -12,7 +12,7 @@ use super::state::SmartMap;
 use crate::data::{LONG_BYTES, Piece, own_memory, scatter};
 use crate::roads::{Outcome, TooManyRequests};
 use bcs_core::layout::Location;
-use bcs_core::limits::{MAX_KEPT_BYTES, SEND_QUEUE_ENTRIES};
+use bcs_core::limits::{LEAST_SHARED_BYTES, MAX_KEPT_BYTES, SEND_QUEUE_ENTRIES};
 use bcs_core::matching::{Matcher, Pattern, Signature};
 use bcs_core::memory::Claimant;
 use bcs_core::request::{Failure, RequestId};
@@ -483,6 +483,9 @@ impl SmartMap {
         if let Some(transfer) = envelope.transfer {
             if !self.node.end_transfer(place, transfer, ended as u8) {
                 self.rubbish(place, "waits for a transfer that there is not");
+            }
+            if envelope.len >= LEAST_SHARED_BYTES as u64 {
+                self.ring_sender((place, transfer));
             }
             self.ring(place);
         }

@@ -151,6 +151,13 @@ impl Copier {
         Ok(())
     }
 
+    /// Wakes who waits until more of its message is fetched, because its memory is to be replaced.
+    pub(in crate::roads::smartmap) fn ring_sender(&self, which: (usize, Id)) {
+        if let Some(bell) = SharedCopy::sender_bell(&self.node, which) {
+            self.page.wake(bell);
+        }
+    }
+
     /// Takes part in the copy of a message of this rank's to a place, as its receiver offers.
     fn help(&self, id: Id, to: usize, data: &Piece) {
         let process = self.node.process(to).load(Ordering::Acquire);

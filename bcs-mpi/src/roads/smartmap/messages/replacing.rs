@@ -125,12 +125,12 @@ impl Replacing {
             if !SharedCopy::fetched_alone(node, which, chunk as u64) {
                 return Err(Unreachable::Fault); // There is no such transfer.
             }
-            // It may sleep until there is as much. Others that sleep there wait for all of it.
+            // It may sleep until there is as much.
             if chunk % (MAX_KEPT_CHUNKS / 2) == 0 {
-                copier.page.wake(node.bell(place));
+                copier.ring_sender(which);
             }
             if !self.has_room(copier) {
-                copier.page.wake(node.bell(place)); // Before it sleeps, or both might.
+                copier.ring_sender(which); // Before it sleeps, or both might.
                 self.wait_for_room(copier);
             }
             self.fetch_part(copier, (place, from), chunk_of(chunk, len))?;
@@ -171,14 +171,17 @@ impl Replacing {
     /// Waits until something may be stored, as long as the send is being fetched. Once it gives its
     /// receiver a moment to begin: of two that exchange, one calls first.
     fn wait_for_room(&mut self, copier: &Copier) {
-        let Some(first) = self.kept.front().map(|kept| kept.part.end) else {
+        let first = self.kept.front().map(|kept| kept.part.end);
+        let sending = self.sending.map(|sending| (copier.place, sending));
+        let (Some(first), Some(sending)) = (first, sending) else {
             return;
         };
         if self.kept.len() == MAX_KEPT_CHUNKS {
             let begun = || self.is_sent_up_to(copier).is_some();
             waiting::spin(&copier.page, None, Patience::SHORT, begun);
         }
-        let bell = copier.node.bell(copier.place);
+        // Not the bell of this rank, on which another thread of it may sleep.
+        let bell = SharedCopy::sender_bell(&copier.node, sending).expect("it is sending that");
         waiting::wait(bell, &copier.page, None, Patience::RANK, || {
             let sent = self.is_sent_up_to(copier);
             sent.is_none_or(|sent| sent >= first)
@@ -195,7 +198,7 @@ mod tests {
     use crate::data::Plain;
     use crate::roads::smartmap::peer_memory::PeerMemory;
     use bcs_core::smartmap::NodeMemory;
-    use bcs_core::wake::MachinePage;
+    use bcs_core::wake::{MachinePage, bell};
     use std::sync::atomic::Ordering;
 
     const LEN: usize = 200 * SHARED_CHUNK_BYTES + 3;
@@ -298,6 +301,11 @@ mod tests {
             for place in 0..count {
                 assert!(SharedCopy::fetched_alone(&node, (place, TRANSFER), 0));
             }
+            // Another thread of each rank sleeps on the rank's bell: nobody else may sleep or ring there.
+            let slept_on = 5 << 2 | bell::ASLEEP;
+            for place in 0..count {
+                node.bell(place).store(slept_on, Ordering::Relaxed);
+            }
             let sent: Vec<Location> = ranks.iter_mut().map(|rank| rank.replacing().1).collect();
             std::thread::scope(|threads| {
                 for (place, rank) in ranks.iter_mut().enumerate() {
@@ -310,8 +318,8 @@ mod tests {
                         assert_eq!(fetched, Ok(()));
                         assert!(replacing.kept.len() <= MAX_KEPT_CHUNKS);
                         assert!(node.end_transfer(last, TRANSFER, 0));
-                        copier.page.wake(node.bell(last));
-                        let bell = node.bell(place);
+                        copier.ring_sender((last, TRANSFER));
+                        let bell = SharedCopy::sender_bell(node, (place, TRANSFER)).unwrap();
                         waiting::wait(bell, &copier.page, None, Patience::RANK, || {
                             replacing.is_sent_up_to(&copier) == Some(usize::MAX)
                         });
@@ -320,6 +328,7 @@ mod tests {
                 }
             });
             for (place, rank) in ranks.iter().enumerate() {
+                assert_eq!(node.bell(place).load(Ordering::Relaxed), slept_on);
                 assert!(
                     rank.holds((place + count - 1) % count, 0..LEN),
                     "{count} ranks"
