@@ -221,12 +221,6 @@ pub const LEAST_WINDOW_BYTES: usize = 4 << 30;
 /// wants for any. Of what is beyond the kernel makes copies.
 pub const MAX_WINDOWS_BYTES: usize = 64 << 40;
 
-/// The longest time a waiting OS thread spins before it sleeps in the futex (law 7).
-pub const MAX_SPIN_NS: u64 = 1_000_000;
-
-/// The longest time a NIC OS thread spins: about two sleeps' worth.
-pub const NIC_SPIN_NS: u64 = 20_000;
-
 /// Processes to which one passes on what goes along the tree of processes (`fabric/udp/hub/tree.rs`), where there are
 /// machines enough. To say a word to one more costs a process about 2 µs, a datagram with its tag, and a further level costs all
 /// below it some 8 µs, half a round trip: so a level pays from some 4 to 8 children on. With 8, up to 9 processes are

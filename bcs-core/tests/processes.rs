@@ -7,9 +7,9 @@ use bcs_core::clock::now_ns;
 use bcs_core::descriptor::SendDescriptor;
 use bcs_core::memory::ring::{Consumer, Producer};
 use bcs_core::memory::{MappedWords, NicMemory};
-use bcs_core::wake::MachinePage;
 use bcs_core::wake::bell::{self, KernelFutex};
 use bcs_core::wake::machine_page::BellId;
+use bcs_core::wake::{MachinePage, Profile};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
@@ -92,7 +92,7 @@ fn start(memory: &impl AsRawFd, page: &impl AsRawFd) -> Pushing {
 fn what_a_process_published_before_it_was_killed_is_whole_and_nothing_else_is_there() {
     for round in 0..50 {
         let (memory_fd, memory) = NicMemory::create(EAGER_LIMIT).unwrap();
-        let (page_fd, page) = MachinePage::create(1, 2).unwrap();
+        let (page_fd, page) = MachinePage::create(1, 2, Profile::UNKNOWN).unwrap();
         let mut pushing = start(&memory_fd, &page_fd);
         let mut pushed = Pushed {
             ring: Consumer::new(memory.words(), NicMemory::send_ring()),

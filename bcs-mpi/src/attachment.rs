@@ -336,6 +336,7 @@ mod tests {
     use super::*;
     use bcs_core::job::{Placement, Settings};
     use bcs_core::memory::RecorderFile;
+    use bcs_core::wake::Profile;
     use rustix::net::{SocketFlags, recv, socketpair};
     use std::os::fd::AsRawFd;
 
@@ -381,7 +382,7 @@ mod tests {
         let (rank, manager) = pair();
         let settings = Settings::default();
         let (memory_fd, memory) = NicMemory::create(settings.eager_limit).unwrap();
-        let (page_fd, page) = MachinePage::create(2, 4).unwrap();
+        let (page_fd, page) = MachinePage::create(2, 4, Profile::UNKNOWN).unwrap();
         let (node_fd, node) = NodeMemory::create(2).unwrap();
         let what: Selection = "mmds:calls=10".parse().unwrap();
         let layout = Layout::new(what.of_rank(2).unwrap(), what.window(), 4);

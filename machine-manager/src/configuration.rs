@@ -230,8 +230,9 @@ fn is_hidden(file: &Path, error: &std::io::Error) -> bool {
 
 /// Names of variables that others than the options read: the runtime itself, what builds programs, tests.
 fn is_read_elsewhere(name: &str) -> bool {
-    const NAMES: [&str; 7] = [
+    const NAMES: [&str; 8] = [
         "BCS_HOST_NAME",
+        "BCS_MACHINE_PROFILE",
         "BCS_NODE_NAME",
         "BCS_SLOT",
         "BCS_SOCKET",

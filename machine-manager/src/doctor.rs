@@ -1,14 +1,16 @@
 //! What this machine allows, and what the runtime will do therefore.
 
-use crate::bandwidth;
 use crate::cores::ranges;
+use crate::quantities::date;
 use bcs_core::job::{Cores, Driver, Placement};
 use bcs_core::limits::{MAX_RANKS_PER_NODE, MAX_SLOTS};
 use bcs_core::memory::OwnSlot;
+use bcs_core::wake::profile::Length;
 use bcs_core::wake::scheduling;
 use bcs_fabric::shm::{ProcessMemory, probe_process_memory};
 use bcs_nic::driver::{Placed, place};
 use node_manager::limits::{DESCRIPTORS_PER_RANK, OWN_DESCRIPTORS};
+use node_manager::machine_profile::{self, Waiting};
 use rustix::fs::MemfdFlags;
 use rustix::process::{Resource, getrlimit};
 use std::fmt;
@@ -72,6 +74,7 @@ pub fn examine(time_slice: Duration, driver: Option<Driver>, cores: &Cores) -> V
         look_at_locked_memory(),
         look_at_shared_memory(),
         look_at_bandwidth(),
+        look_at_waiting(),
     ]
 }
 
@@ -373,9 +376,13 @@ fn look_at_shared_memory() -> Finding {
 }
 
 fn look_at_bandwidth() -> Finding {
-    let measured = bandwidth::of_this_machine();
-    let rate = bytesize::ByteSize(measured.bytes_per_second);
-    let rate = format!("{}/s, measured {}", rate.display().si(), measured.date());
+    let measured = machine_profile::link_bandwidth();
+    let rate = bytesize::ByteSize(measured.found.bytes_per_second);
+    let rate = format!(
+        "{}/s, measured {}",
+        rate.display().si(),
+        date(measured.measured)
+    );
     let (health, found) = match measured.file {
         Ok(file) => (
             Health::Ok,
@@ -393,6 +400,60 @@ fn look_at_bandwidth() -> Finding {
         what: "link bandwidth",
         health,
         found,
+    }
+}
+
+/// An idle core that takes longer than this to run whom it is woken for has gone to sleep too deeply.
+const SLOW_WAKE_NS: u32 = 20_000;
+
+/// What waiting costs here, and what ranks and NICs do therefore.
+fn look_at_waiting() -> Finding {
+    let measured = machine_profile::waiting();
+    let Waiting {
+        yield_ns,
+        shared_yield_ns,
+        wake_ns,
+        switch_ns,
+        undisturbed,
+    } = measured.found;
+    let us = |ns: u64| format!("{} us", (ns as f64 / 10.0).round() / 100.0);
+    let [alone, shared, wake, switch] =
+        [yield_ns, shared_yield_ns, wake_ns, switch_ns].map(|ns| us(ns.into()));
+    let thresholds = measured.found.profile().thresholds();
+    let spin = us(thresholds.ns(Length::Wakes(4)));
+    let follows = format!(
+        "a yield takes {alone}, one beside a thread that yields {shared}, to wake a thread on an idle core {wake}, on \
+         the same core {switch}; so a rank looks {spin} before it says that it waits, and takes its core for shared \
+         when a yield takes {}",
+        us(thresholds.shared_from_ns)
+    );
+    let mut remarks = Vec::new();
+    if wake_ns > SLOW_WAKE_NS {
+        remarks.push(
+            "idle cores are slow to wake, as those of a virtual machine whose hypervisor halts them: each sleep costs \
+             that, and peers that poll do not feel it"
+                .to_owned(),
+        );
+    }
+    if !undisturbed {
+        remarks.push("others wanted the cores meanwhile: measured anew in some minutes".to_owned());
+    }
+    match &measured.file {
+        Ok(file) => remarks.push(format!(
+            "measured {}; to measure anew, remove {}",
+            date(measured.measured),
+            file.display()
+        )),
+        Err(why) => remarks.push(format!("measured anew at each start: {why}")),
+    }
+    let health = match measured.file.is_ok() && undisturbed && wake_ns <= SLOW_WAKE_NS {
+        true => Health::Ok,
+        false => Health::Slow,
+    };
+    Finding {
+        what: "waiting",
+        health,
+        found: format!("{follows}; {}", remarks.join("; ")),
     }
 }
 

@@ -1,6 +1,5 @@
 //! The processes of a job: its node managers.
 
-use crate::bandwidth::{self, Measurement};
 use crate::hosts::{self, Hosts, Limits, StandardError};
 use crate::verdict::manager_name;
 use anyhow::Context as _;
@@ -9,6 +8,7 @@ use bcs_core::wake::MachinePage;
 use bcs_fabric::shm::Segment;
 use mds::Selection;
 use node_manager::control::{Application, FrameReader, FrameWriter, Input, Start, ToManager};
+use node_manager::machine_profile::{self, LinkBandwidth, Measurement};
 use node_manager::rank_cores::RankCores;
 use node_manager::spawn::{Child, Image, Setup, Spawner};
 use rustix::fs::{Mode, OFlags};
@@ -117,7 +117,7 @@ pub struct Launched {
     /// Where nodes are.
     pub hosts: Option<Hosts>,
     /// The measurement of the link bandwidth; none if the user has said it.
-    pub bandwidth: Option<Measurement>,
+    pub bandwidth: Option<Measurement<LinkBandwidth>>,
     /// As in [`Job`].
     pub kill_delay: Duration,
     /// Whether node managers write dumps at the end.
@@ -139,9 +139,9 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>, limits: Limits<'_>) -> anyhow
         Some(hosts) => (start_there(&job, hosts, limits)?, None),
     };
     // While they load.
-    let bandwidth = job.measure.then(bandwidth::of_this_machine);
+    let bandwidth = job.measure.then(machine_profile::link_bandwidth);
     if let Some(measured) = &bandwidth {
-        job.settings.link_bandwidth = measured.bytes_per_second;
+        job.settings.link_bandwidth = measured.found.bytes_per_second;
     }
     let machines = match &job.hosts {
         None => None,
@@ -291,7 +291,8 @@ fn control_socket() -> anyhow::Result<(OwnedFd, OwnedFd)> {
 fn start_here(job: &Job, input: BorrowedFd<'_>) -> anyhow::Result<(Vec<Manager>, MachinePage)> {
     let (nodes, ranks) = (job.placement.nodes(), job.placement.ranks());
     let cores = u32::try_from(job.cores.usable).unwrap_or(u32::MAX);
-    let (page_fd, page) = MachinePage::create(nodes, cores)?;
+    let profile = machine_profile::waiting().found.profile();
+    let (page_fd, page) = MachinePage::create(nodes, cores, profile)?;
     let (segment_fd, _) = Segment::create(nodes, ranks)?;
     let managers = start_managers(job, parts(job), input, &page_fd, &segment_fd)?;
     Ok((managers, page))

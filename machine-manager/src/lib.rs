@@ -33,7 +33,6 @@ macro_rules! eprint {
 
 pub mod applications;
 pub mod at_finalize;
-pub mod bandwidth;
 pub mod bench;
 pub mod builtin;
 pub mod cli;

@@ -2,7 +2,7 @@
 
 use crate::cores::CoreList;
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// A quantity as the user wrote it: it comes back in the unit in which it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,12 @@ impl<T> fmt::Display for Given<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.text.trim())
     }
+}
+
+/// When something was, in words: to the second, in UTC.
+#[must_use]
+pub fn date(then: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(then).to_string()
 }
 
 /// Parses a quantity, and remembers how it was written.

@@ -40,6 +40,7 @@ pub mod limits;
 mod link;
 mod looks;
 mod lost_launcher;
+pub mod machine_profile;
 mod meeting;
 pub mod nic;
 mod nursery;

@@ -7,6 +7,7 @@
 use crate::control::{FarStart, Keeps, Meet, Met};
 use crate::cores;
 use crate::inherited::Inherited;
+use crate::machine_profile;
 use crate::reaper::{NoProc, find_proc};
 use bcs_core::job::Cores;
 use bcs_core::memory::MapError;
@@ -98,7 +99,8 @@ impl Meeting {
             of_nics: Vec::new(),
         };
         let usable = u32::try_from(cores.usable).unwrap_or(u32::MAX);
-        let (page, _) = MachinePage::create(meet.nodes, usable)?;
+        let profile = machine_profile::waiting().found.profile();
+        let (page, _) = MachinePage::create(meet.nodes, usable, profile)?;
         let (segment, _) = Segment::create(meet.nodes, meet.ranks)?;
         let met = Met {
             address: socket.local_addr(),

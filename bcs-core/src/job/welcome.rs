@@ -50,7 +50,7 @@ pub fn node_name(host: &str, node: NodeId, nodes_of_host: usize) -> String {
 }
 
 /// Version of the conversation and of the layout of NIC memory.
-pub const PROTOCOL_VERSION: u32 = 16;
+pub const PROTOCOL_VERSION: u32 = 17;
 
 /// The longest message of the conversation: the placement of the largest job, and some.
 pub const MAX_MESSAGE_BYTES: usize = 3 * MAX_RANKS + 64 * 1024;

@@ -6,6 +6,7 @@
 //! another job.
 
 use super::bell::{self, KernelFutex};
+use super::profile::{Profile, Thresholds};
 use crate::job::{NicThreadId, NodeId};
 use crate::limits::{ARRIVAL_HINTS_PER_CONTEXT, MAX_CONTEXTS};
 use crate::memory::{MapError, Mapping, sealed_memfd};
@@ -24,6 +25,8 @@ const HUNGER_TOLD: usize = BLOCKED + 12;
 const AWAKE_THREADS: usize = 3 * LINE;
 const POLLING: usize = AWAKE_THREADS + 4;
 const CORES: usize = 4 * LINE;
+/// The figures of the machine's profile, in the order of [`Profile::figures`].
+const PROFILE: usize = CORES + 4;
 const IN_SLICE: usize = 5 * LINE;
 const SLICE: usize = 6 * LINE;
 const CHOSEN: usize = 7 * LINE;
@@ -94,6 +97,8 @@ pub struct Chosen {
 pub struct MachinePage {
     mapping: Arc<Mapping>,
     nodes: usize,
+    /// As the profile was when this process mapped the page: what another rank writes there later changes nothing here.
+    thresholds: Thresholds,
 }
 
 impl MachinePage {
@@ -105,15 +110,33 @@ impl MachinePage {
         Self::arrivals_start(nodes) + nodes * MAX_CONTEXTS * ARRIVAL_HINTS_PER_CONTEXT * 4
     }
 
-    /// Makes the page of a job with so many nodes on this machine and so many cores to run on.
+    /// Makes the page of a job with so many nodes on this machine, which has so many cores to run on, and this profile.
     ///
     /// # Errors
     /// As [`MapError`] says.
-    pub fn create(nodes: usize, cores: u32) -> Result<(OwnedFd, Self), MapError> {
+    pub fn create(nodes: usize, cores: u32, profile: Profile) -> Result<(OwnedFd, Self), MapError> {
         let fd = sealed_memfd("bcs-machine-page", Self::bytes(nodes))?;
-        let page = Self::map(&fd, nodes)?;
-        page.mapping.word32(CORES).store(cores, Ordering::Relaxed);
-        Ok((fd, page))
+        let mapping = Mapping::shared(&fd, Self::bytes(nodes))?;
+        Ok((fd, Self::new(mapping, nodes, cores, profile)))
+    }
+
+    fn new(mapping: Mapping, nodes: usize, cores: u32, profile: Profile) -> Self {
+        mapping.word32(CORES).store(cores, Ordering::Relaxed);
+        for (at, figure) in profile.within_bounds().figures().into_iter().enumerate() {
+            let word = mapping.word32(PROFILE + 4 * at);
+            word.store(figure, Ordering::Relaxed);
+        }
+        Self::of(mapping, nodes)
+    }
+
+    fn of(mapping: Mapping, nodes: usize) -> Self {
+        let figure = |at| mapping.word32(PROFILE + 4 * at).load(Ordering::Relaxed);
+        let profile = Profile::from_figures(std::array::from_fn(figure));
+        Self {
+            mapping: Arc::new(mapping),
+            nodes,
+            thresholds: profile.within_bounds().thresholds(),
+        }
     }
 
     /// Maps a page made for the same number of nodes.
@@ -122,10 +145,14 @@ impl MachinePage {
     /// As [`MapError`] says.
     pub fn map(fd: impl AsFd, nodes: usize) -> Result<Self, MapError> {
         let mapping = Mapping::shared(fd, Self::bytes(nodes))?;
-        Ok(Self {
-            mapping: Arc::new(mapping),
-            nodes,
-        })
+        Ok(Self::of(mapping, nodes))
+    }
+
+    /// What follows from the profile of this machine.
+    #[must_use]
+    #[inline]
+    pub fn thresholds(&self) -> &Thresholds {
+        &self.thresholds
     }
 
     /// There are so many cores to run on.
@@ -138,10 +165,8 @@ impl MachinePage {
     /// # Errors
     /// As [`MapError`] says.
     pub fn private(nodes: usize, cores: u32) -> Result<Self, MapError> {
-        let mapping = Arc::new(Mapping::private(Self::bytes(nodes))?);
-        let page = Self { mapping, nodes };
-        page.mapping.word32(CORES).store(cores, Ordering::Relaxed);
-        Ok(page)
+        let mapping = Mapping::private(Self::bytes(nodes))?;
+        Ok(Self::new(mapping, nodes, cores, Profile::UNKNOWN))
     }
 
     /// Nodes of the job on this machine.

@@ -1,8 +1,8 @@
 //! Waiting without taking a core from anybody (law 7; docs/waiting.md).
 //!
 //! What a thread that waits does depends on who else of the job wants a core: its [`Stance`]. While all that are
-//! awake have a core each it spins, for at most [`MAX_SPIN_NS`]; when cores are short it gives its own away after
-//! each look, or sleeps on its bell.
+//! awake have a core each it spins, for some times as long as a wake takes; when cores are short it gives its own away
+//! after each look, or sleeps on its bell.
 //!
 //! A rank that waits for others of its node while cores are short first yields some times: if these
 //! wait, too, the core comes round to the one that can go on, and nobody pays for a sleep and a ring.
@@ -12,25 +12,26 @@
 
 use super::bell::{self, KernelFutex, Slept};
 use super::machine_page::Census;
+use super::profile::{Length, Thresholds};
 use super::{MachinePage, home_core};
 use crate::clock::now_ns;
-use crate::limits::{MAX_SPIN_NS, NIC_SPIN_NS};
 use crate::lockstep;
 use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
 
-/// How long a thread stays awake before it sleeps.
+/// How long a thread stays awake before it sleeps. Times are multiples of what it takes to wake a thread on this machine
+/// ([`Profile`](super::Profile)): to be woken is what a sleep costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// Nanoseconds of spinning while cores suffice.
-    pub spin_ns: u64,
+    /// How long it spins while cores suffice.
+    pub spin: Length,
     /// Whether it yields now and then while it spins: a thread that was woken onto this core while
     /// another one was busy does not move there by itself once that is free.
     pub spins_politely: bool,
     /// How often it yields when cores are short.
     pub yields: u32,
     /// How long it goes on so as long as cores suffice for all who run.
-    pub talk_ns: u64,
+    pub talk: Length,
     /// Whether it runs even so: a NIC, without which nobody else gets on.
     pub runs: bool,
     /// Whether it spins though somebody else wants its core.
@@ -42,10 +43,10 @@ pub struct Patience {
 impl Patience {
     /// A rank: a peer that is about to answer gets its chance.
     pub const RANK: Self = Self {
-        spin_ns: MAX_SPIN_NS,
+        spin: Length::Wakes(200),
         spins_politely: true,
         yields: 16,
-        talk_ns: 200_000,
+        talk: Length::Wakes(40),
         runs: false,
         insists: false,
         at_once: 0,
@@ -55,16 +56,16 @@ impl Patience {
     /// one's core can bring nothing sooner, and one that computes keeps it for longer than that.
     pub const STRUCK_RANK: Self = Self {
         yields: 0,
-        talk_ns: 0,
+        talk: Length::NONE,
         ..Self::RANK
     };
 
     /// A rank whose peer on this node may answer before it is worth saying that somebody waits.
     pub const SHORT: Self = Self {
-        spin_ns: 20_000,
+        spin: Length::Wakes(4),
         spins_politely: true,
         yields: 16,
-        talk_ns: 0,
+        talk: Length::NONE,
         runs: false,
         insists: false,
         at_once: 0,
@@ -77,25 +78,25 @@ impl Patience {
         ..Self::SHORT
     };
 
-    /// A rank that has said that it waits for others of its node. To be woken costs some microseconds: who
-    /// has waited much longer than that loses little by it, and saves a core's time (measured: of eight
-    /// ranks that wait for one for 10 ms, each took 8 % of that when it looked for a millisecond).
+    /// A rank that has said that it waits for others of its node. Who has waited much longer than a wake takes loses
+    /// little by one, and saves a core's time (measured: of eight ranks that wait for one for 10 ms, each took 8 % of
+    /// that when it looked for a millisecond).
     pub const NEIGHBOUR: Self = Self {
-        spin_ns: 100_000,
+        spin: Length::Wakes(20),
         spins_politely: true,
         yields: 0,
-        talk_ns: 0,
+        talk: Length::NONE,
         runs: false,
         insists: false,
         at_once: 0,
     };
 
-    /// A rank that lends a message to one that may be about to ask for it.
+    /// A rank that lends a message to one that may be about to ask for it: that has a core, or it asks later than this.
     pub const LOAN: Self = Self {
-        spin_ns: 3_000,
+        spin: Length::Switches(2),
         spins_politely: false,
         yields: 0,
-        talk_ns: 0,
+        talk: Length::NONE,
         runs: false,
         insists: false,
         at_once: 0,
@@ -106,10 +107,10 @@ impl Patience {
     /// then comes milliseconds late on a busy core (measured: 4 ms at the 99th percentile, 0.5 ms
     /// without).
     pub const NIC: Self = Self {
-        spin_ns: NIC_SPIN_NS,
+        spin: Length::Wakes(4),
         spins_politely: false,
         yields: 0,
-        talk_ns: 0,
+        talk: Length::NONE,
         runs: true,
         insists: false,
         at_once: 0,
@@ -117,7 +118,7 @@ impl Patience {
 
     /// A NIC that is struck at times of a clock: nothing comes between them.
     pub const BETWEEN_STROBES: Self = Self {
-        spin_ns: 0,
+        spin: Length::NONE,
         ..Self::NIC
     };
 
@@ -131,7 +132,7 @@ impl Patience {
     /// A NIC that strikes whenever somebody waits: ranks that talk to each other ask again in a moment.
     pub const TALKING_NIC: Self = Self {
         yields: 16,
-        talk_ns: 100_000,
+        talk: Length::Wakes(20),
         ..Self::NIC
     };
 }
@@ -156,7 +157,7 @@ impl Patience {
             Stance::Spin
         } else if self.yields == 0 {
             Stance::Sleep
-        } else if self.talk_ns > 0 && census.suffices_for_running() {
+        } else if !self.talk.is_none() && census.suffices_for_running() {
             Stance::Talk
         } else {
             Stance::Yield
@@ -167,19 +168,10 @@ impl Patience {
 /// Checks between two looks at the clock while spinning.
 const CHECKS_PER_LOOK: u32 = 32;
 
-/// A yield that takes longer than this has let somebody else run (measured: 0.2 us if nobody wants the
-/// core, 1 us and more if somebody does).
-const ALONE_YIELD_NS: u64 = 600;
-
-/// A yield that takes longer than this has let somebody compute, if no more than some share the core.
-const LATE_YIELD_NS: u64 = 200_000;
-
-/// So many may share a core, and of more each may take so long without computing: to go to sleep, to be woken
-/// and to tell others, with nothing of it in the caches. If that counted as computing, many who wait for each
-/// other would all sleep, which takes this long, and never find out that they need not (measured: a barrier of
-/// 64 ranks on 2 cores in 560 us instead of 100).
+/// So many may share a core, and of more each may take a turn of its own without computing
+/// ([`Thresholds::turn_ns`]). If that counted as computing, many who wait for each other would all sleep, which takes
+/// this long, and never find out that they need not (measured: a barrier of 64 ranks on 2 cores in 560 us instead of 100).
 const FEW_SHARE: usize = 16;
-const EACH_NS: u64 = 100_000;
 
 /// Yields of a rank that shares its core with very many: whom it waits for may have another core, where it comes
 /// round a little later.
@@ -228,8 +220,8 @@ impl Company {
     };
 
     /// A yield took so long and ended now. Returns whether somebody has computed meanwhile.
-    fn yielded(&mut self, took_ns: u64, now_ns: u64) -> bool {
-        let found = took_ns > LATE_YIELD_NS;
+    fn yielded(&mut self, took_ns: u64, now_ns: u64, thresholds: &Thresholds) -> bool {
+        let found = took_ns > thresholds.late_from_ns;
         if found {
             let again = now_ns.saturating_sub(self.until_ns) < Self::GONE_NS.max(self.for_ns);
             let longer = if again { 2 * self.for_ns } else { 0 };
@@ -299,24 +291,24 @@ pub fn spin(
     if lockstep::is_on() {
         return look_some_times(check);
     }
-    let talks_until = |now: u64| {
-        let end = now + patience.talk_ns;
+    let thresholds = page.thresholds();
+    let until = |now: u64, length| {
+        let end = now + thresholds.ns(length);
         deadline_ns.map_or(end, |at| at.min(end))
     };
+    let talks_until = |now: u64| until(now, patience.talk);
     let keeps_core = || patience.insists || page.cores_suffice();
     if !keeps_core() {
         return give_away(page, talks_until(now_ns()), patience, check);
     }
-    if patience.spin_ns == 0 {
+    if patience.spin.is_none() {
         return false;
     }
     let start = now_ns();
     if patience.spins_politely && COMPANY.get().sleeps(start) {
         return false;
     }
-    let end = deadline_ns.map_or(start + patience.spin_ns, |at| {
-        at.min(start + patience.spin_ns)
-    });
+    let end = until(start, patience.spin);
     let is_shared = || patience.spins_politely && SHARED.get();
     if !is_shared() && (0..patience.at_once).any(|_| check()) {
         return true;
@@ -342,9 +334,9 @@ pub fn spin(
         if patience.spins_politely {
             std::thread::yield_now();
             let back = now_ns();
-            SHARED.set(back.saturating_sub(now) > ALONE_YIELD_NS);
+            SHARED.set(back.saturating_sub(now) > thresholds.shared_from_ns);
             let mut company = COMPANY.get();
-            if company.yielded(back.saturating_sub(now), back) {
+            if company.yielded(back.saturating_sub(now), back, thresholds) {
                 COMPANY.set(company);
                 return check();
             }
@@ -383,9 +375,10 @@ fn crowd(sharers: usize) -> u32 {
 }
 
 /// Whether a yield that took so long has let somebody compute, where so many share a core.
-fn is_late(took_ns: u64, sharers: usize) -> bool {
+fn is_late(took_ns: u64, sharers: usize, thresholds: &Thresholds) -> bool {
     let many = sharers.saturating_sub(FEW_SHARE) as u64;
-    took_ns > LATE_YIELD_NS.saturating_add(many.saturating_mul(EACH_NS))
+    let turns_ns = many.saturating_mul(thresholds.turn_ns);
+    took_ns > thresholds.late_from_ns.saturating_add(turns_ns)
 }
 
 /// Lets others have the core after each look, some times whoever they are, and then for as long as all who run
@@ -417,7 +410,7 @@ fn give_away(
         std::thread::yield_now();
         let found = check();
         let now = now_ns();
-        if is_late(now.saturating_sub(before), sharers) {
+        if is_late(now.saturating_sub(before), sharers, page.thresholds()) {
             WITHOUT_YIELDS.set(WAITS_WITHOUT_YIELDS / crowd(sharers));
             return found;
         }
@@ -460,17 +453,20 @@ impl Drop for Polls<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wake::Profile;
 
     #[test]
     fn who_finds_company_spins_ever_more_rarely_until_it_is_gone() {
+        let thresholds = &Profile::UNKNOWN.thresholds();
+        let late = thresholds.late_from_ns;
         let mut company = Company::NONE;
         let mut now = 7_000_000_000;
-        assert!(!company.yielded(LATE_YIELD_NS, now));
+        assert!(!company.yielded(late, now, thresholds));
         assert!(!company.sleeps(now));
         let mut find = |company: &mut Company, after: u64| {
             now = now.max(company.until_ns) + after;
             assert!(!company.sleeps(now));
-            assert!(company.yielded(LATE_YIELD_NS + 1, now));
+            assert!(company.yielded(late + 1, now, thresholds));
             assert!(company.sleeps(now) && company.sleeps(company.until_ns - 1));
             (company.until_ns - now) / 100_000
         };
@@ -542,8 +538,14 @@ mod tests {
 
     #[test]
     fn those_who_share_a_core_may_take_their_turns_before_a_yield_is_late() {
-        assert!(!is_late(LATE_YIELD_NS, 2) && is_late(LATE_YIELD_NS + 1, 2));
-        let (some, many) = (LATE_YIELD_NS + EACH_NS, FEW_SHARE + 1);
-        assert!(!is_late(some, many) && is_late(some + 1, many));
+        let thresholds = &Profile::UNKNOWN.thresholds();
+        let Thresholds {
+            late_from_ns: late,
+            turn_ns,
+            ..
+        } = *thresholds;
+        assert!(!is_late(late, 2, thresholds) && is_late(late + 1, 2, thresholds));
+        let (some, many) = (late + turn_ns, FEW_SHARE + 1);
+        assert!(!is_late(some, many, thresholds) && is_late(some + 1, many, thresholds));
     }
 }

@@ -16,7 +16,7 @@ use crate::live::name::JobName;
 use crate::live::question::Facts;
 use crate::output::Output;
 use crate::placing::{self, BadPlacing};
-use crate::quantities::Given;
+use crate::quantities::{Given, date};
 use crate::run_header::{self, RunHeader};
 use crate::shared_input::SharedInput;
 use crate::signals::Signals;
@@ -484,7 +484,7 @@ fn describe(launched: &Launched, ranks: usize) {
     let eager_limit = in_units(eager_limit as u64, "bytes");
     let bandwidth = bytesize::ByteSize(link_bandwidth).display().si();
     let measured = launched.bandwidth.as_ref();
-    let measured = measured.map(|one| format!(" (measured {})", one.date()));
+    let measured = measured.map(|one| format!(" (measured {})", date(one.measured)));
     let measured = measured.unwrap_or_default();
     eprintln!(
         "bcs: {ranks} ranks, {strobe:?} strobes, slices of {slice}, eager limit {eager_limit}, \

@@ -4,7 +4,7 @@
 use super::job::{GONE_WITHIN, signal};
 use bcs_core::job::welcome::PROTOCOL_VERSION;
 use bcs_core::job::{Cores, NodeId, Placement, Settings};
-use bcs_core::wake::MachinePage;
+use bcs_core::wake::{MachinePage, Profile};
 use bcs_fabric::shm::Segment;
 use node_manager::control::{
     Application, Arrived, Frame, FrameReader, FrameWriter, FromManager, Input, RankEnd, Start,
@@ -34,7 +34,7 @@ struct Manager {
 impl Manager {
     /// Starts one, whose ranks run a script.
     fn start(ranks: usize, script: &str) -> Self {
-        let (page_fd, _page) = MachinePage::create(1, 4).unwrap();
+        let (page_fd, _page) = MachinePage::create(1, 4, Profile::UNKNOWN).unwrap();
         let (segment_fd, segment) = Segment::create(1, ranks).unwrap();
         let (kind, flags) = (SocketType::STREAM, SocketFlags::CLOEXEC);
         let (control, far) = socketpair(AddressFamily::UNIX, kind, flags, None).unwrap();

@@ -1,17 +1,25 @@
-//! The link bandwidth, from which budgets follow: measured once on a machine and remembered with its date, so that the
-//! budget is the same from run to run.
+//! What this machine costs: the link bandwidth, from which budgets follow, and what waiting costs
+//! ([`bcs_core::wake::profile`]). Each is measured once on a machine and remembered with its date, so that it is the same
+//! from run to run.
 //!
 //! | file | is |
 //! |---|---|
-//! | `measure.rs` | the measuring |
+//! | `copying.rs` | measuring the link bandwidth |
 //! | `record.rs` | what is remembered, and where |
 
-mod measure;
+mod copying;
 mod record;
 
-use record::{Machine, Record};
+use crate::cores;
+use bcs_core::wake::profile::{self, Measured, Profile};
+use record::{Figures, Machine, Record};
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
+
+/// Names a file with figures of a machine, which are taken in place of what is measured and remembered: to try what the
+/// runtime does on another machine.
+pub const PROFILE_VARIABLE: &str = "BCS_MACHINE_PROFILE";
 
 /// Why a measurement is not remembered. The next start measures anew.
 #[derive(Debug, thiserror::Error)]
@@ -29,40 +37,109 @@ pub enum Forgotten {
     },
 }
 
-/// The link bandwidth of this machine.
+/// Something that was measured on this machine.
 #[derive(Debug)]
-pub struct Measurement {
-    /// Bytes per second that may enter a node.
-    pub bytes_per_second: u64,
+pub struct Measurement<T> {
+    /// What was found.
+    pub found: T,
     /// When it was measured.
     pub measured: SystemTime,
     /// The file that remembers it.
     pub file: Result<PathBuf, Forgotten>,
 }
 
-impl Measurement {
-    /// When it was measured, in words: to the second, in UTC.
+/// Bytes per second that may enter a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkBandwidth {
+    /// Bytes per second.
+    pub bytes_per_second: u64,
+}
+
+/// What waiting costs, as it is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// A yield while nobody else wants the core.
+    pub yield_ns: u32,
+    /// A yield while one other thread wants it, and yields itself.
+    pub shared_yield_ns: u32,
+    /// To wake a thread on another core.
+    pub wake_ns: u32,
+    /// To wake a thread on the same core.
+    pub switch_ns: u32,
+    /// Whether nobody else seems to have wanted the cores meanwhile.
+    pub undisturbed: bool,
+}
+
+impl Waiting {
+    /// The profile that jobs go by.
     #[must_use]
-    pub fn date(&self) -> String {
-        humantime::format_rfc3339_seconds(self.measured).to_string()
+    pub fn profile(&self) -> Profile {
+        let Self {
+            yield_ns,
+            shared_yield_ns,
+            wake_ns,
+            switch_ns,
+            ..
+        } = *self;
+        Profile::from_figures([yield_ns, shared_yield_ns, wake_ns, switch_ns]).within_bounds()
     }
 }
 
-/// What is remembered of this machine and kernel, or else a new measurement, which is then remembered as far as that
-/// is possible. A file that cannot be used is no error: it is as if there were none.
+impl From<Measured> for Waiting {
+    fn from(measured: Measured) -> Self {
+        let [yield_ns, shared_yield_ns, wake_ns, switch_ns] = measured.profile.figures();
+        Self {
+            yield_ns,
+            shared_yield_ns,
+            wake_ns,
+            switch_ns,
+            undisturbed: measured.is_undisturbed,
+        }
+    }
+}
+
+/// Figures that somebody else disturbed are good enough for so long: a machine that is busy when its first job starts
+/// is not for ever taken for what it seemed to be then.
+const DISTURBED_FOR: Duration = Duration::from_mins(10);
+
+/// The link bandwidth that is remembered of this machine and kernel, or else a new measurement, which is then
+/// remembered as far as that is possible. A file that cannot be used is no error: it is as if there were none.
 #[must_use]
-pub fn of_this_machine() -> Measurement {
-    let machine = Machine::this();
-    match record::path(&machine, |name| std::env::var_os(name)) {
-        Some(path) => remembered(&path, &machine, measure::measure),
+pub fn link_bandwidth() -> Measurement<LinkBandwidth> {
+    let measure = || LinkBandwidth {
+        bytes_per_second: copying::measure(),
+    };
+    of_this_machine(&Machine::this(), measure)
+}
+
+/// What waiting costs on this machine: as the [link bandwidth](link_bandwidth), also of these cores and this processor's
+/// mitigations; or what a file says that the user has named.
+#[must_use]
+pub fn waiting() -> Measurement<Waiting> {
+    let machine = Machine::this_with_its_cores(cores::usable());
+    if let Some(path) = std::env::var_os(PROFILE_VARIABLE).map(PathBuf::from)
+        && let Some(said) = Record::read_of_any_machine(&path)
+    {
+        return said.measurement(Ok(path));
+    }
+    of_this_machine(&machine, || profile::measure().into())
+}
+
+fn of_this_machine<T: Figures>(machine: &Machine, measure: impl FnOnce() -> T) -> Measurement<T> {
+    match record::path::<T>(machine, |name| std::env::var_os(name)) {
+        Some(path) => remembered(&path, machine, measure),
         None => {
-            let measured = Record::new(machine, measure::measure(), SystemTime::now());
+            let measured = Record::new(machine.clone(), measure(), SystemTime::now());
             measured.measurement(Err(Forgotten::NoPlace))
         }
     }
 }
 
-fn remembered(path: &Path, machine: &Machine, measure: impl FnOnce() -> u64) -> Measurement {
+fn remembered<T: Figures>(
+    path: &Path,
+    machine: &Machine,
+    measure: impl FnOnce() -> T,
+) -> Measurement<T> {
     if let Some(known) = Record::read(path, machine) {
         return known.measurement(Ok(path.to_owned()));
     }

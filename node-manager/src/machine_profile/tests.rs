@@ -10,30 +10,37 @@ fn machine(kernel: &str) -> Machine {
         machine: "node/7".into(),
         kernel: kernel.into(),
         processor: "one".into(),
+        cores: None,
+        mitigations: String::new(),
     }
 }
 
-fn never() -> u64 {
+fn never() -> LinkBandwidth {
     panic!("what is remembered is not measured")
+}
+
+fn rate(bytes_per_second: u64) -> LinkBandwidth {
+    LinkBandwidth { bytes_per_second }
 }
 
 #[test]
 fn a_machine_is_measured_once_and_another_kernel_anew() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("a/b/c.json");
-    let first = remembered(&path, &machine("6.1"), || 42);
+    let first = remembered(&path, &machine("6.1"), || rate(42));
     assert_eq!(
-        (first.bytes_per_second, first.file.unwrap()),
+        (first.found.bytes_per_second, first.file.unwrap()),
         (42, path.clone())
     );
     let again = remembered(&path, &machine("6.1"), never);
-    assert_eq!(again.bytes_per_second, 42);
+    assert_eq!(again.found.bytes_per_second, 42);
     assert!(again.measured <= first.measured, "with the date of then");
-    assert!(again.date().ends_with('Z'));
-    let other = remembered(&path, &machine("6.2"), || 43);
-    assert_eq!(other.bytes_per_second, 43);
+    let other = remembered(&path, &machine("6.2"), || rate(43));
+    assert_eq!(other.found.bytes_per_second, 43);
     assert_eq!(
-        remembered(&path, &machine("6.2"), never).bytes_per_second,
+        remembered(&path, &machine("6.2"), never)
+            .found
+            .bytes_per_second,
         43
     );
     let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().collect();
@@ -44,7 +51,7 @@ fn a_machine_is_measured_once_and_another_kernel_anew() {
 fn what_cannot_be_used_is_replaced() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("c.json");
-    remembered(&path, &machine("6.1"), || 42);
+    remembered(&path, &machine("6.1"), || rate(42));
     let good = fs::read_to_string(&path).unwrap();
     let broken = |from: &str, to: &str| {
         let text = good.replace(from, to);
@@ -56,7 +63,7 @@ fn what_cannot_be_used_is_replaced() {
         "rubbish".into(),
         good[..good.len() / 2].into(),
         broken("bcs-link-bandwidth", "bcs-other"),
-        broken("\"version\": 1", "\"version\": 2"),
+        broken("\"version\": 2", "\"version\": 3"),
         broken(": 42", ": 0"),
         broken(": 42", ": -1"),
         broken(": 42", ": 18446744073709551615"),
@@ -67,10 +74,10 @@ fn what_cannot_be_used_is_replaced() {
         " ".repeat(1 << 20) + &good,
     ] {
         fs::write(&path, &text).unwrap();
-        let anew = remembered(&path, &machine("6.1"), || 7);
-        assert_eq!(anew.bytes_per_second, 7, "{text:.200}");
+        let anew = remembered(&path, &machine("6.1"), || rate(7));
+        assert_eq!(anew.found.bytes_per_second, 7, "{text:.200}");
         let kept = remembered(&path, &machine("6.1"), never);
-        assert_eq!(kept.bytes_per_second, 7, "{text:.200}");
+        assert_eq!(kept.found.bytes_per_second, 7, "{text:.200}");
     }
 }
 
@@ -81,8 +88,8 @@ fn where_nothing_can_be_written_it_is_measured_each_time_and_said_why() {
     let file = home.path().join("file");
     fs::write(&file, "").unwrap();
     for path in [file.join("c.json"), home.path().to_owned()] {
-        let unkept = remembered(&path, &machine("6.1"), || 5);
-        assert_eq!(unkept.bytes_per_second, 5);
+        let unkept = remembered(&path, &machine("6.1"), || rate(5));
+        assert_eq!(unkept.found.bytes_per_second, 5);
         let why = unkept.file.unwrap_err().to_string();
         assert!(why.starts_with(&format!("failed to write {}: ", path.display())));
     }
@@ -100,18 +107,24 @@ fn several_starts_at_once_agree() {
             let (path, barrier) = (&path, &barrier);
             // Threads are one process, and each needs a name of its own for what it writes.
             scope.spawn(move || {
-                let own = Record::new(machine("6.1"), rate, SystemTime::now());
+                let own = Record::new(machine("6.1"), super::tests::rate(rate), SystemTime::now());
                 barrier.wait();
                 own.keep_as(path, &rate.to_string()).unwrap()
             })
         };
         let started: Vec<_> = (1..=starts).map(start).collect();
         let kept = started.into_iter().map(|start| start.join().unwrap());
-        kept.map(|kept| kept.measurement(Err(Forgotten::NoPlace)).bytes_per_second)
-            .collect()
+        kept.map(|kept| {
+            kept.measurement(Err(Forgotten::NoPlace))
+                .found
+                .bytes_per_second
+        })
+        .collect()
     });
     assert!(rates.iter().all(|rate| *rate == rates[0]), "{rates:?}");
-    let remembered = remembered(&path, &machine("6.1"), never).bytes_per_second;
+    let remembered = remembered(&path, &machine("6.1"), never)
+        .found
+        .bytes_per_second;
     assert_eq!(remembered, rates[0]);
 }
 
@@ -122,7 +135,7 @@ fn the_place_follows_the_variables_and_the_name_of_the_machine() {
             let found = variables.iter().find(|(of, _)| *of == name);
             found.map(|(_, value)| OsString::from(value))
         };
-        let path = record::path(&machine("6.1"), lookup)?;
+        let path = record::path::<LinkBandwidth>(&machine("6.1"), lookup)?;
         Some(path.display().to_string())
     };
     let file = "bcs/link-bandwidth-node_7.json";
@@ -135,4 +148,62 @@ fn the_place_follows_the_variables_and_the_name_of_the_machine() {
         assert_eq!(found, Some(format!("/h/.cache/{file}")));
     }
     assert_eq!(place(&[]), None);
+}
+
+fn waiting(undisturbed: bool) -> Waiting {
+    Waiting {
+        yield_ns: 680,
+        shared_yield_ns: 2_400,
+        wake_ns: 58_000,
+        switch_ns: 3_500,
+        undisturbed,
+    }
+}
+
+/// What was measured beside others is used for a while, and measured anew then; other cores are another machine.
+#[test]
+fn what_was_disturbed_is_measured_anew_after_a_while() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("c.json");
+    let now = SystemTime::now();
+    let keep = |undisturbed, age| {
+        let _none_yet = fs::remove_file(&path);
+        let record = Record::new(machine("6.1"), waiting(undisturbed), now - age);
+        record.keep(&path).unwrap();
+    };
+    let is_known = || Record::<Waiting>::read(&path, &machine("6.1")).is_some();
+    let (long, short) = (2 * DISTURBED_FOR, DISTURBED_FOR / 2);
+    for (undisturbed, age, known) in [
+        (true, long, true),
+        (true, short, true),
+        (false, long, false),
+        (false, short, true),
+    ] {
+        keep(undisturbed, age);
+        assert_eq!(is_known(), known, "{undisturbed}, {age:?}");
+    }
+    let four_cores = Machine {
+        cores: Some(4),
+        ..machine("6.1")
+    };
+    assert!(Record::<Waiting>::read(&path, &four_cores).is_none());
+    let found = Record::<Waiting>::read_of_any_machine(&path).expect("of any machine");
+    assert_eq!(
+        found.measurement(Err(Forgotten::NoPlace)).found,
+        waiting(false)
+    );
+}
+
+#[test]
+fn figures_that_cannot_be_true_are_not_believed() {
+    let believed = |change: fn(&mut Waiting)| {
+        let mut figures = waiting(true);
+        change(&mut figures);
+        figures.are_credible(Duration::ZERO)
+    };
+    assert!(believed(|_| ()));
+    assert!(!believed(|figures| figures.yield_ns = 0));
+    assert!(!believed(|figures| figures.wake_ns = u32::MAX));
+    assert!(!believed(|figures| figures.shared_yield_ns = 1));
+    assert!(!believed(|figures| figures.switch_ns = 2_000_000_000));
 }

@@ -10,6 +10,7 @@ mod c_threads;
 mod checked_cost;
 mod clients;
 mod compute_only_cpu;
+mod constants;
 mod crates;
 mod documents;
 mod elastic_pingpong;
@@ -28,6 +29,7 @@ mod node_scale;
 mod oracle;
 mod page;
 mod pieces;
+mod portable;
 mod readme;
 mod reduce_bits;
 mod sage_grind;
@@ -163,6 +165,8 @@ pub const ALL: &[Check] = &[
     documents::CHECK,
     readme::CHECK,
     layers::CHECK,
+    portable::CHECK,
+    constants::CHECK,
     crates::CHECK,
     manual::CHECK,
 ];
