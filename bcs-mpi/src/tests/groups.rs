@@ -120,6 +120,19 @@ fn a_grid_shifts_along_its_dimensions() {
     });
 }
 
+/// Neither what is missing nor what is too much is passed over.
+#[test]
+fn a_place_of_a_grid_has_a_coordinate_for_each_dimension() {
+    run(6, 1, |universe| {
+        let grid = universe.world().cart_create(&[2, 3], &[false, true]);
+        let grid = grid.unwrap().expect("all ranks have a place");
+        for coords in [&[][..], &[1], &[1, 2, 0]] {
+            let error = grid.untyped().cart_rank(coords).unwrap_err();
+            assert_eq!(error.class, ErrorClass::Arg, "{coords:?}");
+        }
+    });
+}
+
 #[test]
 fn grids_that_do_not_fit_are_refused() {
     run(2, 1, |universe| {
