@@ -104,6 +104,13 @@ fn leaked_requests_are_said_and_leaked_handles_to_who_asks() {
     }
 }
 
+/// Its messages are the library's, and its request is the program's.
+#[test]
+fn a_collective_of_messages_that_nobody_asked_about_is_a_request() {
+    let expected = "rank 0 has not waited for, tested or freed a request that is done";
+    is_said("collective", &LAYOUTS, &[expected]);
+}
+
 #[test]
 fn of_a_program_that_leaves_nothing_nothing_is_said() {
     for layout in LAYOUTS {
