@@ -68,6 +68,7 @@ fn c_programs() {
     wrappers_say_what_they_do(&bin);
     the_library_shows_its_names_alone(&prefix);
     a_tool_sees_what_a_program_calls(&bin, folder.path());
+    a_tool_reads_what_the_job_was_started_with(&bin, folder.path());
     a_rank_that_is_recorded_counts_its_calls(&bin, folder.path());
     binaries_run_with_another_library(&prefix, folder.path());
 }
@@ -146,6 +147,15 @@ fn a_tool_sees_what_a_program_calls(bin: &Path, folder: &Path) {
     // One send to nobody, and four waits: one of two requests, and three rounds of kept ones.
     let counted = said.matches("counted 1 sends and 4 waits\n").count();
     assert_eq!(counted, 2, "{said}");
+}
+
+/// A setting is read as the job was started with it.
+fn a_tool_reads_what_the_job_was_started_with(bin: &Path, folder: &Path) {
+    for limit in ["2000", "4321"] {
+        let mut run = Command::new(bin.join("mpiexec"));
+        run.args(["-n", "2", "--eager-limit", limit]);
+        succeeded(run.arg(folder.join("tool")).arg(limit));
+    }
 }
 
 /// Variables of the recorder are there where there is one.

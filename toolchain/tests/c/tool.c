@@ -341,6 +341,8 @@ int main(int argc, char **argv)
     count_messages(rank);
     look_at_control(1);
     CHECK(control("bcs_eager_limit") <= control("bcs_most_eager_limit") && control("bcs_time_slice") > 0);
+    /* What the job was started with, if the caller says so. */
+    CHECK(argc < 2 || control("bcs_eager_limit") == strtoull(argv[1], NULL, 10));
     int records = control("bcs_mds");
     look_at_performance();
     if (records)
