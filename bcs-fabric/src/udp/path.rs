@@ -60,6 +60,18 @@ mod tests {
         }
     }
 
+    /// A byte more, and no datagram of that length gets through.
+    #[test]
+    fn the_loopback_takes_what_its_interface_takes() {
+        let Ok(mtu) = std::fs::read_to_string("/sys/class/net/lo/mtu") else {
+            return;
+        };
+        let mtu: usize = mtu.trim().parse().unwrap();
+        let local = IpAddr::from(Ipv4Addr::LOCALHOST);
+        // Nor does a packet of IPv4 have more bytes than its length can say (RFC 791).
+        assert_eq!(mtu_of(local, (local, 9).into()).unwrap(), mtu.min(65_535));
+    }
+
     #[test]
     fn an_address_of_others_has_no_path_from_here() {
         // It is one of those for documentation (RFC 5737), so this machine does not have it.
