@@ -26,7 +26,9 @@ pub struct Patience {
     /// How long it spins while cores suffice.
     pub spin: Length,
     /// Whether it yields now and then while it spins: a thread that was woken onto this core while
-    /// another one was busy does not move there by itself once that is free.
+    /// another one was busy does not move there by itself once that is free. It first spins for several times as long as
+    /// a yield takes ([`Thresholds::polite_ns`]): of two that answer each other at once, each would otherwise yield
+    /// because the other one has, and all their messages would take as long as a yield.
     pub spins_politely: bool,
     /// How often it yields when cores are short.
     pub yields: u32,
@@ -309,6 +311,7 @@ pub fn spin(
         return false;
     }
     let end = until(start, patience.spin);
+    let mut yields_ns = start + thresholds.polite_ns;
     let is_shared = || patience.spins_politely && SHARED.get();
     if !is_shared() && (0..patience.at_once).any(|_| check()) {
         return true;
@@ -331,9 +334,10 @@ pub fn spin(
         if !keeps_core() {
             return give_away(page, talks_until(now), patience, check);
         }
-        if patience.spins_politely {
+        if patience.spins_politely && (now >= yields_ns || is_shared()) {
             std::thread::yield_now();
             let back = now_ns();
+            yields_ns = back + thresholds.polite_ns;
             SHARED.set(back.saturating_sub(now) > thresholds.shared_from_ns);
             let mut company = COMPANY.get();
             if company.yielded(back.saturating_sub(now), back, thresholds) {

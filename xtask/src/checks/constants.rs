@@ -115,7 +115,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// The names of constants in front of the tests that are times: by their names, or by their types.
 fn times(source: &str) -> Vec<&str> {
-    let code = source.split("#[cfg(test)]\nmod tests").next();
+    let code = source.split("#[cfg(test)]\nmod tests {").next();
     code.unwrap_or(source).lines().filter_map(time).collect()
 }
 

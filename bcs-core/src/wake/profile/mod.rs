@@ -120,6 +120,7 @@ impl Profile {
             switch_ns: switch,
             shared_from_ns: (alone * shared).isqrt(),
             late_from_ns: looking.clamp(SHORTEST_COMPUTING_NS / 4, SHORTEST_COMPUTING_NS),
+            polite_ns: YIELDS_BETWEEN * alone,
             turn_ns: SWITCHES_A_TURN * switch,
         }
     }
@@ -136,6 +137,9 @@ const SHORTEST_COMPUTING_NS: u64 = 700_000;
 /// So many others that share a core may look for what they wait for in turn before their turns are taken for computing.
 const LOOKERS: u64 = 16;
 
+/// Between two yields of who spins so many would have had time.
+const YIELDS_BETWEEN: u64 = 8;
+
 /// What one of very many that share a core does in its turn without computing, in switches of a core: it goes to sleep,
 /// is woken and tells others, with nothing of it in the caches.
 const SWITCHES_A_TURN: u64 = 50;
@@ -151,6 +155,8 @@ pub struct Thresholds {
     /// A yield that takes longer than this has let somebody compute, if no more than a few share the core. It lies
     /// between what some threads take that only look and wait, and what a thread gets that computes.
     pub late_from_ns: u64,
+    /// Who spins yields after each such time, so that a yield that comes for nothing costs little of it.
+    pub polite_ns: u64,
     /// What each of very many that share a core may take without computing.
     pub turn_ns: u64,
 }
