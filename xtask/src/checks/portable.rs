@@ -25,7 +25,7 @@ pub(super) const CHECK: Check = Check {
 
 const ROUNDS: usize = 7;
 
-const FACTOR: f64 = 4.0;
+const FACTOR: u32 = 4;
 
 const MOST: f64 = 1.15;
 
@@ -92,11 +92,11 @@ fn fakes(measured: Profile) -> impl Iterator<Item = (String, Profile)> {
     let figures = measured.figures();
     let each = FIGURES.iter().enumerate();
     each.flat_map(move |(at, name)| {
-        [FACTOR, 1.0 / FACTOR].map(|factor| {
+        [(FACTOR, 1), (1, FACTOR)].map(|(times, part)| {
             let mut fake = figures;
-            fake[at] = (f64::from(fake[at]) * factor) as u32;
+            fake[at] = fake[at].saturating_mul(times) / part;
             let profile = Profile::from_figures(fake).within_bounds();
-            (format!("{name} at {factor} x"), profile)
+            (format!("{name} at {times}/{part} x"), profile)
         })
     })
 }

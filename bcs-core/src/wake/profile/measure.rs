@@ -39,9 +39,9 @@ pub fn measure() -> Measured {
         yields(YIELDS)
     });
     let shared = first.map(|core| on_a_thread(move || shared_yields(core)));
-    let switch = first.map(|core| on_a_thread(move || wakes(core, core, SWITCHES, None)));
+    let switch = first.map(|core| on_a_thread(move || wakes(core, core, SWITCHES, false)));
     let wake = match cores[..] {
-        [one, other, ..] => Some(on_a_thread(move || wakes(one, other, WAKES, Some(IDLE)))),
+        [one, other, ..] => Some(on_a_thread(move || wakes(one, other, WAKES, true))),
         _ => None,
     };
     let yield_ns = typical(&alone);
@@ -115,6 +115,15 @@ fn on_a_thread(measure: impl FnOnce() -> Vec<u32> + Send) -> Vec<u32> {
     })
 }
 
+/// Leaves its core idle for a while.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it waits for no event: a core goes idle when nothing happens"
+)]
+fn rest() {
+    std::thread::sleep(IDLE);
+}
+
 fn since(start: u64) -> u32 {
     u32::try_from(now_ns().saturating_sub(start)).unwrap_or(u32::MAX)
 }
@@ -140,7 +149,7 @@ fn shared_yields(core: usize) -> Vec<u32> {
         });
         bind(Some(core));
         // The other one begins meanwhile.
-        std::thread::sleep(IDLE);
+        rest();
         let times = yields(YIELDS);
         over.store(true, Ordering::Relaxed);
         times
@@ -148,7 +157,7 @@ fn shared_yields(core: usize) -> Vec<u32> {
 }
 
 /// How long it takes each time from the ring of a bell on one core until its owner runs on another one, or the same.
-fn wakes(ringer: usize, sleeper: usize, count: usize, idle: Option<Duration>) -> Vec<u32> {
+fn wakes(ringer: usize, sleeper: usize, count: usize, idles: bool) -> Vec<u32> {
     let (bell, back) = (AtomicU32::new(0), AtomicU32::new(0));
     let (rung, ran) = (AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -167,8 +176,8 @@ fn wakes(ringer: usize, sleeper: usize, count: usize, idle: Option<Duration>) ->
         });
         bind(Some(ringer));
         let woken = |_| {
-            if let Some(idle) = idle {
-                std::thread::sleep(idle);
+            if idles {
+                rest();
             }
             let start = now_ns();
             rung.store(start, Ordering::Release);

@@ -434,6 +434,35 @@ fn messages_that_nobody_asks_for_stay_with_their_senders_when_there_are_too_many
     assert_eq!(node.ends[1].kept_bytes, 0);
 }
 
+/// A short send that finds no room is not told to be complete: what is, is received.
+#[test]
+fn what_is_sent_at_once_is_never_more_than_there_is_room_for() {
+    let mut node = Node::new(2, PeerMemory::open());
+    let data = bytes(EAGER, 3);
+    let piece = named(data.as_ptr(), data.len()).into();
+    let message = Node::message(1, 5, &piece);
+    // More than its receiver keeps and its queue holds.
+    let most = MAX_KEPT_BYTES / EAGER + 1_000;
+    let mut sent = 0;
+    while node.ends[0].send_now(&message) {
+        sent += 1;
+        assert!(sent < most, "nobody has received any of them");
+        node.ends[1].drain();
+    }
+    let mut into = vec![0; EAGER];
+    let mut received = || {
+        into.fill(0);
+        let posted = node.receive(1, Some(0), Some(5), &mut into);
+        node.settle();
+        let outcome = node.ends[1].take(posted);
+        outcome.map(|outcome| (outcome.failure, into == data))
+    };
+    for _ in 0..sent {
+        assert_eq!(received(), Some((Failure::None, true)));
+    }
+    assert_eq!(received(), None, "the last one was not sent");
+}
+
 #[test]
 fn a_receive_is_cancelled_or_matched() {
     let mut node = Node::new(1, PeerMemory::CLOSED);
