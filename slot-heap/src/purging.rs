@@ -16,8 +16,8 @@
 use crate::gate::{self, Inside};
 use crate::{heap, remapping};
 use libmimalloc_sys as mi;
+use rustix::time::{ClockId, clock_gettime};
 use std::ffi::{c_int, c_long, c_ulonglong, c_void};
-use std::mem::MaybeUninit;
 use std::time::Duration;
 
 /// How long freed memory may stay resident: long enough that faults on it cost next to nothing (32 MiB fault in about
@@ -49,21 +49,10 @@ pub(crate) fn install() {
 /// mimalloc calls this once in 100 times that a thread's lists of free blocks are empty, before it looks for more. The
 /// thread is inside the gate.
 unsafe extern "C" fn heartbeat(collects: bool, _: c_ulonglong, _: *mut c_void) {
+    let seconds = clock_gettime(ClockId::MonotonicCoarse).tv_sec;
     let delay = DELAY.as_secs().cast_signed();
-    if !collects && gate::is_due(seconds(), delay) {
+    if !collects && gate::is_due(seconds, delay) {
         purge(&gate::enter());
-    }
-}
-
-/// The system's clock, by the C library: rustix looks its clock up by `dlsym` when it is first asked, and that waits for
-/// the dynamic linker's lock, which a thread may hold whose constructor waits for this one.
-fn seconds() -> i64 {
-    let mut now = MaybeUninit::<libc::timespec>::uninit();
-    // SAFETY: it writes the time there.
-    match unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, now.as_mut_ptr()) } {
-        // SAFETY: it has.
-        0 => unsafe { now.assume_init() }.tv_sec,
-        _ => 0,
     }
 }
 
