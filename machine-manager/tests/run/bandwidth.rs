@@ -48,7 +48,14 @@ fn a_bandwidth_that_is_said_wins_and_nothing_is_measured() {
     let dumps = cache.path().join("dumps");
     let options = format!("--link-bandwidth 2GB/s --mds {}", dumps.display());
     assert_eq!(links(cache.path(), &options), "2.0 GB/s");
-    assert!(!cache.path().join("bcs").exists());
+    let remembered = std::fs::read_dir(cache.path().join("bcs")).unwrap();
+    let names = remembered.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let of_bandwidth = names.filter(|name| name.starts_with("link-bandwidth"));
+    assert_eq!(
+        of_bandwidth.count(),
+        0,
+        "only what waiting costs is remembered"
+    );
     let run = read_dir(&dumps).unwrap().run.unwrap();
     assert_eq!(
         (run.bandwidth, run.bandwidth_measured_unix_s),

@@ -3,7 +3,7 @@
 use super::job::{Job, bcs, run, text};
 use std::process::Command;
 
-const LOOKED_AT: [&str; 12] = [
+const LOOKED_AT: [&str; 13] = [
     "cores",
     "NIC threads",
     "process_vm_readv",
@@ -16,6 +16,7 @@ const LOOKED_AT: [&str; 12] = [
     "locked memory",
     "/dev/shm",
     "link bandwidth",
+    "waiting",
 ];
 
 #[test]
@@ -46,7 +47,7 @@ fn the_doctor_says_what_will_not_work() {
         "{stdout}"
     );
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).ends_with(" of 12 things will not work here\n"));
+    assert!(text(&output.stderr).ends_with(" of 13 things will not work here\n"));
 }
 
 #[test]
