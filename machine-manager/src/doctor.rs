@@ -10,7 +10,7 @@ use bcs_core::wake::scheduling;
 use bcs_fabric::shm::{ProcessMemory, probe_process_memory};
 use bcs_nic::driver::{Placed, place};
 use node_manager::limits::{DESCRIPTORS_PER_RANK, OWN_DESCRIPTORS};
-use node_manager::machine_profile::{self, Waiting};
+use node_manager::machine_profile::{self, Measurement, Waiting};
 use rustix::fs::MemfdFlags;
 use rustix::process::{Resource, getrlimit};
 use std::fmt;
@@ -408,7 +408,17 @@ const SLOW_WAKE_NS: u32 = 20_000;
 
 /// What waiting costs here, and what ranks and NICs do therefore.
 fn look_at_waiting() -> Finding {
-    let measured = machine_profile::waiting();
+    match machine_profile::waiting() {
+        Ok(measured) => judge_waiting(&measured),
+        Err(error) => Finding {
+            what: "waiting",
+            health: Health::Bad,
+            found: error.to_string(),
+        },
+    }
+}
+
+fn judge_waiting(measured: &Measurement<Waiting>) -> Finding {
     let Waiting {
         yield_ns,
         shared_yield_ns,

@@ -291,7 +291,7 @@ fn control_socket() -> anyhow::Result<(OwnedFd, OwnedFd)> {
 fn start_here(job: &Job, input: BorrowedFd<'_>) -> anyhow::Result<(Vec<Manager>, MachinePage)> {
     let (nodes, ranks) = (job.placement.nodes(), job.placement.ranks());
     let cores = u32::try_from(job.cores.usable).unwrap_or(u32::MAX);
-    let profile = machine_profile::waiting().found.profile();
+    let profile = machine_profile::waiting()?.found.profile();
     let (page_fd, page) = MachinePage::create(nodes, cores, profile)?;
     let (segment_fd, _) = Segment::create(nodes, ranks)?;
     let managers = start_managers(job, parts(job), input, &page_fd, &segment_fd)?;

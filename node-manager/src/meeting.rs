@@ -7,7 +7,7 @@
 use crate::control::{FarStart, Keeps, Meet, Met};
 use crate::cores;
 use crate::inherited::Inherited;
-use crate::machine_profile;
+use crate::machine_profile::{self, NoFigures};
 use crate::reaper::{NoProc, find_proc};
 use bcs_core::job::Cores;
 use bcs_core::memory::MapError;
@@ -37,6 +37,8 @@ pub(crate) enum MeetingError {
     Interface(#[from] UnknownInterface),
     #[error(transparent)]
     Bind(#[from] BindError),
+    #[error(transparent)]
+    Figures(#[from] NoFigures),
     #[error(transparent)]
     Memory(#[from] MapError),
     #[error("its memory cannot be shared: {0}")]
@@ -99,7 +101,7 @@ impl Meeting {
             of_nics: Vec::new(),
         };
         let usable = u32::try_from(cores.usable).unwrap_or(u32::MAX);
-        let profile = machine_profile::waiting().found.profile();
+        let profile = machine_profile::waiting()?.found.profile();
         let (page, _) = MachinePage::create(meet.nodes, usable, profile)?;
         let (segment, _) = Segment::create(meet.nodes, meet.ranks)?;
         let met = Met {

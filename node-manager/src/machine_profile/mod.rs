@@ -37,6 +37,14 @@ pub enum Forgotten {
     },
 }
 
+/// The user names a file that has no figures.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{PROFILE_VARIABLE} names {}, which has no figures that can be used: it is as the file that `bcs doctor` names under \
+     waiting", .0.display()
+)]
+pub struct NoFigures(PathBuf);
+
 /// Something that was measured on this machine.
 #[derive(Debug)]
 pub struct Measurement<T> {
@@ -114,15 +122,24 @@ pub fn link_bandwidth() -> Measurement<LinkBandwidth> {
 
 /// What waiting costs on this machine: as the [link bandwidth](link_bandwidth), also of these cores and this processor's
 /// mitigations; or what a file says that the user has named.
-#[must_use]
-pub fn waiting() -> Measurement<Waiting> {
-    let machine = Machine::this_with_its_cores(cores::usable());
-    if let Some(path) = std::env::var_os(PROFILE_VARIABLE).map(PathBuf::from)
-        && let Some(said) = Record::read_of_any_machine(&path)
-    {
-        return said.measurement(Ok(path));
+///
+/// # Errors
+/// That file has no figures.
+pub fn waiting() -> Result<Measurement<Waiting>, NoFigures> {
+    match std::env::var_os(PROFILE_VARIABLE).map(PathBuf::from) {
+        Some(path) => said_by(path),
+        None => {
+            let machine = Machine::this_with_its_cores(cores::usable());
+            Ok(of_this_machine(&machine, || profile::measure().into()))
+        }
     }
-    of_this_machine(&machine, || profile::measure().into())
+}
+
+fn said_by(path: PathBuf) -> Result<Measurement<Waiting>, NoFigures> {
+    match Record::read_of_any_machine(&path) {
+        Some(said) => Ok(said.measurement(Ok(path))),
+        None => Err(NoFigures(path)),
+    }
 }
 
 fn of_this_machine<T: Figures>(machine: &Machine, measure: impl FnOnce() -> T) -> Measurement<T> {

@@ -150,7 +150,7 @@ fn the_place_follows_the_variables_and_the_name_of_the_machine() {
     assert_eq!(place(&[]), None);
 }
 
-fn waiting(undisturbed: bool) -> Waiting {
+fn figures(undisturbed: bool) -> Waiting {
     Waiting {
         yield_ns: 680,
         shared_yield_ns: 2_400,
@@ -168,7 +168,7 @@ fn what_was_disturbed_is_measured_anew_after_a_while() {
     let now = SystemTime::now();
     let keep = |undisturbed, age| {
         let _none_yet = fs::remove_file(&path);
-        let record = Record::new(machine("6.1"), waiting(undisturbed), now - age);
+        let record = Record::new(machine("6.1"), figures(undisturbed), now - age);
         record.keep(&path).unwrap();
     };
     let is_known = || Record::<Waiting>::read(&path, &machine("6.1")).is_some();
@@ -190,14 +190,14 @@ fn what_was_disturbed_is_measured_anew_after_a_while() {
     let found = Record::<Waiting>::read_of_any_machine(&path).expect("of any machine");
     assert_eq!(
         found.measurement(Err(Forgotten::NoPlace)).found,
-        waiting(false)
+        figures(false)
     );
 }
 
 #[test]
 fn figures_that_cannot_be_true_are_not_believed() {
     let believed = |change: fn(&mut Waiting)| {
-        let mut figures = waiting(true);
+        let mut figures = self::figures(true);
         change(&mut figures);
         figures.are_credible(Duration::ZERO)
     };
@@ -206,4 +206,15 @@ fn figures_that_cannot_be_true_are_not_believed() {
     assert!(!believed(|figures| figures.wake_ns = u32::MAX));
     assert!(!believed(|figures| figures.shared_yield_ns = 1));
     assert!(!believed(|figures| figures.switch_ns = 2_000_000_000));
+}
+
+#[test]
+fn a_file_that_the_user_names_is_used_or_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("c.json");
+    let refused = said_by(path.clone()).unwrap_err().to_string();
+    assert!(refused.contains(&path.display().to_string()), "{refused}");
+    let record = Record::new(machine("9.9"), figures(false), SystemTime::UNIX_EPOCH);
+    record.keep(&path).unwrap();
+    assert_eq!(said_by(path).unwrap().found, figures(false));
 }

@@ -5,6 +5,7 @@ use crate::clock::now_ns;
 use crate::wake::bell::{self, KernelFutex};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 /// What was measured.
@@ -12,8 +13,8 @@ use std::time::Duration;
 pub struct Measured {
     /// The figures.
     pub profile: Profile,
-    /// Whether nobody else seems to have wanted the cores meanwhile. Otherwise the figures are good enough for a job,
-    /// and not worth remembering.
+    /// Whether all could be measured, and nobody else seems to have wanted the cores meanwhile. Otherwise the figures are
+    /// good enough for now.
     pub is_undisturbed: bool,
 }
 
@@ -27,64 +28,71 @@ const SWITCHES: usize = 200;
 const WAKES: usize = 24;
 const IDLE: Duration = Duration::from_micros(200);
 
-/// Measures this machine. Where a thread may not be bound to a core, or there is only one, what cannot be measured
-/// is derived from what can.
+/// Measures this machine. What cannot be measured is derived from what can, where a thread may not be bound to a core or
+/// there is only one, or is as [of a machine of which nothing is known](Profile::UNKNOWN), where no thread can be made.
 #[must_use]
 pub fn measure() -> Measured {
-    let others_before = others_running();
+    let others_before = is_busy();
     let cores = some_cores();
     let first = cores.first().copied();
     let alone = on_a_thread(move || {
         bind(first);
-        yields(YIELDS)
+        Some(yields(YIELDS))
     });
-    let shared = first.map(|core| on_a_thread(move || shared_yields(core)));
-    let switch = first.map(|core| on_a_thread(move || wakes(core, core, SWITCHES, false)));
+    let shared = first.and_then(|core| on_a_thread(move || shared_yields(core)));
+    let switch = first.and_then(|core| on_a_thread(move || wakes(core, core, SWITCHES, false)));
     let wake = match cores[..] {
-        [one, other, ..] => Some(on_a_thread(move || wakes(one, other, WAKES, true))),
-        _ => None,
+        [one, other, ..] => on_a_thread(move || wakes(one, other, WAKES, true)),
+        _ => switch.clone(),
     };
-    let yield_ns = typical(&alone);
-    let shared_yield_ns = shared.as_deref().map_or(4 * yield_ns, typical);
-    let switch_ns = switch.as_deref().map_or(shared_yield_ns, typical);
-    let profile = Profile {
-        yield_ns,
-        shared_yield_ns,
-        wake_ns: wake.as_deref().map_or(switch_ns, typical),
-        switch_ns,
-    };
-    let profile = profile.within_bounds();
-    let others = others_before.max(others_running());
-    let is_busy = 4 * others > std::thread::available_parallelism().map_or(1, usize::from);
+    let is_disturbed = alone.as_deref().is_none_or(is_disturbed);
+    let figures = [alone, shared, wake, switch].map(|times| times.as_deref().and_then(typical));
+    let is_whole = figures.iter().all(Option::is_some);
+    let profile = with_what_is_known(figures).within_bounds();
     let is_told_apart = 2 * profile.yield_ns < profile.shared_yield_ns;
+    let is_quiet = !others_before && !is_busy() && !is_disturbed;
     Measured {
         profile,
-        is_undisturbed: !is_busy && !is_disturbed(&alone) && is_told_apart,
+        is_undisturbed: is_whole && is_quiet && is_told_apart,
     }
 }
 
-/// How many threads of the whole machine run now or want to, but for this one; none where the kernel does not say.
-fn others_running() -> usize {
-    let said = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    running(&said).unwrap_or_default().saturating_sub(1)
+/// A profile of the figures that could be measured.
+fn with_what_is_known(figures: [Option<u32>; 4]) -> Profile {
+    let unknown = Profile::UNKNOWN.figures();
+    let known = |at: usize| figures[at].unwrap_or(unknown[at]);
+    Profile::from_figures(std::array::from_fn(known))
 }
 
-/// The fourth word is as `2/345`: so many of so many.
-fn running(load: &str) -> Option<usize> {
-    let (running, _) = load.split(' ').nth(3)?.split_once('/')?;
-    running.parse().ok()
+/// Whether threads of others run or want to, on more than a quarter of the machine's cores; not where the kernel does
+/// not say.
+fn is_busy() -> bool {
+    let said = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    running(&said).is_some_and(|(running, cores)| 4 * running.saturating_sub(1) > cores)
+}
+
+/// How many threads of the whole machine run or want to, this one among them, and how many cores it has.
+fn running(stat: &str) -> Option<(usize, usize)> {
+    let of_core = |line: &&str| {
+        let number = line.strip_prefix("cpu");
+        number.is_some_and(|number| number.starts_with(|digit: char| digit.is_ascii_digit()))
+    };
+    let cores = stat.lines().filter(of_core).count();
+    let mut lines = stat.lines();
+    let running = lines.find_map(|line| line.strip_prefix("procs_running "))?;
+    Some((running.trim().parse().ok()?, cores))
 }
 
 /// The median: whoever disturbs a measurement disturbs a part of it.
-fn typical(times: &[u32]) -> u32 {
+fn typical(times: &[u32]) -> Option<u32> {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
-    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
+    sorted.get(sorted.len() / 2).copied()
 }
 
 /// Whether one in ten took five times as long as is typical: somebody else ran meanwhile.
 fn is_disturbed(times: &[u32]) -> bool {
-    let long = typical(times).saturating_mul(5);
+    let long = typical(times).unwrap_or_default().saturating_mul(5);
     let disturbed = times.iter().filter(|&&time| time > long).count();
     disturbed * 10 > times.len()
 }
@@ -106,13 +114,18 @@ fn bind(core: Option<usize>) {
     let _it_may_be_anywhere = sched_setaffinity(None, &only);
 }
 
-/// What it gives is worth nothing if the thread cannot be made.
-fn on_a_thread(measure: impl FnOnce() -> Vec<u32> + Send) -> Vec<u32> {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("bcs-profile".to_owned());
-        let thread = thread.spawn_scoped(scope, measure);
-        thread.map_or_else(|_| Vec::new(), |thread| thread.join().unwrap_or_default())
-    })
+/// What a thread measures; `None` if a thread cannot be made.
+fn on_a_thread(measure: impl FnOnce() -> Option<Vec<u32>> + Send) -> Option<Vec<u32>> {
+    std::thread::scope(|scope| on(scope, measure)?.join().ok()?)
+}
+
+/// Starts a thread; `None` if that cannot be made.
+fn on<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    run: impl FnOnce() -> T + Send + 'scope,
+) -> Option<ScopedJoinHandle<'scope, T>> {
+    let thread = std::thread::Builder::new().name("bcs-profile".to_owned());
+    thread.spawn_scoped(scope, run).ok()
 }
 
 /// Leaves its core idle for a while.
@@ -138,42 +151,44 @@ fn yields(count: usize) -> Vec<u32> {
 }
 
 /// Yields while another thread on the same core yields, too.
-fn shared_yields(core: usize) -> Vec<u32> {
+fn shared_yields(core: usize) -> Option<Vec<u32>> {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let over = &over;
+        on(scope, move || {
             bind(Some(core));
             while !over.load(Ordering::Relaxed) {
                 std::thread::yield_now();
             }
-        });
+        })?;
         bind(Some(core));
         // The other one begins meanwhile.
         rest();
         let times = yields(YIELDS);
         over.store(true, Ordering::Relaxed);
-        times
+        Some(times)
     })
 }
 
 /// How long it takes each time from the ring of a bell on one core until its owner runs on another one, or the same.
-fn wakes(ringer: usize, sleeper: usize, count: usize, idles: bool) -> Vec<u32> {
+fn wakes(ringer: usize, sleeper: usize, count: usize, idles: bool) -> Option<Vec<u32>> {
     let (bell, back) = (AtomicU32::new(0), AtomicU32::new(0));
     let (rung, ran) = (AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let (bell, back, rung, ran) = (&bell, &back, &rung, &ran);
+        on(scope, move || {
             bind(Some(sleeper));
             for _ in 0..count {
                 while rung.load(Ordering::Acquire) == 0 {
-                    bell::sleep(&bell, &KernelFutex, None, || {
+                    bell::sleep(bell, &KernelFutex, None, || {
                         rung.load(Ordering::Acquire) != 0
                     });
                 }
                 ran.store(now_ns(), Ordering::Release);
                 rung.store(0, Ordering::Release);
-                bell::ring(&back, &KernelFutex, || ());
+                bell::ring(back, &KernelFutex, || ());
             }
-        });
+        })?;
         bind(Some(ringer));
         let woken = |_| {
             if idles {
@@ -181,16 +196,16 @@ fn wakes(ringer: usize, sleeper: usize, count: usize, idles: bool) -> Vec<u32> {
             }
             let start = now_ns();
             rung.store(start, Ordering::Release);
-            bell::ring(&bell, &KernelFutex, || ());
+            bell::ring(bell, &KernelFutex, || ());
             while rung.load(Ordering::Acquire) != 0 {
-                bell::sleep(&back, &KernelFutex, None, || {
+                bell::sleep(back, &KernelFutex, None, || {
                     rung.load(Ordering::Acquire) == 0
                 });
             }
             let took = ran.load(Ordering::Acquire).saturating_sub(start);
             u32::try_from(took).unwrap_or(u32::MAX)
         };
-        (0..count).map(woken).collect()
+        Some((0..count).map(woken).collect())
     })
 }
 
@@ -200,11 +215,11 @@ mod tests {
 
     #[test]
     fn what_is_typical_is_not_moved_by_what_disturbs() {
-        assert_eq!(typical(&[]), 0);
-        assert_eq!(typical(&[5]), 5);
+        assert_eq!(typical(&[]), None);
+        assert_eq!(typical(&[5]), Some(5));
         let mut times = vec![100; 90];
         times.extend([10_000; 10]);
-        assert_eq!(typical(&times), 100);
+        assert_eq!(typical(&times), Some(100));
         assert!(!is_disturbed(&times));
         times.push(10_000);
         assert!(is_disturbed(&times));
@@ -212,10 +227,23 @@ mod tests {
 
     #[test]
     fn how_many_run_is_read_from_what_the_kernel_says() {
-        assert_eq!(running("0.20 0.18 0.12 3/80 11206\n"), Some(3));
-        for other in ["", "0.20 0.18 0.12", "a b c d e", "1 2 3 x/4 5"] {
+        let stat = "cpu  1 2 3\ncpu0 1 2 3\ncpu1 1 2 3\nintr 5\nprocs_running 3\nprocs_blocked 0\n";
+        assert_eq!(running(stat), Some((3, 2)));
+        for other in ["", "cpu0 1\n", "procs_running many\n"] {
             assert_eq!(running(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn what_could_not_be_measured_is_as_of_a_machine_that_nobody_knows() {
+        let nothing = with_what_is_known([None; 4]);
+        assert_eq!(nothing, Profile::UNKNOWN);
+        let some = with_what_is_known([None, None, Some(58_000), None]);
+        let expected = Profile {
+            wake_ns: 58_000,
+            ..Profile::UNKNOWN
+        };
+        assert_eq!(some, expected);
     }
 
     /// Figures within their bounds, in a moment, and this thread may use the same cores as before.

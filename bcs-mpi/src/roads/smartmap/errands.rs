@@ -1,7 +1,7 @@
 //! What an end has to do without the endpoint's lock: it is given away, and brought back.
 
 use super::errand::Errand;
-use super::messages::copier::{Copier, Help};
+use super::messages::copier::{Copier, Help, ring_sender};
 use super::messages::fetching::Fetch;
 use super::messages::packing::Pack;
 use super::messages::replacing::Replacing;
@@ -106,7 +106,7 @@ impl SmartMap {
         {
             // Its sender may be waiting for the rest of it to be fetched.
             SharedCopy::fetches_no_more(&self.node, (fetch.place, transfer));
-            self.ring_sender((fetch.place, transfer));
+            ring_sender(&self.node, &self.page, (fetch.place, transfer));
         }
         if let Some(replacing) = replacing {
             self.keep_replacing(&mut fetch, replacing);

@@ -1,6 +1,7 @@
 //! Receives within the node: what the queues bring, and what was asked for.
 
 use super::errand::Errand;
+use super::messages::copier::ring_sender;
 use super::messages::envelope::{Body, Envelope, Word};
 use super::messages::fetching::{Fetch, FetchFrom};
 use super::messages::incoming::{
@@ -485,7 +486,7 @@ impl SmartMap {
                 self.rubbish(place, "waits for a transfer that there is not");
             }
             if envelope.len >= LEAST_SHARED_BYTES as u64 {
-                self.ring_sender((place, transfer));
+                ring_sender(&self.node, &self.page, (place, transfer));
             }
             self.ring(place);
         }

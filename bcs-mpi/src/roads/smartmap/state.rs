@@ -15,9 +15,7 @@ use bcs_core::job::Settings;
 use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
 use bcs_core::matching::Matcher;
 use bcs_core::memory::NicMemory;
-use bcs_core::request::RequestId;
 use bcs_core::smartmap::NodeMemory;
-use bcs_core::smartmap::shared_copy::SharedCopy;
 use bcs_core::wake::MachinePage;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -126,13 +124,6 @@ impl SmartMap {
 
     pub(super) fn ring(&self, place: usize) {
         self.page.wake(self.node.bell(place));
-    }
-
-    /// Wakes a sender of a long message whose memory is to be replaced.
-    pub(super) fn ring_sender(&self, which: (usize, RequestId)) {
-        if let Some(bell) = SharedCopy::sender_bell(&self.node, which) {
-            self.page.wake(bell);
-        }
     }
 
     /// From now on this node manager is told why this process ends, if it has to.

@@ -50,6 +50,17 @@ impl Help {
     }
 }
 
+/// Wakes a sender whose memory is to be replaced, and who waits until more of its message is fetched.
+pub(in crate::roads::smartmap) fn ring_sender(
+    node: &NodeMemory,
+    page: &MachinePage,
+    which: (usize, Id),
+) {
+    if let Some(bell) = SharedCopy::sender_bell(node, which) {
+        page.wake(bell);
+    }
+}
+
 impl Copier {
     /// Fetches the first `len` bytes of a message, with the help of its sender if that pays.
     pub(in crate::roads::smartmap) fn fetch(
@@ -151,11 +162,9 @@ impl Copier {
         Ok(())
     }
 
-    /// Wakes who waits until more of its message is fetched, because its memory is to be replaced.
+    /// See [`ring_sender`].
     pub(in crate::roads::smartmap) fn ring_sender(&self, which: (usize, Id)) {
-        if let Some(bell) = SharedCopy::sender_bell(&self.node, which) {
-            self.page.wake(bell);
-        }
+        ring_sender(&self.node, &self.page, which);
     }
 
     /// Takes part in the copy of a message of this rank's to a place, as its receiver offers.
