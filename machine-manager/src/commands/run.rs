@@ -27,6 +27,7 @@ use bcs_core::wake::machine_page::Chosen;
 use bcs_nic::driver::place;
 use node_manager::control::Input;
 use node_manager::limits::{IMMORTAL_PATIENCE, MAX_KILL_DELAY};
+use node_manager::machine_profile::{self, NoFigures};
 use rustix::process::Pid;
 use std::io::IsTerminal as _;
 use std::os::fd::AsFd;
@@ -50,6 +51,8 @@ enum BadInput {
     Placing(#[from] BadPlacing),
     #[error(transparent)]
     Application(#[from] BadApplication),
+    #[error(transparent)]
+    Figures(#[from] NoFigures),
     #[error("--timeout {0} would end the job before it starts: give a longer time, or none")]
     NoTime(Given<Duration>),
     #[error(
@@ -122,6 +125,7 @@ fn plan(
     program: &ProgramArgs,
     further: clap::Command,
 ) -> Result<Job, BadInput> {
+    machine_profile::can_be_read()?;
     let ProgramArgs::Line(line) = program;
     let path = std::env::var_os("PATH");
     let applications = applications::find(&options.application, line, path.as_deref(), further)?;

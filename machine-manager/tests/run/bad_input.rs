@@ -1,6 +1,6 @@
 //! Bad input is one line that names the thing and what to do, exit code 2, and nothing started.
 
-use super::job::{run, text};
+use super::job::{Job, bcs, run, text};
 
 #[test]
 fn bad_input_is_one_line_that_says_what_to_do() {
@@ -200,5 +200,20 @@ fn a_node_manager_is_not_started_by_hand() {
     assert_eq!(
         text(&output.stderr),
         "bcs: a node manager is started by `bcs run`, not by hand\n"
+    );
+}
+
+#[test]
+fn a_machine_profile_without_figures_is_bad_input() {
+    let mut command = bcs("run -n 2 hello");
+    command.env("BCS_MACHINE_PROFILE", "/nonexistent/profile.json");
+    let output = Job::spawn(command).finish();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    let told = text(&output.stderr);
+    let named = "bcs: BCS_MACHINE_PROFILE names /nonexistent/profile.json, which has no figures";
+    assert!(
+        told.starts_with(named) && told.lines().count() == 1,
+        "{told}"
     );
 }

@@ -126,13 +126,25 @@ pub fn link_bandwidth() -> Measurement<LinkBandwidth> {
 /// # Errors
 /// That file has no figures.
 pub fn waiting() -> Result<Measurement<Waiting>, NoFigures> {
-    match std::env::var_os(PROFILE_VARIABLE).map(PathBuf::from) {
+    match named() {
         Some(path) => said_by(path),
         None => {
             let machine = Machine::this_with_its_cores(cores::usable());
             Ok(of_this_machine(&machine, || profile::measure().into()))
         }
     }
+}
+
+/// Looks whether the file that the user has named, if any, has figures: before anything is started.
+///
+/// # Errors
+/// It has none.
+pub fn can_be_read() -> Result<(), NoFigures> {
+    named().map_or(Ok(()), |path| said_by(path).map(drop))
+}
+
+fn named() -> Option<PathBuf> {
+    std::env::var_os(PROFILE_VARIABLE).map(PathBuf::from)
 }
 
 fn said_by(path: PathBuf) -> Result<Measurement<Waiting>, NoFigures> {
