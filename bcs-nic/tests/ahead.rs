@@ -163,3 +163,32 @@ fn a_short_collective_behind_a_long_one_goes_when_that_is_over() {
         }
     }
 }
+
+/// A slice has taken the arrivals at a long one before the short one in front of it was over. Its members have asked for
+/// that slice, and ask no more: who has ended the short one asks for the next.
+#[test]
+fn a_long_collective_behind_a_short_one_gets_its_slice_when_that_is_over() {
+    for last in 0..RANKS {
+        let mut bench = Workbench::apart(RANKS as usize);
+        let memory: Vec<Vec<u8>> = (0..RANKS)
+            .map(|rank| vec![u8::try_from(rank).unwrap(); LONG])
+            .collect();
+        let kind = CollectiveKind::Broadcast { root: 1 };
+        let mut requests = Vec::new();
+        for rank in 0..RANKS {
+            if rank != last {
+                requests.push((rank, arrive(&mut bench, rank, 0, BARRIER, (0, &[]))));
+            }
+            let memory = (LONG, &memory[rank as usize][..]);
+            requests.push((rank, arrive(&mut bench, rank, 1, kind, memory)));
+        }
+        pause(&mut bench);
+        requests.push((last, arrive(&mut bench, last, 0, BARRIER, (0, &[]))));
+        let ended = come_to(&mut bench, &requests);
+        assert!(ended.iter().all(|failure| *failure == Failure::None));
+        for rank in 0..RANKS {
+            let bytes = bench.read(rank, memory[rank as usize].as_ptr() as u64, 8);
+            assert_eq!(bytes, [1; 8], "rank {rank}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! A program is a list of rounds. In a round every rank posts its sends, receives and probes in an
 //! order of its own, waits for all, and then takes part in collectives: one that may go wrong, and some
-//! beside it, of other communicators with other masters. Receives that nobody sends for are cancelled. So every operation
+//! beside it, of other communicators with other masters, several at a time of each. Receives that nobody sends for are cancelled. So every operation
 //! has its partner in the same round, and whatever order the fabric brings about must end.
 
 use bcs_core::descriptor::{Call, CollectiveKind};
@@ -96,7 +96,7 @@ pub(super) struct Round {
     pub(super) together: Option<(u32, Together)>,
     /// A rank that does something else instead.
     pub(super) astray: Option<(u32, Together)>,
-    /// What other contexts do together at the same time.
+    /// What other contexts do together at the same time, some of them several things.
     pub(super) beside: Vec<(u32, Together)>,
     /// Members of a node that do the same have one of them arrive for all.
     pub(super) led: bool,
@@ -240,10 +240,10 @@ impl Round {
         let missing = (random.random_range(0..ranks), side);
         round.missing = (random.random_bool(0.6) && may.missing).then_some(missing);
         for (context, members) in (1..).zip(subsets).skip(1) {
-            let together = Together::new(members, random);
-            if random.random_bool(0.5) {
-                round.beside.push((context, together));
-            }
+            // Those of one context follow each other, short and long ones: nobody waits for one before the next.
+            let count = [0, 0, 1, 1, 2, 4][random.random_range(0..6)];
+            let together = (0..count).map(|_| (context, Together::new(members, random)));
+            round.beside.extend(together);
         }
         if !may.run_ahead {
             round.together = Some((0, Together::Barrier));

@@ -1,6 +1,6 @@
 //! How a scripted rank arrives at contexts and collectives.
 
-use super::{Purpose, ScriptedRank, World, missing, round_of};
+use super::{Purpose, ScriptedRank, World, missing, number_beside};
 use crate::simulator::program::{Arrival, Side, Together};
 use bcs_core::descriptor::{Call, CollectiveDescriptor, CollectiveKind};
 use bcs_core::limits::INLINE_BYTES;
@@ -38,7 +38,7 @@ impl ScriptedRank {
             if !members.contains(&self.rank) || !self.opened[*context as usize] {
                 continue;
             }
-            let contribution = together.contribution(self.rank, round_of(*context, round));
+            let contribution = together.contribution(self.rank, number_beside(nth, round));
             let Call { kind, bytes, .. } = together.call(self.rank);
             let input = self.write(&contribution, store);
             let output = self.place(contribution.len(), None, store).location.address;
@@ -55,7 +55,7 @@ impl ScriptedRank {
                 bytes,
                 input,
                 output,
-                inline: None,
+                inline: inline(&contribution),
                 for_node: false,
                 spoilt_by: None,
             });
@@ -82,11 +82,7 @@ impl ScriptedRank {
         };
         let Call { kind, bytes, .. } = together.call(self.rank);
         let bytes = usize::try_from(bytes).expect("small");
-        let inline = (bytes <= INLINE_BYTES).then(|| {
-            let mut inline = [0; INLINE_BYTES];
-            inline[..bytes].copy_from_slice(&contribution);
-            inline
-        });
+        let inline = inline(&contribution);
         let program = &world.program.rounds[round];
         let ranks = u32::try_from(world.placement.ranks()).expect("few");
         let members = world.program.members(context, ranks);
@@ -135,4 +131,13 @@ impl ScriptedRank {
             self.needs_slice = self.collectives.pushed();
         }
     }
+}
+
+/// What is contributed, if it is short enough for the descriptor.
+fn inline(contribution: &[u8]) -> Option<[u8; INLINE_BYTES]> {
+    (contribution.len() <= INLINE_BYTES).then(|| {
+        let mut inline = [0; INLINE_BYTES];
+        inline[..contribution.len()].copy_from_slice(contribution);
+        inline
+    })
 }

@@ -381,9 +381,10 @@ impl ScriptedRank {
     }
 }
 
-/// The number by which a context's data in a round differ from those of the others.
-fn round_of(context: u32, round: usize) -> usize {
-    round + 100 * context as usize
+/// The number by which the data of a collective beside others in a round differ from those of all others. Rounds are
+/// fewer than eight.
+fn number_beside(nth: usize, round: usize) -> usize {
+    round + 8 * (nth + 1)
 }
 
 /// Room for so many bytes of which the second half is beyond a rank's memory.

@@ -1,6 +1,6 @@
 //! Whether what a scripted rank's requests came to is right.
 
-use super::{Next, Purpose, ScriptedRank, World, round_of};
+use super::{Next, Purpose, ScriptedRank, World, number_beside};
 use crate::simulator::checkers::{Checker, Received, check_receives};
 use crate::simulator::place::Place;
 use crate::simulator::program::{Message, Round};
@@ -165,8 +165,8 @@ impl ScriptedRank {
             }
             let (context, together) = &world.program.rounds[round].beside[nth];
             let members = world.program.members(*context, ranks);
-            let round = round_of(*context, round);
-            let answer = together.answer(self.rank, &members, world.placement, round);
+            let number = number_beside(nth, round);
+            let answer = together.answer(self.rank, &members, world.placement, number);
             if let Some(answer) = answer
                 && bytes_of(&completion, address, answer.len() as u64, store) != answer
             {

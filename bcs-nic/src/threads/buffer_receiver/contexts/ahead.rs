@@ -13,8 +13,10 @@
 //! - **Which groups.** Those whose tree has only edges between different machines. Nodes of one machine have no such way,
 //!   and need none. All nodes find the same: each knows which nodes are on which machine.
 //! - **One order.** A context has one collective at a time: one that goes by slices keeps those behind it waiting until
-//!   CH or RH says that it is over. A node that has concluded one writes that into its `Go`, as the master's Compare-And-Write
-//!   would have; so whoever reads `Go` finds one count of all that have begun.
+//!   CH or RH of this node says that it is over, or another slice begins. (The other nodes may be faster: where the master's own
+//!   helper has not read the grant in `Go` yet, nothing else is written there.) A node that has concluded one writes that into its `Go`, as the master's Compare-And-Write
+//!   would have; so whoever reads `Go` finds one count of all that have begun. If the next one goes by slices, the slice
+//!   that its members asked for may be over: each node asks for another one, in whose DEM it publishes that it is there.
 //! - **Who did not call the same** is told as ever, by the master in a slice ([`super::refusal`]). Every collective of such
 //!   a group, a long one as well, tells its arrivals up the tree, with its signature. Whoever hears another signature than its
 //!   own passes on that not all are the same (0). So the root knows when all have arrived and differ, and asks for the slice; in its
@@ -23,6 +25,7 @@
 //!   is at most one collective ahead of its parent, so little is kept.
 
 use super::communicator::{Arrivals, Communicator, Pending};
+use super::grant::ask_for_another;
 use super::{Contexts, Key};
 use crate::blocks::{AheadPart, Content, Way};
 use crate::collective::{Go, Group};
@@ -105,6 +108,7 @@ impl Contexts {
         let Some(communicator) = self.communicators.get_mut(&key) else {
             return;
         };
+        communicator.is_beginning = false;
         // The master knows since it has granted it.
         if let Some(slot) = communicator.slot
             && communicator.group.master() != self.config.node
@@ -161,7 +165,8 @@ impl Communicator {
     /// Lets the collective that is next do what it can: tell that its members have arrived, or be concluded. Returns whether
     /// another one is next now.
     fn go_on(&mut self, heard: &mut Heard, config: &NodeConfig, context: &mut Context<'_>) -> bool {
-        let Some(next) = self.pending.front().filter(|_| !self.gone) else {
+        let goes_on = !(self.gone || self.is_beginning);
+        let Some(next) = self.pending.front().filter(|_| goes_on) else {
             return false;
         };
         let (name, signature) = ((self.key, next.sequence), next.signature);
@@ -181,7 +186,7 @@ impl Communicator {
                 object(parent, len, config, context);
                 return false;
             }
-            self.conclude(place, result.content, context);
+            self.conclude(place, result.content, config, context);
             return true;
         }
         let children = self.group.children(place);
@@ -220,7 +225,7 @@ impl Communicator {
             None => {
                 let is_ahead = next.ahead.is_some();
                 if is_ahead {
-                    self.conclude(place, content, context);
+                    self.conclude(place, content, config, context);
                 }
                 is_ahead
             }
@@ -228,7 +233,13 @@ impl Communicator {
     }
 
     /// The collective that is next has come out so: the nodes below are told, and the members here.
-    fn conclude(&mut self, place: usize, content: Content, context: &mut Context<'_>) {
+    fn conclude(
+        &mut self,
+        place: usize,
+        content: Content,
+        config: &NodeConfig,
+        context: &mut Context<'_>,
+    ) {
         let over = self.pending.pop_front().expect("it is concluded");
         let down = AheadPart {
             context: self.key,
@@ -246,6 +257,9 @@ impl Communicator {
         context.port.store(Variable::Go(slot), go.encode());
         self.take_back(over.sequence, slot, context);
         complete(&over, &down.content, context);
+        if self.is_to_be_published() {
+            ask_for_another(config);
+        }
     }
 }
 

@@ -125,6 +125,9 @@ pub(super) struct Communicator {
     pub(super) pending: VecDeque<Pending>,
     /// The value of `Number` that the other nodes see.
     published: u64,
+    /// At the master: a collective was granted in full in this slice, and CH or RH of this node may not have looked at
+    /// `Go` so far. Nothing else is written there before.
+    pub(super) is_beginning: bool,
     /// Whether short collectives go ahead of the beat, once somebody wanted to know.
     pub(super) goes_ahead: Option<bool>,
     pub(super) gone: bool,
@@ -145,6 +148,7 @@ impl Communicator {
             complete: first,
             pending: VecDeque::new(),
             published: 0,
+            is_beginning: false,
             goes_ahead: None,
             gone: false,
         }
@@ -349,10 +353,20 @@ impl Communicator {
         !self.gone && (self.slot.is_none() || self.pending.front().is_some_and(wants))
     }
 
-    /// Whether its next collective needs nothing but a slice: all have arrived, or the master is to refuse it.
+    /// Whether its next collective needs nothing but a slice: this node is to say that it has arrived, or all have
+    /// arrived, or the master is to refuse it.
     pub(super) fn waits_for_slice(&self) -> bool {
         let needs_slice = |next: &Pending| next.differs || next.arrived;
-        !self.gone && self.pending.front().is_some_and(needs_slice)
+        let needs_slice = self.pending.front().is_some_and(needs_slice);
+        !self.gone && (needs_slice || self.is_to_be_published())
+    }
+
+    /// Whether its next collective goes by slices, and the other nodes have not been told that this one is there. If
+    /// members here have not called the same, it is for the root to ask, once all have arrived.
+    pub(super) fn is_to_be_published(&self) -> bool {
+        let goes_by_slices = |next: &&Pending| next.agreed() && !next.needs_no_slice();
+        let next = self.pending.front().filter(goes_by_slices);
+        next.is_some_and(|next| self.published != number(next.sequence))
     }
 
     pub(super) fn answer(&mut self, completion: Completion, context: &mut Context<'_>) {

@@ -299,6 +299,7 @@ impl Grants {
         self.granted[usize::from(pending.reduces)] = true;
         if pending.granted == pending.steps {
             communicator.pending.pop_front();
+            communicator.is_beginning = true;
         }
         let next = communicator.pending.front();
         if let Some(next) = next.filter(|next| !next.needs_no_slice()) {
@@ -321,7 +322,7 @@ fn claim(key: Key, probe: u32, config: &NodeConfig, context: &Context<'_>) -> St
 }
 
 /// Law 2: another slice is wanted, at once if somebody is blocked.
-fn ask_for_another(config: &NodeConfig) {
+pub(super) fn ask_for_another(config: &NodeConfig) {
     config.page.arm();
     if config.page.hungry() {
         config.page.demand();
