@@ -19,8 +19,10 @@ pub enum Way {
 /// One of these messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AheadPart {
-    /// The context: its first member and its id.
+    /// The context: its first member and its id, of 16 bits.
     pub context: (u32, u32),
+    /// Which of those of this id it is.
+    pub life: u16,
     /// Which collective of the context.
     pub sequence: u64,
     /// Which way it goes.
@@ -46,7 +48,8 @@ impl AheadPart {
     #[must_use]
     pub fn encode(&self) -> Vec<u64> {
         let mut words = [0; HEADER_WORDS + INLINE_BYTES / 8];
-        words[0] = u64::from(self.context.0) << 32 | u64::from(self.context.1);
+        let (first, id) = self.context;
+        words[0] = u64::from(first) << 32 | u64::from(self.life) << 16 | u64::from(id);
         words[1] = self.sequence;
         words[KIND] = match self.way {
             Way::Up => UP,
@@ -99,7 +102,8 @@ impl AheadPart {
             }
         };
         Ok(Self {
-            context: (high(context), low(context)),
+            context: (high(context), low(context) & 0xffff),
+            life: u16::try_from(low(context) >> 16).expect("16 bits"),
             sequence,
             way,
             signature,

@@ -96,6 +96,8 @@ pub(super) struct Round {
     pub(super) together: Option<(u32, Together)>,
     /// A rank that does something else instead.
     pub(super) astray: Option<(u32, Together)>,
+    /// In the end all contexts but the world are closed and opened again.
+    pub(super) reopens: bool,
     /// What other contexts do together at the same time, some of them several things.
     pub(super) beside: Vec<(u32, Together)>,
     /// Members of a node that do the same have one of them arrive for all.
@@ -114,8 +116,9 @@ pub(super) enum Side {
 /// What may be in a program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct May {
-    /// Receives may have wildcards. When a node dies a receive from any source fails, and whoever
-    /// sent for it would wait for ever: not what a correct program does.
+    /// Receives may have wildcards, and contexts may be opened again. When a node dies a receive from any source fails,
+    /// and whoever sent for it would wait for ever, and so would members of a context that some of them have not opened:
+    /// not what a correct program does.
     pub(super) wildcards: bool,
     /// Memory may be missing.
     pub(super) missing: bool,
@@ -149,7 +152,7 @@ impl Program {
         };
         let subsets: Vec<Vec<u32>> = (1..CONTEXTS).map(|_| subset(random)).collect();
         let mut id = 0;
-        let rounds = (0..random.random_range(3..8))
+        let mut rounds: Vec<Round> = (0..random.random_range(3..8))
             .map(|_| {
                 let compute = |_| random.random_range(0..slice_ns * 2);
                 let compute_ns = (0..ranks).map(compute).collect();
@@ -159,6 +162,12 @@ impl Program {
                 Round::new(compute_ns, &subsets, may, &mut id, random)
             })
             .collect();
+        // Who went astray is told at once, and its context is in use until all others have come.
+        let is_astray = |round: &Round| round.astray.is_some();
+        let first = rounds.iter().position(is_astray).unwrap_or(rounds.len());
+        rounds[first..]
+            .iter_mut()
+            .for_each(|round| round.reopens = false);
         Self { rounds, subsets }
     }
 
@@ -249,6 +258,7 @@ impl Round {
             round.together = Some((0, Together::Barrier));
             (round.astray, round.missing, round.led) = (None, None, false);
         }
+        round.reopens = random.random_bool(0.3) && may.wildcards;
         round
     }
 

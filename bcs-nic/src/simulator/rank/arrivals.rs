@@ -1,13 +1,90 @@
 //! How a scripted rank arrives at contexts and collectives.
 
-use super::{Purpose, ScriptedRank, World, missing, number_beside};
-use crate::simulator::program::{Arrival, Side, Together};
+use super::{Next, Purpose, ScriptedRank, Step, World, missing, number_beside};
+use crate::simulator::program::{Arrival, CONTEXTS, Side, Together};
 use bcs_core::descriptor::{Call, CollectiveDescriptor, CollectiveKind};
 use bcs_core::limits::INLINE_BYTES;
+use bcs_core::request::RequestId;
 use bcs_fabric::sim::RankStore;
 
+/// The contexts but the world.
+fn contexts() -> impl Iterator<Item = u32> {
+    (1..).take(CONTEXTS - 1)
+}
+
 impl ScriptedRank {
-    pub(super) fn open(&mut self, context: u32, world: &World<'_>, store: &mut RankStore) {
+    pub(super) fn open_all(&mut self, world: &World<'_>, store: &mut RankStore) {
+        contexts().for_each(|context| self.open(context, world, store));
+    }
+
+    /// Does a step of closing the contexts and opening them again. Returns what is next.
+    pub(super) fn again(
+        &mut self,
+        round: usize,
+        step: Step,
+        world: &World<'_>,
+        store: &mut RankStore,
+    ) -> Next {
+        let next = match step {
+            Step::Close => {
+                contexts().for_each(|context| self.close(context, world));
+                Step::MeetClosed
+            }
+            Step::MeetClosed => {
+                self.meet(world);
+                Step::Open
+            }
+            Step::Open => {
+                self.open_all(world, store);
+                Step::MeetOpened
+            }
+            Step::MeetOpened => {
+                self.meet(world);
+                return Next::Compute(round + 1);
+            }
+        };
+        Next::Again(round, next)
+    }
+
+    fn close(&mut self, context: u32, world: &World<'_>) {
+        if !self.opened[context as usize] {
+            return;
+        }
+        let request = self.expect(Purpose::Close, world);
+        self.opened[context as usize] = false;
+        let sequence = std::mem::take(&mut self.sequences[context as usize]);
+        self.push_without_data(request, context, sequence, CollectiveKind::CloseContext);
+    }
+
+    fn meet(&mut self, world: &World<'_>) {
+        let request = self.expect(Purpose::Meeting, world);
+        let sequence = self.sequences[0];
+        self.sequences[0] += 1;
+        self.push_without_data(request, 0, sequence, CollectiveKind::Barrier);
+    }
+
+    fn push_without_data(
+        &mut self,
+        request: RequestId,
+        context: u32,
+        sequence: u64,
+        kind: CollectiveKind,
+    ) {
+        self.push_collective(&CollectiveDescriptor {
+            request,
+            context,
+            sequence,
+            kind,
+            bytes: 0,
+            input: 0,
+            output: 0,
+            inline: None,
+            for_node: false,
+            spoilt_by: None,
+        });
+    }
+
+    fn open(&mut self, context: u32, world: &World<'_>, store: &mut RankStore) {
         let ranks = u32::try_from(world.placement.ranks()).expect("few");
         let members = world.program.members(context, ranks);
         if !members.contains(&self.rank) {

@@ -58,6 +58,9 @@ enum Purpose {
     Open {
         context: u32,
     },
+    Close,
+    /// A barrier of the world, so that all have closed their contexts, or opened them.
+    Meeting,
 }
 
 #[derive(Clone, Debug)]
@@ -76,7 +79,18 @@ enum Next {
     /// The messages of a round, from this post on.
     Messages(usize, usize),
     Collective(usize),
+    /// After a round that closes the contexts and opens them again: what is next of that.
+    Again(usize, Step),
     Finished,
+}
+
+/// All have closed their contexts before anybody opens one of them again, and opened them before anybody uses one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Close,
+    MeetClosed,
+    Open,
+    MeetOpened,
 }
 
 /// A scripted rank.
@@ -212,9 +226,7 @@ impl ScriptedRank {
         }
         self.next = match self.next {
             Next::Open => {
-                (1..)
-                    .take(CONTEXTS - 1)
-                    .for_each(|context| self.open(context, world, store));
+                self.open_all(world, store);
                 Next::Compute(0)
             }
             Next::Compute(round) if round == rounds.len() => Next::Finished,
@@ -242,8 +254,12 @@ impl ScriptedRank {
                     }
                 }
                 self.join_beside(round, world, store);
-                Next::Compute(round + 1)
+                match rounds[round].reopens {
+                    true => Next::Again(round, Step::Close),
+                    false => Next::Compute(round + 1),
+                }
             }
+            Next::Again(round, step) => self.again(round, step, world, store),
             Next::Finished => Next::Finished,
         };
         self.ask(world);

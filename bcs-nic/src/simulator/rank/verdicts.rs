@@ -1,6 +1,6 @@
 //! Whether what a scripted rank's requests came to is right.
 
-use super::{Next, Purpose, ScriptedRank, World, number_beside};
+use super::{Next, Purpose, ScriptedRank, Step, World, number_beside};
 use crate::simulator::checkers::{Checker, Received, check_receives};
 use crate::simulator::place::Place;
 use crate::simulator::program::{Message, Round};
@@ -55,10 +55,9 @@ impl ScriptedRank {
         }
         match self.next {
             Next::Collective(round) => self.check_round(round, world, store),
-            Next::Compute(round) if round > 0 => {
-                self.check_beside(round - 1, world, store)?;
-                self.check_together(round - 1, world, store)
-            }
+            // After a round whose contexts were opened again there is nothing left to check.
+            Next::Again(round, Step::Close) => self.check_collectives(round, world, store),
+            Next::Compute(round) if round > 0 => self.check_collectives(round - 1, world, store),
             _ => Ok(()),
         }
     }
@@ -146,6 +145,16 @@ impl ScriptedRank {
             len: completion.len,
             bytes,
         })
+    }
+
+    fn check_collectives(
+        &mut self,
+        round: usize,
+        world: &World<'_>,
+        store: &RankStore,
+    ) -> Result<(), (Checker, String)> {
+        self.check_beside(round, world, store)?;
+        self.check_together(round, world, store)
     }
 
     fn check_beside(

@@ -33,7 +33,7 @@ use crate::threads::{Context, NodeConfig};
 use ahead::Heard;
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::job::NodeSet;
-use bcs_core::limits::MAX_RANKS;
+use bcs_core::limits::{MAX_CONTEXTS, MAX_RANKS};
 use bcs_core::request::{Completion, Failure};
 use bcs_fabric::{Port, Variable};
 use communicator::{Communicator, Pending, number};
@@ -55,6 +55,8 @@ pub(super) struct Contexts {
     /// Which communicator a rank means by a context id.
     of_rank: BTreeMap<(u32, u32), Key>,
     refused: Refused,
+    /// How many were opened here, modulo 2^16.
+    opened: u16,
     grants: Grants,
     /// The most tokens that collectives of this node can get in this slice, each by itself. Counted in DEM:
     /// in MSM a master may already have granted some of them.
@@ -81,6 +83,7 @@ impl Contexts {
             of_rank: local.into_iter().map(|rank| ((rank, 0), WORLD)).collect(),
             communicators: BTreeMap::from([(WORLD, world)]),
             refused: Refused::default(),
+            opened: 0,
             grants: Grants::new(quota),
             tokens_wanted: 0,
             heard: Heard::default(),
@@ -137,6 +140,7 @@ impl Contexts {
             known.opened.contains(&rank) || known.group.members != group.members
         };
         if descriptor.context == WORLD.1
+            || descriptor.context as usize >= MAX_CONTEXTS
             || self.of_rank.contains_key(&(rank, descriptor.context))
             || self.communicators.get(&key).is_some_and(is_known)
         {
@@ -148,10 +152,12 @@ impl Contexts {
             return Err(Failure::TableFull);
         }
         let first = self.config.bounds.first_collective;
-        let communicator = self
-            .communicators
-            .entry(key)
-            .or_insert_with(|| Communicator::new(key.1, group, local, first));
+        let communicator = self.communicators.entry(key).or_insert_with(|| {
+            let mut opened = Communicator::new(key.1, group, local, first);
+            self.opened = self.opened.wrapping_add(1);
+            opened.life = self.opened;
+            opened
+        });
         communicator.opened.insert(rank);
         self.of_rank.insert((rank, descriptor.context), key);
         communicator.opening.push((rank, descriptor.request));

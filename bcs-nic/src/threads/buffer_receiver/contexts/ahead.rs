@@ -22,7 +22,9 @@
 //!   own passes on that not all are the same (0). So the root knows when all have arrived and differ, and asks for the slice; in its
 //!   DEM all publish where they are, and none of them has gone on.
 //! - **What is heard too early** is kept by context and sequence, also if the context is not yet open here. A child
-//!   is at most one collective ahead of its parent, so little is kept.
+//!   is at most one collective ahead of its parent, so little is kept. What a child has told of a collective that went by
+//!   slices may come when the context is closed here, and its id is used again: so all that is told names the [life](super::slots)
+//!   of the context.
 
 use super::communicator::{Arrivals, Communicator, Pending};
 use super::grant::ask_for_another;
@@ -39,13 +41,16 @@ use bcs_core::request::Completion;
 use bcs_fabric::{Port, Variable};
 use std::collections::BTreeMap;
 
-/// What was heard and has not met its collective, by context and sequence, with the node that said it.
+/// A collective: its context, the life of that, and its number.
+type Name = (Key, u16, u64);
+
+/// What was heard and has not met its collective, with the node that said it.
 #[derive(Debug, Default)]
-pub(super) struct Heard(BTreeMap<(Key, u64), Vec<(NodeId, AheadPart)>>);
+pub(super) struct Heard(BTreeMap<Name, Vec<(NodeId, AheadPart)>>);
 
 impl Heard {
     /// What all these nodes say on this way of a collective, in their order, once all have.
-    fn take(&mut self, name: (Key, u64), way: Way, nodes: &[NodeId]) -> Option<Vec<AheadPart>> {
+    fn take(&mut self, name: Name, way: Way, nodes: &[NodeId]) -> Option<Vec<AheadPart>> {
         if nodes.is_empty() {
             return Some(Vec::new());
         }
@@ -62,9 +67,16 @@ impl Heard {
         nodes.iter().map(&mut take).collect()
     }
 
-    /// What is said of collectives of a context before this one comes too late.
-    fn forget_before(&mut self, context: Key, sequence: u64) {
-        while let Some((&name, _)) = self.0.range((context, 0)..(context, sequence)).next() {
+    /// Of a context only this life is of use, from this collective on.
+    fn forget_all_but(&mut self, context: Key, life: u16, sequence: u64) {
+        self.forget_range((context, 0, 0), (context, life, sequence));
+        if let Some(next) = life.checked_add(1) {
+            self.forget_range((context, next, 0), (context, u16::MAX, u64::MAX));
+        }
+    }
+
+    fn forget_range(&mut self, from: Name, to: Name) {
+        while let Some((&name, _)) = self.0.range(from..to).next() {
             self.0.remove(&name);
         }
     }
@@ -98,7 +110,7 @@ impl Contexts {
         context: &mut Context<'_>,
     ) {
         let key = part.context;
-        let heard = self.heard.0.entry((key, part.sequence));
+        let heard = self.heard.0.entry((key, part.life, part.sequence));
         heard.or_default().push((from, part));
         self.advance(key, context);
     }
@@ -126,7 +138,8 @@ impl Contexts {
             return; // nobody has arrived here so far
         };
         while communicator.go_on(&mut self.heard, &self.config, context) {}
-        self.heard.forget_before(key, communicator.next());
+        let (life, next) = (communicator.life, communicator.next());
+        self.heard.forget_all_but(key, life, next);
     }
 
     /// The same for all contexts in which anything does.
@@ -143,7 +156,8 @@ impl Contexts {
 
     /// A context is no more.
     pub(super) fn forget(&mut self, key: Key) {
-        self.heard.forget_before(key, u64::MAX);
+        self.heard
+            .forget_range((key, 0, 0), (key, u16::MAX, u64::MAX));
     }
 }
 
@@ -169,7 +183,7 @@ impl Communicator {
         let Some(next) = self.pending.front().filter(|_| goes_on) else {
             return false;
         };
-        let (name, signature) = ((self.key, next.sequence), next.signature);
+        let (name, signature) = ((self.key, self.life, next.sequence), next.signature);
         let place = self.group.place(config.node);
         let place = place.expect("local ranks are members");
         let parent = Group::parent(place).map(|(parent, _)| self.group.nodes[parent]);
@@ -208,7 +222,8 @@ impl Communicator {
             Some(parent) => {
                 let up = AheadPart {
                     context: self.key,
-                    sequence: name.1,
+                    life: self.life,
+                    sequence: name.2,
                     way: Way::Up,
                     signature: if is_same { signature } else { 0 },
                     content,
@@ -243,6 +258,7 @@ impl Communicator {
         let over = self.pending.pop_front().expect("it is concluded");
         let down = AheadPart {
             context: self.key,
+            life: self.life,
             sequence: over.sequence,
             way: Way::Down,
             signature: over.signature,

@@ -114,6 +114,8 @@ pub(super) struct Communicator {
     pub(super) key: Key,
     pub(super) group: Arc<Group>,
     pub(super) slot: Option<u32>,
+    /// Which of those of this key it is, as the master has counted them; known with the slot.
+    pub(super) life: u16,
     pub(super) local: Vec<u32>,
     /// Requests of local members that wait for the slot.
     pub(super) opening: Vec<(u32, RequestId)>,
@@ -140,6 +142,7 @@ impl Communicator {
             key: (group.members[0], context),
             group: Arc::new(group),
             slot: None,
+            life: 0,
             local,
             opening: Vec::new(),
             opened: BTreeSet::new(),

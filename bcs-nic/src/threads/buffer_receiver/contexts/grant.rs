@@ -163,10 +163,11 @@ impl Grants {
         let (variable, comparison, operand, write) = match stage {
             Stage::Claim { slot, .. } => {
                 let owner = Variable::Owner(slot);
-                (owner, Comparison::Equal, 0, Some((owner, key_value(key))))
+                let claimed = key_value(key, communicator.life);
+                (owner, Comparison::Equal, 0, Some((owner, claimed)))
             }
             Stage::Decline => {
-                let write = Some((Variable::Refused, key_value(key)));
+                let write = Some((Variable::Refused, key_value(key, 0)));
                 (Variable::Refused, Comparison::Equal, 0, write)
             }
             Stage::Test => arrived(None),

@@ -1,5 +1,8 @@
 //! Which slot of global variables a context gets.
 //!
+//! An id is used again when its context has been closed, by all members. Its master counts the lives of what it opens, and
+//! writes with the key which one this is: so nobody takes what was said of the context before for what is said of this one.
+//!
 //! The master's BR tries those that are free on its own node, from a place on that follows from the
 //! context's key; so contexts of the same nodes take one Compare-And-Write, and those of other nodes seldom
 //! more. A slot is one for all nodes of the group: a context gets one if fewer others have members on any
@@ -12,24 +15,29 @@
 use super::{Communicator, Contexts, Key};
 use crate::threads::Context;
 use bcs_core::fingerprint::fingerprint;
+use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::request::{Completion, Failure, high, low};
 use bcs_fabric::{Port, Variable};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A context's key as the value of a variable; never zero.
-pub(super) fn key_value(key: Key) -> u64 {
-    (u64::from(key.0) + 1) << 32 | u64::from(key.1)
+const _: () = assert!(MAX_CONTEXTS <= 1 << 16, "ids of contexts have 16 bits");
+
+/// A context's key, and which life of the key it is, as the value of a variable; never zero.
+pub(super) fn key_value(key: Key, life: u16) -> u64 {
+    (u64::from(key.0) + 1) << 32 | u64::from(life) << 16 | u64::from(key.1)
 }
 
-fn key_of(value: u64) -> Option<Key> {
-    Some((high(value).checked_sub(1)?, low(value)))
+fn key_of(value: u64) -> Option<(Key, u16)> {
+    let [low, high_low] = [low(value) & 0xffff, low(value) >> 16];
+    let life = u16::try_from(high_low).expect("16 bits");
+    Some(((high(value).checked_sub(1)?, low), life))
 }
 
 /// The next slot for a context that is free on this node, from the `probe`th that it may get on, of so many
 /// in all; with the probe after it. Never the world's.
 pub(super) fn free_slot(key: Key, probe: u32, slots: u32, port: &dyn Port) -> Option<(u32, u32)> {
     let others = slots - 1;
-    let hash = high(fingerprint([key_value(key)]));
+    let hash = high(fingerprint([key_value(key, 0)]));
     (probe..others)
         .map(|probe| (1 + (hash % others + probe) % others, probe + 1))
         .find(|&(slot, _)| port.load(Variable::Owner(slot)) == 0)
@@ -56,7 +64,7 @@ impl Refused {
 impl Contexts {
     /// Takes note of a context that its master found no slot for.
     pub(super) fn heed_refusal(&mut self, context: &mut Context<'_>) {
-        let Some(key) = key_of(context.port.load(Variable::Refused)) else {
+        let Some((key, _)) = key_of(context.port.load(Variable::Refused)) else {
             return;
         };
         context.port.store(Variable::Refused, 0);
@@ -83,19 +91,21 @@ impl Contexts {
             let elsewhere = communicator.group.master() != self.config.node;
             communicator.slot.is_none() && elsewhere && !communicator.gone
         };
-        let mut waiting: BTreeMap<u64, &mut Communicator> = self
+        let mut waiting: BTreeMap<Key, &mut Communicator> = self
             .communicators
             .iter_mut()
             .filter(|(_, communicator)| waits(communicator))
-            .map(|(&key, communicator)| (key_value(key), communicator))
+            .map(|(&key, communicator)| (key, communicator))
             .collect();
         if waiting.is_empty() {
             return;
         }
         for slot in 1..self.config.bounds.contexts {
-            let owner = context.port.load(Variable::Owner(slot));
-            if let Some(communicator) = waiting.remove(&owner) {
-                communicator.slot = Some(slot);
+            let Some((key, life)) = key_of(context.port.load(Variable::Owner(slot))) else {
+                continue;
+            };
+            if let Some(communicator) = waiting.remove(&key) {
+                (communicator.slot, communicator.life) = (Some(slot), life);
                 communicator.answer(Completion::done(), context);
             }
         }
