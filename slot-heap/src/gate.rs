@@ -37,7 +37,9 @@ use libmimalloc_sys as mi;
 use rustix::mm::{MapFlags, ProtFlags};
 use rustix::thread::{MembarrierCommand, membarrier};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence, fence};
+use std::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicPtr, AtomicU32, Ordering, compiler_fence, fence,
+};
 
 /// One thread's way in.
 #[repr(align(64))]
@@ -47,6 +49,10 @@ pub(crate) struct Turnstile {
     /// Whether to look closer before going in.
     look: AtomicU32,
     owned: AtomicU32,
+    /// When its thread last purged, in seconds of the system's clock.
+    purged: AtomicI64,
+    /// The last block of medium size that its thread has freed, which mimalloc still takes for one in use; or null.
+    kept: AtomicPtr<u8>,
 }
 
 impl Turnstile {
@@ -55,6 +61,8 @@ impl Turnstile {
             inside: AtomicU32::new(0),
             look: AtomicU32::new(look),
             owned: AtomicU32::new(0),
+            purged: AtomicI64::new(0),
+            kept: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
 }
@@ -80,6 +88,8 @@ pub(crate) static NOBODYS: Turnstile = Turnstile::new(1);
 static REGISTRY: Lock = Lock::new();
 /// 1 while the gate is closed: a futex.
 static CLOSED: AtomicU32 = AtomicU32::new(0);
+/// The turnstile of the thread that has closed the gate; null while it is open.
+static CLOSER: AtomicPtr<Turnstile> = AtomicPtr::new(std::ptr::null_mut());
 /// Whether threads must fence for themselves.
 static FENCED: AtomicBool = AtomicBool::new(false);
 
@@ -89,6 +99,26 @@ pub(crate) struct Inside {
     mine: &'static Turnstile,
     /// Whether it was before.
     before: u32,
+}
+
+impl Inside {
+    /// The block that this thread has kept, if it fits. A signal handler may come in between and take it, or keep
+    /// another one.
+    pub(crate) fn take_kept(&self, fits: impl FnOnce(*mut u8) -> bool) -> Option<*mut u8> {
+        let kept = &self.mine.kept;
+        let block = kept.load(Ordering::Relaxed);
+        if block.is_null() || !fits(block) {
+            return None;
+        }
+        let null = std::ptr::null_mut();
+        let taken = kept.compare_exchange(block, null, Ordering::Relaxed, Ordering::Relaxed);
+        taken.ok()
+    }
+
+    /// Keeps a block, or none (null). Returns the one that was kept before, or null.
+    pub(crate) fn keep(&self, block: *mut u8) -> *mut u8 {
+        self.mine.kept.swap(block, Ordering::Relaxed)
+    }
 }
 
 impl Drop for Inside {
@@ -198,7 +228,8 @@ unsafe extern "C" fn thread_ends(_: *mut c_void) {
         return;
     }
     {
-        let _inside = enter();
+        let inside = enter();
+        crate::heap::give_up_kept(&inside);
         // SAFETY: no precondition: gives up this thread's heap, if it has one.
         unsafe { mi::mi_thread_done() };
         // It has set its key to something that is no heap; then its destructor does nothing.
@@ -266,6 +297,7 @@ pub(crate) fn close() {
     drop(enter()); // Now this thread has a turnstile.
     REGISTRY.take();
     let mine = mine::get();
+    CLOSER.store(std::ptr::from_ref(mine).cast_mut(), Ordering::Relaxed);
     CLOSED.store(1, Ordering::SeqCst);
     for turnstile in turnstiles().filter(|turnstile| !std::ptr::eq(*turnstile, mine)) {
         turnstile.look.store(1, Ordering::SeqCst);
@@ -290,12 +322,33 @@ pub(crate) fn close() {
     }
 }
 
+/// Whether it was this thread that closed the gate.
+pub(crate) fn is_closed_by_this_thread() -> bool {
+    std::ptr::eq(CLOSER.load(Ordering::Relaxed), mine::get())
+}
+
+/// Whether this thread is inside the allocator.
+pub(crate) fn is_inside() -> bool {
+    mine::get().inside.load(Ordering::Relaxed) != 0
+}
+
+/// Whether the delay is over since this thread, or another one with its turnstile before it, was last told so.
+pub(crate) fn is_due(now: i64, delay: i64) -> bool {
+    let purged = &mine::get().purged;
+    let is_due = now - purged.load(Ordering::Relaxed) >= delay;
+    if is_due {
+        purged.store(now, Ordering::Relaxed);
+    }
+    is_due
+}
+
 /// Opens it again.
 pub(crate) fn open() {
     let look = u32::from(FENCED.load(Ordering::Relaxed));
     for turnstile in turnstiles() {
         turnstile.look.store(look, Ordering::Relaxed);
     }
+    CLOSER.store(std::ptr::null_mut(), Ordering::Relaxed);
     CLOSED.store(0, Ordering::Release);
     lock::wake(&CLOSED, u32::MAX >> 1);
     REGISTRY.give_back();

@@ -7,12 +7,18 @@
 //! made before that, or while it was made.
 #![expect(unsafe_code, reason = "an allocator")]
 
-use crate::{committed, gate, large, ordinary, remapping, setup};
-use bcs_core::memory::slot::PAGE_BYTES;
+use crate::gate::{self, Inside};
+use crate::{committed, large, ordinary, purging, remapping, setup};
+use bcs_core::memory::slot::{PAGE_BYTES, own};
 use libmimalloc_sys as mi;
 
 /// Blocks of this size and more are large ([`crate::large`]).
 pub const LARGE: usize = 4 << 20;
+
+/// Blocks of this size and more mimalloc gives pages of their own, and takes some 100 ns to note that those are to be
+/// purged, and then that they are not. So each thread keeps the last block of this size that it has freed: a loop that
+/// takes and frees one block does not come to mimalloc.
+const MEDIUM: usize = 128 << 10;
 
 /// What mimalloc aligns to without being asked, for blocks of at least that size.
 const NATURAL_ALIGNMENT: usize = 16;
@@ -46,14 +52,39 @@ pub fn complete_preloaded() -> bool {
     committed::in_slot()
 }
 
-/// Gives back the memory of freed blocks that are kept as they are. Returns whether there were any.
+/// Gives back the memory of freed blocks, but for that of blocks that other threads have freed. Returns whether there
+/// was any.
 #[must_use]
 pub fn trim() -> bool {
     if !committed::in_slot() {
         return false;
     }
-    let _inside = gate::enter();
-    large::give_up_kept()
+    let inside = gate::enter();
+    let before = resident();
+    let kept = large::give_up_kept();
+    purging::purge(&inside);
+    kept || resident() < before
+}
+
+/// How much of the slot takes memory, in the file's own unit; 0 without a slot.
+fn resident() -> i64 {
+    let Some(Ok(own)) = own() else { return 0 };
+    rustix::fs::fstat(own.fd()).map_or(0, |about| about.st_blocks)
+}
+
+/// Frees the block that this thread keeps.
+pub(crate) fn give_up_kept(inside: &Inside) {
+    let kept = inside.keep(std::ptr::null_mut());
+    // SAFETY: its owner has freed it, and nobody has got it since; null is none.
+    unsafe { mi::mi_free(kept.cast()) };
+}
+
+/// Whether a kept block is as asked for, and not much too large.
+fn fits(kept: *mut u8, size: usize, alignment: usize) -> bool {
+    // SAFETY: a block of the heap that mimalloc takes for one in use.
+    let usable = unsafe { mi::mi_usable_size(kept.cast()) };
+    let slack = usable.checked_sub(size);
+    slack.is_some_and(|slack| slack <= size / 4) && kept.addr().is_multiple_of(alignment)
 }
 
 const fn is_natural(size: usize, alignment: usize) -> bool {
@@ -82,9 +113,14 @@ pub fn allocate_aligned(size: usize, alignment: usize) -> *mut u8 {
     if !committed::in_slot() {
         return ordinary::allocate(size, alignment);
     }
-    let _inside = gate::enter();
-    if size >= LARGE {
-        return large::allocate(size, alignment, false);
+    let inside = gate::enter();
+    if size >= MEDIUM {
+        if size >= LARGE {
+            return large::allocate(size, alignment, false);
+        }
+        if let Some(block) = inside.take_kept(|kept| fits(kept, size, alignment)) {
+            return block;
+        }
     }
     let block = if is_natural(size, alignment) {
         // SAFETY: no precondition.
@@ -182,17 +218,18 @@ pub unsafe fn free_sized(block: *mut u8, size: usize) {
         // SAFETY: the caller's promise.
         return unsafe { ordinary::free(block) };
     }
-    let _inside = gate::enter();
+    let inside = gate::enter();
     if size >= PAGE_BYTES {
         remapping::take_back(block, size);
     }
-    if size >= LARGE {
+    let freed = match size {
         // SAFETY: the caller's promise.
-        unsafe { large::free(block) };
-    } else {
-        // SAFETY: the caller's promise.
-        unsafe { mi::mi_free(block.cast()) };
-    }
+        LARGE.. => return unsafe { large::free(block) },
+        MEDIUM.. => inside.keep(block),
+        _ => block,
+    };
+    // SAFETY: the caller's promise, of this block or the one before; null is none.
+    unsafe { mi::mi_free(freed.cast()) };
 }
 
 /// How many bytes of a block may be used (`malloc_usable_size`); 0 for null.

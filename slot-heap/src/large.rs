@@ -1,8 +1,7 @@
 //! Large blocks in the slot: huge pages for them, and their memory given back.
 //!
-//! mimalloc keeps what it was given for good, because giving it back as it would (MADV_DONTNEED)
-//! frees nothing of shared memory. So a large block is punched out of the file when it
-//! is freed. A program that takes and frees the same block again and again would then fault on all
+//! What mimalloc has free it gives back once a second ([`crate::purging`]). A large block would be too much to keep so
+//! long: it is punched out of the file when it is freed. A program that takes and frees the same block again and again would then fault on all
 //! its pages each time; a few freed blocks are therefore *kept* as they are, and the next one of that
 //! size is one of them. What is kept is bounded, and there is no clock in it.
 //!

@@ -25,6 +25,7 @@
 //! | `committed` | what of the slot is in use, for core dumps |
 //! | `ordinary` | the heap of processes without a slot |
 //! | `large` | large blocks: huge pages, and giving memory back |
+//! | `purging` | giving back the memory of all other blocks |
 //!
 //! This crate knows nothing of MPI.
 
@@ -37,6 +38,7 @@ mod lock;
 mod mine;
 mod note;
 mod ordinary;
+mod purging;
 pub mod remapping;
 mod setup;
 mod signals;

@@ -16,10 +16,10 @@
 //! itself. A fork waits for them, too.
 #![expect(unsafe_code, reason = "mmap and its like")]
 
-use crate::committed;
 use crate::lock::Lock;
 use crate::signals::{self, Blocked};
 use crate::system_call::system_call;
+use crate::{committed, gate};
 use bcs_core::memory::OwnSlot;
 use bcs_core::memory::slot::remapped::Difference;
 use bcs_core::memory::slot::{HEAP_BYTES, PAGE_BYTES, own};
@@ -344,6 +344,22 @@ pub unsafe fn protect(address: usize, len: usize, protection: c_int, key: Option
 /// # Safety
 /// That of `madvise`.
 pub unsafe fn advise(address: usize, len: usize, advice: c_int) -> Answer {
+    if advice == libc::MADV_DONTNEED && gate::is_inside() {
+        // The allocator gives back free pages. During a fork nobody changes pages, and the fork holds them. What is
+        // not given back stays resident, and is no error.
+        if !gate::is_closed_by_this_thread() {
+            // SAFETY: the caller's promise.
+            let _less_memory_is_free = unsafe { advise_now(address, len, advice) };
+        }
+        return Ok(0);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { advise_now(address, len, advice) }
+}
+
+/// # Safety
+/// That of `madvise`.
+unsafe fn advise_now(address: usize, len: usize, advice: c_int) -> Answer {
     let changes = matches!(
         advice,
         libc::MADV_DONTNEED

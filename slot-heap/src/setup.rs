@@ -11,7 +11,7 @@
 //! an object that comes second finds the addresses of the slot taken, and has an ordinary heap.
 #![expect(unsafe_code, reason = "getenv, mimalloc, pthread_atfork")]
 
-use crate::{committed, fork, gate};
+use crate::{committed, fork, gate, purging};
 use bcs_core::memory::OwnSlot;
 use bcs_core::memory::slot::preloaded::preloaded;
 use bcs_core::memory::slot::{HEAP_BYTES, Refusal, announce};
@@ -135,19 +135,21 @@ fn wanted_place() -> Option<Result<usize, Refusal>> {
     Some(number.ok_or(Refusal::NoPlace))
 }
 
-/// Makes the slot the only memory of mimalloc's: as memory that cannot be given back (is_large), for
-/// mimalloc would do so by calls that do nothing on shared memory; and with every way to more memory
-/// closed.
+/// Makes the slot the only memory of mimalloc's, with every way to more memory closed.
 fn confine(own: &OwnSlot) -> bool {
+    const IS_COMMITTED: bool = true;
+    // mimalloc calls it is_large: memory that cannot be given back.
+    const IS_PINNED: bool = false;
+    const IS_ZERO: bool = true;
     const NO_NUMA_NODE: c_int = -1;
     // SAFETY: the slot is this process's alone, mapped for good, and zero.
     let taken = unsafe {
         mi::mi_manage_os_memory_ex(
             own.slot().base() as *const _,
             HEAP_BYTES,
-            true,
-            true,
-            true,
+            IS_COMMITTED,
+            IS_PINNED,
+            IS_ZERO,
             NO_NUMA_NODE,
             false,
             std::ptr::null_mut(),
@@ -165,6 +167,7 @@ fn confine(own: &OwnSlot) -> bool {
             // SAFETY: options of this version of mimalloc.
             unsafe { mi::mi_option_set(option, value) };
         }
+        purging::install();
     }
     taken
 }

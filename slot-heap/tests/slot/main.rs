@@ -9,6 +9,7 @@ mod core_dump;
 mod fallbacks;
 mod forks;
 mod large_blocks;
+mod purging;
 mod rank;
 mod remapping;
 mod threads;
