@@ -106,6 +106,7 @@ impl Attachment {
                     // SAFETY: as above.
                     unsafe { std::env::set_var(SLOT_VARIABLE, "") };
                 }
+                slot::no_folder_for_children();
                 Self::over(socket).map(Some)
             }
             Err(std::env::VarError::NotPresent) => Ok(None),

@@ -230,11 +230,12 @@ fn is_hidden(file: &Path, error: &std::io::Error) -> bool {
 
 /// Names of variables that others than the options read: the runtime itself, what builds programs, tests.
 fn is_read_elsewhere(name: &str) -> bool {
-    const NAMES: [&str; 8] = [
+    const NAMES: [&str; 9] = [
         "BCS_HOST_NAME",
         "BCS_MACHINE_PROFILE",
         "BCS_NODE_NAME",
         "BCS_SLOT",
+        "BCS_SLOT_FOLDER",
         "BCS_SOCKET",
         "BCS_CC",
         "BCS_CXX",

@@ -212,11 +212,19 @@ fn look_at_slots() -> Finding {
         Ok(own) => {
             // SAFETY: made by the line above; nothing lies there.
             unsafe { own.unmap() };
+            let pages = match node_manager::slot_folder::make() {
+                Some(_folder) => "with huge pages",
+                None => {
+                    "without huge pages, so that new memory costs more: nobody may mount a tmpfs here, also not in \
+                     a user namespace (the other cure: echo advise > \
+                     /sys/kernel/mm/transparent_hugepage/shmem_enabled)"
+                }
+            };
             (
                 Health::Ok,
                 format!(
                     "can be made: ranks of a node can read and write each other's heaps, up to \
-                     {MAX_SLOTS} ranks on a node"
+                     {MAX_SLOTS} ranks on a node, {pages}"
                 ),
             )
         }

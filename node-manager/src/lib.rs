@@ -54,6 +54,7 @@ pub mod reaper;
 mod recorder;
 mod shared_input;
 mod shortage;
+pub mod slot_folder;
 mod slots;
 pub mod spawn;
 pub mod survey;

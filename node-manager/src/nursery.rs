@@ -10,12 +10,13 @@ use crate::rank_process::{RankProcess, SlotState, Stage};
 use crate::recorder::RankRecorder;
 use crate::shared_input::SharedInput;
 use crate::shortage::advice;
+use crate::slot_folder;
 use crate::spawn::{Image, Setup, SpawnError, Spawner};
 use bcs_core::job::NodeId;
 use bcs_core::job::welcome::{NODE_NAME_VARIABLE, SOCKET_VARIABLE, host_name, node_name};
 use bcs_core::mapped_code::MappedCode;
 use bcs_core::memory::MapError;
-use bcs_core::memory::slot::SLOT_VARIABLE;
+use bcs_core::memory::slot::{SLOT_FOLDER_VARIABLE, SLOT_VARIABLE};
 use rustix::fs::{Mode, OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -26,6 +27,9 @@ use std::path::PathBuf;
 
 /// The rank finds its socket at this descriptor: the first one after the standard ones.
 const RANK_SOCKET: &str = "3";
+
+/// ... and its [`slot_folder`].
+const RANK_SLOT_FOLDER: &str = "4";
 
 /// A rank could not be started.
 pub(crate) enum NotRaised {
@@ -93,6 +97,8 @@ pub(crate) struct Nursery<'a> {
     /// Likewise.
     preloads: Vec<Preload>,
     null: BorrowedFd<'a>,
+    /// Where ranks make their slots, if there is such a place.
+    slot_folder: Option<OwnedFd>,
     open_files: Option<(u64, u64)>,
     /// The name of this host.
     host: String,
@@ -126,6 +132,7 @@ impl<'a> Nursery<'a> {
             images: images.collect::<Result<_, _>>()?,
             preloads,
             null,
+            slot_folder: slot_folder::make(),
             open_files: make_room_for_files(ranks),
             host: host_name(),
         })
@@ -160,6 +167,13 @@ impl<'a> Nursery<'a> {
         };
         let name = node_name(&self.host, node, nodes);
         let name = CString::new(format!("{NODE_NAME_VARIABLE}={name}")).expect("no name has one");
+        let folder = self.slot_folder.as_ref();
+        let number = folder.map_or("", |_| RANK_SLOT_FOLDER);
+        let named = CString::new(format!("{SLOT_FOLDER_VARIABLE}={number}"));
+        let named = named.expect("no NUL byte in it");
+        let inherited: Vec<BorrowedFd<'_>> = std::iter::once(rank_end.as_fd())
+            .chain(folder.map(AsFd::as_fd))
+            .collect();
         let setup = Setup {
             standard: [
                 match (self.start.input, &shared) {
@@ -170,11 +184,11 @@ impl<'a> Nursery<'a> {
                 stdout_end.as_fd(),
                 stderr_end.as_fd(),
             ],
-            inherited: &[rank_end.as_fd()],
+            inherited: &inherited,
             dies_with_parent: true,
             open_files: self.open_files,
             cores: self.start.rank_cores.of(rank),
-            variables: &[&slot, &name],
+            variables: &[&slot, &named, &name],
         };
         let application = self.start.application_of(rank);
         let image = &self.images[application];

@@ -5,8 +5,9 @@
 //! its pages each time; a few freed blocks are therefore *kept* as they are, and the next one of that
 //! size is one of them. What is kept is bounded, and there is no clock in it.
 //!
-//! Huge pages are asked for when a block is made (MADV_COLLAPSE), because the kernel gives none to
-//! shared memory at a fault by default. That provides the whole block at once, whether or not all of
+//! Huge pages are asked for when a block is made. Where the slot's file is in a folder that has them, they come at the
+//! first touch of each. Elsewhere the kernel gives none to shared memory at a fault by default, and is asked to provide
+//! them (MADV_COLLAPSE). That provides the whole block at once, whether or not all of
 //! it will be used; so it is not done for a block of more than an eighth of the memory that is free.
 //! No failure of it is an error.
 #![expect(unsafe_code, reason = "an allocator; madvise")]
@@ -15,6 +16,7 @@ use crate::committed;
 use crate::heap::LARGE;
 use crate::lock::Lock;
 use crate::remapping;
+use bcs_core::memory::OwnSlot;
 use bcs_core::memory::slot::own;
 use libmimalloc_sys as mi;
 use rustix::fs::FallocateFlags;
@@ -252,7 +254,13 @@ fn zero(block: *mut u8, size: usize) {
 fn collapse(block: *mut u8, size: usize) {
     static USELESS: AtomicBool = AtomicBool::new(false);
     let (start, len) = pages(block, size, HUGE_PAGE);
-    if USELESS.load(Ordering::Relaxed) || len == 0 {
+    if len == 0 {
+        return;
+    }
+    // SAFETY: changes how pages will be made up, not what they hold.
+    let _ = unsafe { rustix::mm::madvise(start as *mut _, len, Advice::LinuxHugepage) };
+    let has_them = own().is_some_and(|own| own.is_ok_and(OwnSlot::has_huge_pages));
+    if has_them || USELESS.load(Ordering::Relaxed) {
         return;
     }
     let system = rustix::system::sysinfo();

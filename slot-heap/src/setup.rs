@@ -17,6 +17,7 @@ use bcs_core::memory::slot::preloaded::preloaded;
 use bcs_core::memory::slot::{HEAP_BYTES, Refusal, announce};
 use libmimalloc_sys as mi;
 use std::ffi::{CStr, c_char, c_int};
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// mimalloc's `mi_option_arena_reserve`, which its bindings do not name.
@@ -85,7 +86,7 @@ fn set_up() {
         false => place,
     };
     let made = place
-        .and_then(OwnSlot::make)
+        .and_then(|place| OwnSlot::make_in(place, folder()))
         .and_then(|own| match confine(&own) {
             true => Ok(own),
             false => {
@@ -135,6 +136,12 @@ fn wanted_place() -> Option<Result<usize, Refusal>> {
     Some(number.ok_or(Refusal::NoPlace))
 }
 
+/// The folder that the environment names, in which slots have huge pages.
+fn folder() -> Option<RawFd> {
+    let value = std::str::from_utf8(variable(c"BCS_SLOT_FOLDER")?);
+    value.ok()?.parse().ok()
+}
+
 /// Makes the slot the only memory of mimalloc's, with every way to more memory closed.
 fn confine(own: &OwnSlot) -> bool {
     const IS_COMMITTED: bool = true;
@@ -174,10 +181,11 @@ fn confine(own: &OwnSlot) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use bcs_core::memory::slot::SLOT_VARIABLE;
+    use bcs_core::memory::slot::{SLOT_FOLDER_VARIABLE, SLOT_VARIABLE};
 
     #[test]
-    fn the_variable_has_one_name() {
+    fn the_variables_have_one_name() {
         assert_eq!(SLOT_VARIABLE, "BCS_SLOT");
+        assert_eq!(SLOT_FOLDER_VARIABLE, "BCS_SLOT_FOLDER");
     }
 }

@@ -11,15 +11,17 @@
 //! somewhere in a file of memory whose length nobody can change. **What a rank may do to that file, and why
 //! it harms nobody but itself:**
 //!
-//! - *It cuts the file off*, which would be SIGBUS here: it cannot, for the file is sealed against that,
-//!   and so is the set of its seals.
+//! - *It cuts the file off*, which is SIGBUS here. A memfd is sealed against that, and so is the set of its seals. A
+//!   file in the job's folder for slots, which has huge pages, cannot be sealed: there the rank ends its node manager, and
+//!   the job with it, as it could by a signal, for both are the same user's. Nobody does it by mistake: the file
+//!   has no name, and its descriptor is the heap's.
 //! - *It punches holes into it* (`MADV_REMOVE`, `fallocate`), or alleges what it has never touched: a NIC
 //!   that reads there reads zeros, and the kernel gives it the page, as it would give it to the rank. That
 //!   takes memory, as any page of the rank's does. The kernel refuses such a page by SIGBUS where it promises
 //!   no more memory than there is (overcommit 2): there NICs map nothing, and the kernel copies, which then
-//!   says no. (A rank's heap makes no slot there, either.) The file is in no file system that could be full
-//!   and takes no reserve of huge pages: the check refuses both, since files of a mounted `tmpfs` cannot be
-//!   sealed, and huge pages are of another kind of file system.
+//!   says no. (A rank's heap makes no slot there, either.) The job's folder has no limit of its own. A rank that makes its
+//!   slot in another `tmpfs`, which is full, ends itself and its node manager by that. The file takes no reserve
+//!   of huge pages: those are of another kind of file system, which the check refuses.
 //! - *It takes its own access to the pages away, or the pages, or maps others there* (`mprotect`, `munmap`,
 //!   `mmap`): that is about its own address space, and this one goes on seeing the file. A rank's heap notes
 //!   such ranges in the slot's [table](bcs_core::memory::slot::remapped), and there the kernel copies, which

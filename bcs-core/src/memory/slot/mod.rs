@@ -6,7 +6,8 @@
 //!             low programs  place 0       place 1       place 2    programs   libraries, stacks
 //! ```
 //!
-//! A slot is [`SLOT_BYTES`] of address space, backed by a sparse memfd of that length. A rank makes
+//! A slot is [`SLOT_BYTES`] of address space, backed by a sparse file of that length: one without a name in a `tmpfs` of the
+//! job's own, where that can be had, for its huge pages, and else a memfd. A rank makes
 //! the one of its *place*, its number on the node, when it first allocates ([`OwnSlot`]); a rank that
 //! needs another one's maps it where its owner has it ([`ForeignSlot`]). So a pointer into a slot is
 //! valid in every process that has mapped the slot, and which rank an address belongs to is bit
@@ -25,7 +26,10 @@ pub mod remapped;
 mod window;
 
 pub use foreign::{BadSlot, ForeignSlot, check};
-pub use own::{OwnSlot, announce, is_a_librarys, no_longer_shared, of_a_library, own};
+pub use own::{
+    OwnSlot, announce, file_in, is_a_librarys, no_folder_for_children, no_longer_shared,
+    of_a_library, own,
+};
 pub use refusal::Refusal;
 pub use remapped::RemappedRanges;
 pub use window::{TableWindow, Window, look_through};
@@ -49,6 +53,10 @@ pub const PAGE_BYTES: usize = 4096;
 /// The environment variable with a rank's place on its node, by which its heap finds its slot. It is
 /// empty where a process is to have none, as whatever a rank starts after MPI_Init.
 pub const SLOT_VARIABLE: &str = "BCS_SLOT";
+
+/// The environment variable with the number of an inherited descriptor: the folder in which slots have huge pages. It is
+/// empty where there is none.
+pub const SLOT_FOLDER_VARIABLE: &str = "BCS_SLOT_FOLDER";
 
 /// The slot of a place, whether or not anybody has made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,18 @@
 //! A process's own slot: made once, and never given back.
-#![expect(unsafe_code, reason = "mmap at a fixed address, madvise")]
+#![expect(
+    unsafe_code,
+    reason = "mmap at a fixed address, madvise, descriptors that were inherited"
+)]
 
+use super::foreign::TMPFS;
 use super::preloaded::{Preloaded, preloaded};
-use super::{Refusal, RemappedRanges, SLOT_BYTES, Slot};
-use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::io::Errno;
+use super::{Refusal, RemappedRanges, SLOT_BYTES, SLOT_FOLDER_VARIABLE, Slot};
+use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
+use rustix::io::{Errno, FdFlags};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use rustix::process::{Resource, getrlimit};
 use std::ffi::c_void;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,6 +27,7 @@ const ADDRESS_SPACE: u64 = 2 * SLOT_BYTES as u64;
 pub struct OwnSlot {
     slot: Slot,
     fd: OwnedFd,
+    has_huge_pages: bool,
 }
 
 impl OwnSlot {
@@ -33,9 +38,22 @@ impl OwnSlot {
     /// # Errors
     /// Why there is no slot. Nothing is left then.
     pub fn make(place: usize) -> Result<Self, Refusal> {
+        Self::make_in(place, None)
+    }
+
+    /// The same, by a file in a folder, if there is one for that.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn make_in(place: usize, folder: Option<RawFd>) -> Result<Self, Refusal> {
         let slot = Slot::of(place).ok_or(Refusal::TooMany { place })?;
         check_limits()?;
-        let fd = make_memfd()?;
+        let in_folder = folder.and_then(file_in);
+        let has_huge_pages = in_folder.is_some();
+        let fd = match in_folder {
+            Some(fd) => fd,
+            None => make_memfd()?,
+        };
         reserve(slot)?;
         let replaced = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED;
         // SAFETY: this replaces the mapping that `reserve` has just made there, which is empty and
@@ -64,7 +82,17 @@ impl OwnSlot {
                 Advice::LinuxDontDump,
             )
         };
-        Ok(Self { slot, fd })
+        Ok(Self {
+            slot,
+            fd,
+            has_huge_pages,
+        })
+    }
+
+    /// Whether its pages are huge where that is asked for (`MADV_HUGEPAGE`).
+    #[must_use]
+    pub fn has_huge_pages(&self) -> bool {
+        self.has_huge_pages
     }
 
     /// Which one.
@@ -132,6 +160,41 @@ fn check_limits() -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// In what this process starts, slots have no folder.
+pub fn no_folder_for_children() {
+    let Ok(value) = std::env::var(SLOT_FOLDER_VARIABLE) else {
+        return;
+    };
+    if let Some(folder) = value.parse().ok().filter(|folder| *folder >= 0) {
+        // SAFETY: used for this call only. If the program has closed it, and opened something else, that is inherited no
+        // more; who opens a descriptor to be inherited does so later.
+        let folder = unsafe { BorrowedFd::borrow_raw(folder) };
+        let _marked = rustix::io::fcntl_setfd(folder, FdFlags::CLOEXEC);
+    }
+    // SAFETY: other threads may read the environment meanwhile. The variable is there, so the C library exchanges one
+    // pointer, and neither moves the others nor frees the old text.
+    unsafe { std::env::set_var(SLOT_FOLDER_VARIABLE, "") };
+}
+
+/// A file without a name, as long as a slot, in a folder that this process has inherited. `None` if the descriptor is no
+/// folder of a `tmpfs` any more, or takes no file.
+#[must_use]
+pub fn file_in(folder: RawFd) -> Option<OwnedFd> {
+    if folder < 0 {
+        return None;
+    }
+    // SAFETY: the descriptor is used for these calls only, which say so if it is closed.
+    let folder = unsafe { BorrowedFd::borrow_raw(folder) };
+    let kind = rustix::fs::fstatfs(folder).ok()?.f_type;
+    if kind.cast_unsigned() != TMPFS {
+        return None;
+    }
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(folder, c".", flags, Mode::RUSR | Mode::WUSR).ok()?;
+    rustix::fs::ftruncate(&file, SLOT_BYTES as u64).ok()?;
+    Some(file)
 }
 
 fn make_memfd() -> Result<OwnedFd, Refusal> {
@@ -212,7 +275,12 @@ fn made_by_preloaded() -> Option<&'static Made> {
     // forked child, where its owner closes it, nobody is given it.
     let fd = unsafe { OwnedFd::from_raw_fd(by.fd) };
     Some(OWN.get_or_init(|| Made {
-        own: Ok(OwnSlot { slot, fd }),
+        own: Ok(OwnSlot {
+            slot,
+            fd,
+            // It is for the heap that has made it to ask for them.
+            has_huge_pages: false,
+        }),
         by: Some(by),
     }))
 }
@@ -268,7 +336,8 @@ mod tests {
 
     #[test]
     fn what_is_no_slot_is_refused() {
-        let file = rustix::fs::memfd_create("other", MemfdFlags::CLOEXEC).unwrap();
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = rustix::fs::memfd_create("other", flags).unwrap();
         assert!(matches!(check(&file), Err(BadSlot::Length(0))));
         rustix::fs::ftruncate(&file, SLOT_BYTES as u64).unwrap();
         assert!(matches!(check(&file), Err(BadSlot::Seals(_))));
