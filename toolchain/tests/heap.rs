@@ -108,6 +108,16 @@ fn c_programs_with_a_heap_in_slots() {
     without_the_library(&heap);
 }
 
+#[test]
+fn large_blocks_lie_in_huge_pages_where_the_machine_grants_a_mount() {
+    let heap = Heap::new();
+    let told = succeeded(&mut heap.run("-n 2", &[text(&heap.built("huge"))]));
+    if told.contains("grants no mount") {
+        return eprintln!("skipped: neither this user nor a namespace of his may mount a tmpfs");
+    }
+    assert_eq!(told.matches("huge pages").count(), 2, "{told}");
+}
+
 /// One node, with either road, and two.
 const ROADS: [&str; 4] = [
     "-n 3",
