@@ -49,8 +49,13 @@ type Name = (Key, u16, u64);
 pub(super) struct Heard(BTreeMap<Name, Vec<(NodeId, AheadPart)>>);
 
 impl Heard {
+    pub(super) fn add(&mut self, from: NodeId, part: AheadPart) {
+        let name = (part.context, part.life, part.sequence);
+        self.0.entry(name).or_default().push((from, part));
+    }
+
     /// What all these nodes say on this way of a collective, in their order, once all have.
-    fn take(&mut self, name: Name, way: Way, nodes: &[NodeId]) -> Option<Vec<AheadPart>> {
+    pub(super) fn take(&mut self, name: Name, way: Way, nodes: &[NodeId]) -> Option<Vec<AheadPart>> {
         if nodes.is_empty() {
             return Some(Vec::new());
         }
@@ -68,7 +73,7 @@ impl Heard {
     }
 
     /// Of a context only this life is of use, from this collective on.
-    fn forget_all_but(&mut self, context: Key, life: u16, sequence: u64) {
+    pub(super) fn forget_all_but(&mut self, context: Key, life: u16, sequence: u64) {
         self.forget_range((context, 0, 0), (context, life, sequence));
         if let Some(next) = life.checked_add(1) {
             self.forget_range((context, next, 0), (context, u16::MAX, u64::MAX));
@@ -110,8 +115,7 @@ impl Contexts {
         context: &mut Context<'_>,
     ) {
         let key = part.context;
-        let heard = self.heard.0.entry((key, part.life, part.sequence));
-        heard.or_default().push((from, part));
+        self.heard.add(from, part);
         self.advance(key, context);
     }
 

@@ -1,8 +1,10 @@
 //! Who may arrive at a collective beside whom. What comes of those who may, the simulator checks.
 
+use super::ahead::Heard;
 use super::{Communicator, Group};
+use crate::blocks::{AheadPart, Way};
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
-use bcs_core::job::Placement;
+use bcs_core::job::{NodeId, Placement};
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::RequestId;
 
@@ -69,5 +71,36 @@ fn a_root_is_stood_for_by_nobody_else() {
                 assert!(communicator.may_arrive(rank, &arrival(0, kind, false)));
             }
         }
+    }
+}
+
+fn part(life: u16, sequence: u64, value: u8) -> AheadPart {
+    AheadPart {
+        context: (0, 5),
+        life,
+        sequence,
+        way: Way::Up,
+        signature: 1,
+        content: Ok(vec![value]),
+    }
+}
+
+/// What a child has told of a collective that went by slices may come when its context is closed here.
+#[test]
+fn what_was_said_of_a_context_is_not_taken_for_what_is_said_of_the_next_one_of_its_id() {
+    let (key, child) = ((0, 5), NodeId(1));
+    for [late, now] in [[1, 2], [u16::MAX, 0]] {
+        let mut heard = Heard::default();
+        heard.add(child, part(late, 3, 1));
+        heard.add(child, part(now, 2, 2));
+        let mut take = |sequence| heard.take((key, now, sequence), Way::Up, &[child]);
+        assert_eq!(take(3), None);
+        assert_eq!(take(2), Some(vec![part(now, 2, 2)]));
+        heard.add(child, part(now, 3, 3));
+        heard.forget_all_but(key, now, 3);
+        let named = |life, sequence| (key, life, sequence);
+        assert_eq!(heard.take(named(late, 3), Way::Up, &[child]), None);
+        let next = heard.take(named(now, 3), Way::Up, &[child]);
+        assert_eq!(next, Some(vec![part(now, 3, 3)]));
     }
 }
