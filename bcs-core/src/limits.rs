@@ -227,10 +227,6 @@ pub const MAX_WINDOWS_BYTES: usize = 64 << 40;
 /// a star, as without a tree, and 256 are three levels.
 pub const FAN_OUT: usize = 8;
 
-/// How long a process keeps back what goes up that tree, for reports of others below it to go along: several round trips to
-/// these, so that it ends when all have reported. Only who waits for a part of them ever waits for so long.
-pub const MAX_GATHERING_NS: u64 = 200_000;
-
 /// The largest link bandwidth, bytes per second: keeps bandwidth × slice within 64 bits.
 pub const MAX_LINK_BANDWIDTH: u64 = 1 << 50;
 

@@ -6,6 +6,7 @@ use super::path::{longest_datagram, mtu_of};
 use super::socket::Socket;
 use super::wires::{Address, Sealing, Wires};
 use bcs_core::clock::now_ns;
+use bcs_core::wake::profile::Length;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -36,7 +37,13 @@ pub enum JoinError {
 }
 
 /// How long an acknowledgement waits for something to go with it. Only who would send much waits for one.
-const ACKNOWLEDGE_NS: u64 = 300_000;
+const ACKNOWLEDGE: Length = Length::Wakes(30);
+
+/// By how much an answer may be late: who answers may have to be woken, and others before him.
+const GRAIN: Length = Length::Wakes(20);
+
+/// What goes at once: timers are not as fine as that, and each is a wake.
+const BURST: Length = Length::Wakes(10);
 
 impl Wires {
     /// The wires of a hub for which all is said but its links and paths, to each party of another machine. `timeout` is
@@ -73,9 +80,12 @@ impl Wires {
                 socket: to,
             });
         }
+        let thresholds = hub.page.thresholds();
         hub.link = LinkSettings {
             epoch: sealing.epoch,
-            acknowledge_ns: ACKNOWLEDGE_NS,
+            acknowledge_ns: thresholds.ns(ACKNOWLEDGE),
+            grain_ns: thresholds.ns(GRAIN),
+            burst_ns: thresholds.ns(BURST),
             quiet_ns: u64::try_from(timeout.as_nanos() / 6).unwrap_or(u64::MAX),
             ..hub.link
         };

@@ -92,10 +92,9 @@ const LEAST_LENT: u16 = 1024;
 /// those of one length, and the one that acknowledges is shorter; so it goes last.
 const FULL_FIRST: u32 = 40;
 
-/// Datagrams that go at once where the pace would have them go one by one; and for so long, if that is more: timers
-/// are not as fine as that, and each is a wake.
+/// Datagrams that go at once where the pace would have them go one by one: those of [`LinkSettings::burst_ns`], if these
+/// are more.
 const BURST: u64 = 16;
-const BURST_NS: u64 = 100_000;
 
 /// A datagram that is written behind others.
 struct Datagram<'a> {
@@ -166,7 +165,7 @@ impl Link {
             window: (FIRST_WINDOW * settings.datagram_bytes as u64).min(settings.window_bytes),
             narrowed_at: 0,
             pace_ns: now_ns,
-            round_trip: RoundTrip::default(),
+            round_trip: RoundTrip::new(settings.grain_ns),
             asked: 0,
             asked_ns: now_ns,
             probes: 0,
@@ -530,7 +529,7 @@ impl Link {
             u64::try_from(u128::from(bytes) * 1_000_000_000 / rate).unwrap_or(u64::MAX)
         };
         // Who was idle may send some at once.
-        let behind_ns = one_ns(BURST * self.settings.datagram_bytes as u64).max(BURST_NS);
+        let behind_ns = one_ns(BURST * self.settings.datagram_bytes as u64).max(self.settings.burst_ns);
         let earliest_ns = now_ns.saturating_sub(behind_ns);
         self.pace_ns = self.pace_ns.max(earliest_ns).saturating_add(one_ns(bytes));
     }

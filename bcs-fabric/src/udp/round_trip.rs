@@ -3,9 +3,6 @@
 /// Before anything was measured: some times what a local network takes.
 const FIRST_NS: u64 = 1_000_000;
 
-/// The least by which an answer may be late: a thread that has to be woken takes that long.
-const GRAIN_NS: u64 = 200_000;
-
 /// The least wait for an answer before somebody asks again: nothing is often lost, and to look at the clock in vain costs
 /// a wake.
 const LEAST_SILENCE_NS: u64 = 1_000_000;
@@ -23,20 +20,23 @@ pub struct RoundTrip {
     /// The mean deviation from it, followed in quarters.
     deviation_ns: u64,
     is_measured: bool,
+    /// The least by which an answer may be late.
+    grain_ns: u64,
 }
 
-impl Default for RoundTrip {
-    fn default() -> Self {
+impl RoundTrip {
+    /// Of which nothing was measured; an answer may be late by so much.
+    #[must_use]
+    pub fn new(grain_ns: u64) -> Self {
         Self {
+            grain_ns,
             latest_ns: FIRST_NS,
             mean_ns: FIRST_NS,
             deviation_ns: FIRST_NS / 2,
             is_measured: false,
         }
     }
-}
 
-impl RoundTrip {
     /// A round trip took so long, of which the peer kept its answer back for `delay_ns`, as it says.
     pub fn measured(&mut self, took_ns: u64, delay_ns: u64) {
         let took_ns = took_ns.saturating_sub(delay_ns.min(took_ns / 2));
@@ -47,6 +47,7 @@ impl RoundTrip {
                 mean_ns: took_ns,
                 deviation_ns: took_ns / 2,
                 is_measured: true,
+                ..*self
             };
             return;
         }
@@ -65,7 +66,7 @@ impl RoundTrip {
     #[must_use]
     pub fn overtaken_ns(&self) -> u64 {
         let longest_ns = self.mean_ns.max(self.latest_ns);
-        (longest_ns + longest_ns / 8).max(GRAIN_NS)
+        (longest_ns + longest_ns / 8).max(self.grain_ns)
     }
 
     /// After that long without an answer somebody asks again; twice as long each time.
@@ -82,18 +83,18 @@ mod tests {
 
     #[test]
     fn it_comes_to_rest_at_what_is_measured() {
-        let mut trip = RoundTrip::default();
+        let mut trip = RoundTrip::new(200_000);
         for _ in 0..100 {
             trip.measured(60_000, 10_000);
         }
         assert!((49_900..=50_000).contains(&trip.mean_ns()), "{trip:?}");
-        assert_eq!(trip.overtaken_ns(), GRAIN_NS);
+        assert_eq!(trip.overtaken_ns(), 200_000);
         assert!(trip.silence_ns(0) < 1_300_000);
     }
 
     #[test]
     fn who_asks_again_waits_twice_as_long_and_not_for_ever() {
-        let mut trip = RoundTrip::default();
+        let mut trip = RoundTrip::new(200_000);
         trip.measured(1_000_000, 0);
         assert_eq!(trip.silence_ns(0), 3_000_000);
         assert_eq!(trip.silence_ns(3), 24_000_000);
@@ -102,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_lies_about_its_delay_makes_no_trip_of_no_time() {
-        let mut trip = RoundTrip::default();
+        let mut trip = RoundTrip::new(200_000);
         trip.measured(100_000, u64::MAX);
         assert_eq!(trip.mean_ns(), 50_000);
     }

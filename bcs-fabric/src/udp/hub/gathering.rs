@@ -3,7 +3,7 @@
 //! Stores of nodes, and how many PUTs their processes had sent before, are kept until all nodes of the process and below it have
 //! reported the same value of the same variable, as they do at the end of each microphase: the number of the microstrobe. Then
 //! they go up together, and what several nodes say alike is said once for all of them. They also go when one of the nodes asks for
-//! a Compare-And-Write, ahead of that, and at the latest after [`MAX_GATHERING_NS`].
+//! a Compare-And-Write, ahead of that, and at the latest after [`LONGEST`].
 //!
 //! **What that may change.** Of what a node has stored the sequencer learns later, as if the network had been slower; nothing is
 //! left out, and no value stands for others, so every comparison is of what the nodes have said. Of each node the order
@@ -12,7 +12,7 @@
 //! the last one anyway. Who waits for some of them gets an answer, if later. Nobody waits for what does not come: time does.
 
 use bcs_core::job::NodeSet;
-use bcs_core::limits::MAX_GATHERING_NS;
+use bcs_core::wake::profile::Length;
 use std::collections::BTreeMap;
 
 /// What some nodes have stored: the same, each in a variable of its own.
@@ -25,9 +25,14 @@ pub(super) struct Claim {
     pub(super) reports: bool,
 }
 
+/// How long it is kept back at most: some round trips to the processes below in the tree, so that it ends when all have
+/// reported. Only who waits for a part of them ever waits for so long.
+pub(super) const LONGEST: Length = Length::Wakes(20);
+
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Gathering {
+    longest_ns: u64,
     /// PUTs from one party to another.
     sent: BTreeMap<(u32, u32), u64>,
     claims: Vec<Claim>,
@@ -39,6 +44,18 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
+    /// Nothing is kept back, and will be for so long at most.
+    pub(super) fn new(longest_ns: u64) -> Self {
+        Self {
+            longest_ns,
+            sent: BTreeMap::new(),
+            claims: Vec::new(),
+            since_ns: None,
+            reported: None,
+            agreed: NodeSet::EMPTY,
+        }
+    }
+
     /// A party has sent so many PUTs to another.
     pub(super) fn send(&mut self, from: u32, to: u32, puts: u64) {
         self.sent.insert((from, to), puts);
@@ -88,13 +105,13 @@ impl Gathering {
             return false;
         }
         let since_ns = *self.since_ns.get_or_insert(now_ns);
-        now_ns >= since_ns.saturating_add(MAX_GATHERING_NS)
+        now_ns >= since_ns.saturating_add(self.longest_ns)
     }
 
     /// When that is, if nothing happens before.
     pub(super) fn deadline_ns(&self) -> Option<u64> {
         let since_ns = self.since_ns.filter(|_| !self.is_empty());
-        since_ns.map(|since_ns| since_ns.saturating_add(MAX_GATHERING_NS))
+        since_ns.map(|since_ns| since_ns.saturating_add(self.longest_ns))
     }
 
     /// Takes all: what goes first, and what after that.
@@ -114,6 +131,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashMap;
 
+    const LONGEST_NS: u64 = 200_000;
+
     fn claim(node: u16, variable: u32, value: u64, reports: bool) -> Claim {
         Claim {
             nodes: NodeSet::only(NodeId(node)),
@@ -126,7 +145,7 @@ mod tests {
 
     #[test]
     fn what_nodes_report_alike_is_said_once_when_all_have() {
-        let mut gathering = Gathering::default();
+        let mut gathering = Gathering::new(LONGEST_NS);
         let all = NodeSet::first(3);
         for node in [2, 0, 1] {
             assert!(!gathering.is_whole(&all));
@@ -149,7 +168,7 @@ mod tests {
 
     #[test]
     fn what_is_not_whole_goes_when_time_has_passed() {
-        let mut gathering = Gathering::default();
+        let mut gathering = Gathering::new(LONGEST_NS);
         assert!(!gathering.is_due(0));
         gathering.store(claim(0, 0, 9, true));
         assert_eq!(
@@ -158,7 +177,7 @@ mod tests {
             "nobody has said what time it is"
         );
         assert!(!gathering.is_due(1_000));
-        let deadline_ns = 1_000 + MAX_GATHERING_NS;
+        let deadline_ns = 1_000 + LONGEST_NS;
         assert_eq!(gathering.deadline_ns(), Some(deadline_ns));
         assert!(!gathering.is_due(deadline_ns - 1) && gathering.is_due(deadline_ns));
         let _all = gathering.take();
@@ -174,7 +193,7 @@ mod tests {
         fn of_each_node_all_is_said_in_its_order(
             stores in proptest::collection::vec((0_u16..4, 0_u32..3, 0_u64..3, any::<bool>()), 0..60),
         ) {
-            let mut gathering = Gathering::default();
+            let mut gathering = Gathering::new(LONGEST_NS);
             let mut stored: HashMap<u16, Vec<(u32, u64, bool)>> = HashMap::new();
             for (node, variable, value, reports) in stores {
                 let of = stored.entry(node).or_default();

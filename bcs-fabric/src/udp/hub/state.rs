@@ -6,7 +6,7 @@ use super::ahead::Ahead;
 use super::beat::Beat;
 use super::brought::Brought;
 use super::carried::Carried;
-use super::gathering::Gathering;
+use super::gathering::{self, Gathering};
 use super::operations::Operations;
 use super::peer::Peer;
 use super::puts::Puts;
@@ -161,7 +161,7 @@ impl State {
             peers: peers.collect(),
             sequencer,
             tree,
-            gathering: Gathering::default(),
+            gathering: Gathering::new(config.page.thresholds().ns(gathering::LONGEST)),
             party_of_node,
             beat: Beat::default(),
             operations: Operations::default(),

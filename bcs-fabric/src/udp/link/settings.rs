@@ -19,6 +19,10 @@ pub struct LinkSettings {
     pub window_bytes: u64,
     /// How long an acknowledgement is kept back, for others to come with it.
     pub acknowledge_ns: u64,
+    /// The least by which an answer may be late, before what it is to is taken for lost.
+    pub grain_ns: u64,
+    /// Who was idle may send so much at once as the pace has in this time.
+    pub burst_ns: u64,
     /// How long it says nothing, before it says that it lives.
     pub quiet_ns: u64,
 }
@@ -33,6 +37,8 @@ impl Default for LinkSettings {
             bytes_per_second: 1_000_000_000,
             window_bytes: 400_000,
             acknowledge_ns: 20_000,
+            grain_ns: 200_000,
+            burst_ns: 100_000,
             quiet_ns: 500_000_000,
         }
     }

@@ -86,6 +86,8 @@ impl Net {
             bytes_per_second: 1_000_000_000,
             window_bytes: 400_000,
             acknowledge_ns: 50_000,
+            grain_ns: 200_000,
+            burst_ns: 100_000,
             quiet_ns: u64::MAX,
         };
         Self {
