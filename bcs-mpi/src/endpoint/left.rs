@@ -42,13 +42,15 @@ impl Endpoint {
         let of_library = state.held_by_invalid();
         let near = state.roads.near.as_ref();
         let (near_requests, near_messages) = near.map_or((0, 0), |near| near.left());
+        let messages = self.memory.unexpected().load(Ordering::Acquire) + near_messages;
         Left {
             requests: (state.roads.nic.in_use()
                 + state.schedules.left()
                 + state.undertakings.left()
                 + near_requests)
                 .saturating_sub(of_library),
-            messages: self.memory.unexpected().load(Ordering::Acquire) + near_messages,
+            // A message that has come may be for a receive that the NIC has not taken so far.
+            messages: messages.saturating_sub(of_library as u64),
         }
     }
 }
