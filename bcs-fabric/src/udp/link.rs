@@ -529,7 +529,8 @@ impl Link {
             u64::try_from(u128::from(bytes) * 1_000_000_000 / rate).unwrap_or(u64::MAX)
         };
         // Who was idle may send some at once.
-        let behind_ns = one_ns(BURST * self.settings.datagram_bytes as u64).max(self.settings.burst_ns);
+        let behind_ns =
+            one_ns(BURST * self.settings.datagram_bytes as u64).max(self.settings.burst_ns);
         let earliest_ns = now_ns.saturating_sub(behind_ns);
         self.pace_ns = self.pace_ns.max(earliest_ns).saturating_add(one_ns(bytes));
     }

@@ -14,6 +14,7 @@ mod constants;
 mod crates;
 mod documents;
 mod elastic_pingpong;
+mod first_touch;
 mod fixed_gaps;
 mod fixed_time;
 mod flood;
@@ -136,6 +137,7 @@ pub const ALL: &[Check] = &[
     smartmap_hierarchical::CHECK,
     smartmap_roads::CHECK,
     node_scale::CHECK,
+    first_touch::CHECK,
     sage_grind::CHECK,
     sage_peer::CHECK,
     sage_vtu::CHECK,

@@ -55,7 +55,12 @@ impl Heard {
     }
 
     /// What all these nodes say on this way of a collective, in their order, once all have.
-    pub(super) fn take(&mut self, name: Name, way: Way, nodes: &[NodeId]) -> Option<Vec<AheadPart>> {
+    pub(super) fn take(
+        &mut self,
+        name: Name,
+        way: Way,
+        nodes: &[NodeId],
+    ) -> Option<Vec<AheadPart>> {
         if nodes.is_empty() {
             return Some(Vec::new());
         }
