@@ -212,16 +212,17 @@ fn look_at_slots() -> Finding {
         Ok(own) => {
             // SAFETY: made by the line above; nothing lies there.
             unsafe { own.unmap() };
-            let pages = match node_manager::slot_folder::make() {
-                Some(_folder) => "with huge pages",
-                None => {
-                    "without huge pages, so that new memory costs more: nobody may mount a tmpfs here, also not in \
-                     a user namespace (the other cure: echo advise > \
-                     /sys/kernel/mm/transparent_hugepage/shmem_enabled)"
-                }
+            let (health, pages) = match node_manager::slot_folder::make() {
+                Some(_folder) => (Health::Ok, "with huge pages"),
+                None => (
+                    Health::Slow,
+                    "without huge pages, so new memory costs more: you may mount no tmpfs here, nor in a user \
+                     namespace; allow these, or, as root: echo advise > \
+                     /sys/kernel/mm/transparent_hugepage/shmem_enabled",
+                ),
             };
             (
-                Health::Ok,
+                health,
                 format!(
                     "can be made: ranks of a node can read and write each other's heaps, up to \
                      {MAX_SLOTS} ranks on a node, {pages}"

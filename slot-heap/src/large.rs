@@ -258,7 +258,8 @@ fn collapse(block: *mut u8, size: usize) {
         return;
     }
     // SAFETY: changes how pages will be made up, not what they hold.
-    let _ = unsafe { rustix::mm::madvise(start as *mut _, len, Advice::LinuxHugepage) };
+    let _none_is_an_error =
+        unsafe { rustix::mm::madvise(start as *mut _, len, Advice::LinuxHugepage) };
     let has_them = own().is_some_and(|own| own.is_ok_and(OwnSlot::has_huge_pages));
     if has_them || USELESS.load(Ordering::Relaxed) {
         return;

@@ -254,7 +254,7 @@ impl Contexts {
         self.find_slots(context);
         self.tokens_wanted = 0;
         for communicator in self.communicators.values_mut() {
-            communicator.is_beginning = false; // the phase of the slice before is over
+            communicator.grant_is_unread = false; // the phase of the slice before is over
             // Without one that is to be granted there is nothing to heed, and nothing to tell.
             let is_quiet = communicator.gone || communicator.pending.is_empty();
             if let Some(slot) = communicator.slot.filter(|_| !is_quiet) {

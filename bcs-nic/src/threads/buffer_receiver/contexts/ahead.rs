@@ -13,10 +13,11 @@
 //! - **Which groups.** Those whose tree has only edges between different machines. Nodes of one machine have no such way,
 //!   and need none. All nodes find the same: each knows which nodes are on which machine.
 //! - **One order.** A context has one collective at a time: one that goes by slices keeps those behind it waiting until
-//!   CH or RH of this node says that it is over, or another slice begins. (The other nodes may be faster: where the master's own
-//!   helper has not read the grant in `Go` yet, nothing else is written there.) A node that has concluded one writes that into its `Go`, as the master's Compare-And-Write
-//!   would have; so whoever reads `Go` finds one count of all that have begun. If the next one goes by slices, the slice
-//!   that its members asked for may be over: each node asks for another one, in whose DEM it publishes that it is there.
+//!   CH or RH of this node says that it is over, or another slice begins. A node that has concluded one writes that into its
+//!   `Go`, as the master's Compare-And-Write would have; so whoever reads `Go` finds one count of all that have begun. The
+//!   master writes nothing there before its own helper has read the grant, however fast the other nodes are.
+//! - **From ahead to a slice.** If the next collective goes by slices, the slice that its members asked for may be over. So
+//!   each node that concludes one asks for another slice, in whose DEM it publishes that it is there.
 //! - **Who did not call the same** is told as ever, by the master in a slice ([`super::refusal`]). Every collective of such
 //!   a group, a long one as well, tells its arrivals up the tree, with its signature. Whoever hears another signature than its
 //!   own passes on that not all are the same (0). So the root knows when all have arrived and differ, and asks for the slice; in its
@@ -129,7 +130,7 @@ impl Contexts {
         let Some(communicator) = self.communicators.get_mut(&key) else {
             return;
         };
-        communicator.is_beginning = false;
+        communicator.grant_is_unread = false;
         // The master knows since it has granted it.
         if let Some(slot) = communicator.slot
             && communicator.group.master() != self.config.node
@@ -188,7 +189,7 @@ impl Communicator {
     /// Lets the collective that is next do what it can: tell that its members have arrived, or be concluded. Returns whether
     /// another one is next now.
     fn go_on(&mut self, heard: &mut Heard, config: &NodeConfig, context: &mut Context<'_>) -> bool {
-        let goes_on = !(self.gone || self.is_beginning);
+        let goes_on = !(self.gone || self.grant_is_unread);
         let Some(next) = self.pending.front().filter(|_| goes_on) else {
             return false;
         };

@@ -129,7 +129,7 @@ pub(super) struct Communicator {
     published: u64,
     /// At the master: a collective was granted in full in this slice, and CH or RH of this node may not have looked at
     /// `Go` so far. Nothing else is written there before.
-    pub(super) is_beginning: bool,
+    pub(super) grant_is_unread: bool,
     /// Whether short collectives go ahead of the beat, once somebody wanted to know.
     pub(super) goes_ahead: Option<bool>,
     pub(super) gone: bool,
@@ -151,7 +151,7 @@ impl Communicator {
             complete: first,
             pending: VecDeque::new(),
             published: 0,
-            is_beginning: false,
+            grant_is_unread: false,
             goes_ahead: None,
             gone: false,
         }

@@ -300,7 +300,7 @@ impl Grants {
         self.granted[usize::from(pending.reduces)] = true;
         if pending.granted == pending.steps {
             communicator.pending.pop_front();
-            communicator.is_beginning = true;
+            communicator.grant_is_unread = true;
         }
         let next = communicator.pending.front();
         if let Some(next) = next.filter(|next| !next.needs_no_slice()) {

@@ -28,9 +28,9 @@ pub(super) fn key_value(key: Key, life: u16) -> u64 {
 }
 
 fn key_of(value: u64) -> Option<(Key, u16)> {
-    let [low, high_low] = [low(value) & 0xffff, low(value) >> 16];
-    let life = u16::try_from(high_low).expect("16 bits");
-    Some(((high(value).checked_sub(1)?, low), life))
+    let (first, rest) = (high(value).checked_sub(1)?, low(value));
+    let life = u16::try_from(rest >> 16).expect("16 bits");
+    Some(((first, rest & 0xffff), life))
 }
 
 /// The next slot for a context that is free on this node, from the `probe`th that it may get on, of so many
