@@ -164,6 +164,32 @@ fn a_short_collective_behind_a_long_one_goes_when_that_is_over() {
     }
 }
 
+/// All but one rank have arrived at two long ones. When the first is over, each node asks for the slice in which it says that
+/// it is at the second: the simulator objects to a NIC that holds what only a slice moves on, and has asked for none.
+#[test]
+fn a_node_says_that_it_is_at_a_second_long_collective_though_others_are_not() {
+    let kind = CollectiveKind::Broadcast { root: 1 };
+    for last in 0..RANKS {
+        let mut bench = Workbench::apart(RANKS as usize);
+        let memory = vec![7; LONG];
+        let mut requests = Vec::new();
+        for rank in (0..RANKS).filter(|&rank| rank != last) {
+            for sequence in 0..2 {
+                let request = arrive(&mut bench, rank, sequence, kind, (LONG, &memory));
+                requests.push((rank, request));
+            }
+        }
+        pause(&mut bench);
+        for sequence in 0..2 {
+            let request = arrive(&mut bench, last, sequence, kind, (LONG, &memory));
+            assert_eq!(come_to(&mut bench, &[(last, request)]), [Failure::None]);
+            pause(&mut bench);
+        }
+        let ended = come_to(&mut bench, &requests);
+        assert!(ended.iter().all(|failure| *failure == Failure::None));
+    }
+}
+
 /// A slice has taken the arrivals at a long one before the short one in front of it was over. Its members have asked for
 /// that slice, and ask no more: who has ended the short one asks for the next.
 #[test]

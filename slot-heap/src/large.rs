@@ -3,7 +3,7 @@
 //! What mimalloc has free it gives back once a second ([`crate::purging`]). A large block would be too much to keep so
 //! long: it is punched out of the file when it is freed. A program that takes and frees the same block again and again would then fault on all
 //! its pages each time; a few freed blocks are therefore *kept* as they are, and the next one of that
-//! size is one of them. What is kept is bounded, and there is no clock in it.
+//! size is one of them. What is kept is bounded in number, in bytes and in time ([`KEPT_SECONDS`]).
 //!
 //! Huge pages are asked for when a block is made. Where the slot's file is in a folder that has them, they come at the
 //! first touch of each. Elsewhere the kernel gives none to shared memory at a fault by default, and is asked to provide
@@ -15,7 +15,7 @@
 use crate::committed;
 use crate::heap::LARGE;
 use crate::lock::Lock;
-use crate::remapping;
+use crate::{purging, remapping};
 use bcs_core::memory::OwnSlot;
 use bcs_core::memory::slot::own;
 use libmimalloc_sys as mi;
@@ -33,6 +33,10 @@ const HUGE_PAGE: usize = 2 << 20;
 const KEPT_BLOCKS: usize = 8;
 const KEPT_BYTES: usize = 64 << 20;
 
+/// How long a block is kept that nobody takes. To fault on all kept bytes anew takes some 25 ms, half a percent of
+/// this.
+const KEPT_SECONDS: i64 = 5;
+
 /// Of the memory that is free, a block may be so small a part to get huge pages at once.
 const FREE_PARTS: u64 = 8;
 
@@ -44,6 +48,8 @@ const MADV_COLLAPSE: c_int = 25;
 struct Kept {
     block: *mut u8,
     usable: usize,
+    /// When it was freed, in seconds of the system's clock.
+    since: i64,
 }
 
 /// The kept blocks, the oldest first.
@@ -58,6 +64,7 @@ unsafe impl Sync for Store {}
 const NONE: Kept = Kept {
     block: std::ptr::null_mut(),
     usable: 0,
+    since: 0,
 };
 
 static STORE: Store = Store {
@@ -83,10 +90,15 @@ impl Store {
         };
         self.with(|kept, count| {
             let index = kept[..*count].iter().position(fits)?;
-            let found = kept[index];
-            kept.copy_within(index + 1..*count, index);
-            *count -= 1;
-            Some(found.block)
+            Some(take_out(kept, count, index).block)
+        })
+    }
+
+    /// The block that has been kept for longest, if it was freed until then.
+    fn take_oldest(&self, latest: i64) -> Option<Kept> {
+        self.with(|kept, count| {
+            let is_due = kept[..*count].first()?.since <= latest;
+            is_due.then(|| take_out(kept, count, 0))
         })
     }
 
@@ -100,10 +112,7 @@ impl Store {
                     *count += 1;
                     return None;
                 }
-                let oldest = kept[0];
-                kept.copy_within(1..*count, 0);
-                *count -= 1;
-                Some(oldest)
+                Some(take_out(kept, count, 0))
             });
             match dropped {
                 None => return,
@@ -111,6 +120,14 @@ impl Store {
             }
         }
     }
+}
+
+/// Takes one of the kept blocks out; those behind it move up.
+fn take_out(kept: &mut [Kept; KEPT_BLOCKS], count: &mut usize, index: usize) -> Kept {
+    let taken = kept[index];
+    kept.copy_within(index + 1..*count, index);
+    *count -= 1;
+    taken
 }
 
 /// A block of at least [`LARGE`] bytes. The caller is inside the gate, here and below.
@@ -179,7 +196,11 @@ pub(crate) unsafe fn free(block: *mut u8) {
     // SAFETY: the caller's promise.
     let usable = unsafe { mi::mi_usable_size(block.cast()) };
     remapping::take_back(block, usable);
-    let freed = Kept { block, usable };
+    let freed = Kept {
+        block,
+        usable,
+        since: purging::seconds(),
+    };
     if usable < LARGE {
         // SAFETY: the caller's promise.
         unsafe { mi::mi_free(block.cast()) };
@@ -192,14 +213,18 @@ pub(crate) unsafe fn free(block: *mut u8) {
 
 /// Frees the blocks that are kept, and gives their memory back. Returns whether there were any.
 pub(crate) fn give_up_kept() -> bool {
+    give_up_kept_until(i64::MAX)
+}
+
+/// The same for those that have been kept for as long as blocks are.
+pub(crate) fn give_up_old(now: i64) {
+    give_up_kept_until(now - KEPT_SECONDS);
+}
+
+/// The same for those that were freed until then.
+fn give_up_kept_until(latest: i64) -> bool {
     let mut given_back = false;
-    let youngest = || {
-        STORE.with(|kept, count| {
-            *count = count.checked_sub(1)?;
-            Some(kept[*count])
-        })
-    };
-    while let Some(kept) = youngest() {
+    while let Some(kept) = STORE.take_oldest(latest) {
         drop_kept(kept);
         given_back = true;
     }

@@ -80,6 +80,9 @@ const _: () = assert!(
     PART_MESSAGES | LEADER_MESSAGES | GROUP_MESSAGES | COLLECTIVE_MESSAGES == LIBRARY_MESSAGES
 );
 
+/// So many ids at least are low ones ([`choose`]). A few communicators more or less change nothing.
+const LEAST_LOW_IDS: usize = 64;
+
 /// Words of a set of ids.
 const WORDS: usize = MAX_CONTEXTS / 64;
 
@@ -110,6 +113,10 @@ impl Ids {
 
     fn contains(&self, id: u32) -> bool {
         self.0[id as usize / 64] & 1 << (id % 64) != 0
+    }
+
+    fn count(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     fn join(&mut self, other: &Self) {
@@ -247,6 +254,9 @@ impl Drop for Family {
 /// Chooses ids for the children of a communicator: different ones as far as there are enough.
 /// `None` if there is no free one. All members choose the same.
 ///
+/// Low ids come first: each id that a node has ever used has memory there (64 KiB for each rank, as far as it is
+/// touched). A program that makes and frees communicators to its end would come to use all of them.
+///
 /// The search starts at a place that depends on the `agreement`, a number that is the same at all
 /// members, and on the attempt. Agreements that two threads come to at the same time have different
 /// numbers: if they looked in the same places, each would reserve at the members that it comes to
@@ -257,11 +267,12 @@ pub(in crate::mpi) fn choose(
     agreement: u64,
     attempt: u32,
 ) -> Option<Vec<u32>> {
-    let all = u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32");
-    let start = scattered(scattered(agreement) ^ u64::from(attempt)) % u64::from(all);
-    let start = u32::try_from(start).expect("it is below MAX_CONTEXTS");
-    let places = (0..all).map(|offset| (start + offset) % all);
+    let low = low_ids(unavailable.count().saturating_add(children), attempt);
+    let start = scattered(scattered(agreement) ^ u64::from(attempt)) as usize % low;
+    let places = (0..low).map(|offset| (start + offset) % low);
     let free: Vec<u32> = places
+        .chain(low..MAX_CONTEXTS)
+        .map(|id| u32::try_from(id).expect("ids are below MAX_CONTEXTS"))
         .filter(|&id| !unavailable.contains(id))
         .take(children)
         .collect();
@@ -269,6 +280,13 @@ pub(in crate::mpi) fn choose(
         return None;
     }
     Some(free.iter().copied().cycle().take(children).collect())
+}
+
+/// The search starts below this id: half of those below it are free, and with each attempt of two that hinder each other
+/// they have more room.
+fn low_ids(wanted: usize, attempt: u32) -> usize {
+    let more = LEAST_LOW_IDS << attempt.min(WORDS.ilog2());
+    wanted.saturating_mul(2).clamp(more, MAX_CONTEXTS)
 }
 
 #[cfg(test)]
@@ -309,6 +327,17 @@ mod tests {
         let ids = choose(&Ids::only(0), 3_000, 7, 3).unwrap();
         assert!(ids.len() == 3_000 && !ids.contains(&0));
         assert_eq!(choose(&Ids([u64::MAX; WORDS]), 1, 0, 0), None);
+    }
+
+    #[test]
+    fn a_program_that_makes_and_frees_communicators_uses_low_ids() {
+        let mut unavailable = Ids::only(0);
+        for agreement in 0..10_000 {
+            let id = choose(&unavailable, 1, agreement, 0).unwrap()[0];
+            assert!(id < 64, "{id}");
+        }
+        (0..1_000).for_each(|id| unavailable.insert(id));
+        assert!(choose(&unavailable, 1, 3, 0).unwrap()[0] >= 1_000);
     }
 
     #[test]

@@ -17,7 +17,9 @@
 //!   `Go`, as the master's Compare-And-Write would have; so whoever reads `Go` finds one count of all that have begun. The
 //!   master writes nothing there before its own helper has read the grant, however fast the other nodes are.
 //! - **From ahead to a slice.** If the next collective goes by slices, the slice that its members asked for may be over. So
-//!   each node that concludes one asks for another slice, in whose DEM it publishes that it is there.
+//!   each node that concludes one asks for another slice, in whose DEM it publishes that it is there. So does each node
+//!   where one that went by slices is over, and the next one is there: what it holds would be taken for work that is left,
+//!   and a deadlock would never be proven.
 //! - **Who did not call the same** is told as ever, by the master in a slice ([`super::refusal`]). Every collective of such
 //!   a group, a long one as well, tells its arrivals up the tree, with its signature. Whoever hears another signature than its
 //!   own passes on that not all are the same (0). So the root knows when all have arrived and differ, and asks for the slice; in its
@@ -137,6 +139,9 @@ impl Contexts {
         {
             let go = Go::decode(context.port.load(Variable::Go(slot)));
             communicator.heed(slot, go, context);
+            if communicator.is_to_be_published() {
+                ask_for_another(&self.config);
+            }
         }
         self.advance(key, context);
     }
