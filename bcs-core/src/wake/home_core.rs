@@ -69,7 +69,7 @@ pub fn look(now_ns: u64) {
 }
 
 #[cold]
-fn go_to(number: usize) {
+pub(super) fn go_to(number: usize) {
     let Ok(allowed) = sched_getaffinity(None) else {
         return;
     };

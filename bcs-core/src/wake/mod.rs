@@ -8,6 +8,7 @@
 //! | a lock for what one thread uses, and others could | [`owner_lock`] |
 //! | what waiting costs on this machine, and what follows from it | [`profile`] |
 //! | where ranks belong that share cores | [`home_core`] |
+//! | who leaves a shared core for an idle one | [`sharing`] |
 //! | what a job asks of the kernel's scheduler | [`scheduling`] |
 
 pub mod bell;
@@ -20,6 +21,8 @@ pub mod owner_lock;
 pub mod profile;
 #[cfg(not(loom))]
 pub mod scheduling;
+#[cfg(not(loom))]
+pub mod sharing;
 #[cfg(not(loom))]
 pub mod waiting;
 

@@ -13,6 +13,7 @@
 use super::bell::{self, KernelFutex, Slept};
 use super::machine_page::Census;
 use super::profile::{Length, Thresholds};
+use super::sharing::{self, Sharing};
 use super::{MachinePage, home_core};
 use crate::clock::now_ns;
 use crate::lockstep;
@@ -193,7 +194,7 @@ thread_local! {
     static COMPANY: Cell<Company> = const { Cell::new(Company::NONE) };
     /// Whether somebody else wanted this thread's core when it last yielded. Then it may well be whom it
     /// waits for, who cannot answer as long as it spins: it yields at once.
-    static SHARED: Cell<bool> = const { Cell::new(false) };
+    static SHARING: Cell<Sharing> = const { Cell::new(Sharing::NONE) };
 }
 
 /// What a thread that spins knows of others that compute on its core.
@@ -312,7 +313,7 @@ pub fn spin(
     }
     let end = until(start, patience.spin);
     let mut yields_ns = start + thresholds.polite_ns;
-    let is_shared = || patience.spins_politely && SHARED.get();
+    let is_shared = || patience.spins_politely && SHARING.get().is_shared;
     if !is_shared() && (0..patience.at_once).any(|_| check()) {
         return true;
     }
@@ -338,11 +339,17 @@ pub fn spin(
             std::thread::yield_now();
             let back = now_ns();
             yields_ns = back + thresholds.polite_ns;
-            SHARED.set(back.saturating_sub(now) > thresholds.shared_from_ns);
+            let took_ns = back.saturating_sub(now);
             let mut company = COMPANY.get();
-            if company.yielded(back.saturating_sub(now), back, thresholds) {
+            if company.yielded(took_ns, back, thresholds) {
                 COMPANY.set(company);
                 return check();
+            }
+            let mut sharing = SHARING.get();
+            let moves = sharing.yielded(took_ns > thresholds.shared_from_ns, back);
+            SHARING.set(sharing);
+            if moves {
+                sharing::part();
             }
         }
     }

@@ -35,7 +35,7 @@ use bcs_core::mapped_code::MappedCode;
 use bcs_core::memory::{MapError, NicMemory};
 use bcs_core::request::Failure;
 use bcs_core::smartmap::{Desk, NodeMemory};
-use bcs_core::wake::{MachinePage, home_core};
+use bcs_core::wake::{MachinePage, home_core, sharing};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::ThreadId;
@@ -114,6 +114,8 @@ impl Process {
             // By world ranks: several nodes may be on this machine.
             let sharers = welcome.placement.ranks() / cores;
             home_core::settle(welcome.rank as usize, sharers);
+        } else {
+            sharing::take_seat(welcome.rank as usize);
         }
         let recording = Recording::new(record, memory.page.clone());
         let endpoint = Endpoint::new(memory, place, welcome.settings);
