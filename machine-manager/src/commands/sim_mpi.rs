@@ -159,7 +159,8 @@ fn start(
     seed: u64,
     seeds: u64,
 ) -> std::io::Result<(Child, BufReader<ChildStdout>)> {
-    let mut command = Command::new(std::env::current_exe()?);
+    // By this name it is found though a newer one has taken its place.
+    let mut command = Command::new("/proc/self/exe");
     command.args(["sim", "--mpi", "--worker"]);
     command.args(["--seed", &seed.to_string(), "--seeds", &seeds.to_string()]);
     if arguments.twice {
