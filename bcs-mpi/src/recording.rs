@@ -375,6 +375,18 @@ mod tests {
         }
     }
 
+    /// A thread that the child has not got may be inside of it.
+    #[test]
+    fn a_forked_child_does_not_get_its_parents_recorder() {
+        let parents = recording("mmds");
+        parents.recorded(Site::here(), Manner::Waits, called(), |_| ());
+        assert_eq!(parents.calls(), Some(1));
+        parents.abandon();
+        assert!(!parents.is_on());
+        let asked = std::panic::AssertUnwindSafe(|| parents.calls());
+        assert!(std::panic::catch_unwind(asked).is_err());
+    }
+
     /// `cargo test --release -p bcs-mpi recording_costs -- --ignored --nocapture`
     #[test]
     #[ignore = "a measurement"]

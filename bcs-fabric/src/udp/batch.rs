@@ -219,3 +219,50 @@ fn is_full(sent: &Result<(), Unsent>) -> bool {
     let why = sent.as_ref().err().map(|unsent| &unsent.why);
     matches!(why, Some(Why::Full | Why::Busy))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, UdpSocket};
+    use std::time::Duration;
+
+    /// Appends a datagram as [`Batch::write`] does.
+    fn append(batch: &mut Batch<'_>, datagram: &[u8]) {
+        let start = batch.end;
+        batch.rest.bytes.extend_from_slice(datagram);
+        batch.last = start;
+        batch.end.ours += datagram.len();
+        batch.end.all += datagram.len();
+    }
+
+    /// Over the loopback, where they come in order.
+    #[test]
+    fn datagrams_of_any_length_come_once_and_as_they_were_written() {
+        let there = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        there
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        let mut here = Socket::bind(Ipv4Addr::LOCALHOST.into(), 0..=0).unwrap();
+        let mut rest = Rest::default();
+        // Shorter, longer and equal ones after each other, and as many as do not go in one call.
+        let mut lens = vec![900, 900, 300, 900, 301, 1_200, 600, 600, 1_201, 40];
+        lens.extend([1_400; 50]);
+        lens.push(20);
+        let datagrams: Vec<Vec<u8>> = (0..).zip(&lens).map(|(n, len)| vec![n; *len]).collect();
+        let mut batch = Batch::new(there.local_addr().unwrap(), &mut rest);
+        for datagram in &datagrams {
+            append(&mut batch, datagram);
+            assert!(batch.send_those_before(&mut here));
+        }
+        assert!(batch.send(&mut here));
+        // What came twice would stand before this one.
+        let end = vec![255; 10];
+        here.send(there.local_addr().unwrap(), &end, end.len())
+            .unwrap();
+        let mut room = [0; 2_000];
+        for datagram in datagrams.iter().chain([&end]) {
+            let len = there.recv(&mut room).unwrap();
+            assert_eq!(room[..len], datagram[..]);
+        }
+    }
+}

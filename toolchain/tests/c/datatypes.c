@@ -96,6 +96,24 @@ int main(int argc, char **argv)
     MPI_Unpack_external("external32", bytes, 8, &at, &many[1], 2, MPI_LONG);
     CHECK(at == 8 && many[1] == 1 && many[2] == -2);
 
+    /* By class and size, and by precision and range: whoever asks for the same again has the same datatype. */
+    MPI_Datatype found, same;
+    CHECK(MPI_Type_match_size(MPI_TYPECLASS_REAL, 8, &found) == MPI_SUCCESS && found == MPI_REAL8);
+    CHECK(MPI_Type_match_size(MPI_TYPECLASS_INTEGER, 1, &found) == MPI_SUCCESS && found == MPI_INTEGER1);
+    CHECK(MPI_Type_match_size(MPI_TYPECLASS_COMPLEX, 32, &found) == MPI_SUCCESS && found == MPI_COMPLEX32);
+    MPI_Type_create_f90_real(12, MPI_UNDEFINED, &found);
+    MPI_Type_create_f90_real(12, MPI_UNDEFINED, &same);
+    MPI_Type_size(found, &count);
+    CHECK(found == same && count == 8);
+    MPI_Type_get_envelope(found, &integers, &addresses, &datatypes, &combiner);
+    CHECK(integers == 2 && addresses == 0 && datatypes == 0 && combiner == MPI_COMBINER_F90_REAL);
+    MPI_Type_create_f90_real(12, 4931, &same);
+    CHECK(found != same);
+    MPI_Type_create_f90_integer(9, &found);
+    MPI_Type_create_f90_integer(9, &same);
+    MPI_Type_size(found, &count);
+    CHECK(found == same && count == 4);
+
     MPI_Type_get_name(MPI_INT32_T, name, &count);
     CHECK(strcmp(name, "MPI_INT32_T") == 0);
     MPI_Type_free(&every_fifth);

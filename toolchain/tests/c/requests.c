@@ -71,7 +71,13 @@ int main(int argc, char **argv)
     MPI_Mrecv(&theirs, 1, MPI_INT, &message, &status);
     CHECK(message == MPI_MESSAGE_NULL && theirs == from);
 
+    /* The one that is over is no request any more, and then there is none. */
     int index;
+    requests[0] = MPI_REQUEST_NULL;
+    MPI_Irecv(&theirs, 1, MPI_INT, from, 5, MPI_COMM_WORLD, &requests[1]);
+    MPI_Send(&rank, 1, MPI_INT, to, 5, MPI_COMM_WORLD);
+    MPI_Waitany(2, requests, &index, &status);
+    CHECK(index == 1 && theirs == from && requests[1] == MPI_REQUEST_NULL);
     MPI_Waitany(2, requests, &index, &status);
     CHECK(index == MPI_UNDEFINED);
     MPI_Finalize();
