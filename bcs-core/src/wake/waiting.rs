@@ -340,14 +340,14 @@ pub fn spin(
             let back = now_ns();
             yields_ns = back + thresholds.polite_ns;
             let took_ns = back.saturating_sub(now);
+            let mut sharing = SHARING.get();
+            let moves = sharing.yielded(took_ns > thresholds.shared_from_ns, back);
+            SHARING.set(sharing);
             let mut company = COMPANY.get();
             if company.yielded(took_ns, back, thresholds) {
                 COMPANY.set(company);
                 return check();
             }
-            let mut sharing = SHARING.get();
-            let moves = sharing.yielded(took_ns > thresholds.shared_from_ns, back);
-            SHARING.set(sharing);
             if moves {
                 sharing::part();
             }
