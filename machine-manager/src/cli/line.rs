@@ -108,7 +108,15 @@ impl Line {
     pub fn parse(&self, command: Command) -> Result<(ArgMatches, Cli), Answer> {
         // Whoever asks `mpiexec --version` wants to know whose it is.
         let name = format!("{} (BCS-MPI)", self.name);
-        let command = command.mut_subcommand("run", |run| run.display_name(name));
+        let shows_all = self.arguments.iter().any(|word| word == "--help-all");
+        let command = command.mut_subcommand("run", |run| {
+            // The line of an option names its values already.
+            let run = run.mut_args(|option| match option.get_action().takes_values() {
+                true => option.hide_possible_values(!shows_all),
+                false => option,
+            });
+            run.display_name(name)
+        });
         let parsed = command.try_get_matches_from(&self.arguments);
         let parsed = parsed.and_then(|matches| {
             let cli = Cli::from_arg_matches(&matches)?;

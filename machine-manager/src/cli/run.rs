@@ -19,7 +19,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Ends `bcs run --help`. A test runs the examples.
+/// Ends `bcs run --help` and `bcs run --help-all`. A test runs the examples.
 const EXAMPLES: &str = "
 Examples:
   bcs run -n 4 hello                              four processes on one node
@@ -30,7 +30,7 @@ Examples:
 
 What MPICH's and Open MPI's launchers call an option works, too, or is answered with what to write.
 Each option has a default that `bcs.toml` and variables can change: see `bcs config --help`.
-Exit codes: see `bcs help exit-codes`.";
+More options: `bcs run --help-all`. Exit codes: `bcs help exit-codes`.";
 
 /// What `bcs run` can be asked.
 #[derive(Debug, Args)]
@@ -38,6 +38,7 @@ Exit codes: see `bcs help exit-codes`.";
     override_usage = "bcs run [OPTIONS] PROGRAM [ARGS]... [: [-n N] [--wdir D] [--env K=V] PROGRAM [ARGS]...]...",
     disable_help_subcommand = true,
     disable_version_flag = true,
+    disable_help_flag = true,
     version,
     arg_required_else_help = false,
     subcommand_value_name = "PROGRAM",
@@ -47,6 +48,12 @@ pub struct RunArgs {
     /// Print the version
     #[arg(long, action = clap::ArgAction::Version)]
     pub version: Option<bool>,
+    /// Print the options that most jobs need
+    #[arg(long, action = clap::ArgAction::HelpShort)]
+    pub help: Option<bool>,
+    /// Print all options, with their values
+    #[arg(long, action = clap::ArgAction::HelpLong)]
+    pub help_all: Option<bool>,
     /// All that may stand before the program.
     #[command(flatten)]
     pub options: RunOptions,
@@ -58,15 +65,19 @@ pub struct RunArgs {
 /// What each program of a job can be given.
 #[derive(Clone, Debug, Args)]
 pub struct ApplicationOptions {
-    /// Number of ranks, each a process; --ranks and -np are the same
+    /// Number of ranks; --ranks and -np mean the same
+    ///
+    /// Each rank is a process.
     #[arg(short = 'n', value_name = "N", default_value_t = 1, value_parser = parse_count,
-          allow_negative_numbers = true)]
+          allow_negative_numbers = true, help_heading = "Job")]
     pub ranks: usize,
-    /// Run in this directory
-    #[arg(long, value_name = "D")]
+    /// Run the program in this directory
+    #[arg(long, value_name = "D", help_heading = "Job")]
     pub wdir: Option<PathBuf>,
-    /// Set an environment variable, or with K alone export that of `bcs run`; may be repeated
-    #[arg(long, value_name = "K=V", value_parser = parse_assignment)]
+    /// Set an environment variable; K alone exports that of `bcs run`
+    ///
+    /// The option may be repeated.
+    #[arg(long, value_name = "K=V", value_parser = parse_assignment, help_heading = "Job")]
     pub env: Vec<(String, String)>,
 }
 
@@ -92,115 +103,163 @@ pub struct RunOptions {
     /// What the first program is given.
     #[command(flatten)]
     pub application: ApplicationOptions,
-    /// Number of nodes (emulated NICs) that share the ranks, consecutive ranks on one node
-    /// [default: 1, or by --ppn]
+    /// Number of nodes; consecutive ranks share a node [default: 1, or by --ppn]
+    ///
+    /// Nodes are emulated: each has a NIC of its own.
     // A number of nodes from a file or variable is none for who asks for ranks per node; and the
     // other way round below.
     #[arg(long, value_name = "M", value_parser = parse_count, allow_negative_numbers = true,
-          default_value_if("ppn", ArgPredicate::IsPresent, None))]
+          default_value_if("ppn", ArgPredicate::IsPresent, None), help_heading = "Placement")]
     pub nodes: Option<usize>,
-    /// Ranks on each node; the last one may have fewer
+    /// Number of ranks on each node
+    ///
+    /// The last node may have fewer.
     #[arg(long, value_name = "P", value_parser = parse_count, allow_negative_numbers = true,
-          default_value_if("nodes", ArgPredicate::IsPresent, None))]
+          default_value_if("nodes", ArgPredicate::IsPresent, None), help_heading = "Placement")]
     pub ppn: Option<usize>,
     /// Where nodes are, and how they are joined.
     #[command(flatten)]
     pub far: FarOptions,
-    /// Which cores a rank may use: all but those that OS threads of NICs are pinned to, or one of these
-    /// each, in turn
-    #[arg(long, value_name = "B", value_enum, default_value_t = BindName::None)]
+    /// Cores of a rank: `none` (any core) or `core` (one each)
+    ///
+    /// Cores to which OS threads of NICs are pinned are left out.
+    #[arg(long, value_name = "B", value_enum, default_value_t = BindName::None, help_heading = "Placement")]
     pub bind: BindName,
-    /// Say on standard error which cores each rank may use, and where each OS thread of a NIC is pinned
-    #[arg(long)]
+    /// Print the cores of each rank and of each OS thread of a NIC
+    ///
+    /// The report goes to standard error.
+    #[arg(long, help_heading = "Placement")]
     pub report_bindings: bool,
-    /// Length of a time slice, 50us to 100ms; with elastic strobes the longest gap between two, with auto ones
-    /// the longest slice
-    #[arg(long, value_name = "D", default_value = "500us", value_parser = given(parse_duration))]
+    /// Length of a time slice, 50us to 100ms
+    ///
+    /// With elastic strobes this is the longest gap between two slices, with auto strobes the longest
+    /// slice.
+    #[arg(long, value_name = "D", default_value = "500us", value_parser = given(parse_duration), help_heading = "Slices")]
     pub time_slice: Given<Duration>,
-    /// When slices are struck: on demand, or at every multiple of the time slice with work, of a length that is
-    /// set or that follows the program
-    #[arg(long, value_name = "S", value_enum, default_value_t = StrobeName::Elastic)]
+    /// Start of slices: `elastic`, `fixed` or `auto`
+    ///
+    /// Elastic slices start when a rank waits for one. Fixed and auto slices start by the clock, auto ones
+    /// with a length that follows the program.
+    #[arg(long, value_name = "S", value_enum, default_value_t = StrobeName::Elastic, help_heading = "Slices")]
     pub strobe: StrobeName,
-    /// Which way messages take that stay on a node: at once, or in slices like all others
-    #[arg(long, value_name = "W", value_enum, default_value_t = IntranodeName::Smartmap)]
+    /// Messages within a node: `smartmap` or `nic`
+    ///
+    /// By SMARTMAP a message is copied at once. By the NIC it waits for a slice, as messages between nodes
+    /// do.
+    #[arg(long, value_name = "W", value_enum, default_value_t = IntranodeName::Smartmap, help_heading = "Communication")]
     pub intranode: IntranodeName,
-    /// Who does collectives of several nodes: the ranks of a node first, or the NICs alone
-    #[arg(long, value_name = "C", value_enum, default_value_t = CollectivesName::Hierarchical)]
+    /// Collectives over nodes: `hierarchical` or `nic`
+    ///
+    /// Hierarchical ones are done within each node first.
+    #[arg(long, value_name = "C", value_enum, default_value_t = CollectivesName::Hierarchical, help_heading = "Communication")]
     pub collectives: CollectivesName,
-    /// The best way of the bytes from one rank's memory to another's that may be taken, to measure the
-    /// others
-    #[arg(long, value_name = "R", value_enum, default_value_t = RoadName::Slots)]
+    /// Best way to copy between the memories of two ranks that may be used
+    ///
+    /// A lesser way is chosen to measure it.
+    #[arg(long, value_name = "R", value_enum, default_value_t = RoadName::Slots, help_heading = "Communication", hide_short_help = true)]
     pub road: RoadName,
-    /// Where the heap of a program is that does not put it there itself, as one in C: in the rank's slot, which
-    /// the ranks of its node reach, or the program's own
-    #[arg(long, value_name = "H", value_enum, default_value_t = HeapName::Slot)]
+    /// Heap of a C program: `slot` lets other ranks read it, `own` is the C library's
+    ///
+    /// A Rust program chooses its heap itself.
+    #[arg(long, value_name = "H", value_enum, default_value_t = HeapName::Slot, help_heading = "Communication", hide_short_help = true)]
     pub heap: HeapName,
-    /// Within a node: who folds long reductions
-    #[arg(long, value_name = "F", value_enum, default_value_t = FoldingName::Threaded)]
+    /// Long reductions within a node: `threaded` shares the elements, `serial` does not
+    #[arg(long, value_name = "F", value_enum, default_value_t = FoldingName::Threaded, help_heading = "Communication", hide_short_help = true)]
     pub folding: FoldingName,
-    /// Standard sends of at most so many bytes complete when they are posted, blocking ones within a
-    /// node of 32 times as many; 0: none
-    #[arg(long, value_name = "B", default_value = "4KiB", value_parser = given(parse_size))]
+    /// Standard sends of at most this length complete at once
+    ///
+    /// Blocking sends within a node do so up to 32 times this length. With 0 none does.
+    #[arg(long, value_name = "B", default_value = "4KiB", value_parser = given(parse_size), help_heading = "Communication", hide_short_help = true)]
     pub eager_limit: Given<u64>,
     /// Bytes per second that may enter a node, as 2GB/s [default: measured]
-    #[arg(long, value_name = "R", value_parser = given(parse_bandwidth))]
+    #[arg(long, value_name = "R", value_parser = given(parse_bandwidth), help_heading = "Communication", hide_short_help = true)]
     pub link_bandwidth: Option<Given<u64>>,
     /// How NICs run.
     #[command(flatten)]
     pub nics: NicOptions,
-    /// Reductions of at most LIMIT elements in software floating point (soft:LIMIT), or none (host)
+    /// Short reductions in software floating point: up to LIMIT elements, or not at all (host)
     #[arg(long, value_name = "soft:LIMIT|host", value_parser = parse_reduce,
-          default_value = format!("soft:{DEFAULT_SOFT_REDUCE_ELEMENTS}"))]
+          default_value = format!("soft:{DEFAULT_SOFT_REDUCE_ELEMENTS}"), help_heading = "Communication", hide_short_help = true)]
     pub reduce: u32,
-    /// Who reads the standard input: a rank by its number, all, or none; of all, the slowest reader
-    /// sets the pace
-    #[arg(long, value_name = "WHO", default_value = "0", value_parser = InputName::parse)]
+    /// Rank that reads the standard input, or `all`, or `none`
+    ///
+    /// If all ranks read, the slowest one sets the pace.
+    #[arg(long, value_name = "WHO", default_value = "0", value_parser = InputName::parse, help_heading = "Job")]
     pub stdin: InputName,
-    /// Start this rank under a debugger, which reads the standard input instead
-    #[arg(long, value_name = "RANK")]
+    /// Start this rank under a debugger, which reads the standard input
+    #[arg(long, value_name = "RANK", help_heading = "Debugging")]
     pub gdb: Option<u32>,
-    /// The command of the debugger; the program and its arguments are added to it
-    #[arg(long, value_name = "CMD", default_value = "gdb -q --args")]
+    /// Command of the debugger; the program and its arguments are added
+    #[arg(
+        long,
+        value_name = "CMD",
+        default_value = "gdb -q --args",
+        help_heading = "Debugging",
+        hide_short_help = true
+    )]
     pub debugger: String,
-    /// Label every line of output with its rank
-    #[arg(short = 'l', long)]
+    /// Put the rank in front of each line of output
+    #[arg(short = 'l', long, help_heading = "Job")]
     pub label: bool,
-    /// Write what rank N writes to rank.N.out and rank.N.err in this directory, not to the terminal
-    #[arg(long, value_name = "DIR")]
+    /// Write the output of rank N to rank.N.out and rank.N.err in DIR
+    #[arg(long, value_name = "DIR", help_heading = "Job")]
     pub output_dir: Option<PathBuf>,
-    /// End the job after so long, with exit code 124; a bare number is one of seconds
-    #[arg(long, value_name = "D", value_parser = given(parse_duration))]
+    /// End the job after this time, with exit code 124
+    ///
+    /// A bare number is one of seconds.
+    #[arg(long, value_name = "D", value_parser = given(parse_duration), help_heading = "Job")]
     pub timeout: Option<Given<Duration>>,
-    /// What is done when no rank can ever go on: say who waits for whom, and end the job with exit
-    /// code 123, or let it hang
-    #[arg(long, value_name = "A", value_enum, default_value_t = DeadlockName::Abort)]
+    /// In a deadlock `abort` the job (code 123) or `report`
+    ///
+    /// The text says which rank waits for which.
+    #[arg(long, value_name = "A", value_enum, default_value_t = DeadlockName::Abort, help_heading = "Debugging")]
     pub on_deadlock: DeadlockName,
-    /// Write who waits for whom into this file, as JSON, when no rank can ever go on; with --mds it
-    /// is in deadlock.json there, too
-    #[arg(long, value_name = "FILE")]
+    /// Write a deadlock into this file, as JSON
+    ///
+    /// With --mds it is also in deadlock.json there.
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Debugging",
+        hide_short_help = true
+    )]
     pub deadlock_json: Option<PathBuf>,
-    /// What is said, when the job has ended well, of what its program has left at MPI_Finalize: nothing; its
-    /// errors, as messages that nobody has received or waited for; or also what was not freed
-    #[arg(long, value_name = "W", value_enum, default_value_t = AtFinalizeName::Errors)]
+    /// Report leftovers at the end: `quiet`, `errors` or `all`
+    ///
+    /// Errors are messages that no rank received and requests that no rank waited for. With `all` objects
+    /// that were not freed are reported, too.
+    #[arg(long, value_name = "W", value_enum, default_value_t = AtFinalizeName::Errors, help_heading = "Debugging")]
     pub at_finalize: AtFinalizeName,
-    /// Look at what takes time to look at, too: types that differ between a send and its receive, roots and arguments
-    /// that differ between the calls of a collective, collectives that differ; and say which forked children call MPI
-    #[arg(long)]
+    /// Check types, roots and arguments of matching calls, which takes time
+    ///
+    /// A message must have the type of its receive, and the calls of a collective must agree. Forked
+    /// children that call MPI are named.
+    #[arg(long, help_heading = "Debugging")]
     pub checked: bool,
-    /// From SIGTERM to SIGKILL, for the ranks of a job that ends badly
+    /// Time from SIGTERM to SIGKILL for the ranks of a job that ends badly
     #[arg(long, value_name = "D", value_parser = given(parse_duration),
-          default_value = humantime::Duration::from(KILL_DELAY).to_string())]
+          default_value = humantime::Duration::from(KILL_DELAY).to_string(), help_heading = "Job", hide_short_help = true)]
     pub kill_delay: Given<Duration>,
-    /// Record, and write dumps of all ranks and nodes into this directory: see `bcs mds --help`
-    #[arg(long, value_name = "DIR")]
+    /// Record, and write dumps into this directory; see `bcs mds --help`
+    ///
+    /// There are dumps of all ranks and NICs.
+    #[arg(long, value_name = "DIR", help_heading = "Monitoring")]
     pub mds: Option<PathBuf>,
-    /// What to record: a list of `mmds` (ranks) and `emds` (NICs), or `none`, each with options: ranks=0-3+8,
-    /// only=MPI_Send+MPI_Recv, metrics=sites+peers, digits=1-3, calls=N, messages=N of mmds;
-    /// FIRST-LAST (slices), rows=N (the last slices), nodes=0+2 of emds: mmds:ranks=0,emds:7500-12500
-    #[arg(long, value_name = "WHAT", default_value = "mmds,emds")]
+    /// What is recorded: a list of `mmds` (ranks) and `emds` (NICs), or `none`
+    ///
+    /// Each has options. Of mmds: ranks=0-3+8, only=MPI_Send+MPI_Recv, metrics=sites+peers, digits=1-3,
+    /// calls=N, messages=N. Of emds: FIRST-LAST (slices), rows=N (the last slices), nodes=0+2. An example
+    /// is mmds:ranks=0,emds:7500-12500.
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "mmds,emds",
+        help_heading = "Monitoring",
+        hide_short_help = true
+    )]
     pub mds_record: Selection,
-    /// Say on standard error what is started
-    #[arg(short = 'v', long)]
+    /// Print on standard error what is started
+    #[arg(short = 'v', long, help_heading = "Job")]
     pub verbose: bool,
     /// Strike every slice, and all five microphases of it, needed or not: to measure what one costs
     #[arg(long, hide = true)]
@@ -210,31 +269,38 @@ pub struct RunOptions {
 /// Jobs on several machines.
 #[derive(Clone, Debug, Args)]
 pub struct FarOptions {
-    /// The hosts on which nodes are, as a,b, or a:4,b:2 with how many ranks each takes: consecutive nodes on one;
-    /// without --nodes and --ppn a node on each
-    #[arg(long, value_name = "LIST")]
+    /// Hosts of the nodes: a,b or a:4,b:2 with numbers of ranks
+    ///
+    /// Consecutive nodes are on one host. Without --nodes and --ppn each host has one node.
+    #[arg(long, value_name = "LIST", help_heading = "Hosts")]
     pub hosts: Option<String>,
-    /// The command that starts a program on a host, which it names where it says {host}, or last; the program
-    /// `bcs` has the same path there
-    #[arg(long, value_name = "CMD", default_value = "ssh -oBatchMode=yes")]
+    /// Command that starts a program on a host
+    ///
+    /// The name of the host takes the place of {host}, or comes last. The program `bcs` has the same path
+    /// on all hosts.
+    #[arg(
+        long,
+        value_name = "CMD",
+        default_value = "ssh -oBatchMode=yes",
+        help_heading = "Hosts"
+    )]
     pub launcher: String,
-    /// How nodes are joined: by shared memory where they can, by that alone, or by the network (without --hosts:
-    /// over the loopback of this machine)
-    #[arg(long, value_name = "F", value_enum, default_value_t = FabricName::Auto)]
+    /// Connection of nodes: `auto`, `shm` (memory) or `udp`
+    ///
+    /// Without --hosts the network is the loopback of this machine.
+    #[arg(long, value_name = "F", value_enum, default_value_t = FabricName::Auto, help_heading = "Hosts")]
     pub fabric: FabricName,
-    /// By which address each host is reached: an address, an interface or a network, as eth0 or 10.0.0.0/8
-    /// [default: the first that is not of the loopback]
-    #[arg(long, value_name = "I")]
+    /// Address, interface or network of the hosts, as eth0 or 10.0.0.0/8 [default: the first that is not of the loopback]
+    #[arg(long, value_name = "I", help_heading = "Hosts", hide_short_help = true)]
     pub host_interface: Option<String>,
-    /// The UDP ports from which each node manager takes one, as 4000-4999 [default: any]
-    #[arg(long, value_name = "A-B", value_parser = parse_ports, default_value = "0-0", hide_default_value = true)]
+    /// UDP ports of which each node manager takes one, as 4000-4999 [default: any]
+    #[arg(long, value_name = "A-B", value_parser = parse_ports, default_value = "0-0", hide_default_value = true, help_heading = "Hosts", hide_short_help = true)]
     pub host_ports: (u16, u16),
-    /// How datagrams are guarded: not at all, by a tag against strangers who send them, or against those who
-    /// read them, too
-    #[arg(long, value_name = "C", value_enum, default_value_t = CryptoName::Tag)]
+    /// Protection of datagrams: `none`, `tag` (against forgery) or `aead` (encrypted, too)
+    #[arg(long, value_name = "C", value_enum, default_value_t = CryptoName::Tag, help_heading = "Hosts", hide_short_help = true)]
     pub fabric_crypto: CryptoName,
-    /// A node that is silent for so long is lost, and the job ends
-    #[arg(long, value_name = "D", value_parser = given(parse_duration), default_value = "3s")]
+    /// A node that is silent for this time is lost, and the job ends
+    #[arg(long, value_name = "D", value_parser = given(parse_duration), default_value = "3s", help_heading = "Hosts", hide_short_help = true)]
     pub node_timeout: Given<Duration>,
 }
 
@@ -283,12 +349,19 @@ impl From<CryptoName> for Crypto {
 /// The OS threads of NICs. They are options of `bcs doctor`, too.
 #[derive(Clone, Debug, Args)]
 pub struct NicOptions {
-    /// OS threads of a NIC: one for all, one each, one per NIC thread [default: by cores]
-    #[arg(long, value_name = "L", value_enum)]
+    /// OS threads of a NIC: one for all nodes, one for each, or one for each NIC thread [default: by cores]
+    #[arg(
+        long,
+        value_name = "L",
+        value_enum,
+        help_heading = "Communication",
+        hide_short_help = true
+    )]
     pub nic_threads: Option<DriverName>,
-    /// Pin OS threads of NICs to these cores, as 2-5,7, in this order and in turn [default: to the last
-    /// ones, if there are cores for all]
-    #[arg(long, value_name = "LIST", value_parser = parse_cores)]
+    /// Cores to which OS threads of NICs are pinned, as 2-5,7 [default: the last ones, if there are enough]
+    ///
+    /// They are used in this order, and in turn if they are too few.
+    #[arg(long, value_name = "LIST", value_parser = parse_cores, help_heading = "Communication", hide_short_help = true)]
     pub nic_cores: Option<CoreList>,
 }
 

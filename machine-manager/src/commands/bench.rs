@@ -53,6 +53,8 @@ pub(super) fn run(arguments: BenchArgs, matches: &ArgMatches, further: clap::Com
     let program = ProgramArgs::Line(line);
     let run = RunArgs {
         version: None,
+        help: None,
+        help_all: None,
         options: run,
         program,
     };

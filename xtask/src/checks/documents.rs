@@ -351,7 +351,12 @@ fn help_of(start: impl Fn() -> Result<Command>) -> Result<String> {
     while let Some(words) = commands.pop() {
         let mut command = start()?;
         command.args(&words).arg("--help");
-        let said = process::run(&mut command, LIMIT)?.succeeded()?.stdout;
+        let mut said = process::run(&mut command, LIMIT)?.succeeded()?.stdout;
+        if said.contains("--help-all") {
+            let mut command = start()?;
+            command.args(&words).arg("--help-all");
+            said += &process::run(&mut command, LIMIT)?.succeeded()?.stdout;
+        }
         for name in subcommands(&said) {
             commands.push([words.clone(), vec![name.to_owned()]].concat());
         }

@@ -268,7 +268,8 @@ pub(in crate::mpi) fn choose(
     attempt: u32,
 ) -> Option<Vec<u32>> {
     let low = low_ids(unavailable.count().saturating_add(children), attempt);
-    let start = scattered(scattered(agreement) ^ u64::from(attempt)) as usize % low;
+    let start = scattered(scattered(agreement) ^ u64::from(attempt)) % low as u64;
+    let start = usize::try_from(start).expect("it is below MAX_CONTEXTS");
     let places = (0..low).map(|offset| (start + offset) % low);
     let free: Vec<u32> = places
         .chain(low..MAX_CONTEXTS)

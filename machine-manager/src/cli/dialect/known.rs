@@ -14,7 +14,7 @@ pub(super) enum Known<'a> {
     Ours(&'a Arg),
     /// One of theirs.
     Theirs(Means),
-    /// `--help` or `--version`, spelled out: clap answers.
+    /// `--help`, `--help-all` or `--version`, spelled out: clap answers.
     Told,
     /// The help by a letter.
     ShortHelp,
@@ -23,7 +23,7 @@ pub(super) enum Known<'a> {
 /// Finds an option by its spelling, without a value.
 pub(super) fn find<'a>(options: &'a Command, spelling: &str) -> Option<Known<'a>> {
     match spelling {
-        "--help" | "--version" => return Some(Known::Told),
+        "--help" | "--help-all" | "--version" => return Some(Known::Told),
         "-h" | "-help" | "-?" => return Some(Known::ShortHelp),
         _ => {}
     }
