@@ -67,12 +67,16 @@ const NONE: Kept = Kept {
     since: 0,
 };
 
-static STORE: Store = Store {
-    lock: Lock::new(),
-    kept: UnsafeCell::new(([NONE; KEPT_BLOCKS], 0)),
-};
+static STORE: Store = Store::new();
 
 impl Store {
+    const fn new() -> Self {
+        Self {
+            lock: Lock::new(),
+            kept: UnsafeCell::new(([NONE; KEPT_BLOCKS], 0)),
+        }
+    }
+
     fn with<R>(&self, act: impl FnOnce(&mut [Kept; KEPT_BLOCKS], &mut usize) -> R) -> R {
         self.lock.with(|| {
             // SAFETY: the lock is taken, and `act` does not come back here.
@@ -216,9 +220,12 @@ pub(crate) fn give_up_kept() -> bool {
     give_up_kept_until(i64::MAX)
 }
 
-/// The same for those that have been kept for as long as blocks are.
+/// The same for those that have been kept for as long as blocks are. Any allocation may come to this, one in a signal
+/// handler, too, whose thread has the lock: then it is done a second later.
 pub(crate) fn give_up_old(now: i64) {
-    give_up_kept_until(now - KEPT_SECONDS);
+    if STORE.lock.is_free() {
+        give_up_kept_until(now - KEPT_SECONDS);
+    }
 }
 
 /// The same for those that were freed until then.
@@ -298,5 +305,30 @@ fn collapse(block: *mut u8, size: usize) {
     let collapsed = unsafe { libc::madvise(start as *mut _, len, MADV_COLLAPSE) };
     if collapsed != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
         USELESS.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_goes_the_oldest_first_and_not_before_its_time() {
+        let store = Store::new();
+        for since in [7, 8, 12] {
+            let freed = Kept {
+                block: std::ptr::without_provenance_mut(HUGE_PAGE),
+                usable: LARGE,
+                since,
+            };
+            store.keep(freed, |_| panic!("there is room"));
+        }
+        let given_up = |now: i64| store.take_oldest(now - KEPT_SECONDS).map(|kept| kept.since);
+        assert_eq!(given_up(11), None);
+        assert_eq!(given_up(13), Some(7));
+        assert_eq!(given_up(13), Some(8));
+        assert_eq!(given_up(13), None);
+        assert!(store.take(LARGE, 16).is_some());
+        assert_eq!(given_up(i64::MAX), None);
     }
 }

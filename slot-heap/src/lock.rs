@@ -29,6 +29,11 @@ impl Lock {
         }
     }
 
+    /// Whether nobody has it. Who has it, and is interrupted by a signal, must not wait for it in the handler.
+    pub(crate) fn is_free(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == FREE
+    }
+
     pub(crate) fn give_back(&self) {
         if self.0.swap(FREE, Ordering::Release) == WANTED {
             wake(&self.0, 1);

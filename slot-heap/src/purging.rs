@@ -53,8 +53,11 @@ pub(crate) fn install() {
 /// mimalloc calls this once in 100 times that a thread's lists of free blocks are empty, before it looks for more. The
 /// thread is inside the gate.
 unsafe extern "C" fn heartbeat(collects: bool, _: c_ulonglong, _: *mut c_void) {
+    if collects {
+        return;
+    }
     let (now, delay) = (seconds(), DELAY.as_secs().cast_signed());
-    if !collects && gate::is_due(now, delay) {
+    if gate::is_due(now, delay) {
         let inside = gate::enter();
         large::give_up_old(now);
         purge(&inside);

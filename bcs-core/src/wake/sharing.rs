@@ -6,8 +6,8 @@
 //!
 //! A rank that has shared its core for [`LASTS_NS`] while the job has a core for each of its threads asks the kernel how
 //! many threads can run (`/proc/loadavg`). If the machine has a core for each of them, then one core is idle, and the rank
-//! goes to its *seat*: the core with its number on its node. It is not bound to it. Two ranks have different seats, so
-//! they part wherever they were. If it shares its core again, it waits twice as long each time before it tries
+//! goes to its *seat*: the core with the number of the rank, counted round. It is not bound to it. Ranks of a node that
+//! has a core for each have different seats, so two of them part wherever they were. If it shares its core again, it waits twice as long each time before it tries
 //! again: whoever is on its seat may be there to stay.
 
 use super::home_core;
@@ -57,7 +57,9 @@ impl Sharing {
             self.since_ns = now_ns;
         }
         self.is_shared = is_shared;
-        let moves = is_shared && now_ns - self.since_ns >= LASTS_NS && now_ns >= self.next_ns;
+        // The clocks of two cores may differ by a little.
+        let lasted_ns = now_ns.saturating_sub(self.since_ns);
+        let moves = is_shared && lasted_ns >= LASTS_NS && now_ns >= self.next_ns;
         if moves {
             // Who has been left alone for several times as long begins anew.
             let is_first = now_ns - self.next_ns > 4 * self.pause_ns;
@@ -106,6 +108,7 @@ mod tests {
         let mut sharing = Sharing::NONE;
         let start = 5_000_000_000;
         assert!(!sharing.yielded(true, start));
+        assert!(!sharing.yielded(true, start - 1), "by another core's clock");
         assert!(!sharing.yielded(true, start + LASTS_NS - 1));
         assert!(!sharing.yielded(false, start + LASTS_NS), "it was alone");
         assert!(!sharing.yielded(true, start + LASTS_NS));

@@ -80,7 +80,7 @@ const _: () = assert!(
     PART_MESSAGES | LEADER_MESSAGES | GROUP_MESSAGES | COLLECTIVE_MESSAGES == LIBRARY_MESSAGES
 );
 
-/// So many ids at least are low ones ([`choose`]). A few communicators more or less change nothing.
+/// The search for a free id begins among at least this number of ids ([`choose`]).
 const LEAST_LOW_IDS: usize = 64;
 
 /// Words of a set of ids.
