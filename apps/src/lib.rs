@@ -33,6 +33,7 @@ pub mod abi;
 pub mod bcs;
 pub mod beat;
 pub mod bench;
+pub mod builtin;
 mod byte_passing;
 mod computation;
 pub mod doze;
