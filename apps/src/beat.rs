@@ -27,7 +27,7 @@ const IN_FLIGHT_COMPUTING: u32 = 64;
 /// Exchange 8 bytes between the first and the last rank all the time, and compute on the others.
 #[derive(Debug, Clone, Parser)]
 #[command(name = PROGRAM)]
-pub struct Options {
+pub struct BeatOptions {
     /// How long, in seconds of wall time
     #[arg(long, default_value = "1")]
     pub seconds: Seconds,
@@ -47,7 +47,7 @@ pub struct Options {
 /// Rank 0 prints `computing` when all have started and `exchanges: N` at its end; the ranks that
 /// compute print what those of `spin` do.
 pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
-    let options: Options = match parse(mpi, PROGRAM, arguments) {
+    let options: BeatOptions = match parse(mpi, PROGRAM, arguments) {
         Ok(options) => options,
         Err(code) => return code,
     };
@@ -68,7 +68,7 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
 /// # Errors
 ///
 /// A message or a barrier failed.
-pub fn run<M: MessagePassing>(mpi: &M, options: &Options) -> Result<Option<u32>, M::Error> {
+pub fn run<M: MessagePassing>(mpi: &M, options: &BeatOptions) -> Result<Option<u32>, M::Error> {
     let last = mpi.size() - 1;
     mpi.barrier()?;
     if mpi.rank() == 0 {
@@ -98,7 +98,7 @@ pub fn run<M: MessagePassing>(mpi: &M, options: &Options) -> Result<Option<u32>,
 /// it in time.
 fn exchange<M: MessagePassing>(
     mpi: &M,
-    options: &Options,
+    options: &BeatOptions,
     partner: usize,
 ) -> Result<u32, M::Error> {
     let decides = mpi.rank() == 0;

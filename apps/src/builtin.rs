@@ -55,7 +55,7 @@ pub static TABLE: &[BuiltIn] = &[
         name: "sweep3d",
         about: "neutron transport by discrete ordinates: the benchmark of the BCS-MPI paper",
         run: |arguments| {
-            let program = crate::abi::Program {
+            let program = crate::abi::PortableProgram {
                 bcs: crate::sweep3d::command,
                 abi: crate::sweep3d::command,
             };
@@ -66,7 +66,7 @@ pub static TABLE: &[BuiltIn] = &[
         name: "sage",
         about: "gas dynamics on an adaptive mesh: an application like SAGE of the BCS-MPI paper",
         run: |arguments| {
-            let program = crate::abi::Program {
+            let program = crate::abi::PortableProgram {
                 bcs: crate::sage::command,
                 abi: crate::sage::command,
             };

@@ -6,7 +6,7 @@ use crate::MessagePassing;
 
 /// Where messages of one size lie in a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub struct MessageWindow {
     /// How many there are.
     pub count: usize,
     /// Bytes of each.
@@ -15,7 +15,7 @@ pub struct Window {
     pub stride: usize,
 }
 
-impl Window {
+impl MessageWindow {
     /// Where a message lies, counted from 0.
     #[must_use]
     pub fn place(&self, message: usize) -> Range<usize> {
@@ -66,7 +66,7 @@ pub trait BytePassing: MessagePassing {
     fn send_window(
         &self,
         data: &[u8],
-        window: Window,
+        window: MessageWindow,
         to: usize,
         tag: i32,
     ) -> Result<(), Self::Error>;
@@ -79,7 +79,7 @@ pub trait BytePassing: MessagePassing {
     fn recv_window(
         &self,
         data: &mut [u8],
-        window: Window,
+        window: MessageWindow,
         from: usize,
         tag: i32,
     ) -> Result<(), Self::Error>;

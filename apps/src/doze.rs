@@ -17,7 +17,7 @@ const TAG: i32 = 11;
 /// Sleep on the ranks of even numbers, and wait for their message on the others.
 #[derive(Debug, Clone, Parser)]
 #[command(name = PROGRAM)]
-pub struct Options {
+pub struct DozeOptions {
     /// How long, in seconds
     #[arg(long, default_value = "1")]
     pub seconds: Seconds,
@@ -39,7 +39,7 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
 /// # Errors
 ///
 /// A message or a barrier failed.
-pub fn run<M: MessagePassing>(mpi: &M, options: &Options) -> Result<(), M::Error> {
+pub fn run<M: MessagePassing>(mpi: &M, options: &DozeOptions) -> Result<(), M::Error> {
     let rank = mpi.rank();
     mpi.barrier()?;
     if rank == 0 {

@@ -10,7 +10,7 @@ use crate::usage::{FAILURE, complain, parse};
 /// Every process says hello.
 #[derive(Debug, Parser)]
 #[command(name = "hello")]
-struct Options {
+struct HelloOptions {
     /// Also say on which host and in which process
     #[arg(long = "where")]
     location: bool,
@@ -20,7 +20,7 @@ struct Options {
 ///
 /// Every process prints one line, in no particular order, and leaves when all have printed.
 pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
-    let options: Options = match parse(mpi, "hello", arguments) {
+    let options: HelloOptions = match parse(mpi, "hello", arguments) {
         Ok(options) => options,
         Err(code) => return code,
     };

@@ -47,6 +47,6 @@ pub mod spin;
 pub mod sweep3d;
 mod usage;
 
-pub use byte_passing::{BytePassing, Window};
+pub use byte_passing::{BytePassing, MessageWindow};
 pub use message_passing::MessagePassing;
 pub use usage::Seconds;

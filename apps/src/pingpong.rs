@@ -18,7 +18,7 @@ const TAG: i32 = 7;
 /// Time messages to and fro between ranks 0 and 1; other ranks watch.
 #[derive(Debug, Clone, Parser)]
 #[command(name = PROGRAM)]
-pub struct Options {
+pub struct PingPongOptions {
     /// Size of a message, a multiple of 8
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
     pub bytes: u32,
@@ -66,7 +66,7 @@ impl Statistics {
 
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum PingPongError {
     /// Nobody to play with.
     #[error("{0} process cannot play: start 2 or more")]
     Alone(usize),
@@ -96,7 +96,7 @@ pub enum Error {
 /// Rank 0 prints the statistics. Exit codes are 0, 2 if the arguments or the number of processes
 /// are wrong, 1 if the run failed.
 pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
-    let options: Options = match parse(mpi, PROGRAM, arguments) {
+    let options: PingPongOptions = match parse(mpi, PROGRAM, arguments) {
         Ok(options) => options,
         Err(code) => return code,
     };
@@ -116,19 +116,22 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
         Err(error) => error,
     };
     complain(mpi, PROGRAM, &error);
-    let usage = matches!(error, Error::Alone(_) | Error::Bytes(_));
+    let usage = matches!(error, PingPongError::Alone(_) | PingPongError::Bytes(_));
     ExitCode::from(if usage { USAGE } else { FAILURE })
 }
 
 /// Plays; rank 0 gets the statistics. Every message's content is checked when it is back.
-pub fn run<M: MessagePassing>(mpi: &M, options: &Options) -> Result<Option<Statistics>, Error> {
+pub fn run<M: MessagePassing>(
+    mpi: &M,
+    options: &PingPongOptions,
+) -> Result<Option<Statistics>, PingPongError> {
     if mpi.size() < 2 {
-        return Err(Error::Alone(mpi.size()));
+        return Err(PingPongError::Alone(mpi.size()));
     }
     if !options.bytes.is_multiple_of(8) {
-        return Err(Error::Bytes(options.bytes));
+        return Err(PingPongError::Bytes(options.bytes));
     }
-    let failed = |error: M::Error| Error::MessagePassing(Box::new(error));
+    let failed = |error: M::Error| PingPongError::MessagePassing(Box::new(error));
     let elements = options.bytes as usize / 8;
     let rounds = options.warmup.saturating_add(options.iterations);
     mpi.barrier().map_err(failed)?;
@@ -152,7 +155,7 @@ pub fn run<M: MessagePassing>(mpi: &M, options: &Options) -> Result<Option<Stati
                     .position(|(sent, found)| sent != found)
                 {
                     let (sent, found) = (ping[index], pong[index]);
-                    return Err(Error::Corrupt {
+                    return Err(PingPongError::Corrupt {
                         round,
                         index,
                         sent,
@@ -174,7 +177,11 @@ pub fn run<M: MessagePassing>(mpi: &M, options: &Options) -> Result<Option<Stati
     Ok((mpi.rank() == 0).then(|| Statistics::new(times)))
 }
 
-fn print(out: &mut dyn Write, options: &Options, statistics: &Statistics) -> io::Result<()> {
+fn print(
+    out: &mut dyn Write,
+    options: &PingPongOptions,
+    statistics: &Statistics,
+) -> io::Result<()> {
     let us = |time: Duration| time.as_secs_f64() * 1e6;
     writeln!(
         out,

@@ -22,7 +22,7 @@ const LONGEST_COMPUTATION_SLICES: f64 = 4.0;
 /// Time blocking 8-byte sends from rank 0 to rank 1, posted at random moments of a slice.
 #[derive(Debug, Clone, Parser)]
 #[command(name = PROGRAM)]
-pub struct Options {
+pub struct SendCostOptions {
     /// Sends that are timed
     #[arg(long, default_value_t = 2000,
         value_parser = clap::value_parser!(u32).range(1..=500_000))]
@@ -45,7 +45,7 @@ pub struct Options {
 ///
 /// Rank 0 prints `mean send call: T us over N calls`.
 pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
-    let options: Options = match parse(mpi, PROGRAM, arguments) {
+    let options: SendCostOptions = match parse(mpi, PROGRAM, arguments) {
         Ok(options) => options,
         Err(code) => return code,
     };
@@ -70,7 +70,10 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
 /// # Errors
 ///
 /// A message or a barrier failed.
-pub fn run<M: MessagePassing>(mpi: &M, options: &Options) -> Result<Option<Duration>, M::Error> {
+pub fn run<M: MessagePassing>(
+    mpi: &M,
+    options: &SendCostOptions,
+) -> Result<Option<Duration>, M::Error> {
     let sends = options.warmup + options.samples;
     let receives = (0..if mpi.rank() == 1 { sends } else { 0 })
         .map(|_| mpi.irecv(vec![0.0], 0, TAG))
@@ -80,7 +83,7 @@ pub fn run<M: MessagePassing>(mpi: &M, options: &Options) -> Result<Option<Durat
     if mpi.rank() == 0 {
         let longest =
             Duration::from_micros(u64::from(options.slice_us)).mul_f64(LONGEST_COMPUTATION_SLICES);
-        let mut moments = Moments(options.seed);
+        let mut moments = RandomMoments(options.seed);
         for send in 0..sends {
             compute(longest.mul_f64(moments.next()));
             let start = Instant::now();
@@ -98,9 +101,9 @@ pub fn run<M: MessagePassing>(mpi: &M, options: &Options) -> Result<Option<Durat
 }
 
 /// Uniform numbers from 0 to 1 by SplitMix64: good enough to forget the phase of a slice.
-struct Moments(u64);
+struct RandomMoments(u64);
 
-impl Moments {
+impl RandomMoments {
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut bits = self.0;
@@ -114,11 +117,11 @@ impl Moments {
 
 #[cfg(test)]
 mod tests {
-    use super::Moments;
+    use super::RandomMoments;
 
     #[test]
     fn moments_are_spread_evenly_between_0_and_1() {
-        let mut moments = Moments(1);
+        let mut moments = RandomMoments(1);
         let drawn: Vec<f64> = (0..100_000).map(|_| moments.next()).collect();
         assert!(drawn.iter().all(|moment| (0.0..1.0).contains(moment)));
         let mean = drawn.iter().sum::<f64>() / 100_000.0;

@@ -14,7 +14,7 @@ const PROGRAM: &str = "spin";
 /// Compute without passing a message, and count the units of work done.
 #[derive(Debug, Clone, Parser)]
 #[command(name = PROGRAM)]
-pub struct Options {
+pub struct SpinOptions {
     /// How long, in seconds of wall time
     #[arg(long, default_value = "1")]
     pub seconds: Seconds,
@@ -36,7 +36,7 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
 /// # Errors
 ///
 /// A barrier before or after failed.
-pub fn run<M: MessagePassing>(mpi: &M, options: &Options) -> Result<(), M::Error> {
+pub fn run<M: MessagePassing>(mpi: &M, options: &SpinOptions) -> Result<(), M::Error> {
     mpi.barrier()?;
     if mpi.rank() == 0 {
         println!("computing");

@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::process::ExitCode;
 
-use apps::bench::{self, Mode, Op, Options, Row, Size};
-use apps::{BytePassing, MessagePassing, Window};
+use apps::bench::{self, BenchOperation, BenchOptions, BenchRow, BufferMode, ByteSize};
+use apps::{BytePassing, MessagePassing, MessageWindow};
 use threads::Rank;
 
 thread_local! {
@@ -68,7 +68,13 @@ impl BytePassing for Rank {
         self.sendrecv_bytes((out, peer), (into, peer), tag)
     }
 
-    fn send_window(&self, data: &[u8], window: Window, to: usize, tag: i32) -> Result<(), Failure> {
+    fn send_window(
+        &self,
+        data: &[u8],
+        window: MessageWindow,
+        to: usize,
+        tag: i32,
+    ) -> Result<(), Failure> {
         (0..window.count).try_for_each(|message| {
             let data = &data[window.place(message)];
             MESSAGES.with_borrow_mut(|all| all.insert(data.as_ptr().addr()));
@@ -79,7 +85,7 @@ impl BytePassing for Rank {
     fn recv_window(
         &self,
         data: &mut [u8],
-        window: Window,
+        window: MessageWindow,
         from: usize,
         tag: i32,
     ) -> Result<(), Failure> {
@@ -123,26 +129,31 @@ impl BytePassing for Rank {
 }
 
 /// Every operation that has no fixed duration.
-const OPS: [Op; 10] = [
-    Op::Latency,
-    Op::Bandwidth,
-    Op::Rate,
-    Op::Exchange,
-    Op::Sendrecv,
-    Op::Barrier,
-    Op::Bcast,
-    Op::Reduce,
-    Op::Allreduce,
-    Op::Alltoall,
+const OPS: [BenchOperation; 10] = [
+    BenchOperation::Latency,
+    BenchOperation::Bandwidth,
+    BenchOperation::Rate,
+    BenchOperation::Exchange,
+    BenchOperation::Sendrecv,
+    BenchOperation::Barrier,
+    BenchOperation::Bcast,
+    BenchOperation::Reduce,
+    BenchOperation::Allreduce,
+    BenchOperation::Alltoall,
 ];
 
 #[test]
 fn every_loop_ends_on_every_rank_and_gives_rank_0_its_rows() {
     for ranks in [2, 3] {
-        let options = Options {
+        let options = BenchOptions {
             ops: OPS.to_vec(),
-            sizes: [0, 8, 5000].map(Size).to_vec(),
-            mode: vec![Mode::Untouched, Mode::Touched, Mode::Turns, Mode::Fresh],
+            sizes: [0, 8, 5000].map(ByteSize).to_vec(),
+            mode: vec![
+                BufferMode::Untouched,
+                BufferMode::Touched,
+                BufferMode::Turns,
+                BufferMode::Fresh,
+            ],
             row_ms: 1,
             samples: 2,
         };
@@ -151,7 +162,7 @@ fn every_loop_ends_on_every_rank_and_gives_rank_0_its_rows() {
             bench::run(rank, &options, |row| rows.push(row)).unwrap();
             rows
         });
-        let cases: Vec<_> = rows[0].iter().map(Row::case).collect();
+        let cases: Vec<_> = rows[0].iter().map(BenchRow::case).collect();
         assert_eq!(cases, options.cases());
         assert!(rows[1..].iter().all(Vec::is_empty));
         for row in &rows[0] {
@@ -167,10 +178,10 @@ fn every_loop_ends_on_every_rank_and_gives_rank_0_its_rows() {
 #[test]
 fn fresh_messages_have_places_of_their_own_and_roots_take_turns() {
     let ranks = 3;
-    for mode in [Mode::Untouched, Mode::Turns, Mode::Fresh] {
-        let options = Options {
-            ops: vec![Op::Bcast, Op::Bandwidth],
-            sizes: vec![Size(100)],
+    for mode in [BufferMode::Untouched, BufferMode::Turns, BufferMode::Fresh] {
+        let options = BenchOptions {
+            ops: vec![BenchOperation::Bcast, BenchOperation::Bandwidth],
+            sizes: vec![ByteSize(100)],
             mode: vec![mode],
             row_ms: 1,
             samples: 1,
@@ -179,7 +190,7 @@ fn fresh_messages_have_places_of_their_own_and_roots_take_turns() {
             bench::run(rank, &options, |_| {}).unwrap();
             (BROADCASTS.take(), MESSAGES.take().len())
         });
-        let (turns, fresh) = (mode != Mode::Untouched, mode == Mode::Fresh);
+        let (turns, fresh) = (mode != BufferMode::Untouched, mode == BufferMode::Fresh);
         for (rank, (broadcasts, messages)) in seen.iter().enumerate() {
             let root = |turn: usize| if turns { turn % ranks } else { 0 };
             // The first loops have one iteration, two and more, and each begins anew.
@@ -202,10 +213,10 @@ fn fresh_messages_have_places_of_their_own_and_roots_take_turns() {
 
 #[test]
 fn a_laggard_is_waited_for() {
-    let options = Options {
-        ops: vec![Op::Lag],
+    let options = BenchOptions {
+        ops: vec![BenchOperation::Lag],
         sizes: Vec::new(),
-        mode: vec![Mode::Untouched],
+        mode: vec![BufferMode::Untouched],
         row_ms: 10,
         samples: 1,
     };

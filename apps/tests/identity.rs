@@ -2,7 +2,9 @@
 
 mod threads;
 
-use apps::sweep3d::{Arguments, Communication, Deck, Error, FixUps, Outcome, Stop, run};
+use apps::sweep3d::{
+    Arguments, Communication, Deck, FixUps, Stop, Sweep3dError, Sweep3dOutcome, run,
+};
 
 /// A grid with remainders in all directions, a short last block, fix-ups and a mirror.
 fn deck() -> Deck {
@@ -28,7 +30,7 @@ fn deck() -> Deck {
     }
 }
 
-fn solve(deck: &Deck, comm: Communication) -> (Outcome, String) {
+fn solve(deck: &Deck, comm: Communication) -> (Sweep3dOutcome, String) {
     let arguments = Arguments {
         deck: deck.clone(),
         comm,
@@ -42,10 +44,10 @@ fn solve(deck: &Deck, comm: Communication) -> (Outcome, String) {
 }
 
 #[track_caller]
-fn assert_same(found: &Outcome, expected: &Outcome, case: &str) {
+fn assert_same(found: &Sweep3dOutcome, expected: &Sweep3dOutcome, case: &str) {
     // Equal doubles, not near ones.
     assert_eq!(found.iterations, expected.iterations, "{case}");
-    let sums = |outcome: &Outcome| {
+    let sums = |outcome: &Sweep3dOutcome| {
         let balance = &outcome.balance;
         let mut sums = vec![balance.external_source, balance.absorption];
         sums.extend(balance.leakage.concat());
@@ -231,7 +233,7 @@ fn a_limit_below_what_doubles_resolve_is_an_error_or_is_met_exactly() {
         Ok(outcome) => assert_eq!(outcome.iterations.last().unwrap().err, 0.0),
         Err(error) => assert!(matches!(
             error,
-            Error::NotConverged {
+            Sweep3dError::NotConverged {
                 iterations: 1000,
                 ..
             }
@@ -311,6 +313,6 @@ fn all_processes_stop_if_the_report_cannot_be_written() {
         comm: Communication::NonBlocking,
     };
     for result in threads::run(4, |rank| run(rank, &arguments, &mut Full)) {
-        assert!(matches!(result, Err(Error::Report(_))), "{result:?}");
+        assert!(matches!(result, Err(Sweep3dError::Report(_))), "{result:?}");
     }
 }

@@ -28,7 +28,7 @@ fn spinning_and_dozing_last_as_long_as_asked() {
     for ranks in [1, 2, 3] {
         let start = Instant::now();
         threads::run(ranks, |rank| {
-            doze::run(rank, &doze::Options { seconds: SHORT }).unwrap()
+            doze::run(rank, &doze::DozeOptions { seconds: SHORT }).unwrap()
         });
         assert!(start.elapsed() >= SHORT.0);
     }
@@ -37,7 +37,7 @@ fn spinning_and_dozing_last_as_long_as_asked() {
 #[test]
 fn both_exchanging_ranks_agree_on_how_often_they_did() {
     for every_us in [None, Some(100)] {
-        let options = beat::Options {
+        let options = beat::BeatOptions {
             seconds: SHORT,
             asleep: false,
             every_us,
@@ -46,7 +46,7 @@ fn both_exchanging_ranks_agree_on_how_often_they_did() {
         assert!(exchanges[0] > Some(1), "{exchanges:?}");
         assert_eq!((exchanges[0], None), (exchanges[2], exchanges[1]));
     }
-    let asleep = beat::Options {
+    let asleep = beat::BeatOptions {
         seconds: SHORT,
         asleep: true,
         every_us: None,
@@ -57,7 +57,7 @@ fn both_exchanging_ranks_agree_on_how_often_they_did() {
 
 #[test]
 fn rank_0_gets_the_mean_of_its_sends() {
-    let options = send_cost::Options {
+    let options = send_cost::SendCostOptions {
         samples: 20,
         warmup: 2,
         slice_us: 50,

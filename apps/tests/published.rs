@@ -2,7 +2,7 @@
 
 mod threads;
 
-use apps::sweep3d::{Arguments, Communication, Outcome, run};
+use apps::sweep3d::{Arguments, Communication, Sweep3dOutcome, run};
 
 /// Error, as published, and fix-ups of every iteration.
 const PUBLISHED: [(&str, i64); 12] = [
@@ -32,7 +32,7 @@ fn assert_near(found: f64, published: f64, what: &str) {
     );
 }
 
-fn solve(processes: usize, comm: Communication) -> (Outcome, String) {
+fn solve(processes: usize, comm: Communication) -> (Sweep3dOutcome, String) {
     let arguments = Arguments {
         deck: INPUT_50.parse().unwrap(),
         comm,
@@ -50,7 +50,7 @@ fn solve(processes: usize, comm: Communication) -> (Outcome, String) {
     (first, report)
 }
 
-fn check(outcome: &Outcome) {
+fn check(outcome: &Sweep3dOutcome) {
     assert_eq!(outcome.iterations.len(), 12);
     for (number, (iteration, (err, fixups))) in outcome.iterations.iter().zip(PUBLISHED).enumerate()
     {

@@ -5,7 +5,7 @@ mod threads;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use apps::pingpong::{Error, Options, run};
+use apps::pingpong::{PingPongError, PingPongOptions, run};
 use apps::{MessagePassing, hello, pingpong};
 
 #[test]
@@ -19,7 +19,7 @@ fn every_process_says_hello_and_succeeds() {
 #[test]
 fn rank_0_gets_the_statistics_and_others_watch() {
     for bytes in [0, 8, 4096] {
-        let options = Options {
+        let options = PingPongOptions {
             bytes,
             iterations: 20,
             warmup: 3,
@@ -39,7 +39,7 @@ fn rank_0_gets_the_statistics_and_others_watch() {
 
 #[test]
 fn what_cannot_be_played_is_refused() {
-    let options = Options {
+    let options = PingPongOptions {
         bytes: 12,
         iterations: 1,
         warmup: 0,
@@ -51,7 +51,7 @@ fn what_cannot_be_played_is_refused() {
         );
     }
     let alone = threads::run(1, |rank| run(rank, &options).unwrap_err());
-    assert!(matches!(alone[0], Error::Alone(1)));
+    assert!(matches!(alone[0], PingPongError::Alone(1)));
     let codes = threads::run(2, |rank| {
         assert!(rank.size() == 2);
         pingpong::command(rank, &["--iterations".to_owned(), "0".to_owned()])

@@ -73,7 +73,7 @@ thread_local! {
 /// Looks at the clock, and learns the rate of the counter from how far both have come since the last look.
 #[cold]
 fn look(last: Anchor) -> u64 {
-    if lockstep::is_on() || !has_ticks() {
+    if lockstep::is_active() || !has_ticks() {
         return now_ns();
     }
     let Some((at, now)) = ticks_and_clock() else {

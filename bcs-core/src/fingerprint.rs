@@ -6,7 +6,7 @@
 
 /// A number of which every bit depends on every bit of another one (the finalizer of `SplitMix64`).
 #[must_use]
-pub fn scattered(number: u64) -> u64 {
+pub fn mix64(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -18,7 +18,7 @@ pub fn scattered(number: u64) -> u64 {
 pub fn fingerprint(words: impl IntoIterator<Item = u64>) -> u64 {
     words
         .into_iter()
-        .fold(0, |before, word| scattered(before ^ word))
+        .fold(0, |before, word| mix64(before ^ word))
 }
 
 #[cfg(test)]
@@ -35,7 +35,7 @@ mod tests {
             0x06c4_5d18_8009_454f,
         ];
         for expected in published {
-            assert_eq!(scattered(state), expected);
+            assert_eq!(mix64(state), expected);
             state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         }
         assert_eq!(fingerprint([]), 0);

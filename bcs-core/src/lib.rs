@@ -5,10 +5,10 @@
 //! | [`smartmap`] | what ranks of one node share without their NIC |
 //! | [`wake`] | how threads sleep, wake each other, and share cores |
 //! | [`memory`] | memory shared between processes: NIC memory, slots, rings |
-//! | [`whereabouts`] | what a blocked rank says about where it is |
+//! | [`wait_state`] | what a blocked rank says about where it is |
 //! | [`matching`] | which message a receive gets |
 //! | [`descriptor`], [`request`] | what a rank posts, and what it gets back |
-//! | [`mark`] | what a checked job says of a message |
+//! | [`check_bits`] | what a checked job says of a message |
 //! | [`layout`] | where the bytes of a message lie that do not lie side by side |
 //! | [`reduction`] | what a reduction computes, to the bit |
 //! | [`job`] | jobs, nodes, microphases, how a rank is received |
@@ -20,6 +20,8 @@
 //! Folders import in one direction, from above to below (`cargo xtask check layers`).
 
 // Under loom only what is tested under it is compiled: its atomics cannot lie in shared memory.
+#[cfg(not(loom))]
+pub mod check_bits;
 #[cfg(not(loom))]
 pub mod clock;
 #[cfg(not(loom))]
@@ -37,8 +39,6 @@ pub mod lockstep;
 #[cfg(not(loom))]
 pub mod mapped_code;
 #[cfg(not(loom))]
-pub mod mark;
-#[cfg(not(loom))]
 pub mod matching;
 pub mod memory;
 mod prefetch;
@@ -48,6 +48,6 @@ pub mod reduction;
 pub mod request;
 pub mod smartmap;
 mod sync;
-pub mod wake;
 #[cfg(not(loom))]
-pub mod whereabouts;
+pub mod wait_state;
+pub mod wake;

@@ -59,7 +59,7 @@ pub const MAX_COPIED_BYTES: usize = 16 << 20;
 
 /// Bytes that a rank fetches from another one of its node, from where these lie in no slot, before it says
 /// so. As many take a few milliseconds longer than from a slot: less than that nobody would mend.
-pub const SLOW_ROAD_BYTES: usize = 16 << 20;
+pub const SLOW_COPY_BYTES: usize = 16 << 20;
 
 /// The shortest message that a blocking send lends to a receiver on its node: there is more to a loan
 /// than to a copy.
@@ -108,7 +108,7 @@ pub const MAX_ENVELOPES_PER_RANK: usize = 1 << 20;
 /// Bytes of messages within the node that a rank keeps because nobody has asked for them yet. With more, eager
 /// messages to it are none: their senders keep them, and wait. (What is in the queues comes on top.) It is more
 /// than programs leave lying about, and bounds what one that never receives takes of the node's memory.
-pub const MAX_KEPT_BYTES: usize = 64 << 20;
+pub const MAX_UNEXPECTED_BYTES: usize = 64 << 20;
 
 /// Bytes that travel inside a descriptor and inside a completion: what is left of the two cache
 /// lines of an entry after its fields.
@@ -127,11 +127,11 @@ pub const DEFAULT_EAGER_LIMIT: usize = 4 * 1024;
 /// Bytes of eager messages that a node has sent to a far one with their descriptors, and that were not received. What is
 /// beyond is asked for. It is what a link brings in some hundred microseconds, so it holds up nobody who receives what
 /// comes; and a node keeps no more than that for each of the others.
-pub const CARRIED_BYTES: u64 = 1 << 20;
+pub const MAX_UNRECEIVED_EAGER_BYTES: u64 = 1 << 20;
 
 /// Kinds of things that a rank says it has left when it finalizes: enough to find the mistakes of a program,
 /// of which one mostly leaves many of a kind. The others are counted.
-pub const MAX_LEFT: usize = 64;
+pub const MAX_LEAKS: usize = 64;
 
 /// Context ids, and slots of global variables on a node. A slot is the same on all nodes of a
 /// communicator: one more can be made as long as fewer than these have members on any of its nodes. Each

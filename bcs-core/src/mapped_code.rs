@@ -54,7 +54,7 @@ impl MappedCode {
     ///
     /// # Errors
     /// When the kernel does not say.
-    pub fn own() -> io::Result<Self> {
+    pub fn of_this_process() -> io::Result<Self> {
         std::fs::read_to_string("/proc/self/maps").map(|text| Self::parse(&text))
     }
 
@@ -62,7 +62,7 @@ impl MappedCode {
     ///
     /// # Errors
     /// When there is no such process, or the kernel does not say.
-    pub fn of(pid: i32) -> io::Result<Self> {
+    pub fn of_process(pid: i32) -> io::Result<Self> {
         std::fs::read_to_string(format!("/proc/{pid}/maps")).map(|text| Self::parse(&text))
     }
 
@@ -167,7 +167,7 @@ rubbish
     #[test]
     fn a_process_finds_its_own_code() {
         let here = a_process_finds_its_own_code as fn() as usize as u64;
-        let place = MappedCode::own().unwrap().place(here).unwrap();
+        let place = MappedCode::of_this_process().unwrap().place(here).unwrap();
         let own = std::env::current_exe().unwrap();
         assert_eq!(place.file, own.to_str().unwrap());
     }

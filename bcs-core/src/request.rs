@@ -1,7 +1,7 @@
 //! Requests and their completions: how a NIC tells a rank that something it posted is done.
 
+use crate::check_bits::CheckBits;
 use crate::limits::INLINE_BYTES;
-use crate::mark::Mark;
 
 /// Words of a request slot: two cache lines, so that no two slots share a pair of lines that comes together.
 pub const COMPLETION_WORDS: usize = 16;
@@ -53,7 +53,7 @@ pub fn high(word: u64) -> u32 {
 /// Why a request failed. Codes are part of the NIC memory layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Failure {
+pub enum RequestFailure {
     /// It did not fail.
     #[default]
     None = 0,
@@ -80,11 +80,11 @@ pub enum Failure {
     MemberMemory = 10,
 }
 
-impl Failure {
+impl RequestFailure {
     /// From its code; an unknown one is a bad descriptor.
     #[must_use]
     pub fn from_code(code: u8) -> Self {
-        use Failure::{
+        use RequestFailure::{
             BadAddress, BadDescriptor, Cancelled, EarlierMismatch, MemberMemory, Mismatch, None,
             PeerGone, SenderMemory, TableFull, Truncated,
         };
@@ -111,7 +111,7 @@ impl Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// Why it failed, if it did.
-    pub failure: Failure,
+    pub failure: RequestFailure,
     /// Receives and probes: the world rank of the sender.
     pub source: u32,
     /// Receives and probes: the tag of the message.
@@ -120,7 +120,7 @@ pub struct Completion {
     /// mismatch: what another rank called. Of a member's memory that is not there: its world rank.
     pub len: u64,
     /// Receives: what a checked job says of the message.
-    pub mark: Mark,
+    pub check_bits: CheckBits,
     /// How many bytes of `inline` the rank must copy to its buffer.
     pub inline_len: u8,
     /// Small payload that came with the completion.
@@ -132,11 +132,11 @@ const DONE: u64 = 1 << 63;
 impl Default for Completion {
     fn default() -> Self {
         Self {
-            failure: Failure::None,
+            failure: RequestFailure::None,
             source: 0,
             tag: 0,
             len: 0,
-            mark: Mark::NONE,
+            check_bits: CheckBits::NONE,
             inline_len: 0,
             inline: [0; INLINE_BYTES],
         }
@@ -152,7 +152,7 @@ impl Completion {
 
     /// A failure.
     #[must_use]
-    pub fn failed(failure: Failure) -> Self {
+    pub fn failed(failure: RequestFailure) -> Self {
         Self {
             failure,
             ..Self::default()
@@ -165,7 +165,7 @@ impl Completion {
     pub fn mismatch(against: u64) -> Self {
         Self {
             len: against,
-            ..Self::failed(Failure::Mismatch)
+            ..Self::failed(RequestFailure::Mismatch)
         }
     }
 
@@ -174,7 +174,7 @@ impl Completion {
     pub fn member_memory(rank: u32) -> Self {
         Self {
             len: rank.into(),
-            ..Self::failed(Failure::MemberMemory)
+            ..Self::failed(RequestFailure::MemberMemory)
         }
     }
 
@@ -213,7 +213,7 @@ impl Completion {
             3,
             u64::from(self.failure as u8)
                 | u64::from(self.inline_len) << 8
-                | u64::from(self.mark.bits()) << 32,
+                | u64::from(self.check_bits.bits()) << 32,
         );
         let used = inline_words(self.inline_len);
         for (index, bytes) in self.inline.chunks_exact(8).take(used).enumerate() {
@@ -234,11 +234,11 @@ impl Completion {
         }
         let from = word(1);
         Self {
-            failure: Failure::from_code(failure),
+            failure: RequestFailure::from_code(failure),
             source: low(from),
             tag: high(from).cast_signed(),
             len: word(2),
-            mark: Mark::new(high(how)),
+            check_bits: CheckBits::new(high(how)),
             inline_len,
             inline,
         }

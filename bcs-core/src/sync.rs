@@ -46,11 +46,11 @@ pub(crate) fn full_fence() {
     loom::sync::atomic::fence(Ordering::SeqCst);
 }
 
-/// Half of a full fence, for whoever passes it often. The other half, [`all_fence`], is the affair of threads of
+/// Half of a full fence, for whoever passes it often. The other half, [`process_fence`], is the affair of threads of
 /// this process that have the kernel run a fence on this one, too: of two such threads at least one sees what
 /// the other has published.
 #[inline(always)]
-pub(crate) fn own_fence() {
+pub(crate) fn light_fence() {
     #[cfg(not(loom))]
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
     #[cfg(loom)]
@@ -61,7 +61,7 @@ pub(crate) fn own_fence() {
 ///
 /// # Panics
 /// If it does not [work](all_fence_works).
-pub(crate) fn all_fence() {
+pub(crate) fn process_fence() {
     #[cfg(not(loom))]
     {
         let barrier = membarrier(MembarrierCommand::PrivateExpedited);

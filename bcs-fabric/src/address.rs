@@ -20,7 +20,7 @@ pub enum Variable {
     /// A context for which its master has found no slot; 0 is none (the master's BR writes by
     /// Compare-And-Write, each BR takes it out on its own node).
     Refused,
-    /// Which context has a slot of `Arrived`, `Called` and `Go`; 0 is none. The master's BR takes a slot on
+    /// Which context has a slot of `Arrived`, `Called` and `StepGrant`; 0 is none. The master's BR takes a slot on
     /// all nodes of a context at once by Compare-And-Write, each BR gives it back on its own node.
     Owner(u32),
     /// At which collective of a context all ranks of the node have arrived, and the signature of

@@ -15,7 +15,7 @@
 //! The laws that every fabric keeps are in [`conformance`].
 //!
 //! Architecture Invariant: the state machines of `bcs-nic` see a fabric only through [`Port`];
-//! whatever faults a fabric can have reach them as [`Event::Failed`] or as a smaller
+//! whatever faults a fabric can have reach them as [`Event::NetworkError`] or as a smaller
 //! [`Port::alive`].
 
 mod address;
@@ -171,7 +171,7 @@ pub trait Port {
 
     /// Gives back the buffer of a fetch, once [`test_event`](Self::test_event) has said that it has
     /// ended: with the bytes, if it was [`Event::Signalled`]. Each fetch is asked for once.
-    fn fetched(&mut self, ticket: Ticket) -> Vec<u8>;
+    fn take_fetched(&mut self, ticket: Ticket) -> Vec<u8>;
 
     /// Compare-And-Write. All Compare-And-Writes of a job take effect in one total order. A port
     /// has at most one outstanding.
@@ -182,7 +182,7 @@ pub trait Port {
     fn test_event(&mut self, ticket: Ticket) -> Event;
 
     /// How often this NIC thread's event has been signalled by Xfer-And-Signals.
-    fn signals(&self) -> u64;
+    fn signal_count(&self) -> u64;
 
     /// A global variable of this node.
     fn load(&self, variable: Variable) -> u64;
@@ -192,28 +192,28 @@ pub trait Port {
 
     /// As [`store`](Self::store), and reports progress: Compare-And-Writes that wait are looked
     /// at again.
-    fn report(&mut self, variable: Variable, value: u64);
+    fn store_and_report(&mut self, variable: Variable, value: u64);
 
     /// Copies bytes out of this node's global memory. Panics when they lie outside the block.
     fn read(&self, at: GlobalAddress, bytes: &mut [u8]);
 
-    /// The nodes that [`send_ahead`](Self::send_ahead) reaches: those that a strobe takes long to come to.
-    fn far(&self) -> NodeSet;
+    /// The nodes that [`send_outside_slice`](Self::send_outside_slice) reaches: those that a strobe takes long to come to.
+    fn other_host_nodes(&self) -> NodeSet;
 
     /// Whether two nodes are on different machines, so that each of them is far from the other: all nodes find the same.
-    fn are_apart(&self, one: NodeId, other: NodeId) -> bool;
+    fn are_on_different_hosts(&self, one: NodeId, other: NodeId) -> bool;
 
     /// Xfer-And-Signal into a queue of a far node's BR, whose event is signalled: what comes there is not written over
     /// what came before. What one port sends to one node comes in order, each once, and before what that port PUTs to it
     /// later. Who sends keeps within the credit that it has there.
-    fn send_ahead(&mut self, node: NodeId, words: &[u64]);
+    fn send_outside_slice(&mut self, node: NodeId, words: &[u64]);
 
     /// Sends a whole eager message, which lies in a payload slot of a rank of this node, to a far node: what is sent ahead
     /// after it makes that node ask for it, and then it is there.
-    fn carry(&mut self, node: NodeId, from: SourceSpan);
+    fn send_eager_bytes(&mut self, node: NodeId, from: SourceSpan);
 
     /// For BR: the next that came so, and from which node. `into` is empty before.
-    fn take_ahead(&mut self, into: &mut Vec<u64>) -> Option<NodeId>;
+    fn receive_outside_slice(&mut self, into: &mut Vec<u64>) -> Option<NodeId>;
 }
 
 /// Memory of the ranks of one node, as its NIC reaches it.

@@ -12,17 +12,17 @@
 )]
 
 use crate::foreign;
-use crate::recording::Record;
-use crate::roads::smartmap::{Found, NodeManager};
+use crate::recording::RecorderSetup;
 use crate::shared_memory::SharedMemory;
-use bcs_core::job::welcome::{
-    Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, SOCKET_VARIABLE, Welcome,
+use crate::transport::smartmap::{NodeManager, SlotReply};
+use bcs_core::job::handshake::{
+    FromRank, MAX_MESSAGE_BYTES, NodeManagerReply, PROTOCOL_VERSION, SOCKET_VARIABLE, Welcome,
 };
 use bcs_core::memory::slot::SLOT_VARIABLE;
 use bcs_core::memory::{MapError, NicMemory, RecorderMemory, slot};
-use bcs_core::smartmap::{Desk, NodeMemory};
+use bcs_core::smartmap::{NodeMemory, RankArea};
 use bcs_core::wake::MachinePage;
-use mmds::Layout;
+use mmds::RecorderLayout;
 use mmds::Selection;
 use mmds::selection::SelectionError;
 use rustix::io::FdFlags;
@@ -77,18 +77,18 @@ const ANSWER_BYTES: usize = 64;
 
 /// The connection to the node manager.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct NodeManagerLink {
     socket: OwnedFd,
 }
 
 /// A rank that was received.
 #[derive(Debug)]
 pub(crate) struct Attachment {
-    pub(crate) link: Link,
+    pub(crate) link: NodeManagerLink,
     pub(crate) welcome: Welcome,
     pub(crate) memory: SharedMemory,
     /// Where it records, if it does.
-    pub(crate) record: Option<Record>,
+    pub(crate) record: Option<RecorderSetup>,
 }
 
 impl Attachment {
@@ -106,7 +106,7 @@ impl Attachment {
                     // SAFETY: as above.
                     unsafe { std::env::set_var(SLOT_VARIABLE, "") };
                 }
-                slot::no_folder_for_children();
+                slot::hide_folder_from_children();
                 Self::over(socket).map(Some)
             }
             Err(std::env::VarError::NotPresent) => Ok(None),
@@ -118,9 +118,12 @@ impl Attachment {
     }
 
     fn over(socket: OwnedFd) -> Result<Self, AttachError> {
-        let link = Link { socket };
+        let link = NodeManagerLink { socket };
         let (slot, no_slot) = match slot::own() {
-            Some(Ok(own)) => (Some(own.fd()), slot::is_a_librarys().then(only_a_librarys)),
+            Some(Ok(own)) => (
+                Some(own.fd()),
+                slot::is_library_slot().then(only_a_librarys),
+            ),
             Some(Err(refusal)) => (None, Some(refusal.to_string())),
             None => (None, None),
         };
@@ -131,9 +134,11 @@ impl Attachment {
         link.say_with(&hello, slot)?;
         let (answer, mut fds) = link.hear(MAX_MESSAGE_BYTES)?;
         let welcome = match answer {
-            Answer::Welcome(welcome) => *welcome,
-            Answer::Refused(reason) => return Err(AttachError::Refused(reason)),
-            other @ (Answer::Slot | Answer::NoSlot { .. }) => return Err(nonsense(&other)),
+            NodeManagerReply::Welcome(welcome) => *welcome,
+            NodeManagerReply::Refused(reason) => return Err(AttachError::Refused(reason)),
+            other @ (NodeManagerReply::Slot | NodeManagerReply::NoSlot { .. }) => {
+                return Err(nonsense(&other));
+            }
         };
         let record = match &welcome.record {
             Some(what) => Some(record(what, welcome.placement.ranks(), fds.pop())?),
@@ -157,7 +162,7 @@ impl Attachment {
             let place = here.iter().position(|&rank| rank == welcome.rank);
             let place = place.expect("a rank is on its node");
             let node = NodeMemory::map(node_memory, here.len())?;
-            desk = Some(Desk { node, place });
+            desk = Some(RankArea { node, place });
         }
         let page = MachinePage::map(page, welcome.placement.nodes())?;
         Ok(Self {
@@ -175,7 +180,7 @@ fn only_a_librarys() -> String {
 }
 
 /// The recorder that a rank is given, to record this.
-fn record(what: &str, ranks: usize, memory: Option<OwnedFd>) -> Result<Record, AttachError> {
+fn record(what: &str, ranks: usize, memory: Option<OwnedFd>) -> Result<RecorderSetup, AttachError> {
     let nonsense = |reason: String| AttachError::Nonsense(reason);
     let selection: Selection = what
         .parse()
@@ -184,8 +189,8 @@ fn record(what: &str, ranks: usize, memory: Option<OwnedFd>) -> Result<Record, A
     let (Some(selection), Some(memory)) = (selection.mmds, memory) else {
         return Err(nonsense("it is to record without a recorder".to_owned()));
     };
-    let layout = Layout::new(&selection, window, ranks);
-    Ok(Record {
+    let layout = RecorderLayout::new(&selection, window, ranks);
+    Ok(RecorderSetup {
         memory: RecorderMemory::map(memory, layout.words())?,
         layout,
         selection,
@@ -193,7 +198,7 @@ fn record(what: &str, ranks: usize, memory: Option<OwnedFd>) -> Result<Record, A
     })
 }
 
-fn nonsense(answer: &Answer) -> AttachError {
+fn nonsense(answer: &NodeManagerReply) -> AttachError {
     AttachError::Nonsense(format!("nobody asked for {answer:?}"))
 }
 
@@ -226,7 +231,7 @@ fn inherited(value: String) -> Result<OwnedFd, AttachError> {
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-impl Link {
+impl NodeManagerLink {
     /// Says something. The kernel adds who says it.
     pub(crate) fn say(&self, what: &FromRank) -> Result<(), AttachError> {
         self.say_with(what, None)
@@ -257,23 +262,23 @@ impl Link {
 
     /// The slot of another rank of this node. Whoever asks holds on to the link until the answer is
     /// there.
-    fn slot(&self, place: usize) -> Result<Found, AttachError> {
+    fn slot(&self, place: usize) -> Result<SlotReply, AttachError> {
         let place = u32::try_from(place).expect("MAX_SLOTS fits u32");
         self.say(&FromRank::Slot { place })?;
         match self.hear(ANSWER_BYTES)? {
-            (Answer::Slot, fds) => match <[OwnedFd; 1]>::try_from(fds) {
-                Ok([fd]) => Ok(Found::Slot(fd)),
+            (NodeManagerReply::Slot, fds) => match <[OwnedFd; 1]>::try_from(fds) {
+                Ok([fd]) => Ok(SlotReply::Slot(fd)),
                 Err(_) => Err(AttachError::Nonsense(
                     "a slot without its memory".to_owned(),
                 )),
             },
-            (Answer::NoSlot { yet: false }, _) => Ok(Found::None),
-            (Answer::NoSlot { yet: true }, _) => Ok(Found::NotYet),
+            (NodeManagerReply::NoSlot { yet: false }, _) => Ok(SlotReply::None),
+            (NodeManagerReply::NoSlot { yet: true }, _) => Ok(SlotReply::NotYet),
             (other, _) => Err(nonsense(&other)),
         }
     }
 
-    fn hear(&self, most: usize) -> Result<(Answer, Vec<OwnedFd>), AttachError> {
+    fn hear(&self, most: usize) -> Result<(NodeManagerReply, Vec<OwnedFd>), AttachError> {
         let mut bytes = vec![0; most];
         let mut space =
             [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4), ScmCredentials(1))];
@@ -312,14 +317,14 @@ impl Link {
     }
 }
 
-impl NodeManager for Link {
-    fn slot_of(&self, place: usize) -> Found {
-        self.slot(place).unwrap_or(Found::NotYet)
+impl NodeManager for NodeManagerLink {
+    fn slot_of(&self, place: usize) -> SlotReply {
+        self.slot(place).unwrap_or(SlotReply::NotYet)
     }
 
-    fn slow_road(&self, place: usize) {
+    fn report_slow_copies(&self, place: usize) {
         let place = u32::try_from(place).expect("MAX_RANKS_PER_NODE fits u32");
-        let _gone = self.say(&FromRank::SlowRoad { place });
+        let _gone = self.say(&FromRank::SlowCopies { place });
     }
 
     fn aborts(&self, code: i32, reason: &str) {
@@ -352,7 +357,7 @@ mod tests {
     }
 
     /// The node manager's side: hears a hello and answers with these file descriptors.
-    fn answer(socket: &OwnedFd, answer: &Answer, fds: &[BorrowedFd<'_>]) {
+    fn answer(socket: &OwnedFd, answer: &NodeManagerReply, fds: &[BorrowedFd<'_>]) {
         let mut hello = [0; 64];
         let (len, _) = recv(socket, &mut hello, RecvFlags::empty()).unwrap();
         let version = PROTOCOL_VERSION;
@@ -386,7 +391,7 @@ mod tests {
         let (page_fd, page) = MachinePage::create(2, 4, Profile::UNKNOWN).unwrap();
         let (node_fd, node) = NodeMemory::create(2).unwrap();
         let what: Selection = "mmds:calls=10".parse().unwrap();
-        let layout = Layout::new(what.of_rank(2).unwrap(), what.window(), 4);
+        let layout = RecorderLayout::new(what.of_rank(2).unwrap(), what.window(), 4);
         let recorder = RecorderFile::create(layout.words()).unwrap();
         let welcome = Welcome {
             rank: 2,
@@ -394,7 +399,7 @@ mod tests {
             settings,
             record: Some("mmds:calls=10".to_owned()),
         };
-        let said = Answer::Welcome(Box::new(welcome.clone()));
+        let said = NodeManagerReply::Welcome(Box::new(welcome.clone()));
         let manager = std::thread::spawn(move || {
             let [memory, page, node] = [&memory_fd, &page_fd, &node_fd].map(AsFd::as_fd);
             answer(&manager, &said, &[memory, page, node, recorder.fd()]);
@@ -428,7 +433,7 @@ mod tests {
 
     #[test]
     fn a_rank_that_is_not_received_says_why() {
-        let refused = |said: Answer| {
+        let refused = |said: NodeManagerReply| {
             let (rank, manager) = pair();
             let manager = std::thread::spawn(move || answer(&manager, &said, &[]));
             let error = Attachment::over(rank).unwrap_err().to_string();
@@ -436,14 +441,14 @@ mod tests {
             error
         };
         let reason = "this program speaks version 9".to_owned();
-        assert!(refused(Answer::Refused(reason.clone())).ends_with(&reason));
+        assert!(refused(NodeManagerReply::Refused(reason.clone())).ends_with(&reason));
         let welcome = Welcome {
             rank: 0,
             placement: Placement::block(1, 1).unwrap(),
             settings: Settings::default(),
             record: None,
         };
-        let without_memory = refused(Answer::Welcome(Box::new(welcome)));
+        let without_memory = refused(NodeManagerReply::Welcome(Box::new(welcome)));
         assert!(
             without_memory.contains("no two file descriptors"),
             "{without_memory}"

@@ -20,18 +20,19 @@
 //! The calls are those of [`Endpoint`] (`crate::endpoint`: messages, probes, waits; `crate::collective`:
 //! collectives). An endpoint may be shared by threads.
 //!
-//! Data that do not lie side by side are a [`Piece`] with a layout. Short messages and small pieces are
+//! Data that do not lie side by side are a [`DataView`] with a layout. Short messages and small pieces are
 //! packed and unpacked by ranks; larger ones the NIC reads and writes where they are.
 //!
-//! Addresses are `u64`: the NIC is in another process and needs numbers. Whoever makes a [`Piece`] of one
+//! Addresses are `u64`: the NIC is in another process and needs numbers. Whoever makes a [`DataView`] of one
 //! promises that the memory stays as long as an operation has it, so to make it is unsafe and the calls are not.
 
 pub use crate::collective::{Contributions, Correspondents, Parcel, Participation};
-pub use crate::data::{Piece, Pieces, Plain, Row};
+pub use crate::data::{ByteRange, DataView, DataViews, Row};
 pub(crate) use crate::data::{copy, gather, scatter};
 pub use crate::endpoint::{
-    End, Endpoint, Extracted, Held, Left, Now, Place, Received, Replace, Request,
+    Endpoint, FinalizeOutcome, LeakCounts, MatchedMessage, RankLocation, ReceiveOutcome,
+    ReplaceRequests, Request, SendAttempt, TableUsage,
 };
-pub use crate::roads::{Blocking, Message, Outcome, SendMode, TooManyRequests};
-pub use crate::schedules::{COLLECTIVE_MESSAGES, Members, Nodes};
-pub use crate::steps::{Fold, Function};
+pub use crate::schedules::{COLLECTIVE_MESSAGES, Members, MembersByNode};
+pub use crate::steps::{Fold, ReductionFunction};
+pub use crate::transport::{Blocking, OutgoingMessage, RequestOutcome, SendMode, TooManyRequests};

@@ -5,7 +5,7 @@
 
 use crate::foreign;
 use crate::recording::Site;
-use bcs_core::whereabouts::{self, Source};
+use bcs_core::wait_state::{self, SourceLine};
 use std::cell::Cell;
 
 thread_local! {
@@ -14,20 +14,20 @@ thread_local! {
 
 /// This thread is in a call that may wait while this lives.
 #[derive(Debug)]
-pub(crate) struct At {
+pub(crate) struct CallSiteGuard {
     outermost: bool,
 }
 
 /// This thread is about to wait, or may be, in a call at this place.
-pub(crate) fn at(site: Site) -> At {
+pub(crate) fn enter(site: Site) -> CallSiteGuard {
     let outermost = WAITS_AT.get().is_none();
     if outermost {
         WAITS_AT.set(Some(foreign::site(site)));
     }
-    At { outermost }
+    CallSiteGuard { outermost }
 }
 
-impl Drop for At {
+impl Drop for CallSiteGuard {
     fn drop(&mut self) {
         if self.outermost {
             WAITS_AT.set(None);
@@ -37,19 +37,19 @@ impl Drop for At {
 
 /// The place for those to whom this rank says where it is. Destructors wait at places of this crate, which nobody
 /// has called: these are none.
-pub(crate) fn told() -> Option<whereabouts::Site> {
-    of(WAITS_AT.get()?)
+pub(crate) fn published_site() -> Option<wait_state::Site> {
+    to_published(WAITS_AT.get()?)
 }
 
 /// A place as others are told of it.
-pub(crate) fn of(site: Site) -> Option<whereabouts::Site> {
+pub(crate) fn to_published(site: Site) -> Option<wait_state::Site> {
     match foreign::site(site) {
         Site::Rust(place) if is_own(place.file()) => None,
-        Site::Rust(place) => Some(whereabouts::Site::Line(Source::new(
+        Site::Rust(place) => Some(wait_state::Site::Line(SourceLine::new(
             place.file(),
             place.line(),
         ))),
-        Site::Address(address) => Some(whereabouts::Site::Address(address)),
+        Site::Address(address) => Some(wait_state::Site::Address(address)),
     }
 }
 
@@ -65,23 +65,25 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn waits(outer: Option<Site>) -> Option<whereabouts::Site> {
-        let _outer = outer.map(at);
-        let _inner = at(Site::here());
+    fn waits(outer: Option<Site>) -> Option<wait_state::Site> {
+        let _outer = outer.map(enter);
+        let _inner = enter(Site::here());
         WAITS_AT.get().map(|site| match site {
-            Site::Rust(place) => whereabouts::Site::Line(Source::new(place.file(), place.line())),
-            Site::Address(address) => whereabouts::Site::Address(address),
+            Site::Rust(place) => {
+                wait_state::Site::Line(SourceLine::new(place.file(), place.line()))
+            }
+            Site::Address(address) => wait_state::Site::Address(address),
         })
     }
 
     #[test]
     fn the_outermost_call_counts_as_long_as_it_waits() {
         let (found, line) = (waits(None), line!());
-        let here = whereabouts::Site::Line(Source::new(file!(), line));
+        let here = wait_state::Site::Line(SourceLine::new(file!(), line));
         assert_eq!(found, Some(here));
         let outer = waits(Some(Site::Address(7)));
-        assert_eq!(outer, Some(whereabouts::Site::Address(7)));
-        assert_eq!(told(), None, "nobody waits");
+        assert_eq!(outer, Some(wait_state::Site::Address(7)));
+        assert_eq!(published_site(), None, "nobody waits");
     }
 
     #[test]

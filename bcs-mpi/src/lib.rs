@@ -65,12 +65,12 @@ pub mod manual;
 pub mod mpi;
 mod other_launchers;
 mod recording;
-pub mod roads;
 mod rust;
 mod schedules;
-mod sent_from;
+mod send_sites;
 pub mod shared_memory;
 mod steps;
+pub mod transport;
 
 #[cfg(feature = "derive")]
 pub use bcs_mpi_derive::Equivalence;

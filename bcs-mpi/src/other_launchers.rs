@@ -1,7 +1,7 @@
 //! A program that another library's launcher has started: it finds no node manager, and runs as a world of one rank as
 //! often as it was started. That is legal, but seldom meant, so it is said.
 
-use bcs_core::job::welcome::SOCKET_VARIABLE;
+use bcs_core::job::handshake::SOCKET_VARIABLE;
 use std::io::Write as _;
 
 /// What a launcher tells its processes: how many there are, which one this is, and how people know the launcher.

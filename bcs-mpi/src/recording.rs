@@ -1,8 +1,8 @@
 //! What a rank records of itself for the MDS (paper section 5.1): the one place that knows the recorder.
 //!
 //! A call looks at one word whether calls are recorded ([`Recording::is_on`]), and takes one of two ways. On the recorded
-//! one it goes by [`Recording::recorded`], which looks at the clock when the call begins and when it returns. What the
-//! call starts carries a [`Begun`] until it is complete; without one nothing is recorded of it.
+//! one it goes by [`Recording::record_call`], which looks at the clock when the call begins and when it returns. What the
+//! call starts carries a [`CallStart`] until it is complete; without one nothing is recorded of it.
 //!
 //! Calls that the library makes itself inside of a call are not recorded.
 
@@ -11,10 +11,10 @@ use bcs_core::clock::quick_ns;
 use bcs_core::memory::RecorderMemory;
 use bcs_core::wake::MachinePage;
 use bcs_core::wake::owner_lock::OwnerLock;
-pub(crate) use mmds::Road;
-use mmds::selection::{RankSelection, Window};
-pub(crate) use mmds::{Called, Message, Primitive, Site};
-use mmds::{Layout, Memory, Recorder, Times, Traffic};
+pub(crate) use mmds::MessageTransport;
+use mmds::selection::{RankSelection, SliceWindow};
+pub(crate) use mmds::{CallInfo, MessageInfo, Primitive, Site};
+use mmds::{RankTimes, RankTraffic, Recorder, RecorderLayout, WordMemory};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -23,30 +23,30 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(crate) struct Recording {
     /// Whether calls are recorded now.
     on: AtomicBool,
-    recorder: Option<OwnerLock<State>>,
+    recorder: Option<OwnerLock<RecorderState>>,
     page: MachinePage,
 }
 
 /// What a rank's recorder is made of.
 #[derive(Debug)]
-pub(crate) struct Record {
+pub(crate) struct RecorderSetup {
     pub(crate) memory: RecorderMemory,
-    pub(crate) layout: Layout,
+    pub(crate) layout: RecorderLayout,
     pub(crate) selection: RankSelection,
-    pub(crate) window: Window,
+    pub(crate) window: SliceWindow,
 }
 
 #[derive(Debug)]
-struct State {
-    recorder: Recorder<Words>,
+struct RecorderState {
+    recorder: Recorder<RecorderWords>,
     /// When something was last complete in the call that is under way, and its length.
     complete: Option<(u64, u64)>,
 }
 
 #[derive(Debug)]
-struct Words(RecorderMemory);
+struct RecorderWords(RecorderMemory);
 
-impl Memory for Words {
+impl WordMemory for RecorderWords {
     #[inline(always)]
     fn words(&self) -> &[AtomicU64] {
         self.0.words()
@@ -55,19 +55,19 @@ impl Memory for Words {
 
 /// When, and by what, something was begun; nothing if it is not recorded.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Begun(Option<mmds::Begun>);
+pub(crate) struct CallStart(Option<mmds::CallOrigin>);
 
 /// What is told of a request when it is complete.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Recorded {
-    pub(crate) begun: Begun,
+pub(crate) struct RecordedOperation {
+    pub(crate) begun: CallStart,
     /// The call whose latency ends then; nothing if a blocking call is made of it, which has its own.
     pub(crate) latency_of: Option<Primitive>,
 }
 
 /// What a call does with time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum CallTiming {
     /// It returns when something is done: its time is communication, and its latency.
     Waits,
     /// It returns at once: its time is its latency.
@@ -82,21 +82,21 @@ thread_local! {
 }
 
 /// This thread is in a recorded call while this lives.
-struct Inside;
+struct RecordedCallGuard;
 
-impl Inside {
+impl RecordedCallGuard {
     fn enter() -> Option<Self> {
         (!INSIDE.replace(true)).then_some(Self)
     }
 }
 
-impl Drop for Inside {
+impl Drop for RecordedCallGuard {
     fn drop(&mut self) {
         INSIDE.set(false);
     }
 }
 
-impl Begun {
+impl CallStart {
     /// Of what is not recorded.
     pub(crate) const UNKNOWN: Self = Self(None);
 
@@ -108,20 +108,20 @@ impl Begun {
 
     /// The same, of something that is told as another call: a start is told as what it starts.
     pub(crate) fn of(self, primitive: Primitive) -> Self {
-        Self(self.0.map(|begun| begun.by(primitive)))
+        Self(self.0.map(|begun| begun.with_primitive(primitive)))
     }
 }
 
-impl Recorded {
+impl RecordedOperation {
     /// Of what is not recorded.
     pub(crate) const NOT: Self = Self {
-        begun: Begun::UNKNOWN,
+        begun: CallStart::UNKNOWN,
         latency_of: None,
     };
 
     /// A part of a blocking call.
     #[inline(always)]
-    pub(crate) fn part(begun: Begun) -> Self {
+    pub(crate) fn part(begun: CallStart) -> Self {
         Self {
             begun,
             latency_of: None,
@@ -130,7 +130,7 @@ impl Recorded {
 
     /// What a call has started.
     #[inline(always)]
-    pub(crate) fn started(begun: Begun, primitive: Primitive) -> Self {
+    pub(crate) fn started(begun: CallStart, primitive: Primitive) -> Self {
         Self {
             begun,
             latency_of: Some(primitive),
@@ -140,16 +140,22 @@ impl Recorded {
 
 impl Recording {
     /// Records, if there is where to.
-    pub(crate) fn new(record: Option<Record>, page: MachinePage) -> Self {
-        let state = |record: Record| {
-            let Record {
+    pub(crate) fn new(record: Option<RecorderSetup>, page: MachinePage) -> Self {
+        let state = |record: RecorderSetup| {
+            let RecorderSetup {
                 memory,
                 layout,
                 selection,
                 window,
             } = record;
-            OwnerLock::new(State {
-                recorder: Recorder::new(Words(memory), layout, &selection, window, quick_ns()),
+            OwnerLock::new(RecorderState {
+                recorder: Recorder::new(
+                    RecorderWords(memory),
+                    layout,
+                    &selection,
+                    window,
+                    quick_ns(),
+                ),
                 complete: None,
             })
         };
@@ -173,25 +179,25 @@ impl Recording {
     }
 
     #[inline(always)]
-    fn with<R>(&self, using: impl FnOnce(&mut State) -> R) -> Option<R> {
+    fn with<R>(&self, using: impl FnOnce(&mut RecorderState) -> R) -> Option<R> {
         Some(self.recorder.as_ref()?.with(using))
     }
 
     /// Makes a call and records it, unless the library makes it inside of another one.
     #[inline(never)]
-    pub(crate) fn recorded<T>(
+    pub(crate) fn record_call<T>(
         &self,
         site: Site,
-        manner: Manner,
-        called: Called,
-        call: impl FnOnce(Begun) -> T,
+        manner: CallTiming,
+        called: CallInfo,
+        call: impl FnOnce(CallStart) -> T,
     ) -> T {
-        let Some(_inside) = Inside::enter() else {
-            return call(Begun::UNKNOWN);
+        let Some(_inside) = RecordedCallGuard::enter() else {
+            return call(CallStart::UNKNOWN);
         };
-        debug_assert_eq!(called.blocking, manner == Manner::Waits);
+        debug_assert_eq!(called.blocking, manner == CallTiming::Waits);
         let begun = self.enter(foreign::site(site), &called);
-        let answer = call(Begun(begun));
+        let answer = call(CallStart(begun));
         if let Some(begun) = begun {
             self.leave(&begun, manner, &called);
         }
@@ -199,7 +205,7 @@ impl Recording {
     }
 
     #[inline(always)]
-    fn enter(&self, site: Site, called: &Called) -> Option<mmds::Begun> {
+    fn enter(&self, site: Site, called: &CallInfo) -> Option<mmds::CallOrigin> {
         let slice = self.page.slice();
         self.with(|state| {
             state.complete = None;
@@ -207,7 +213,7 @@ impl Recording {
         })
     }
 
-    fn leave(&self, begun: &mmds::Begun, manner: Manner, called: &Called) {
+    fn leave(&self, begun: &mmds::CallOrigin, manner: CallTiming, called: &CallInfo) {
         self.with(|state| {
             let complete = state
                 .complete
@@ -219,10 +225,10 @@ impl Recording {
                 matches!(called.primitive, Primitive::Recv | Primitive::Mrecv)
                     && *bytes != called.bytes
             });
-            let known = came.map(|bytes| Called { bytes, ..*called });
+            let known = came.map(|bytes| CallInfo { bytes, ..*called });
             let called = known.as_ref().unwrap_or(called);
             state.recorder.leave(begun, called, now_ns);
-            if manner != Manner::Starts {
+            if manner != CallTiming::Starts {
                 let latency_ns = now_ns.saturating_sub(begun.at_ns());
                 state
                     .recorder
@@ -233,7 +239,7 @@ impl Recording {
 
     /// A message was posted to somebody.
     #[inline]
-    pub(crate) fn posted(&self, begun: &mut Begun, message: impl FnOnce() -> Message) {
+    pub(crate) fn posted(&self, begun: &mut CallStart, message: impl FnOnce() -> MessageInfo) {
         if let Some(begun) = &mut begun.0 {
             self.with(|state| state.recorder.posted(begun, &message()));
         }
@@ -241,8 +247,8 @@ impl Recording {
 
     /// A message to somebody was posted and is complete: all that a blocking call has done.
     #[inline]
-    pub(crate) fn sent(&self, begun: Begun, message: Message) {
-        if let Begun(Some(mut begun)) = begun {
+    pub(crate) fn sent(&self, begun: CallStart, message: MessageInfo) {
+        if let CallStart(Some(mut begun)) = begun {
             self.with(|state| {
                 let now_ns = quick_ns();
                 state.recorder.posted(&mut begun, &message);
@@ -254,15 +260,22 @@ impl Recording {
 
     /// Something is complete, of so many bytes, that may be a message: to somebody, or from somebody.
     #[inline]
-    pub(crate) fn complete(&self, recorded: Recorded, bytes: u64, message: Option<Delivered>) {
-        let Begun(Some(begun)) = recorded.begun else {
+    pub(crate) fn complete(
+        &self,
+        recorded: RecordedOperation,
+        bytes: u64,
+        message: Option<DeliveredMessage>,
+    ) {
+        let CallStart(Some(begun)) = recorded.begun else {
             return;
         };
         self.with(|state| {
             let now_ns = quick_ns();
             match message {
-                Some(Delivered::Sent(message)) => state.recorder.sent(&begun, &message, now_ns),
-                Some(Delivered::Received(message)) => {
+                Some(DeliveredMessage::Sent(message)) => {
+                    state.recorder.sent(&begun, &message, now_ns)
+                }
+                Some(DeliveredMessage::Received(message)) => {
                     state.recorder.received(&begun, &message, now_ns);
                 }
                 None => {}
@@ -276,8 +289,8 @@ impl Recording {
     }
 
     /// A collective was entered.
-    pub(crate) fn collective(&self, begun: Begun, context: u32, bytes: u64, near: bool) {
-        if let Begun(Some(begun)) = begun {
+    pub(crate) fn collective(&self, begun: CallStart, context: u32, bytes: u64, near: bool) {
+        if let CallStart(Some(begun)) = begun {
             self.with(|state| {
                 state.recorder.collective(context, bytes, near, begun.slice);
             });
@@ -298,12 +311,12 @@ impl Recording {
     }
 
     /// Where the time has gone, if that is recorded.
-    pub(crate) fn times(&self) -> Option<Times> {
+    pub(crate) fn times(&self) -> Option<RankTimes> {
         self.with(|state| state.recorder.times_so_far(quick_ns()))
     }
 
     /// Messages, if they are recorded.
-    pub(crate) fn traffic(&self) -> Option<Traffic> {
+    pub(crate) fn traffic(&self) -> Option<RankTraffic> {
         self.with(|state| state.recorder.traffic_so_far())?
     }
 
@@ -323,9 +336,9 @@ impl Recording {
 
 /// A message that has come to its end for this rank.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Delivered {
-    Sent(Message),
-    Received(Message),
+pub(crate) enum DeliveredMessage {
+    Sent(MessageInfo),
+    Received(MessageInfo),
 }
 
 /// Whether these calls return as soon as what was last complete in them is, so that one look at the clock is enough.
@@ -345,8 +358,8 @@ mod tests {
     fn recording(what: &str) -> Recording {
         let selection: mmds::Selection = what.parse().unwrap();
         let (window, mmds) = (selection.window(), selection.mmds.unwrap());
-        let layout = Layout::new(&mmds, window, 4);
-        let record = Record {
+        let layout = RecorderLayout::new(&mmds, window, 4);
+        let record = RecorderSetup {
             memory: RecorderMemory::private(layout.words()).unwrap(),
             layout,
             selection: mmds,
@@ -355,23 +368,23 @@ mod tests {
         Recording::new(Some(record), MachinePage::private(1, 2).unwrap())
     }
 
-    fn called() -> Called {
-        Called {
+    fn called() -> CallInfo {
+        CallInfo {
             context: Some(0),
             peer: Some(1),
             tag: Some(7),
             bytes: 8,
-            ..Called::plain(Primitive::Send, true)
+            ..CallInfo::plain(Primitive::Send, true)
         }
     }
 
-    fn message() -> Message {
-        Message {
+    fn message() -> MessageInfo {
+        MessageInfo {
             context: 0,
             peer: 1,
             tag: 7,
             bytes: 8,
-            road: Road::Smartmap,
+            road: MessageTransport::Smartmap,
         }
     }
 
@@ -379,7 +392,7 @@ mod tests {
     #[test]
     fn a_forked_child_does_not_get_its_parents_recorder() {
         let parents = recording("mmds");
-        parents.recorded(Site::here(), Manner::Waits, called(), |_| ());
+        parents.record_call(Site::here(), CallTiming::Waits, called(), |_| ());
         assert_eq!(parents.calls(), Some(1));
         parents.abandon();
         assert!(!parents.is_on());
@@ -406,19 +419,19 @@ mod tests {
         });
         let all = recording("mmds");
         time("a call that waits and moves nothing", &|| {
-            let called = Called::plain(Primitive::Barrier, true);
-            all.recorded(Site::here(), Manner::Waits, called, |_| ());
+            let called = CallInfo::plain(Primitive::Barrier, true);
+            all.record_call(Site::here(), CallTiming::Waits, called, |_| ());
         });
         let send = |recording: &Recording| {
-            recording.recorded(Site::here(), Manner::Waits, called(), |begun| {
+            recording.record_call(Site::here(), CallTiming::Waits, called(), |begun| {
                 recording.sent(begun, message());
             });
         };
         time("a send", &|| send(&all));
         let receive = |recording: &Recording| {
-            recording.recorded(Site::here(), Manner::Waits, called(), |begun| {
-                let told = Recorded::part(begun);
-                recording.complete(told, 8, Some(Delivered::Received(message())));
+            recording.record_call(Site::here(), CallTiming::Waits, called(), |begun| {
+                let told = RecordedOperation::part(begun);
+                recording.complete(told, 8, Some(DeliveredMessage::Received(message())));
             });
         };
         time("a receive", &|| receive(&all));
@@ -436,13 +449,13 @@ mod tests {
     #[test]
     fn calls_inside_of_calls_are_not_recorded() {
         let recording = recording("mmds");
-        let plain = Called::plain(Primitive::Barrier, true);
-        let inner = recording.recorded(Site::here(), Manner::Waits, plain, |outer| {
+        let plain = CallInfo::plain(Primitive::Barrier, true);
+        let inner = recording.record_call(Site::here(), CallTiming::Waits, plain, |outer| {
             assert!(!outer.is_unknown());
-            recording.recorded(Site::here(), Manner::Waits, plain, |inner| inner)
+            recording.record_call(Site::here(), CallTiming::Waits, plain, |inner| inner)
         });
         assert!(inner.is_unknown());
-        let next = recording.recorded(Site::here(), Manner::Waits, plain, |begun| begun);
+        let next = recording.record_call(Site::here(), CallTiming::Waits, plain, |begun| begun);
         assert!(!next.is_unknown(), "the first one is over");
     }
 }

@@ -1,7 +1,7 @@
 //! What of a rank's memory is not its own.
 
 use bcs_core::memory::NicMemory;
-use bcs_core::smartmap::Desk;
+use bcs_core::smartmap::RankArea;
 use bcs_core::wake::MachinePage;
 
 /// The memory that a rank shares with others.
@@ -10,7 +10,7 @@ pub struct SharedMemory {
     /// With its NIC.
     pub(crate) nic: NicMemory,
     /// With the ranks of its node, if messages between them do not go through the NIC.
-    pub(crate) desk: Option<Desk>,
+    pub(crate) rank_area: Option<RankArea>,
     /// With all ranks and NICs on its machine.
     pub(crate) page: MachinePage,
 }
@@ -18,12 +18,16 @@ pub struct SharedMemory {
 impl SharedMemory {
     /// The memory of a rank whose bell is at its desk, if it has one.
     #[must_use]
-    pub fn new(nic: NicMemory, desk: Option<Desk>, page: MachinePage) -> Self {
+    pub fn new(nic: NicMemory, desk: Option<RankArea>, page: MachinePage) -> Self {
         let nic = match &desk {
             Some(desk) => nic.with_bell(desk.bell()),
             None => nic,
         };
-        Self { nic, desk, page }
+        Self {
+            nic,
+            rank_area: desk,
+            page,
+        }
     }
 
     /// What it shares with its NIC.

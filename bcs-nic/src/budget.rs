@@ -10,9 +10,9 @@
 
 use crate::blocks::Board;
 use crate::bounds::Bounds;
-use crate::collective::{Group, steps};
+use crate::collective::{NicGroup, steps};
 use bcs_core::descriptor::CollectiveKind;
-use bcs_core::job::{Road, Settings};
+use bcs_core::job::{CopyMethod, Settings};
 use bcs_core::layout::Location;
 use bcs_core::limits::{COLLECTIVE_TOKENS, LONGEST_PUT_BYTES, MAX_TOKEN_BYTES};
 use bcs_core::memory::slot::Slot;
@@ -53,11 +53,11 @@ const PART_BYTES: u64 = 64;
 
 /// The shortest part, in the mean, for which it pays to ask all nodes: with more nodes than that, a
 /// tree does it with fewer transfers.
-const LEAST_PART_BYTES: u64 = 1024;
+const MIN_PART_BYTES: u64 = 1024;
 
 /// How the data of a collective move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct CollectivePlan {
     /// Whether whoever needs them pulls them from memory to memory; else they are put through the
     /// collective block.
     pub pulled: bool,
@@ -67,7 +67,7 @@ pub struct Plan {
     pub crowded: u64,
 }
 
-impl Plan {
+impl CollectivePlan {
     /// How many steps so many bytes take.
     #[must_use]
     pub fn steps(&self, bytes: u64) -> u64 {
@@ -93,7 +93,7 @@ impl Quota {
             token_bytes: token_share.min(MAX_TOKEN_BYTES as u64) & !63,
             piece_bytes,
             mapped_piece_bytes: match settings.road {
-                Road::Slots => bytes_in(MAPPED_PIECE_NS),
+                CopyMethod::Slots => bytes_in(MAPPED_PIECE_NS),
                 _ => piece_bytes,
             },
             longest_put: LONGEST_PUT_BYTES,
@@ -102,7 +102,7 @@ impl Quota {
 
     /// The quota of a job whose tables and blocks hold so much.
     #[must_use]
-    pub fn of(settings: &Settings, bounds: &Bounds) -> Self {
+    pub fn with_bounds(settings: &Settings, bounds: &Bounds) -> Self {
         Self {
             longest_put: bounds.longest_put,
             ..Self::new(settings)
@@ -114,7 +114,7 @@ impl Quota {
     #[must_use]
     pub fn weight_of_pieces(&self, location: &Location) -> u64 {
         let address = usize::try_from(location.address).unwrap_or(usize::MAX);
-        let piece_bytes = match Slot::around(address) {
+        let piece_bytes = match Slot::containing(address) {
             Some(_) => self.mapped_piece_bytes,
             None => self.piece_bytes,
         };
@@ -137,8 +137,8 @@ impl Quota {
 
     /// How the data of a collective move: all its nodes find the same.
     #[must_use]
-    pub fn plan(&self, kind: CollectiveKind, bytes: u64, group: &Group) -> Plan {
-        let put = Plan {
+    pub fn plan(&self, kind: CollectiveKind, bytes: u64, group: &NicGroup) -> CollectivePlan {
+        let put = CollectivePlan {
             pulled: false,
             step_bytes: match kind {
                 CollectiveKind::Reduce { .. } => self.reduce_step(group.nodes.len()),
@@ -152,13 +152,13 @@ impl Quota {
         self.pull(kind, bytes, group).unwrap_or(put)
     }
 
-    fn pull(&self, kind: CollectiveKind, bytes: u64, group: &Group) -> Option<Plan> {
+    fn pull(&self, kind: CollectiveKind, bytes: u64, group: &NicGroup) -> Option<CollectivePlan> {
         let (nodes, members) = (group.nodes.len() as u64, group.members.len() as u64);
         let step_bytes = match kind {
             CollectiveKind::Broadcast { .. } => self.token_share,
             CollectiveKind::Reduce { root: Some(_), .. } => self.token_share / (nodes - 1),
             CollectiveKind::Reduce { root: None, .. } => {
-                if bytes / nodes < LEAST_PART_BYTES {
+                if bytes / nodes < MIN_PART_BYTES {
                     return None;
                 }
                 let share = self.token_share.checked_sub((nodes - 2) * PART_BYTES)?;
@@ -167,8 +167,8 @@ impl Quota {
             _ => return None,
         };
         let step_bytes = step_bytes & !(PART_BYTES - 1);
-        let crowded = pulled_in(kind, step_bytes, nodes, members).div_ceil(self.token_share);
-        (step_bytes > 0 && crowded <= self.tokens).then_some(Plan {
+        let crowded = max_pulled_bytes(kind, step_bytes, nodes, members).div_ceil(self.token_share);
+        (step_bytes > 0 && crowded <= self.tokens).then_some(CollectivePlan {
             pulled: true,
             step_bytes,
             crowded: crowded.max(1),
@@ -185,7 +185,7 @@ pub fn part_bytes(bytes: u64, nodes: usize) -> u64 {
 
 /// The most that enters a node when a step of so many bytes is pulled, and so many members arrive. What
 /// members of one node copy from each other does not enter it.
-fn pulled_in(kind: CollectiveKind, step_bytes: u64, nodes: u64, members: u64) -> u64 {
+fn max_pulled_bytes(kind: CollectiveKind, step_bytes: u64, nodes: u64, members: u64) -> u64 {
     let offers = (members - nodes) * PART_BYTES;
     offers
         + match kind {
@@ -242,15 +242,18 @@ mod tests {
         };
         let pieces_at = |address| Location {
             grain: 8,
-            ..Location::at(address)
+            ..Location::contiguous(address)
         };
-        let (slot, elsewhere) = (Slot::of(3).unwrap().base() as u64, 4096);
-        let kernel = by(Road::Slots).weight_of_pieces(&pieces_at(elsewhere));
-        let mapped = by(Road::Slots).weight_of_pieces(&pieces_at(slot));
+        let (slot, elsewhere) = (Slot::at_place(3).unwrap().base() as u64, 4096);
+        let kernel = by(CopyMethod::Slots).weight_of_pieces(&pieces_at(elsewhere));
+        let mapped = by(CopyMethod::Slots).weight_of_pieces(&pieces_at(slot));
         assert!(0 < mapped && mapped < kernel, "{mapped} {kernel}");
-        let unmapped = by(Road::Kernel).weight_of_pieces(&pieces_at(slot));
+        let unmapped = by(CopyMethod::Kernel).weight_of_pieces(&pieces_at(slot));
         assert_eq!(unmapped, kernel);
-        assert_eq!(by(Road::Slots).weight_of_pieces(&Location::at(slot)), 0);
+        assert_eq!(
+            by(CopyMethod::Slots).weight_of_pieces(&Location::contiguous(slot)),
+            0
+        );
     }
 
     #[test]
@@ -270,7 +273,7 @@ mod tests {
                 for members in [nodes, 2 * nodes, 5 * nodes + 1] {
                     let placement = Placement::block(members, nodes).unwrap();
                     let all = 0..u32::try_from(members).unwrap();
-                    let group = Group::new(all.collect(), &placement).unwrap();
+                    let group = NicGroup::new(all.collect(), &placement).unwrap();
                     for kind in [CollectiveKind::Broadcast { root: 0 }, reduce_to_one, SUM] {
                         let plan = quota.plan(kind, 1 << 20, &group);
                         if !plan.pulled {
@@ -278,7 +281,7 @@ mod tests {
                         }
                         let pulled = |members| {
                             let (nodes, members) = (nodes as u64, members as u64);
-                            pulled_in(kind, plan.step_bytes, nodes, members)
+                            max_pulled_bytes(kind, plan.step_bytes, nodes, members)
                         };
                         assert!(pulled(nodes) <= quota.token_share, "{kind:?} {plan:?}");
                         let crowded = plan.crowded * quota.token_share;
@@ -296,7 +299,7 @@ mod tests {
         for (members, nodes) in [(2, 2), (4, 4), (8, 4)] {
             let placement = Placement::block(members, nodes).unwrap();
             let all = 0..u32::try_from(members).unwrap();
-            let group = Group::new(all.collect(), &placement).unwrap();
+            let group = NicGroup::new(all.collect(), &placement).unwrap();
             for kind in [CollectiveKind::Broadcast { root: 0 }, SUM] {
                 assert!(!quota.plan(kind, LONGEST_PUT_BYTES, &group).pulled);
                 let plan = quota.plan(kind, 1 << 20, &group);

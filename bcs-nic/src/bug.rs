@@ -1,14 +1,16 @@
 //! Planted bugs, so that the simulator's checkers can be shown to notice (docs/simulator.md).
 //!
-//! A bug is a decorator of a NIC thread ([`Planted`]): it takes mail that the thread should get, or
+//! A bug is a decorator of a NIC thread ([`BuggyThread`]): it takes mail that the thread should get, or
 //! stands between the thread and its port. The threads know nothing of it. Only tests plant one.
 
-use crate::blocks::{AheadPart, DescriptorBlock, Told};
+use crate::blocks::{CollectiveTreeMessage, CompletedSend, DescriptorBlock};
 use crate::mail::Mail;
-use crate::threads::{Context, Kept, LeftOver, NicThread, NodeConfig, StrobeReceiver};
+use crate::threads::{
+    NicThread, NicThreadContext, NodeConfig, StrobeReceiver, TableLeak, UnmatchedOperations,
+};
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
-use bcs_core::matching::{Pattern, Signature};
-use bcs_core::whereabouts::Left;
+use bcs_core::matching::{MessageEnvelope, Pattern};
+use bcs_core::wait_state::LeakReport;
 use bcs_fabric::{
     Block, CompareAndWrite, DestinationSpan, Event, GlobalAddress, Port, SourceSpan, Ticket,
     Variable,
@@ -34,9 +36,9 @@ pub enum PlantedBug {
     /// Every 4th block that RH fetches of a contribution is zeros.
     EmptyFetch,
     /// Of what BS sends ahead in one go, the second overtakes the first. Only links carry such things.
-    ReorderAhead,
+    ReorderOutsideSlice,
     /// Every 4th contribution or result that BR sends ahead is zeros. Only links carry such things.
-    EmptyPart,
+    ZeroContribution,
     /// Every other time that BR asks for a slice, nobody hears it.
     LoseDemand,
     /// This NIC thread panics as soon as it has something to do. No checker is meant for it: the OS
@@ -54,26 +56,26 @@ impl PlantedBug {
         Self::ReleaseEarly,
         Self::SkipChunk,
         Self::EmptyFetch,
-        Self::ReorderAhead,
-        Self::EmptyPart,
+        Self::ReorderOutsideSlice,
+        Self::ZeroContribution,
         Self::LoseDemand,
     ];
 
     /// Whether nothing shows it but what goes ahead of the beat.
     #[must_use]
-    pub fn is_ahead(self) -> bool {
-        matches!(self, Self::ReorderAhead | Self::EmptyPart)
+    pub fn is_outside_slice(self) -> bool {
+        matches!(self, Self::ReorderOutsideSlice | Self::ZeroContribution)
     }
 
     /// Whether this is a bug of a NIC thread.
-    pub(crate) fn is_of(self, node: NodeId, thread: NicThreadId) -> bool {
+    pub(crate) fn applies_to(self, node: NodeId, thread: NicThreadId) -> bool {
         thread
             == match self {
-                Self::DropDescriptor | Self::ReorderMatch | Self::ReorderAhead => {
+                Self::DropDescriptor | Self::ReorderMatch | Self::ReorderOutsideSlice => {
                     NicThreadId::BufferSender
                 }
                 Self::LoseCompareAndWrite if node != NodeId(0) => return false,
-                Self::LoseCompareAndWrite | Self::EmptyPart | Self::LoseDemand => {
+                Self::LoseCompareAndWrite | Self::ZeroContribution | Self::LoseDemand => {
                     NicThreadId::BufferReceiver
                 }
                 Self::ExceedBudget | Self::SkipChunk => NicThreadId::DmaHelper,
@@ -85,15 +87,15 @@ impl PlantedBug {
 }
 
 /// A NIC thread with a bug.
-pub(crate) struct Planted {
+pub(crate) struct BuggyThread {
     thread: Box<dyn NicThread>,
     config: NodeConfig,
-    breakage: Breakage,
+    breakage: BugState,
 }
 
-impl Planted {
+impl BuggyThread {
     pub(crate) fn new(bug: PlantedBug, config: NodeConfig, thread: Box<dyn NicThread>) -> Self {
-        let breakage = Breakage {
+        let breakage = BugState {
             bug,
             chances: 0,
             is_losing: false,
@@ -110,14 +112,14 @@ impl Planted {
     /// Lets the thread work with a port that has the bug.
     fn work<R>(
         &mut self,
-        context: &mut Context<'_>,
-        work: impl FnOnce(&mut dyn NicThread, &mut Context<'_>) -> R,
+        context: &mut NicThreadContext<'_>,
+        work: impl FnOnce(&mut dyn NicThread, &mut NicThreadContext<'_>) -> R,
     ) -> R {
-        let mut port = BrokenPort {
+        let mut port = BuggyPort {
             port: &mut *context.port,
             breakage: &mut self.breakage,
         };
-        let mut context = Context {
+        let mut context = NicThreadContext {
             clock: context.clock,
             port: &mut port,
             memory: &mut *context.memory,
@@ -138,56 +140,56 @@ impl Planted {
     }
 }
 
-impl NicThread for Planted {
-    fn handle(&mut self, mail: Mail, context: &mut Context<'_>) {
+impl NicThread for BuggyThread {
+    fn handle(&mut self, mail: Mail, context: &mut NicThreadContext<'_>) {
         match (self.breakage.bug, mail) {
             (PlantedBug::Panic(_), _) => panic!("planted"),
             (PlantedBug::ReleaseEarly, Mail::Completed(batch)) => {
-                StrobeReceiver::release(&self.config, &batch, context.out);
+                StrobeReceiver::release_completions(&self.config, &batch, context.out);
             }
             (_, mail) => self.work(context, |thread, context| thread.handle(mail, context)),
         }
     }
 
-    fn looks(&self) -> bool {
-        self.thread.looks()
+    fn needs_polling(&self) -> bool {
+        self.thread.needs_polling()
     }
 
     fn waits_for_slice(&self) -> Option<&'static str> {
         self.thread.waits_for_slice()
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+    fn poll(&mut self, context: &mut NicThreadContext<'_>) -> bool {
         if let PlantedBug::Panic(_) = self.breakage.bug {
-            assert!(context.port.signals() == 0, "planted");
+            assert!(context.port.signal_count() == 0, "planted");
             return false;
         }
         self.work(context, |thread, context| thread.poll(context))
     }
 
-    fn left_over(&self, port: &dyn Port) -> Vec<LeftOver> {
-        self.thread.left_over(port)
+    fn table_leaks(&self, port: &dyn Port) -> Vec<TableLeak> {
+        self.thread.table_leaks(port)
     }
 
-    fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
-        self.thread.unmatched(rank, pattern)
+    fn oldest_unmatched_message(&self, rank: u32, pattern: Pattern) -> Option<MessageEnvelope> {
+        self.thread.oldest_unmatched_message(rank, pattern)
     }
 
-    fn kept(&self, rank: u32, most: usize) -> Option<Kept> {
-        self.thread.kept(rank, most)
+    fn unmatched_operations(&self, rank: u32, most: usize) -> Option<UnmatchedOperations> {
+        self.thread.unmatched_operations(rank, most)
     }
 
-    fn left_by_ranks(&self) -> Vec<(u32, Left)> {
-        self.thread.left_by_ranks()
+    fn rank_leaks(&self) -> Vec<(u32, LeakReport)> {
+        self.thread.rank_leaks()
     }
 
-    fn recorded(&mut self, worked_ns: u64) -> Option<mds::dump::NodeDump> {
-        self.thread.recorded(worked_ns)
+    fn take_recording(&mut self, worked_ns: u64) -> Option<mds::dump::NodeDump> {
+        self.thread.take_recording(worked_ns)
     }
 }
 
 /// What a bug remembers.
-struct Breakage {
+struct BugState {
     bug: PlantedBug,
     /// How often it could have struck.
     chances: u64,
@@ -198,7 +200,7 @@ struct Breakage {
     twins: BTreeMap<Ticket, Ticket>,
 }
 
-impl Breakage {
+impl BugState {
     /// Whether it strikes this time, which is every `nth`.
     fn strikes(&mut self, nth: u64) -> bool {
         self.chances += 1;
@@ -206,29 +208,29 @@ impl Breakage {
     }
 
     /// What is sent ahead, as it leaves it.
-    fn ahead(&mut self, words: &[u64]) -> Vec<u64> {
-        if let Some(Ok(mut part)) = AheadPart::parse(words) {
-            if let (PlantedBug::EmptyPart, Ok(bytes)) = (self.bug, &mut part.content)
+    fn corrupt_words(&mut self, words: &[u64]) -> Vec<u64> {
+        if let Some(Ok(mut part)) = CollectiveTreeMessage::parse(words) {
+            if let (PlantedBug::ZeroContribution, Ok(bytes)) = (self.bug, &mut part.content)
                 && self.strikes(4)
             {
                 bytes.fill(0);
             }
             return part.encode();
         }
-        if Told::parse(words).is_some() {
+        if CompletedSend::parse(words).is_some() {
             return words.to_vec();
         }
         let (header, envelopes) = words.split_at(DescriptorBlock::HEADER_BYTES / 8);
         let envelopes = envelopes.chunks_exact(DescriptorBlock::RECORD_BYTES / 8);
         let mut envelopes: Vec<&[u64]> = envelopes.collect();
-        if self.bug == PlantedBug::ReorderAhead && envelopes.len() > 1 {
+        if self.bug == PlantedBug::ReorderOutsideSlice && envelopes.len() > 1 {
             envelopes.swap(0, 1);
         }
         [header, &envelopes.concat()].concat()
     }
 
     /// A block of descriptors as it leaves it.
-    fn block(&mut self, block: &[u8]) -> Vec<u8> {
+    fn corrupt_block(&mut self, block: &[u8]) -> Vec<u8> {
         let (header, envelopes) = block.split_at(DescriptorBlock::HEADER_BYTES);
         let envelopes = envelopes.chunks_exact(DescriptorBlock::RECORD_BYTES);
         let mut envelopes: Vec<&[u8]> = envelopes.collect();
@@ -250,12 +252,12 @@ impl Breakage {
 const UNMOVED: Ticket = Ticket(u64::MAX);
 
 /// A port with a bug.
-struct BrokenPort<'a> {
+struct BuggyPort<'a> {
     port: &'a mut dyn Port,
-    breakage: &'a mut Breakage,
+    breakage: &'a mut BugState,
 }
 
-impl Port for BrokenPort<'_> {
+impl Port for BuggyPort<'_> {
     fn xfer_and_signal(
         &mut self,
         set: &NodeSet,
@@ -266,7 +268,7 @@ impl Port for BrokenPort<'_> {
         if at.block != Block::Descriptors {
             return self.port.xfer_and_signal(set, at, bytes, signal);
         }
-        let bytes = self.breakage.block(bytes);
+        let bytes = self.breakage.corrupt_block(bytes);
         self.port.xfer_and_signal(set, at, &bytes, signal)
     }
 
@@ -286,8 +288,8 @@ impl Port for BrokenPort<'_> {
         self.port.fetch(rank, address, into)
     }
 
-    fn fetched(&mut self, ticket: Ticket) -> Vec<u8> {
-        let mut bytes = self.port.fetched(ticket);
+    fn take_fetched(&mut self, ticket: Ticket) -> Vec<u8> {
+        let mut bytes = self.port.take_fetched(ticket);
         if self.breakage.bug == PlantedBug::EmptyFetch && self.breakage.strikes(4) {
             bytes.fill(0);
         }
@@ -328,8 +330,8 @@ impl Port for BrokenPort<'_> {
         self.port.alive()
     }
 
-    fn signals(&self) -> u64 {
-        self.port.signals()
+    fn signal_count(&self) -> u64 {
+        self.port.signal_count()
     }
 
     fn load(&self, variable: Variable) -> u64 {
@@ -340,29 +342,29 @@ impl Port for BrokenPort<'_> {
         self.port.store(variable, value);
     }
 
-    fn report(&mut self, variable: Variable, value: u64) {
-        self.port.report(variable, value);
+    fn store_and_report(&mut self, variable: Variable, value: u64) {
+        self.port.store_and_report(variable, value);
     }
 
-    fn far(&self) -> NodeSet {
-        self.port.far()
+    fn other_host_nodes(&self) -> NodeSet {
+        self.port.other_host_nodes()
     }
 
-    fn are_apart(&self, one: NodeId, other: NodeId) -> bool {
-        self.port.are_apart(one, other)
+    fn are_on_different_hosts(&self, one: NodeId, other: NodeId) -> bool {
+        self.port.are_on_different_hosts(one, other)
     }
 
-    fn send_ahead(&mut self, node: NodeId, words: &[u64]) {
-        let words = self.breakage.ahead(words);
-        self.port.send_ahead(node, &words);
+    fn send_outside_slice(&mut self, node: NodeId, words: &[u64]) {
+        let words = self.breakage.corrupt_words(words);
+        self.port.send_outside_slice(node, &words);
     }
 
-    fn carry(&mut self, node: NodeId, from: SourceSpan) {
-        self.port.carry(node, from);
+    fn send_eager_bytes(&mut self, node: NodeId, from: SourceSpan) {
+        self.port.send_eager_bytes(node, from);
     }
 
-    fn take_ahead(&mut self, into: &mut Vec<u64>) -> Option<NodeId> {
-        self.port.take_ahead(into)
+    fn receive_outside_slice(&mut self, into: &mut Vec<u64>) -> Option<NodeId> {
+        self.port.receive_outside_slice(into)
     }
 
     fn read(&self, at: GlobalAddress, bytes: &mut [u8]) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// The members of a context, and where they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct NicGroup {
     /// World ranks in communicator order.
     pub members: Vec<u32>,
     /// The nodes, in the order of their first members: the reduction tree is over this list, so
@@ -24,7 +24,7 @@ pub struct Group {
     pub fingerprint: u64,
 }
 
-impl Group {
+impl NicGroup {
     /// The group of these world ranks; `None` if one does not exist, is named twice, or there
     /// is none.
     #[must_use]
@@ -66,7 +66,7 @@ impl Group {
 
     /// A node's place in the reduction tree.
     #[must_use]
-    pub fn place(&self, node: NodeId) -> Option<usize> {
+    pub fn place_of(&self, node: NodeId) -> Option<usize> {
         self.nodes.iter().position(|&other| other == node)
     }
 
@@ -102,20 +102,20 @@ fn lowest_bit(place: usize) -> usize {
 
 /// A collective at which all ranks of this node have arrived.
 #[derive(Clone, Debug)]
-pub struct Collective {
+pub struct ReadyCollective {
     /// The context's slot of global variables.
     pub slot: u32,
     /// Which collective of the context, from 0.
     pub sequence: u64,
     /// The members.
-    pub group: Arc<Group>,
+    pub group: Arc<NicGroup>,
     /// Its context's first member and id, if BR is to be told when it is over: what follows may go ahead of the beat.
     pub over_to: Option<(u32, u32)>,
     /// What the local members posted, in communicator order, or what one of them posted for all.
     pub local: Vec<(u32, CollectiveDescriptor)>,
 }
 
-impl Collective {
+impl ReadyCollective {
     /// What the members do. All local members do the same: BR has checked it.
     #[must_use]
     pub fn kind(&self) -> CollectiveKind {
@@ -123,9 +123,9 @@ impl Collective {
     }
 
     /// CH or RH has ended it.
-    pub(crate) fn tell_over(&self, out: &mut Outbox) {
+    pub(crate) fn report_over(&self, out: &mut Outbox) {
         if let Some(context) = self.over_to {
-            out.send(NicThreadId::BufferReceiver, Mail::Over(context));
+            out.send(NicThreadId::BufferReceiver, Mail::CollectiveOver(context));
         }
     }
 
@@ -141,10 +141,10 @@ impl Collective {
     }
 }
 
-/// What the master's BR writes into the `Go` variable of a context: which collective, how many
+/// What the master's BR writes into the `StepGrant` variable of a context: which collective, how many
 /// of its steps may have been done after this slice, and the first token of those that are new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Go {
+pub struct StepGrant {
     /// Collectives of the context that were begun.
     pub begun: u64,
     /// Steps of the last of them that may be done.
@@ -153,7 +153,7 @@ pub struct Go {
     pub token: u64,
 }
 
-impl Go {
+impl StepGrant {
     const STEP_BITS: u32 = 28;
     const TOKEN_BITS: u32 = 6;
     /// `begun` is counted modulo this: only neighbouring values are ever compared.
@@ -167,7 +167,7 @@ impl Go {
     /// Collective `sequence` will never go: its members did not call the same.
     #[must_use]
     pub fn refusal(sequence: u64) -> Self {
-        Self::of(sequence, Self::REFUSED, 0)
+        Self::new(sequence, Self::REFUSED, 0)
     }
 
     /// Whether this refuses collective `sequence`.
@@ -178,7 +178,7 @@ impl Go {
 
     /// The grant of steps up to `steps` of collective `sequence`, from this token on.
     #[must_use]
-    pub fn of(sequence: u64, steps: u64, token: u64) -> Self {
+    pub fn new(sequence: u64, steps: u64, token: u64) -> Self {
         Self {
             begun: (sequence + 1) % Self::BEGUN,
             steps,
@@ -218,14 +218,14 @@ impl Go {
 
 /// The steps of one collective, as its CH or RH follows them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Steps {
+pub struct StepProgress {
     /// Steps done.
     pub done: u64,
 }
 
-impl Steps {
+impl StepProgress {
     /// The steps that `go` newly grants to collective `sequence`: (step, token) each.
-    pub fn granted(self, go: Go, sequence: u64) -> impl Iterator<Item = (u64, u64)> {
+    pub fn granted(self, go: StepGrant, sequence: u64) -> impl Iterator<Item = (u64, u64)> {
         let upto = match go.steps_of(sequence) {
             Some(steps) if !go.refuses(sequence) => steps.max(self.done),
             _ => self.done,
@@ -255,13 +255,13 @@ mod tests {
     fn the_tree_reaches_every_place_once() {
         let placement = Placement::block(64, 64).unwrap();
         for count in 1..=64u32 {
-            let group = Group::new((0..count).collect(), &placement).unwrap();
+            let group = NicGroup::new((0..count).collect(), &placement).unwrap();
             let mut reached = vec![0];
             let mut next = 0;
             while next < reached.len() {
                 let place = reached[next];
                 for (nth, child) in group.children(place).enumerate() {
-                    assert_eq!(Group::parent(child), Some((place, nth)), "{count} nodes");
+                    assert_eq!(NicGroup::parent(child), Some((place, nth)), "{count} nodes");
                     reached.push(child);
                 }
                 next += 1;
@@ -274,23 +274,23 @@ mod tests {
     #[test]
     fn groups_of_strangers_are_refused() {
         let placement = Placement::block(4, 2).unwrap();
-        assert_eq!(Group::new(vec![0, 4], &placement), None);
-        assert_eq!(Group::new(vec![1, 1], &placement), None);
-        assert_eq!(Group::new(vec![], &placement), None);
-        let group = Group::new(vec![3, 0], &placement).unwrap();
+        assert_eq!(NicGroup::new(vec![0, 4], &placement), None);
+        assert_eq!(NicGroup::new(vec![1, 1], &placement), None);
+        assert_eq!(NicGroup::new(vec![], &placement), None);
+        let group = NicGroup::new(vec![3, 0], &placement).unwrap();
         assert_eq!(group.master(), NodeId(1));
     }
 
     #[test]
     fn grants_are_known_when_their_numbers_come_round() {
         for lap in [1, 5] {
-            for sequence in lap * Go::BEGUN - 4..lap * Go::BEGUN + 4 {
-                let go = Go::decode(Go::of(sequence, 3, 7).encode());
+            for sequence in lap * StepGrant::BEGUN - 4..lap * StepGrant::BEGUN + 4 {
+                let go = StepGrant::decode(StepGrant::new(sequence, 3, 7).encode());
                 assert_eq!(go.steps_of(sequence), Some(3), "{sequence}");
                 assert_eq!(go.steps_of(sequence - 1), None, "it is over");
                 assert_eq!(go.steps_of(sequence + 1), Some(0), "it has not begun");
                 assert!(!go.refuses(sequence));
-                let refusal = Go::decode(Go::refusal(sequence).encode());
+                let refusal = StepGrant::decode(StepGrant::refusal(sequence).encode());
                 assert!(refusal.refuses(sequence) && !refusal.refuses(sequence + 1));
             }
         }
@@ -298,19 +298,19 @@ mod tests {
 
     #[test]
     fn grants_come_back_from_their_variable() {
-        let first = Go {
+        let first = StepGrant {
             begun: 1,
             steps: 3,
             token: 63,
         };
-        let second = Go {
+        let second = StepGrant {
             begun: 1,
             steps: 4,
             token: 0,
         };
         assert!(second.encode() > first.encode());
-        assert_eq!(Go::decode(first.encode()), first);
-        let steps = Steps { done: 1 };
+        assert_eq!(StepGrant::decode(first.encode()), first);
+        let steps = StepProgress { done: 1 };
         assert_eq!(
             steps.granted(first, 0).collect::<Vec<_>>(),
             [(1, 63), (2, 64)]

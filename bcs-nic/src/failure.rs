@@ -1,6 +1,6 @@
 //! What ends a job, as its NICs find it: each cause is a variant, with what to do in its words.
 
-use crate::threads::LeftOver;
+use crate::threads::TableLeak;
 use bcs_core::descriptor::BadDescriptor;
 use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::matching::TableFull;
@@ -13,7 +13,7 @@ pub struct NicFailure {
     /// The node.
     pub node: NodeId,
     /// What was found and what to do.
-    pub cause: Cause,
+    pub cause: NicFailureCause,
 }
 
 impl NicFailure {
@@ -21,9 +21,9 @@ impl NicFailure {
     #[must_use]
     pub fn rank(&self) -> Option<u32> {
         match self.cause {
-            Cause::Rubbish { rank, .. }
-            | Cause::TooManyReceives { rank, .. }
-            | Cause::Starving { rank, .. } => Some(rank),
+            NicFailureCause::CorruptPost { rank, .. }
+            | NicFailureCause::TooManyReceives { rank, .. }
+            | NicFailureCause::Starving { rank, .. } => Some(rank),
             _ => None,
         }
     }
@@ -31,14 +31,14 @@ impl NicFailure {
 
 /// Why a NIC thread gives up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Cause {
+pub enum NicFailureCause {
     /// What a rank has written into its rings is no descriptor of its.
     #[error("rank {rank} posted rubbish to its NIC: {what}; is it writing out of bounds?")]
-    Rubbish {
+    CorruptPost {
         /// The rank.
         rank: u32,
         /// What was found.
-        what: Rubbish,
+        what: CorruptPost,
     },
     /// A rank has more receives outstanding than its node keeps.
     #[error("rank {rank} posted too many receives: {full}")]
@@ -66,7 +66,7 @@ pub enum Cause {
     },
     /// A node has said what makes no sense, with the job's key.
     #[error("{0}: is it of another version?")]
-    Nonsense(bcs_fabric::udp::message::Nonsense),
+    Nonsense(bcs_fabric::udp::message::ProtocolViolation),
     /// A message for a rank of another node.
     #[error("a message for rank {rank} came to the wrong node")]
     WrongNode {
@@ -98,7 +98,7 @@ pub enum Cause {
     /// A NIC thread, or the Strobe Sender, panicked.
     #[error(
         "{} panicked: {said}; this is a bug of the runtime, please report it",
-        named(*.thread)
+        thread_label(*.thread)
     )]
     Panicked {
         /// The NIC thread; `None` is the Strobe Sender.
@@ -111,26 +111,26 @@ pub enum Cause {
         "at the end of the job NIC thread {} still had {}; this is a bug of the runtime, please \
          report it",
         .thread.name(),
-        listed(.left)
+        leak_list(.left)
     )]
     LeftOver {
         /// The NIC thread.
         thread: NicThreadId,
         /// What it held.
-        left: Vec<LeftOver>,
+        left: Vec<TableLeak>,
     },
 }
 
-impl Cause {
-    pub(crate) fn rubbish(rank: u32, what: impl Into<Rubbish>) -> Self {
+impl NicFailureCause {
+    pub(crate) fn corrupt_post(rank: u32, what: impl Into<CorruptPost>) -> Self {
         let what = what.into();
-        Self::Rubbish { rank, what }
+        Self::CorruptPost { rank, what }
     }
 }
 
 /// What a rank posted in the place of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Rubbish {
+pub enum CorruptPost {
     /// The ring has an impossible position.
     #[error(transparent)]
     Ring(#[from] RingCorrupt),
@@ -142,13 +142,13 @@ pub enum Rubbish {
     NoRank(u32),
 }
 
-fn named(thread: Option<NicThreadId>) -> String {
+fn thread_label(thread: Option<NicThreadId>) -> String {
     thread.map_or("the Strobe Sender".to_owned(), |thread| {
         format!("NIC thread {}", thread.name())
     })
 }
 
-fn listed(left: &[LeftOver]) -> String {
-    let left: Vec<String> = left.iter().map(LeftOver::to_string).collect();
+fn leak_list(left: &[TableLeak]) -> String {
+    let left: Vec<String> = left.iter().map(TableLeak::to_string).collect();
     left.join(", ")
 }

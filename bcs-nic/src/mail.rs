@@ -10,11 +10,11 @@
 //!   SR ── Lost ─────► all others
 //! ```
 
-use crate::blocks::Told;
-use crate::collective::Collective;
+use crate::blocks::CompletedSend;
+use crate::collective::ReadyCollective;
 use bcs_core::descriptor::CollectiveDescriptor;
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
-use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_core::request::{Completion, RequestFailure, RequestId};
 use bcs_fabric::{DestinationSpan, FabricError, SourceSpan};
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct Cut(pub Vec<[u64; 3]>);
 
 /// A request of a rank of this node, and what it came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Release {
+pub struct RequestCompletion {
     /// World rank.
     pub rank: u32,
     /// Its request.
@@ -45,7 +45,7 @@ pub struct Chunk {
     /// What it counts for in the budget, in bytes.
     pub cost: u64,
     /// What is complete once this chunk has moved.
-    pub last: Option<Ending>,
+    pub last: Option<TransferCompletion>,
     /// The receive, in case the chunk fails.
     pub receiver: (u32, RequestId),
     /// The sender's node, rank and request, if it is owed a completion.
@@ -55,11 +55,13 @@ pub struct Chunk {
 impl Chunk {
     /// What its receive and its send come to if it cannot be moved.
     #[must_use]
-    pub fn failed(&self, error: FabricError) -> (Completion, Failure) {
+    pub fn failure_outcome(&self, error: FabricError) -> (Completion, RequestFailure) {
         let (receive, send) = match error {
-            FabricError::SourceMemory => (Failure::SenderMemory, Failure::BadAddress),
-            FabricError::DestinationMemory => (Failure::BadAddress, Failure::None),
-            FabricError::PeerGone | FabricError::Lost => (Failure::PeerGone, Failure::PeerGone),
+            FabricError::SourceMemory => (RequestFailure::SenderMemory, RequestFailure::BadAddress),
+            FabricError::DestinationMemory => (RequestFailure::BadAddress, RequestFailure::None),
+            FabricError::PeerGone | FabricError::Lost => {
+                (RequestFailure::PeerGone, RequestFailure::PeerGone)
+            }
         };
         let receive = Completion {
             source: self.copy.map_or(0, |(from, _)| from.rank),
@@ -71,7 +73,7 @@ impl Chunk {
 
 /// A chunk that was asked for ahead of the beat, and has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moved {
+pub struct ChunkOutcome {
     /// The transfer.
     pub transfer: u64,
     /// What the chunk counted for in the budget.
@@ -82,16 +84,16 @@ pub struct Moved {
 
 /// The end of a transfer: the receive's completion, and what its sender is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ending {
+pub struct TransferCompletion {
     /// What the receive came to.
     pub receive: Completion,
     /// What the send came to.
-    pub send: Failure,
+    pub send: RequestFailure,
 }
 
 /// What a NIC thread did in a microphase (paper Table 5.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct MicrophaseTally {
     /// DEM: descriptors of sends (BS) or receives (BR) that were taken. MSM: messages that were scheduled.
     pub point_to_point: u64,
     /// DEM: collectives of which the last arrival of the node was taken. BBM and RM: those that were granted steps.
@@ -102,12 +104,12 @@ pub struct Tally {
     /// fills it in, if it is recorded.
     pub worked: Option<(NicThreadId, u64)>,
     /// What is left at BR, if it is recorded.
-    pub queues: Option<Box<Queues>>,
+    pub queues: Option<Box<ReceiverBacklog>>,
 }
 
 /// What BR holds when it has finished a microphase (paper Table 5.2, as ours goes on).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Queues {
+pub struct ReceiverBacklog {
     /// What messages may move into the node in this slice.
     pub budget_bytes: u64,
     /// Data of messages that were scheduled to move into it.
@@ -124,14 +126,14 @@ pub struct Queues {
 
 /// The collectives of CH or RH that go in a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Going {
+pub(crate) struct GrantedCounts {
     /// Those that were granted steps.
     granted: u64,
     /// Those of them whose last steps these are.
     ending: u64,
 }
 
-impl Going {
+impl GrantedCounts {
     /// A collective has been granted so many steps beyond those that are done, of so many in all.
     pub(crate) fn count(&mut self, done: u64, granted: u64, all: u64) {
         self.granted += u64::from(granted > 0);
@@ -139,18 +141,18 @@ impl Going {
     }
 
     /// What SR is told of them.
-    pub(crate) fn tally(self) -> Tally {
-        Tally {
+    pub(crate) fn tally(self) -> MicrophaseTally {
+        MicrophaseTally {
             collectives: self.granted,
             ending: self.ending,
-            ..Tally::default()
+            ..MicrophaseTally::default()
         }
     }
 }
 
 /// Collectives at which the local members have arrived, and which will never go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GivenUp {
+pub struct AbandonedCollectives {
     /// The context's slot.
     pub slot: u32,
     /// Which collective of the context; `None`: all, for a member is gone.
@@ -159,10 +161,10 @@ pub struct GivenUp {
     pub completion: Completion,
 }
 
-impl GivenUp {
+impl AbandonedCollectives {
     /// Whether a collective is among them.
     #[must_use]
-    pub fn is_about(&self, collective: &Collective) -> bool {
+    pub fn is_about(&self, collective: &ReadyCollective) -> bool {
         let is_it = |sequence| sequence == collective.sequence;
         self.slot == collective.slot && self.sequence.is_none_or(is_it)
     }
@@ -188,36 +190,36 @@ pub enum Mail {
         /// Which later microphases the node needs, by [`Microphase::index`].
         work: [bool; 5],
         /// What the thread did in it.
-        tally: Tally,
+        tally: MicrophaseTally,
     },
     /// Any → SR: requests to complete.
-    Completed(Vec<Release>),
+    Completed(Vec<RequestCompletion>),
     /// SR → all: these nodes are dead.
-    Lost(NodeSet),
+    NodesLost(NodeSet),
     /// BS → BR: collective descriptors of this slice, by rank. Sent in every DEM, so that BR
     /// knows when it has them all.
     Arrived(Vec<(u32, CollectiveDescriptor)>),
     /// BS → BR: collective descriptors that were taken before their slice, by rank.
-    Early(Vec<(u32, CollectiveDescriptor)>),
+    EarlyArrivals(Vec<(u32, CollectiveDescriptor)>),
     /// BR → DH: the schedule of this slice.
     Chunks(Vec<Chunk>),
     /// DH → BR: a transfer failed, do not schedule more of it.
     Dropped(u64),
     /// BR → DH: what is moved now, whatever the slice.
-    Ahead(Vec<Chunk>),
+    ChunksOutsideSlice(Vec<Chunk>),
     /// DH → BR: of these how they ended.
-    Moved(Vec<Moved>),
+    ChunkOutcomes(Vec<ChunkOutcome>),
     /// BR → SR: sends to far nodes that are complete.
-    Told(Vec<Told>),
+    SendsCompleted(Vec<CompletedSend>),
     /// BR → CH or RH: all local ranks have arrived.
-    Ready(Box<Collective>),
+    Ready(Box<ReadyCollective>),
     /// CH or RH → BR: of this context, which has this first member and id, a collective is over.
-    Over((u32, u32)),
+    CollectiveOver((u32, u32)),
     /// BR → CH and RH: collectives that will never go.
-    GivenUp(Box<GivenUp>),
+    GivenUp(Box<AbandonedCollectives>),
     /// BS → SR, before it has finished DEM: so many sends have gone of which other nodes will tell that they are
     /// complete.
     Awaited(usize),
     /// SR → BS: sends to other nodes that are complete.
-    Settled(Vec<(u32, RequestId)>),
+    AwaitedSendsCompleted(Vec<(u32, RequestId)>),
 }

@@ -3,7 +3,7 @@
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::limits::INLINE_BYTES;
 use bcs_core::reduction::{Datatype, Op};
-use bcs_core::request::{Failure, RequestId};
+use bcs_core::request::{RequestFailure, RequestId};
 use bcs_nic::simulator::workbench::Workbench;
 
 const RANKS: u32 = 5;
@@ -41,7 +41,7 @@ fn arrive(
         output: address,
         inline: is_inline.then_some(inline),
         for_node: false,
-        spoilt_by: None,
+        unreadable_member: None,
     };
     bench.post_collective(rank, &collective);
     request
@@ -53,23 +53,23 @@ fn is_over(bench: &Workbench, requests: &[(u32, RequestId)]) -> bool {
 }
 
 /// What requests come to, in the end.
-fn come_to(bench: &mut Workbench, requests: &[(u32, RequestId)]) -> Vec<Failure> {
+fn come_to(bench: &mut Workbench, requests: &[(u32, RequestId)]) -> Vec<RequestFailure> {
     bench.run(|bench| is_over(bench, requests));
     let requests = requests.iter();
-    let failure = |&(rank, request): &_| bench.ended(rank, request).failure;
+    let failure = |&(rank, request): &_| bench.expect_completion(rank, request).failure;
     requests.map(failure).collect()
 }
 
 #[test]
 fn short_collectives_need_no_slice_and_come_out_right() {
-    let mut bench = Workbench::apart(RANKS as usize);
+    let mut bench = Workbench::on_separate_hosts(RANKS as usize);
     let kinds = [BARRIER, SUM, CollectiveKind::Broadcast { root: 3 }];
     for (sequence, kind) in (0..).zip(kinds.repeat(3)) {
         let bytes = if kind == BARRIER { 0 } else { 4 };
         let arrive = |rank| (rank, arrive(&mut bench, rank, sequence, kind, (bytes, &[])));
         let requests: Vec<_> = (0..RANKS).map(arrive).collect();
         let ended = come_to(&mut bench, &requests);
-        assert_eq!(ended, [Failure::None; RANKS as usize]);
+        assert_eq!(ended, [RequestFailure::None; RANKS as usize]);
         let result = match kind {
             SUM => vec![15, 0, 0, 0],
             CollectiveKind::Broadcast { root } => vec![u8::try_from(root + 1).unwrap(), 0, 0, 0],
@@ -77,14 +77,14 @@ fn short_collectives_need_no_slice_and_come_out_right() {
         };
         for (rank, request) in requests {
             assert_eq!(
-                bench.ended(rank, request).inline_bytes(),
+                bench.expect_completion(rank, request).inline_bytes(),
                 result,
                 "{kind:?}"
             );
         }
     }
     assert_eq!(bench.slices(), 0);
-    assert!(bench.left_over().is_empty() && bench.failures().is_empty());
+    assert!(bench.table_leaks().is_empty() && bench.failures().is_empty());
 }
 
 /// One rank calls something else, as the first or as the last one: all are told, and can go on.
@@ -100,7 +100,7 @@ fn who_calls_something_else_is_told_wherever_it_is_in_the_tree() {
     for [(kind, bytes), (other, other_bytes)] in cases {
         for odd in 0..RANKS {
             for first in 0..RANKS {
-                let mut bench = Workbench::apart(RANKS as usize);
+                let mut bench = Workbench::on_separate_hosts(RANKS as usize);
                 let mut requests = Vec::new();
                 for rank in (first..RANKS).chain(0..first) {
                     let (kind, bytes) = match rank == odd {
@@ -115,12 +115,15 @@ fn who_calls_something_else_is_told_wherever_it_is_in_the_tree() {
                 let told = come_to(&mut bench, &requests);
                 assert_eq!(
                     told,
-                    [Failure::Mismatch; RANKS as usize],
+                    [RequestFailure::Mismatch; RANKS as usize],
                     "{kind:?} {odd} {first}"
                 );
                 let next = |rank| (rank, arrive(&mut bench, rank, 1, BARRIER, (0, &[])));
                 let next: Vec<_> = (0..RANKS).map(next).collect();
-                assert_eq!(come_to(&mut bench, &next), [Failure::None; RANKS as usize]);
+                assert_eq!(
+                    come_to(&mut bench, &next),
+                    [RequestFailure::None; RANKS as usize]
+                );
             }
         }
     }
@@ -137,7 +140,7 @@ fn pause(bench: &mut Workbench) {
 fn a_short_collective_behind_a_long_one_goes_when_that_is_over() {
     let kind = CollectiveKind::Broadcast { root: 1 };
     for last in 0..RANKS {
-        let mut bench = Workbench::apart(RANKS as usize);
+        let mut bench = Workbench::on_separate_hosts(RANKS as usize);
         let memory: Vec<Vec<u8>> = (0..RANKS)
             .map(|rank| vec![u8::try_from(rank).unwrap(); LONG])
             .collect();
@@ -150,12 +153,12 @@ fn a_short_collective_behind_a_long_one_goes_when_that_is_over() {
         pause(&mut bench);
         let last_memory = (LONG, &memory[last as usize][..]);
         let broadcast = (last, arrive(&mut bench, last, 0, kind, last_memory));
-        assert_eq!(come_to(&mut bench, &[broadcast]), [Failure::None]);
+        assert_eq!(come_to(&mut bench, &[broadcast]), [RequestFailure::None]);
         pause(&mut bench);
         let slices = bench.slices();
         requests.push((last, arrive(&mut bench, last, 1, BARRIER, (0, &[]))));
         let ended = come_to(&mut bench, &requests);
-        assert!(ended.iter().all(|failure| *failure == Failure::None));
+        assert!(ended.iter().all(|failure| *failure == RequestFailure::None));
         assert_eq!(bench.slices(), slices, "the barrier needs none");
         for rank in 0..RANKS {
             let bytes = bench.read(rank, memory[rank as usize].as_ptr() as u64, 8);
@@ -170,7 +173,7 @@ fn a_short_collective_behind_a_long_one_goes_when_that_is_over() {
 fn a_node_says_that_it_is_at_a_second_long_collective_though_others_are_not() {
     let kind = CollectiveKind::Broadcast { root: 1 };
     for last in 0..RANKS {
-        let mut bench = Workbench::apart(RANKS as usize);
+        let mut bench = Workbench::on_separate_hosts(RANKS as usize);
         let memory = vec![7; LONG];
         let mut requests = Vec::new();
         for rank in (0..RANKS).filter(|&rank| rank != last) {
@@ -182,11 +185,14 @@ fn a_node_says_that_it_is_at_a_second_long_collective_though_others_are_not() {
         pause(&mut bench);
         for sequence in 0..2 {
             let request = arrive(&mut bench, last, sequence, kind, (LONG, &memory));
-            assert_eq!(come_to(&mut bench, &[(last, request)]), [Failure::None]);
+            assert_eq!(
+                come_to(&mut bench, &[(last, request)]),
+                [RequestFailure::None]
+            );
             pause(&mut bench);
         }
         let ended = come_to(&mut bench, &requests);
-        assert!(ended.iter().all(|failure| *failure == Failure::None));
+        assert!(ended.iter().all(|failure| *failure == RequestFailure::None));
     }
 }
 
@@ -195,7 +201,7 @@ fn a_node_says_that_it_is_at_a_second_long_collective_though_others_are_not() {
 #[test]
 fn a_long_collective_behind_a_short_one_gets_its_slice_when_that_is_over() {
     for last in 0..RANKS {
-        let mut bench = Workbench::apart(RANKS as usize);
+        let mut bench = Workbench::on_separate_hosts(RANKS as usize);
         let memory: Vec<Vec<u8>> = (0..RANKS)
             .map(|rank| vec![u8::try_from(rank).unwrap(); LONG])
             .collect();
@@ -211,7 +217,7 @@ fn a_long_collective_behind_a_short_one_gets_its_slice_when_that_is_over() {
         pause(&mut bench);
         requests.push((last, arrive(&mut bench, last, 0, BARRIER, (0, &[]))));
         let ended = come_to(&mut bench, &requests);
-        assert!(ended.iter().all(|failure| *failure == Failure::None));
+        assert!(ended.iter().all(|failure| *failure == RequestFailure::None));
         for rank in 0..RANKS {
             let bytes = bench.read(rank, memory[rank as usize].as_ptr() as u64, 8);
             assert_eq!(bytes, [1; 8], "rank {rank}");

@@ -3,7 +3,7 @@
 
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::job::Settings;
-use bcs_core::request::{Failure, RequestId};
+use bcs_core::request::{RequestFailure, RequestId};
 use bcs_nic::bounds::Bounds;
 use bcs_nic::simulator::workbench::Workbench;
 
@@ -11,8 +11,8 @@ const BARRIER: CollectiveKind = CollectiveKind::Barrier;
 const CLOSE: CollectiveKind = CollectiveKind::CloseContext;
 
 /// What the requests came to, by rank from 0.
-fn came_to(bench: &Workbench, requests: &[RequestId]) -> Vec<Failure> {
-    let ended = |(rank, &request)| bench.ended(rank, request).failure;
+fn came_to(bench: &Workbench, requests: &[RequestId]) -> Vec<RequestFailure> {
+    let ended = |(rank, &request)| bench.expect_completion(rank, request).failure;
     (0..).zip(requests).map(ended).collect()
 }
 
@@ -21,7 +21,7 @@ fn all(
     bench: &mut Workbench,
     ranks: u32,
     what: impl Fn(&mut Workbench, u32) -> RequestId,
-) -> Vec<Failure> {
+) -> Vec<RequestFailure> {
     let requests: Vec<_> = (0..ranks).map(|rank| what(bench, rank)).collect();
     bench.settle();
     came_to(bench, &requests)
@@ -34,14 +34,17 @@ fn a_context_that_is_used_in_the_cut_in_which_it_is_opened_is_that_ranks_error()
         let mut bench = Workbench::new(2, 2, Bounds::default());
         let opened = bench.open(0, 5, &members);
         let early = bench.call(0, 5, 0, BARRIER);
-        bench.pass(3);
-        assert_eq!(bench.ended(0, early).failure, Failure::BadDescriptor);
+        bench.run_slices(3);
+        assert_eq!(
+            bench.expect_completion(0, early).failure,
+            RequestFailure::BadDescriptor
+        );
         // Nobody else is any the worse for it, and the context can be used.
         let other = bench.open(1, 5, &members);
         bench.settle();
-        assert_eq!(came_to(&bench, &[opened, other]), [Failure::None; 2]);
+        assert_eq!(came_to(&bench, &[opened, other]), [RequestFailure::None; 2]);
         let barrier = |bench: &mut Workbench, rank| bench.call(rank, 5, 0, BARRIER);
-        assert_eq!(all(&mut bench, 2, barrier), [Failure::None; 2]);
+        assert_eq!(all(&mut bench, 2, barrier), [RequestFailure::None; 2]);
         assert_eq!(bench.failures(), []);
     }
 }
@@ -51,11 +54,11 @@ fn fill(bench: &mut Workbench, contexts: u32, members: &[u32]) {
     for context in 1..contexts {
         for &rank in members {
             let opened = bench.open(rank, context, members);
-            bench.pass(2);
+            bench.run_slices(2);
             if rank == members[members.len() - 1] {
                 assert_eq!(
-                    bench.ended(rank, opened).failure,
-                    Failure::None,
+                    bench.expect_completion(rank, opened).failure,
+                    RequestFailure::None,
                     "{context} of {contexts}"
                 );
             }
@@ -73,26 +76,26 @@ fn the_table_holds_what_is_promised_and_who_comes_then_is_told_like_all_its_memb
         let mut bench = Workbench::new(3, 2, bounds);
         fill(&mut bench, 8, &members);
         let open = |bench: &mut Workbench, rank| bench.open(rank, 8, &members);
-        assert_eq!(all(&mut bench, 3, open), [Failure::TableFull; 3]);
+        assert_eq!(all(&mut bench, 3, open), [RequestFailure::TableFull; 3]);
         // It makes no difference who comes first, and that is over: the NIC tries no more.
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
             let mut told = [RequestId::default(); 3];
             for rank in order {
                 told[rank as usize] = bench.open(rank, 8, &members);
-                bench.pass(2);
+                bench.run_slices(2);
                 bench.settle();
             }
             let told = came_to(&bench, &told);
-            assert_eq!(told, [Failure::TableFull; 3], "{order:?}");
+            assert_eq!(told, [RequestFailure::TableFull; 3], "{order:?}");
         }
         let world = |bench: &mut Workbench, rank| bench.call(rank, 0, 0, BARRIER);
-        assert_eq!(all(&mut bench, 3, world), [Failure::None; 3]);
+        assert_eq!(all(&mut bench, 3, world), [RequestFailure::None; 3]);
         // With room there is a context again.
         let close = |bench: &mut Workbench, rank| bench.call(rank, 3, 0, CLOSE);
-        assert_eq!(all(&mut bench, 3, close), [Failure::None; 3]);
-        assert_eq!(all(&mut bench, 3, open), [Failure::None; 3]);
+        assert_eq!(all(&mut bench, 3, close), [RequestFailure::None; 3]);
+        assert_eq!(all(&mut bench, 3, open), [RequestFailure::None; 3]);
         let barrier = |bench: &mut Workbench, rank| bench.call(rank, 8, 0, BARRIER);
-        assert_eq!(all(&mut bench, 3, barrier), [Failure::None; 3]);
+        assert_eq!(all(&mut bench, 3, barrier), [RequestFailure::None; 3]);
         assert_eq!(bench.failures(), []);
     }
 }
@@ -113,14 +116,14 @@ fn slots_are_looked_for_wherever_there_may_be_one() {
         bench.settle();
         for (rank, request) in pair.into_iter().zip(requests) {
             assert_eq!(
-                bench.ended(rank, request).failure,
-                Failure::None,
+                bench.expect_completion(rank, request).failure,
+                RequestFailure::None,
                 "{context}"
             );
         }
     }
     let open = |bench: &mut Workbench, rank| bench.open(rank, 20, &[2, 0, 1]);
-    assert_eq!(all(&mut bench, 3, open), [Failure::TableFull; 3]);
+    assert_eq!(all(&mut bench, 3, open), [RequestFailure::TableFull; 3]);
     assert_eq!(bench.failures(), []);
 }
 
@@ -137,9 +140,12 @@ fn two_contexts_are_refused_at_once_and_all_members_of_both_are_told() {
     let at_first = first.map(|rank| bench.open(rank, 10, &first));
     let at_second = second.map(|rank| bench.open(rank, 11, &second));
     bench.settle();
-    assert_eq!(came_to(&bench, &at_first), [Failure::TableFull; 3]);
+    assert_eq!(came_to(&bench, &at_first), [RequestFailure::TableFull; 3]);
     for (rank, request) in second.into_iter().zip(at_second) {
-        assert_eq!(bench.ended(rank, request).failure, Failure::TableFull);
+        assert_eq!(
+            bench.expect_completion(rank, request).failure,
+            RequestFailure::TableFull
+        );
     }
     assert_eq!(bench.failures(), []);
 }
@@ -150,9 +156,9 @@ fn openings_and_closings_in_a_wrong_order_are_refused() {
     let mut bench = Workbench::new(3, 2, Bounds::default());
     let members = [0, 1, 2];
     let wrong = |bench: &mut Workbench, rank, request| {
-        bench.pass(3);
-        let failure = bench.ended(rank, request).failure;
-        assert_eq!(failure, Failure::BadDescriptor);
+        bench.run_slices(3);
+        let failure = bench.expect_completion(rank, request).failure;
+        assert_eq!(failure, RequestFailure::BadDescriptor);
     };
     let never_opened = bench.call(0, 5, 0, CLOSE);
     wrong(&mut bench, 0, never_opened);
@@ -172,20 +178,26 @@ fn openings_and_closings_in_a_wrong_order_are_refused() {
     wrong(&mut bench, 2, twice);
     let others = bench.open(0, 5, &[0, 2]);
     let with_others = [0, 1].map(|rank| bench.open(rank, 5, &members));
-    bench.pass(3);
+    bench.run_slices(3);
     // Who was first says who the members are.
-    assert_eq!(bench.ended(0, others).failure, Failure::None);
     assert_eq!(
-        bench.ended(0, with_others[0]).failure,
-        Failure::BadDescriptor
+        bench.expect_completion(0, others).failure,
+        RequestFailure::None
     );
     assert_eq!(
-        bench.ended(1, with_others[1]).failure,
-        Failure::BadDescriptor
+        bench.expect_completion(0, with_others[0]).failure,
+        RequestFailure::BadDescriptor
     );
-    assert_eq!(bench.ended(2, opened).failure, Failure::None);
+    assert_eq!(
+        bench.expect_completion(1, with_others[1]).failure,
+        RequestFailure::BadDescriptor
+    );
+    assert_eq!(
+        bench.expect_completion(2, opened).failure,
+        RequestFailure::None
+    );
     let world = |bench: &mut Workbench, rank| bench.call(rank, 0, 0, BARRIER);
-    assert_eq!(all(&mut bench, 3, world), [Failure::None; 3]);
+    assert_eq!(all(&mut bench, 3, world), [RequestFailure::None; 3]);
     assert_eq!(bench.failures(), []);
 }
 
@@ -194,17 +206,23 @@ fn openings_and_closings_in_a_wrong_order_are_refused() {
 fn a_context_is_not_closed_while_its_collective_is_under_way() {
     let mut bench = Workbench::new(2, 2, Bounds::default());
     let open = |bench: &mut Workbench, rank| bench.open(rank, 5, &[0, 1]);
-    assert_eq!(all(&mut bench, 2, open), [Failure::None; 2]);
+    assert_eq!(all(&mut bench, 2, open), [RequestFailure::None; 2]);
     let barrier = bench.call(0, 5, 0, BARRIER);
-    bench.pass(3);
+    bench.run_slices(3);
     let early = bench.call(0, 5, 1, CLOSE);
-    bench.pass(3);
-    assert_eq!(bench.ended(0, early).failure, Failure::BadDescriptor);
+    bench.run_slices(3);
+    assert_eq!(
+        bench.expect_completion(0, early).failure,
+        RequestFailure::BadDescriptor
+    );
     let other = bench.call(1, 5, 0, BARRIER);
     bench.settle();
-    assert_eq!(came_to(&bench, &[barrier, other]), [Failure::None; 2]);
+    assert_eq!(
+        came_to(&bench, &[barrier, other]),
+        [RequestFailure::None; 2]
+    );
     let close = |bench: &mut Workbench, rank| bench.call(rank, 5, 1, CLOSE);
-    assert_eq!(all(&mut bench, 2, close), [Failure::None; 2]);
+    assert_eq!(all(&mut bench, 2, close), [RequestFailure::None; 2]);
     assert_eq!(bench.failures(), []);
 }
 
@@ -222,12 +240,14 @@ fn members_that_disagree_about_who_they_are_do_not_go_together() {
     bench.open(0, 5, &[0, 1]);
     bench.open(1, 5, &[0, 1, 2]);
     bench.open(2, 5, &[0, 1, 2]);
-    bench.pass(4);
+    bench.run_slices(4);
     let requests: Vec<_> = (0..3).map(|rank| bench.add(rank, 5, 0, reduce)).collect();
-    bench.pass(8);
+    bench.run_slices(8);
     for rank in [0, 1] {
-        let failure = bench.ended(rank, requests[rank as usize]).failure;
-        assert_eq!(failure, Failure::Mismatch, "rank {rank}");
+        let failure = bench
+            .expect_completion(rank, requests[rank as usize])
+            .failure;
+        assert_eq!(failure, RequestFailure::Mismatch, "rank {rank}");
     }
     assert_eq!(bench.failures(), []);
 }
@@ -242,10 +262,10 @@ fn collectives_that_take_tokens_from_each_other_all_end() {
     };
     // What all tokens of a slice bring, once to four times.
     for (slices, others) in (1..=4).flat_map(|one| (1..=4).map(move |other| (one, other))) {
-        let mut bench = Workbench::with(2, 2, Bounds::default(), settings.clone());
+        let mut bench = Workbench::with_settings(2, 2, Bounds::default(), settings.clone());
         let opened = [0, 1].map(|rank| bench.open(rank, 5, &[0, 1]));
         bench.settle();
-        assert_eq!(came_to(&bench, &opened), [Failure::None; 2]);
+        assert_eq!(came_to(&bench, &opened), [RequestFailure::None; 2]);
         let mut requests = Vec::new();
         for (context, slices) in [(0, slices), (5, others)] {
             for rank in [0, 1] {
@@ -262,7 +282,7 @@ fn collectives_that_take_tokens_from_each_other_all_end() {
                         output: 4096 + u64::from(context) * 100_000,
                         inline: None,
                         for_node: false,
-                        spoilt_by: None,
+                        unreadable_member: None,
                     },
                 );
                 requests.push((rank, request));
@@ -272,7 +292,11 @@ fn collectives_that_take_tokens_from_each_other_all_end() {
         for (rank, request) in requests {
             let came_to = bench.completion(rank, request);
             let came_to = came_to.map(|completion| completion.failure);
-            assert_eq!(came_to, Some(Failure::None), "{slices} and {others} slices");
+            assert_eq!(
+                came_to,
+                Some(RequestFailure::None),
+                "{slices} and {others} slices"
+            );
         }
     }
 }
@@ -291,21 +315,22 @@ fn collectives_are_known_when_their_numbers_come_round() {
             let mut bench = Workbench::new(2, 2, bounds);
             for sequence in wrap - 3..wrap + 3 {
                 let first = bench.call(1 - late, 0, sequence, BARRIER);
-                bench.pass(3);
+                bench.run_slices(3);
                 assert_eq!(bench.completion(1 - late, first), None, "{sequence}");
                 let last = bench.call(late, 0, sequence, BARRIER);
                 bench.settle();
                 let ended = [(1 - late, first), (late, last)];
-                let ended = ended.map(|(rank, request)| bench.ended(rank, request).failure);
-                assert_eq!(ended, [Failure::None; 2], "{sequence}");
+                let ended =
+                    ended.map(|(rank, request)| bench.expect_completion(rank, request).failure);
+                assert_eq!(ended, [RequestFailure::None; 2], "{sequence}");
             }
             // Who calls something else is told.
             let first = bench.call(1 - late, 0, wrap + 3, BARRIER);
             let other = bench.call(late, 0, wrap + 3, broadcast);
             bench.settle();
             let ended = [(1 - late, first), (late, other)];
-            let ended = ended.map(|(rank, request)| bench.ended(rank, request).failure);
-            assert_eq!(ended, [Failure::Mismatch; 2]);
+            let ended = ended.map(|(rank, request)| bench.expect_completion(rank, request).failure);
+            assert_eq!(ended, [RequestFailure::Mismatch; 2]);
             assert_eq!(bench.failures(), []);
         }
     }

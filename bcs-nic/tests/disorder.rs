@@ -6,10 +6,10 @@
 mod disorder;
 
 use bcs_core::descriptor::CollectiveKind;
-use bcs_core::request::Failure;
+use bcs_core::request::RequestFailure;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::simulator::workbench::Workbench;
-use disorder::{Disorder, Entry};
+use disorder::{DisorderGenerator, Entry};
 
 /// Ranks 0 and 3, on nodes of their own with an honest one beside them, post in disorder.
 const HOSTILE: [u32; 2] = [0, 3];
@@ -41,9 +41,12 @@ fn descriptors_in_disorder_are_errors_of_their_rank_and_the_others_go_on() {
         let opened = [1, 2].map(|rank| (rank, bench.open(rank, HONEST, &[2, 1])));
         bench.settle();
         for (rank, request) in opened {
-            assert_eq!(bench.ended(rank, request).failure, Failure::None);
+            assert_eq!(
+                bench.expect_completion(rank, request).failure,
+                RequestFailure::None
+            );
         }
-        let mut hostile = HOSTILE.map(|rank| (rank, Disorder::new(seed, rank, 4, 4096)));
+        let mut hostile = HOSTILE.map(|rank| (rank, DisorderGenerator::new(seed, rank, 4, 4096)));
         for round in 0..40 {
             for (rank, disorder) in &mut hostile {
                 for _ in 0..=(seed + round) % 6 {
@@ -69,8 +72,8 @@ fn descriptors_in_disorder_are_errors_of_their_rank_and_the_others_go_on() {
             };
             bench.run(is_over);
             for (rank, request) in barrier.into_iter().chain([(1, received), (2, sent)]) {
-                let failure = bench.ended(rank, request).failure;
-                assert_eq!(failure, Failure::None, "seed {seed}, round {round}");
+                let failure = bench.expect_completion(rank, request).failure;
+                assert_eq!(failure, RequestFailure::None, "seed {seed}, round {round}");
             }
         }
         assert_eq!(bench.failures(), [], "seed {seed}");

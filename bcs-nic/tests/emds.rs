@@ -1,13 +1,13 @@
 //! What NICs record of their slices, in a program whose figures were all computed by hand.
 
+use bcs_core::check_bits::CheckBits;
 use bcs_core::descriptor::{
     CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
 };
-use bcs_core::job::{Settings, Strobe};
+use bcs_core::job::{Settings, StrobeMode};
 use bcs_core::layout::Location;
-use bcs_core::mark::Mark;
 use bcs_core::reduction::{Datatype, Op};
-use bcs_core::whereabouts::{Wait, Whereabouts};
+use bcs_core::wait_state::{WaitReason, WaitState};
 use bcs_nic::bounds::Bounds;
 use bcs_nic::simulator::workbench::Workbench;
 use mds::dump::{NONE, NodeDump, SliceRow, StrobeRow};
@@ -16,14 +16,14 @@ use mds::dump::{NONE, NodeDump, SliceRow, StrobeRow};
 const BUDGET: u64 = 50_000;
 
 /// Ranks 0 and 1 on node 0, rank 2 on node 1, rank 3 on node 2.
-fn bench(strobe: Strobe) -> Workbench {
+fn bench(strobe: StrobeMode) -> Workbench {
     let settings = Settings {
         strobe,
         link_bandwidth: 100_000_000,
         time_slice_ns: 500_000,
         ..Settings::default()
     };
-    Workbench::with(4, 3, Bounds::default(), settings)
+    Workbench::with_settings(4, 3, Bounds::default(), settings)
 }
 
 /// Rank 2 has 120,000 bytes for rank 0, and is told when they have moved.
@@ -31,13 +31,13 @@ fn long_message(bench: &mut Workbench) {
     let request = bench.request(2);
     let send = SendDescriptor {
         request,
-        owed: true,
+        needs_completion: true,
         context: 0,
         destination: 0,
         tag: 5,
         len: 120_000,
-        mark: Mark::NONE,
-        payload: Payload::Memory(Location::at(0)),
+        check_bits: CheckBits::NONE,
+        payload: Payload::Memory(Location::contiguous(0)),
     };
     bench.post_send(2, &send);
     let request = bench.request(0);
@@ -47,7 +47,7 @@ fn long_message(bench: &mut Workbench) {
         source: Some(2),
         tag: Some(5),
         kind: ReceiveKind::Receive {
-            into: Location::at(0),
+            into: Location::contiguous(0),
             capacity: 120_000,
             shared: false,
         },
@@ -57,37 +57,37 @@ fn long_message(bench: &mut Workbench) {
 
 /// Eight slices, in each of which something else is to be counted.
 fn eight_slices() -> Vec<NodeDump> {
-    let mut bench = bench(Strobe::Elastic);
+    let mut bench = bench(StrobeMode::Elastic);
     // 1: four messages of a byte that nobody receives yet, a receive of what is never sent, and a probe.
     for tag in 1..=4 {
         bench.send(0, 3, tag, false);
     }
     bench.receive(2, Some(0), Some(9));
-    bench.ask(3, Some(0), Some(99), ReceiveKind::ProbeOnce);
-    bench.pass(1);
+    bench.post_receive_kind(3, Some(0), Some(99), ReceiveKind::ProbeOnce);
+    bench.run_slices(1);
     // 2: the four receives, and a message that takes three slices. Ranks 2 and 3 wait.
     for tag in 1..=4 {
         bench.receive(3, Some(0), Some(tag));
     }
     long_message(&mut bench);
-    let waits = Whereabouts {
-        waits: vec![Wait::Request],
-        ..Whereabouts::default()
+    let waits = WaitState {
+        waits: vec![WaitReason::Request],
+        ..WaitState::default()
     };
-    bench.memory(2).say_where(&waits);
-    let said = bench.memory(3).say_where(&waits);
-    bench.pass(1);
+    bench.memory(2).publish_wait_state(&waits);
+    let said = bench.memory(3).publish_wait_state(&waits);
+    bench.run_slices(1);
     // 3 and 4: its rest. Rank 3 waits no more.
-    bench.memory(3).went_on(said);
-    bench.pass(2);
+    bench.memory(3).clear_wait_state(said);
+    bench.run_slices(2);
     // 5: a barrier that rank 1 has not entered.
     for rank in [0, 2, 3] {
         bench.call(rank, 0, 0, CollectiveKind::Barrier);
     }
-    bench.pass(1);
+    bench.run_slices(1);
     // 6: it enters.
     bench.call(1, 0, 0, CollectiveKind::Barrier);
-    bench.pass(1);
+    bench.run_slices(1);
     // 7: four bytes are summed.
     let sum = CollectiveKind::Reduce {
         root: None,
@@ -97,7 +97,7 @@ fn eight_slices() -> Vec<NodeDump> {
     for rank in 0..4 {
         bench.add(rank, 0, 1, sum);
     }
-    bench.pass(1);
+    bench.run_slices(1);
     // 8: nothing, at a regular time.
     bench.arm();
     bench.settle();
@@ -329,7 +329,7 @@ fn every_column_of_every_node_is_as_computed_by_hand() {
 /// a slice has room for 21, and the fifth for the last 14.
 #[test]
 fn a_collective_that_takes_several_slices_counts_in_each_on_all_its_nodes() {
-    let mut bench = bench(Strobe::Elastic);
+    let mut bench = bench(StrobeMode::Elastic);
     let broadcast = CollectiveKind::Broadcast { root: 0 };
     for rank in 0..4 {
         bench.arrive(rank, broadcast, 100_000, [0, 200_000]);
@@ -358,7 +358,7 @@ fn a_collective_that_takes_several_slices_counts_in_each_on_all_its_nodes() {
 /// Slice numbers follow time, completions wait for the next strobe, and a demand is nothing but an arming.
 #[test]
 fn with_fixed_strobes_slices_are_struck_by_the_clock() {
-    let mut bench = bench(Strobe::Fixed);
+    let mut bench = bench(StrobeMode::Fixed);
     bench.send(0, 2, 7, false);
     bench.receive(2, Some(0), Some(7));
     bench.settle();
@@ -381,7 +381,7 @@ fn with_fixed_strobes_slices_are_struck_by_the_clock() {
 /// long as they may; and short again when somebody waits. Their numbers go on.
 #[test]
 fn with_auto_strobes_slices_are_as_long_as_the_program_needs() {
-    let mut bench = bench(Strobe::Auto);
+    let mut bench = bench(StrobeMode::Auto);
     let messages = |bench: &mut Workbench| {
         for _ in 0..100 {
             bench.send(0, 2, 7, false);

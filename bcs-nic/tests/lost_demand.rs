@@ -1,12 +1,12 @@
 //! A NIC thread that forgets to ask for a slice: whoever looks for deadlocks can tell what it holds.
 
+use bcs_core::check_bits::CheckBits;
 use bcs_core::descriptor::{Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor};
-use bcs_core::job::{Cores, Driver, NodeId, Placement, Settings};
+use bcs_core::job::{Cores, NicThreading, NodeId, Placement, Settings};
 use bcs_core::layout::Location;
-use bcs_core::mark::Mark;
 use bcs_core::memory::NicMemory;
 use bcs_core::memory::ring::Producer;
-use bcs_core::request::{Failure, RequestId};
+use bcs_core::request::{RequestFailure, RequestId};
 use bcs_core::wake::MachinePage;
 use bcs_fabric::shm::Segment;
 use bcs_nic::bounds::Bounds;
@@ -26,20 +26,20 @@ const REQUEST: RequestId = RequestId {
 fn send(bytes: &[u8]) -> [u64; SendDescriptor::WORDS] {
     let send = SendDescriptor {
         request: REQUEST,
-        owed: true,
+        needs_completion: true,
         context: 0,
         destination: 1,
         tag: 7,
         len: bytes.len() as u64,
-        mark: Mark::NONE,
-        payload: Payload::Memory(Location::at(bytes.as_ptr() as u64)),
+        check_bits: CheckBits::NONE,
+        payload: Payload::Memory(Location::contiguous(bytes.as_ptr() as u64)),
     };
     send.encode()
 }
 
 fn receive(into: &mut [u8]) -> [u64; ReceiveDescriptor::WORDS] {
     let kind = ReceiveKind::Receive {
-        into: Location::at(into.as_mut_ptr() as u64),
+        into: Location::contiguous(into.as_mut_ptr() as u64),
         capacity: into.len() as u64,
         shared: false,
     };
@@ -57,7 +57,7 @@ fn receive(into: &mut [u8]) -> [u64; ReceiveDescriptor::WORDS] {
 #[test]
 fn what_a_nic_holds_and_has_forgotten_to_ask_for_is_told_and_a_slice_moves_it_on() {
     let settings = Settings {
-        driver: Driver::Shared,
+        driver: NicThreading::Shared,
         link_bandwidth: 500_000_000,
         ..Settings::default()
     };
@@ -98,10 +98,10 @@ fn what_a_nic_holds_and_has_forgotten_to_ask_for_is_told_and_a_slice_moves_it_on
             break completion;
         }
         // Two looks that see the same sleeps: nothing has moved in between.
-        let naps = host.naps();
+        let naps = host.sleep_count();
         if naps.is_some()
-            && let Some(held) = host.forgotten()
-            && host.naps() == naps
+            && let Some(held) = host.stalled_work()
+            && host.sleep_count() == naps
         {
             let said = held.to_string();
             assert_eq!(said, "BR of node 1 holds transfers that move in slices");
@@ -110,7 +110,7 @@ fn what_a_nic_holds_and_has_forgotten_to_ask_for_is_told_and_a_slice_moves_it_on
         }
         std::thread::yield_now();
     };
-    assert_eq!(completion.failure, Failure::None);
+    assert_eq!(completion.failure, RequestFailure::None);
     assert!(received == sent);
     assert!(forgotten > 0, "the planted bug has not struck");
     let _recordings = host.stop();

@@ -37,11 +37,15 @@ fn outcomes(kind: CollectiveKind, bad: [Option<u32>; 2]) -> Vec<Completion> {
         .collect();
     bench.settle();
     for (rank, &next) in (0..).zip(&next) {
-        assert_eq!(bench.ended(rank, next), Completion::done(), "rank {rank}");
+        assert_eq!(
+            bench.expect_completion(rank, next),
+            Completion::done(),
+            "rank {rank}"
+        );
     }
     let ended = (0..).zip(&requests);
     ended
-        .map(|(rank, &request)| bench.ended(rank, request))
+        .map(|(rank, &request)| bench.expect_completion(rank, request))
         .collect()
 }
 
@@ -80,7 +84,7 @@ fn a_result_that_cannot_be_written_is_an_error_at_all_who_have_yet_to_get_someth
         link_bandwidth: 100_000_000,
         ..Settings::default()
     };
-    let mut bench = Workbench::with(4, 2, Bounds::default(), settings);
+    let mut bench = Workbench::with_settings(4, 2, Bounds::default(), settings);
     let requests: Vec<RequestId> = (0..4)
         .map(|rank| {
             let output = if rank == 3 { NOWHERE } else { 512 * 1024 };
@@ -89,7 +93,7 @@ fn a_result_that_cannot_be_written_is_an_error_at_all_who_have_yet_to_get_someth
         .collect();
     bench.settle();
     for (rank, &request) in (0..).zip(&requests) {
-        let told = bench.ended(rank, request);
+        let told = bench.expect_completion(rank, request);
         assert_eq!(told, Completion::member_memory(3), "rank {rank}");
     }
 }
@@ -110,14 +114,14 @@ fn what_a_leader_could_not_fold_is_no_part_of_the_sum() {
             output: HERE,
             inline: None,
             for_node: true,
-            spoilt_by: (leader == 2).then_some(3),
+            unreadable_member: (leader == 2).then_some(3),
         };
         bench.post_collective(leader, &arrival);
         (leader, request)
     });
     bench.settle();
     for (leader, request) in requests {
-        let told = bench.ended(leader, request);
+        let told = bench.expect_completion(leader, request);
         assert_eq!(told, Completion::member_memory(3), "leader {leader}");
     }
 }

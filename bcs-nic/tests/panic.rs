@@ -1,19 +1,19 @@
 //! A NIC thread that panics is noticed, whatever OS thread runs it.
 
-use bcs_core::job::{Cores, Driver, NicThreadId, NodeId, Placement, Settings};
+use bcs_core::job::{Cores, NicThreadId, NicThreading, NodeId, Placement, Settings};
 use bcs_core::memory::NicMemory;
 use bcs_core::wake::MachinePage;
 use bcs_fabric::shm::Segment;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::bug::PlantedBug;
-use bcs_nic::driver::{News, NicHost, NicHostConfig};
+use bcs_nic::driver::{NicHost, NicHostConfig, NicHostEvent};
 use bcs_nic::failure::NicFailure;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// The first failure that is reported of a job of two ranks on two nodes, in which every microphase of
 /// every slice is struck.
-fn first_failure(driver: Driver, bug: Option<PlantedBug>) -> Option<NicFailure> {
+fn first_failure(driver: NicThreading, bug: Option<PlantedBug>) -> Option<NicFailure> {
     let placement = Placement::block(2, 2).unwrap();
     let settings = Settings {
         driver,
@@ -39,7 +39,7 @@ fn first_failure(driver: Driver, bug: Option<PlantedBug>) -> Option<NicFailure> 
     };
     let (reported, failures) = mpsc::channel();
     let host = NicHost::start(config, move |news| {
-        let News::Failed(failure) = news else {
+        let NicHostEvent::Failed(failure) = news else {
             panic!("nobody told them to rest");
         };
         // After the first one nobody listens.
@@ -55,7 +55,11 @@ fn first_failure(driver: Driver, bug: Option<PlantedBug>) -> Option<NicFailure> 
 
 #[test]
 fn a_nic_thread_that_panics_ends_the_job_and_is_named() {
-    for driver in [Driver::Shared, Driver::Coprocessor, Driver::Dedicated] {
+    for driver in [
+        NicThreading::Shared,
+        NicThreading::Coprocessor,
+        NicThreading::Dedicated,
+    ] {
         assert_eq!(first_failure(driver, None), None);
         for thread in NicThreadId::ALL {
             let failure = first_failure(driver, Some(PlantedBug::Panic(thread)));

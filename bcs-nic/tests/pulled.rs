@@ -64,12 +64,12 @@ fn what_the_budget_allows_moves_in_one_slice() {
         assert_eq!(bench.slices(), before + 1, "{kind:?}");
         bench.settle();
         for (rank, &request) in (0..).zip(&requests) {
-            assert_eq!(bench.ended(rank, request), Completion::done());
+            assert_eq!(bench.expect_completion(rank, request), Completion::done());
             if let Some(wanted) = wanted(rank, 6, kind) {
                 assert!(bench.read(rank, OUTPUT, wanted.len()) == wanted, "{kind:?}");
             }
         }
-        assert_eq!(bench.left_over(), Vec::<String>::new());
+        assert_eq!(bench.table_leaks(), Vec::<String>::new());
     }
 }
 
@@ -81,12 +81,12 @@ fn what_takes_many_slices_comes_whole() {
             link_bandwidth: 40_000_000,
             ..Settings::default()
         };
-        let mut bench = Workbench::with(6, 3, Bounds::default(), settings);
+        let mut bench = Workbench::with_settings(6, 3, Bounds::default(), settings);
         let requests = all_arrive(&mut bench, 6, kind);
         bench.settle();
         assert!(bench.slices() > 4, "{kind:?}: {} slices", bench.slices());
         for (rank, &request) in (0..).zip(&requests) {
-            assert_eq!(bench.ended(rank, request), Completion::done());
+            assert_eq!(bench.expect_completion(rank, request), Completion::done());
             if let Some(wanted) = wanted(rank, 6, kind) {
                 assert!(bench.read(rank, OUTPUT, wanted.len()) == wanted, "{kind:?}");
             }
@@ -113,7 +113,7 @@ fn whose_request_is_complete_may_write_its_memory() {
             bench.settle();
             for rank in (0..6).filter(|&rank| rank != eager) {
                 let request = requests[rank as usize];
-                assert_eq!(bench.ended(rank, request), Completion::done());
+                assert_eq!(bench.expect_completion(rank, request), Completion::done());
                 if let Some(wanted) = wanted(rank, 6, kind) {
                     let got = bench.read(rank, OUTPUT, wanted.len());
                     assert!(
@@ -142,12 +142,16 @@ fn outcomes(kind: CollectiveKind, bad: [Option<u32>; 2]) -> Vec<Completion> {
         .collect();
     bench.settle();
     for (rank, &next) in (0..).zip(&next) {
-        assert_eq!(bench.ended(rank, next), Completion::done(), "rank {rank}");
+        assert_eq!(
+            bench.expect_completion(rank, next),
+            Completion::done(),
+            "rank {rank}"
+        );
     }
-    assert_eq!(bench.left_over(), Vec::<String>::new());
+    assert_eq!(bench.table_leaks(), Vec::<String>::new());
     let ended = (0..).zip(&requests);
     ended
-        .map(|(rank, &request)| bench.ended(rank, request))
+        .map(|(rank, &request)| bench.expect_completion(rank, request))
         .collect()
 }
 

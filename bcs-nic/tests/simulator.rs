@@ -1,10 +1,10 @@
 //! The simulator over many seeds, and its checkers against planted bugs.
 
-use bcs_core::job::Strobe;
+use bcs_core::job::StrobeMode;
 use bcs_fabric::sim::FaultCounts;
 use bcs_nic::bug::PlantedBug;
 use bcs_nic::simulator::fabric::FabricKind;
-use bcs_nic::simulator::{Checker, FaultKinds, Options, run};
+use bcs_nic::simulator::{Checker, FaultKinds, SimulatorOptions, run};
 
 /// Seeds in the normal test run; `BCS_SIM_SEEDS` asks for more.
 fn seeds() -> u64 {
@@ -19,7 +19,7 @@ fn no_seed_with_faults_trips_a_checker_and_every_fault_strikes_often() {
     let mut struck = [0u64; 6];
     let mut total = FaultCounts::default();
     for seed in 0..seeds() {
-        let report = run(&Options::seed(seed));
+        let report = run(&SimulatorOptions::seed(seed));
         assert_eq!(report.objection, None, "seed {seed}: {report:#?}");
         let faults = report.faults;
         total.add(&faults);
@@ -63,8 +63,8 @@ fn memory_that_is_not_there_is_told_to_all_who_need_it() {
     };
     let mut told = 0;
     for seed in 0..seeds() / 5 {
-        let options = Options::seed(seed);
-        let report = run(&Options { faults, ..options });
+        let options = SimulatorOptions::seed(seed);
+        let report = run(&SimulatorOptions { faults, ..options });
         assert_eq!(report.objection, None, "seed {seed}: {report:#?}");
         told += report.memory_faults;
     }
@@ -75,8 +75,8 @@ fn memory_that_is_not_there_is_told_to_all_who_need_it() {
 fn the_same_seed_twice_gives_the_same_trace() {
     for seed in 0..seeds() / 10 {
         assert_eq!(
-            run(&Options::seed(seed)).trace_hash,
-            run(&Options::seed(seed)).trace_hash
+            run(&SimulatorOptions::seed(seed)).trace_hash,
+            run(&SimulatorOptions::seed(seed)).trace_hash
         );
     }
 }
@@ -87,10 +87,10 @@ fn no_seed_that_loses_datagrams_trips_a_checker() {
     let mut total = FaultCounts::default();
     for seed in 0..seeds() / 10 {
         // Only under elastic strobes does anything go ahead of the beat.
-        let options = Options {
+        let options = SimulatorOptions {
             fabric: FabricKind::Udp,
-            strobe: (seed % 2 == 0).then_some(Strobe::Elastic),
-            ..Options::seed(seed)
+            strobe: (seed % 2 == 0).then_some(StrobeMode::Elastic),
+            ..SimulatorOptions::seed(seed)
         };
         let report = run(&options);
         assert_eq!(report.objection, None, "seed {seed}: {report:#?}");
@@ -120,16 +120,18 @@ fn every_planted_bug_trips_its_checker() {
             PlantedBug::ExceedBudget => &[Checker::Budget],
             PlantedBug::ReleaseEarly => &[Checker::Release],
             PlantedBug::SkipChunk => &[Checker::ExactlyOnce],
-            PlantedBug::EmptyFetch | PlantedBug::EmptyPart => &[Checker::Collective],
-            PlantedBug::ReorderAhead => &[Checker::Order, Checker::ExactlyOnce],
+            PlantedBug::EmptyFetch | PlantedBug::ZeroContribution => &[Checker::Collective],
+            PlantedBug::ReorderOutsideSlice => &[Checker::Order, Checker::ExactlyOnce],
             // A credit that was returned lies in no table: only the hang shows that nobody asked for its slice.
             PlantedBug::LoseDemand => &[Checker::Demand, Checker::Liveness],
             PlantedBug::Panic(_) => unreachable!("no checker is meant for it"),
         };
-        let ahead = (FabricKind::Udp, Some(Strobe::Elastic));
+        let ahead = (FabricKind::Udp, Some(StrobeMode::Elastic));
         match bug {
-            PlantedBug::ReleaseEarly => trips(bug, meant, (FabricKind::Sim, Some(Strobe::Fixed))),
-            bug if bug.is_ahead() => trips(bug, meant, ahead),
+            PlantedBug::ReleaseEarly => {
+                trips(bug, meant, (FabricKind::Sim, Some(StrobeMode::Fixed)))
+            }
+            bug if bug.is_outside_slice() => trips(bug, meant, ahead),
             // What DH moves, it moves in slices and ahead of the beat; BR asks for slices in both.
             PlantedBug::ExceedBudget | PlantedBug::SkipChunk | PlantedBug::LoseDemand => {
                 trips(bug, meant, (FabricKind::Sim, None));
@@ -141,16 +143,16 @@ fn every_planted_bug_trips_its_checker() {
 }
 
 /// Some seed shows the bug to a checker that is meant for it, and none to another one.
-fn trips(bug: PlantedBug, meant: &[Checker], (fabric, strobe): (FabricKind, Option<Strobe>)) {
+fn trips(bug: PlantedBug, meant: &[Checker], (fabric, strobe): (FabricKind, Option<StrobeMode>)) {
     let mut tripped = 0;
     for seed in 0..30 {
         let faults = FaultKinds::NONE;
-        let report = run(&Options {
+        let report = run(&SimulatorOptions {
             bug: Some(bug),
             faults,
             strobe,
             fabric,
-            ..Options::seed(seed)
+            ..SimulatorOptions::seed(seed)
         });
         if let Some(objection) = report.objection {
             assert!(

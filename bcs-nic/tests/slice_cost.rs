@@ -3,19 +3,19 @@
 //!
 //! `cargo test --release -p bcs-nic --test slice_cost -- --ignored --nocapture`; `BCS_EMDS=1` has the slices recorded.
 
+use bcs_core::check_bits::CheckBits;
 use bcs_core::descriptor::{
     CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
 };
-use bcs_core::job::{Cores, Driver, NodeId, Placement, Settings};
+use bcs_core::job::{Cores, NicThreading, NodeId, Placement, Settings};
 use bcs_core::layout::Location;
-use bcs_core::mark::Mark;
 use bcs_core::memory::ring::Producer;
 use bcs_core::memory::{MappedWords, NicMemory};
 use bcs_core::request::RequestId;
 use bcs_core::wake::MachinePage;
 use bcs_fabric::shm::Segment;
 use bcs_nic::bounds::Bounds;
-use bcs_nic::driver::{ByHand, NicHostConfig};
+use bcs_nic::driver::{ManualNics, NicHostConfig};
 use mds::selection::NodeSelection;
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,7 +24,7 @@ const ROUNDS: u32 = 20_000;
 
 /// One rank on each of some nodes, which posts without waiting.
 struct Job {
-    nics: ByHand,
+    nics: ManualNics,
     memories: Vec<NicMemory>,
     sends: Vec<Producer<MappedWords>>,
     receives: Vec<Producer<MappedWords>>,
@@ -36,7 +36,7 @@ struct Job {
 impl Job {
     fn new(nodes: usize, all_phases: bool) -> Self {
         let settings = Settings {
-            driver: Driver::Shared,
+            driver: NicThreading::Shared,
             all_phases,
             ..Settings::default()
         };
@@ -52,7 +52,7 @@ impl Job {
             ring(NicMemory::receive_ring()),
             ring(NicMemory::collective_ring()),
         );
-        let nics = ByHand::new(&NicHostConfig {
+        let nics = ManualNics::new(&NicHostConfig {
             placement: Placement::block(nodes, nodes).unwrap(),
             settings,
             bounds: Bounds::default(),
@@ -93,7 +93,7 @@ impl Job {
             source: Some(from),
             tag: Some(3),
             kind: ReceiveKind::Receive {
-                into: Location::at(4096),
+                into: Location::contiguous(4096),
                 capacity: 8,
                 shared: false,
             },
@@ -101,12 +101,12 @@ impl Job {
         self.receives[to as usize].push(&receive.encode()).unwrap();
         let send = SendDescriptor {
             request: RequestId::default(),
-            owed: false,
+            needs_completion: false,
             context: 0,
             destination: to,
             tag: 3,
             len: 8,
-            mark: Mark::NONE,
+            check_bits: CheckBits::NONE,
             payload: Payload::Inline([7; 64]),
         };
         self.sends[from as usize].push(&send.encode()).unwrap();
@@ -124,7 +124,7 @@ impl Job {
                 output: 0,
                 inline: Some([0; 64]),
                 for_node: false,
-                spoilt_by: None,
+                unreadable_member: None,
             };
             self.collectives[rank].push(&descriptor.encode()).unwrap();
         }

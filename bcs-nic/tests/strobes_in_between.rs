@@ -2,16 +2,16 @@
 //! takes none.
 
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet, Placement, Settings};
-use bcs_core::request::{Failure, RequestId};
+use bcs_core::request::{RequestFailure, RequestId};
 use bcs_core::wake::MachinePage;
 use bcs_fabric::{
     Block, CompareAndWrite, DestinationSpan, Event, GlobalAddress, MemoryFault, Port, RankMemory,
     SourceSpan, Ticket, Variable,
 };
-use bcs_nic::blocks::{CompletionBlock, Microstrobe, Told};
+use bcs_nic::blocks::{CompletedSend, CompletionBlock, Microstrobe};
 use bcs_nic::bounds::Bounds;
 use bcs_nic::mail::Mail;
-use bcs_nic::threads::{Context, NicThread, NodeConfig, Outbox, StrobeReceiver};
+use bcs_nic::threads::{NicThread, NicThreadContext, NodeConfig, Outbox, StrobeReceiver};
 use std::cell::Cell;
 use std::sync::Arc;
 use zerocopy::IntoBytes;
@@ -32,7 +32,7 @@ struct Between {
 }
 
 impl Port for Between {
-    fn signals(&self) -> u64 {
+    fn signal_count(&self) -> u64 {
         self.others_signals + u64::from(self.has_come.get())
     }
 
@@ -57,10 +57,10 @@ impl Port for Between {
     }
 
     fn alive(&self) -> NodeSet {
-        NodeSet::first(NODES)
+        NodeSet::first_nodes(NODES)
     }
 
-    fn report(&mut self, _variable: Variable, _value: u64) {}
+    fn store_and_report(&mut self, _variable: Variable, _value: u64) {}
 
     fn store(&mut self, _variable: Variable, _value: u64) {}
 
@@ -82,7 +82,7 @@ impl Port for Between {
         unreachable!("SR fetches nothing")
     }
 
-    fn fetched(&mut self, _: Ticket) -> Vec<u8> {
+    fn take_fetched(&mut self, _: Ticket) -> Vec<u8> {
         unreachable!("SR fetches nothing")
     }
 
@@ -98,23 +98,23 @@ impl Port for Between {
         0
     }
 
-    fn far(&self) -> NodeSet {
+    fn other_host_nodes(&self) -> NodeSet {
         NodeSet::EMPTY
     }
 
-    fn are_apart(&self, _: NodeId, _: NodeId) -> bool {
+    fn are_on_different_hosts(&self, _: NodeId, _: NodeId) -> bool {
         false
     }
 
-    fn send_ahead(&mut self, _: NodeId, _: &[u64]) {
+    fn send_outside_slice(&mut self, _: NodeId, _: &[u64]) {
         unreachable!("SR sends nothing")
     }
 
-    fn carry(&mut self, _: NodeId, _: SourceSpan) {
+    fn send_eager_bytes(&mut self, _: NodeId, _: SourceSpan) {
         unreachable!("SR sends nothing")
     }
 
-    fn take_ahead(&mut self, _: &mut Vec<u64>) -> Option<NodeId> {
+    fn receive_outside_slice(&mut self, _: &mut Vec<u64>) -> Option<NodeId> {
         unreachable!("SR takes nothing")
     }
 }
@@ -139,14 +139,14 @@ fn a_completion_that_comes_while_others_are_looked_for_is_not_lost() {
         sequence,
         slice,
         phase,
-        alive: NodeSet::first(NODES),
+        alive: NodeSet::first_nodes(NODES),
         demanded: true,
     };
     let request = RequestId::from_word(7);
-    let told = Told {
+    let told = CompletedSend {
         rank: 0,
         request,
-        failure: Failure::None,
+        failure: RequestFailure::None,
     };
     for after in [Block::Completions, Block::Strobe] {
         let config = NodeConfig {
@@ -168,9 +168,10 @@ fn a_completion_that_comes_while_others_are_looked_for_is_not_lost() {
         };
         let mut mail = Vec::new();
         let mut turn =
-            |port: &mut Between, work: &mut dyn FnMut(&mut StrobeReceiver, &mut Context<'_>)| {
+            |port: &mut Between,
+             work: &mut dyn FnMut(&mut StrobeReceiver, &mut NicThreadContext<'_>)| {
                 let mut out = Outbox::default();
-                let mut context = Context {
+                let mut context = NicThreadContext {
                     clock: &|| 0,
                     port,
                     memory: &mut NoMemory,
@@ -193,8 +194,9 @@ fn a_completion_that_comes_while_others_are_looked_for_is_not_lost() {
         }
         assert!(port.has_come.get());
         let place = |wanted: &dyn Fn(&Mail) -> bool| mail.iter().position(|(_, mail)| wanted(mail));
-        let settled =
-            place(&|mail| matches!(mail, Mail::Settled(sends) if sends == &[(0, request)]));
+        let settled = place(
+            &|mail| matches!(mail, Mail::AwaitedSendsCompleted(sends) if sends == &[(0, request)]),
+        );
         let begun = place(&|mail| matches!(mail, Mail::Phase { slice: 6, .. }));
         assert!(
             settled.is_some() && begun.is_some(),

@@ -1,16 +1,16 @@
 //! What NICs do when their tables are full, credits are spent, and what comes together is to be put in
 //! order.
 
+use bcs_core::check_bits::CheckBits;
 use bcs_core::descriptor::{Payload, ReceiveKind, SendDescriptor};
 use bcs_core::layout::Location;
-use bcs_core::mark::Mark;
-use bcs_core::request::{Failure, RequestId};
+use bcs_core::request::{RequestFailure, RequestId};
 use bcs_nic::bounds::Bounds;
 use bcs_nic::simulator::workbench::Workbench;
 use std::sync::atomic::Ordering;
 
 fn tags_received(bench: &Workbench, rank: u32, requests: &[RequestId]) -> Vec<i32> {
-    let tag = |&request| bench.ended(rank, request).tag;
+    let tag = |&request| bench.expect_completion(rank, request).tag;
     requests.iter().map(tag).collect()
 }
 
@@ -37,14 +37,14 @@ fn envelopes_of_a_pair_keep_their_order_when_credit_and_block_are_spent() {
             bench.send(0, to, tag, false);
         }
     }
-    bench.pass(2);
+    bench.run_slices(2);
     for tag in 8..12 {
         bench.send(0, 2, tag, false);
-        bench.pass(1);
+        bench.run_slices(1);
     }
     let at_2: Vec<_> = (0..12).map(|_| bench.receive(2, Some(0), None)).collect();
     let at_3: Vec<_> = (0..6).map(|_| bench.receive(3, Some(0), None)).collect();
-    bench.pass(40);
+    bench.run_slices(40);
     assert_eq!(tags_received(&bench, 2, &at_2), (0..12).collect::<Vec<_>>());
     assert_eq!(tags_received(&bench, 3, &at_3), (0..6).collect::<Vec<_>>());
     assert_eq!(bench.failures(), []);
@@ -61,7 +61,7 @@ fn envelopes_that_waited_for_credit_go_before_those_that_wait_for_room() {
     for tag in 0..6 {
         bench.send(0, 2, tag, false);
     }
-    bench.pass(8);
+    bench.run_slices(8);
     // A block is one envelope: these keep those for rank 2 behind them from leaving.
     for tag in 0..4 {
         bench.send(0, 3, tag, false);
@@ -109,14 +109,14 @@ fn nobody_holds_more_envelopes_of_a_node_than_its_share() {
         bench.send(0, 2, tag, false);
         bench.send(1, 2, tag, false);
     }
-    bench.pass(20);
+    bench.run_slices(20);
     let unexpected = bench.memory(2).unexpected();
     assert_eq!(unexpected.load(Ordering::Relaxed), 4);
     // The node's own ranks have the other half.
     for tag in 0..10 {
         bench.send(3, 2, tag, false);
     }
-    bench.pass(20);
+    bench.run_slices(20);
     let unexpected = bench.memory(2).unexpected();
     assert_eq!(unexpected.load(Ordering::Relaxed), 8);
     assert_eq!(bench.failures(), []);
@@ -128,10 +128,10 @@ fn a_receiver_that_is_full_of_what_it_does_not_want_ends_the_job_and_is_named() 
     for tag in [1, 1, 1, 1, 9] {
         bench.send(0, 1, tag, false);
     }
-    bench.pass(4);
+    bench.run_slices(4);
     assert_eq!(bench.failures(), []);
     bench.receive(1, Some(0), Some(9));
-    bench.pass(2);
+    bench.run_slices(2);
     let [first, ..] = bench.failures() else {
         panic!("nobody noticed that nothing can move any more");
     };
@@ -149,23 +149,28 @@ fn a_full_receiver_that_probes_for_what_it_holds_does_not_starve() {
     for tag in [1, 1, 1, 1, 9] {
         bench.send(0, 1, tag, false);
     }
-    bench.pass(4);
+    bench.run_slices(4);
     let wanted = bench.receive(1, Some(0), Some(9));
-    let extract = |bench: &mut Workbench| bench.ask(1, Some(0), Some(1), ReceiveKind::Extract);
+    let extract = |bench: &mut Workbench| {
+        bench.post_receive_kind(1, Some(0), Some(1), ReceiveKind::MatchedProbe)
+    };
     let extracted: Vec<_> = (0..4).map(|_| extract(&mut bench)).collect();
-    bench.pass(2);
+    bench.run_slices(2);
     assert_eq!(bench.failures(), []);
     for message in extracted {
-        assert_eq!(bench.ended(1, message).failure, Failure::None);
-        let kind = ReceiveKind::ReceiveExtracted {
+        assert_eq!(
+            bench.expect_completion(1, message).failure,
+            RequestFailure::None
+        );
+        let kind = ReceiveKind::MatchedReceive {
             message,
-            into: Location::at(4096),
+            into: Location::contiguous(4096),
             capacity: 64,
         };
-        bench.ask(1, None, None, kind);
+        bench.post_receive_kind(1, None, None, kind);
     }
-    bench.pass(4);
-    assert_eq!(bench.ended(1, wanted).tag, 9);
+    bench.run_slices(4);
+    assert_eq!(bench.expect_completion(1, wanted).tag, 9);
     assert_eq!(bench.failures(), []);
 }
 
@@ -180,14 +185,14 @@ fn a_rank_that_floods_another_fills_its_own_ring_and_not_its_nic() {
     for tag in 0..100 {
         bench.send(0, 2, tag, false);
     }
-    bench.pass(30);
-    let held = bench.memory(0).held_back().load(Ordering::Relaxed);
+    bench.run_slices(30);
+    let held = bench.memory(0).undelivered_sends().load(Ordering::Relaxed);
     assert_eq!(held, 16);
     // Another rank of its node is not held up.
     bench.send(1, 0, 7, false);
     let other = bench.receive(0, Some(1), Some(7));
-    bench.pass(3);
-    assert_eq!(bench.ended(0, other).tag, 7);
+    bench.run_slices(3);
+    assert_eq!(bench.expect_completion(0, other).tag, 7);
     // Nor is there a strobe for what cannot move.
     bench.settle();
     let received: Vec<_> = (0..100).map(|_| bench.receive(2, Some(0), None)).collect();
@@ -209,8 +214,14 @@ fn more_sends_end_at_once_than_a_completion_block_tells() {
     let receives: Vec<_> = (0..20).map(|_| bench.receive(1, None, None)).collect();
     bench.settle();
     for (send, receive) in sends.into_iter().zip(receives) {
-        assert_eq!(bench.ended(0, send).failure, Failure::None);
-        assert_eq!(bench.ended(1, receive).failure, Failure::None);
+        assert_eq!(
+            bench.expect_completion(0, send).failure,
+            RequestFailure::None
+        );
+        assert_eq!(
+            bench.expect_completion(1, receive).failure,
+            RequestFailure::None
+        );
     }
     assert_eq!(bench.failures(), []);
 }
@@ -229,26 +240,35 @@ fn more_sends_fail_at_once_than_a_completion_block_tells() {
         let request = bench.request(0);
         let send = SendDescriptor {
             request,
-            owed: true,
+            needs_completion: true,
             context: 0,
             destination: 1,
             tag,
             len: 1 << 40,
-            mark: Mark::NONE,
-            payload: Payload::Memory(Location::at(1 << 30)),
+            check_bits: CheckBits::NONE,
+            payload: Payload::Memory(Location::contiguous(1 << 30)),
         };
         bench.post_send(0, &send);
         let kind = ReceiveKind::Receive {
-            into: Location::at(4096),
+            into: Location::contiguous(4096),
             capacity: 1 << 40,
             shared: false,
         };
-        sends.push((request, bench.ask(1, Some(0), Some(tag), kind)));
+        sends.push((
+            request,
+            bench.post_receive_kind(1, Some(0), Some(tag), kind),
+        ));
     }
     bench.settle();
     for (send, receive) in sends {
-        assert_eq!(bench.ended(0, send).failure, Failure::BadAddress);
-        assert_eq!(bench.ended(1, receive).failure, Failure::SenderMemory);
+        assert_eq!(
+            bench.expect_completion(0, send).failure,
+            RequestFailure::BadAddress
+        );
+        assert_eq!(
+            bench.expect_completion(1, receive).failure,
+            RequestFailure::SenderMemory
+        );
     }
     assert_eq!(bench.failures(), []);
 }
@@ -262,7 +282,9 @@ fn a_wildcard_takes_the_message_of_the_lower_rank_of_two_that_come_in_one_slice(
         bench.send(first, 0, 5, false);
         bench.send(5 - first, 0, 5, false);
         bench.settle();
-        let sources = receives.iter().map(|&it| bench.ended(0, it).source);
+        let sources = receives
+            .iter()
+            .map(|&it| bench.expect_completion(0, it).source);
         assert_eq!(sources.collect::<Vec<_>>(), [2, 3]);
     }
 }
@@ -275,24 +297,24 @@ fn a_receive_that_is_posted_between_cut_and_publication_is_noticed() {
     bench.run(|bench| bench.cuts(1) == 1);
     assert_eq!(bench.memory(1).unexpected().load(Ordering::Relaxed), 0);
     let kind = ReceiveKind::Receive {
-        into: Location::at(4096),
+        into: Location::contiguous(4096),
         capacity: 64,
         shared: false,
     };
-    let receive = bench.ask(1, Some(0), Some(5), kind);
+    let receive = bench.post_receive_kind(1, Some(0), Some(5), kind);
     bench.settle();
-    assert_eq!(bench.ended(1, receive).tag, 5);
+    assert_eq!(bench.expect_completion(1, receive).tag, 5);
 }
 
 fn cancel(bench: &mut Workbench, from: u32, to: u32, tag: i32, request: RequestId) {
     let cancel = SendDescriptor {
         request,
-        owed: false,
+        needs_completion: false,
         context: 0,
         destination: to,
         tag,
         len: 0,
-        mark: Mark::NONE,
+        check_bits: CheckBits::NONE,
         payload: Payload::Cancel,
     };
     bench.post_send(from, &cancel);
@@ -314,15 +336,19 @@ fn sends_are_cancelled_wherever_they_wait() {
             // Beside them, on the sender's own node.
             sends.push((1, tag, bench.send(0, 1, tag, true)));
         }
-        bench.pass(after);
+        bench.run_slices(after);
         let (odd, even): (Vec<_>, Vec<_>) = sends.iter().partition(|(_, tag, _)| tag % 2 == 1);
         for &&(to, tag, request) in &odd {
             cancel(&mut bench, 0, to, tag, request);
         }
         bench.settle();
         for &&(_, tag, request) in &odd {
-            let failure = bench.ended(0, request).failure;
-            assert_eq!(failure, Failure::Cancelled, "tag {tag} after {after}");
+            let failure = bench.expect_completion(0, request).failure;
+            assert_eq!(
+                failure,
+                RequestFailure::Cancelled,
+                "tag {tag} after {after}"
+            );
         }
         let at = |bench: &mut Workbench, to| -> Vec<RequestId> {
             (0..6).map(|_| bench.receive(to, Some(0), None)).collect()
@@ -333,7 +359,10 @@ fn sends_are_cancelled_wherever_they_wait() {
         assert_eq!(tags_received(&bench, 2, &at_2), left);
         assert_eq!(tags_received(&bench, 1, &at_1), left);
         for &&(_, _, request) in &even {
-            assert_eq!(bench.ended(0, request).failure, Failure::None);
+            assert_eq!(
+                bench.expect_completion(0, request).failure,
+                RequestFailure::None
+            );
         }
         // All credit has come back: there is room for as many as before.
         let again: Vec<_> = (0..20).map(|tag| bench.send(0, 2, tag, true)).collect();
@@ -343,8 +372,11 @@ fn sends_are_cancelled_wherever_they_wait() {
         // A cancel that comes too late changes nothing.
         cancel(&mut bench, 0, 2, 3, again[3]);
         bench.settle();
-        assert_eq!(bench.ended(0, again[3]).failure, Failure::None);
-        assert_eq!(bench.left_over(), Vec::<String>::new());
+        assert_eq!(
+            bench.expect_completion(0, again[3]).failure,
+            RequestFailure::None
+        );
+        assert_eq!(bench.table_leaks(), Vec::<String>::new());
         assert_eq!(bench.failures(), []);
     }
 }
@@ -355,7 +387,7 @@ fn a_send_is_received_or_cancelled() {
     for far in [false, true] {
         for (receive_after, cancel_after) in [(0, 0), (0, 1), (1, 0), (2, 2), (3, 2), (2, 3)] {
             let mut bench = match far {
-                true => Workbench::apart(2),
+                true => Workbench::on_separate_hosts(2),
                 false => Workbench::new(2, 2, Bounds::default()),
             };
             let send = bench.send(0, 1, 7, true);
@@ -368,14 +400,14 @@ fn a_send_is_received_or_cancelled() {
                     cancel(&mut bench, 0, 1, 7, send);
                 }
                 bench.demand();
-                bench.pass(1);
+                bench.run_slices(1);
             }
             bench.settle();
             let case = format!("far {far}, {receive_after} {cancel_after}");
             let received = receive.and_then(|receive| bench.completion(1, receive));
-            match bench.ended(0, send).failure {
-                Failure::Cancelled => assert_eq!(received, None, "{case}"),
-                Failure::None => assert!(received.is_some(), "{case}"),
+            match bench.expect_completion(0, send).failure {
+                RequestFailure::Cancelled => assert_eq!(received, None, "{case}"),
+                RequestFailure::None => assert!(received.is_some(), "{case}"),
                 other => panic!("{case}: {other:?}"),
             }
         }

@@ -27,30 +27,30 @@
 
 #![expect(unreachable_pub, reason = "C calls these functions by their names")]
 
-mod answer;
-mod functions;
+mod c_allocator;
 mod libc_heap;
 mod pages;
 mod processes;
+mod slot_query;
 mod system_call;
 
 use std::alloc::{GlobalAlloc, Layout};
 
 /// The heap for what of Rust's library is in here: what C has.
-struct AsC;
+struct CAllocator;
 
 #[global_allocator]
-static HEAP: AsC = AsC;
+static HEAP: CAllocator = CAllocator;
 
 // SAFETY: blocks are those of `functions`, as large and aligned as asked for.
 #[expect(unsafe_code, reason = "an allocator")]
-unsafe impl GlobalAlloc for AsC {
+unsafe impl GlobalAlloc for CAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        functions::aligned(layout.size(), layout.align()).cast()
+        c_allocator::aligned(layout.size(), layout.align()).cast()
     }
 
     unsafe fn dealloc(&self, block: *mut u8, _: Layout) {
         // SAFETY: the caller's promise.
-        unsafe { functions::free(block.cast()) };
+        unsafe { c_allocator::free(block.cast()) };
     }
 }

@@ -3,16 +3,16 @@
 #![expect(unsafe_code, reason = "functions of C")]
 #![allow(clippy::missing_safety_doc, reason = "the contract is the C library's")]
 
-use crate::functions::set_errno;
+use crate::c_allocator::set_errno;
 use libc::off_t;
 use slot_heap::remapping;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
-type Answer = Result<usize, rustix::io::Errno>;
+type PageCallResult = Result<usize, rustix::io::Errno>;
 
 /// What the kernel says, as C says it.
-pub(crate) fn told(answer: Answer) -> isize {
+pub(crate) fn to_c_result(answer: PageCallResult) -> isize {
     match answer {
         Ok(value) => value.cast_signed(),
         Err(errno) => {
@@ -22,13 +22,13 @@ pub(crate) fn told(answer: Answer) -> isize {
     }
 }
 
-fn address(answer: Answer) -> *mut c_void {
+fn address(answer: PageCallResult) -> *mut c_void {
     // MAP_FAILED is -1.
-    std::ptr::with_exposed_provenance_mut(told(answer).cast_unsigned())
+    std::ptr::with_exposed_provenance_mut(to_c_result(answer).cast_unsigned())
 }
 
-fn success(answer: Answer) -> c_int {
-    if told(answer) == -1 { -1 } else { 0 }
+fn success(answer: PageCallResult) -> c_int {
+    if to_c_result(answer) == -1 { -1 } else { 0 }
 }
 
 /// See the C library's manual, here and below.

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "functions of C")]
 #![allow(clippy::missing_safety_doc, reason = "the contract is the C library's")]
 
-use crate::functions::set_errno;
+use crate::c_allocator::set_errno;
 use crate::libc_heap::of_libc;
 use libc::pid_t;
 use rustix::mm::{MapFlags, ProtFlags};
@@ -46,12 +46,12 @@ fn made(child: Result<c_int, rustix::io::Errno>) -> c_int {
     })
 }
 
-type Start = unsafe extern "C" fn(*mut c_void) -> c_int;
+type CloneFunction = unsafe extern "C" fn(*mut c_void) -> c_int;
 
 unsafe extern "C" {
     #[link_name = "__clone"]
     fn clone_of_libc(
-        start: Option<Start>,
+        start: Option<CloneFunction>,
         stack: *mut c_void,
         flags: c_int,
         argument: *mut c_void,
@@ -64,7 +64,7 @@ unsafe extern "C" {
 /// Its last three arguments are there if the flags say so. What is in their place otherwise does not matter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clone(
-    start: Option<Start>,
+    start: Option<CloneFunction>,
     stack: *mut c_void,
     flags: c_int,
     argument: *mut c_void,
@@ -93,8 +93,8 @@ pub unsafe extern "C" fn clone(
 }
 
 /// What a child starts with.
-struct Child {
-    start: Start,
+struct CloneStart {
+    start: CloneFunction,
     stack: *mut c_void,
     argument: *mut c_void,
 }
@@ -104,10 +104,10 @@ const FIRST_STACK_BYTES: usize = 64 * 1024;
 
 #[cfg(target_arch = "x86_64")]
 fn with_a_copy(
-    start: Start,
+    start: CloneFunction,
     stack: *mut c_void,
     argument: *mut c_void,
-    clone: impl Fn(Option<Start>, *mut c_void, *mut c_void) -> c_int,
+    clone: impl Fn(Option<CloneFunction>, *mut c_void, *mut c_void) -> c_int,
 ) -> c_int {
     let protection = ProtFlags::READ | ProtFlags::WRITE;
     let anywhere = std::ptr::null_mut();
@@ -119,7 +119,7 @@ fn with_a_copy(
         set_errno(libc::ENOMEM);
         return -1;
     };
-    let mut child = Child {
+    let mut child = CloneStart {
         start,
         stack,
         argument,
@@ -137,11 +137,11 @@ fn with_a_copy(
 #[cfg(target_arch = "x86_64")]
 unsafe extern "C" fn begin(child: *mut c_void) -> c_int {
     // SAFETY: where its parent has it, on a stack that the child has a copy of.
-    let Child {
+    let CloneStart {
         start,
         stack,
         argument,
-    } = unsafe { child.cast::<Child>().read() };
+    } = unsafe { child.cast::<CloneStart>().read() };
     slot_heap::fork::become_forked();
     let top = (stack.addr() & !15) as *mut c_void;
     // SAFETY: as whoever called `clone` wants it.
@@ -151,7 +151,11 @@ unsafe extern "C" fn begin(child: *mut c_void) -> c_int {
 /// Calls a function upon another stack.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
-unsafe extern "C" fn on_stack(argument: *mut c_void, start: Start, top: *mut c_void) -> c_int {
+unsafe extern "C" fn on_stack(
+    argument: *mut c_void,
+    start: CloneFunction,
+    top: *mut c_void,
+) -> c_int {
     std::arch::naked_asm!(
         "push rbp",
         "mov rbp, rsp",
@@ -166,10 +170,10 @@ unsafe extern "C" fn on_stack(argument: *mut c_void, start: Start, top: *mut c_v
 /// Elsewhere the child starts upon the stack that it was given, which must not lie in the heap.
 #[cfg(not(target_arch = "x86_64"))]
 fn with_a_copy(
-    start: Start,
+    start: CloneFunction,
     stack: *mut c_void,
     argument: *mut c_void,
-    clone: impl Fn(Option<Start>, *mut c_void, *mut c_void) -> c_int,
+    clone: impl Fn(Option<CloneFunction>, *mut c_void, *mut c_void) -> c_int,
 ) -> c_int {
     clone(Some(start), stack, argument)
 }

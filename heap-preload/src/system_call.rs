@@ -142,5 +142,5 @@ unsafe extern "C" fn about_the_heap(
             fork_by(Ok(0), make).and_then(|made| made)
         }
     };
-    pages::told(answer) as c_long
+    pages::to_c_result(answer) as c_long
 }

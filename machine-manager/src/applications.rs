@@ -79,7 +79,7 @@ pub fn find(
         let parsed = further
             .try_get_matches_from_mut(std::iter::once("bcs run".into()).chain(words))
             .and_then(|matches| FurtherApplication::from_arg_matches(&matches))
-            .map_err(|error| bad(cli::what(&error)))?;
+            .map_err(|error| bad(cli::complaint(&error)))?;
         let ProgramArgs::Line(line) = &parsed.program;
         applications.push(application(&parsed.options, line, search)?);
     }

@@ -37,7 +37,7 @@ pub struct BadConfiguration {
 
 /// Values of one option, and where they were found: a place as a user looks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
+pub struct ConfiguredValue {
     /// As a user would write them on the command line: several only if the option may be repeated.
     pub values: Vec<String>,
     /// The variable, or file and line.
@@ -47,7 +47,7 @@ pub struct Setting {
 /// All that was found, by the id of the option.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Configuration {
-    settings: BTreeMap<String, Setting>,
+    settings: BTreeMap<String, ConfiguredValue>,
 }
 
 /// What an option is called in a file.
@@ -122,7 +122,7 @@ impl Configuration {
                 continue;
             };
             let values = vec![value];
-            all.add(&options, option, Setting { values, place })?;
+            all.add(&options, option, ConfiguredValue { values, place })?;
         }
         for file in files {
             match std::fs::read_to_string(file) {
@@ -159,7 +159,7 @@ impl Configuration {
                 let what = format!("{name} takes {}", kind(option));
                 return Err(BadConfiguration { place, what });
             };
-            self.add(options, option, Setting { values, place })?;
+            self.add(options, option, ConfiguredValue { values, place })?;
         }
         Ok(())
     }
@@ -169,7 +169,7 @@ impl Configuration {
         &mut self,
         options: &Command,
         option: &Arg,
-        setting: Setting,
+        setting: ConfiguredValue,
     ) -> Result<(), BadConfiguration> {
         for value in &setting.values {
             if let Err(what) = check(options, option, value) {
@@ -212,8 +212,9 @@ fn unknown(options: &Command, name: &str) -> String {
             let shown = options
                 .get_arguments()
                 .filter(|option| !option.is_hide_set());
-            let nearest = cli::dialect::nearest(name, shown.map(|option| key(option).to_owned()));
-            let meant = cli::dialect::did_you_mean(nearest.as_deref());
+            let nearest =
+                cli::foreign_options::nearest(name, shown.map(|option| key(option).to_owned()));
+            let meant = cli::foreign_options::did_you_mean(nearest.as_deref());
             format!("there is no option {name}{meant}; `bcs config` prints all")
         }
     }
@@ -285,9 +286,10 @@ pub fn nothing_reads(name: &str) -> String {
         .get_arguments()
         .filter(|option| !option.is_hide_set());
     let bare = |name: &str| name.trim_start_matches("BCS_").to_owned();
-    let nearest = cli::dialect::nearest(&bare(name), shown.map(|option| bare(&variable(option))));
+    let nearest =
+        cli::foreign_options::nearest(&bare(name), shown.map(|option| bare(&variable(option))));
     let nearest = nearest.map(|near| format!("BCS_{near}"));
-    let meant = cli::dialect::did_you_mean(nearest.as_deref());
+    let meant = cli::foreign_options::did_you_mean(nearest.as_deref());
     format!("nothing reads the variable {name}{meant}")
 }
 
@@ -342,7 +344,7 @@ fn check(options: &Command, option: &Arg, value: &str) -> Result<(), String> {
     let parsed = options
         .clone()
         .try_get_matches_from(["bcs run".into(), flag]);
-    parsed.map(|_| ()).map_err(|error| cli::what(&error))
+    parsed.map(|_| ()).map_err(|error| cli::complaint(&error))
 }
 
 #[cfg(test)]

@@ -3,27 +3,27 @@
 //! One OS thread and one poll. It owns the node managers' sockets and processes, the standard
 //! streams and the signals; what to do about an event is decided by [`JobControl`].
 
-use crate::at_finalize::AtFinalize;
 use crate::control_group::ControlGroup;
+use crate::deadlock_detector::{DeadlockDetector, DetectorFinding, WaitGraph};
 use crate::exit_code;
 use crate::foreign_mpi::ForeignMpi;
 use crate::hosts::{Hosts, StandardError};
+use crate::input_broadcast::InputBroadcast;
 use crate::job_control::{Action, Event, JobControl};
-use crate::launch::{Launched, Manager};
-use crate::live::door::{Door, Guest};
-use crate::lookout::{Finding, Graph, Lookout};
-use crate::output::{Lost, Output};
-use crate::quantities::Given;
-use crate::shared_input::SharedInput;
+use crate::launch::{ManagerHandle, StartedJob};
+use crate::leak_reporter::LeakReporter;
+use crate::live::control_socket::{ControlPollSource, ControlSocket};
+use crate::output::{Output, OutputError};
+use crate::quantities::GivenQuantity;
 use crate::signals::Signals;
 use crate::standard_output::unwritable;
 use crate::strays;
 use crate::terminal_input::TerminalInput;
 use crate::verdict::Verdict;
 use anyhow::Context as _;
-use bcs_core::job::{Driver, NodeId};
+use bcs_core::job::{NicThreading, NodeId};
 use node_manager::control::{
-    Arrived, Frame, FromManager, SlotReport, Stream, ToManager, UserSignal,
+    Frame, FrameReadOutcome, FromManager, SlotReport, Stream, ToManager, UserSignal,
 };
 use node_manager::limits::{
     IMMORTAL_PATIENCE, MANAGER_GRACE, OUTPUT_QUEUE_BYTES, READ_BYTES, RECORDING_GRACE,
@@ -41,15 +41,15 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Dispatcher {
     control: JobControl,
-    managers: Vec<Manager>,
+    managers: Vec<ManagerHandle>,
     hosts: Option<Hosts>,
     nic_host: bool,
     output: Output,
     signals: Signals,
     ranks: usize,
-    timeout: Option<(Instant, Given<Duration>)>,
+    timeout: Option<(Instant, GivenQuantity<Duration>)>,
     /// Where ranks are, while the job runs.
-    lookout: Option<Lookout>,
+    lookout: Option<DeadlockDetector>,
     /// What ranks that are told to end have until they are killed.
     kill_delay: Duration,
     /// What node managers have after that, until they are killed.
@@ -59,15 +59,15 @@ pub struct Dispatcher {
     /// Children that this process had before the job.
     spared: Vec<Pid>,
     /// Where others ask what the job does, if they can.
-    door: Option<Door>,
+    door: Option<ControlSocket>,
     /// The way to the rank that reads, when standard input is a terminal.
     input: Option<TerminalInput>,
     /// The way to all ranks, when they all read standard input.
-    shared_input: Option<SharedInput>,
+    shared_input: Option<InputBroadcast>,
     /// What a deadlock comes to.
-    on_deadlock: OnDeadlock,
+    on_deadlock: DeadlockPolicy,
     /// What the program has left on its ranks.
-    at_finalize: AtFinalize,
+    at_finalize: LeakReporter,
     /// Whether ranks are of another MPI.
     foreign_mpi: ForeignMpi,
     /// What limits the memory of what runs here.
@@ -83,19 +83,19 @@ pub struct Dispatcher {
 
 /// What `bcs run` brings along.
 #[derive(Debug)]
-pub struct Surroundings {
+pub struct DispatcherOptions {
     /// The way out.
     pub output: Output,
     /// The way in, when standard input is a terminal.
     pub input: Option<TerminalInput>,
     /// Where others ask what the job does, if they can.
-    pub door: Option<Door>,
+    pub door: Option<ControlSocket>,
     /// The way in, when all ranks read standard input.
-    pub shared_input: Option<SharedInput>,
+    pub shared_input: Option<InputBroadcast>,
     /// What a deadlock comes to.
-    pub on_deadlock: OnDeadlock,
+    pub on_deadlock: DeadlockPolicy,
     /// What is said of what the program has left.
-    pub at_finalize: AtFinalize,
+    pub at_finalize: LeakReporter,
     /// Whether hints are heard.
     pub hints: bool,
     /// Signals.
@@ -107,7 +107,7 @@ pub struct Surroundings {
 
 /// What is to be done when no rank can ever go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OnDeadlock {
+pub struct DeadlockPolicy {
     /// Whether the job ends.
     pub aborts: bool,
     /// Where the graph is written, for programs.
@@ -116,12 +116,12 @@ pub struct OnDeadlock {
 
 /// What a descriptor in the poll set is.
 #[derive(Clone, Copy, Debug)]
-enum Watched {
+enum DispatcherPollSource {
     Signals,
     Output,
     Input,
     SharedInput,
-    Door(Guest),
+    Door(ControlPollSource),
     Control(usize),
     StandardError(usize),
     Process(usize),
@@ -131,12 +131,12 @@ impl Dispatcher {
     /// Takes over a job that was just started, and is given this time.
     #[must_use]
     pub fn new(
-        launched: Launched,
-        surroundings: Surroundings,
+        launched: StartedJob,
+        surroundings: DispatcherOptions,
         ranks: usize,
-        timeout: Option<(Instant, Given<Duration>)>,
+        timeout: Option<(Instant, GivenQuantity<Duration>)>,
     ) -> Self {
-        let Surroundings {
+        let DispatcherOptions {
             output,
             input,
             door,
@@ -148,7 +148,7 @@ impl Dispatcher {
             spared,
         } = surroundings;
         let managers = launched.managers.len();
-        let lookout = Lookout::new(
+        let lookout = DeadlockDetector::new(
             managers,
             Instant::now(),
             timeout.as_ref().map(|(end, _)| *end),
@@ -157,7 +157,7 @@ impl Dispatcher {
             control: JobControl::new(managers),
             lookout: Some(lookout),
             // With one OS thread for all NICs one process manages all nodes.
-            nic_host: launched.settings.driver == Driver::Shared,
+            nic_host: launched.settings.driver == NicThreading::Shared,
             managers: launched.managers,
             hosts: launched.hosts,
             output,
@@ -225,7 +225,7 @@ impl Dispatcher {
                 let group = self
                     .control_group
                     .as_ref()
-                    .filter(|_| verdict.may_be_of_the_kernel());
+                    .filter(|_| verdict.may_be_kernel_kill());
                 let why = group.and_then(ControlGroup::why_killed);
                 if let Some(message) = verdict.message(self.ranks, why.as_deref()) {
                     self.output
@@ -260,19 +260,19 @@ impl Dispatcher {
         };
         watch(
             PollFd::from_borrowed_fd(self.signals.fd(), PollFlags::IN),
-            Watched::Signals,
+            DispatcherPollSource::Signals,
         );
         if let Some(fd) = self.output.poll_fd() {
-            watch(fd, Watched::Output);
+            watch(fd, DispatcherPollSource::Output);
         }
         if let Some(fd) = self.input.as_ref().and_then(TerminalInput::poll_fd) {
-            watch(fd, Watched::Input);
+            watch(fd, DispatcherPollSource::Input);
         }
-        if let Some(fd) = self.shared_input.as_ref().and_then(SharedInput::poll_fd) {
-            watch(fd, Watched::SharedInput);
+        if let Some(fd) = self.shared_input.as_ref().and_then(InputBroadcast::poll_fd) {
+            watch(fd, DispatcherPollSource::SharedInput);
         }
-        for (fd, guest) in self.door.iter().flat_map(Door::poll_fds) {
-            watch(fd, Watched::Door(guest));
+        for (fd, guest) in self.door.iter().flat_map(ControlSocket::poll_fds) {
+            watch(fd, DispatcherPollSource::Door(guest));
         }
         // A user who does not read stops the ranks that write, not us. What a job that is ending
         // still has to say is bounded, and holding it back would keep node managers from ending.
@@ -284,17 +284,23 @@ impl Dispatcher {
                 flags.set(PollFlags::OUT, manager.writer.waiting() > 0);
                 // With nothing asked for, poll would still tell of a hang-up, again and again.
                 if !flags.is_empty() {
-                    watch(PollFd::new(control, flags), Watched::Control(index));
+                    watch(
+                        PollFd::new(control, flags),
+                        DispatcherPollSource::Control(index),
+                    );
                 }
             }
             if let Some(fd) = manager.standard_error.as_ref().and_then(StandardError::fd)
                 && listening
             {
                 let fd = PollFd::from_borrowed_fd(fd, PollFlags::IN);
-                watch(fd, Watched::StandardError(index));
+                watch(fd, DispatcherPollSource::StandardError(index));
             }
             if let Some(pidfd) = &manager.pidfd {
-                watch(PollFd::new(pidfd, PollFlags::IN), Watched::Process(index));
+                watch(
+                    PollFd::new(pidfd, PollFlags::IN),
+                    DispatcherPollSource::Process(index),
+                );
             }
         }
         let timer = self
@@ -303,8 +309,8 @@ impl Dispatcher {
             .map(|(end, _)| *end)
             .into_iter()
             .chain(self.deadline)
-            .chain(self.lookout.as_ref().and_then(Lookout::due))
-            .chain(self.door.as_ref().and_then(Door::due))
+            .chain(self.lookout.as_ref().and_then(DeadlockDetector::due))
+            .chain(self.door.as_ref().and_then(ControlSocket::due))
             .min();
         let left = timer.map(|timer| {
             let left = timer.saturating_duration_since(Instant::now());
@@ -317,22 +323,22 @@ impl Dispatcher {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno).context("failed to wait for the job"),
         }
-        let ready: Vec<Watched> = fds
+        let ready: Vec<DispatcherPollSource> = fds
             .iter()
             .zip(watched)
             .filter(|(fd, _)| !fd.revents().is_empty())
             .map(|(_, what)| what)
             .collect();
         for what in ready {
-            self.happened(what);
+            self.handle_ready(what);
         }
-        self.look_at_the_clock();
+        self.handle_timeouts();
         Ok(())
     }
 
-    fn happened(&mut self, what: Watched) {
+    fn handle_ready(&mut self, what: DispatcherPollSource) {
         match what {
-            Watched::Signals => {
+            DispatcherPollSource::Signals => {
                 while let Some(signal) = self.signals.next() {
                     let user = matches!(signal, libc::SIGUSR1 | libc::SIGUSR2);
                     self.impatient |= self.control.over() && !user;
@@ -343,40 +349,40 @@ impl Dispatcher {
                     });
                 }
             }
-            Watched::Output => {
+            DispatcherPollSource::Output => {
                 if let Err(lost) = self.output.write() {
                     self.handle(Event::Failure(match lost {
-                        Lost::Gone => Verdict::OutputGone,
-                        Lost::Unwritable(which, errno) => Verdict::OutputLost(which, errno),
+                        OutputError::Gone => Verdict::OutputGone,
+                        OutputError::Unwritable(which, errno) => Verdict::OutputLost(which, errno),
                     }));
                 }
             }
-            Watched::Input => {
+            DispatcherPollSource::Input => {
                 if let Some(input) = &mut self.input {
                     input.pass_on();
                 }
             }
-            Watched::SharedInput => {
+            DispatcherPollSource::SharedInput => {
                 let input = self.shared_input.as_mut();
                 if let Some(piece) = input.and_then(|input| input.read(&mut self.buffer)) {
                     self.tell_all(&ToManager::Input(piece));
                 }
             }
-            Watched::Door(guest) => {
+            DispatcherPollSource::Door(guest) => {
                 if let Some(door) = &mut self.door {
                     door.happened(guest, Instant::now());
                 }
             }
-            Watched::Control(index) => {
+            DispatcherPollSource::Control(index) => {
                 self.managers[index].send();
                 self.listen(index);
             }
-            Watched::StandardError(index) => self.show_standard_error(index),
-            Watched::Process(index) => self.manager_ended(index),
+            DispatcherPollSource::StandardError(index) => self.show_standard_error(index),
+            DispatcherPollSource::Process(index) => self.manager_ended(index),
         }
     }
 
-    fn look_at_the_clock(&mut self) {
+    fn handle_timeouts(&mut self) {
         let now = Instant::now();
         if let Some((_, time)) = self.timeout.take_if(|(end, _)| now >= *end) {
             let lookout = self.lookout.as_ref();
@@ -386,10 +392,10 @@ impl Dispatcher {
         }
         let look = self.lookout.as_mut().and_then(|lookout| lookout.ask(now));
         if let Some(look) = look {
-            self.tell_all(&ToManager::Look(look));
+            self.tell_all(&ToManager::QueryWaitStates(look));
         }
         if let Some(door) = &mut self.door {
-            door.look_at_the_clock(now);
+            door.handle_timeouts(now);
             if let Some((number, asked)) = door.ask(now) {
                 let survey = ToManager::Survey(number);
                 asked
@@ -418,16 +424,16 @@ impl Dispatcher {
             return false;
         };
         let more = match manager.reader.receive(control, &mut self.buffer) {
-            Ok(Arrived::Bytes) => true,
-            Ok(Arrived::Nothing) => false,
-            Ok(Arrived::End) | Err(_) => {
+            Ok(FrameReadOutcome::Bytes) => true,
+            Ok(FrameReadOutcome::Nothing) => false,
+            Ok(FrameReadOutcome::End) | Err(_) => {
                 manager.control = None;
                 false
             }
         };
         loop {
             match self.managers[index].reader.frame() {
-                Ok(Some(frame)) => self.heard(index, frame),
+                Ok(Some(frame)) => self.handle_message(index, frame),
                 Ok(None) => return more,
                 Err(error) => {
                     self.managers[index].control = None;
@@ -439,7 +445,7 @@ impl Dispatcher {
         }
     }
 
-    fn heard(&mut self, index: usize, frame: Frame<FromManager>) {
+    fn handle_message(&mut self, index: usize, frame: Frame<FromManager>) {
         let verdict = match frame {
             Frame::Output {
                 rank,
@@ -453,7 +459,9 @@ impl Dispatcher {
                 };
             }
             // They are said before there is a job.
-            Frame::Message(FromManager::Met(_) | FromManager::Reached(_)) => return,
+            Frame::Message(FromManager::HandshakeReply(_) | FromManager::MappableMemory(_)) => {
+                return;
+            }
             Frame::Message(FromManager::ForeignMpi {
                 rank,
                 node,
@@ -462,54 +470,58 @@ impl Dispatcher {
             Frame::Message(FromManager::Goodbye) => return self.managers[index].control = None,
             Frame::Message(FromManager::NoneJoined) => return self.foreign_mpi.none_joined(),
             Frame::Message(FromManager::AllDone) => return self.handle(Event::AllDone(index)),
-            Frame::Message(FromManager::Rests) => return self.handle(Event::Rests),
+            Frame::Message(FromManager::Quiesced) => return self.handle(Event::Quiesced),
             Frame::Message(FromManager::InputTaken) => {
-                return self.shared_input.iter_mut().for_each(SharedInput::taken);
+                return self.shared_input.iter_mut().for_each(InputBroadcast::taken);
             }
-            Frame::Message(FromManager::Seen(seen)) => {
+            Frame::Message(FromManager::WaitStates(seen)) => {
                 let lookout = self.lookout.as_mut();
-                match lookout.and_then(|lookout| lookout.heard(index, *seen, Instant::now())) {
+                match lookout
+                    .and_then(|lookout| lookout.handle_report(index, *seen, Instant::now()))
+                {
                     None => return,
-                    Some(Finding::Possible(line)) => return self.say(&[line]),
-                    Some(Finding::Forgotten(line)) => {
-                        self.tell_all(&ToManager::Strike);
+                    Some(DetectorFinding::Possible(line)) => return self.say(&[line]),
+                    Some(DetectorFinding::StalledNic(line)) => {
+                        self.tell_all(&ToManager::StrikeSlice);
                         return self.say(&[line]);
                     }
-                    Some(Finding::Deadlock(graph)) => {
+                    Some(DetectorFinding::Deadlock(graph)) => {
                         let graph = graph.with_lines(&mut self.source);
                         return self.deadlock(&graph);
                     }
-                    Some(Finding::Astray(what, graph)) => {
+                    Some(DetectorFinding::MismatchedCollectives(what, graph)) => {
                         let graph = graph.with_lines(&mut self.source);
                         self.write(&graph);
-                        Verdict::Astray(what + &graph.at())
+                        Verdict::MismatchedCollectives(what + &graph.places_text())
                     }
                 }
             }
-            Frame::Message(FromManager::Surveyed(part)) => {
+            Frame::Message(FromManager::SurveyPart(part)) => {
                 if let Some(door) = &mut self.door {
                     door.heard(index, *part);
                 }
                 return;
             }
-            Frame::Message(FromManager::AtEnd(end)) => return self.at_finalize.heard(*end),
+            Frame::Message(FromManager::FinalReport(end)) => {
+                return self.at_finalize.add_report(*end);
+            }
             Frame::Message(FromManager::Slots(report)) => {
                 let who = self.managers[index].name(self.nic_host);
                 return self.say(&[describe(&who, &report)]);
             }
             Frame::Message(FromManager::Strays(strays)) => {
                 let who = self.managers[index].name(self.nic_host);
-                return self.say(&[strays::begun(&who, &strays)]);
+                return self.say(&[strays::first_stray_text(&who, &strays)]);
             }
             Frame::Message(FromManager::StraysInAll(strays)) => {
                 let who = self.managers[index].name(self.nic_host);
-                return self.say(&[strays::in_all(&who, &strays)]);
+                return self.say(&[strays::stray_total_text(&who, &strays)]);
             }
-            Frame::Message(FromManager::Brought(brought)) => {
+            Frame::Message(FromManager::InboundBytes(brought)) => {
                 let who = self.managers[index].name(self.nic_host);
                 return self.say(&[format!("{who} has received {brought}")]);
             }
-            Frame::Message(FromManager::SlowRoad { rank, why }) => {
+            Frame::Message(FromManager::SlowCopyHint { rank, why }) => {
                 // Of the first rank: it is seldom the only one.
                 if std::mem::take(&mut self.hints) {
                     self.say(&[slow_road(rank, why.as_deref())]);
@@ -522,7 +534,7 @@ impl Dispatcher {
             }
             Frame::Message(FromManager::ProcessFail(failure)) => {
                 let source = &mut self.source;
-                Verdict::of_rank(failure, |place| source.of(place).to_string())
+                Verdict::of_rank(failure, |place| source.site_of_place(place).to_string())
             }
             Frame::Message(FromManager::NotStarted {
                 rank,
@@ -551,17 +563,17 @@ impl Dispatcher {
 
     /// A message about a node, with its host.
     fn with_host(&self, node: NodeId, message: String) -> String {
-        match self.hosts.as_ref().and_then(|hosts| hosts.of(node)) {
+        match self.hosts.as_ref().and_then(|hosts| hosts.host_of(node)) {
             Some(host) => format!("{message} (node {node} is on host {host})"),
             None => message,
         }
     }
 
     /// No rank can ever go on.
-    fn deadlock(&mut self, graph: &Graph) {
+    fn deadlock(&mut self, graph: &WaitGraph) {
         self.say(&graph.lines());
         self.write(graph);
-        let why = graph.why();
+        let why = graph.reason();
         if self.on_deadlock.aborts {
             self.handle(Event::Failure(Verdict::Deadlock(why)));
         } else {
@@ -570,7 +582,7 @@ impl Dispatcher {
     }
 
     /// Writes who waits for whom where a program looks for it.
-    fn write(&mut self, graph: &Graph) {
+    fn write(&mut self, graph: &WaitGraph) {
         for file in &self.on_deadlock.files {
             // The job ends as it does in any case; a file that cannot be written is worth a word.
             if let Err(error) = std::fs::write(file, format!("{:#}\n", graph.json())) {
@@ -620,16 +632,16 @@ impl Dispatcher {
     fn handle(&mut self, event: Event) {
         match self.control.handle(event) {
             Action::Nothing => {}
-            Action::Rest => {
+            Action::Quiesce => {
                 self.lookout = None;
-                self.tell_all(&ToManager::Rest);
+                self.tell_all(&ToManager::Quiesce);
             }
             Action::Finish => {
                 self.timeout = None;
                 self.tell_all(&ToManager::Finish);
             }
             Action::Terminate => {
-                self.door.iter_mut().for_each(Door::job_ends);
+                self.door.iter_mut().for_each(ControlSocket::job_ends);
                 self.timeout = None;
                 self.lookout = None;
                 self.deadline = Some(Instant::now() + self.kill_delay + self.grace);

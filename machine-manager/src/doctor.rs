@@ -2,15 +2,15 @@
 
 use crate::cores::ranges;
 use crate::quantities::date;
-use bcs_core::job::{Cores, Driver, Placement};
+use bcs_core::job::{Cores, NicThreading, Placement};
 use bcs_core::limits::{MAX_RANKS_PER_NODE, MAX_SLOTS};
 use bcs_core::memory::OwnSlot;
-use bcs_core::wake::profile::Length;
+use bcs_core::wake::profile::RelativeTime;
 use bcs_core::wake::scheduling;
-use bcs_fabric::shm::{ProcessMemory, probe_process_memory};
-use bcs_nic::driver::{Placed, place};
+use bcs_fabric::shm::{ProcessMemoryAccess, probe_process_memory};
+use bcs_nic::driver::{ThreadPlacement, place_os_threads};
 use node_manager::limits::{DESCRIPTORS_PER_RANK, OWN_DESCRIPTORS};
-use node_manager::machine_profile::{self, Measurement, Waiting};
+use node_manager::machine_profile::{self, Measurement, WaitCosts};
 use rustix::fs::MemfdFlags;
 use rustix::process::{Resource, getrlimit};
 use std::fmt;
@@ -37,7 +37,7 @@ pub enum Health {
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct DoctorFinding {
     /// What.
     pub what: &'static str,
     /// How well it works.
@@ -46,7 +46,7 @@ pub struct Finding {
     pub found: String,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for DoctorFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let health = match self.health {
             Health::Ok => "ok",
@@ -60,7 +60,11 @@ impl fmt::Display for Finding {
 /// Looks at everything: at the OS threads of NICs with this driver, or the one that a job would have.
 /// Takes some hundred slices, because timers are tried.
 #[must_use]
-pub fn examine(time_slice: Duration, driver: Option<Driver>, cores: &Cores) -> Vec<Finding> {
+pub fn examine(
+    time_slice: Duration,
+    driver: Option<NicThreading>,
+    cores: &Cores,
+) -> Vec<DoctorFinding> {
     vec![
         look_at_cores(cores),
         look_at_nic_threads(driver, cores),
@@ -78,9 +82,9 @@ pub fn examine(time_slice: Duration, driver: Option<Driver>, cores: &Cores) -> V
     ]
 }
 
-fn look_at_cores(cores: &Cores) -> Finding {
+fn look_at_cores(cores: &Cores) -> DoctorFinding {
     let (allowed, usable) = (&cores.allowed, cores.usable);
-    let driver = |ranks| Driver::for_cores(usable, ranks, 1).name();
+    let driver = |ranks| NicThreading::for_cores(usable, ranks, 1).name();
     let (health, advice) = if allowed.is_empty() {
         (
             Health::Slow,
@@ -91,7 +95,7 @@ fn look_at_cores(cores: &Cores) -> Finding {
     } else {
         (Health::Ok, "")
     };
-    Finding {
+    DoctorFinding {
         what: "cores",
         health,
         found: format!(
@@ -107,11 +111,11 @@ fn look_at_cores(cores: &Cores) -> Finding {
 /// Ranks of the job whose OS threads of NICs are placed.
 const TRIED_RANKS: usize = 2;
 
-fn look_at_nic_threads(driver: Option<Driver>, cores: &Cores) -> Finding {
-    let driver = driver.unwrap_or_else(|| Driver::for_cores(cores.usable, TRIED_RANKS, 1));
+fn look_at_nic_threads(driver: Option<NicThreading>, cores: &Cores) -> DoctorFinding {
+    let driver = driver.unwrap_or_else(|| NicThreading::for_cores(cores.usable, TRIED_RANKS, 1));
     let placement = Placement::block(TRIED_RANKS, 1).expect("two ranks fit on a node");
-    let nics = place(driver, &placement, cores);
-    let where_each = |nic: &Placed| match nic.core {
+    let nics = place_os_threads(driver, &placement, cores);
+    let where_each = |nic: &ThreadPlacement| match nic.core {
         Ok(core) => format!("{} on core {core}", nic.name),
         Err(_) => nic.name.clone(),
     };
@@ -120,7 +124,7 @@ fn look_at_nic_threads(driver: Option<Driver>, cores: &Cores) -> Finding {
         None => (Health::Ok, "pinned".to_owned()),
         Some(why) => (Health::Slow, format!("not pinned ({why})")),
     };
-    Finding {
+    DoctorFinding {
         what: "NIC threads",
         health,
         found: format!(
@@ -132,14 +136,14 @@ fn look_at_nic_threads(driver: Option<Driver>, cores: &Cores) -> Finding {
 }
 
 /// Tries it on a child, which waits for an input that never comes.
-fn look_at_process_memory() -> Finding {
+fn look_at_process_memory() -> DoctorFinding {
     let what = "process_vm_readv";
     let mut cat = Command::new("cat");
     cat.stdin(Stdio::piped()).stdout(Stdio::null());
     let mut child = match cat.spawn() {
         Ok(child) => child,
         Err(error) => {
-            return Finding {
+            return DoctorFinding {
                 what,
                 health: Health::Slow,
                 found: format!("could not be tried: cat cannot be started ({error})"),
@@ -150,11 +154,11 @@ fn look_at_process_memory() -> Finding {
     drop(child.stdin.take());
     let _ = child.wait();
     let (health, found) = match tried {
-        Ok(ProcessMemory::Calls) => (
+        Ok(ProcessMemoryAccess::Calls) => (
             Health::Ok,
             "allowed: the NIC has the kernel copy messages that do not lie in slots".into(),
         ),
-        Ok(ProcessMemory::File(error)) => (
+        Ok(ProcessMemoryAccess::File(error)) => (
             Health::Slow,
             format!(
                 "refused ({error}): the NIC copies messages that do not lie in slots by \
@@ -169,14 +173,14 @@ fn look_at_process_memory() -> Finding {
             ),
         ),
     };
-    Finding {
+    DoctorFinding {
         what,
         health,
         found,
     }
 }
 
-fn try_process_memory(child: u32) -> std::io::Result<ProcessMemory> {
+fn try_process_memory(child: u32) -> std::io::Result<ProcessMemoryAccess> {
     let maps = std::fs::read_to_string(format!("/proc/{child}/maps"))?;
     // The first mapping is the program's own file, which can be read.
     let address = maps
@@ -187,7 +191,7 @@ fn try_process_memory(child: u32) -> std::io::Result<ProcessMemory> {
     probe_process_memory(i32::try_from(child).unwrap_or(i32::MAX), address)
 }
 
-fn look_at_memfd() -> Finding {
+fn look_at_memfd() -> DoctorFinding {
     let (health, found) = match rustix::fs::memfd_create("bcs-doctor", MemfdFlags::CLOEXEC) {
         Ok(_) => (
             Health::Ok,
@@ -198,7 +202,7 @@ fn look_at_memfd() -> Finding {
             format!("refused ({errno}): no job can be started"),
         ),
     };
-    Finding {
+    DoctorFinding {
         what: "memfd_create",
         health,
         found,
@@ -207,7 +211,7 @@ fn look_at_memfd() -> Finding {
 
 /// Makes one, as a rank does, and gives it back.
 #[expect(unsafe_code, reason = "unmaps the slot that it has made")]
-fn look_at_slots() -> Finding {
+fn look_at_slots() -> DoctorFinding {
     let (health, found) = match OwnSlot::make(0) {
         Ok(own) => {
             // SAFETY: made by the line above; nothing lies there.
@@ -234,14 +238,14 @@ fn look_at_slots() -> Finding {
             format!("cannot be made, ranks will have ordinary heaps: {refusal}"),
         ),
     };
-    Finding {
+    DoctorFinding {
         what: "slots",
         health,
         found,
     }
 }
 
-fn look_at_slices() -> Finding {
+fn look_at_slices() -> DoctorFinding {
     // In a thread of its own, which takes the wish with it.
     let granted = std::thread::spawn(|| {
         scheduling::prefer_short_slices();
@@ -257,20 +261,20 @@ fn look_at_slices() -> Finding {
             "not granted (Linux 6.12 and later do): beside ranks that compute, slices are late",
         ),
     };
-    Finding {
+    DoctorFinding {
         what: "short EEVDF slices",
         health,
         found: found.into(),
     }
 }
 
-fn look_at_real_time() -> Finding {
+fn look_at_real_time() -> DoctorFinding {
     let allowed = match getrlimit(Resource::Rtprio).current {
         Some(0) => "not allowed".into(),
         Some(most) => format!("allowed up to {most}"),
         None => "allowed".into(),
     };
-    Finding {
+    DoctorFinding {
         what: "real-time priority",
         health: Health::Ok,
         found: format!("{allowed} (ulimit -r): not asked for, short slices do without privilege"),
@@ -284,7 +288,7 @@ const TRIED_SLICES: u32 = 200;
     clippy::disallowed_methods,
     reason = "how late a timer is can only be seen by waiting for it"
 )]
-fn look_at_timers(time_slice: Duration) -> Finding {
+fn look_at_timers(time_slice: Duration) -> DoctorFinding {
     // In a thread that asks the kernel for what NIC threads ask for.
     let late = std::thread::spawn(move || {
         scheduling::prefer_short_slices();
@@ -303,7 +307,7 @@ fn look_at_timers(time_slice: Duration) -> Finding {
     let at = |hundredths: usize| late.get(late.len() * hundredths / 100).copied();
     let (median, most) = (at(50).unwrap_or_default(), at(90).unwrap_or_default());
     let (health, advice) = judge_lateness(median, most, time_slice);
-    Finding {
+    DoctorFinding {
         what: "timers",
         health,
         found: format!(
@@ -336,7 +340,7 @@ fn judge_lateness(
     }
 }
 
-fn look_at_open_files() -> Finding {
+fn look_at_open_files() -> DoctorFinding {
     let hard = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
     let ranks = hard.saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS_PER_RANK;
     let health = if ranks == 0 {
@@ -347,7 +351,7 @@ fn look_at_open_files() -> Finding {
         Health::Ok
     };
     let ranks = ranks.min(MAX_RANKS_PER_NODE as u64);
-    Finding {
+    DoctorFinding {
         what: "open files",
         health,
         found: format!(
@@ -357,19 +361,19 @@ fn look_at_open_files() -> Finding {
     }
 }
 
-fn look_at_locked_memory() -> Finding {
+fn look_at_locked_memory() -> DoctorFinding {
     let limit = match getrlimit(Resource::Memlock).current {
         Some(bytes) => bytesize::ByteSize(bytes).display().iec().to_string(),
         None => "unlimited".into(),
     };
-    Finding {
+    DoctorFinding {
         what: "locked memory",
         health: Health::Ok,
         found: format!("{limit} (ulimit -l): no memory is locked, so any limit will do"),
     }
 }
 
-fn look_at_shared_memory() -> Finding {
+fn look_at_shared_memory() -> DoctorFinding {
     let found = match rustix::fs::statvfs("/dev/shm") {
         Ok(stat) => {
             let free = bytesize::ByteSize(stat.f_bavail.saturating_mul(stat.f_frsize));
@@ -377,14 +381,14 @@ fn look_at_shared_memory() -> Finding {
         }
         Err(errno) => format!("not there ({errno})"),
     };
-    Finding {
+    DoctorFinding {
         what: "/dev/shm",
         health: Health::Ok,
         found: format!("{found}: not used, NIC memory is memfds"),
     }
 }
 
-fn look_at_bandwidth() -> Finding {
+fn look_at_bandwidth() -> DoctorFinding {
     let measured = machine_profile::link_bandwidth();
     let rate = bytesize::ByteSize(measured.found.bytes_per_second);
     let rate = format!(
@@ -405,7 +409,7 @@ fn look_at_bandwidth() -> Finding {
             format!("{rate} and anew at each start, so budgets differ from run to run: {why}"),
         ),
     };
-    Finding {
+    DoctorFinding {
         what: "link bandwidth",
         health,
         found,
@@ -416,10 +420,10 @@ fn look_at_bandwidth() -> Finding {
 const SLOW_WAKE_NS: u32 = 20_000;
 
 /// What waiting costs here, and what ranks and NICs do therefore.
-fn look_at_waiting() -> Finding {
-    match machine_profile::waiting() {
+fn look_at_waiting() -> DoctorFinding {
+    match machine_profile::wait_costs() {
         Ok(measured) => judge_waiting(&measured),
-        Err(error) => Finding {
+        Err(error) => DoctorFinding {
             what: "waiting",
             health: Health::Bad,
             found: error.to_string(),
@@ -427,8 +431,8 @@ fn look_at_waiting() -> Finding {
     }
 }
 
-fn judge_waiting(measured: &Measurement<Waiting>) -> Finding {
-    let Waiting {
+fn judge_waiting(measured: &Measurement<WaitCosts>) -> DoctorFinding {
+    let WaitCosts {
         yield_ns,
         shared_yield_ns,
         wake_ns,
@@ -439,7 +443,7 @@ fn judge_waiting(measured: &Measurement<Waiting>) -> Finding {
     let [alone, shared, wake, switch] =
         [yield_ns, shared_yield_ns, wake_ns, switch_ns].map(|ns| us(ns.into()));
     let thresholds = measured.found.profile().thresholds();
-    let spin = us(thresholds.ns(Length::Wakes(4)));
+    let spin = us(thresholds.ns(RelativeTime::Wakes(4)));
     let follows = format!(
         "a yield takes {alone}, one beside a thread that yields {shared}, to wake a thread on an idle core {wake}, on \
          the same core {switch}; so a rank looks {spin} before it says that it waits, and takes its core for shared \
@@ -469,7 +473,7 @@ fn judge_waiting(measured: &Measurement<Waiting>) -> Finding {
         true => Health::Ok,
         false => Health::Slow,
     };
-    Finding {
+    DoctorFinding {
         what: "waiting",
         health,
         found: format!("{follows}; {}", remarks.join("; ")),

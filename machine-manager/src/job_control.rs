@@ -25,7 +25,7 @@ pub enum Event {
     /// A node manager says that all its ranks have ended well.
     AllDone(usize),
     /// The Strobe Sender says that it rests.
-    Rests,
+    Quiesced,
     /// Something ends the job.
     Failure(Verdict),
     /// A node manager's process has ended, and all that it said was heard. `Err` has the verdict
@@ -45,7 +45,7 @@ pub enum Action {
     /// Nothing.
     Nothing,
     /// Tell node managers that all ranks have ended well.
-    Rest,
+    Quiesce,
     /// Tell node managers that nothing moves any more.
     Finish,
     /// Tell node managers to end their ranks, and set the deadline.
@@ -59,7 +59,7 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Running,
-    Resting,
+    Quiescing,
     Finishing,
     Ending,
     Killed,
@@ -93,16 +93,16 @@ impl JobControl {
             Event::AllDone(manager) => {
                 self.done[manager] = true;
                 if self.phase == Phase::Running && self.done.iter().all(|&done| done) {
-                    self.phase = Phase::Resting;
-                    return Action::Rest;
+                    self.phase = Phase::Quiescing;
+                    return Action::Quiesce;
                 }
                 Action::Nothing
             }
-            Event::Rests if self.phase == Phase::Resting => {
+            Event::Quiesced if self.phase == Phase::Quiescing => {
                 self.phase = Phase::Finishing;
                 Action::Finish
             }
-            Event::Rests => Action::Nothing,
+            Event::Quiesced => Action::Nothing,
             Event::Failure(verdict) => self.end(verdict),
             Event::ManagerEnded(manager, how) => {
                 self.ended[manager] = true;
@@ -126,7 +126,7 @@ impl JobControl {
 
     fn end(&mut self, verdict: Verdict) -> Action {
         match self.phase {
-            Phase::Running | Phase::Resting | Phase::Finishing => {
+            Phase::Running | Phase::Quiescing | Phase::Finishing => {
                 self.phase = Phase::Ending;
                 self.verdict = Some(verdict);
                 Action::Terminate
@@ -144,7 +144,7 @@ impl JobControl {
     /// Whether a node manager that ends now does so as told.
     #[must_use]
     pub fn may_end(&self) -> bool {
-        !matches!(self.phase, Phase::Running | Phase::Resting)
+        !matches!(self.phase, Phase::Running | Phase::Quiescing)
     }
 
     /// Whether the job is ending before its time.
@@ -170,7 +170,7 @@ impl JobControl {
 mod tests {
     use super::*;
     use bcs_core::job::NodeId;
-    use node_manager::control::{RankEnd, RankFailure};
+    use node_manager::control::{RankFailure, RankFailureKind};
 
     fn failure(rank: u32) -> Verdict {
         Verdict::NotStarted {
@@ -185,11 +185,11 @@ mod tests {
         let mut job = JobControl::new(2);
         assert_eq!(job.handle(Event::AllDone(1)), Action::Nothing);
         assert!(!job.may_end());
-        assert_eq!(job.handle(Event::AllDone(0)), Action::Rest);
+        assert_eq!(job.handle(Event::AllDone(0)), Action::Quiesce);
         assert!(!job.may_end(), "before nothing moves any more");
-        assert_eq!(job.handle(Event::Rests), Action::Finish);
+        assert_eq!(job.handle(Event::Quiesced), Action::Finish);
         assert!(job.may_end());
-        assert_eq!(job.handle(Event::Rests), Action::Nothing);
+        assert_eq!(job.handle(Event::Quiesced), Action::Nothing);
         assert_eq!(job.handle(Event::ManagerEnded(0, Ok(()))), Action::Nothing);
         assert!(!job.over());
         assert_eq!(job.handle(Event::ManagerEnded(1, Ok(()))), Action::Nothing);
@@ -220,12 +220,12 @@ mod tests {
                 what,
             })
         };
-        let error = of_rank(1, RankEnd::Exited(1));
+        let error = of_rank(1, RankFailureKind::Exited(1));
         let death = |rank| {
             let (signal, core_dumped) = (9, false);
             of_rank(
                 rank,
-                RankEnd::Killed {
+                RankFailureKind::Killed {
                     signal,
                     core_dumped,
                 },
@@ -233,7 +233,12 @@ mod tests {
         };
         let mut job = JobControl::new(1);
         assert_eq!(job.handle(Event::Failure(error.clone())), Action::Terminate);
-        for later in [of_rank(3, RankEnd::Exited(2)), death(2), death(4), error] {
+        for later in [
+            of_rank(3, RankFailureKind::Exited(2)),
+            death(2),
+            death(4),
+            error,
+        ] {
             assert_eq!(job.handle(Event::Failure(later)), Action::Nothing);
         }
         assert_eq!(job.verdict(), Some(&death(2)));
@@ -271,7 +276,7 @@ mod tests {
         let mut job = JobControl::new(2);
         let _ = job.handle(Event::AllDone(0));
         let _ = job.handle(Event::AllDone(1));
-        let _ = job.handle(Event::Rests);
+        let _ = job.handle(Event::Quiesced);
         assert_eq!(
             job.handle(Event::ManagerEnded(1, Err(failure(1)))),
             Action::Terminate

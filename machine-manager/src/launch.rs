@@ -3,14 +3,16 @@
 use crate::hosts::{self, Hosts, Limits, StandardError};
 use crate::verdict::manager_name;
 use anyhow::Context as _;
-use bcs_core::job::{Cores, Driver, NodeId, Placement, Settings};
+use bcs_core::job::{Cores, NicThreading, NodeId, Placement, Settings};
 use bcs_core::wake::MachinePage;
 use bcs_fabric::shm::Segment;
 use mds::Selection;
-use node_manager::control::{Application, FrameReader, FrameWriter, Input, Start, ToManager};
+use node_manager::control::{
+    Application, FrameReader, FrameWriter, InputReader, JobStart, ToManager,
+};
 use node_manager::machine_profile::{self, LinkBandwidth, Measurement};
 use node_manager::rank_cores::RankCores;
-use node_manager::spawn::{Child, Image, Setup, Spawner};
+use node_manager::spawn::{Image, Setup, SpawnedProcess, Spawner};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,7 +21,7 @@ use std::time::Duration;
 
 /// A job, checked and ready to be started.
 #[derive(Debug)]
-pub struct Job {
+pub struct JobPlan {
     /// What the ranks run.
     pub applications: Vec<Application>,
     /// Which ranks run where.
@@ -33,7 +35,7 @@ pub struct Job {
     /// Which of them ranks may use.
     pub rank_cores: RankCores,
     /// Who reads the standard input.
-    pub input: Input,
+    pub input: InputReader,
     /// Where ranks write, if not to us.
     pub output_dir: Option<PathBuf>,
     /// What ranks that are told to end have until they are killed.
@@ -52,7 +54,7 @@ pub struct Job {
 
 /// A node manager as the launcher knows it.
 #[derive(Debug)]
-pub struct Manager {
+pub struct ManagerHandle {
     /// Its nodes.
     pub nodes: Vec<NodeId>,
     /// Their host, if it was named.
@@ -71,7 +73,7 @@ pub struct Manager {
     pub writer: FrameWriter,
 }
 
-impl Manager {
+impl ManagerHandle {
     /// It as a user knows it.
     #[must_use]
     pub fn name(&self, is_nic_host: bool) -> String {
@@ -101,11 +103,11 @@ impl Manager {
 
 /// What was started.
 #[derive(Debug)]
-pub struct Launched {
+pub struct StartedJob {
     /// The name of the run, as it stands in its dumps.
     pub job: String,
     /// One per node, or one for all.
-    pub managers: Vec<Manager>,
+    pub managers: Vec<ManagerHandle>,
     /// How the runtime is set, with the link bandwidth as measured.
     pub settings: Settings,
     /// What ranks and NICs of this machine ring each other by, if that is made here.
@@ -118,7 +120,7 @@ pub struct Launched {
     pub hosts: Option<Hosts>,
     /// The measurement of the link bandwidth; none if the user has said it.
     pub bandwidth: Option<Measurement<LinkBandwidth>>,
-    /// As in [`Job`].
+    /// As in [`JobPlan`].
     pub kill_delay: Duration,
     /// Whether node managers write dumps at the end.
     pub records: bool,
@@ -130,7 +132,11 @@ pub struct Launched {
 /// # Errors
 /// When the kernel refuses something, or a host is not reached, or [`hosts::Ended`]. Whatever was started before finds
 /// its control socket closed, and ends.
-pub fn launch(mut job: Job, input: BorrowedFd<'_>, limits: Limits<'_>) -> anyhow::Result<Launched> {
+pub fn launch(
+    mut job: JobPlan,
+    input: BorrowedFd<'_>,
+    limits: Limits<'_>,
+) -> anyhow::Result<StartedJob> {
     let (mut managers, page) = match &job.hosts {
         None => {
             let (managers, page) = start_here(&job, input)?;
@@ -145,11 +151,16 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>, limits: Limits<'_>) -> anyhow
     }
     let machines = match &job.hosts {
         None => None,
-        Some(hosts) => Some(hosts::join(hosts, &mut managers, &job.placement, limits)?),
+        Some(hosts) => Some(hosts::run_handshake(
+            hosts,
+            &mut managers,
+            &job.placement,
+            limits,
+        )?),
     };
     let name = job_name();
     for (party, manager) in managers.iter_mut().enumerate() {
-        let start = Start {
+        let start = JobStart {
             job: name.clone(),
             placement: job.placement.clone(),
             settings: job.settings.clone(),
@@ -182,7 +193,7 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>, limits: Limits<'_>) -> anyhow
         Some(machines) => machines.processes(),
         None => started.collect(),
     };
-    Ok(Launched {
+    Ok(StartedJob {
         job: name,
         processes,
         page,
@@ -197,17 +208,17 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>, limits: Limits<'_>) -> anyhow
 }
 
 /// The nodes of each process that hosts NICs: with the shared driver one has all of a host.
-fn parts(job: &Job) -> Vec<Vec<NodeId>> {
+fn parts(job: &JobPlan) -> Vec<Vec<NodeId>> {
     let all = (0..job.placement.nodes()).map(NodeId::from_index);
     let mut parts: Vec<Vec<NodeId>> = Vec::new();
     let names = job.hosts.as_ref();
     // Nodes without a host are on this machine, and those that are to be joined by a network are apart.
     let is_apart = names.is_some_and(|hosts| hosts.names.is_none());
-    let host = |node: NodeId| names.and_then(|hosts| hosts.of(node));
+    let host = |node: NodeId| names.and_then(|hosts| hosts.host_of(node));
     for node in all {
         match parts.last_mut() {
             Some(last)
-                if job.settings.driver == Driver::Shared
+                if job.settings.driver == NicThreading::Shared
                     && !is_apart
                     && host(last[0]) == host(node) =>
             {
@@ -220,14 +231,18 @@ fn parts(job: &Job) -> Vec<Vec<NodeId>> {
 }
 
 /// Node managers on other hosts, or on this one as if it were several. They have greeted.
-fn start_there(job: &Job, hosts: &Hosts, limits: Limits<'_>) -> anyhow::Result<Vec<Manager>> {
+fn start_there(
+    job: &JobPlan,
+    hosts: &Hosts,
+    limits: Limits<'_>,
+) -> anyhow::Result<Vec<ManagerHandle>> {
     let mut spawner = Spawner::default();
-    let mut managers: Vec<Manager> = Vec::new();
+    let mut managers: Vec<ManagerHandle> = Vec::new();
     for wave in hosts.waves(parts(job)) {
         let started = wave.into_iter();
         let started = started.map(|nodes| start_one_there(&mut spawner, hosts, nodes));
-        let mut started = started.collect::<anyhow::Result<Vec<Manager>>>()?;
-        hosts::greet(hosts, &mut started, &job.placement, limits)?;
+        let mut started = started.collect::<anyhow::Result<Vec<ManagerHandle>>>()?;
+        hosts::await_greetings(hosts, &mut started, &job.placement, limits)?;
         managers.append(&mut started);
     }
     managers.sort_by_key(|manager| manager.nodes[0]);
@@ -238,8 +253,8 @@ fn start_one_there(
     spawner: &mut Spawner,
     hosts: &Hosts,
     nodes: Vec<NodeId>,
-) -> anyhow::Result<Manager> {
-    let host = hosts.of(nodes[0]).map(str::to_owned);
+) -> anyhow::Result<ManagerHandle> {
+    let host = hosts.host_of(nodes[0]).map(str::to_owned);
     let (near, far) = control_socket()?;
     let (ours, theirs) = match &host {
         Some(_) => {
@@ -265,11 +280,11 @@ fn start_one_there(
     let started = hosts
         .image(host.as_deref())
         .and_then(|image| spawner.spawn(&image, &setup));
-    let Child { pid, pidfd } = started.with_context(|| match &host {
+    let SpawnedProcess { pid, pidfd } = started.with_context(|| match &host {
         Some(host) => format!("failed to start {} for host {host}", hosts.launcher[0]),
         None => "failed to start a node manager".to_owned(),
     })?;
-    Ok(Manager {
+    Ok(ManagerHandle {
         nodes,
         host,
         pid,
@@ -288,10 +303,13 @@ fn control_socket() -> anyhow::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Node managers of this machine, with memory that is made here.
-fn start_here(job: &Job, input: BorrowedFd<'_>) -> anyhow::Result<(Vec<Manager>, MachinePage)> {
+fn start_here(
+    job: &JobPlan,
+    input: BorrowedFd<'_>,
+) -> anyhow::Result<(Vec<ManagerHandle>, MachinePage)> {
     let (nodes, ranks) = (job.placement.nodes(), job.placement.ranks());
     let cores = u32::try_from(job.cores.usable).unwrap_or(u32::MAX);
-    let profile = machine_profile::waiting()?.found.profile();
+    let profile = machine_profile::wait_costs()?.found.profile();
     let (page_fd, page) = MachinePage::create(nodes, cores, profile)?;
     let (segment_fd, _) = Segment::create(nodes, ranks)?;
     let managers = start_managers(job, parts(job), input, &page_fd, &segment_fd)?;
@@ -299,12 +317,12 @@ fn start_here(job: &Job, input: BorrowedFd<'_>) -> anyhow::Result<(Vec<Manager>,
 }
 
 fn start_managers(
-    job: &Job,
+    job: &JobPlan,
     parts: Vec<Vec<NodeId>>,
     input: BorrowedFd<'_>,
     page: &OwnedFd,
     segment: &OwnedFd,
-) -> anyhow::Result<Vec<Manager>> {
+) -> anyhow::Result<Vec<ManagerHandle>> {
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .context("failed to open /dev/null")?;
     let image = Image::new(
@@ -315,8 +333,8 @@ fn start_managers(
     )?;
     let mut spawner = Spawner::default();
     let reading = match job.input {
-        Input::Rank(rank) => job.placement.node_of(rank),
-        Input::All | Input::Through(_) | Input::None => None,
+        InputReader::Rank(rank) => job.placement.node_of(rank),
+        InputReader::All | InputReader::Through(_) | InputReader::None => None,
     };
     let mut managers = Vec::with_capacity(parts.len());
     for nodes in parts {
@@ -337,13 +355,13 @@ fn start_managers(
             // A job inside a job: the place is that of the rank that runs us.
             variables: &[c"BCS_SLOT="],
         };
-        let Child { pid, pidfd } = spawner.spawn(&image, &setup).with_context(|| {
+        let SpawnedProcess { pid, pidfd } = spawner.spawn(&image, &setup).with_context(|| {
             format!(
                 "failed to start {}",
-                manager_name(&nodes, job.settings.driver == Driver::Shared)
+                manager_name(&nodes, job.settings.driver == NicThreading::Shared)
             )
         })?;
-        managers.push(Manager {
+        managers.push(ManagerHandle {
             nodes,
             host: None,
             pid,

@@ -32,7 +32,6 @@ macro_rules! eprint {
 }
 
 pub mod applications;
-pub mod at_finalize;
 pub mod bench;
 pub mod builtin;
 pub mod cli;
@@ -41,21 +40,22 @@ pub mod commands;
 pub mod configuration;
 pub mod control_group;
 pub mod cores;
+pub mod deadlock_detector;
 pub mod dispatcher;
 pub mod doctor;
 pub mod exit_code;
 pub mod foreign_mpi;
 pub mod hosts;
+pub mod input_broadcast;
 pub mod job_control;
 pub mod launch;
+pub mod leak_reporter;
 pub mod live;
-pub mod lookout;
 pub mod output;
 pub mod placing;
 pub mod program;
 pub mod quantities;
 pub mod run_header;
-pub mod shared_input;
 pub mod signals;
 pub mod standard_output;
 mod strays;
@@ -89,7 +89,7 @@ pub fn main() -> ExitCode {
     }
     if let Some(name) = arguments.first().and_then(|name| means_run(name)) {
         arguments.splice(..1, ["bcs".into(), "run".into()]);
-        return standard_output::honest(commands::dispatch(name, &arguments));
+        return standard_output::with_output_failure(commands::dispatch(name, &arguments));
     }
     match arguments.get(1).and_then(|role| role.to_str()) {
         Some("node-manager") => node_manager::run(),
@@ -98,6 +98,6 @@ pub fn main() -> ExitCode {
             node_manager::run_far(parent)
         }
         Some("app") => builtin::main(arguments.split_off(2)),
-        _ => standard_output::honest(commands::dispatch("bcs run", &arguments)),
+        _ => standard_output::with_output_failure(commands::dispatch("bcs run", &arguments)),
     }
 }

@@ -20,7 +20,7 @@ const PIECE_BYTES: usize = 4096;
 
 /// A stream takes no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lost {
+pub enum OutputError {
     /// Nobody reads it any more.
     Gone,
     /// It cannot be written: which one, and why.
@@ -193,8 +193,8 @@ impl Output {
     /// Writes one piece, after poll said that it fits.
     ///
     /// # Errors
-    /// [`Lost`] when the stream takes no more: what waits for it is dropped.
-    pub fn write(&mut self) -> Result<(), Lost> {
+    /// [`OutputError`] when the stream takes no more: what waits for it is dropped.
+    pub fn write(&mut self) -> Result<(), OutputError> {
         let Some((stream, bytes)) = self.queue.front() else {
             return Ok(());
         };
@@ -222,10 +222,10 @@ impl Output {
                 self.drop_stream(stream);
                 let which = ["standard output", "standard error"][index(stream)];
                 if errno == Errno::PIPE {
-                    return Err(Lost::Gone);
+                    return Err(OutputError::Gone);
                 }
                 self.lost.get_or_insert((which, errno));
-                Err(Lost::Unwritable(which, errno))
+                Err(OutputError::Unwritable(which, errno))
             }
         }
     }

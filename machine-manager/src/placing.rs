@@ -1,10 +1,10 @@
 //! Which ranks run on which node, and on which cores: from what was asked for.
 
 use crate::cores::ranges;
-use crate::hosts::Named;
-use crate::launch::Job;
-use bcs_core::job::{BadJob, Driver, NodeId, Placement};
-use bcs_nic::driver::{self, NotPinned, Placed};
+use crate::hosts::HostList;
+use crate::launch::JobPlan;
+use bcs_core::job::{BadJob, NicThreading, NodeId, Placement};
+use bcs_nic::driver::{self, ThreadPlacement, UnpinnedReason};
 use node_manager::rank_cores::RankCores;
 
 /// What cannot be placed.
@@ -106,7 +106,7 @@ pub fn place_in_slots(ranks: usize, slots: &[usize]) -> Result<Placement, BadPla
 ///
 /// # Errors
 /// [`BadPlacing::Crowded`] names the first host that does not.
-pub fn fits(placement: &Placement, host_of: &[String], named: &Named) -> Result<(), BadPlacing> {
+pub fn fits(placement: &Placement, host_of: &[String], named: &HostList) -> Result<(), BadPlacing> {
     let Some(slots) = &named.slots else {
         return Ok(());
     };
@@ -133,7 +133,7 @@ fn of(host: &str, names: &[String], counts: &[usize]) -> usize {
 
 /// Which cores ranks may use: not those that OS threads of NICs are pinned to, unless these have all.
 #[must_use]
-pub fn rank_cores(one_each: bool, allowed: &[usize], nics: &[Placed]) -> RankCores {
+pub fn rank_cores(one_each: bool, allowed: &[usize], nics: &[ThreadPlacement]) -> RankCores {
     let taken: Vec<usize> = nics.iter().filter_map(|nic| nic.core.ok()).collect();
     let left = allowed.iter().filter(|core| !taken.contains(core));
     let mut left: Vec<usize> = left.copied().collect();
@@ -151,23 +151,23 @@ pub fn rank_cores(one_each: bool, allowed: &[usize], nics: &[Placed]) -> RankCor
 
 /// What `--report-bindings` says: a line for each rank, and for each OS thread of NICs.
 #[must_use]
-pub fn report(job: &Job) -> Vec<String> {
+pub fn report(job: &JobPlan) -> Vec<String> {
     let of_rank = |rank| {
         let node = job.placement.node_of(rank);
         let who = format!("rank {rank} on node {}", node.expect("a rank of this job"));
-        match job.rank_cores.of(rank) {
+        match job.rank_cores.cores_of(rank) {
             [] => format!("{who} may use cores {}", ranges(&job.cores.allowed)),
             [core] => format!("{who} is bound to core {core}"),
             cores => format!("{who} may use cores {}", ranges(cores)),
         }
     };
     let ranks = (0u32..).take(job.placement.ranks()).map(of_rank);
-    let nics = driver::place(job.settings.driver, &job.placement, &job.cores);
+    let nics = driver::place_os_threads(job.settings.driver, &job.placement, &job.cores);
     ranks.chain(nics.iter().map(placed)).collect()
 }
 
 /// Where an OS thread of a NIC is.
-fn placed(nic: &Placed) -> String {
+fn placed(nic: &ThreadPlacement) -> String {
     let name = &nic.name;
     match &nic.core {
         Ok(core) => format!("OS thread {name} is pinned to core {core}"),
@@ -178,10 +178,10 @@ fn placed(nic: &Placed) -> String {
 /// What to say to whoever asks for a driver for which cores are short. Less than one OS thread there
 /// cannot be, so nothing is said of that.
 #[must_use]
-pub fn hint(asked: Driver, placement: &Placement, usable: usize) -> Option<String> {
-    let short = NotPinned::short(asked, placement, usable);
-    let short = short.filter(|_| asked != Driver::Shared)?;
-    let better = Driver::for_cores(usable, placement.ranks(), placement.nodes());
+pub fn hint(asked: NicThreading, placement: &Placement, usable: usize) -> Option<String> {
+    let short = UnpinnedReason::cores_short(asked, placement, usable);
+    let short = short.filter(|_| asked != NicThreading::Shared)?;
+    let better = NicThreading::for_cores(usable, placement.ranks(), placement.nodes());
     Some(format!(
         "--nic-threads {}: {short}; they take turns, which costs time, and without this option it is {}",
         asked.name(),
@@ -248,8 +248,8 @@ mod tests {
 
     #[test]
     fn ranks_are_kept_off_the_cores_of_nics() {
-        let nics = |cores: &[usize]| -> Vec<Placed> {
-            let nic = |&core| Placed {
+        let nics = |cores: &[usize]| -> Vec<ThreadPlacement> {
+            let nic = |&core| ThreadPlacement {
                 name: String::new(),
                 core: Ok(core),
             };
@@ -268,9 +268,9 @@ mod tests {
             let cores = rank_cores(one_each, &allowed, &nics(of_nics));
             assert_eq!(cores, expected, "NICs on {of_nics:?}");
         }
-        let nowhere = Placed {
+        let nowhere = ThreadPlacement {
             name: "bcs-nic".to_owned(),
-            core: Err(NotPinned::Unknown),
+            core: Err(UnpinnedReason::Unknown),
         };
         assert_eq!(rank_cores(false, &allowed, &[nowhere]), RankCores::All);
     }
@@ -280,12 +280,16 @@ mod tests {
         let placement = Placement::block(2, 2).unwrap();
         let hint = |asked, usable| hint(asked, &placement, usable);
         assert_eq!(
-            hint(Driver::Dedicated, 5).unwrap(),
+            hint(NicThreading::Dedicated, 5).unwrap(),
             "--nic-threads dedicated: cores are short: ranks 2, OS threads of NICs 13, usable cores 5; \
              they take turns, which costs time, and without this option it is coprocessor"
         );
-        assert_eq!(hint(Driver::Coprocessor, 5), None);
-        assert!(hint(Driver::Coprocessor, 4).unwrap().ends_with(" shared"));
-        assert_eq!(hint(Driver::Shared, 1), None);
+        assert_eq!(hint(NicThreading::Coprocessor, 5), None);
+        assert!(
+            hint(NicThreading::Coprocessor, 4)
+                .unwrap()
+                .ends_with(" shared")
+        );
+        assert_eq!(hint(NicThreading::Shared, 1), None);
     }
 }

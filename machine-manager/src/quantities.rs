@@ -6,13 +6,13 @@ use std::time::{Duration, SystemTime};
 
 /// A quantity as the user wrote it: it comes back in the unit in which it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given<T> {
+pub struct GivenQuantity<T> {
     /// The quantity.
     pub value: T,
     text: String,
 }
 
-impl<T> fmt::Display for Given<T> {
+impl<T> fmt::Display for GivenQuantity<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.text.trim())
     }
@@ -27,14 +27,14 @@ pub fn date(then: SystemTime) -> String {
 /// Parses a quantity, and remembers how it was written.
 pub fn given<T>(
     parse: fn(&str) -> Result<T, String>,
-) -> impl Fn(&str) -> Result<Given<T>, String> + Clone + Send + Sync + 'static
+) -> impl Fn(&str) -> Result<GivenQuantity<T>, String> + Clone + Send + Sync + 'static
 where
     T: 'static,
 {
     move |text| {
         let value = parse(text)?;
         let text = text.to_owned();
-        Ok(Given { value, text })
+        Ok(GivenQuantity { value, text })
     }
 }
 

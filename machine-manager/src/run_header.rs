@@ -1,6 +1,6 @@
 //! `run.json`: what a recorded run was.
 
-use crate::launch::{Job, Launched};
+use crate::launch::{JobPlan, StartedJob};
 use bcs_core::clock::now_ns;
 use mds::dump::{RunDump, write_run};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub struct RunHeader {
 impl RunHeader {
     /// Of a job that is about to be started; nothing if it is not recorded.
     #[must_use]
-    pub fn of(job: &Job) -> Option<Self> {
+    pub fn of(job: &JobPlan) -> Option<Self> {
         let directory = job.mds.clone()?;
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         let since_1970 = since_1970.map_or(0, |since| since.as_nanos());
@@ -36,7 +36,7 @@ impl RunHeader {
     }
 
     /// What is known when the job has been started: its name, and how the runtime is set.
-    pub fn started(&mut self, launched: &Launched) {
+    pub fn started(&mut self, launched: &StartedJob) {
         let named = |name: &dyn std::fmt::Debug| format!("{name:?}").to_lowercase();
         let settings = &launched.settings;
         launched.job.clone_into(&mut self.dump.job);
@@ -65,7 +65,7 @@ impl RunHeader {
 
 /// The programs with their arguments, a colon between two.
 #[must_use]
-pub fn command(job: &Job) -> Vec<String> {
+pub fn command(job: &JobPlan) -> Vec<String> {
     let mut command = Vec::new();
     for application in &job.applications {
         if !command.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! Somebody who has seen enough (`bcs config | head -1`) is no failure: a command ends then without a word. A
 //! disk that is full is one: whoever reads the file later must not take half of it for all, so it is said, and
-//! the exit code tells of it ([`honest`]).
+//! the exit code tells of it ([`with_output_failure`]).
 
 use crate::closed_streams;
 use crate::exit_code;
@@ -70,7 +70,7 @@ pub fn has_ended() -> bool {
 
 /// What the command comes to: its own code, if all was printed that it had to say.
 #[must_use]
-pub fn honest(code: ExitCode) -> ExitCode {
+pub fn with_output_failure(code: ExitCode) -> ExitCode {
     let _is_remembered = StandardOutput.flush();
     let failure = FAILURE.lock().unwrap_or_else(PoisonError::into_inner);
     match &*failure {

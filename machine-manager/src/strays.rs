@@ -1,10 +1,10 @@
 //! What is said of datagrams that are not of the job: two lines for each node manager at most, however many come.
 
-use bcs_fabric::udp::Strays;
+use bcs_fabric::udp::RejectedDatagrams;
 use std::net::SocketAddr;
 
 /// The first has come.
-pub(crate) fn begun(who: &str, strays: &Strays) -> String {
+pub(crate) fn first_stray_text(who: &str, strays: &RejectedDatagrams) -> String {
     let from = from("", strays.from);
     format!(
         "{who} gets datagrams that are not of this job{from}: it drops them, and says at the end how many"
@@ -12,7 +12,7 @@ pub(crate) fn begun(who: &str, strays: &Strays) -> String {
 }
 
 /// How many there were.
-pub(crate) fn in_all(who: &str, strays: &Strays) -> String {
+pub(crate) fn stray_total_text(who: &str, strays: &RejectedDatagrams) -> String {
     let all = strays.suspicious();
     let from = from("the last one ", strays.from);
     format!("{who} has dropped {all} datagrams that are not of this job{from}: {strays}")
@@ -28,7 +28,7 @@ mod tests {
 
     #[test]
     fn they_are_counted_by_kind_and_their_source_is_named() {
-        let strays = Strays {
+        let strays = RejectedDatagrams {
             foreign: 1,
             bad_tag: 20,
             malformed: 0,
@@ -36,12 +36,12 @@ mod tests {
             from: Some(([10, 1, 2, 3], 4567).into()),
         };
         assert_eq!(
-            begun("node 1", &strays),
+            first_stray_text("node 1", &strays),
             "node 1 gets datagrams that are not of this job, from 10.1.2.3:4567: it drops them, and says at the end \
              how many"
         );
         assert_eq!(
-            in_all("node 1", &strays),
+            stray_total_text("node 1", &strays),
             "node 1 has dropped 21 datagrams that are not of this job, the last one from 10.1.2.3:4567: 1 from no node \
              of it, 20 with a wrong tag, 0 malformed; 7 had come before"
         );

@@ -4,7 +4,7 @@ use crate::standard_output::unwritable;
 use crate::{exit_code, signals};
 use bcs_core::job::NodeId;
 use bcs_core::mapped_code::CodePlace;
-use node_manager::control::{RankEnd, RankFailure};
+use node_manager::control::{RankFailure, RankFailureKind};
 use rustix::io::Errno;
 
 /// Why a job ended before all ranks were done.
@@ -42,7 +42,7 @@ pub enum Verdict {
     /// `bcs run` was told to end.
     Signal(i32),
     /// Ranks wait for each other in collectives that are not the same: a sentence.
-    Astray(String),
+    MismatchedCollectives(String),
     /// No rank can ever go on: why, in a sentence without an end.
     Deadlock(String),
     /// `--timeout` as it was given, and where ranks were last seen, a line each.
@@ -83,7 +83,7 @@ impl Verdict {
         matches!(
             self,
             Self::Rank(RankFailure {
-                what: RankEnd::Exited(_) | RankEnd::Aborted { .. },
+                what: RankFailureKind::Exited(_) | RankFailureKind::Aborted { .. },
                 ..
             })
         )
@@ -95,7 +95,7 @@ impl Verdict {
         matches!(
             self,
             Self::Rank(RankFailure {
-                what: RankEnd::Killed { .. },
+                what: RankFailureKind::Killed { .. },
                 ..
             })
         )
@@ -103,10 +103,10 @@ impl Verdict {
 
     /// Whether somebody was killed in a way in which the kernel does that, too.
     #[must_use]
-    pub fn may_be_of_the_kernel(&self) -> bool {
+    pub fn may_be_kernel_kill(&self) -> bool {
         match self {
             Self::Rank(failure) => {
-                matches!(failure.what, RankEnd::Killed { signal, .. } if signal == libc::SIGKILL)
+                matches!(failure.what, RankFailureKind::Killed { signal, .. } if signal == libc::SIGKILL)
             }
             Self::Manager { .. } => true,
             _ => false,
@@ -115,7 +115,7 @@ impl Verdict {
 
     /// A rank has failed. Of a call that ends the job the place is said, which somebody knows a line of.
     pub fn of_rank(mut failure: RankFailure, mut line: impl FnMut(&CodePlace) -> String) -> Self {
-        if let RankEnd::Aborted { place, reason, .. } = &mut failure.what {
+        if let RankFailureKind::Aborted { place, reason, .. } = &mut failure.what {
             *reason = with_lines(reason, &mut line);
             if let Some(place) = place.take() {
                 let space = if reason.is_empty() { "" } else { ", " };
@@ -130,15 +130,17 @@ impl Verdict {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Rank(failure) => match &failure.what {
-                RankEnd::Exited(code) | RankEnd::Aborted { code, .. } => exit_code::for_code(*code),
-                RankEnd::Killed { signal, .. } => exit_code::for_signal(*signal),
-                RankEnd::NotFinalized => exit_code::UNFINISHED,
-                RankEnd::Rubbish(_) => exit_code::RUNTIME,
+                RankFailureKind::Exited(code) | RankFailureKind::Aborted { code, .. } => {
+                    exit_code::for_code(*code)
+                }
+                RankFailureKind::Killed { signal, .. } => exit_code::for_signal(*signal),
+                RankFailureKind::NotFinalized => exit_code::UNFINISHED,
+                RankFailureKind::MalformedMessage(_) => exit_code::RUNTIME,
             },
             Self::NotStarted { .. } => exit_code::NOT_STARTED,
             Self::Nic { .. } | Self::Manager { .. } => exit_code::RUNTIME,
             Self::Signal(signal) => exit_code::for_signal(*signal),
-            Self::Astray(_) => exit_code::UNFINISHED,
+            Self::MismatchedCollectives(_) => exit_code::UNFINISHED,
             Self::Deadlock(_) => exit_code::DEADLOCK,
             Self::TimedOut(..) => exit_code::TIMED_OUT,
             Self::OutputGone => exit_code::for_signal(libc::SIGPIPE),
@@ -146,7 +148,7 @@ impl Verdict {
         }
     }
 
-    /// What `bcs run` says, if anything. `why` is known of the kernel, if that has killed somebody.
+    /// What `bcs run` says, if anything. `reason` is known of the kernel, if that has killed somebody.
     #[must_use]
     pub fn message(&self, ranks: usize, why: Option<&str>) -> Option<String> {
         let what = match self {
@@ -174,7 +176,7 @@ impl Verdict {
             }
             Self::Manager { who, pid, how } => format!("{who} (pid {pid}) {how}"),
             Self::Signal(signal) => format!("bcs run received {}", signals::describe(*signal)),
-            Self::Astray(what) | Self::Deadlock(what) => what.clone(),
+            Self::MismatchedCollectives(what) | Self::Deadlock(what) => what.clone(),
             Self::TimedOut(time, _) => format!("the time limit of {time} was over"),
             Self::OutputLost(which, errno) => unwritable(which, &errno.to_string()),
             Self::OutputGone => return None,
@@ -210,8 +212,8 @@ fn rank_message(failure: &RankFailure) -> String {
         what,
     } = failure;
     let what = match what {
-        RankEnd::Exited(code) => format!("exited with code {code}"),
-        RankEnd::Killed {
+        RankFailureKind::Exited(code) => format!("exited with code {code}"),
+        RankFailureKind::Killed {
             signal,
             core_dumped,
         } => {
@@ -223,14 +225,14 @@ fn rank_message(failure: &RankFailure) -> String {
             };
             format!("was killed by {}{core}{limit}", signals::describe(*signal))
         }
-        RankEnd::NotFinalized => "left without calling MPI_Finalize".into(),
-        RankEnd::Aborted { code, reason, .. } if reason.is_empty() => {
+        RankFailureKind::NotFinalized => "left without calling MPI_Finalize".into(),
+        RankFailureKind::Aborted { code, reason, .. } if reason.is_empty() => {
             format!("called MPI_Abort with code {code}")
         }
-        RankEnd::Aborted { code, reason, .. } => {
+        RankFailureKind::Aborted { code, reason, .. } => {
             format!("called MPI_Abort with code {code}: {reason}")
         }
-        RankEnd::Rubbish(what) => format!("sent its node manager {what}"),
+        RankFailureKind::MalformedMessage(what) => format!("sent its node manager {what}"),
     };
     format!("rank {rank} on node {node} (pid {pid}) {what}")
 }
@@ -241,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_failing_rank_is_named_with_node_process_and_signal() {
-        let what = RankEnd::Killed {
+        let what = RankFailureKind::Killed {
             signal: 9,
             core_dumped: false,
         };
@@ -256,7 +258,7 @@ mod tests {
             "bcs: rank 3 on node 1 (pid 1234) was killed by signal 9 (SIGKILL); \
              the job of 4 ranks was ended"
         );
-        assert!(verdict.may_be_of_the_kernel());
+        assert!(verdict.may_be_kernel_kill());
         let why = verdict.message(4, Some("the limit was reached")).unwrap();
         assert!(
             why.contains("(SIGKILL): the limit was reached; the job"),
@@ -276,7 +278,7 @@ mod tests {
                 what,
             })
         };
-        let abort = |code| RankEnd::Aborted {
+        let abort = |code| RankFailureKind::Aborted {
             code,
             reason: String::new(),
             place: None,
@@ -288,11 +290,11 @@ mod tests {
             message: message.clone(),
         };
         let table = [
-            (rank(RankEnd::Exited(7)), 7),
+            (rank(RankFailureKind::Exited(7)), 7),
             (rank(abort(9)), 9),
             (rank(abort(0)), 1),
-            (rank(RankEnd::NotFinalized), 1),
-            (rank(RankEnd::Rubbish(String::new())), 125),
+            (rank(RankFailureKind::NotFinalized), 1),
+            (rank(RankFailureKind::MalformedMessage(String::new())), 125),
             (
                 Verdict::NotStarted {
                     rank: 0,
@@ -312,7 +314,7 @@ mod tests {
                 125,
             ),
             (Verdict::Signal(2), 130),
-            (Verdict::Astray(String::new()), 1),
+            (Verdict::MismatchedCollectives(String::new()), 1),
             (Verdict::Deadlock(String::new()), 123),
             (Verdict::TimedOut("1s".to_owned(), Vec::new()), 124),
             (Verdict::OutputLost("standard output", Errno::NOSPC), 122),

@@ -12,7 +12,7 @@ use crate::figures::{Series, SeriesColumn};
 /// Why there is no picture.
 #[derive(Debug, Error)]
 #[error("failed to draw {name}: {why}")]
-pub struct Undrawn {
+pub struct PlotError {
     /// The column.
     pub name: String,
     /// Why.
@@ -28,8 +28,8 @@ const SIZE: (u32, u32) = (960, 420);
 /// # Errors
 ///
 /// When no slice has one.
-pub fn plot(series: &Series, column: &SeriesColumn, title: &str) -> Result<String, Undrawn> {
-    let undrawn = |why: &dyn Display| Undrawn {
+pub fn plot(series: &Series, column: &SeriesColumn, title: &str) -> Result<String, PlotError> {
+    let undrawn = |why: &dyn Display| PlotError {
         name: column.name.clone(),
         why: why.to_string(),
     };

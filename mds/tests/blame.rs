@@ -1,10 +1,10 @@
 //! Planted waits, and what they are put down to. The times are hand-computed.
 
 use mds::dump::{
-    CallRow, Dumps, MessageRow, NONE, NodeDump, RankDump, Road, RunDump, SiteDump, SliceRow,
-    StrobeDump, StrobeRow,
+    CallRow, MessageRow, MessageTransport, NONE, NodeDump, RankDump, RunDump, RunDumps, SiteDump,
+    SliceRow, StrobeDump, StrobeRow,
 };
-use mds::figures::{Blame, Cause, blame};
+use mds::figures::{Blame, WaitCause, blame};
 use mds::mmds::Primitive;
 
 const MS: u64 = 1_000_000;
@@ -51,7 +51,7 @@ fn call(primitive: Primitive, begun_ns: u64, ended_ns: u64) -> CallRow {
     }
 }
 
-fn message(received: u64, posted_ns: u64, completed_ns: u64, road: Road) -> MessageRow {
+fn message(received: u64, posted_ns: u64, completed_ns: u64, road: MessageTransport) -> MessageRow {
     MessageRow {
         received,
         posted_ns,
@@ -85,14 +85,19 @@ fn nodes() -> Vec<NodeDump> {
 }
 
 /// Rank 1 calls MPI_Recv at 1 ms, rank 0 sends at `sent_ns`, and the message is there at `done_ns`.
-fn one_message(sent_ns: u64, done_ns: u64, road: Road) -> Blame {
+fn one_message(sent_ns: u64, done_ns: u64, road: MessageTransport) -> Blame {
     one_message_by(nodes(), sent_ns, done_ns, road)
 }
 
-fn one_message_by(nodes: Vec<NodeDump>, sent_ns: u64, done_ns: u64, road: Road) -> Blame {
+fn one_message_by(
+    nodes: Vec<NodeDump>,
+    sent_ns: u64,
+    done_ns: u64,
+    road: MessageTransport,
+) -> Blame {
     let send = call(Primitive::Send, sent_ns, sent_ns + 500);
     let receive = call(Primitive::Recv, MS, done_ns + 1_000);
-    blame(&Dumps {
+    blame(&RunDumps {
         ranks: vec![
             rank(
                 0,
@@ -102,11 +107,11 @@ fn one_message_by(nodes: Vec<NodeDump>, sent_ns: u64, done_ns: u64, road: Road) 
             rank(1, vec![receive], vec![message(1, MS, done_ns, road)]),
         ],
         nodes,
-        ..Dumps::default()
+        ..RunDumps::default()
     })
 }
 
-fn assert_blamed(blame: &Blame, expected: (Cause, u32, &str), waited_ns: u64) {
+fn assert_blamed(blame: &Blame, expected: (WaitCause, u32, &str), waited_ns: u64) {
     let first = &blame.culprits[0];
     assert_eq!(
         (first.cause, first.rank, first.place.as_str()),
@@ -125,22 +130,22 @@ fn assert_blamed(blame: &Blame, expected: (Cause, u32, &str), waited_ns: u64) {
 #[test]
 fn a_rank_that_computes_too_long_posts_late_on_both_roads() {
     for (road, done_ns) in [
-        (Road::Smartmap, 21 * MS + 2_000),
-        (Road::Nic, 21 * MS + 90_000),
+        (MessageTransport::Smartmap, 21 * MS + 2_000),
+        (MessageTransport::Nic, 21 * MS + 90_000),
     ] {
         // Rank 0 computes 20 ms too long.
         let blame = one_message(21 * MS, done_ns, road);
-        assert_blamed(&blame, (Cause::PostedLate, 0, "rank0.rs:1"), 20 * MS);
+        assert_blamed(&blame, (WaitCause::PostedLate, 0, "rank0.rs:1"), 20 * MS);
     }
 }
 
 #[test]
 fn a_message_that_waits_for_a_budget_is_scheduled_late() {
     // Posted before the receive; ten slices until the last bytes are scheduled, in the slice at 3.5 ms.
-    let blame = one_message(MS - 1_000, 3 * MS + 540_000, Road::Nic);
+    let blame = one_message(MS - 1_000, 3 * MS + 540_000, MessageTransport::Nic);
     assert_blamed(
         &blame,
-        (Cause::ScheduledLate, 1, "rank1.rs:1"),
+        (WaitCause::ScheduledLate, 1, "rank1.rs:1"),
         2 * MS + 500_000,
     );
 }
@@ -148,8 +153,8 @@ fn a_message_that_waits_for_a_budget_is_scheduled_late() {
 #[test]
 fn a_pair_that_posts_just_after_the_strobe_is_scheduled_late() {
     // Rank 0 posts 2 us after the strobe at 1 ms; the next one is at 1.25 ms, and it moves in 5 us.
-    let blame = one_message(MS + 2_000, MS + 255_000, Road::Nic);
-    assert_blamed(&blame, (Cause::ScheduledLate, 0, "rank0.rs:1"), 248_000);
+    let blame = one_message(MS + 2_000, MS + 255_000, MessageTransport::Nic);
+    assert_blamed(&blame, (WaitCause::ScheduledLate, 0, "rank0.rs:1"), 248_000);
 }
 
 /// Rank 0 posts 2 us after the strobe at 1 ms, which its node hears 1 us later still: what it has posted goes at once, and
@@ -169,14 +174,14 @@ fn what_is_posted_before_its_node_hears_the_strobe_waits_for_no_other() {
     let mut nodes = nodes();
     nodes[0].slices = heard(0).slices;
     nodes.push(heard(1));
-    let blame = one_message_by(nodes, sent_ns, MS + 502_000, Road::Nic);
-    assert_blamed(&blame, (Cause::MovedLate, 0, "rank0.rs:1"), 500_000);
+    let blame = one_message_by(nodes, sent_ns, MS + 502_000, MessageTransport::Nic);
+    assert_blamed(&blame, (WaitCause::MovedLate, 0, "rank0.rs:1"), 500_000);
 }
 
 #[test]
 fn bytes_that_take_long_within_a_node_are_moved_late() {
-    let blame = one_message(MS - 1_000, 31 * MS, Road::Smartmap);
-    assert_blamed(&blame, (Cause::MovedLate, 0, "rank0.rs:1"), 30 * MS);
+    let blame = one_message(MS - 1_000, 31 * MS, MessageTransport::Smartmap);
+    assert_blamed(&blame, (WaitCause::MovedLate, 0, "rank0.rs:1"), 30 * MS);
 }
 
 #[test]
@@ -191,12 +196,16 @@ fn whoever_enters_a_barrier_last_is_to_blame() {
         dump.node = 0;
         dump
     });
-    let blame = blame(&Dumps {
+    let blame = blame(&RunDumps {
         ranks: ranks.collect(),
         nodes: nodes(),
-        ..Dumps::default()
+        ..RunDumps::default()
     });
-    assert_blamed(&blame, (Cause::PostedLate, 2, "barrier.rs:7"), 2 * 20 * MS);
+    assert_blamed(
+        &blame,
+        (WaitCause::PostedLate, 2, "barrier.rs:7"),
+        2 * 20 * MS,
+    );
 }
 
 #[test]
@@ -218,9 +227,9 @@ fn collectives_are_counted_from_the_end_when_the_first_are_not_kept() {
             ..Default::default()
         }];
     }
-    let blame = blame(&Dumps {
+    let blame = blame(&RunDumps {
         ranks: ranks.to_vec(),
-        ..Dumps::default()
+        ..RunDumps::default()
     });
     let posted_late = blame.sufferers[0].split[0];
     assert_eq!(
@@ -233,13 +242,13 @@ fn collectives_are_counted_from_the_end_when_the_first_are_not_kept() {
 #[test]
 fn what_nobody_knows_of_is_other() {
     let receive = call(Primitive::Recv, MS, 5 * MS);
-    let blame = blame(&Dumps {
+    let blame = blame(&RunDumps {
         ranks: vec![rank(
             1,
             vec![receive],
-            vec![message(1, MS, 5 * MS, Road::Nic)],
+            vec![message(1, MS, 5 * MS, MessageTransport::Nic)],
         )],
-        ..Dumps::default()
+        ..RunDumps::default()
     });
     assert_eq!(blame.total(), [0, 0, 0, 4 * MS]);
     assert_eq!(blame.culprits, []);
@@ -251,24 +260,24 @@ fn a_wait_for_all_is_for_whoever_posts_last_in_whichever_order_it_is_told() {
     let done_ns = 21 * MS + 5_000;
     let early = MessageRow {
         peer: 2,
-        ..message(1, MS, done_ns + 1, Road::Smartmap)
+        ..message(1, MS, done_ns + 1, MessageTransport::Smartmap)
     };
-    let late = message(1, MS, done_ns, Road::Smartmap);
+    let late = message(1, MS, done_ns, MessageTransport::Smartmap);
     let sent = |at_ns| MessageRow {
         peer: 1,
-        ..message(0, at_ns, at_ns + 400, Road::Smartmap)
+        ..message(0, at_ns, at_ns + 400, MessageTransport::Smartmap)
     };
     let send = |at_ns| call(Primitive::Send, at_ns, at_ns + 500);
     let wait = call(Primitive::Waitall, 2 * MS, done_ns + 100);
-    let blame = blame(&Dumps {
+    let blame = blame(&RunDumps {
         ranks: vec![
             rank(0, vec![send(21 * MS)], vec![sent(21 * MS)]),
             rank(1, vec![wait], vec![late, early]),
             rank(2, vec![send(MS)], vec![sent(MS)]),
         ],
-        ..Dumps::default()
+        ..RunDumps::default()
     });
-    assert_blamed(&blame, (Cause::PostedLate, 0, "rank0.rs:1"), 19 * MS);
+    assert_blamed(&blame, (WaitCause::PostedLate, 0, "rank0.rs:1"), 19 * MS);
 }
 
 /// The strobe that the one message needs comes after the other one was posted.
@@ -277,27 +286,31 @@ fn a_wait_for_all_ends_with_what_needs_a_strobe() {
     let done_ns = MS + 260_000;
     let near = MessageRow {
         peer: 2,
-        ..message(1, MS, done_ns, Road::Smartmap)
+        ..message(1, MS, done_ns, MessageTransport::Smartmap)
     };
-    let far = message(1, MS, done_ns, Road::Nic);
+    let far = message(1, MS, done_ns, MessageTransport::Nic);
     let sent = |at_ns, road| MessageRow {
         peer: 1,
         ..message(0, at_ns, at_ns + 400, road)
     };
-    let blame = blame(&Dumps {
+    let blame = blame(&RunDumps {
         ranks: vec![
-            rank(0, vec![], vec![sent(MS + 2_000, Road::Nic)]),
+            rank(0, vec![], vec![sent(MS + 2_000, MessageTransport::Nic)]),
             rank(
                 1,
                 vec![call(Primitive::Waitall, MS, done_ns + 100)],
                 vec![far, near],
             ),
-            rank(2, vec![], vec![sent(MS + 5_000, Road::Smartmap)]),
+            rank(
+                2,
+                vec![],
+                vec![sent(MS + 5_000, MessageTransport::Smartmap)],
+            ),
         ],
         nodes: nodes(),
-        ..Dumps::default()
+        ..RunDumps::default()
     });
-    assert_blamed(&blame, (Cause::ScheduledLate, 0, "rank0.rs:1"), 248_000);
+    assert_blamed(&blame, (WaitCause::ScheduledLate, 0, "rank0.rs:1"), 248_000);
 }
 
 #[test]
@@ -309,28 +322,33 @@ fn nobody_waits_for_a_rank_that_comes_when_it_has_returned() {
         node: 0,
         ..rank(number, vec![enter(at_ns)], vec![])
     });
-    let blame = blame(&Dumps {
+    let blame = blame(&RunDumps {
         ranks: ranks.collect(),
-        ..Dumps::default()
+        ..RunDumps::default()
     });
     // Not 20 ms.
     assert_eq!(blame.total(), [1_000, 0, 29_000, 0]);
     // Nor for a receiver that posts when an eager send is over.
     let receive = call(Primitive::Recv, 21 * MS, 21 * MS + 1_000);
-    let blame = mds::figures::blame(&Dumps {
+    let blame = mds::figures::blame(&RunDumps {
         ranks: vec![
             rank(
                 0,
                 vec![call(Primitive::Send, MS, MS + 500)],
-                vec![message(0, MS, MS + 400, Road::Smartmap)],
+                vec![message(0, MS, MS + 400, MessageTransport::Smartmap)],
             ),
             rank(
                 1,
                 vec![receive],
-                vec![message(1, 21 * MS, 21 * MS + 900, Road::Smartmap)],
+                vec![message(
+                    1,
+                    21 * MS,
+                    21 * MS + 900,
+                    MessageTransport::Smartmap,
+                )],
             ),
         ],
-        ..Dumps::default()
+        ..RunDumps::default()
     });
     assert_eq!(blame.sufferers[0].split, [0, 0, 0, 500]);
 }
@@ -340,14 +358,14 @@ fn a_wait_is_not_for_the_message_of_another_thread() {
     // A thread of rank 1 receives at 1 ms what comes at 21; another one gets a message of rank 0 meanwhile.
     let other = MessageRow {
         tag: 5,
-        ..message(1, 2 * MS, 20 * MS, Road::Smartmap)
+        ..message(1, 2 * MS, 20 * MS, MessageTransport::Smartmap)
     };
     let sent = |at_ns, tag| MessageRow {
         tag,
-        ..message(0, at_ns, at_ns + 400, Road::Smartmap)
+        ..message(0, at_ns, at_ns + 400, MessageTransport::Smartmap)
     };
-    let own = message(1, MS, 21 * MS, Road::Smartmap);
-    let blame = blame(&Dumps {
+    let own = message(1, MS, 21 * MS, MessageTransport::Smartmap);
+    let blame = blame(&RunDumps {
         ranks: vec![
             rank(0, vec![], vec![sent(10 * MS, 5), sent(2 * MS, 0)]),
             rank(
@@ -356,23 +374,27 @@ fn a_wait_is_not_for_the_message_of_another_thread() {
                 vec![other, own],
             ),
         ],
-        ..Dumps::default()
+        ..RunDumps::default()
     });
     assert_eq!(blame.total(), [MS, 0, 19 * MS, 0]);
 }
 
 #[test]
 fn what_waits_for_a_slice_that_nobody_keeps_is_other() {
-    let mut dumps = Dumps {
+    let mut dumps = RunDumps {
         ranks: vec![
-            rank(0, vec![], vec![message(0, 3 * MS, 3 * MS + 400, Road::Nic)]),
+            rank(
+                0,
+                vec![],
+                vec![message(0, 3 * MS, 3 * MS + 400, MessageTransport::Nic)],
+            ),
             rank(
                 1,
                 vec![call(Primitive::Recv, MS, 5 * MS)],
-                vec![message(1, MS, 5 * MS, Road::Nic)],
+                vec![message(1, MS, 5 * MS, MessageTransport::Nic)],
             ),
         ],
-        ..Dumps::default()
+        ..RunDumps::default()
     };
     assert_eq!(blame(&dumps).total(), [2 * MS, 0, 0, 2 * MS]);
     // Kept are those before, or after.
@@ -393,17 +415,21 @@ fn a_message_has_waited_for_the_slice_that_brought_the_rest_of_it() {
         carried_bytes,
         ..SliceRow::struck(slice, slice * SLICE_NS)
     };
-    let mut dumps = Dumps {
+    let mut dumps = RunDumps {
         ranks: vec![
-            rank(0, vec![], vec![message(0, MS, 4 * MS, Road::Nic)]),
+            rank(
+                0,
+                vec![],
+                vec![message(0, MS, 4 * MS, MessageTransport::Nic)],
+            ),
             rank(
                 1,
                 vec![call(Primitive::Recv, MS, 4 * MS)],
-                vec![message(1, MS, 4 * MS, Road::Nic)],
+                vec![message(1, MS, 4 * MS, MessageTransport::Nic)],
             ),
         ],
         nodes: nodes(),
-        ..Dumps::default()
+        ..RunDumps::default()
     };
     dumps.nodes.push(NodeDump {
         node: 1,

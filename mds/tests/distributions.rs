@@ -46,7 +46,7 @@ proptest! {
         };
         let dir = tempfile::tempdir().unwrap();
         write_rank(dir.path(), &dump).unwrap();
-        prop_assert_eq!(read_dir(dir.path()).unwrap().whole().unwrap().ranks, [dump]);
+        prop_assert_eq!(read_dir(dir.path()).unwrap().require_complete().unwrap().ranks, [dump]);
     }
 
     #[test]

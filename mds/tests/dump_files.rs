@@ -5,10 +5,10 @@ mod sample_run;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mds::dump::{self, DumpError, Dumps, RankDump};
+use mds::dump::{self, DumpError, RankDump, RunDumps};
 use proptest::prelude::*;
 
-fn same(found: &Dumps, expected: &Dumps) {
+fn same(found: &RunDumps, expected: &RunDumps) {
     assert_eq!(found.run, expected.run);
     assert_eq!(found.ranks, expected.ranks);
     assert_eq!(found.nodes, expected.nodes);
@@ -31,7 +31,7 @@ fn a_directory_gives_back_what_was_written_in_order_of_rank() {
     written.ranks.reverse();
     sample_run::write(&deep, &written);
     fs::write(deep.join("notes.txt"), "not ours").unwrap();
-    let found = dump::read_dir(&deep).unwrap().whole().unwrap();
+    let found = dump::read_dir(&deep).unwrap().require_complete().unwrap();
     same(&found, &sample_run::dumps());
 
     let names = names(&deep);
@@ -60,7 +60,10 @@ fn a_directory_gives_back_what_was_written_in_order_of_rank() {
 fn summaries_are_read_without_calls_and_messages() {
     let dir = tempfile::tempdir().unwrap();
     sample_run::write(dir.path(), &sample_run::dumps());
-    let found = dump::read_summaries(dir.path()).unwrap().whole().unwrap();
+    let found = dump::read_summaries(dir.path())
+        .unwrap()
+        .require_complete()
+        .unwrap();
     assert!(
         found
             .ranks
@@ -124,7 +127,7 @@ impl Changed {
         Self { dir, file, whole }
     }
 
-    fn read(&self, content: &[u8]) -> Dumps {
+    fn read(&self, content: &[u8]) -> RunDumps {
         fs::write(&self.file, content).unwrap();
         dump::read_dir(self.dir.path()).unwrap()
     }
@@ -213,10 +216,13 @@ proptest! {
 }
 
 /// What every reader does with dumps, whatever they say.
-fn shown(dumps: &Dumps) {
+fn shown(dumps: &RunDumps) {
     drop(mds::figures::blame(dumps));
     drop(mds::figures::flows(dumps));
-    drop(mds::report::whole(dumps, mds::report::Whose::AllRanks));
+    drop(mds::report::full_report(
+        dumps,
+        mds::report::ReportScope::AllRanks,
+    ));
     drop(mds::page::page(dumps, &[]));
     drop(mds::trace::write(dumps, &mut std::io::sink()));
     let series = mds::figures::Series::of(dumps, None, 0, u64::MAX);
@@ -385,7 +391,7 @@ fn ranks_and_files_that_are_missing_are_named() {
     );
     assert_eq!(messages.len(), 2);
     assert_eq!((found.ranks.len(), found.nodes.len()), (3, 3));
-    assert!(found.whole().is_err());
+    assert!(found.require_complete().is_err());
 }
 
 #[test]

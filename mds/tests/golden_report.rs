@@ -5,9 +5,9 @@ mod sample_run;
 use std::path::Path;
 use std::{env, fs};
 
-use mds::dump::{Dumps, Road};
+use mds::dump::{MessageTransport, RunDumps};
 use mds::figures::{self, Series};
-use mds::report::{self, Whose};
+use mds::report::{self, ReportScope};
 
 fn assert_golden(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -22,13 +22,13 @@ fn assert_golden(name: &str, found: &str) {
 
 #[test]
 fn a_whole_run() {
-    let report = report::whole(&sample_run::dumps(), Whose::AllRanks).unwrap();
+    let report = report::full_report(&sample_run::dumps(), ReportScope::AllRanks).unwrap();
     assert_golden("all_ranks.txt", &report);
 }
 
 #[test]
 fn one_rank() {
-    let report = report::whole(&sample_run::dumps(), Whose::Rank(3)).unwrap();
+    let report = report::full_report(&sample_run::dumps(), ReportScope::Rank(3)).unwrap();
     assert_golden("rank_3.txt", &report);
 }
 
@@ -39,7 +39,7 @@ fn a_run_that_was_killed() {
     dumps.ranks.truncate(2);
     dumps.ranks[1].finalized = false;
     dumps.nodes.clear();
-    let report = report::whole(&dumps, Whose::AllRanks).unwrap();
+    let report = report::full_report(&dumps, ReportScope::AllRanks).unwrap();
     assert_golden("killed.txt", &report);
 }
 
@@ -86,7 +86,11 @@ fn slices_of_the_job_and_of_a_node() {
 #[test]
 fn the_matrix_by_road() {
     let dumps = sample_run::dumps();
-    let roads = [None, Some(Road::Nic), Some(Road::Smartmap)];
+    let roads = [
+        None,
+        Some(MessageTransport::Nic),
+        Some(MessageTransport::Smartmap),
+    ];
     let matrices = roads.map(|road| report::matrix(&dumps, road));
     assert_golden("matrix.txt", &matrices.join("\n\n"));
 }
@@ -115,7 +119,7 @@ fn who_waited_for_whom() {
 fn a_rank_that_left_no_dump_is_named() {
     let mut dumps = sample_run::dumps();
     dumps.ranks.drain(..3);
-    let error = report::whole(&dumps, Whose::Rank(9)).unwrap_err();
+    let error = report::full_report(&dumps, ReportScope::Rank(9)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "failed to report on rank 9: it left no dump; there are dumps of 3 ranks from 3 to 5"
@@ -143,13 +147,13 @@ fn every_section_does_without_every_other() {
     };
     for dumps in [
         summaries(),
-        Dumps {
+        RunDumps {
             ranks: Vec::new(),
             ..whole()
         },
-        Dumps::default(),
+        RunDumps::default(),
     ] {
-        let text = report::whole(&dumps, Whose::AllRanks).unwrap();
+        let text = report::full_report(&dumps, ReportScope::AllRanks).unwrap();
         assert!(!text.is_empty());
         drop(report::compare(&dumps, &whole()));
         drop(report::blame(&figures::blame(&dumps), None));

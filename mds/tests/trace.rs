@@ -4,7 +4,7 @@ mod sample_run;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mds::dump::{Dumps, NONE};
+use mds::dump::{NONE, RunDumps};
 use mds::trace;
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ struct Trace {
     events: Vec<Value>,
 }
 
-fn traced(dumps: &Dumps) -> Trace {
+fn traced(dumps: &RunDumps) -> Trace {
     let mut bytes = Vec::new();
     let counts = trace::write(dumps, &mut bytes).unwrap();
     let trace: Value = serde_json::from_slice(&bytes).unwrap();

@@ -54,7 +54,7 @@ pub fn primitive_of(key: u64) -> Option<Primitive> {
 /// The road that messages took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Road {
+pub enum MessageTransport {
     /// By the NICs, in slices.
     Nic,
     /// Within a node, from memory to memory.
@@ -63,7 +63,7 @@ pub enum Road {
 
 /// A call as it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Called {
+pub struct CallInfo {
     /// Which call.
     pub primitive: Primitive,
     /// Whether it may wait for others: its time is communication overhead, and not computation.
@@ -78,7 +78,7 @@ pub struct Called {
     pub bytes: u64,
 }
 
-impl Called {
+impl CallInfo {
     /// A call that concerns nobody in particular.
     #[must_use]
     pub const fn plain(primitive: Primitive, blocking: bool) -> Self {
@@ -96,7 +96,7 @@ impl Called {
 /// When, from where and by what something was begun. It is made of whole words, since it is copied as soon as it is made:
 /// a processor waits for stores that it has to load as another size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Begun {
+pub struct CallOrigin {
     at_ns: NonZeroU64,
     /// The number of the slice.
     pub slice: u64,
@@ -105,7 +105,7 @@ pub struct Begun {
     small: u64,
 }
 
-impl Begun {
+impl CallOrigin {
     #[inline(always)]
     pub(super) fn new(at_ns: u64, slice: u64, primitive: Primitive, site: u16) -> Self {
         Self {
@@ -124,7 +124,7 @@ impl Begun {
 
     /// The same, of something that is told as another call.
     #[must_use]
-    pub fn by(self, primitive: Primitive) -> Self {
+    pub fn with_primitive(self, primitive: Primitive) -> Self {
         let small = self.small & ((1 << 48) - 1) | (primitive as u64) << 48;
         Self { small, ..self }
     }
@@ -157,7 +157,7 @@ impl Begun {
 
 /// A message, as one of its two ranks knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Message {
+pub struct MessageInfo {
     /// The context id of its communicator.
     pub context: u32,
     /// The other rank, in the world.
@@ -167,7 +167,7 @@ pub struct Message {
     /// Its length.
     pub bytes: u64,
     /// Its road.
-    pub road: Road,
+    pub road: MessageTransport,
 }
 
 /// A call or message in six words.
@@ -183,7 +183,7 @@ pub struct Message {
 ///
 /// All ones is what there is none of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Packed {
+pub struct PackedEvent {
     /// When it was begun.
     pub begun_ns: u64,
     /// When it was over.
@@ -210,7 +210,7 @@ pub struct Packed {
 pub const NO_NUMBER: u32 = u32::MAX;
 const SLICE_BITS: u32 = 40;
 
-impl Packed {
+impl PackedEvent {
     #[inline(always)]
     pub(super) fn words(&self) -> [u64; 6] {
         let slice = self.slice.min((1 << SLICE_BITS) - 1);
@@ -227,7 +227,7 @@ impl Packed {
     /// The event of these words.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "parts of words")]
-    pub fn of(words: [u64; 6]) -> Self {
+    pub fn from_words(words: [u64; 6]) -> Self {
         let [begun_ns, ended_ns, what, whom, which, bytes] = words;
         Self {
             begun_ns,
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn an_event_is_its_words() {
-        let event = Packed {
+        let event = PackedEvent {
             begun_ns: u64::MAX - 1,
             ended_ns: u64::MAX,
             slice: (1 << 40) - 1,
@@ -262,15 +262,15 @@ mod tests {
             ordinal: 0xffff_fff9,
             bytes: 7,
         };
-        assert_eq!(Packed::of(event.words()), event);
-        let none = Packed::default();
-        assert_eq!(Packed::of(none.words()), none);
-        let late = Packed {
+        assert_eq!(PackedEvent::from_words(event.words()), event);
+        let none = PackedEvent::default();
+        assert_eq!(PackedEvent::from_words(none.words()), none);
+        let late = PackedEvent {
             slice: u64::MAX,
             ..none
         };
         assert_eq!(
-            Packed::of(late.words()).slice,
+            PackedEvent::from_words(late.words()).slice,
             (1 << 40) - 1,
             "and nothing else"
         );

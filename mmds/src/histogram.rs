@@ -21,11 +21,11 @@ pub const TOTAL: usize = 2;
 
 /// How wide buckets are: figures that agree in so many leading bits and one share a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Scale {
+pub struct BucketScale {
     bits: u32,
 }
 
-impl Scale {
+impl BucketScale {
     /// Four buckets for each power of two: for call sites, of which there are many.
     pub const COARSE: Self = Self { bits: 2 };
 
@@ -106,10 +106,10 @@ mod tests {
     #[test]
     fn each_bucket_begins_where_the_one_before_it_ends() {
         for scale in [
-            Scale::COARSE,
-            Scale::of_digits(1),
-            Scale::of_digits(2),
-            Scale::of_digits(3),
+            BucketScale::COARSE,
+            BucketScale::of_digits(1),
+            BucketScale::of_digits(2),
+            BucketScale::of_digits(3),
         ] {
             for bucket in 1..=scale.bucket(LARGEST) {
                 let least = scale.least(bucket);
@@ -119,7 +119,7 @@ mod tests {
                 );
             }
         }
-        assert_eq!(Scale::of_digits(2).words(), 4_616, "36 KiB");
-        assert_eq!(Scale::COARSE.words(), 176);
+        assert_eq!(BucketScale::of_digits(2).words(), 4_616, "36 KiB");
+        assert_eq!(BucketScale::COARSE.words(), 176);
     }
 }

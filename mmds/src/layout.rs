@@ -9,16 +9,16 @@
 //! | call sites, in a hash table; the first one is of calls for which there was no room | [`SITE_WORDS`] | [`MOST_SITES`] |
 //! | peers, by their ranks, a line for both roads | [`PEER_WORDS`] | ranks |
 //! | streams of messages, in a hash table, for ordinals | [`STREAM_WORDS`] | [`MOST_STREAMS`] |
-//! | rows of slices, calls, messages: the last ones | [`NEAR_WORDS`], [`EVENT_WORDS`] | as selected |
+//! | rows of slices, calls, messages: the last ones | [`LOCAL_ROW_WORDS`], [`EVENT_WORDS`] | as selected |
 //! | latencies, then sizes, by primitives | a distribution | 2 for each primitive |
 //!
 //! The memory is a file without bytes at first: what is never written takes none, so the places are fixed however rarely
-//! they are used. Node manager and rank find them by the same [`Layout`], which follows from what is recorded.
+//! they are used. Node manager and rank find them by the same [`RecorderLayout`], which follows from what is recorded.
 
 use crate::Primitive;
-use crate::histogram::{HEAD, Scale};
+use crate::histogram::{BucketScale, HEAD};
 use crate::limits::{DEFAULT_EVENTS, DEFAULT_ROWS_OF_JOB};
-use crate::selection::{RankSelection, Window};
+use crate::selection::{RankSelection, SliceWindow};
 
 /// Words of the head.
 pub const HEAD_WORDS: usize = 64;
@@ -28,7 +28,7 @@ pub const BEGAN: usize = 0;
 /// When the rank had finalized; 0 until then.
 pub const ENDED: usize = 1;
 /// Up to then all time is in one of the two distributions.
-pub const ENTERED: usize = 2;
+pub const ACCOUNTED_UNTIL: usize = 2;
 /// How many threads of the rank are in blocking calls.
 pub const BLOCKED: usize = 3;
 /// How many calls have returned.
@@ -36,11 +36,11 @@ pub const CALLS: usize = 4;
 /// How many messages were complete.
 pub const MESSAGES: usize = 5;
 /// How many rows of slices there were.
-pub const NEAR: usize = 6;
+pub const LOCAL_ROWS: usize = 6;
 /// How many sites are in use.
 pub const SITES: usize = 7;
 /// The call that is under way, as an event is packed; its beginning is 0 if there is none.
-pub const UNDER_WAY: usize = 8;
+pub const CURRENT_CALL: usize = 8;
 
 /// Sites that have figures of their own, and the one of all others. SWEEP3D has ten; a large program has some hundred
 /// calls of MPI.
@@ -48,11 +48,11 @@ pub const MOST_SITES: usize = 1024;
 /// The longest place (`file:line:column`) that is kept; of a longer one the end.
 pub const PLACE_BYTES: usize = 256;
 /// A site: key, bytes of data, bytes of its place, a word to spare, times, place.
-pub const SITE_WORDS: usize = SITE_TIMES + Scale::COARSE.words() + PLACE_BYTES / 8;
+pub const SITE_WORDS: usize = SITE_TIMES + BucketScale::COARSE.words() + PLACE_BYTES / 8;
 /// Where the times of a site are.
 pub const SITE_TIMES: usize = 4;
 /// Where the place of a site is.
-pub const SITE_PLACE: usize = SITE_TIMES + Scale::COARSE.words();
+pub const SITE_PLACE: usize = SITE_TIMES + BucketScale::COARSE.words();
 
 /// Communicators that have figures of their own. Programs have a few; a job cannot have more than 2,048 at a time.
 pub const MOST_COMMUNICATORS: usize = 512;
@@ -73,7 +73,7 @@ pub const STREAM_WORDS: usize = 4;
 pub const MOST_STEPS: usize = 64;
 
 /// A row of a slice.
-pub const NEAR_WORDS: usize = 4;
+pub const LOCAL_ROW_WORDS: usize = 4;
 /// A call or message, packed.
 pub const EVENT_WORDS: usize = 6;
 
@@ -81,13 +81,13 @@ pub const EVENT_WORDS: usize = 6;
 const _: () = assert!(MOST_SITES <= 1 << 16 && Primitive::ALL.len() <= 1 << 8);
 const _: () = assert!(MOST_SITES.is_power_of_two() && MOST_STREAMS.is_power_of_two());
 const _: () = assert!(MOST_COMMUNICATORS.is_power_of_two());
-const _: () = assert!(SITE_WORDS.is_multiple_of(4) && UNDER_WAY + EVENT_WORDS <= HEAD_WORDS);
+const _: () = assert!(SITE_WORDS.is_multiple_of(4) && CURRENT_CALL + EVENT_WORDS <= HEAD_WORDS);
 
 /// Where everything lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
+pub struct RecorderLayout {
     /// How wide buckets are.
-    pub scale: Scale,
+    pub scale: BucketScale,
     /// Ranks of the job.
     pub ranks: usize,
     /// Rows of slices that are kept,
@@ -115,12 +115,12 @@ pub struct Layout {
     primitives: usize,
 }
 
-impl Layout {
+impl RecorderLayout {
     /// The layout of a recorder of this, in a job of so many ranks, with rows of the slices of this window.
     #[must_use]
-    pub fn new(of: &RankSelection, window: Window, ranks: usize) -> Self {
+    pub fn new(of: &RankSelection, window: SliceWindow, ranks: usize) -> Self {
         let rows = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
-        let scale = Scale::of_digits(of.digits);
+        let scale = BucketScale::of_digits(of.digits);
         let mut end = HEAD_WORDS + 2 * scale.words();
         let mut place = |words: usize| {
             let first = end;
@@ -130,7 +130,7 @@ impl Layout {
         let share = |most: u64| (DEFAULT_ROWS_OF_JOB / (ranks as u64).max(1)).clamp(1, most);
         let events = |chosen: Option<u64>| rows(chosen.unwrap_or_else(|| share(DEFAULT_EVENTS)));
         let (call_rows, message_rows) = (events(of.calls), events(of.messages));
-        let near_rows = match window == Window::default() {
+        let near_rows = match window == SliceWindow::default() {
             true => rows(share(window.rows())),
             false => rows(window.rows()),
         };
@@ -145,7 +145,7 @@ impl Layout {
             sites: place(MOST_SITES * SITE_WORDS),
             peers: place(ranks * PEER_WORDS),
             streams: place(MOST_STREAMS * STREAM_WORDS),
-            near: place(near_rows * NEAR_WORDS),
+            near: place(near_rows * LOCAL_ROW_WORDS),
             calls: place(call_rows * EVENT_WORDS),
             messages: place(message_rows * EVENT_WORDS),
             primitives: place(0),

@@ -5,7 +5,7 @@
 //!   Recorder ──► words of a shared file ──► mds::mmds::read ──► mds::dump::RankDump
 //! ```
 //!
-//! The recorder adds to memory that the rank shares with its node manager ([`Layout`]), which reads it when the rank is
+//! The recorder adds to memory that the rank shares with its node manager ([`RecorderLayout`]), which reads it when the rank is
 //! over, whatever became of it: a rank writes no dump and has no signal handler. So this is all of the monitoring that a
 //! program is linked with; who reads, reports and plots is the crate `mds`.
 //!
@@ -20,12 +20,12 @@ pub mod selection;
 mod memory;
 mod primitive;
 mod recorder;
-mod so_far;
+mod totals;
 
-pub use event::{Begun, Called, Message, Road, Site};
-pub use layout::Layout;
-pub use memory::{Alleged, Memory};
+pub use event::{CallInfo, CallOrigin, MessageInfo, MessageTransport, Site};
+pub use layout::RecorderLayout;
+pub use memory::{UncheckedWords, WordMemory};
 pub use primitive::Primitive;
 pub use recorder::Recorder;
 pub use selection::Selection;
-pub use so_far::{Times, Traffic};
+pub use totals::{RankTimes, RankTraffic};

@@ -4,13 +4,13 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Words that the recorder of a rank writes. They read as zero at first.
-pub trait Memory {
+pub trait WordMemory {
     /// All of them.
     fn words(&self) -> &[AtomicU64];
 }
 
 /// Words that a rank alleges to be its recorder's.
-pub trait Alleged {
+pub trait UncheckedWords {
     /// Copies words from the first one on.
     ///
     /// # Errors
@@ -18,14 +18,14 @@ pub trait Alleged {
     fn read(&self, first: usize, words: &mut [u64]) -> io::Result<()>;
 }
 
-impl Memory for Box<[AtomicU64]> {
+impl WordMemory for Box<[AtomicU64]> {
     #[inline]
     fn words(&self) -> &[AtomicU64] {
         self
     }
 }
 
-impl Alleged for Box<[AtomicU64]> {
+impl UncheckedWords for Box<[AtomicU64]> {
     fn read(&self, first: usize, words: &mut [u64]) -> io::Result<()> {
         let end = first.checked_add(words.len());
         let from = end.and_then(|end| self.get(first..end));

@@ -2,29 +2,30 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::event::{NO_NUMBER, Packed};
-use crate::histogram::Scale;
+use crate::event::{NO_NUMBER, PackedEvent};
+use crate::histogram::BucketScale;
 use crate::layout::{
-    BEGAN, BLOCKED, CALLS, COMMUNICATOR_WORDS, ENDED, ENTERED, EVENT_WORDS, Layout, MESSAGES,
-    MOST_COMMUNICATORS, MOST_SITES, MOST_STEPS, MOST_STREAMS, NEAR, NEAR_WORDS, PEER_WORDS,
-    PLACE_BYTES, SITE_PLACE, SITE_TIMES, SITE_WORDS, SITES, STREAM_WORDS, UNDER_WAY,
+    ACCOUNTED_UNTIL, BEGAN, BLOCKED, CALLS, COMMUNICATOR_WORDS, CURRENT_CALL, ENDED, EVENT_WORDS,
+    LOCAL_ROW_WORDS, LOCAL_ROWS, MESSAGES, MOST_COMMUNICATORS, MOST_SITES, MOST_STEPS,
+    MOST_STREAMS, PEER_WORDS, PLACE_BYTES, RecorderLayout, SITE_PLACE, SITE_TIMES, SITE_WORDS,
+    SITES, STREAM_WORDS,
 };
-use crate::selection::{Metric, RankSelection, Window};
-use crate::{Begun, Called, Memory, Message, Primitive, Road, Site};
+use crate::selection::{Metric, RankSelection, SliceWindow};
+use crate::{CallInfo, CallOrigin, MessageInfo, MessageTransport, Primitive, Site, WordMemory};
 
 /// Records one rank: computation granularity, communication overhead, and for each call, message and collective what
 /// a `RankDump` of the crate `mds` has of it (paper, section 5.1).
 ///
-/// There is one writer: whoever has it exclusively. All that it writes lies in its [`Memory`], where it is true
+/// There is one writer: whoever has it exclusively. All that it writes lies in its [`WordMemory`], where it is true
 /// whenever the rank ends: a count is stored after what it counts.
 ///
-/// Invariant: the two distributions together hold exactly the time from the beginning to the word `ENTERED`, each
+/// Invariant: the two distributions together hold exactly the time from the beginning to the word `ACCOUNTED_UNTIL`, each
 /// nanosecond in one of them once; the rest is computation, or overhead if the rank is in a blocking call.
 #[derive(Debug)]
 pub struct Recorder<M> {
     pub(super) memory: M,
-    pub(super) layout: Layout,
-    window: Window,
+    pub(super) layout: RecorderLayout,
+    window: SliceWindow,
     /// By the numbers of primitives.
     primitives: [bool; Primitive::ALL.len()],
     pub(super) metrics: Metrics,
@@ -114,13 +115,19 @@ fn spread(key: u64, places: usize) -> usize {
     hash & (places - 1)
 }
 
-impl<M: Memory> Recorder<M> {
+impl<M: WordMemory> Recorder<M> {
     /// A recorder in memory that reads as zero, of a rank that computes from `now_ns` on.
     ///
     /// # Panics
     /// If the memory is smaller than the layout of what is recorded.
     #[must_use]
-    pub fn new(memory: M, layout: Layout, of: &RankSelection, window: Window, now_ns: u64) -> Self {
+    pub fn new(
+        memory: M,
+        layout: RecorderLayout,
+        of: &RankSelection,
+        window: SliceWindow,
+        now_ns: u64,
+    ) -> Self {
         assert!(
             memory.words().len() >= layout.words(),
             "a recorder has room"
@@ -145,17 +152,19 @@ impl<M: Memory> Recorder<M> {
             blocked: 0,
             calls: Ring::new(layout.calls, EVENT_WORDS, layout.call_rows),
             messages: Ring::new(layout.messages, EVENT_WORDS, layout.message_rows),
-            near: Ring::new(layout.near, NEAR_WORDS, layout.near_rows),
+            near: Ring::new(layout.near, LOCAL_ROW_WORDS, layout.near_rows),
             near_slice: None,
         };
-        recorder.head(ENTERED).store(now_ns, Ordering::Relaxed);
+        recorder
+            .head(ACCOUNTED_UNTIL)
+            .store(now_ns, Ordering::Relaxed);
         recorder.head(BEGAN).store(now_ns.max(1), Ordering::Release);
         recorder
     }
 
     /// A call begins that no other call of the library has made.
     #[inline(always)]
-    pub fn enter(&mut self, site: Site, called: &Called, now_ns: u64, slice: u64) -> Begun {
+    pub fn enter(&mut self, site: Site, called: &CallInfo, now_ns: u64, slice: u64) -> CallOrigin {
         let site = self.site(site, called.primitive);
         if called.blocking {
             if self.blocked == 0 {
@@ -164,9 +173,9 @@ impl<M: Memory> Recorder<M> {
             self.blocked += 1;
             self.head(BLOCKED).store(self.blocked, Ordering::Relaxed);
         }
-        let begun = Begun::new(now_ns, slice, called.primitive, site);
+        let begun = CallOrigin::new(now_ns, slice, called.primitive, site);
         if self.metrics.calls {
-            self.write(UNDER_WAY, &packed(&begun, called, u64::MAX));
+            self.write(CURRENT_CALL, &packed(&begun, called, u64::MAX));
         }
         begun
     }
@@ -174,7 +183,7 @@ impl<M: Memory> Recorder<M> {
     /// The call returns. The data may be known better than when it began. The latency of a primitive that only starts
     /// something is told by [`latency`](Self::latency), when that is complete.
     #[inline(always)]
-    pub fn leave(&mut self, begun: &Begun, called: &Called, now_ns: u64) {
+    pub fn leave(&mut self, begun: &CallOrigin, called: &CallInfo, now_ns: u64) {
         if called.blocking {
             self.blocked = self.blocked.saturating_sub(1);
             self.head(BLOCKED).store(self.blocked, Ordering::Relaxed);
@@ -190,15 +199,15 @@ impl<M: Memory> Recorder<M> {
             let words = self.memory.words();
             add(&words[first + 1], called.bytes);
             let time_ns = now_ns.saturating_sub(begun.at_ns());
-            Scale::COARSE.record(words, first + SITE_TIMES, time_ns);
+            BucketScale::COARSE.record(words, first + SITE_TIMES, time_ns);
         }
         if self.metrics.calls {
             if let Some(at) = self.calls.advance() {
                 self.write(at, &packed(begun, called, now_ns));
             }
             self.head(CALLS).store(self.calls.count, Ordering::Release);
-            if self.head(UNDER_WAY).load(Ordering::Relaxed) == begun.at_ns() {
-                self.head(UNDER_WAY).store(0, Ordering::Relaxed);
+            if self.head(CURRENT_CALL).load(Ordering::Relaxed) == begun.at_ns() {
+                self.head(CURRENT_CALL).store(0, Ordering::Relaxed);
             }
         }
     }
@@ -226,23 +235,23 @@ impl<M: Memory> Recorder<M> {
 
     /// A message was posted to somebody.
     #[inline(always)]
-    pub fn posted(&mut self, begun: &mut Begun, message: &Message) {
+    pub fn posted(&mut self, begun: &mut CallOrigin, message: &MessageInfo) {
         self.count_message(message, 0);
-        if self.metrics.near && message.road == Road::Smartmap {
-            self.in_slice(begun.slice, [1, message.bytes, 0]);
+        if self.metrics.near && message.road == MessageTransport::Smartmap {
+            self.add_to_slice(begun.slice, [1, message.bytes, 0]);
         }
         *begun = begun.numbered(self.ordinal(message, false));
     }
 
     /// A message to somebody, which was [`posted`](Self::posted), is complete.
     #[inline(always)]
-    pub fn sent(&mut self, begun: &Begun, message: &Message, now_ns: u64) {
+    pub fn sent(&mut self, begun: &CallOrigin, message: &MessageInfo, now_ns: u64) {
         self.message(begun, message, now_ns, false);
     }
 
     /// A message of somebody is complete.
     #[inline(always)]
-    pub fn received(&mut self, begun: &Begun, message: &Message, now_ns: u64) {
+    pub fn received(&mut self, begun: &CallOrigin, message: &MessageInfo, now_ns: u64) {
         self.count_message(message, 2);
         let ordinal = self.ordinal(message, true);
         self.message(&begun.numbered(ordinal), message, now_ns, true);
@@ -257,7 +266,7 @@ impl<M: Memory> Recorder<M> {
             add(&words[6], bytes);
         }
         if self.metrics.near && near {
-            self.in_slice(slice, [0, 0, 1]);
+            self.add_to_slice(slice, [0, 0, 1]);
         }
     }
 
@@ -288,12 +297,12 @@ impl<M: Memory> Recorder<M> {
         let time_ns = now_ns.saturating_sub(self.accounted_ns);
         self.layout.scale.record(self.memory.words(), to, time_ns);
         self.accounted_ns = self.accounted_ns.max(now_ns);
-        self.head(ENTERED)
+        self.head(ACCOUNTED_UNTIL)
             .store(self.accounted_ns, Ordering::Relaxed);
     }
 
     #[inline(always)]
-    fn write(&self, at: usize, event: &Packed) {
+    fn write(&self, at: usize, event: &PackedEvent) {
         let words = self.memory.words().get(at..);
         if let Some(words) = words.and_then(|words| words.first_chunk::<EVENT_WORDS>()) {
             for (word, value) in words.iter().zip(event.words()) {
@@ -303,11 +312,11 @@ impl<M: Memory> Recorder<M> {
     }
 
     #[inline(always)]
-    fn count_message(&mut self, message: &Message, direction: usize) {
+    fn count_message(&mut self, message: &MessageInfo, direction: usize) {
         if self.metrics.peers && (message.peer as usize) < self.layout.ranks {
             let road = match message.road {
-                Road::Nic => 0,
-                Road::Smartmap => PEER_WORDS / 2,
+                MessageTransport::Nic => 0,
+                MessageTransport::Smartmap => PEER_WORDS / 2,
             };
             let first = self.layout.peers + message.peer as usize * PEER_WORDS + road + direction;
             let words = &self.memory.words()[first..][..2];
@@ -322,13 +331,13 @@ impl<M: Memory> Recorder<M> {
     }
 
     #[inline(always)]
-    fn message(&mut self, begun: &Begun, message: &Message, now_ns: u64, received: bool) {
+    fn message(&mut self, begun: &CallOrigin, message: &MessageInfo, now_ns: u64, received: bool) {
         if !self.metrics.messages || !self.primitives[begun.primitive()] {
             return;
         }
         if let Some(at) = self.messages.advance() {
-            let near = message.road == Road::Smartmap;
-            let event = Packed {
+            let near = message.road == MessageTransport::Smartmap;
+            let event = PackedEvent {
                 begun_ns: begun.at_ns(),
                 ended_ns: now_ns,
                 slice: begun.slice,
@@ -347,7 +356,7 @@ impl<M: Memory> Recorder<M> {
     }
 
     /// Adds to the row of a slice: messages, bytes, collectives.
-    fn in_slice(&mut self, slice: u64, more: [u64; 3]) {
+    fn add_to_slice(&mut self, slice: u64, more: [u64; 3]) {
         if !self.window.has(slice) {
             return;
         }
@@ -355,13 +364,14 @@ impl<M: Memory> Recorder<M> {
         if self.near_slice.is_none_or(|last| slice > last) {
             self.near_slice = Some(slice);
             if let Some(at) = self.near.advance() {
-                let words = &self.memory.words()[at..][..NEAR_WORDS];
+                let words = &self.memory.words()[at..][..LOCAL_ROW_WORDS];
                 words
                     .iter()
                     .for_each(|word| word.store(0, Ordering::Relaxed));
                 words[0].store(slice, Ordering::Relaxed);
             }
-            self.head(NEAR).store(self.near.count, Ordering::Release);
+            self.head(LOCAL_ROWS)
+                .store(self.near.count, Ordering::Release);
         }
         if let Some(at) = self.near.last() {
             let words = &self.memory.words()[at + 1..][..3];
@@ -397,7 +407,7 @@ impl<M: Memory> Recorder<M> {
 
     /// The number of a message in its stream.
     #[inline(always)]
-    fn ordinal(&mut self, message: &Message, received: bool) -> u32 {
+    fn ordinal(&mut self, message: &MessageInfo, received: bool) -> u32 {
         if !self.metrics.messages {
             return NO_NUMBER;
         }
@@ -476,8 +486,8 @@ impl<M: Memory> Recorder<M> {
 }
 
 #[inline(always)]
-fn packed(begun: &Begun, called: &Called, ended_ns: u64) -> Packed {
-    Packed {
+fn packed(begun: &CallOrigin, called: &CallInfo, ended_ns: u64) -> PackedEvent {
+    PackedEvent {
         begun_ns: begun.at_ns(),
         ended_ns,
         slice: begun.slice,

@@ -40,7 +40,7 @@ pub struct Selection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankSelection {
     /// Which ranks, by their numbers in `MPI_COMM_WORLD`.
-    pub ranks: Numbers,
+    pub ranks: NumberSet,
     /// Which calls.
     pub primitives: Choice<Primitive>,
     /// Which figures of them. Computation granularity and communication overhead are always among them.
@@ -57,14 +57,14 @@ pub struct RankSelection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeSelection {
     /// Which nodes.
-    pub nodes: Numbers,
+    pub nodes: NumberSet,
     /// The slices of which rows are kept. Distributions and totals are of all slices.
-    pub window: Window,
+    pub window: SliceWindow,
 }
 
 /// The slices of which rows are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Window {
+pub enum SliceWindow {
     /// So many, the last ones that there are rows of.
     Last(u64),
     /// From one number to another one, both included.
@@ -93,7 +93,7 @@ pub enum Metric {
 }
 
 /// A name that an option may have as a value.
-pub trait Named: Copy + PartialEq + fmt::Debug + 'static {
+pub trait NamedOption: Copy + PartialEq + fmt::Debug + 'static {
     /// What a message calls one of them.
     const KIND: &'static str;
     /// All of them.
@@ -103,7 +103,7 @@ pub trait Named: Copy + PartialEq + fmt::Debug + 'static {
     fn name(self) -> &'static str;
 }
 
-impl Named for Metric {
+impl NamedOption for Metric {
     const KIND: &'static str = "metric of ranks";
     const ALL: &'static [Self] = &[
         Self::Latency,
@@ -130,7 +130,7 @@ impl Named for Metric {
     }
 }
 
-impl Named for Primitive {
+impl NamedOption for Primitive {
     const KIND: &'static str = "primitive";
     const ALL: &'static [Self] = Primitive::ALL;
 
@@ -148,7 +148,7 @@ pub enum Choice<T> {
     Only(Vec<T>),
 }
 
-impl<T: Named> Choice<T> {
+impl<T: NamedOption> Choice<T> {
     /// Whether it is among them.
     #[must_use]
     pub fn has(&self, one: T) -> bool {
@@ -175,14 +175,14 @@ impl<T: Named> Choice<T> {
 
 /// All numbers, or some.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Numbers {
+pub enum NumberSet {
     /// All.
     All,
     /// From the first of a pair to its second, in rising order, none beside another.
     Only(Vec<(u32, u32)>),
 }
 
-impl Numbers {
+impl NumberSet {
     /// Whether a number is among them.
     #[must_use]
     pub fn has(&self, number: u32) -> bool {
@@ -297,7 +297,7 @@ impl Default for Selection {
 impl Default for RankSelection {
     fn default() -> Self {
         Self {
-            ranks: Numbers::All,
+            ranks: NumberSet::All,
             primitives: Choice::All,
             metrics: Choice::All,
             digits: DEFAULT_DIGITS,
@@ -310,19 +310,19 @@ impl Default for RankSelection {
 impl Default for NodeSelection {
     fn default() -> Self {
         Self {
-            nodes: Numbers::All,
-            window: Window::default(),
+            nodes: NumberSet::All,
+            window: SliceWindow::default(),
         }
     }
 }
 
-impl Default for Window {
+impl Default for SliceWindow {
     fn default() -> Self {
         Self::Last(DEFAULT_SLICE_ROWS)
     }
 }
 
-impl Window {
+impl SliceWindow {
     /// Whether rows of this slice are kept, as far as there is room for them.
     #[must_use]
     pub fn has(&self, slice: u64) -> bool {
@@ -351,10 +351,10 @@ impl Selection {
 
     /// The slices of which ranks keep rows: the same of which NICs do.
     #[must_use]
-    pub fn window(&self) -> Window {
+    pub fn window(&self) -> SliceWindow {
         self.emds
             .as_ref()
-            .map_or_else(Window::default, |emds| emds.window)
+            .map_or_else(SliceWindow::default, |emds| emds.window)
     }
 
     /// What this rank records.
@@ -375,7 +375,7 @@ impl RankSelection {
         let refused = || unknown("option of mmds", option, &RANK_OPTIONS);
         let (name, value) = option.split_once('=').ok_or_else(refused)?;
         match name {
-            "ranks" => self.ranks = Numbers::parse(value)?,
+            "ranks" => self.ranks = NumberSet::parse(value)?,
             "only" => self.primitives = Choice::parse(value)?,
             "metrics" => self.metrics = Choice::parse(value)?,
             "digits" => {
@@ -394,13 +394,13 @@ impl NodeSelection {
     fn option(&mut self, option: &str) -> Result<(), SelectionError> {
         let window = match option.split_once('=') {
             Some(("nodes", value)) => {
-                self.nodes = Numbers::parse(value)?;
+                self.nodes = NumberSet::parse(value)?;
                 return Ok(());
             }
-            Some(("rows", value)) => Window::Last(number(value, 1, MOST_SLICE_ROWS)?),
+            Some(("rows", value)) => SliceWindow::Last(number(value, 1, MOST_SLICE_ROWS)?),
             None if option.starts_with(|c: char| c.is_ascii_digit()) => {
                 let (first, last) = range(option)?;
-                Window::Between(first, last)
+                SliceWindow::Between(first, last)
             }
             _ => return Err(unknown("option of emds", option, &NODE_OPTIONS)),
         };
@@ -410,7 +410,7 @@ impl NodeSelection {
                 wanted: format!("window of at most {MOST_SLICE_ROWS} slices"),
             });
         }
-        if self.window != Window::default() && self.window != window {
+        if self.window != SliceWindow::default() && self.window != window {
             return Err(SelectionError::Contradiction(
                 "emds keeps rows of one window of slices, and two were named",
             ));
@@ -469,7 +469,7 @@ impl fmt::Display for Selection {
 /// The options that are not as by default, each after a colon.
 impl fmt::Display for RankSelection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Numbers::Only(some) = &self.ranks {
+        if let NumberSet::Only(some) = &self.ranks {
             write!(f, ":ranks={}", Joined(some))?;
         }
         if let Choice::Only(some) = &self.primitives {
@@ -494,18 +494,18 @@ impl fmt::Display for RankSelection {
 impl fmt::Display for NodeSelection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.window {
-            window if window == Window::default() => {}
-            Window::Last(rows) => write!(f, ":rows={rows}")?,
-            Window::Between(first, last) => write!(f, ":{first}-{last}")?,
+            window if window == SliceWindow::default() => {}
+            SliceWindow::Last(rows) => write!(f, ":rows={rows}")?,
+            SliceWindow::Between(first, last) => write!(f, ":{first}-{last}")?,
         }
         match &self.nodes {
-            Numbers::All => Ok(()),
-            Numbers::Only(some) => write!(f, ":nodes={}", Joined(some)),
+            NumberSet::All => Ok(()),
+            NumberSet::Only(some) => write!(f, ":nodes={}", Joined(some)),
         }
     }
 }
 
-fn plus<T: Named>(some: &[T]) -> String {
+fn plus<T: NamedOption>(some: &[T]) -> String {
     let names: Vec<_> = some.iter().map(|one| one.name()).collect();
     names.join("+")
 }

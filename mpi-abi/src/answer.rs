@@ -1,6 +1,6 @@
 //! How a call answers: a code, after the handler of the object that it was about was asked (MPI 5.0, 9.3).
 //!
-//! An error without an object is one of `MPI_COMM_SELF` ([`nobody`]). Before `MPI_Init` and after `MPI_Finalize` there is nobody to ask,
+//! An error without an object is one of `MPI_COMM_SELF` ([`default_owner`]). Before `MPI_Init` and after `MPI_Finalize` there is nobody to ask,
 //! and the program ends. A panic of the library ends the program, too: it never unwinds into C.
 
 use crate::c::*;
@@ -23,7 +23,7 @@ pub type Outcome<T = ()> = Result<T, Fault>;
 /// An error, and whose it is.
 #[derive(Debug)]
 pub struct Fault {
-    on: Option<Whose>,
+    on: Option<ErrorOwner>,
     error: Box<Error>,
     /// The address that the call returns to which has failed, if it is another one than this: that which has started
     /// what this one has waited for.
@@ -31,7 +31,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    fn of(on: Option<Whose>, error: Box<Error>) -> Self {
+    fn of(on: Option<ErrorOwner>, error: Box<Error>) -> Self {
         let from = None;
         Self { on, error, from }
     }
@@ -45,7 +45,7 @@ impl Fault {
 
 /// Whose handler is asked about an error.
 #[derive(Debug)]
-enum Whose {
+enum ErrorOwner {
     Comm(MPI_Comm, Comm),
     Session(MPI_Session, SessionHandler),
     /// Of a communicator that is not there yet.
@@ -78,9 +78,9 @@ pub fn code_for_handler() -> c_int {
 }
 
 /// Calls a function of the program, which gets [`current`] and may call functions of ours about something else.
-pub fn calling<T>(function: impl FnOnce(MPI_Comm) -> T) -> T {
+pub fn call_user_function<T>(function: impl FnOnce(MPI_Comm) -> T) -> T {
     let handle = HANDLE.get();
-    let returned = caller::kept(|| function(handle));
+    let returned = caller::preserve_address(|| function(handle));
     HANDLE.set(handle);
     returned
 }
@@ -119,23 +119,23 @@ pub fn error(class: ErrorClass, reason: impl Into<String>) -> Box<Error> {
 
 /// A communicator that a call is about.
 #[derive(Debug)]
-pub struct At {
+pub struct CallComm {
     handle: MPI_Comm,
-    comm: Held,
+    comm: CommRef,
 }
 
 #[derive(Debug)]
-enum Held {
+enum CommRef {
     Predefined(&'static Comm),
     Made(Comm),
 }
 
-impl At {
+impl CallComm {
     #[inline]
     pub fn comm(&self) -> &Comm {
         match &self.comm {
-            Held::Predefined(comm) => comm,
-            Held::Made(comm) => comm,
+            CommRef::Predefined(comm) => comm,
+            CommRef::Made(comm) => comm,
         }
     }
 
@@ -149,7 +149,7 @@ impl At {
     /// A collective, of this name with the P. If an argument is wrong, the other members are told; `arguments` is what
     /// is known of it then.
     #[inline]
-    pub fn together<T>(
+    pub fn run_collective<T>(
         &self,
         name: &'static str,
         arguments: impl FnOnce() -> InvalidArguments,
@@ -157,13 +157,13 @@ impl At {
     ) -> Outcome<T> {
         self.run(|comm| match call(comm) {
             Ok(done) => Ok(done),
-            Err(error) => Err(told(comm, name, arguments(), error)),
+            Err(error) => Err(report_invalid_call(comm, name, arguments(), error)),
         })
     }
 
     /// A call of all members of which other collectives are a part, as the making of communicators: the other members are
     /// told of what is wrong before any of these.
-    pub fn made_together<T>(
+    pub fn run_comm_creation<T>(
         &self,
         name: &'static str,
         call: impl FnOnce(&Comm) -> Result<T, Box<Error>>,
@@ -171,7 +171,7 @@ impl At {
         let entered = self.comm().collectives_entered();
         self.run(|comm| {
             call(comm).map_err(|error| match comm.collectives_entered() == entered {
-                true => told(comm, name, InvalidArguments::default(), error),
+                true => report_invalid_call(comm, name, InvalidArguments::default(), error),
                 false => error,
             })
         })
@@ -189,14 +189,14 @@ impl At {
 
     #[cold]
     fn fault(&self, error: Box<Error>) -> Fault {
-        let on = Some(Whose::Comm(self.handle, self.comm().clone()));
+        let on = Some(ErrorOwner::Comm(self.handle, self.comm().clone()));
         Fault::of(on, error)
     }
 }
 
 /// The other members of a collective are told of an argument that is wrong at this rank.
 #[cold]
-fn told(
+fn report_invalid_call(
     comm: &Comm,
     name: &'static str,
     arguments: InvalidArguments,
@@ -209,7 +209,7 @@ fn told(
 }
 
 /// A call about a session, whose handler is asked.
-pub fn of_session<T>(
+pub fn run_on_session<T>(
     handle: MPI_Session,
     call: impl FnOnce(&Session) -> Result<T, Box<Error>>,
 ) -> Outcome<T> {
@@ -222,7 +222,7 @@ pub fn of_session<T>(
     };
     call(&session).map_err(|error| {
         let handler = session.handler();
-        let on = Some(Whose::Session(handle, handler));
+        let on = Some(ErrorOwner::Session(handle, handler));
         Fault::of(on, error)
     })
 }
@@ -249,23 +249,23 @@ fn given_by_program(code: c_int) -> Box<Error> {
 }
 
 /// A call that makes a communicator, whose handler is asked.
-pub fn given<T>(
+pub fn run_with_handler<T>(
     handler: &ErrorHandler,
     call: impl FnOnce() -> Result<T, Box<Error>>,
 ) -> Outcome<T> {
     call().map_err(|error| {
-        let on = Some(Whose::Given(handler.clone()));
+        let on = Some(ErrorOwner::Given(handler.clone()));
         Fault::of(on, error)
     })
 }
 
 /// The same of a session that is not there.
-pub fn given_session<T>(
+pub fn run_with_session_handler<T>(
     handler: SessionHandler,
     call: impl FnOnce() -> Result<T, Box<Error>>,
 ) -> Outcome<T> {
     call().map_err(|error| {
-        let on = Some(Whose::Session(MPI_SESSION_NULL, handler));
+        let on = Some(ErrorOwner::Session(MPI_SESSION_NULL, handler));
         Fault::of(on, error)
     })
 }
@@ -277,7 +277,7 @@ fn handle_in_session(mut handle: MPI_Session, handler: SessionHandler, error: &E
         SessionHandler::Return => {}
         SessionHandler::User(function) => {
             // SAFETY: the program's promise: it is a function of this type.
-            calling(|_| unsafe { function(&raw mut handle, &raw mut code) });
+            call_user_function(|_| unsafe { function(&raw mut handle, &raw mut code) });
         }
         SessionHandler::Fatal | SessionHandler::Abort => end(error),
     }
@@ -301,11 +301,11 @@ fn end(error: &Error) -> ! {
 /// A handle that stands for no communicator, or for one of a world that is not there. It is a word: what a call that
 /// goes well hands on stays in registers then.
 #[derive(Clone, Copy, Debug)]
-pub struct Nowhere(MPI_Comm);
+pub struct InvalidCommHandle(MPI_Comm);
 
-impl From<Nowhere> for Fault {
+impl From<InvalidCommHandle> for Fault {
     #[cold]
-    fn from(Nowhere(handle): Nowhere) -> Self {
+    fn from(InvalidCommHandle(handle): InvalidCommHandle) -> Self {
         let known = match handle {
             MPI_COMM_WORLD | MPI_COMM_SELF => state::world().map(|_| ()),
             _ => state::process().map(|_| ()),
@@ -321,15 +321,15 @@ impl From<Nowhere> for Fault {
 
 /// The communicator of a handle.
 #[inline(always)]
-pub fn at(handle: MPI_Comm) -> Result<At, Nowhere> {
+pub fn comm_of(handle: MPI_Comm) -> Result<CallComm, InvalidCommHandle> {
     let comm = match handle {
-        MPI_COMM_WORLD => state::predefined().map(|(world, _)| Held::Predefined(world)),
-        MPI_COMM_SELF => state::predefined().map(|(_, itself)| Held::Predefined(itself)),
-        _ => crate::objects::COMMS.get(handle.0).map(Held::Made),
+        MPI_COMM_WORLD => state::predefined().map(|(world, _)| CommRef::Predefined(world)),
+        MPI_COMM_SELF => state::predefined().map(|(_, itself)| CommRef::Predefined(itself)),
+        _ => crate::objects::COMMS.get(handle.0).map(CommRef::Made),
     };
     match comm {
-        Some(comm) => Ok(At { handle, comm }),
-        None => Err(Nowhere(handle)),
+        Some(comm) => Ok(CallComm { handle, comm }),
+        None => Err(InvalidCommHandle(handle)),
     }
 }
 
@@ -352,12 +352,12 @@ pub fn returning(name: &'static str, body: impl FnOnce() -> Outcome) -> c_int {
 
 #[inline]
 fn run(name: &'static str, body: impl FnOnce() -> Outcome) -> Outcome {
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| mistaken(name))
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| abort_after_panic(name))
 }
 
 /// A function has panicked, which must not unwind into C.
 #[cold]
-pub fn mistaken(name: &'static str) -> ! {
+pub fn abort_after_panic(name: &'static str) -> ! {
     eprintln!("libmpi_abi: {name} failed by a mistake of the library's own");
     std::process::abort()
 }
@@ -376,18 +376,18 @@ fn raise(call: &'static str, mut fault: Fault) -> c_int {
     CODE.set(code);
     // A job that ends by it ends with what others know.
     error.code = error.code.map(instances::known_to_others);
-    let on = fault.on.or_else(nobody);
+    let on = fault.on.or_else(default_owner);
     match on {
-        Some(Whose::Comm(handle, comm)) if state::process().is_ok() => {
+        Some(ErrorOwner::Comm(handle, comm)) if state::process().is_ok() => {
             HANDLE.set(handle);
             say_disagreement(&comm, &error, code);
             let handled: Result<(), _> = comm.handle(Err(error));
             drop(handled);
         }
-        Some(Whose::Session(handle, handler)) => handle_in_session(handle, handler, &error),
-        Some(Whose::File(handler)) => handle_of_file(handler, &error),
-        Some(Whose::Given(ErrorHandler::Return)) => {}
-        Some(Whose::Given(ErrorHandler::User(function))) => match state::all_or_own(false) {
+        Some(ErrorOwner::Session(handle, handler)) => handle_in_session(handle, handler, &error),
+        Some(ErrorOwner::File(handler)) => handle_of_file(handler, &error),
+        Some(ErrorOwner::Given(ErrorHandler::Return)) => {}
+        Some(ErrorOwner::Given(ErrorHandler::User(function))) => match state::all_or_own(false) {
             Ok(comm) => {
                 HANDLE.set(MPI_COMM_NULL);
                 function(comm, &error);
@@ -421,19 +421,19 @@ pub fn say_disagreement(comm: &Comm, error: &Error, code: c_int) {
 /// Whose an error without an object is: `MPI_COMM_SELF`'s (MPI 5.0, 9.3). Programs for MPI 3 and before expect it to be
 /// `MPI_COMM_WORLD`'s: where a program has said what is to become of errors there, and has not for `MPI_COMM_SELF`, that
 /// is what it means.
-fn nobody() -> Option<Whose> {
+fn default_owner() -> Option<ErrorOwner> {
     let (world, itself) = (state::world().ok()?, state::itself().ok()?);
     let unsaid = |comm: &Comm| matches!(comm.error_handler(), ErrorHandler::Fatal);
     match unsaid(itself) && !unsaid(world) {
-        true => Some(Whose::Comm(MPI_COMM_WORLD, world.clone())),
-        false => Some(Whose::Comm(MPI_COMM_SELF, itself.clone())),
+        true => Some(ErrorOwner::Comm(MPI_COMM_WORLD, world.clone())),
+        false => Some(ErrorOwner::Comm(MPI_COMM_SELF, itself.clone())),
     }
 }
 
 /// A call about no file, the handler of which is asked.
-pub fn of_no_file<T>(call: impl FnOnce() -> Result<T, Box<Error>>) -> Outcome<T> {
+pub fn run_on_file<T>(call: impl FnOnce() -> Result<T, Box<Error>>) -> Outcome<T> {
     call().map_err(|error| {
-        let on = Some(Whose::File(files::handler()));
+        let on = Some(ErrorOwner::File(files::handler()));
         Fault::of(on, error)
     })
 }
@@ -454,7 +454,7 @@ fn handle_of_file(handler: FileHandler, error: &Error) {
         FileHandler::Return => {}
         FileHandler::User(function) => {
             // SAFETY: the program's promise: it is a function of this type.
-            calling(|_| unsafe { function(&raw mut handle, &raw mut code) });
+            call_user_function(|_| unsafe { function(&raw mut handle, &raw mut code) });
         }
         FileHandler::Fatal | FileHandler::Abort => end(error),
     }
@@ -474,7 +474,7 @@ pub fn unsupported(name: &'static str) -> c_int {
 /// The same of a function on a communicator.
 #[cold]
 pub fn unsupported_on(name: &'static str, comm: MPI_Comm) -> c_int {
-    let answer = at(comm).map_err(Fault::from);
+    let answer = comm_of(comm).map_err(Fault::from);
     let answer = answer.and_then(|at| at.run(|_| Err::<(), _>(not_there())));
     answer.map_or_else(|fault| raise(name, fault), |()| MPI_SUCCESS)
 }
@@ -483,6 +483,6 @@ pub fn unsupported_on(name: &'static str, comm: MPI_Comm) -> c_int {
 #[cold]
 pub fn unsupported_file(name: &'static str) -> c_int {
     let answer = state::process().map(|_| ());
-    let answer = answer.and_then(|()| of_no_file(|| Err::<(), _>(not_there())));
+    let answer = answer.and_then(|()| run_on_file(|| Err::<(), _>(not_there())));
     answer.map_or_else(|fault| raise(name, fault), |()| MPI_SUCCESS)
 }

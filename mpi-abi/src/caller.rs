@@ -52,7 +52,7 @@ pub fn address() -> u64 {
 }
 
 /// Calls a function of the program, which may call functions of ours: this call is where it was.
-pub fn kept<T>(function: impl FnOnce() -> T) -> T {
+pub fn preserve_address<T>(function: impl FnOnce() -> T) -> T {
     let address = address();
     let returned = function();
     // SAFETY: it writes a variable of this thread.
@@ -69,7 +69,7 @@ mod tests {
         unsafe { bcs_caller_set(7) };
         let other = std::thread::spawn(address).join().unwrap();
         assert_eq!((address(), other), (7, 0));
-        let inner = kept(|| {
+        let inner = preserve_address(|| {
             unsafe { bcs_caller_set(8) };
             address()
         });

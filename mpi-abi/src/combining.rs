@@ -8,8 +8,8 @@ use crate::answer::error;
 use crate::c::*;
 use crate::caller;
 use crate::objects::{
-    DATATYPES, Derived, OPS, canonical, datatype_handle, elementary, handle_of_datatype, op,
-    predefined_op,
+    DATATYPES, DerivedDatatype, OPS, canonical, datatype_handle, elementary, handle_of_datatype,
+    op, predefined_op,
 };
 use bcs_mpi::mpi::{AnyOp, Datatype, Error, ErrorClass, Op, Result, UserOp};
 use std::ffi::{c_int, c_void};
@@ -85,7 +85,9 @@ impl UserFunction {
         let function = move |invec, inoutvec, count, of: Datatype| {
             with_handle(&of, known, |handle| {
                 // SAFETY: the core's promise.
-                caller::kept(|| unsafe { self.run((invec, inoutvec), count, (&of, handle)) });
+                caller::preserve_address(|| unsafe {
+                    self.run((invec, inoutvec), count, (&of, handle))
+                });
             });
         };
         // SAFETY: the caller's promise, which is the standard's.
@@ -95,13 +97,13 @@ impl UserFunction {
 
 /// An operation of the program's, and what it was made of.
 #[derive(Clone, Debug)]
-pub struct OwnOp {
+pub struct ProgramOp {
     op: UserOp,
     function: UserFunction,
     commute: bool,
 }
 
-impl OwnOp {
+impl ProgramOp {
     /// An operation, of a function.
     #[must_use]
     pub fn new(function: UserFunction, commute: bool) -> Self {
@@ -178,7 +180,7 @@ fn with_handle(of: &Datatype, known: Option<MPI_Datatype>, call: impl FnOnce(MPI
         return call(handle);
     }
     // The program has freed its own while the reduction was under way.
-    let handle = datatype_handle(Derived::unknown(of.clone()));
+    let handle = datatype_handle(DerivedDatatype::unknown(of.clone()));
     call(handle);
     DATATYPES.remove(handle.0);
 }

@@ -21,7 +21,7 @@
 use crate::caller;
 use bcs_core::lockstep;
 use bcs_core::mapped_code::MappedCode;
-use bcs_core::whereabouts::Site;
+use bcs_core::wait_state::Site;
 use bcs_mpi::mpi::error_codes::MAX_ERROR_STRING;
 use bcs_mpi::mpi::{Error, ErrorClass};
 use source_lines::SourceLines;
@@ -38,12 +38,12 @@ const NUMBERS: u32 = 1 << NUMBER_BITS;
 const CLASS_BITS: u32 = 30 - NUMBER_BITS;
 
 /// The last errors of this process, by their numbers modulo [`KEPT`].
-static LAST: Mutex<Last> = Mutex::new(Last {
+static LAST: Mutex<RecentErrors> = Mutex::new(RecentErrors {
     next: 0,
     errors: Vec::new(),
 });
 
-struct Last {
+struct RecentErrors {
     /// The number of the next error.
     next: u32,
     errors: Vec<Instance>,
@@ -84,7 +84,7 @@ impl Instance {
     }
 }
 
-impl Last {
+impl RecentErrors {
     fn add(&mut self, error: &Error, from: u64) -> c_int {
         let number = self.next;
         self.next = (number + 1) % NUMBERS;
@@ -147,10 +147,10 @@ thread_local! {
 /// The sentence of the instance that a code names, if it is kept.
 pub fn sentence(code: c_int) -> Option<String> {
     let instance = lockstep::lock(&LAST).get(code).cloned()?;
-    let place = MappedCode::own()
+    let place = MappedCode::of_this_process()
         .ok()
         .and_then(|code| code.place(instance.from));
-    let site = place.map(|place| LINES.with_borrow_mut(|lines| lines.of(&place)));
+    let site = place.map(|place| LINES.with_borrow_mut(|lines| lines.site_of_place(&place)));
     Some(instance.sentence(site.as_ref()))
 }
 
@@ -176,8 +176,8 @@ mod tests {
         }
     }
 
-    fn empty() -> Last {
-        Last {
+    fn empty() -> RecentErrors {
+        RecentErrors {
             next: 0,
             errors: Vec::new(),
         }

@@ -3,7 +3,7 @@
 //! A key that is freed stays known as long as something is attached by it, so that a program which has kept its number
 //! can still delete that.
 
-use crate::answer::{calling, error, failed_with};
+use crate::answer::{call_user_function, error, failed_with};
 use crate::c::{MPI_Comm, MPI_SUCCESS};
 use bcs_core::lockstep;
 use bcs_mpi::mpi::{ErrorClass, Keyval, Result};
@@ -94,7 +94,7 @@ impl<O> Key<O> {
         let mut copied: *mut c_void = std::ptr::null_mut();
         let mut flag = 0;
         // SAFETY: the program's promise: it is a function of this type.
-        let code = calling(|_| unsafe {
+        let code = call_user_function(|_| unsafe {
             function(
                 of,
                 self.number,
@@ -121,7 +121,7 @@ impl<O> Key<O> {
     pub fn delete(&self, of: O, value: usize) -> Result<bool> {
         if let Some(function) = self.delete {
             // SAFETY: as above.
-            let code = calling(|_| unsafe {
+            let code = call_user_function(|_| unsafe {
                 function(
                     of,
                     self.number,

@@ -54,14 +54,14 @@ pub mod caller;
 pub mod calls;
 pub mod combining;
 pub mod files;
-pub mod general;
+pub mod generalized_request;
 pub mod instances;
 pub mod keyvals;
 pub mod objects;
-pub mod rest;
 pub mod state;
 pub mod table;
 pub mod tool;
+pub mod unsupported;
 
 #[global_allocator]
 static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;

@@ -3,8 +3,8 @@
 use crate::answer::error;
 use crate::c::*;
 use crate::caller;
-use crate::combining::OwnOp;
-use crate::general::General;
+use crate::combining::ProgramOp;
+use crate::generalized_request::GeneralizedRequest;
 use crate::keyvals::Key;
 use crate::table::{Shards, Table};
 use bcs_core::lockstep;
@@ -18,42 +18,42 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex};
 
 pub static COMMS: Table<Comm> = Table::new(1);
-pub static DATATYPES: Table<Made> = Table::new(2);
+pub static DATATYPES: Table<DatatypeEntry> = Table::new(2);
 pub static ERROR_HANDLERS: Table<Handler> = Table::new(3);
 pub static GROUPS: Table<Group> = Table::new(4);
 pub static INFOS: Table<Info> = Table::new(5);
 pub static MESSAGES: Table<(MPI_Comm, Message)> = Table::new(6);
-pub static OPS: Table<OwnOp> = Table::new(7);
-pub static REQUESTS: Shards<Entry> = Shards::new(8);
+pub static OPS: Table<ProgramOp> = Table::new(7);
+pub static REQUESTS: Shards<RequestEntry> = Shards::new(8);
 pub static SESSIONS: Table<Arc<Session>> = Table::new(9);
 /// Requests of the BCS API; nothing while a call asks about one.
 pub static POSTED: Table<Option<Request>> = Table::new(10);
 
 /// A request of the program's.
 #[derive(Debug)]
-pub struct Entry {
+pub struct RequestEntry {
     /// The communicator that it is of, whose handler is asked if it fails.
     pub on: MPI_Comm,
     /// Where the program got it.
     pub from: u64,
-    pub what: What,
-    pub kind: Kind,
+    pub what: RequestContent,
+    pub kind: RequestKind,
 }
 
 /// What a request stands for.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum RequestKind {
     /// A message: it can be cancelled, but in parts.
     Message,
     /// A collective, or what a call on a communicator does by itself: it cannot be cancelled.
     Collective,
     /// What the program does itself (`MPI_Grequest_start`).
-    General(Arc<General>),
+    General(Arc<GeneralizedRequest>),
 }
 
-impl Kind {
+impl RequestKind {
     /// What the program does itself, if it does.
-    pub fn general(&self) -> Option<&Arc<General>> {
+    pub fn general(&self) -> Option<&Arc<GeneralizedRequest>> {
         match self {
             Self::General(general) => Some(general),
             Self::Message | Self::Collective => None,
@@ -61,10 +61,10 @@ impl Kind {
     }
 }
 
-impl Entry {
+impl RequestEntry {
     /// Of the call that this thread is in.
     #[inline(always)]
-    pub fn new(on: MPI_Comm, what: What, kind: Kind) -> Self {
+    pub fn new(on: MPI_Comm, what: RequestContent, kind: RequestKind) -> Self {
         let from = caller::address();
         Self {
             on,
@@ -77,22 +77,22 @@ impl Entry {
     /// What it has started that is not over, or that nobody has asked about.
     pub fn started(&mut self) -> Option<&Request> {
         match &mut self.what {
-            What::Once(request) => Some(request),
-            What::Persistent(persistent) => Some(persistent.started()),
-            What::Taken | What::Freed => None,
+            RequestContent::Once(request) => Some(request),
+            RequestContent::Persistent(persistent) => Some(persistent.started()),
+            RequestContent::Taken | RequestContent::Freed => None,
         }
     }
 }
 
 // SAFETY: what can be started again has the addresses of buffers in it, and any thread of the program may start it
 // (11.6). It is only touched with the table locked.
-unsafe impl Send for Entry {}
+unsafe impl Send for RequestEntry {}
 // SAFETY: as above.
-unsafe impl Sync for Entry {}
+unsafe impl Sync for RequestEntry {}
 
 /// What a request is.
 #[derive(Debug)]
-pub enum What {
+pub enum RequestContent {
     /// It ends with its completion.
     Once(Request),
     /// It can be started again.
@@ -150,22 +150,22 @@ pub enum Handler {
 
 /// A derived datatype.
 #[derive(Clone, Debug)]
-pub struct Made {
-    pub derived: Derived,
-    pub kept: Arc<Kept>,
+pub struct DatatypeEntry {
+    pub derived: DerivedDatatype,
+    pub kept: Arc<DatatypeProperties>,
 }
 
 /// A derived datatype without what the program keeps with it.
 #[derive(Clone, Debug)]
-pub struct Derived {
+pub struct DerivedDatatype {
     pub datatype: Datatype,
-    pub contents: Arc<Contents>,
+    pub contents: Arc<DatatypeContents>,
 }
 
-impl Derived {
+impl DerivedDatatype {
     /// One of which nobody knows any more what it was made of.
     pub fn unknown(datatype: Datatype) -> Self {
-        let contents = Contents {
+        let contents = DatatypeContents {
             combiner: MPI_COMBINER_NAMED,
             integers: Vec::new(),
             addresses: Vec::new(),
@@ -181,7 +181,7 @@ impl Derived {
 
 /// What a datatype was made of, as the program said it (5.1.13).
 #[derive(Debug)]
-pub struct Contents {
+pub struct DatatypeContents {
     /// `MPI_COMBINER_...`
     pub combiner: c_int,
     pub integers: Vec<c_int>,
@@ -196,7 +196,7 @@ pub struct Contents {
 #[derive(Clone, Debug)]
 pub enum Ingredient {
     Predefined(MPI_Datatype),
-    Derived(Derived),
+    Derived(DerivedDatatype),
 }
 
 impl Ingredient {
@@ -208,14 +208,14 @@ impl Ingredient {
         if let Some(predefined) = predefined(handle) {
             return Ok((predefined, Self::Predefined(handle)));
         }
-        let made = made(handle)?;
+        let made = datatype_entry(handle)?;
         Ok((made.derived.datatype.clone(), Self::Derived(made.derived)))
     }
 }
 
 /// What a program keeps with a datatype.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct DatatypeProperties {
     /// Its name, if it was given one.
     pub name: Mutex<Option<Vec<u8>>>,
     /// Its attributes, in the order in which they were set.
@@ -226,31 +226,31 @@ pub struct Kept {
 pub type Attributes = Vec<(Arc<Key<MPI_Datatype>>, usize)>;
 
 /// What the program keeps with predefined datatypes.
-static KEPT: Mutex<BTreeMap<usize, Arc<Kept>>> = Mutex::new(BTreeMap::new());
+static KEPT: Mutex<BTreeMap<usize, Arc<DatatypeProperties>>> = Mutex::new(BTreeMap::new());
 
 /// What the program keeps with the datatype of a handle.
 ///
 /// # Errors
 /// When the handle stands for none.
-pub fn kept(handle: MPI_Datatype) -> Result<Arc<Kept>> {
+pub fn datatype_properties(handle: MPI_Datatype) -> Result<Arc<DatatypeProperties>> {
     if elementary(handle).is_some() {
         return Ok(lockstep::lock(&KEPT).entry(handle.0).or_default().clone());
     }
-    made(handle).map(|made| made.kept)
+    datatype_entry(handle).map(|made| made.kept)
 }
 
 /// A derived datatype of a handle.
 ///
 /// # Errors
 /// When the handle stands for none.
-pub fn made(handle: MPI_Datatype) -> Result<Made> {
+pub fn datatype_entry(handle: MPI_Datatype) -> Result<DatatypeEntry> {
     DATATYPES.get(handle.0).ok_or_else(|| no_datatype(handle))
 }
 
 /// A handle for a derived datatype, with which nothing is kept yet.
-pub fn datatype_handle(derived: Derived) -> MPI_Datatype {
+pub fn datatype_handle(derived: DerivedDatatype) -> MPI_Datatype {
     let kept = Arc::default();
-    MPI_Datatype(DATATYPES.insert(Made { derived, kept }))
+    MPI_Datatype(DATATYPES.insert(DatatypeEntry { derived, kept }))
 }
 
 /// A handle that stands for a datatype: of several predefined ones the one of C, if there is one.
@@ -392,7 +392,7 @@ pub fn op(handle: MPI_Op) -> Result<AnyOp> {
     if let Some(op) = predefined_op(handle) {
         return Ok(op.into());
     }
-    OPS.with(handle.0, OwnOp::op).ok_or_else(|| {
+    OPS.with(handle.0, ProgramOp::op).ok_or_else(|| {
         let reason = match handle {
             MPI_OP_NULL => "the operation is MPI_OP_NULL".to_owned(),
             MPI_REPLACE | MPI_NO_OP => "MPI_REPLACE and MPI_NO_OP are for windows".to_owned(),

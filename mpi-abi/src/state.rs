@@ -11,16 +11,16 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-struct Running {
+struct RunningProcess {
     process: Arc<Process>,
     world: Comm,
     itself: Comm,
 }
 
-static RUNNING: OnceLock<Running> = OnceLock::new();
+static RUNNING: OnceLock<RunningProcess> = OnceLock::new();
 
 /// Between `MPI_Init` and `MPI_Finalize` what is running, else nothing.
-static WORLD: AtomicPtr<Running> = AtomicPtr::new(ptr::null_mut());
+static WORLD: AtomicPtr<RunningProcess> = AtomicPtr::new(ptr::null_mut());
 
 /// `MPI_Init` was called.
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
@@ -33,7 +33,7 @@ static HAD_SESSIONS: AtomicBool = AtomicBool::new(false);
 static TURNS: Mutex<()> = Mutex::new(());
 
 /// Begins, unless that is done.
-fn begin(level: Option<ThreadLevel>) -> Result<&'static Running> {
+fn begin(level: Option<ThreadLevel>) -> Result<&'static RunningProcess> {
     if let Some(running) = RUNNING.get() {
         if running.process.is_finalized() {
             let reason = "MPI_Finalize was called and no session was there before: this process has left its job";
@@ -43,13 +43,13 @@ fn begin(level: Option<ThreadLevel>) -> Result<&'static Running> {
     }
     Process::is_called_from(caller::address);
     // The program's heap is in the slot if it was preloaded, which is known elsewhere.
-    bcs_core::memory::slot::of_a_library();
+    bcs_core::memory::slot::mark_library_slot();
     let process = match level {
         Some(level) => Process::init_thread(level)?,
         None => Process::init()?,
     };
     let (world, itself) = (process.world(), process.itself());
-    Ok(RUNNING.get_or_init(|| Running {
+    Ok(RUNNING.get_or_init(|| RunningProcess {
         process,
         world,
         itself,
@@ -76,7 +76,7 @@ pub fn init(level: ThreadLevel) -> Result<()> {
 /// # Errors
 /// When it was called before, or `MPI_Init` was not; and as [`Process::finalize`].
 pub fn finalize() -> Outcome {
-    let itself = crate::answer::at(crate::c::MPI_COMM_SELF)?;
+    let itself = crate::answer::comm_of(crate::c::MPI_COMM_SELF)?;
     itself.run(|comm| {
         let process = comm.process();
         let left = process.leave_world();
@@ -96,7 +96,7 @@ fn leave(process: &Arc<Process>) -> Result<()> {
         REQUESTS.each_mut(|entry| {
             let from = entry.from;
             if let Some(request) = entry.started() {
-                process.leaves(request, from);
+                process.note_leaked_request(request, from);
             }
         });
     }
@@ -139,7 +139,7 @@ extern "C" fn at_exit() {
 }
 
 #[inline]
-fn world_pointer() -> Option<&'static Running> {
+fn world_pointer() -> Option<&'static RunningProcess> {
     // SAFETY: it is null, or points to what is never dropped.
     unsafe { WORLD.load(Ordering::Acquire).as_ref() }
 }
@@ -154,7 +154,7 @@ fn no_world() -> crate::answer::Fault {
 }
 
 #[inline]
-fn in_world() -> Outcome<&'static Running> {
+fn in_world() -> Outcome<&'static RunningProcess> {
     world_pointer().ok_or_else(no_world)
 }
 

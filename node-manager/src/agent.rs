@@ -9,29 +9,29 @@
 //! itself; it never ends before all that descends from it has, unless that may not be killed.
 
 use crate::control::{
-    Arrived, Frame, FrameError, FromManager, RankEnd, RankFailure, Start, Stream, ToManager,
-    UserSignal,
+    Frame, FrameError, FrameReadOutcome, FromManager, JobStart, RankFailure, RankFailureKind,
+    Stream, ToManager, UserSignal,
 };
-use crate::conversation::Heard;
-use crate::crew::{self, Crew};
+use crate::event_poll::{EventPoll, EventSource};
 use crate::foreign_mpi::ForeignMpi;
-use crate::inherited::Inherited;
-use crate::leftovers::Leftovers;
+use crate::handshake::{HandshakeError, HostHandshake, UdpSetup};
+use crate::job_memory::SharedJobMemory;
+use crate::launcher_link::LauncherLink;
+use crate::leak_collector::LeakCollector;
 use crate::limits::OUTPUT_QUEUE_BYTES;
-use crate::link::Link;
-use crate::looks;
-use crate::meeting::{Joined, Meeting, MeetingError};
-use crate::nic::{Nic, NicError};
-use crate::rank_process::{Caller, RankProcess, SlotState, Stage};
+use crate::local_ranks::{self, LocalRanks};
+use crate::nic::{LocalNics, NicError};
+use crate::rank_connection::RankReadOutcome;
+use crate::rank_process::{HelloSender, RankProcess, RankStage, SlotState};
 use crate::recorder::RankRecorder;
 use crate::shortage::advice;
 use crate::slots;
 use crate::surveyor;
-use crate::watch::{Source, Watch};
+use crate::wait_state_report;
 use bcs_core::clock::now_ns;
-use bcs_core::job::welcome::{Answer, FromRank, PROTOCOL_VERSION, Welcome};
-use bcs_core::whereabouts::{Left, Site};
-use bcs_nic::driver::News;
+use bcs_core::job::handshake::{FromRank, NodeManagerReply, PROTOCOL_VERSION, Welcome};
+use bcs_core::wait_state::{LeakReport, Site};
+use bcs_nic::driver::NicHostEvent;
 use bcs_nic::failure::NicFailure;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
@@ -48,7 +48,7 @@ pub(crate) enum AgentError {
     #[error(transparent)]
     Nic(#[from] NicError),
     #[error(transparent)]
-    Meeting(#[from] MeetingError),
+    Meeting(#[from] HandshakeError),
 }
 
 /// Puts a name to a failing call.
@@ -58,7 +58,7 @@ pub(crate) fn kernel(what: &'static str) -> impl FnOnce(Errno) -> AgentError {
 
 /// See the head of this file.
 pub(crate) struct Agent {
-    pub(crate) link: Link,
+    pub(crate) link: LauncherLink,
     pub(crate) buffer: Vec<u8>,
 }
 
@@ -78,19 +78,22 @@ impl Agent {
     /// What there is to start, and with what; `None` when the launcher is gone.
     fn begin(
         &mut self,
-        inherited: Option<Inherited>,
-    ) -> Result<Option<(Start, Inherited, Option<Joined>)>, AgentError> {
+        inherited: Option<SharedJobMemory>,
+    ) -> Result<Option<(JobStart, SharedJobMemory, Option<UdpSetup>)>, AgentError> {
         let mut meeting = None;
         loop {
             match self.link.next(&mut self.buffer)? {
                 None => return Ok(None),
-                Some(ToManager::Meet(meet)) => {
-                    let (begun, met) = Meeting::begin(*meet)?;
+                Some(ToManager::Handshake(meet)) => {
+                    let (begun, met) = HostHandshake::begin(*meet)?;
                     meeting = Some(begun);
-                    self.link.writer.message(&FromManager::Met(Box::new(met)));
+                    self.link
+                        .writer
+                        .message(&FromManager::HandshakeReply(Box::new(met)));
                 }
-                Some(ToManager::Reach(others)) => {
-                    let reached = FromManager::Reached(Meeting::reach(&others));
+                Some(ToManager::TestSharedMemory(others)) => {
+                    let reached =
+                        FromManager::MappableMemory(HostHandshake::test_shared_memory(&others));
                     self.link.writer.message(&reached);
                 }
                 Some(ToManager::Start(start)) => {
@@ -100,7 +103,7 @@ impl Agent {
                             Ok(Some((*start, inherited, Some(joined))))
                         }
                         (None, None, Some(inherited)) => Ok(Some((*start, inherited, None))),
-                        _ => Err(MeetingError::Order.into()),
+                        _ => Err(HandshakeError::Order.into()),
                     };
                 }
                 // There is nobody yet who could do anything else.
@@ -112,25 +115,25 @@ impl Agent {
     }
 
     /// From its birth to its end.
-    pub(crate) fn live(&mut self, inherited: Option<Inherited>) -> Result<(), AgentError> {
+    pub(crate) fn run(&mut self, inherited: Option<SharedJobMemory>) -> Result<(), AgentError> {
         crate::reaper::adopt_orphans().map_err(kernel("failed to become a subreaper"))?;
         let Some((start, inherited, joined)) = self.begin(inherited)? else {
             return Ok(());
         };
-        let watch = Watch::new().map_err(kernel("failed to make an epoll"))?;
+        let watch = EventPoll::new().map_err(kernel("failed to make an epoll"))?;
         watch
-            .add(&self.link.channel.input, Source::Control)
+            .add(&self.link.channel.input, EventSource::Control)
             .map_err(kernel("failed to watch the launcher"))?;
         // Ranks first: they load while the NIC starts, and are spawned from the only thread.
-        let (crew, not_started) = crew::start(&start, &watch)?;
-        let nic = Nic::start(&start, inherited, joined)?;
+        let (crew, not_started) = local_ranks::start(&start, &watch)?;
+        let nic = LocalNics::start(&start, inherited, joined)?;
         watch
-            .add(nic.news.fd(), Source::Nic)
+            .add(nic.news.fd(), EventSource::Nic)
             .map_err(kernel("failed to watch the NIC"))?;
         if let Some(message) = not_started {
             self.link.writer.message(&message);
         }
-        let mut shift = Shift {
+        let mut shift = JobRun {
             link: &mut self.link,
             buffer: &mut self.buffer,
             start,
@@ -144,7 +147,7 @@ impl Agent {
             slots_said: false,
             foreign: ForeignMpi::default(),
         };
-        shift.work()?;
+        shift.run_until_ended()?;
         shift.report_slots(true);
         shift.end();
         Ok(())
@@ -152,13 +155,13 @@ impl Agent {
 }
 
 /// The time from the start of the ranks to their end.
-struct Shift<'a> {
-    link: &'a mut Link,
+struct JobRun<'a> {
+    link: &'a mut LauncherLink,
     buffer: &'a mut [u8],
-    start: Start,
-    watch: Watch,
-    crew: Crew,
-    nic: Nic,
+    start: JobStart,
+    watch: EventPoll,
+    crew: LocalRanks,
+    nic: LocalNics,
     phase: Phase,
     /// Whether AllDone was said.
     all_done: bool,
@@ -172,11 +175,11 @@ struct Shift<'a> {
     foreign: ForeignMpi,
 }
 
-impl Shift<'_> {
+impl JobRun<'_> {
     /// Until the ranks have to be gone.
-    fn work(&mut self) -> Result<(), AgentError> {
+    fn run_until_ended(&mut self) -> Result<(), AgentError> {
         // Terminate may have arrived together with Start, and then no event tells of it.
-        self.obey()?;
+        self.handle_launcher_messages()?;
         loop {
             // Before the first wait, too: a rank that could not be started is news already.
             self.report_all_done();
@@ -202,47 +205,47 @@ impl Shift<'_> {
         }
     }
 
-    fn happened(&mut self, source: Source) -> Result<(), AgentError> {
+    fn happened(&mut self, source: EventSource) -> Result<(), AgentError> {
         match source {
-            Source::Control => self.listen_to_launcher()?,
-            Source::Nic => {
+            EventSource::Control => self.listen_to_launcher()?,
+            EventSource::Nic => {
                 for news in self.nic.news.take() {
                     self.link.writer.message(&match news {
-                        News::Failed(failure) => nic_failed(failure),
-                        News::Rests => FromManager::Rests,
-                        News::Strays(strays) => FromManager::Strays(strays),
+                        NicHostEvent::Failed(failure) => nic_failed(failure),
+                        NicHostEvent::Quiesced => FromManager::Quiesced,
+                        NicHostEvent::RejectedDatagrams(strays) => FromManager::Strays(strays),
                     });
                 }
             }
-            Source::Process(index) => self.rank_ended(index),
-            Source::Visitor(index) => self.visitor_ended(index),
-            Source::Conversation(index) => self.converse(index),
-            Source::Input(index) => {
+            EventSource::Process(index) => self.rank_ended(index),
+            EventSource::Descendant(index) => self.descendant_ended(index),
+            EventSource::Conversation(index) => self.converse(index),
+            EventSource::Input(index) => {
                 let taken = self.crew.input.go_on(index, &self.watch);
                 self.input_taken(taken)?;
             }
-            Source::Output(index, stream) => self.read_output(index, stream),
+            EventSource::Output(index, stream) => self.read_output(index, stream),
         }
         Ok(())
     }
 
     fn listen_to_launcher(&mut self) -> Result<(), AgentError> {
-        let Link {
+        let LauncherLink {
             channel, reader, ..
         } = &mut *self.link;
         match reader.receive(&channel.input, self.buffer) {
-            Ok(Arrived::Bytes | Arrived::Nothing) => {}
+            Ok(FrameReadOutcome::Bytes | FrameReadOutcome::Nothing) => {}
             // Whoever is ended by this is not to be asked politely: nobody waits for it.
-            Ok(Arrived::End) | Err(_) => self.phase = Phase::Killing,
+            Ok(FrameReadOutcome::End) | Err(_) => self.phase = Phase::Killing,
         }
-        self.obey()
+        self.handle_launcher_messages()
     }
 
     /// Does what the launcher has said so far.
-    fn obey(&mut self) -> Result<(), AgentError> {
+    fn handle_launcher_messages(&mut self) -> Result<(), AgentError> {
         while let Some(frame) = self.link.reader.frame()? {
             match frame {
-                Frame::Message(ToManager::Rest) => self.nic.rest(),
+                Frame::Message(ToManager::Quiesce) => self.nic.quiesce(),
                 Frame::Message(ToManager::Finish) => self.phase = Phase::Finishing,
                 Frame::Message(ToManager::Terminate) => {
                     if self.phase == Phase::Running {
@@ -262,20 +265,23 @@ impl Shift<'_> {
                         UserSignal::Usr2 => Signal::USR2,
                     });
                 }
-                Frame::Message(ToManager::Look(look)) => {
+                Frame::Message(ToManager::QueryWaitStates(look)) => {
                     self.foreign.look(&mut self.crew.ranks);
-                    let seen = looks::look(look, &self.crew.ranks, &self.nic);
-                    let seen = FromManager::Seen(Box::new(seen));
+                    let seen =
+                        wait_state_report::report_wait_states(look, &self.crew.ranks, &self.nic);
+                    let seen = FromManager::WaitStates(Box::new(seen));
                     self.link.writer.message(&seen);
                 }
-                Frame::Message(ToManager::Strike) => self.nic.demand_slice(),
+                Frame::Message(ToManager::StrikeSlice) => self.nic.demand_slice(),
                 Frame::Message(ToManager::Survey(number)) => {
                     for part in surveyor::survey(number, &self.crew.ranks, &self.nic) {
-                        let part = FromManager::Surveyed(Box::new(part));
+                        let part = FromManager::SurveyPart(Box::new(part));
                         self.link.writer.message(&part);
                     }
                 }
-                Frame::Message(ToManager::Start(_) | ToManager::Meet(_) | ToManager::Reach(_))
+                Frame::Message(
+                    ToManager::Start(_) | ToManager::Handshake(_) | ToManager::TestSharedMemory(_),
+                )
                 | Frame::Output { .. } => {}
             }
         }
@@ -326,13 +332,13 @@ impl Shift<'_> {
         }
     }
 
-    fn fail(&mut self, index: usize, what: RankEnd) {
+    fn fail(&mut self, index: usize, what: RankFailureKind) {
         let counts = match self.phase {
             Phase::Running => true,
             // Not by us, who kill only when this phase is over: it may be why the job ends.
             Phase::Terminating(_) => matches!(
                 what,
-                RankEnd::Killed {
+                RankFailureKind::Killed {
                     signal: libc::SIGKILL,
                     ..
                 }
@@ -365,13 +371,13 @@ impl Shift<'_> {
 
     /// A rank that another program had started is gone: we are not its parent, so how it ended is
     /// for that program to know.
-    fn visitor_ended(&mut self, index: usize) {
+    fn descendant_ended(&mut self, index: usize) {
         let rank = &mut self.crew.ranks[index];
-        if let Stage::Received(caller) = &mut rank.stage {
-            if let Caller::Visitor(pidfd) = caller {
+        if let RankStage::Received(caller) = &mut rank.stage {
+            if let HelloSender::Descendant(pidfd) = caller {
                 self.watch.remove(pidfd);
             }
-            *caller = Caller::Gone;
+            *caller = HelloSender::Gone;
             self.nic.withdraw_pid(rank.rank);
             self.converse(index);
         }
@@ -380,39 +386,48 @@ impl Shift<'_> {
     /// Takes all that a rank has said.
     fn converse(&mut self, index: usize) {
         self.listen_to_rank(index);
-        if matches!(self.crew.ranks[index].stage, Stage::Received(Caller::Gone)) {
-            self.fail(index, RankEnd::NotFinalized);
+        if matches!(
+            self.crew.ranks[index].stage,
+            RankStage::Received(HelloSender::Gone)
+        ) {
+            self.fail(index, RankFailureKind::NotFinalized);
         }
     }
 
     fn listen_to_rank(&mut self, index: usize) {
         loop {
             let rank = &mut self.crew.ranks[index];
-            match rank.conversation.hear(self.buffer) {
-                Heard::Nothing => return,
-                Heard::Gone => return self.watch.remove(rank.conversation.fd()),
-                Heard::Rubbish(what) => {
+            match rank.conversation.receive(self.buffer) {
+                RankReadOutcome::Nothing => return,
+                RankReadOutcome::Gone => return self.watch.remove(rank.conversation.fd()),
+                RankReadOutcome::Malformed(what) => {
                     self.watch.remove(rank.conversation.fd());
-                    return self.fail(index, RankEnd::Rubbish(what));
+                    return self.fail(index, RankFailureKind::MalformedMessage(what));
                 }
-                Heard::Message(FromRank::Hello { version, no_slot }, pid, descriptor) => {
-                    let slot = slots::judge(descriptor, no_slot);
+                RankReadOutcome::Message(FromRank::Hello { version, no_slot }, pid, descriptor) => {
+                    let slot = slots::check_slot(descriptor, no_slot);
                     self.receive_rank(index, version, pid, slot);
                 }
-                Heard::Message(FromRank::Slot { place }, _, _) => self.hand_over_slot(index, place),
-                Heard::Message(FromRank::SlowRoad { place }, _, _) => self.slow_road(index, place),
-                Heard::Message(FromRank::Code(code), _, _) => rank.code = code,
+                RankReadOutcome::Message(FromRank::Slot { place }, _, _) => {
+                    self.hand_over_slot(index, place)
+                }
+                RankReadOutcome::Message(FromRank::SlowCopies { place }, _, _) => {
+                    self.report_slow_copies(index, place)
+                }
+                RankReadOutcome::Message(FromRank::Code(code), _, _) => rank.code = code,
                 // What makes no sense is the rank's own affair.
-                Heard::Message(FromRank::Left(words), _, _) => rank.left = Left::decode(&words),
-                Heard::Message(FromRank::Finalized, _, _) => {
-                    if let Stage::Received(Caller::Visitor(visitor)) = &rank.stage {
+                RankReadOutcome::Message(FromRank::Leaks(words), _, _) => {
+                    rank.left = LeakReport::decode(&words)
+                }
+                RankReadOutcome::Message(FromRank::Finalized, _, _) => {
+                    if let RankStage::Received(HelloSender::Descendant(visitor)) = &rank.stage {
                         self.watch.remove(visitor);
                     }
-                    rank.stage = Stage::Finalized;
+                    rank.stage = RankStage::Finalized;
                     // It owes and is owed nothing, and may end unheard of.
                     self.nic.withdraw_pid(rank.rank);
                 }
-                Heard::Message(
+                RankReadOutcome::Message(
                     FromRank::Abort {
                         code,
                         reason,
@@ -422,7 +437,7 @@ impl Shift<'_> {
                     _,
                 ) => {
                     let place = address.and_then(|address| rank.place_of(&Site::Address(address)));
-                    let end = RankEnd::Aborted {
+                    let end = RankFailureKind::Aborted {
                         code,
                         reason,
                         place,
@@ -436,7 +451,7 @@ impl Shift<'_> {
     /// Answers Hello.
     fn receive_rank(&mut self, index: usize, version: u32, pid: Pid, slot: SlotState) {
         let number = self.crew.ranks[index].rank;
-        let refuse = |why: String| (Answer::Refused(why), None);
+        let refuse = |why: String| (NodeManagerReply::Refused(why), None);
         let (answer, memory) = if version != PROTOCOL_VERSION {
             refuse(format!(
                 "this program speaks version {version} of the protocol and this runtime version \
@@ -450,7 +465,7 @@ impl Shift<'_> {
                 settings: self.start.settings.clone(),
                 record: recorder.map(|_| self.start.record.to_string()),
             };
-            (Answer::Welcome(Box::new(welcome)), Some(memory))
+            (NodeManagerReply::Welcome(Box::new(welcome)), Some(memory))
         } else {
             refuse(format!(
                 "rank {number} was received before: MPI is initialised once"
@@ -471,11 +486,11 @@ impl Shift<'_> {
                 // before it was answered has posted nothing, so nobody has an address in the process that may
                 // have its id by now.
                 match &caller {
-                    Caller::Started => self.nic.publish_child(number, pid),
-                    Caller::Visitor(_) => self.nic.publish_visitor(number, pid),
-                    Caller::Gone => {}
+                    HelloSender::Started => self.nic.publish_child(number, pid),
+                    HelloSender::Descendant(_) => self.nic.publish_descendant(number, pid),
+                    HelloSender::Gone => {}
                 }
-                rank.stage = Stage::Received(caller);
+                rank.stage = RankStage::Received(caller);
                 rank.slot = slot;
                 let node = self.nic.node_memory(rank.node);
                 let mut fds = vec![memory.as_fd(), self.nic.page()];
@@ -486,7 +501,7 @@ impl Shift<'_> {
         };
         if let Err(errno) = answered {
             let what = format!("a greeting that cannot be answered ({errno})");
-            self.fail(index, RankEnd::Rubbish(what));
+            self.fail(index, RankFailureKind::MalformedMessage(what));
         }
         self.report_slots(false);
     }
@@ -496,12 +511,12 @@ impl Shift<'_> {
         let owner = slots::owner(&self.crew.ranks, &self.start.placement, index, place);
         if let Err(errno) = slots::hand_over(owner, &self.crew.ranks[index].conversation) {
             let what = format!("a question whose answer it does not take ({errno})");
-            self.fail(index, RankEnd::Rubbish(what));
+            self.fail(index, RankFailureKind::MalformedMessage(what));
         }
     }
 
     /// Much is fetched from beside the slot of a rank.
-    fn slow_road(&mut self, index: usize, place: u32) {
+    fn report_slow_copies(&mut self, index: usize, place: u32) {
         let owner = slots::owner(&self.crew.ranks, &self.start.placement, index, place);
         let news = owner.filter(|_| !self.slow_road_said);
         if let Some(news) = news.and_then(slots::slow_road) {
@@ -533,7 +548,7 @@ impl Shift<'_> {
         if room {
             self.crew.forward(index, stream, &mut self.link.writer);
         } else {
-            self.crew.hold(index, stream, &self.watch);
+            self.crew.pause_reading(index, stream, &self.watch);
         }
     }
 
@@ -546,7 +561,7 @@ impl Shift<'_> {
                 return Ok(());
             }
             if self.link.writer.waiting() >= OUTPUT_QUEUE_BYTES
-                || !self.crew.release(&mut self.link.writer, &self.watch)
+                || !self.crew.resume_reading(&mut self.link.writer, &self.watch)
             {
                 break;
             }
@@ -558,7 +573,7 @@ impl Shift<'_> {
             match full {
                 true => self
                     .watch
-                    .add_for_room(output, Source::Control)
+                    .add_for_room(output, EventSource::Control)
                     .map_err(kernel("failed to watch for room to the launcher"))?,
                 false => self.watch.remove(output),
             }
@@ -592,13 +607,14 @@ impl Shift<'_> {
         if strays.suspicious() > 0 {
             link.writer.message(&FromManager::StraysInAll(strays));
         }
-        let brought = nic.brought();
+        let brought = nic.inbound_bytes();
         if start.verbose && brought.all() > 0 {
-            link.writer.message(&FromManager::Brought(brought));
+            link.writer.message(&FromManager::InboundBytes(brought));
         }
         // After a failure tables hold what they held, and nobody waits for ever for a NIC that may have failed.
         let is_recorded = start.mds.is_some() && start.record.emds.is_some();
-        let leftovers = (phase == Phase::Finishing).then(|| Leftovers::of(&crew.ranks, &nic));
+        let leftovers =
+            (phase == Phase::Finishing).then(|| LeakCollector::collect(&crew.ranks, &nic));
         let recordings = match phase {
             Phase::Finishing => Some(nic.stop()),
             _ if is_recorded => nic.stop_in_time(),
@@ -609,9 +625,10 @@ impl Shift<'_> {
             for left in left_over.filter(|_| phase == Phase::Finishing) {
                 link.writer.message(&nic_failed(left));
             }
-            let ends = leftovers.map(|left| left.with(&recordings.left_by_ranks));
+            let ends = leftovers.map(|left| left.finish(&recordings.left_by_ranks));
             for end in ends.into_iter().flatten() {
-                link.writer.message(&FromManager::AtEnd(Box::new(end)));
+                link.writer
+                    .message(&FromManager::FinalReport(Box::new(end)));
             }
             if let Err(message) = crate::dumps::write(&start, recordings, brought) {
                 link.writer.message(&FromManager::NoDump(message));
@@ -632,12 +649,15 @@ fn nic_failed(failure: NicFailure) -> FromManager {
 }
 
 /// Who says Hello for a rank whose started process is `started`.
-fn caller(started: Pid, caller: Pid, index: usize, watch: &Watch) -> Caller {
+fn caller(started: Pid, caller: Pid, index: usize, watch: &EventPoll) -> HelloSender {
     if caller == started {
-        return Caller::Started;
+        return HelloSender::Started;
     }
-    let watched = rustix::process::pidfd_open(caller, PidfdFlags::empty())
-        .and_then(|pidfd| watch.add(&pidfd, Source::Visitor(index)).map(|()| pidfd));
+    let watched = rustix::process::pidfd_open(caller, PidfdFlags::empty()).and_then(|pidfd| {
+        watch
+            .add(&pidfd, EventSource::Descendant(index))
+            .map(|()| pidfd)
+    });
     // It may have ended before its Hello was heard.
-    watched.map_or(Caller::Gone, Caller::Visitor)
+    watched.map_or(HelloSender::Gone, HelloSender::Descendant)
 }

@@ -1,13 +1,13 @@
 //! What `bcs run` and a node manager say to each other: over a stream socket pair, or, where a command such as
 //! ssh stands between them, over whatever that has made the standard streams of.
 
-pub use crate::frames::{Arrived, Frame, FrameError, FrameReader, FrameWriter, Greeting};
+pub use crate::frames::{Frame, FrameError, FrameReadOutcome, FrameReader, FrameWriter, Greeting};
 
 use crate::rank_cores::RankCores;
-use crate::survey::Survey;
+use crate::survey::SurveyPart;
 use bcs_core::job::{Cores, NodeId, Placement, Settings};
 use bcs_core::mapped_code::CodePlace;
-use bcs_fabric::udp::{Brought, Crypto, JobKey, Strays};
+use bcs_fabric::udp::{Crypto, InboundBytes, JobKey, RejectedDatagrams};
 use mds::Selection;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -26,33 +26,33 @@ pub const SEGMENT_FD: i32 = 5;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToManager {
     /// To a node manager of several machines, before all else: say how others reach you.
-    Meet(Box<Meet>),
+    Handshake(Box<HandshakeRequest>),
     /// Then: say of which of these, by party, you can map the shared memory.
-    Reach(Vec<Option<Keeps>>),
+    TestSharedMemory(Vec<Option<SharedMemoryKeys>>),
     /// Start the ranks of your nodes: the first message to a node manager of this machine.
-    Start(Box<Start>),
+    Start(Box<JobStart>),
     /// All ranks of the job have ended well: whoever strobes strikes what is still wanted, and then no more.
-    Rest,
+    Quiesce,
     /// Nothing moves any more: stop the NIC, write the dumps, exit.
     Finish,
-    /// End the ranks: SIGTERM, and SIGKILL after [`Start::kill_delay`].
+    /// End the ranks: SIGTERM, and SIGKILL after [`JobStart::kill_delay`].
     Terminate,
     /// Pass a signal on to the ranks, which go on otherwise.
     Signal(UserSignal),
-    /// With [`Input::All`] and [`Input::Through`]: what every rank, or that one, is to read next; nothing at the end. The next comes
+    /// With [`InputReader::All`] and [`InputReader::Through`]: what every rank, or that one, is to read next; nothing at the end. The next comes
     /// after [`FromManager::InputTaken`], so no more than one waits anywhere.
     Input(Vec<u8>),
     /// Say where your ranks are.
-    Look(Look),
+    QueryWaitStates(WaitStateQuery),
     /// Have a slice struck: a NIC holds what only a slice can move on, and has not asked for one.
-    Strike,
+    StrikeSlice,
     /// Say all that is known of them: the survey of this number.
     Survey(u32),
 }
 
 /// What a node manager needs to know before the machines of a job can be joined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Meet {
+pub struct HandshakeRequest {
     /// The launcher's version: who is of another one cannot go on.
     pub version: String,
     /// The job's key. It is said here and nowhere else.
@@ -74,9 +74,9 @@ pub struct Meet {
 }
 
 /// Where a node manager keeps shared memory open: words of
-/// [`Deposit`](bcs_fabric::shm::Deposit).
+/// [`DescriptorLocation`](bcs_fabric::shm::DescriptorLocation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Keeps {
+pub struct SharedMemoryKeys {
     /// The machine page.
     pub page: [u64; 2],
     /// The segment of the fabric.
@@ -85,13 +85,13 @@ pub struct Keeps {
 
 /// How a node manager is reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Met {
+pub struct HandshakeReply {
     /// Its socket.
     pub address: SocketAddr,
     /// What its socket holds, in bytes.
     pub receive_bytes: usize,
     /// Its shared memory.
-    pub keeps: Keeps,
+    pub keeps: SharedMemoryKeys,
     /// Its process, as its machine knows it.
     pub pid: i32,
     /// Which machine it is on, as the kernel names a start of it.
@@ -102,7 +102,7 @@ pub struct Met {
 
 /// How the machines of a job are joined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FarStart {
+pub struct MultiHostStart {
     /// The nodes of each node manager.
     pub parties: Vec<Vec<NodeId>>,
     /// Which of them this one is.
@@ -114,7 +114,7 @@ pub struct FarStart {
     /// The others that share memory with the node manager of node 0.
     pub beside_first: Vec<usize>,
     /// Whose page and segment that is, if it is another node manager's.
-    pub leader: Option<Keeps>,
+    pub leader: Option<SharedMemoryKeys>,
     /// Where each is reached.
     pub addresses: Vec<SocketAddr>,
     /// What each socket holds, in bytes.
@@ -123,10 +123,10 @@ pub struct FarStart {
     pub node_timeout: Duration,
 }
 
-impl FarStart {
+impl MultiHostStart {
     /// All nodes with which this node manager's share memory.
     #[must_use]
-    pub fn machine(&self) -> &[NodeId] {
+    pub fn shared_memory_nodes(&self) -> &[NodeId] {
         let is_this = |machine: &&Vec<NodeId>| machine.contains(&self.parties[self.me][0]);
         self.machines
             .iter()
@@ -137,7 +137,7 @@ impl FarStart {
 
 /// A look at the ranks of all node managers. Only one is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Look {
+pub struct WaitStateQuery {
     /// Which look.
     pub number: u32,
     /// Whether to look at the threads of the ranks, too, if nothing else moves.
@@ -171,7 +171,7 @@ pub struct Application {
 
 /// Who reads the standard input of `bcs run`. The others find it empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Input {
+pub enum InputReader {
     /// One rank.
     Rank(u32),
     /// One rank, through us.
@@ -184,7 +184,7 @@ pub enum Input {
 
 /// What a node manager needs to know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Start {
+pub struct JobStart {
     /// The name of this run, in dumps.
     pub job: String,
     /// Which ranks run where.
@@ -200,7 +200,7 @@ pub struct Start {
     /// What the ranks run, in the order of the ranks.
     pub applications: Vec<Application>,
     /// Who reads the standard input.
-    pub input: Input,
+    pub input: InputReader,
     /// Where ranks write instead of to us, if anywhere: `rank.N.out` and `rank.N.err`.
     pub output_dir: Option<PathBuf>,
     /// Which cores ranks may use.
@@ -208,7 +208,7 @@ pub struct Start {
     /// From SIGTERM to SIGKILL, when ranks are told to end.
     pub kill_delay: Duration,
     /// Whether to say how many ranks have a slot ([`FromManager::Slots`]), and how messages from other machines came
-    /// ([`FromManager::Brought`]).
+    /// ([`FromManager::InboundBytes`]).
     pub verbose: bool,
     /// The directory for dumps of the MDS.
     pub mds: Option<PathBuf>,
@@ -217,10 +217,10 @@ pub struct Start {
     /// Whether a heap in slots is preloaded into programs that it suits.
     pub preload: bool,
     /// How machines are joined, if there are several.
-    pub far: Option<FarStart>,
+    pub far: Option<MultiHostStart>,
 }
 
-impl Start {
+impl JobStart {
     /// The index of a rank's application.
     pub(crate) fn application_of(&self, rank: u32) -> usize {
         let mut after = 0;
@@ -237,10 +237,10 @@ impl Start {
 /// What a node manager says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromManager {
-    /// How it is reached: the answer to [`ToManager::Meet`].
-    Met(Box<Met>),
-    /// Whose shared memory it can map, by party: the answer to [`ToManager::Reach`].
-    Reached(Vec<bool>),
+    /// How it is reached: the answer to [`ToManager::Handshake`].
+    HandshakeReply(Box<HandshakeReply>),
+    /// Whose shared memory it can map, by party: the answer to [`ToManager::TestSharedMemory`].
+    MappableMemory(Vec<bool>),
     /// No process of its ranks has called our MPI_Init so far, and one is of another MPI: once, when such a one has
     /// ended, or all have.
     ForeignMpi {
@@ -255,8 +255,8 @@ pub enum FromManager {
     NoneJoined,
     /// All its ranks have ended well.
     AllDone,
-    /// Its Strobe Sender rests: the answer to [`ToManager::Rest`] of the one that has it.
-    Rests,
+    /// Its Strobe Sender rests: the answer to [`ToManager::Quiesce`] of the one that has it.
+    Quiesced,
     /// A rank failed (ScELA's PROCESS_FAIL).
     ProcessFail(RankFailure),
     /// A rank could not be started.
@@ -277,29 +277,29 @@ pub enum FromManager {
         /// What was found and what to do.
         message: String,
     },
-    /// All its ranks have taken the last [`ToManager::Input`].
+    /// All its ranks have taken the last [`ToManager::InputReader`].
     InputTaken,
-    /// Where its ranks are, for [`ToManager::Look`].
-    Seen(Box<Seen>),
-    /// A part of what it was asked by [`ToManager::Survey`].
-    Surveyed(Box<Survey>),
+    /// Where its ranks are, for [`ToManager::QueryWaitStates`].
+    WaitStates(Box<WaitStateReport>),
+    /// A part of what it was asked by [`ToManager::SurveyPart`].
+    SurveyPart(Box<SurveyPart>),
     /// How a rank of a job that has ended well has ended: one for each, at the end.
-    AtEnd(Box<AtEnd>),
+    FinalReport(Box<RankFinalReport>),
     /// How many of its ranks have a slot: once, when all have said hello, or at the end.
     Slots(SlotReport),
     /// Others have fetched much from a rank that has no slot: once, of the first one.
-    SlowRoad {
+    SlowCopyHint {
         /// The rank.
         rank: u32,
         /// Why it has none, where that is known.
         why: Option<String>,
     },
     /// Datagrams come to it that are not of the job: once, when it has begun.
-    Strays(Strays),
+    Strays(RejectedDatagrams),
     /// How many that were: at the end, if there were any.
-    StraysInAll(Strays),
+    StraysInAll(RejectedDatagrams),
     /// How bytes of messages from other machines came to its ranks: at the end, if there were any.
-    Brought(Brought),
+    InboundBytes(InboundBytes),
     /// What was recorded of its ranks or nodes is lost, or some of it: why. The job has not failed by that.
     NoDump(String),
     /// This was all. A command that stands between may wait for the end of its own input, which is the launcher's to
@@ -314,7 +314,7 @@ pub enum FromManager {
 
 /// How a rank has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AtEnd {
+pub struct RankFinalReport {
     /// The rank.
     pub rank: u32,
     /// Its node.
@@ -340,7 +340,7 @@ pub struct SlotReport {
 
 /// What a look at the ranks of a node manager saw.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct WaitStateReport {
     /// Which look.
     pub look: u32,
     /// How many of its ranks have neither ended nor finalized.
@@ -351,16 +351,16 @@ pub struct Seen {
     /// What a NIC holds that only a slice can move on, though no slice is wanted: looked for if all sleep.
     pub forgotten: Option<String>,
     /// What other threads these ranks have.
-    pub threads: Threads,
+    pub threads: OtherThreads,
     /// Those of the ranks that are blocked in a call.
-    pub blocked: Vec<Sighting>,
+    pub blocked: Vec<BlockedRankReport>,
     /// Ranks that have finalized or ended; only after a close look.
-    pub gone: Vec<Gone>,
+    pub gone: Vec<DepartedRank>,
 }
 
 /// The threads of a node manager's ranks beside those that sleep in a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Threads {
+pub enum OtherThreads {
     /// At least one runs, or a rank is stopped, or nobody has looked.
     #[default]
     Running,
@@ -372,14 +372,14 @@ pub enum Threads {
 
 /// A rank that is blocked in a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sighting {
+pub struct BlockedRankReport {
     /// The rank.
     pub rank: u32,
     /// Its node.
     pub node: NodeId,
     /// The same only as long as it is in the same call.
     pub number: u64,
-    /// Where it says it is ([`Whereabouts::encode`](bcs_core::whereabouts::Whereabouts::encode)).
+    /// Where it says it is ([`WaitState::encode`](bcs_core::whereabouts::WaitState::encode)).
     pub words: Vec<u64>,
     /// The place of its call, if that is an address.
     pub code: Option<CodePlace>,
@@ -389,7 +389,7 @@ pub struct Sighting {
 
 /// A rank from which nothing comes any more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gone {
+pub struct DepartedRank {
     /// The rank.
     pub rank: u32,
     /// Its node.
@@ -410,12 +410,12 @@ pub struct RankFailure {
     /// Its process.
     pub pid: i32,
     /// What it did.
-    pub what: RankEnd,
+    pub what: RankFailureKind,
 }
 
 /// What a failing rank did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RankEnd {
+pub enum RankFailureKind {
     /// Exited with a code that is not 0.
     Exited(i32),
     /// Was killed by a signal.
@@ -437,7 +437,7 @@ pub enum RankEnd {
         place: Option<CodePlace>,
     },
     /// Said something to its node manager that makes no sense.
-    Rubbish(String),
+    MalformedMessage(String),
 }
 
 /// Standard output or standard error.

@@ -1,21 +1,25 @@
 //! What the ranks and NICs of this process recorded, written for the user.
 
-use crate::control::Start;
+use crate::control::JobStart;
 use crate::rank_process::RankProcess;
 use bcs_core::clock::now_ns;
 use bcs_core::mapped_code::MappedCode;
-use bcs_fabric::udp::Brought;
+use bcs_fabric::udp::InboundBytes;
 use bcs_nic::driver::Recordings;
 use mds::dump::RankDump;
 
 /// Writes the dump of every node, if the user wants them.
-pub(crate) fn write(start: &Start, recordings: Recordings, brought: Brought) -> Result<(), String> {
+pub(crate) fn write(
+    start: &JobStart,
+    recordings: Recordings,
+    brought: InboundBytes,
+) -> Result<(), String> {
     let Some(directory) = &start.mds else {
         return Ok(());
     };
     let (mut strobe, mut brought) = (recordings.global, Some(brought));
     for mut dump in recordings.nodes {
-        let Brought { placed, copied } = brought.take().unwrap_or_default();
+        let InboundBytes { placed, copied } = brought.take().unwrap_or_default();
         (dump.placed_bytes, dump.copied_bytes) = (placed, copied);
         dump.job.clone_from(&start.job);
         // The Strobe Sender runs beside node 0.
@@ -40,7 +44,7 @@ fn name_places(dump: &mut RankDump, code: &MappedCode) {
 
 /// Writes the dump of every rank that records. They are over, however they ended: who was killed is read up to its
 /// death. One that cannot be written keeps none of the others from it.
-pub(crate) fn write_ranks(start: &Start, ranks: &[RankProcess]) -> Result<(), String> {
+pub(crate) fn write_ranks(start: &JobStart, ranks: &[RankProcess]) -> Result<(), String> {
     let Some(directory) = &start.mds else {
         return Ok(());
     };

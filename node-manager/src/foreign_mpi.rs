@@ -4,7 +4,7 @@
 //! process that has not joined the job is looked at: at the libraries that it has mapped while it runs, and at those that its file is linked
 //! with when it has ended, for then nothing is mapped any more.
 
-use crate::control::{FromManager, Start};
+use crate::control::{FromManager, JobStart};
 use crate::program_file;
 use crate::rank_process::RankProcess;
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,7 +78,7 @@ impl ForeignMpi {
         &mut self,
         index: usize,
         ranks: &[RankProcess],
-        start: &Start,
+        start: &JobStart,
     ) -> Option<FromManager> {
         if self.is_said || ranks.iter().any(RankProcess::has_joined) {
             return None;

@@ -160,7 +160,7 @@ impl FrameWriter {
 
 /// What a read from the control socket brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrived {
+pub enum FrameReadOutcome {
     /// Some bytes.
     Bytes,
     /// Nothing for now.
@@ -181,16 +181,20 @@ impl FrameReader {
     ///
     /// # Errors
     /// The kernel's answer.
-    pub fn receive(&mut self, from: impl AsFd, buffer: &mut [u8]) -> Result<Arrived, Errno> {
+    pub fn receive(
+        &mut self,
+        from: impl AsFd,
+        buffer: &mut [u8],
+    ) -> Result<FrameReadOutcome, Errno> {
         loop {
             match byte_stream::read(&from, buffer) {
-                Ok(0) | Err(Errno::CONNRESET) => return Ok(Arrived::End),
+                Ok(0) | Err(Errno::CONNRESET) => return Ok(FrameReadOutcome::End),
                 Ok(len) => {
                     self.bytes.extend_from_slice(&buffer[..len]);
-                    return Ok(Arrived::Bytes);
+                    return Ok(FrameReadOutcome::Bytes);
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(Arrived::Nothing),
+                Err(Errno::AGAIN) => return Ok(FrameReadOutcome::Nothing),
                 Err(errno) => return Err(errno),
             }
         }
@@ -327,7 +331,7 @@ mod tests {
             }
         );
         drop(near);
-        assert_eq!(reader.receive(&far, &mut buffer), Ok(Arrived::End));
+        assert_eq!(reader.receive(&far, &mut buffer), Ok(FrameReadOutcome::End));
     }
 
     /// A pipe takes a part at a time, too, and neither end of it may block.
@@ -339,7 +343,10 @@ mod tests {
         writer.output(7, Stream::Out, &long);
         let mut reader = FrameReader::default();
         let mut buffer = vec![0; 10_000];
-        assert_eq!(reader.receive(&far, &mut buffer), Ok(Arrived::Nothing));
+        assert_eq!(
+            reader.receive(&far, &mut buffer),
+            Ok(FrameReadOutcome::Nothing)
+        );
         let frame = loop {
             writer.send(&near).unwrap();
             reader.receive(&far, &mut buffer).unwrap();
@@ -349,7 +356,7 @@ mod tests {
         };
         assert!(matches!(frame, Frame::Output { bytes, .. } if bytes == long));
         drop(near);
-        assert_eq!(reader.receive(&far, &mut buffer), Ok(Arrived::End));
+        assert_eq!(reader.receive(&far, &mut buffer), Ok(FrameReadOutcome::End));
     }
 
     #[test]

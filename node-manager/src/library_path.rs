@@ -17,7 +17,7 @@ const LIBRARY: &str = "libmpi_abi.so.1";
 const VARIABLE: &str = "LD_LIBRARY_PATH";
 
 /// The variable for the ranks of an application, if it is to be set.
-pub(crate) fn of(application: &Application) -> Option<(OsString, OsString)> {
+pub(crate) fn library_variable(application: &Application) -> Option<(OsString, OsString)> {
     let folder = folder_of(&std::env::current_exe().ok()?)?;
     let own = application.environment.iter().rev();
     let mut own = own.filter(|(name, _)| name == VARIABLE);

@@ -1,7 +1,7 @@
 //! Bounds of the process side, with their reasons.
 
 use bcs_core::limits::MAX_RANKS;
-use bcs_core::whereabouts;
+use bcs_core::wait_state;
 use std::time::Duration;
 
 /// From SIGTERM to SIGKILL, for ranks that are told to end, unless `--kill-delay` says otherwise.
@@ -78,7 +78,7 @@ pub(crate) const PENDING_LISTED: u64 = 4;
 pub(crate) const SURVEY_PART: usize = 256;
 
 /// What a blocked rank takes in a frame at most: its number, its node and its call, and where it is.
-const SIGHTING_BYTES: usize = (3 + whereabouts::WORDS) * 10;
+const SIGHTING_BYTES: usize = (3 + wait_state::WAIT_STATE_WORDS) * 10;
 
 // A node manager may have all ranks of a job, and all of them may be blocked.
 const _: () = assert!(64 + MAX_RANKS * SIGHTING_BYTES <= MAX_FRAME_BYTES);

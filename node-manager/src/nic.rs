@@ -1,22 +1,24 @@
 //! The NIC as the node manager hosts it: its memory, its OS threads, its complaints.
 
-use crate::control::Start;
-use crate::inherited::Inherited;
+use crate::control::JobStart;
+use crate::handshake::{HandshakeError, UdpSetup};
+use crate::job_memory::SharedJobMemory;
 use crate::limits::{NIC_STOP_LIMIT, PENDING_LISTED};
-use crate::meeting::{Joined, MeetingError};
 use crate::shortage::advice;
-use bcs_core::job::{Intranode, NodeId};
+use bcs_core::job::{IntranodeTransport, NodeId};
 use bcs_core::limits::FAN_OUT;
 use bcs_core::lockstep::lock;
 use bcs_core::matching::Pattern;
 use bcs_core::memory::{MapError, NicMemory, Slot};
-use bcs_core::smartmap::{Desk, NodeMemory, READ_ONLY};
+use bcs_core::smartmap::{NodeMemory, READ_ONLY, RankArea};
+use bcs_core::wait_state::{MessagePeer, UntakenSend, WaitReason, WaitState};
 use bcs_core::wake::{MachinePage, bell};
-use bcs_core::whereabouts::{Peer, Sent, Wait, Whereabouts};
-use bcs_fabric::shm::{Deposit, Ledger, NodeMemory as RankMemories, Segment, memory_file};
-use bcs_fabric::udp::{Brought, HubConfig, LinkSettings, Strays};
+use bcs_fabric::shm::{
+    DescriptorLocation, RankMemoryAccess as RankMemories, Segment, WriteLog, memory_file,
+};
+use bcs_fabric::udp::{HubConfig, InboundBytes, LinkSettings, RejectedDatagrams};
 use bcs_nic::bounds::Bounds;
-use bcs_nic::driver::{Far, News, NicHost, NicHostConfig, Recordings};
+use bcs_nic::driver::{NicHost, NicHostConfig, NicHostEvent, Recordings, RemoteHosts};
 use rustix::event::EventfdFlags;
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -29,7 +31,7 @@ use std::sync::{Arc, Mutex, mpsc};
 #[derive(Debug)]
 pub struct NewsBox {
     event: OwnedFd,
-    news: Mutex<Vec<News>>,
+    news: Mutex<Vec<NicHostEvent>>,
 }
 
 impl NewsBox {
@@ -46,7 +48,7 @@ impl NewsBox {
     }
 
     /// Puts something in: for `NicHost::start`.
-    pub fn report(&self, news: News) {
+    pub fn report(&self, news: NicHostEvent) {
         lock(&self.news).push(news);
         // The counter cannot overflow: there are no 2^64 of them.
         let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
@@ -58,7 +60,7 @@ impl NewsBox {
     }
 
     /// Takes all out.
-    pub fn take(&self) -> Vec<News> {
+    pub fn take(&self) -> Vec<NicHostEvent> {
         let _ = rustix::io::read(&self.event, &mut [0; 8]);
         std::mem::take(&mut *lock(&self.news))
     }
@@ -66,7 +68,7 @@ impl NewsBox {
 
 /// The NICs of this process's nodes.
 #[derive(Debug)]
-pub(crate) struct Nic {
+pub(crate) struct LocalNics {
     host: NicHost,
     segment: Segment,
     /// Kept open for other node managers of this machine, who may come later.
@@ -81,7 +83,7 @@ pub(crate) struct Nic {
     /// The same as this process has mapped it.
     mapped: Arc<Vec<Option<NicMemory>>>,
     /// Where ranks sit by world rank, if messages within a node do not go through the NIC.
-    desks: Vec<Option<Desk>>,
+    desks: Vec<Option<RankArea>>,
     /// Node memory by node, if messages within a node do not go through the NIC.
     shared: BTreeMap<u16, OwnedFd>,
 }
@@ -94,7 +96,7 @@ pub(crate) enum NicError {
     #[error("failed to start the OS threads of the NIC: {0}{advice}", advice = advice_to(.0))]
     Threads(std::io::Error),
     #[error(transparent)]
-    Meeting(#[from] MeetingError),
+    Meeting(#[from] HandshakeError),
     #[error("failed to make an eventfd: {0}{advice}", advice = advice(*.0))]
     Event(#[from] Errno),
 }
@@ -111,17 +113,17 @@ fn advice_to(error: &std::io::Error) -> String {
     Errno::from_io_error(error).map(advice).unwrap_or_default()
 }
 
-impl Nic {
+impl LocalNics {
     pub(crate) fn start(
-        start: &Start,
-        inherited: Inherited,
-        joined: Option<Joined>,
+        start: &JobStart,
+        inherited: SharedJobMemory,
+        joined: Option<UdpSetup>,
     ) -> Result<Self, NicError> {
         let (nodes, ranks) = (start.placement.nodes(), start.placement.ranks());
         let segment = Segment::map(&inherited.segment, nodes, ranks)?;
         let page = MachinePage::map(&inherited.page, nodes)?;
         if joined.is_some() {
-            page.has_cores(u32::try_from(start.cores.usable).unwrap_or(u32::MAX));
+            page.set_cores(u32::try_from(start.cores.usable).unwrap_or(u32::MAX));
         }
         let mut memory_fds: Vec<_> = (0..ranks).map(|_| None).collect();
         let mut nic_memory: Vec<_> = (0..ranks).map(|_| None).collect();
@@ -129,13 +131,13 @@ impl Nic {
         let mut shared = BTreeMap::new();
         for &node in &start.nodes {
             let here = start.placement.ranks_of(node);
-            let smartmap = start.settings.intranode == Intranode::Smartmap;
+            let smartmap = start.settings.intranode == IntranodeTransport::Smartmap;
             let create = || NodeMemory::create(here.clone().count());
             let (node_fd, node_memory) = smartmap.then(create).transpose()?.unzip();
             for (place, rank) in here.enumerate() {
                 let (fd, mut memory) = NicMemory::create(start.settings.eager_limit)?;
                 if let Some(node) = node_memory.clone() {
-                    let desk = Desk { node, place };
+                    let desk = RankArea { node, place };
                     memory = memory.with_bell(desk.bell());
                     desks[rank as usize] = Some(desk);
                 }
@@ -189,21 +191,25 @@ impl Nic {
     }
 
     /// Where a rank says it is.
-    pub(crate) fn whereabouts(&self, rank: u32) -> Option<(u64, Whereabouts)> {
-        self.mapped.get(rank as usize)?.as_ref()?.whereabouts()
+    pub(crate) fn wait_state(&self, rank: u32) -> Option<(u64, WaitState)> {
+        self.mapped.get(rank as usize)?.as_ref()?.wait_state()
     }
 
     /// How often these ranks, and the OS threads of the NICs, have gone to sleep, if all sleep until somebody
     /// rings.
-    pub(crate) fn naps(&self, ranks: impl Iterator<Item = u32>) -> Option<u64> {
+    pub(crate) fn sleep_count(&self, ranks: impl Iterator<Item = u32>) -> Option<u64> {
         let memory = |rank: u32| self.mapped.get(rank as usize)?.as_ref();
         let bells = ranks.filter_map(memory).map(NicMemory::bell);
-        Some(self.host.naps()?.wrapping_add(bell::naps(bells)?))
+        Some(
+            self.host
+                .sleep_count()?
+                .wrapping_add(bell::total_sleeps(bells)?),
+        )
     }
 
     /// What the NICs hold that only a slice can move on, though no slice is wanted.
-    pub(crate) fn forgotten(&self) -> Option<String> {
-        Some(self.host.forgotten()?.to_string())
+    pub(crate) fn stalled_work(&self) -> Option<String> {
+        Some(self.host.stalled_work()?.to_string())
     }
 
     /// Has a slice struck at once.
@@ -212,12 +218,14 @@ impl Nic {
     }
 
     /// Adds messages that the NIC keeps and that have come instead of what a rank waits for.
-    pub(crate) fn add_unmatched(&self, rank: u32, told: &mut Whereabouts) {
-        let instead = told.instead();
-        let kept = instead.filter_map(|pattern| self.host.unmatched(rank, pattern));
-        let kept: Vec<Peer> = kept.map(|kept| Peer::from(Pattern::from(kept))).collect();
+    pub(crate) fn add_unmatched(&self, rank: u32, told: &mut WaitState) {
+        let instead = told.near_misses();
+        let kept = instead.filter_map(|pattern| self.host.oldest_unmatched_message(rank, pattern));
+        let kept: Vec<MessagePeer> = kept
+            .map(|kept| MessagePeer::from(Pattern::from(kept)))
+            .collect();
         for peer in kept {
-            if told.unmatched.len() < Whereabouts::UNMATCHED && !told.unmatched.contains(&peer) {
+            if told.unmatched.len() < WaitState::UNMATCHED && !told.unmatched.contains(&peer) {
                 told.unmatched.push(peer);
             }
         }
@@ -226,21 +234,21 @@ impl Nic {
     /// What a rank has posted that has not met its other half: sends, receives and collectives that the NIC has not
     /// taken, receives that no message has met; and messages that no receive has met. As far as whoever keeps
     /// them can be asked without being held up.
-    pub(crate) fn pending(&self, rank: u32) -> Whereabouts {
-        let mut pending = Whereabouts::default();
+    pub(crate) fn pending(&self, rank: u32) -> WaitState {
+        let mut pending = WaitState::default();
         if let Some(memory) = self.mapped.get(rank as usize).and_then(Option::as_ref) {
             let (posted, more) = memory.posted(PENDING_LISTED);
             pending.waits = posted;
             pending.more = u32::try_from(more).unwrap_or(u32::MAX);
         }
-        if let Some(kept) = self.host.kept(rank, Whereabouts::WAITS) {
+        if let Some(kept) = self.host.unmatched_operations(rank, WaitState::WAITS) {
             let receives = kept.receives.into_iter();
-            let receives = receives.map(|pattern| Wait::Receive(Peer::from(pattern)));
+            let receives = receives.map(|pattern| WaitReason::Receive(MessagePeer::from(pattern)));
             pending.waits.extend(receives);
             let more = u32::try_from(kept.more_receives).unwrap_or(u32::MAX);
             pending.more = pending.more.saturating_add(more);
             let messages = kept.messages.into_iter().map(Pattern::from);
-            pending.unmatched = messages.map(Peer::from).collect();
+            pending.unmatched = messages.map(MessagePeer::from).collect();
         }
         pending
     }
@@ -257,8 +265,8 @@ impl Nic {
     }
 
     /// The rank of the same node to which a rank has sent this, if that has not taken it.
-    pub(crate) fn not_taken(&self, rank: u32, sent: &Sent) -> Option<u32> {
-        let Desk { node, place } = self.desks.get(rank as usize)?.as_ref()?;
+    pub(crate) fn not_taken(&self, rank: u32, sent: &UntakenSend) -> Option<u32> {
+        let RankArea { node, place } = self.desks.get(rank as usize)?.as_ref()?;
         let to = sent.place as usize;
         let there = to < node.ranks() && node.taken(*place, to) <= sent.position;
         // Ranks of a node follow each other.
@@ -286,8 +294,11 @@ impl Nic {
     /// is published. The descriptor stays open as long as this process lives.
     pub(crate) fn publish_slot(&self, rank: u32, place: usize, slot: BorrowedFd<'_>) {
         // Where it cannot be found the kernel copies.
-        if let (Some(place), Ok(deposit)) = (Slot::of(place), Deposit::of(slot)) {
-            self.segment.lodge(rank, place, deposit);
+        if let (Some(place), Ok(deposit)) = (
+            Slot::at_place(place),
+            DescriptorLocation::for_descriptor(slot),
+        ) {
+            self.segment.publish_slot(rank, place, deposit);
         }
     }
 
@@ -300,18 +311,18 @@ impl Nic {
 
     /// The same of a process that a script started, who may let another one have its id before we know.
     /// So nobody writes by that.
-    pub(crate) fn publish_visitor(&self, rank: u32, pid: Pid) {
+    pub(crate) fn publish_descendant(&self, rank: u32, pid: Pid) {
         let pid = pid.as_raw_nonzero().get();
         // If the kernel does not let us, it lets nobody reach the rank's memory.
         if let Ok(file) = memory_file(pid) {
-            self.segment.write_by(rank, file);
+            self.segment.set_memory_file(rank, file);
             self.publish(rank, pid.unsigned_abs(), READ_ONLY);
         }
     }
 
     fn publish(&self, rank: u32, pid: u32, mark: u32) {
-        if let Some(Some(Desk { node, place })) = self.desks.get(rank as usize) {
-            node.process(*place).store(pid | mark, Ordering::Release);
+        if let Some(Some(RankArea { node, place })) = self.desks.get(rank as usize) {
+            node.process_id(*place).store(pid | mark, Ordering::Release);
         }
         if let Some(word) = self.segment.pid(rank) {
             word.store(pid, Ordering::Release);
@@ -325,18 +336,18 @@ impl Nic {
     }
 
     /// Datagrams from other machines that were not taken so far.
-    pub(crate) fn strays(&self) -> Strays {
-        self.host.strays()
+    pub(crate) fn strays(&self) -> RejectedDatagrams {
+        self.host.rejected_datagrams()
     }
 
     /// How bytes of messages from other machines have come to ranks so far.
-    pub(crate) fn brought(&self) -> Brought {
-        self.host.brought()
+    pub(crate) fn inbound_bytes(&self) -> InboundBytes {
+        self.host.inbound_bytes()
     }
 
     /// All ranks of the job have ended: what they have posted is taken, then no slice is struck any more.
-    pub(crate) fn rest(&self) {
-        self.host.rest();
+    pub(crate) fn quiesce(&self) {
+        self.host.quiesce();
     }
 
     /// Stops the OS threads and gives what they recorded (EMDS).
@@ -359,26 +370,26 @@ impl Nic {
 
 /// The way to other machines, if there are any.
 fn far(
-    start: &Start,
-    joined: Option<Joined>,
+    start: &JobStart,
+    joined: Option<UdpSetup>,
     (segment, page): (&Segment, &MachinePage),
     mapped: &Arc<Vec<Option<NicMemory>>>,
-) -> Result<Option<Far>, NicError> {
+) -> Result<Option<RemoteHosts>, NicError> {
     let (Some(far), Some(joined)) = (&start.far, joined) else {
         return Ok(None);
     };
-    if far.machine().len() == start.placement.nodes() {
+    if far.shared_memory_nodes().len() == start.placement.nodes() {
         return Ok(None);
     }
-    let ledger = start.strobe_sender.then(Ledger::default);
-    let memory = RankMemories::new(segment.clone(), mapped.clone()).set(&start.settings);
+    let ledger = start.strobe_sender.then(WriteLog::default);
+    let memory = RankMemories::new(segment.clone(), mapped.clone()).with_settings(&start.settings);
     let machines = far.machines.iter();
     let machines = machines.map(|machine| machine.iter().copied().collect());
     let hub = HubConfig {
         placement: start.placement.clone(),
         parties: far.parties.clone(),
         me: far.me,
-        machine: far.machine().iter().copied().collect(),
+        machine: far.shared_memory_nodes().iter().copied().collect(),
         machines: machines.collect(),
         fan_out: FAN_OUT,
         beside_sequencer: far.beside_first.clone(),
@@ -392,7 +403,7 @@ fn far(
         },
         paths: Vec::new(),
     };
-    Ok(Some(Far {
+    Ok(Some(RemoteHosts {
         wires: joined.wires(far, hub)?,
         ledger,
         node_timeout_ns: u64::try_from(far.node_timeout.as_nanos()).unwrap_or(u64::MAX),
@@ -406,7 +417,7 @@ fn deposit(memory: &[Option<OwnedFd>], segment: &Segment) -> Result<Vec<OwnedFd>
         .filter_map(|(rank, memory)| Some((rank, memory.as_ref()?)));
     here.map(|(rank, memory)| {
         let kept = rustix::io::fcntl_dupfd_cloexec(memory, 0)?;
-        segment.keep_nic_memory(rank, Deposit::of(&kept)?);
+        segment.publish_nic_memory(rank, DescriptorLocation::for_descriptor(&kept)?);
         Ok(kept)
     })
     .collect()

@@ -7,8 +7,8 @@
 //! it the C library's heap. Only the file that `bcs run` starts is looked at: a sanitized program behind a
 //! wrapper needs `--heap own`.
 
-use crate::control::{Application, Start};
-use crate::program_file::{Unsuited, suits};
+use crate::control::{Application, JobStart};
+use crate::program_file::{PreloadRefusal, suits};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ fn is_between(byte: u8) -> bool {
 
 /// What the ranks of an application are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Preload {
+pub(crate) struct PreloadChoice {
     /// The variable, if it is to be set: with what the user preloads, which counts more.
     pub(crate) variable: Option<(OsString, OsString)>,
     /// Why no heap is preloaded, if none is; in words.
@@ -57,7 +57,7 @@ pub(crate) struct Preload {
 }
 
 /// Decides about an application.
-pub(crate) fn of(start: &Start, application: &Application) -> Preload {
+pub(crate) fn choose_preload(start: &JobStart, application: &Application) -> PreloadChoice {
     let library = if start.preload {
         find().and_then(|library| judge(&library, application).map(|()| library))
     } else {
@@ -68,7 +68,7 @@ pub(crate) fn of(start: &Start, application: &Application) -> Preload {
     let before = own.next().map(|(_, value)| value.clone());
     let before = before.or_else(|| std::env::var_os(VARIABLE));
     let value = value(before.as_deref(), library.as_deref().ok());
-    Preload {
+    PreloadChoice {
         variable: (value != before).then(|| (VARIABLE.into(), value.unwrap_or_default())),
         refused: library.err(),
     }
@@ -85,7 +85,7 @@ fn judge(library: &Path, application: &Application) -> Result<(), String> {
         Some(directory) => suits(&directory.join(&application.program)),
         None => suits(application.program.as_ref()),
     };
-    judged.map_err(|unsuited: Unsuited| unsuited.to_string())
+    judged.map_err(|unsuited: PreloadRefusal| unsuited.to_string())
 }
 
 /// What is to be preloaded, after what was. A library of ours that is there already (a job in a job) stays

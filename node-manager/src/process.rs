@@ -3,12 +3,12 @@
 use crate::agent::Agent;
 use crate::control::FromManager;
 use crate::frames::greeting;
-use crate::inherited::{self, Channel, Inherited};
-use crate::keeper;
+use crate::job_memory::{self, ControlChannel, SharedJobMemory};
+use crate::launcher_link::LauncherLink;
 use crate::limits::READ_BYTES;
-use crate::link::Link;
 use crate::lost_launcher;
-use bcs_core::job::welcome::MAX_MESSAGE_BYTES;
+use crate::supervisor;
+use bcs_core::job::handshake::MAX_MESSAGE_BYTES;
 use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd as _;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The whole life of a node manager process.
 #[must_use]
 pub fn run() -> ExitCode {
-    match Inherited::take() {
+    match SharedJobMemory::take() {
         Ok((channel, inherited)) => live(channel, Some(inherited)),
         Err(_) => by_hand("a node manager is started by `bcs run`, not by hand"),
     }
@@ -37,9 +37,9 @@ pub fn run_far(parent: Option<&str>) -> ExitCode {
         );
     }
     let Some(parent) = parent else {
-        return keeper::keep();
+        return supervisor::supervise();
     };
-    let Ok(channel) = inherited::take_standard() else {
+    let Ok(channel) = job_memory::take_standard() else {
         return by_hand("a node manager is started by `bcs run`, not by hand");
     };
     if let Err(error) = lost_launcher::watch(channel.input.as_fd(), parent) {
@@ -60,12 +60,12 @@ pub(crate) fn by_hand(why: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-fn live(channel: Channel, inherited: Option<Inherited>) -> ExitCode {
+fn live(channel: ControlChannel, inherited: Option<SharedJobMemory>) -> ExitCode {
     let mut agent = Agent {
-        link: Link::new(channel),
+        link: LauncherLink::new(channel),
         buffer: vec![0; READ_BYTES.max(MAX_MESSAGE_BYTES)],
     };
-    match agent.live(inherited) {
+    match agent.run(inherited) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Say so, and leave nothing behind.

@@ -43,7 +43,7 @@ const WATCHING: [&str; 6] = [
 
 /// Why nothing is preloaded into a program, in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unsuited {
+pub enum PreloadRefusal {
     /// It has no dynamic linker.
     #[error("the program is linked statically")]
     Static,
@@ -64,13 +64,13 @@ pub enum Unsuited {
     Unreadable,
 }
 
-impl From<object::Error> for Unsuited {
+impl From<object::Error> for PreloadRefusal {
     fn from(_: object::Error) -> Self {
         Self::Unreadable
     }
 }
 
-impl From<io::Error> for Unsuited {
+impl From<io::Error> for PreloadRefusal {
     fn from(_: io::Error) -> Self {
         Self::Unreadable
     }
@@ -81,31 +81,31 @@ impl From<io::Error> for Unsuited {
 ///
 /// # Errors
 /// Why not.
-pub fn suits(file: &Path) -> Result<(), Unsuited> {
+pub fn suits(file: &Path) -> Result<(), PreloadRefusal> {
     let file = File::open(file)?;
     let metadata = file.metadata()?;
     if FileType::from_raw_mode(metadata.mode()) != FileType::RegularFile {
-        return Err(Unsuited::Unreadable);
+        return Err(PreloadRefusal::Unreadable);
     }
     if metadata.mode() & SET_ID != 0 {
-        return Err(Unsuited::SetId);
+        return Err(PreloadRefusal::SetId);
     }
     let file = ReadCache::new(file);
     let Some(elf) = Elf::read(&file)? else {
         return Ok(());
     };
-    let linker = elf.linker()?.ok_or(Unsuited::Static)?;
+    let linker = elf.linker()?.ok_or(PreloadRefusal::Static)?;
     let bcs = ReadCache::new(File::open("/proc/self/exe")?);
-    let bcs = Elf::read(&bcs)?.ok_or(Unsuited::Unreadable)?;
+    let bcs = Elf::read(&bcs)?.ok_or(PreloadRefusal::Unreadable)?;
     let ours = bcs.linker()?.unwrap_or_default();
     if elf.machine() != bcs.machine() || last_of(linker) != last_of(ours) {
-        return Err(Unsuited::OtherLinker);
+        return Err(PreloadRefusal::OtherLinker);
     }
     if elf.has_note()? {
-        return Err(Unsuited::HasIt);
+        return Err(PreloadRefusal::HasIt);
     }
     if elf.is_watched()? {
-        return Err(Unsuited::Sanitized);
+        return Err(PreloadRefusal::Sanitized);
     }
     Ok(())
 }
@@ -118,10 +118,10 @@ pub fn suits(file: &Path) -> Result<(), Unsuited> {
 pub(crate) fn names(
     file: &Path,
     is_sought: impl Fn(&[u8]) -> bool,
-) -> Result<Option<Vec<u8>>, Unsuited> {
+) -> Result<Option<Vec<u8>>, PreloadRefusal> {
     let file = File::open(file)?;
     if !file.metadata()?.is_file() {
-        return Err(Unsuited::Unreadable);
+        return Err(PreloadRefusal::Unreadable);
     }
     let file = ReadCache::new(file);
     match Elf::read(&file)? {
@@ -146,13 +146,13 @@ const ORDER: LittleEndian = LittleEndian;
 
 impl<'a> Elf<'a> {
     /// `None` if it is no ELF file.
-    fn read(file: &'a ReadCache<File>) -> Result<Option<Self>, Unsuited> {
+    fn read(file: &'a ReadCache<File>) -> Result<Option<Self>, PreloadRefusal> {
         if file.read_bytes_at(0, ELFMAG.len() as u64) != Ok(&ELFMAG[..]) {
             return Ok(None);
         }
         let header = FileHeader64::<LittleEndian>::parse(file);
-        let header = header.map_err(|_| Unsuited::OtherLinker)?;
-        header.endian().map_err(|_| Unsuited::OtherLinker)?;
+        let header = header.map_err(|_| PreloadRefusal::OtherLinker)?;
+        header.endian().map_err(|_| PreloadRefusal::OtherLinker)?;
         let segments = header.program_headers(ORDER, file)?;
         Ok(Some(Self {
             file,
@@ -169,17 +169,17 @@ impl<'a> Elf<'a> {
     fn segments(
         &self,
         kind: ProgramType,
-    ) -> impl Iterator<Item = Result<&'a ProgramHeader64<LittleEndian>, Unsuited>> {
+    ) -> impl Iterator<Item = Result<&'a ProgramHeader64<LittleEndian>, PreloadRefusal>> {
         let segments = self.segments.iter();
         let segments = segments.filter(move |one| one.p_type(ORDER) == kind);
         segments.map(|one| match one.p_filesz(ORDER) <= MAX_PART_BYTES {
             true => Ok(one),
-            false => Err(Unsuited::Unreadable),
+            false => Err(PreloadRefusal::Unreadable),
         })
     }
 
     /// The path of the dynamic linker, if there is one.
-    fn linker(&self) -> Result<Option<&'a [u8]>, Unsuited> {
+    fn linker(&self) -> Result<Option<&'a [u8]>, PreloadRefusal> {
         match self.segments(PT_INTERP).next() {
             Some(segment) => Ok(segment?.interpreter(ORDER, self.file)?),
             None => Ok(None),
@@ -187,7 +187,7 @@ impl<'a> Elf<'a> {
     }
 
     /// Whether it has the note of `slot-heap`.
-    fn has_note(&self) -> Result<bool, Unsuited> {
+    fn has_note(&self) -> Result<bool, PreloadRefusal> {
         for segment in self.segments(PT_NOTE) {
             let Some(mut notes) = segment?.notes(ORDER, self.file)? else {
                 continue;
@@ -202,7 +202,7 @@ impl<'a> Elf<'a> {
     }
 
     /// Whether a sanitizer's library or function is among the names that are linked when it starts.
-    fn is_watched(&self) -> Result<bool, Unsuited> {
+    fn is_watched(&self) -> Result<bool, PreloadRefusal> {
         let is_watcher = |name: &[u8]| {
             WATCHERS.iter().any(|one| name.starts_with(one.as_bytes()))
                 || WATCHING.iter().any(|one| name == one.as_bytes())
@@ -211,7 +211,10 @@ impl<'a> Elf<'a> {
     }
 
     /// The first that is sought among the names of libraries and functions that are linked when it starts.
-    fn find_name(&self, is_sought: impl Fn(&[u8]) -> bool) -> Result<Option<&'a [u8]>, Unsuited> {
+    fn find_name(
+        &self,
+        is_sought: impl Fn(&[u8]) -> bool,
+    ) -> Result<Option<&'a [u8]>, PreloadRefusal> {
         let Some(dynamic) = self.segments(PT_DYNAMIC).next().transpose()? else {
             return Ok(None);
         };
@@ -224,7 +227,7 @@ impl<'a> Elf<'a> {
             return Ok(None);
         };
         if bytes > MAX_PART_BYTES {
-            return Err(Unsuited::Unreadable);
+            return Err(PreloadRefusal::Unreadable);
         }
         let loaded = self
             .segments
@@ -232,8 +235,10 @@ impl<'a> Elf<'a> {
             .filter(|one| one.p_type(ORDER) == PT_LOAD);
         let mut names = loaded.map(|one| one.data_range(ORDER, self.file, address, bytes));
         let names = names.find_map(Result::transpose).transpose();
-        let names = names.map_err(|()| Unsuited::Unreadable)?;
-        let mut names = names.ok_or(Unsuited::Unreadable)?.split(|byte| *byte == 0);
+        let names = names.map_err(|()| PreloadRefusal::Unreadable)?;
+        let mut names = names
+            .ok_or(PreloadRefusal::Unreadable)?
+            .split(|byte| *byte == 0);
         Ok(names.find(|name| is_sought(name)))
     }
 }
@@ -254,8 +259,8 @@ mod tests {
         assert_eq!(suits("/bin/sh".as_ref()), Ok(()));
         assert_eq!(suits(written(b"#!/bin/sh\n").path()), Ok(()));
         assert_eq!(suits(written(b"").path()), Ok(()));
-        assert_eq!(suits("/bin".as_ref()), Err(Unsuited::Unreadable));
-        assert_eq!(suits("/no/such".as_ref()), Err(Unsuited::Unreadable));
+        assert_eq!(suits("/bin".as_ref()), Err(PreloadRefusal::Unreadable));
+        assert_eq!(suits("/no/such".as_ref()), Err(PreloadRefusal::Unreadable));
     }
 
     #[test]
@@ -271,13 +276,16 @@ mod tests {
         let interpreter = usize::try_from(headers).unwrap() + 56;
         assert_eq!(program[interpreter..][..4], PT_INTERP.0.to_le_bytes());
         let is_none = |bytes: &mut Vec<u8>| bytes[interpreter] = 0;
-        assert_eq!(changed(&is_none), Err(Unsuited::Static));
+        assert_eq!(changed(&is_none), Err(PreloadRefusal::Static));
         let is_long = |bytes: &mut Vec<u8>| bytes[interpreter + 39] = 0xff;
-        assert_eq!(changed(&is_long), Err(Unsuited::Unreadable));
+        assert_eq!(changed(&is_long), Err(PreloadRefusal::Unreadable));
         let of_32_bits = |bytes: &mut Vec<u8>| bytes[4] = 1;
-        assert_eq!(changed(&of_32_bits), Err(Unsuited::OtherLinker));
+        assert_eq!(changed(&of_32_bits), Err(PreloadRefusal::OtherLinker));
         let of_another_machine = |bytes: &mut Vec<u8>| bytes[18] ^= 1;
-        assert_eq!(changed(&of_another_machine), Err(Unsuited::OtherLinker));
+        assert_eq!(
+            changed(&of_another_machine),
+            Err(PreloadRefusal::OtherLinker)
+        );
         let place = |bytes: &[u8], text: &[u8]| {
             let mut windows = bytes.windows(text.len());
             windows.position(|window| window == text).unwrap()
@@ -286,23 +294,23 @@ mod tests {
             let at = place(bytes, b"/ld-linux");
             bytes[at..at + 8].copy_from_slice(b"/ld-musl");
         };
-        assert_eq!(changed(&musl), Err(Unsuited::OtherLinker));
+        assert_eq!(changed(&musl), Err(PreloadRefusal::OtherLinker));
         for watched in ["\0libasan.so", "\0__asan_init\0"] {
             let watched = |bytes: &mut Vec<u8>| {
                 let at = place(bytes, b"\0libc.so.6\0");
                 // Names that follow are written over: nobody starts this.
                 bytes[at..at + watched.len()].copy_from_slice(watched.as_bytes());
             };
-            assert_eq!(changed(&watched), Err(Unsuited::Sanitized));
+            assert_eq!(changed(&watched), Err(PreloadRefusal::Sanitized));
         }
         let cut_off = |bytes: &mut Vec<u8>| bytes.truncate(100);
-        assert_eq!(changed(&cut_off), Err(Unsuited::Unreadable));
+        assert_eq!(changed(&cut_off), Err(PreloadRefusal::Unreadable));
     }
 
     #[test]
     fn a_file_with_the_rights_of_another_gets_nothing() {
         let file = written(b"#!/bin/sh\n");
         std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o4755)).unwrap();
-        assert_eq!(suits(file.path()), Err(Unsuited::SetId));
+        assert_eq!(suits(file.path()), Err(PreloadRefusal::SetId));
     }
 }

@@ -17,7 +17,7 @@ pub enum RankCores {
 impl RankCores {
     /// The cores of a rank; none: all of the job's.
     #[must_use]
-    pub fn of(&self, rank: u32) -> &[usize] {
+    pub fn cores_of(&self, rank: u32) -> &[usize] {
         match self {
             Self::All => &[],
             Self::Any(cores) => cores,
@@ -36,11 +36,11 @@ mod tests {
     #[test]
     fn cores_are_taken_in_turn() {
         let each = RankCores::OneEach(vec![1, 4, 6]);
-        let taken: Vec<&[usize]> = (0..5).map(|rank| each.of(rank)).collect();
+        let taken: Vec<&[usize]> = (0..5).map(|rank| each.cores_of(rank)).collect();
         assert_eq!(taken, [[1], [4], [6], [1], [4]]);
-        assert_eq!(RankCores::Any(vec![1, 4]).of(7), [1, 4]);
+        assert_eq!(RankCores::Any(vec![1, 4]).cores_of(7), [1, 4]);
         for all in [RankCores::All, RankCores::OneEach(Vec::new())] {
-            assert!(all.of(0).is_empty());
+            assert!(all.cores_of(0).is_empty());
         }
     }
 }

@@ -1,35 +1,35 @@
 //! A rank as its node manager knows it.
 
-use crate::control::RankEnd;
-use crate::conversation::Conversation;
+use crate::control::RankFailureKind;
 use crate::foreign_mpi;
 use crate::output::OutputPipe;
+use crate::rank_connection::RankConnection;
 use crate::recorder::RankRecorder;
 use bcs_core::job::NodeId;
 use bcs_core::mapped_code::{CodePlace, MappedCode};
-use bcs_core::whereabouts::{Left, Site};
+use bcs_core::wait_state::{LeakReport, Site};
 use rustix::process::{Pid, Signal, WaitIdStatus};
 use std::os::fd::OwnedFd;
 
 /// How far a rank has come with MPI.
 #[derive(Debug)]
-pub(crate) enum Stage {
+pub(crate) enum RankStage {
     /// It has not called MPI_Init; a program that is none of MPI never does.
     Started,
     /// It was received.
-    Received(Caller),
+    Received(HelloSender),
     /// It called MPI_Finalize.
     Finalized,
 }
 
 /// The process that was received as a rank.
 #[derive(Debug)]
-pub(crate) enum Caller {
+pub(crate) enum HelloSender {
     /// The one that was started.
     Started,
     /// One that the started one has started (it is a shell script), and its pidfd: its death is
     /// nothing that we are told as its parent.
-    Visitor(OwnedFd),
+    Descendant(OwnedFd),
     /// Such a one, and it has ended. What it had said before may not have been heard yet.
     Gone,
 }
@@ -59,8 +59,8 @@ pub(crate) struct RankProcess {
     pub(crate) pid: Pid,
     /// Its pidfd, until it is reaped.
     pub(crate) pidfd: Option<OwnedFd>,
-    pub(crate) conversation: Conversation,
-    pub(crate) stage: Stage,
+    pub(crate) conversation: RankConnection,
+    pub(crate) stage: RankStage,
     pub(crate) slot: SlotState,
     /// Why no heap was preloaded into the program, if none was.
     pub(crate) no_preload: Option<String>,
@@ -70,7 +70,7 @@ pub(crate) struct RankProcess {
     /// Which files its code is of, if it has said so.
     pub(crate) code: MappedCode,
     /// What the program has left on it, if it has said so.
-    pub(crate) left: Option<Left>,
+    pub(crate) left: Option<LeakReport>,
     /// The library of another MPI that it has mapped, if it was seen to.
     pub(crate) foreign_mpi: Option<String>,
     /// Whether it has written anything that we read.
@@ -88,19 +88,20 @@ impl RankProcess {
             return None;
         };
         let now = || {
-            MappedCode::of(self.pid.as_raw_nonzero().get())
+            MappedCode::of_process(self.pid.as_raw_nonzero().get())
                 .ok()?
                 .place(address)
         };
         let said = self.code.place(address);
         // A wrapper's code is not the rank's.
-        let is_rank = matches!(self.stage, Stage::Received(Caller::Started)) && self.runs();
+        let is_rank =
+            matches!(self.stage, RankStage::Received(HelloSender::Started)) && self.runs();
         said.or_else(|| if is_rank { now() } else { None })
     }
 
     /// Whether it has called our MPI_Init.
     pub(crate) fn has_joined(&self) -> bool {
-        !matches!(self.stage, Stage::Started)
+        !matches!(self.stage, RankStage::Started)
     }
 
     /// Looks whether it is a program of another MPI, as long as it runs and has not joined.
@@ -125,17 +126,19 @@ impl RankProcess {
     }
 
     /// What its end means, if it is a failure.
-    pub(crate) fn judge(&self, status: &WaitIdStatus) -> Option<RankEnd> {
+    pub(crate) fn judge(&self, status: &WaitIdStatus) -> Option<RankFailureKind> {
         if let Some(signal) = status.terminating_signal() {
-            return Some(RankEnd::Killed {
+            return Some(RankFailureKind::Killed {
                 signal,
                 core_dumped: status.dumped(),
             });
         }
         match status.exit_status() {
-            Some(0) if matches!(self.stage, Stage::Received(_)) => Some(RankEnd::NotFinalized),
+            Some(0) if matches!(self.stage, RankStage::Received(_)) => {
+                Some(RankFailureKind::NotFinalized)
+            }
             Some(0) | None => None,
-            Some(code) => Some(RankEnd::Exited(code)),
+            Some(code) => Some(RankFailureKind::Exited(code)),
         }
     }
 }

@@ -4,7 +4,7 @@
 use bcs_core::memory::{MapError, RecorderFile};
 use mds::Selection;
 use mds::dump::RankDump;
-use mds::mmds::{Alleged, Glance, Layout};
+use mds::mmds::{RecorderLayout, RecorderSnapshot, UncheckedWords};
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -12,13 +12,13 @@ use std::os::fd::BorrowedFd;
 #[derive(Debug)]
 pub(crate) struct RankRecorder {
     words: Words,
-    layout: Layout,
+    layout: RecorderLayout,
 }
 
 #[derive(Debug)]
 struct Words(RecorderFile);
 
-impl Alleged for Words {
+impl UncheckedWords for Words {
     fn read(&self, first: usize, words: &mut [u64]) -> io::Result<()> {
         Ok(self.0.read(first, words)?)
     }
@@ -30,7 +30,7 @@ impl RankRecorder {
         let Some(selection) = what.of_rank(rank) else {
             return Ok(None);
         };
-        let layout = Layout::new(selection, what.window(), ranks);
+        let layout = RecorderLayout::new(selection, what.window(), ranks);
         let words = Words(RecorderFile::create(layout.words())?);
         Ok(Some(Self { words, layout }))
     }
@@ -41,8 +41,8 @@ impl RankRecorder {
     }
 
     /// What it holds of a rank that runs, if it can be read and there is anything.
-    pub(crate) fn glance(&self, now_ns: u64) -> Option<Glance> {
-        mds::mmds::glance(&self.words, &self.layout, now_ns).ok()?
+    pub(crate) fn take_snapshot(&self, now_ns: u64) -> Option<RecorderSnapshot> {
+        mds::mmds::take_snapshot(&self.words, &self.layout, now_ns).ok()?
     }
 
     /// What it holds, of a rank that was seen to have ended then.

@@ -62,7 +62,7 @@ fn mount() -> RawFd {
 }
 
 /// What parent and child share.
-struct Errand {
+struct MountTask {
     /// The maps of the namespace's users and groups, each of which is only oneself.
     maps: [String; 2],
     folder: RawFd,
@@ -71,7 +71,7 @@ struct Errand {
 /// The same by a child in namespaces of its own, which borrows our memory and our descriptors.
 fn mount_in_namespace() -> Option<RawFd> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
-    let mut errand = Errand {
+    let mut errand = MountTask {
         maps: [
             format!("0 {} 1", user.as_raw()),
             format!("0 {} 1", group.as_raw()),
@@ -99,7 +99,7 @@ fn mount_in_namespace() -> Option<RawFd> {
 
 extern "C" fn child(errand: *mut c_void) -> c_int {
     // SAFETY: the parent lent it for as long as it is suspended, which is until the child ends.
-    let errand = unsafe { &mut *errand.cast::<Errand>() };
+    let errand = unsafe { &mut *errand.cast::<MountTask>() };
     let [users, groups] = &errand.maps;
     // Without a map files there would be nobody's.
     let is_mapped = write(c"/proc/self/setgroups", "deny")

@@ -1,17 +1,17 @@
 //! Whose heap lies in a slot, as far as its node manager believes it.
 
 use crate::control::{FromManager, SlotReport};
-use crate::conversation::Conversation;
 use crate::limits::MAX_REASON;
+use crate::rank_connection::RankConnection;
 use crate::rank_process::{RankProcess, SlotState};
 use bcs_core::job::Placement;
-use bcs_core::job::welcome::Answer;
+use bcs_core::job::handshake::NodeManagerReply;
 use bcs_core::memory::slot;
 use rustix::io::Errno;
 use std::os::fd::{AsFd as _, OwnedFd};
 
 /// What came with a Hello is an allegation: only what is made as a slot is made is handed to others.
-pub(crate) fn judge(descriptor: Option<OwnedFd>, why: Option<String>) -> SlotState {
+pub(crate) fn check_slot(descriptor: Option<OwnedFd>, why: Option<String>) -> SlotState {
     let why = why.map(|why| why.chars().take(MAX_REASON).collect());
     let Some(fd) = descriptor else {
         return SlotState::None(why);
@@ -38,11 +38,11 @@ pub(crate) fn owner<'a>(
 }
 
 /// Gives the slot of a rank, or says that there is none.
-pub(crate) fn hand_over(owner: Option<&RankProcess>, to: &Conversation) -> Result<(), Errno> {
+pub(crate) fn hand_over(owner: Option<&RankProcess>, to: &RankConnection) -> Result<(), Errno> {
     match owner.map(|owner| &owner.slot) {
-        Some(SlotState::Slot { fd, .. }) => to.answer(&Answer::Slot, &[fd.as_fd()]),
-        Some(SlotState::Unknown) => to.answer(&Answer::NoSlot { yet: true }, &[]),
-        Some(SlotState::None(_)) | None => to.answer(&Answer::NoSlot { yet: false }, &[]),
+        Some(SlotState::Slot { fd, .. }) => to.answer(&NodeManagerReply::Slot, &[fd.as_fd()]),
+        Some(SlotState::Unknown) => to.answer(&NodeManagerReply::NoSlot { yet: true }, &[]),
+        Some(SlotState::None(_)) | None => to.answer(&NodeManagerReply::NoSlot { yet: false }, &[]),
     }
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn slow_road(owner: &RankProcess) -> Option<FromManager> {
         }),
         _ => why,
     };
-    Some(FromManager::SlowRoad { rank, why })
+    Some(FromManager::SlowCopyHint { rank, why })
 }
 
 /// What whoever writes a program can do about it.
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::control::Stream;
     use crate::output::OutputPipe;
-    use crate::rank_process::Stage;
+    use crate::rank_process::RankStage;
     use bcs_core::job::NodeId;
     use bcs_core::mapped_code::MappedCode;
 
@@ -123,8 +123,8 @@ mod tests {
             node: NodeId(0),
             pid: rustix::process::getpid(),
             pidfd: None,
-            conversation: Conversation::open().unwrap().0,
-            stage: Stage::Finalized,
+            conversation: RankConnection::open().unwrap().0,
+            stage: RankStage::Finalized,
             slot,
             no_preload: None,
             recorder: None,
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn a_slow_road_is_said_only_of_who_has_no_slot() {
         let why = Some("no memory".to_owned());
-        let news = FromManager::SlowRoad {
+        let news = FromManager::SlowCopyHint {
             rank: 7,
             why: why.clone(),
         };
@@ -170,13 +170,13 @@ mod tests {
         let why = "only the library: --heap own".to_owned();
         assert_eq!(said.refused, Some((7, why.clone())));
         let why = Some(why);
-        let news = FromManager::SlowRoad { rank: 7, why };
+        let news = FromManager::SlowCopyHint { rank: 7, why };
         assert_eq!(slow_road(&ranks[2]), Some(news));
         let why = Some(format!("static; {ADVICE}"));
-        let news = FromManager::SlowRoad { rank: 7, why };
+        let news = FromManager::SlowCopyHint { rank: 7, why };
         assert_eq!(slow_road(&ranks[3]), Some(news));
         let why = Some(ADVICE.to_owned());
-        let news = FromManager::SlowRoad { rank: 7, why };
+        let news = FromManager::SlowCopyHint { rank: 7, why };
         assert_eq!(slow_road(&rank(SlotState::None(None))), Some(news));
         assert_eq!(report(&[rank(SlotState::None(None))]).refused, None);
     }
@@ -184,10 +184,10 @@ mod tests {
     #[test]
     fn what_is_no_slot_is_not_handed_out() {
         let file = std::fs::File::open("/dev/null").unwrap();
-        let judged = judge(Some(file.into()), None);
+        let judged = check_slot(Some(file.into()), None);
         assert!(matches!(judged, SlotState::None(Some(why)) if why.contains("is none")));
-        let judged = judge(None, Some("x".repeat(10_000)));
+        let judged = check_slot(None, Some("x".repeat(10_000)));
         assert!(matches!(judged, SlotState::None(Some(why)) if why.len() == MAX_REASON));
-        assert!(matches!(judge(None, None), SlotState::None(None)));
+        assert!(matches!(check_slot(None, None), SlotState::None(None)));
     }
 }

@@ -133,7 +133,7 @@ pub struct Setup<'a> {
 
 /// A started process.
 #[derive(Debug)]
-pub struct Child {
+pub struct SpawnedProcess {
     /// Its id, which is also that of its process group.
     pub pid: Pid,
     /// Its pidfd.
@@ -148,7 +148,7 @@ pub struct Spawner {
 }
 
 /// What parent and child share during a spawn.
-struct Errand<'a> {
+struct SpawnTask<'a> {
     image: &'a Image,
     environment: Vec<*const c_char>,
     standard: [RawFd; 3],
@@ -175,8 +175,12 @@ impl Spawner {
     ///
     /// # Errors
     /// [`SpawnError`]; no child is left then.
-    pub fn spawn(&mut self, image: &Image, setup: &Setup<'_>) -> Result<Child, SpawnError> {
-        let mut errand = Errand {
+    pub fn spawn(
+        &mut self,
+        image: &Image,
+        setup: &Setup<'_>,
+    ) -> Result<SpawnedProcess, SpawnError> {
+        let mut errand = SpawnTask {
             image,
             environment: image.environment_with(setup.variables),
             standard: setup.standard.map(|fd| fd.as_raw_fd()),
@@ -207,10 +211,10 @@ impl Spawner {
                 errno: Errno::from_raw_os_error(errno),
             });
         }
-        Ok(Child { pid, pidfd })
+        Ok(SpawnedProcess { pid, pidfd })
     }
 
-    fn clone(&mut self, errand: &mut Errand<'_>) -> Result<(Pid, OwnedFd), SpawnError> {
+    fn clone(&mut self, errand: &mut SpawnTask<'_>) -> Result<(Pid, OwnedFd), SpawnError> {
         let mut pidfd: c_int = -1;
         let sharing = if self.borrow_memory {
             libc::CLONE_VM | libc::CLONE_VFORK
@@ -262,7 +266,7 @@ fn set_of(cores: &[usize]) -> libc::cpu_set_t {
 extern "C" fn child(errand: *mut c_void) -> c_int {
     // SAFETY: the parent lent its errand for as long as it is suspended, which is until execve or
     // exit; so this is the only reference in use.
-    let errand = unsafe { &mut *errand.cast::<Errand<'_>>() };
+    let errand = unsafe { &mut *errand.cast::<SpawnTask<'_>>() };
     let step = prepare(errand);
     errand.failure = Some((step, errno()));
     // SAFETY: ends only the child, without running the parent's exit handlers.
@@ -277,7 +281,7 @@ fn errno() -> c_int {
 }
 
 /// Returns only on failure, with the step that failed.
-fn prepare(errand: &Errand<'_>) -> &'static str {
+fn prepare(errand: &SpawnTask<'_>) -> &'static str {
     // SAFETY: async-signal-safe, and about the child itself only.
     if unsafe { libc::setpgid(0, 0) } < 0 {
         return "setpgid";
@@ -340,7 +344,7 @@ fn reset_signals() {
 }
 
 /// Puts descriptors in their places, without FD_CLOEXEC.
-fn place_descriptors(errand: &Errand<'_>) -> bool {
+fn place_descriptors(errand: &SpawnTask<'_>) -> bool {
     let count = errand.inherited_count;
     let end = FIRST_INHERITED + RawFd::try_from(count).unwrap_or(8);
     let mut from = [-1; 11];

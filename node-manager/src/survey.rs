@@ -3,12 +3,12 @@
 
 use bcs_core::job::NodeId;
 use bcs_core::mapped_code::CodePlace;
-use mds::mmds::Glance;
+use mds::mmds::RecorderSnapshot;
 use serde::{Deserialize, Serialize};
 
 /// A part of what a node manager has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Survey {
+pub struct SurveyPart {
     /// Which survey.
     pub number: u32,
     /// Whether no other part of it follows.
@@ -33,7 +33,7 @@ pub struct RankSurvey {
     /// How far it has come.
     pub progress: Progress,
     /// Where it says that it is blocked
-    /// ([`Whereabouts::encode`](bcs_core::whereabouts::Whereabouts::encode)); nothing if it does not.
+    /// ([`WaitState::encode`](bcs_core::whereabouts::WaitState::encode)); nothing if it does not.
     pub words: Vec<u64>,
     /// The place of its call, if that is an address.
     pub code: Option<CodePlace>,
@@ -43,7 +43,7 @@ pub struct RankSurvey {
     /// Requests of it that its NIC has completed.
     pub completions: u64,
     /// What it has recorded, if it does.
-    pub recorded: Option<Glance>,
+    pub recorded: Option<RecorderSnapshot>,
 }
 
 /// How far a rank has come.

@@ -4,22 +4,22 @@
 //! and tells more: what is posted, what the recorder of a rank holds, and ranks that do not wait.
 
 use crate::limits::SURVEY_PART;
-use crate::nic::Nic;
-use crate::rank_process::{RankProcess, Stage};
-use crate::survey::{Progress, RankSurvey, Survey};
+use crate::nic::LocalNics;
+use crate::rank_process::{RankProcess, RankStage};
+use crate::survey::{Progress, RankSurvey, SurveyPart};
 use bcs_core::clock::now_ns;
 
 /// What these ranks do now, in parts, of which the last one says so.
-pub(crate) fn survey(number: u32, ranks: &[RankProcess], nic: &Nic) -> Vec<Survey> {
+pub(crate) fn survey(number: u32, ranks: &[RankProcess], nic: &LocalNics) -> Vec<SurveyPart> {
     let (at_ns, slice) = (now_ns(), nic.slice());
-    let part = |ranks: &[RankProcess]| Survey {
+    let part = |ranks: &[RankProcess]| SurveyPart {
         number,
         is_last: false,
         at_ns,
         slice,
         ranks: ranks.iter().map(|rank| look(rank, nic, at_ns)).collect(),
     };
-    let mut parts: Vec<Survey> = ranks.chunks(SURVEY_PART).map(part).collect();
+    let mut parts: Vec<SurveyPart> = ranks.chunks(SURVEY_PART).map(part).collect();
     if parts.is_empty() {
         parts.push(part(&[]));
     }
@@ -30,13 +30,13 @@ pub(crate) fn survey(number: u32, ranks: &[RankProcess], nic: &Nic) -> Vec<Surve
     parts
 }
 
-fn look(rank: &RankProcess, nic: &Nic, now_ns: u64) -> RankSurvey {
+fn look(rank: &RankProcess, nic: &LocalNics, now_ns: u64) -> RankSurvey {
     let started = rank.pid.as_raw_nonzero().get();
     let received = nic.pid(rank.rank).and_then(|pid| i32::try_from(pid).ok());
     let pid = received.unwrap_or(started);
     let progress = progress(rank, pid);
     let is_in_job = matches!(progress, Progress::Running | Progress::Stopped);
-    let said = nic.whereabouts(rank.rank).filter(|_| is_in_job);
+    let said = nic.wait_state(rank.rank).filter(|_| is_in_job);
     let said = said.filter(|(_, said)| !said.waits.is_empty());
     RankSurvey {
         rank: rank.rank,
@@ -52,7 +52,10 @@ fn look(rank: &RankProcess, nic: &Nic, now_ns: u64) -> RankSurvey {
             false => Vec::new(),
         },
         completions: nic.completions(rank.rank),
-        recorded: rank.recorder.as_ref().and_then(|it| it.glance(now_ns)),
+        recorded: rank
+            .recorder
+            .as_ref()
+            .and_then(|it| it.take_snapshot(now_ns)),
     }
 }
 
@@ -61,10 +64,10 @@ fn progress(rank: &RankProcess, pid: i32) -> Progress {
         return Progress::Ended;
     }
     match rank.stage {
-        Stage::Finalized => Progress::Finalized,
+        RankStage::Finalized => Progress::Finalized,
         _ if is_stopped(pid) => Progress::Stopped,
-        Stage::Started => Progress::Started,
-        Stage::Received(_) => Progress::Running,
+        RankStage::Started => Progress::Started,
+        RankStage::Received(_) => Progress::Running,
     }
 }
 

@@ -4,7 +4,7 @@
 //! `MPI_THREAD_MULTIPLE`). If they may, it is their affair when: a rank that has others goes on some day, perhaps,
 //! even if they all sleep. If they may not, none of them can do anything for the one that waits.
 
-use crate::control::Threads;
+use crate::control::OtherThreads;
 use std::fs;
 use std::path::Path;
 
@@ -36,18 +36,20 @@ impl Thread {
 
 /// What threads the processes of these ranks have beside the one that sleeps in a call, each with whether these
 /// may call MPI. What cannot be read may run.
-pub(crate) fn of(processes: impl Iterator<Item = (Option<u32>, bool)>) -> Threads {
-    let mut all = Threads::None;
+pub(crate) fn other_threads(processes: impl Iterator<Item = (Option<u32>, bool)>) -> OtherThreads {
+    let mut all = OtherThreads::None;
     for (process, may_call) in processes {
         let of_rank = process.and_then(|pid| read(Path::new(&format!("/proc/{pid}/task"))));
         let Some(threads) = of_rank else {
-            return Threads::Running;
+            return OtherThreads::Running;
         };
         all = match (all, judge(&threads, may_call)) {
-            (_, Threads::Running) | (Threads::Running, _) => return Threads::Running,
-            (Threads::None, other) | (other, Threads::None) => other,
-            (Threads::Asleep(one), Threads::Asleep(other)) => {
-                Threads::Asleep(one.wrapping_add(other))
+            (_, OtherThreads::Running) | (OtherThreads::Running, _) => {
+                return OtherThreads::Running;
+            }
+            (OtherThreads::None, other) | (other, OtherThreads::None) => other,
+            (OtherThreads::Asleep(one), OtherThreads::Asleep(other)) => {
+                OtherThreads::Asleep(one.wrapping_add(other))
             }
         };
     }
@@ -64,19 +66,19 @@ fn read(tasks: &Path) -> Option<Vec<Thread>> {
 }
 
 /// One of these sleeps in a call.
-fn judge(threads: &[Thread], may_call: bool) -> Threads {
+fn judge(threads: &[Thread], may_call: bool) -> OtherThreads {
     // One that runs without having been rung is about to sleep; one that is stopped may be a debugger's.
     let is_free = |thread: &Thread| matches!(thread.state, b'S' | b'R' | b'D');
     match threads {
-        [] => Threads::Running,
+        [] => OtherThreads::Running,
         all if !may_call || all.len() == 1 => match all.iter().all(is_free) {
-            true => Threads::None,
-            false => Threads::Running,
+            true => OtherThreads::None,
+            false => OtherThreads::Running,
         },
-        all if all.iter().any(|thread| thread.state != b'S') => Threads::Running,
+        all if all.iter().any(|thread| thread.state != b'S') => OtherThreads::Running,
         all => {
             let switches = all.iter().map(|thread| thread.switches);
-            Threads::Asleep(switches.fold(all.len() as u64, u64::wrapping_add))
+            OtherThreads::Asleep(switches.fold(all.len() as u64, u64::wrapping_add))
         }
     }
 }
@@ -100,26 +102,33 @@ mod tests {
     #[test]
     fn a_rank_with_other_threads_may_go_on() {
         let asleep = thread(b'S', 3);
-        assert_eq!(judge(&[asleep], true), Threads::None);
-        assert_eq!(judge(&[thread(b'T', 3)], true), Threads::Running);
-        assert_eq!(judge(&[asleep, thread(b'R', 1)], true), Threads::Running);
-        assert_eq!(judge(&[asleep, asleep], true), Threads::Asleep(8));
+        assert_eq!(judge(&[asleep], true), OtherThreads::None);
+        assert_eq!(judge(&[thread(b'T', 3)], true), OtherThreads::Running);
+        assert_eq!(
+            judge(&[asleep, thread(b'R', 1)], true),
+            OtherThreads::Running
+        );
+        assert_eq!(judge(&[asleep, asleep], true), OtherThreads::Asleep(8));
         let me = || [(Some(std::process::id()), true)].into_iter();
-        let unknown = of(me().chain([(None, true)]));
-        assert_eq!(unknown, Threads::Running, "nobody knows it");
-        assert_eq!(of(me()), Threads::Running, "this thread runs");
-        assert_eq!(of(std::iter::empty()), Threads::None);
+        let unknown = other_threads(me().chain([(None, true)]));
+        assert_eq!(unknown, OtherThreads::Running, "nobody knows it");
+        assert_eq!(
+            other_threads(me()),
+            OtherThreads::Running,
+            "this thread runs"
+        );
+        assert_eq!(other_threads(std::iter::empty()), OtherThreads::None);
     }
 
     #[test]
     fn threads_that_may_not_call_help_nobody_unless_a_debugger_has_stopped_them() {
         let asleep = thread(b'S', 3);
         for other in [asleep, thread(b'R', 1), thread(b'D', 1)] {
-            assert_eq!(judge(&[asleep, other], false), Threads::None);
+            assert_eq!(judge(&[asleep, other], false), OtherThreads::None);
         }
         for stopped in [thread(b'T', 1), thread(b't', 1)] {
-            assert_eq!(judge(&[asleep, stopped], false), Threads::Running);
-            assert_eq!(judge(&[stopped], false), Threads::Running);
+            assert_eq!(judge(&[asleep, stopped], false), OtherThreads::Running);
+            assert_eq!(judge(&[stopped], false), OtherThreads::Running);
         }
     }
 }

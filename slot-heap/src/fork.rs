@@ -23,11 +23,11 @@
 //! has its copy.
 #![expect(unsafe_code, reason = "mmap, mremap, pthread_atfork, _exit")]
 
-use crate::remapping::{self, Held};
+use crate::remapping::{self, PageChangeGuard};
 use crate::{committed, gate, signals};
 use bcs_core::memory::OwnSlot;
-use bcs_core::memory::slot::remapped::Difference;
-use bcs_core::memory::slot::{HEAP_BYTES, RemappedRanges, SLOT_BYTES, no_longer_shared, own};
+use bcs_core::memory::slot::remapped_ranges::RemapFlags;
+use bcs_core::memory::slot::{HEAP_BYTES, RemappedRanges, SLOT_BYTES, mark_forked, own};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
@@ -57,20 +57,20 @@ pub(crate) fn install() {
     // SAFETY: handlers that live as long as the program.
     let refused = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     if refused != 0 {
-        last_words("no memory for the handlers of forks", refused);
+        die_with_message("no memory for the handlers of forks", refused);
     }
 }
 
 /// Keeps others from changing pages of the heap meanwhile. Only the thread that has closed the gate uses it.
-struct Kept(UnsafeCell<Option<Held>>);
+struct ForkGuardCell(UnsafeCell<Option<PageChangeGuard>>);
 
 // SAFETY: only the thread that has closed the gate uses it.
-unsafe impl Sync for Kept {}
+unsafe impl Sync for ForkGuardCell {}
 
-static KEPT: Kept = Kept(UnsafeCell::new(None));
+static FORK_GUARD: ForkGuardCell = ForkGuardCell(UnsafeCell::new(None));
 
-impl Kept {
-    fn exchange(&self, held: Option<Held>) -> Option<Held> {
+impl ForkGuardCell {
+    fn exchange(&self, held: Option<PageChangeGuard>) -> Option<PageChangeGuard> {
         // SAFETY: the gate is closed, by this thread.
         let kept = unsafe { &mut *self.0.get() };
         std::mem::replace(kept, held)
@@ -110,11 +110,11 @@ unsafe extern "C" fn before() {
     let on_the_stack = 0_u8;
     if own.slot().contains((&raw const on_the_stack).addr(), 1) {
         let why = "a thread whose stack lies in the heap cannot fork; run the job with --heap own";
-        last_words(why, libc::ENOTSUP);
+        die_with_message(why, libc::ENOTSUP);
     }
     let signals = signals::block();
     gate::close();
-    KEPT.exchange(Some(remapping::hold(signals)));
+    FORK_GUARD.exchange(Some(remapping::hold(signals)));
     match copy(own.fd()) {
         Ok(copy) => COPY.store(copy as usize, Ordering::Relaxed),
         Err(errno) => FAILURE.store(errno.raw_os_error(), Ordering::Relaxed),
@@ -130,7 +130,7 @@ unsafe extern "C" fn in_parent() {
     if copy != 0 {
         forget(copy as *mut c_void);
     }
-    let held = KEPT.exchange(None);
+    let held = FORK_GUARD.exchange(None);
     gate::open();
     drop(held);
 }
@@ -140,22 +140,22 @@ unsafe extern "C" fn in_child() {
     let copy = COPY.swap(0, Ordering::Relaxed);
     if copy == 0 {
         let errno = FAILURE.load(Ordering::Relaxed);
-        last_words(
+        die_with_message(
             "a forked child cannot have a copy of its parent's heap",
             errno,
         );
     }
     if let Err(errno) = move_in(copy, own) {
         let why = "a forked child cannot move its copy of the heap";
-        last_words(why, errno.raw_os_error());
+        die_with_message(why, errno.raw_os_error());
     }
     let fd = own.fd().as_raw_fd();
-    no_longer_shared();
+    mark_forked();
     // SAFETY: from here on nobody is given the descriptor, and the child has no threads that were
     // given it before. Kept, it would keep the parent's memory.
     let _ = unsafe { libc::close(fd) };
     committed::say_again();
-    let held = KEPT.exchange(None);
+    let held = FORK_GUARD.exchange(None);
     gate::open_in_child();
     drop(held);
 }
@@ -173,18 +173,18 @@ fn move_in(copy: usize, own: &OwnSlot) -> Result<(), Errno> {
     for (part, difference) in table.pieces(0..HEAP_BYTES) {
         let start = (base + part.start) as *mut c_void;
         let len = part.len();
-        if difference.has(Difference::REPLACED) {
+        if difference.has(RemapFlags::REPLACED) {
             let useless = (copy + part.start) as *mut c_void;
             // SAFETY: a part of the copy, which nobody uses.
             unsafe { rustix::mm::munmap(useless, len) }?;
             continue;
         }
         move_part(copy, base, part.clone())?;
-        if difference.has(Difference::WIPED) {
+        if difference.has(RemapFlags::WIPED) {
             // SAFETY: the child is to find these pages empty.
             unsafe { rustix::mm::madvise(start, len, Advice::LinuxDontNeed) }?;
         }
-        if difference.has(Difference::GUARDED) {
+        if difference.has(RemapFlags::GUARDED) {
             remapping::guard(base + part.start, len)?;
         }
         if let Some(protection) = difference.protection() {
@@ -192,7 +192,7 @@ fn move_in(copy: usize, own: &OwnSlot) -> Result<(), Errno> {
             // SAFETY: as the program has protected these pages.
             unsafe { rustix::mm::mprotect(start, len, protection) }?;
         }
-        if difference.has(Difference::NOT_FORKED) {
+        if difference.has(RemapFlags::NOT_FORKED) {
             // SAFETY: the child is not to have these pages.
             unsafe { rustix::mm::munmap(start, len) }?;
         }
@@ -282,7 +282,7 @@ fn forget(copy: *mut c_void) {
 }
 
 /// Ends the process with a message, without touching the heap.
-pub(crate) fn last_words(what: &str, errno: i32) -> ! {
+pub(crate) fn die_with_message(what: &str, errno: i32) -> ! {
     let mut text = [0_u8; 256];
     let mut rest = &mut text[..];
     let pid = rustix::process::getpid().as_raw_nonzero();

@@ -32,7 +32,7 @@
 )]
 
 use crate::lock::{self, Lock};
-use crate::{mine, signals};
+use crate::{signals, thread_turnstile};
 use libmimalloc_sys as mi;
 use rustix::mm::{MapFlags, ProtFlags};
 use rustix::thread::{MembarrierCommand, membarrier};
@@ -82,7 +82,7 @@ static FIRST: Page = Page {
 };
 
 /// What threads have that have none of their own: it always says to look closer.
-pub(crate) static NOBODYS: Turnstile = Turnstile::new(1);
+pub(crate) static UNREGISTERED: Turnstile = Turnstile::new(1);
 
 /// Held to hand out turnstiles, and while the gate is closed.
 static REGISTRY: Lock = Lock::new();
@@ -95,13 +95,13 @@ static FENCED: AtomicBool = AtomicBool::new(false);
 
 /// A thread is inside the allocator until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Inside {
+pub(crate) struct GatePass {
     mine: &'static Turnstile,
     /// Whether it was before.
     before: u32,
 }
 
-impl Inside {
+impl GatePass {
     /// The block that this thread has kept, if it fits. A signal handler may come in between and take it, or keep
     /// another one.
     pub(crate) fn take_kept(&self, fits: impl FnOnce(*mut u8) -> bool) -> Option<*mut u8> {
@@ -121,7 +121,7 @@ impl Inside {
     }
 }
 
-impl Drop for Inside {
+impl Drop for GatePass {
     #[inline]
     fn drop(&mut self) {
         self.mine.inside.store(self.before, Ordering::Release); // OUTSIDE
@@ -130,21 +130,21 @@ impl Drop for Inside {
 
 /// Goes in.
 #[inline]
-pub(crate) fn enter() -> Inside {
-    let mine = mine::get();
+pub(crate) fn enter() -> GatePass {
+    let mine = thread_turnstile::get();
     let before = mine.inside.load(Ordering::Relaxed);
     mine.inside.store(1, Ordering::Relaxed);
     // INSIDE: the processor keeps the order because who closes has it run a barrier.
     compiler_fence(Ordering::SeqCst);
     if mine.look.load(Ordering::Relaxed) == 0 {
-        Inside { mine, before }
+        GatePass { mine, before }
     } else {
         look_closer(mine, before)
     }
 }
 
 #[cold]
-fn look_closer(mut mine: &'static Turnstile, mut before: u32) -> Inside {
+fn look_closer(mut mine: &'static Turnstile, mut before: u32) -> GatePass {
     let is_new = is_nobodys(mine);
     if is_new {
         mine = register();
@@ -159,7 +159,7 @@ fn look_closer(mut mine: &'static Turnstile, mut before: u32) -> Inside {
             || mine.look.load(Ordering::Relaxed) == 0
             || CLOSED.load(Ordering::Relaxed) == 0
         {
-            let inside = Inside { mine, before };
+            let inside = GatePass { mine, before };
             if is_new {
                 keep_at_thread_end();
             }
@@ -173,7 +173,7 @@ fn look_closer(mut mine: &'static Turnstile, mut before: u32) -> Inside {
 }
 
 fn is_nobodys(mine: &'static Turnstile) -> bool {
-    std::ptr::eq(mine, &raw const NOBODYS)
+    std::ptr::eq(mine, &raw const UNREGISTERED)
 }
 
 /// The key whose destructor runs when a thread ends; [`NO_KEY`] if there is none.
@@ -195,7 +195,7 @@ fn register() -> &'static Turnstile {
         mine.look.store(look, Ordering::Relaxed);
         mine
     });
-    mine::set(mine);
+    thread_turnstile::set(mine);
     mine
 }
 
@@ -223,18 +223,18 @@ fn keep_at_thread_end() {
 
 /// After this the thread may go on to allocate: then it registers again, and this runs again.
 unsafe extern "C" fn thread_ends(_: *mut c_void) {
-    let mine = mine::get();
+    let mine = thread_turnstile::get();
     if is_nobodys(mine) {
         return;
     }
     {
         let inside = enter();
-        crate::heap::give_up_kept(&inside);
+        crate::heap::free_cached_block(&inside);
         // SAFETY: no precondition: gives up this thread's heap, if it has one.
         unsafe { mi::mi_thread_done() };
         // It has set its key to something that is no heap; then its destructor does nothing.
     }
-    mine::set(&NOBODYS);
+    thread_turnstile::set(&UNREGISTERED);
     mine.owned.store(0, Ordering::Release);
 }
 
@@ -266,7 +266,7 @@ fn add_page(last: &Page) -> &'static Page {
         rustix::mm::mmap_anonymous(std::ptr::null_mut(), size_of::<Page>(), protection, flags)
     };
     let Ok(made) = made else {
-        crate::fork::last_words("no memory to let one more thread allocate", 12);
+        crate::fork::die_with_message("no memory to let one more thread allocate", 12);
     };
     last.next.store(made.cast(), Ordering::Release);
     // SAFETY: mapped, aligned to a page, and zeroes are a page without owners.
@@ -296,7 +296,7 @@ pub(crate) fn install() {
 pub(crate) fn close() {
     drop(enter()); // Now this thread has a turnstile.
     REGISTRY.take();
-    let mine = mine::get();
+    let mine = thread_turnstile::get();
     CLOSER.store(std::ptr::from_ref(mine).cast_mut(), Ordering::Relaxed);
     CLOSED.store(1, Ordering::SeqCst);
     for turnstile in turnstiles().filter(|turnstile| !std::ptr::eq(*turnstile, mine)) {
@@ -324,17 +324,17 @@ pub(crate) fn close() {
 
 /// Whether it was this thread that closed the gate.
 pub(crate) fn is_closed_by_this_thread() -> bool {
-    std::ptr::eq(CLOSER.load(Ordering::Relaxed), mine::get())
+    std::ptr::eq(CLOSER.load(Ordering::Relaxed), thread_turnstile::get())
 }
 
 /// Whether this thread is inside the allocator.
 pub(crate) fn is_inside() -> bool {
-    mine::get().inside.load(Ordering::Relaxed) != 0
+    thread_turnstile::get().inside.load(Ordering::Relaxed) != 0
 }
 
 /// Whether the delay is over since this thread, or another one with its turnstile before it, was last told so.
 pub(crate) fn is_due(now: i64, delay: i64) -> bool {
-    let purged = &mine::get().purged;
+    let purged = &thread_turnstile::get().purged;
     let is_due = now - purged.load(Ordering::Relaxed) >= delay;
     if is_due {
         purged.store(now, Ordering::Relaxed);
@@ -356,7 +356,7 @@ pub(crate) fn open() {
 
 /// Opens it in the child of a fork, which has none of the other threads.
 pub(crate) fn open_in_child() {
-    let mine = mine::get();
+    let mine = thread_turnstile::get();
     for turnstile in turnstiles().filter(|turnstile| !std::ptr::eq(*turnstile, mine)) {
         turnstile.inside.store(0, Ordering::Relaxed);
         turnstile.owned.store(0, Ordering::Relaxed);

@@ -7,8 +7,8 @@
 //! made before that, or while it was made.
 #![expect(unsafe_code, reason = "an allocator")]
 
-use crate::gate::{self, Inside};
-use crate::{committed, large, ordinary, purging, remapping, setup};
+use crate::gate::{self, GatePass};
+use crate::{committed, large, ordinary_heap, purging, remapping, setup};
 use bcs_core::memory::slot::{PAGE_BYTES, own};
 use libmimalloc_sys as mi;
 
@@ -38,17 +38,17 @@ fn is_elsewhere(block: *const u8) -> bool {
 /// not. If not, blocks are to come from the C library's heap, beside this one.
 #[inline]
 #[must_use]
-pub fn is_preloaded() -> bool {
+pub fn ensure_preloaded() -> bool {
     committed::in_slot() || {
-        setup::once_preloaded();
+        setup::set_up_preloaded();
         committed::in_slot()
     }
 }
 
 /// For a preloaded heap: the same, once no other thread is at it.
 #[must_use]
-pub fn complete_preloaded() -> bool {
-    setup::complete_preloaded();
+pub fn finish_preloaded() -> bool {
+    setup::finish_preloaded();
     committed::in_slot()
 }
 
@@ -61,7 +61,7 @@ pub fn trim() -> bool {
     }
     let inside = gate::enter();
     let before = resident();
-    let kept = large::give_up_kept();
+    let kept = large::free_cached();
     purging::purge(&inside);
     kept || resident() < before
 }
@@ -73,7 +73,7 @@ fn resident() -> i64 {
 }
 
 /// Frees the block that this thread keeps.
-pub(crate) fn give_up_kept(inside: &Inside) {
+pub(crate) fn free_cached_block(inside: &GatePass) {
     let kept = inside.keep(std::ptr::null_mut());
     // SAFETY: its owner has freed it, and nobody has got it since; null is none.
     unsafe { mi::mi_free(kept.cast()) };
@@ -111,7 +111,7 @@ pub fn allocate_zeroed(size: usize) -> *mut u8 {
 #[must_use]
 pub fn allocate_aligned(size: usize, alignment: usize) -> *mut u8 {
     if !committed::in_slot() {
-        return ordinary::allocate(size, alignment);
+        return ordinary_heap::allocate(size, alignment);
     }
     let inside = gate::enter();
     if size >= MEDIUM {
@@ -138,7 +138,7 @@ pub fn allocate_aligned(size: usize, alignment: usize) -> *mut u8 {
 #[must_use]
 pub fn allocate_zeroed_aligned(size: usize, alignment: usize) -> *mut u8 {
     if !committed::in_slot() {
-        return ordinary::allocate_zeroed(size, alignment);
+        return ordinary_heap::allocate_zeroed(size, alignment);
     }
     let _inside = gate::enter();
     if size >= LARGE {
@@ -173,12 +173,12 @@ pub unsafe fn reallocate(block: *mut u8, size: usize) -> *mut u8 {
 pub unsafe fn reallocate_aligned(block: *mut u8, size: usize, alignment: usize) -> *mut u8 {
     if !committed::in_slot() || is_elsewhere(block) {
         // SAFETY: the caller's promise.
-        return unsafe { ordinary::reallocate(block, size, alignment) };
+        return unsafe { ordinary_heap::reallocate(block, size, alignment) };
     }
     let _inside = gate::enter();
     // SAFETY: the caller's promise; null has no size.
     let held = unsafe { mi::mi_usable_size(block.cast()) };
-    if size >= LARGE || held >= LARGE || remapping::is_different(block, held) {
+    if size >= LARGE || held >= LARGE || remapping::is_remapped(block, held) {
         // SAFETY: the caller's promise, and its usable size.
         return unsafe { large::reallocate(block, held, size, alignment) };
     }
@@ -216,11 +216,11 @@ pub unsafe fn free(block: *mut u8) {
 pub unsafe fn free_sized(block: *mut u8, size: usize) {
     if !holds(block) {
         // SAFETY: the caller's promise.
-        return unsafe { ordinary::free(block) };
+        return unsafe { ordinary_heap::free(block) };
     }
     let inside = gate::enter();
     if size >= PAGE_BYTES {
-        remapping::take_back(block, size);
+        remapping::restore_block(block, size);
     }
     let freed = match size {
         // SAFETY: the caller's promise.
@@ -241,7 +241,7 @@ pub unsafe fn free_sized(block: *mut u8, size: usize) {
 pub unsafe fn usable_size(block: *const u8) -> usize {
     if !holds(block) {
         // SAFETY: the caller's promise.
-        return unsafe { ordinary::usable_size(block) };
+        return unsafe { ordinary_heap::usable_size(block) };
     }
     // SAFETY: the caller's promise; what it reads does not change while the block lives.
     unsafe { mi::mi_usable_size(block.cast()) }

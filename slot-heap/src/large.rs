@@ -45,7 +45,7 @@ const MADV_COLLAPSE: c_int = 25;
 
 /// A block that its owner has freed, and mimalloc not yet.
 #[derive(Clone, Copy)]
-struct Kept {
+struct CachedBlock {
     block: *mut u8,
     usable: usize,
     /// When it was freed, in seconds of the system's clock.
@@ -53,23 +53,23 @@ struct Kept {
 }
 
 /// The kept blocks, the oldest first.
-struct Store {
+struct BlockCache {
     lock: Lock,
-    kept: UnsafeCell<([Kept; KEPT_BLOCKS], usize)>,
+    kept: UnsafeCell<([CachedBlock; KEPT_BLOCKS], usize)>,
 }
 
 // SAFETY: what is kept is only touched with the lock taken.
-unsafe impl Sync for Store {}
+unsafe impl Sync for BlockCache {}
 
-const NONE: Kept = Kept {
+const NONE: CachedBlock = CachedBlock {
     block: std::ptr::null_mut(),
     usable: 0,
     since: 0,
 };
 
-static STORE: Store = Store::new();
+static STORE: BlockCache = BlockCache::new();
 
-impl Store {
+impl BlockCache {
     const fn new() -> Self {
         Self {
             lock: Lock::new(),
@@ -77,7 +77,7 @@ impl Store {
         }
     }
 
-    fn with<R>(&self, act: impl FnOnce(&mut [Kept; KEPT_BLOCKS], &mut usize) -> R) -> R {
+    fn with<R>(&self, act: impl FnOnce(&mut [CachedBlock; KEPT_BLOCKS], &mut usize) -> R) -> R {
         self.lock.with(|| {
             // SAFETY: the lock is taken, and `act` does not come back here.
             let (kept, count) = unsafe { &mut *self.kept.get() };
@@ -87,7 +87,7 @@ impl Store {
 
     /// A block that fits, if one is kept, and is not much too large.
     fn take(&self, size: usize, alignment: usize) -> Option<*mut u8> {
-        let fits = |kept: &Kept| {
+        let fits = |kept: &CachedBlock| {
             let slack = kept.usable.checked_sub(size);
             slack.is_some_and(|slack| slack <= size / 4)
                 && (kept.block as usize).is_multiple_of(alignment)
@@ -99,7 +99,7 @@ impl Store {
     }
 
     /// The block that has been kept for longest, if it was freed until then.
-    fn take_oldest(&self, latest: i64) -> Option<Kept> {
+    fn take_oldest(&self, latest: i64) -> Option<CachedBlock> {
         self.with(|kept, count| {
             let is_due = kept[..*count].first()?.since <= latest;
             is_due.then(|| take_out(kept, count, 0))
@@ -107,7 +107,7 @@ impl Store {
     }
 
     /// Keeps a block, and hands those to `drop` for which there is no room any more.
-    fn keep(&self, new: Kept, mut drop: impl FnMut(Kept)) {
+    fn keep(&self, new: CachedBlock, mut drop: impl FnMut(CachedBlock)) {
         loop {
             let dropped = self.with(|kept, count| {
                 let bytes: usize = kept[..*count].iter().map(|kept| kept.usable).sum();
@@ -127,7 +127,7 @@ impl Store {
 }
 
 /// Takes one of the kept blocks out; those behind it move up.
-fn take_out(kept: &mut [Kept; KEPT_BLOCKS], count: &mut usize, index: usize) -> Kept {
+fn take_out(kept: &mut [CachedBlock; KEPT_BLOCKS], count: &mut usize, index: usize) -> CachedBlock {
     let taken = kept[index];
     kept.copy_within(index + 1..*count, index);
     *count -= 1;
@@ -199,8 +199,8 @@ pub(crate) unsafe fn reallocate(
 pub(crate) unsafe fn free(block: *mut u8) {
     // SAFETY: the caller's promise.
     let usable = unsafe { mi::mi_usable_size(block.cast()) };
-    remapping::take_back(block, usable);
-    let freed = Kept {
+    remapping::restore_block(block, usable);
+    let freed = CachedBlock {
         block,
         usable,
         since: purging::seconds(),
@@ -216,13 +216,13 @@ pub(crate) unsafe fn free(block: *mut u8) {
 }
 
 /// Frees the blocks that are kept, and gives their memory back. Returns whether there were any.
-pub(crate) fn give_up_kept() -> bool {
+pub(crate) fn free_cached() -> bool {
     give_up_kept_until(i64::MAX)
 }
 
 /// The same for those that have been kept for as long as blocks are. Any allocation may come to this, one in a signal
 /// handler, too, whose thread has the lock: then it is done a second later.
-pub(crate) fn give_up_old(now: i64) {
+pub(crate) fn free_expired(now: i64) {
     if STORE.lock.is_free() {
         give_up_kept_until(now - KEPT_SECONDS);
     }
@@ -238,7 +238,7 @@ fn give_up_kept_until(latest: i64) -> bool {
     given_back
 }
 
-fn drop_kept(kept: Kept) {
+fn drop_kept(kept: CachedBlock) {
     give_back(kept.block, kept.usable);
     // SAFETY: its owner has freed it, and nobody has got it since.
     unsafe { mi::mi_free(kept.block.cast()) };
@@ -259,7 +259,7 @@ fn give_back(block: *mut u8, len: usize) -> bool {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         // By the file: nothing that the program may have mapped there is touched.
         let punched = rustix::fs::fallocate(own.fd(), flags, offset, len as u64);
-        return punched.is_ok() && !remapping::is_different(block, len);
+        return punched.is_ok() && !remapping::is_remapped(block, len);
     }
     // A forked child's heap is private memory.
     // SAFETY: pages of a block that nobody uses.
@@ -314,9 +314,9 @@ mod tests {
 
     #[test]
     fn what_is_kept_goes_the_oldest_first_and_not_before_its_time() {
-        let store = Store::new();
+        let store = BlockCache::new();
         for since in [7, 8, 12] {
-            let freed = Kept {
+            let freed = CachedBlock {
                 block: std::ptr::without_provenance_mut(HUGE_PAGE),
                 usable: LARGE,
                 since,

@@ -30,30 +30,30 @@
 //! This crate knows nothing of MPI.
 
 mod committed;
+mod elf_note;
 pub mod fork;
 mod gate;
 pub mod heap;
 mod large;
 mod lock;
-mod mine;
-mod note;
-mod ordinary;
+mod ordinary_heap;
 mod purging;
 pub mod remapping;
 mod setup;
 mod signals;
 mod slot_heap;
 pub mod system_call;
+mod thread_turnstile;
 
 pub use slot_heap::SlotHeap;
 
 use bcs_core::memory::OwnSlot;
-use bcs_core::memory::slot::Refusal;
+use bcs_core::memory::slot::SlotError;
 
 /// The slot that this process's heap lies in (its descriptor, address and length), or why it lies
 /// in none; `None` in a process that was not to have one.
 #[must_use]
-pub fn slot() -> Option<Result<&'static OwnSlot, Refusal>> {
+pub fn slot() -> Option<Result<&'static OwnSlot, SlotError>> {
     bcs_core::memory::slot::own()
 }
 

@@ -13,7 +13,7 @@
 //! An idle thread gives nothing back: what it has freed last stays resident until it allocates again or ends.
 #![expect(unsafe_code, reason = "mimalloc's options, madvise")]
 
-use crate::gate::{self, Inside};
+use crate::gate::{self, GatePass};
 use crate::{heap, large, remapping};
 use libmimalloc_sys as mi;
 use std::ffi::{c_int, c_long, c_ulonglong, c_void};
@@ -59,7 +59,7 @@ unsafe extern "C" fn heartbeat(collects: bool, _: c_ulonglong, _: *mut c_void) {
     let (now, delay) = (seconds(), DELAY.as_secs().cast_signed());
     if gate::is_due(now, delay) {
         let inside = gate::enter();
-        large::give_up_old(now);
+        large::free_expired(now);
         purge(&inside);
     }
 }
@@ -77,8 +77,8 @@ pub(crate) fn seconds() -> i64 {
 }
 
 /// Gives back all free pages of this thread and of ended ones.
-pub(crate) fn purge(inside: &Inside) {
-    heap::give_up_kept(inside);
+pub(crate) fn purge(inside: &GatePass) {
+    heap::free_cached_block(inside);
     // SAFETY: no precondition.
     unsafe { mi::mi_collect(true) };
 }

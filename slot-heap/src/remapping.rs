@@ -17,11 +17,11 @@
 #![expect(unsafe_code, reason = "mmap and its like")]
 
 use crate::lock::Lock;
-use crate::signals::{self, Blocked};
+use crate::signals::{self, SignalBlockGuard};
 use crate::system_call::system_call;
 use crate::{committed, gate};
 use bcs_core::memory::OwnSlot;
-use bcs_core::memory::slot::remapped::Difference;
+use bcs_core::memory::slot::remapped_ranges::RemapFlags;
 use bcs_core::memory::slot::{HEAP_BYTES, PAGE_BYTES, own};
 use libc::c_int;
 use rustix::fs::FallocateFlags;
@@ -29,7 +29,7 @@ use rustix::io::Errno;
 use std::ops::Range;
 use std::os::fd::AsRawFd as _;
 
-type Answer = Result<usize, Errno>;
+type SyscallResult = Result<usize, Errno>;
 
 const READ_WRITE: c_int = libc::PROT_READ | libc::PROT_WRITE;
 /// `madvise` advice of Linux that the `libc` crate does not have everywhere.
@@ -44,30 +44,30 @@ static CHANGES: Lock = Lock::new();
 
 /// Whoever has this is alone in changing pages of the heap. A fork has it on both sides.
 #[derive(Debug)]
-pub(crate) struct Held {
-    _signals: Blocked,
+pub(crate) struct PageChangeGuard {
+    _signals: SignalBlockGuard,
 }
 
 /// Waits until nobody else changes pages of the heap.
-pub(crate) fn hold(signals: Blocked) -> Held {
+pub(crate) fn hold(signals: SignalBlockGuard) -> PageChangeGuard {
     CHANGES.take();
-    Held { _signals: signals }
+    PageChangeGuard { _signals: signals }
 }
 
-impl Drop for Held {
+impl Drop for PageChangeGuard {
     fn drop(&mut self) {
         CHANGES.give_back();
     }
 }
 
 /// The heap, with its pages held.
-struct Heap {
+struct LockedHeap {
     own: &'static OwnSlot,
-    _held: Held,
+    _held: PageChangeGuard,
 }
 
 /// The heap, if any of these bytes are its, and it is in a slot.
-fn touched(address: usize, len: usize) -> Option<Heap> {
+fn lock_if_touched(address: usize, len: usize) -> Option<LockedHeap> {
     if !committed::in_slot() || len == 0 {
         return None;
     }
@@ -76,7 +76,7 @@ fn touched(address: usize, len: usize) -> Option<Heap> {
     let own = own()?.ok()?;
     let base = own.slot().base();
     let is_touched = address < base + HEAP_BYTES && end > base;
-    is_touched.then(|| Heap {
+    is_touched.then(|| LockedHeap {
         own,
         _held: hold(signals::block()),
     })
@@ -86,7 +86,7 @@ fn whole_pages(len: usize) -> usize {
     len.checked_next_multiple_of(PAGE_BYTES).unwrap_or(len)
 }
 
-impl Heap {
+impl LockedHeap {
     /// Which part of the heap these bytes are: offsets of whole pages.
     fn part(&self, address: usize, len: usize) -> Range<usize> {
         let base = self.own.slot().base();
@@ -103,11 +103,11 @@ impl Heap {
         self.own.slot().base() + offset
     }
 
-    fn pieces(&self, part: &Range<usize>) -> impl Iterator<Item = (Range<usize>, Difference)> {
+    fn pieces(&self, part: &Range<usize>) -> impl Iterator<Item = (Range<usize>, RemapFlags)> {
         self.own.remapped().pieces(part.clone())
     }
 
-    fn change(&self, part: Range<usize>, to: impl Fn(Difference) -> Difference) {
+    fn change(&self, part: Range<usize>, to: impl Fn(RemapFlags) -> RemapFlags) {
         self.own.remapped().change(part, to);
     }
 
@@ -138,7 +138,7 @@ impl Heap {
         // SAFETY: the program, which owns these pages, wants fresh memory there.
         unsafe { raw_map(address, part.len(), protection, flags, fd, part.start) }?;
         self.change(part.clone(), |_| {
-            with_protection(Difference::NONE, protection)
+            with_protection(RemapFlags::NONE, protection)
         });
         Ok(())
     }
@@ -146,14 +146,14 @@ impl Heap {
     /// The program has mapped something else there. What lay there before is given up.
     fn replaced(&self, part: &Range<usize>) {
         if !part.is_empty() {
-            self.change(part.clone(), |_| Difference::REPLACED);
+            self.change(part.clone(), |_| RemapFlags::REPLACED);
             let _less_memory_is_free = self.empty(part);
         }
     }
 }
 
-fn with_protection(before: Difference, protection: c_int) -> Difference {
-    if before.has(Difference::REPLACED) {
+fn with_protection(before: RemapFlags, protection: c_int) -> RemapFlags {
+    if before.has(RemapFlags::REPLACED) {
         before
     } else if protection & READ_WRITE == READ_WRITE {
         before.unprotected()
@@ -171,7 +171,7 @@ unsafe fn raw_map(
     flags: c_int,
     fd: c_int,
     offset: usize,
-) -> Answer {
+) -> SyscallResult {
     let [protection, flags, fd] = [protection, flags, fd].map(word);
     let arguments = [address, len, protection, flags, fd, offset];
     // SAFETY: the caller's promise.
@@ -180,14 +180,14 @@ unsafe fn raw_map(
 
 /// # Safety
 /// That of `munmap`.
-unsafe fn raw_unmap(address: usize, len: usize) -> Answer {
+unsafe fn raw_unmap(address: usize, len: usize) -> SyscallResult {
     // SAFETY: the caller's promise.
     unsafe { system_call(libc::SYS_munmap, [address, len, 0, 0, 0, 0]) }
 }
 
 /// # Safety
 /// That of `madvise`.
-unsafe fn raw_advise(address: usize, len: usize, advice: c_int) -> Answer {
+unsafe fn raw_advise(address: usize, len: usize, advice: c_int) -> SyscallResult {
     let arguments = [address, len, word(advice), 0, 0, 0];
     // SAFETY: the caller's promise.
     unsafe { system_call(libc::SYS_madvise, arguments) }
@@ -219,10 +219,10 @@ pub unsafe fn map(
     flags: c_int,
     fd: c_int,
     offset: usize,
-) -> Answer {
+) -> SyscallResult {
     // Elsewhere it replaces nothing, so what lay there was no slot's.
     let replaces = flags & libc::MAP_FIXED != 0 && address.is_multiple_of(PAGE_BYTES);
-    let touched = replaces.then(|| touched(address, len)).flatten();
+    let touched = replaces.then(|| lock_if_touched(address, len)).flatten();
     let Some(heap) = touched else {
         // SAFETY: the caller's promise.
         return unsafe { raw_map(address, len, protection, flags, fd, offset) };
@@ -251,8 +251,8 @@ pub unsafe fn map(
 ///
 /// # Safety
 /// That of `munmap`.
-pub unsafe fn unmap(address: usize, len: usize) -> Answer {
-    let Some(heap) = touched(address, len) else {
+pub unsafe fn unmap(address: usize, len: usize) -> SyscallResult {
+    let Some(heap) = lock_if_touched(address, len) else {
         // SAFETY: the caller's promise.
         return unsafe { raw_unmap(address, len) };
     };
@@ -271,8 +271,8 @@ pub unsafe fn unmap(address: usize, len: usize) -> Answer {
 ///
 /// # Safety
 /// That of `shmat`.
-pub unsafe fn attach(id: c_int, address: usize, flags: c_int, len: usize) -> Answer {
-    let heap = touched(address, len);
+pub unsafe fn attach(id: c_int, address: usize, flags: c_int, len: usize) -> SyscallResult {
+    let heap = lock_if_touched(address, len);
     let part = heap.as_ref().map(|heap| heap.part(address, len));
     if let Some(heap) = &heap {
         heap.has_room()?;
@@ -293,7 +293,12 @@ pub unsafe fn attach(id: c_int, address: usize, flags: c_int, len: usize) -> Ans
 ///
 /// # Safety
 /// That of `mprotect`.
-pub unsafe fn protect(address: usize, len: usize, protection: c_int, key: Option<c_int>) -> Answer {
+pub unsafe fn protect(
+    address: usize,
+    len: usize,
+    protection: c_int,
+    key: Option<c_int>,
+) -> SyscallResult {
     let number = match key {
         None => libc::SYS_mprotect,
         Some(_) => libc::SYS_pkey_mprotect,
@@ -304,7 +309,7 @@ pub unsafe fn protect(address: usize, len: usize, protection: c_int, key: Option
         unsafe { system_call(number, arguments) }
     };
     let heap = address.is_multiple_of(PAGE_BYTES);
-    let Some(heap) = heap.then(|| touched(address, len)).flatten() else {
+    let Some(heap) = heap.then(|| lock_if_touched(address, len)).flatten() else {
         return protect(address, len);
     };
     let part = heap.part(address, len);
@@ -328,7 +333,7 @@ pub unsafe fn protect(address: usize, len: usize, protection: c_int, key: Option
     let has_key = key.is_some_and(|key| key > 0);
     let changed = heap.part(address, done - address);
     heap.change(changed, |before| {
-        match has_key && !before.has(Difference::REPLACED) {
+        match has_key && !before.has(RemapFlags::REPLACED) {
             true => before.protected(protection.cast_unsigned()),
             false => with_protection(before, protection),
         }
@@ -343,7 +348,7 @@ pub unsafe fn protect(address: usize, len: usize, protection: c_int, key: Option
 ///
 /// # Safety
 /// That of `madvise`.
-pub unsafe fn advise(address: usize, len: usize, advice: c_int) -> Answer {
+pub unsafe fn advise(address: usize, len: usize, advice: c_int) -> SyscallResult {
     if advice == libc::MADV_DONTNEED && gate::is_inside() {
         // The allocator gives back free pages. During a fork nobody changes pages, and the fork holds them. What is
         // not given back stays resident, and is no error.
@@ -359,7 +364,7 @@ pub unsafe fn advise(address: usize, len: usize, advice: c_int) -> Answer {
 
 /// # Safety
 /// That of `madvise`.
-unsafe fn advise_now(address: usize, len: usize, advice: c_int) -> Answer {
+unsafe fn advise_now(address: usize, len: usize, advice: c_int) -> SyscallResult {
     let changes = matches!(
         advice,
         libc::MADV_DONTNEED
@@ -373,7 +378,7 @@ unsafe fn advise_now(address: usize, len: usize, advice: c_int) -> Answer {
             | MADV_GUARD_REMOVE
     );
     let about_pages = changes && address.is_multiple_of(PAGE_BYTES);
-    let Some(heap) = about_pages.then(|| touched(address, len)).flatten() else {
+    let Some(heap) = about_pages.then(|| lock_if_touched(address, len)).flatten() else {
         // SAFETY: the caller's promise.
         return unsafe { raw_advise(address, len, advice) };
     };
@@ -396,7 +401,7 @@ unsafe fn advise_now(address: usize, len: usize, advice: c_int) -> Answer {
         let advise = || unsafe { raw_advise(base + piece.start, piece.len(), advice) };
         let empty = || heap.empty(&piece).map(|()| 0);
         let done = match advice {
-            _ if difference.has(Difference::REPLACED) => advise(),
+            _ if difference.has(RemapFlags::REPLACED) => advise(),
             libc::MADV_DONTNEED | MADV_DONTNEED_LOCKED | libc::MADV_FREE => empty(),
             MADV_GUARD_INSTALL => advise().and_then(|_| empty()),
             MADV_GUARD_REMOVE => advise(),
@@ -410,17 +415,17 @@ unsafe fn advise_now(address: usize, len: usize, advice: c_int) -> Answer {
     answer
 }
 
-fn after_advice(before: Difference, advice: c_int) -> Difference {
-    if before.has(Difference::REPLACED) {
+fn after_advice(before: RemapFlags, advice: c_int) -> RemapFlags {
+    if before.has(RemapFlags::REPLACED) {
         return before; // The kernel knows.
     }
     match advice {
-        libc::MADV_DONTFORK => before.with(Difference::NOT_FORKED),
-        libc::MADV_DOFORK => before.without(Difference::NOT_FORKED),
-        libc::MADV_WIPEONFORK => before.with(Difference::WIPED),
-        libc::MADV_KEEPONFORK => before.without(Difference::WIPED),
-        MADV_GUARD_INSTALL => before.with(Difference::GUARDED),
-        MADV_GUARD_REMOVE => before.without(Difference::GUARDED),
+        libc::MADV_DONTFORK => before.with(RemapFlags::NOT_FORKED),
+        libc::MADV_DOFORK => before.without(RemapFlags::NOT_FORKED),
+        libc::MADV_WIPEONFORK => before.with(RemapFlags::WIPED),
+        libc::MADV_KEEPONFORK => before.without(RemapFlags::WIPED),
+        MADV_GUARD_INSTALL => before.with(RemapFlags::GUARDED),
+        MADV_GUARD_REMOVE => before.without(RemapFlags::GUARDED),
         _ => before,
     }
 }
@@ -441,13 +446,21 @@ pub(crate) fn guard(address: usize, len: usize) -> Result<(), Errno> {
 ///
 /// # Safety
 /// That of `mremap`.
-pub unsafe fn remap(from: usize, len: usize, new_len: usize, flags: c_int, to: usize) -> Answer {
+pub unsafe fn remap(
+    from: usize,
+    len: usize,
+    new_len: usize,
+    flags: c_int,
+    to: usize,
+) -> SyscallResult {
     let arguments = [from, len, new_len, word(flags), to, 0];
     // SAFETY: the caller's promise.
     let move_it = || unsafe { system_call(libc::SYS_mremap, arguments) };
     let is_placed = flags & libc::MREMAP_FIXED != 0;
-    let from_heap = touched(from, len.max(1));
-    let Some(heap) = from_heap.or_else(|| is_placed.then(|| touched(to, new_len)).flatten()) else {
+    let from_heap = lock_if_touched(from, len.max(1));
+    let Some(heap) =
+        from_heap.or_else(|| is_placed.then(|| lock_if_touched(to, new_len)).flatten())
+    else {
         return move_it();
     };
     if !from.is_multiple_of(PAGE_BYTES) || (is_placed && !to.is_multiple_of(PAGE_BYTES)) {
@@ -457,7 +470,7 @@ pub unsafe fn remap(from: usize, len: usize, new_len: usize, flags: c_int, to: u
     let target = is_placed.then(|| heap.part(to, new_len));
     let target = target.unwrap_or_default();
     heap.has_room()?;
-    let is_replaced = |(_, difference): &(_, Difference)| difference.has(Difference::REPLACED);
+    let is_replaced = |(_, difference): &(_, RemapFlags)| difference.has(RemapFlags::REPLACED);
     if heap.pieces(&source).all(|piece| is_replaced(&piece)) {
         if !target.is_empty() {
             // The kernel may find a gap after it has unmapped the target. So it is asked before.
@@ -473,7 +486,7 @@ pub unsafe fn remap(from: usize, len: usize, new_len: usize, flags: c_int, to: u
     match (pieces.next(), pieces.next()) {
         (Some((_, difference)), None) if heap.is_all(from, len) => {
             drop(pieces);
-            let moved = Moved {
+            let moved = PageMove {
                 from,
                 len: whole_pages(len),
                 new_len: whole_pages(new_len),
@@ -490,19 +503,19 @@ pub unsafe fn remap(from: usize, len: usize, new_len: usize, flags: c_int, to: u
 }
 
 /// Pages of the slot that are to be elsewhere, or longer, or shorter.
-struct Moved {
+struct PageMove {
     from: usize,
     len: usize,
     new_len: usize,
     flags: c_int,
     to: usize,
-    difference: Difference,
+    difference: RemapFlags,
 }
 
-impl Moved {
+impl PageMove {
     /// # Safety
     /// That of `mremap`.
-    unsafe fn copy(&self, heap: &Heap) -> Answer {
+    unsafe fn copy(&self, heap: &LockedHeap) -> SyscallResult {
         let has = |flag: c_int| self.flags & flag == flag;
         let known = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
         let stays = has(libc::MREMAP_DONTUNMAP);
@@ -560,7 +573,7 @@ impl Moved {
     ///
     /// # Safety
     /// That of `mremap`.
-    unsafe fn room(&self, heap: &Heap) -> Answer {
+    unsafe fn room(&self, heap: &LockedHeap) -> SyscallResult {
         let mut flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let mut at = 0;
         if self.flags & libc::MREMAP_FIXED != 0 {
@@ -581,7 +594,7 @@ impl Moved {
     ///
     /// # Safety
     /// That of `munmap`.
-    unsafe fn give_up(&self, heap: &Heap, part: &Range<usize>) -> Result<(), Errno> {
+    unsafe fn give_up(&self, heap: &LockedHeap, part: &Range<usize>) -> Result<(), Errno> {
         if !part.is_empty() {
             // SAFETY: the caller's promise.
             unsafe { raw_unmap(heap.address(part.start), part.len()) }?;
@@ -593,7 +606,7 @@ impl Moved {
 
 /// Whether anything is different in these pages of the heap. It costs a load where nothing is anywhere.
 #[inline]
-pub(crate) fn is_different(block: *const u8, len: usize) -> bool {
+pub(crate) fn is_remapped(block: *const u8, len: usize) -> bool {
     let own = || own()?.ok();
     len >= PAGE_BYTES
         && own().is_some_and(|own| !own.remapped().is_empty())
@@ -602,34 +615,34 @@ pub(crate) fn is_different(block: *const u8, len: usize) -> bool {
 
 #[cold]
 fn is_different_here(block: *const u8, len: usize) -> bool {
-    let Some(heap) = touched(block as usize, len) else {
+    let Some(heap) = lock_if_touched(block as usize, len) else {
         return false;
     };
     let part = heap.part(block as usize, len);
     heap.pieces(&part)
-        .any(|(_, difference)| difference != Difference::NONE)
+        .any(|(_, difference)| difference != RemapFlags::NONE)
 }
 
 /// A block is freed. Where the program has mapped something else over whole pages of it, the slot's memory is mapped
 /// again, as if the C library had unmapped the block and mapped another one: what the program has mapped there
 /// is its own, and must not be written by whoever gets the block next.
-pub(crate) fn take_back(block: *mut u8, len: usize) {
-    if !is_different(block, len) {
+pub(crate) fn restore_block(block: *mut u8, len: usize) {
+    if !is_remapped(block, len) {
         return;
     }
     let start = (block as usize).next_multiple_of(PAGE_BYTES);
     let end = (block as usize + len) / PAGE_BYTES * PAGE_BYTES;
-    let Some(heap) = touched(start, end.saturating_sub(start)) else {
+    let Some(heap) = lock_if_touched(start, end.saturating_sub(start)) else {
         return;
     };
     let part = heap.part(start, end - start);
     // One at a time, because each becomes another one, or none.
     while let Some((piece, _)) = heap
         .pieces(&part)
-        .find(|(_, difference)| *difference != Difference::NONE)
+        .find(|(_, difference)| *difference != RemapFlags::NONE)
     {
         if heap.renew(&piece, READ_WRITE).is_err() {
-            crate::fork::last_words(
+            crate::fork::die_with_message(
                 "the memory of a block that was freed cannot be had again",
                 12,
             );

@@ -13,8 +13,8 @@
 
 use crate::{committed, fork, gate, purging};
 use bcs_core::memory::OwnSlot;
-use bcs_core::memory::slot::preloaded::preloaded;
-use bcs_core::memory::slot::{HEAP_BYTES, Refusal, announce};
+use bcs_core::memory::slot::preloaded_heap::preloaded_heap;
+use bcs_core::memory::slot::{HEAP_BYTES, SlotError, register_own_slot};
 use libmimalloc_sys as mi;
 use std::ffi::{CStr, c_char, c_int};
 use std::os::fd::RawFd;
@@ -31,10 +31,10 @@ const DONE: u8 = 2;
 
 /// Sets the heap up, unless it is, or is under way.
 #[cold]
-pub(crate) fn once() {
-    std::hint::black_box(&crate::note::NOTE);
+pub(crate) fn set_up_once() {
+    std::hint::black_box(&crate::elf_note::NOTE);
     act_once(|| {
-        let somebody_elses = preloaded().is_some_and(|preloaded| (preloaded.has_slot)());
+        let somebody_elses = preloaded_heap().is_some_and(|preloaded| (preloaded.has_slot)());
         if !somebody_elses {
             set_up();
         }
@@ -49,7 +49,7 @@ unsafe extern "C" {
 /// The same for the preloaded heap. The dynamic linker calls it before there is an environment to look
 /// at: nothing is decided then.
 #[cold]
-pub(crate) fn once_preloaded() {
+pub(crate) fn set_up_preloaded() {
     // SAFETY: a pointer that is only looked at. Who changes the environment meanwhile runs in `main`, when
     // this is long decided.
     if !unsafe { environ }.is_null() {
@@ -58,7 +58,7 @@ pub(crate) fn once_preloaded() {
 }
 
 /// The same, and waits until it is done. Nothing that is done meanwhile calls this.
-pub(crate) fn complete_preloaded() {
+pub(crate) fn finish_preloaded() {
     while STATE.load(Ordering::Acquire) != DONE {
         act_once(set_up);
         std::hint::spin_loop();
@@ -82,7 +82,7 @@ fn set_up() {
         return;
     };
     let place = match is_checked() {
-        true => Err(Refusal::Checked),
+        true => Err(SlotError::Checked),
         false => place,
     };
     let made = place
@@ -92,10 +92,10 @@ fn set_up() {
             false => {
                 // SAFETY: mimalloc has not taken it, so nothing lies there.
                 unsafe { own.unmap() };
-                Err(Refusal::Allocator)
+                Err(SlotError::Allocator)
             }
         });
-    if let Ok(own) = announce(made) {
+    if let Ok(own) = register_own_slot(made) {
         gate::install();
         fork::install();
         // From here on blocks lie in the slot.
@@ -125,7 +125,7 @@ fn is_checked() -> bool {
 }
 
 /// The place that the environment names; `None` if it names none.
-fn wanted_place() -> Option<Result<usize, Refusal>> {
+fn wanted_place() -> Option<Result<usize, SlotError>> {
     let value = variable(c"BCS_SLOT")?;
     if value.is_empty() {
         return None;
@@ -133,7 +133,7 @@ fn wanted_place() -> Option<Result<usize, Refusal>> {
     let number = std::str::from_utf8(value)
         .ok()
         .and_then(|text| text.parse().ok());
-    Some(number.ok_or(Refusal::NoPlace))
+    Some(number.ok_or(SlotError::NoPlace))
 }
 
 /// The folder that the environment names, in which slots have huge pages.

@@ -6,7 +6,7 @@
 
 use addr2line::Loader;
 use bcs_core::mapped_code::CodePlace;
-use bcs_core::whereabouts::{Site, Source, Whereabouts};
+use bcs_core::wait_state::{Site, SourceLine, WaitState};
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, elf};
 use std::collections::HashMap;
@@ -21,12 +21,12 @@ const HEAD_BYTES: u64 = 64 * 1024;
 /// Lines, by places in files; what was read is kept.
 #[derive(Default)]
 pub struct SourceLines {
-    files: HashMap<String, Option<Program>>,
+    files: HashMap<String, Option<LineTable>>,
     known: HashMap<CodePlace, Site>,
 }
 
 /// A file of code.
-struct Program {
+struct LineTable {
     lines: Loader,
     /// Where in the file, how long, and at which address the file's own tables have it.
     segments: Vec<(u64, u64, u64)>,
@@ -36,14 +36,14 @@ impl SourceLines {
     /// What is said of a site.
     pub fn look_up(&mut self, site: &mut Site) {
         if let Site::Code { place, .. } = site {
-            *site = self.of(&place.clone());
+            *site = self.site_of_place(&place.clone());
         }
     }
 
     /// What is said of all sites of what a rank says.
-    pub fn look_up_in(&mut self, told: &mut Whereabouts) {
+    pub fn look_up_in(&mut self, told: &mut WaitState) {
         let titles = told
-            .titles
+            .labels
             .iter_mut()
             .filter_map(|title| title.site.as_mut());
         let sites = told.site.iter_mut().chain(titles);
@@ -51,15 +51,15 @@ impl SourceLines {
     }
 
     /// What is said of a place: a line, or what is known instead.
-    pub fn of(&mut self, place: &CodePlace) -> Site {
+    pub fn site_of_place(&mut self, place: &CodePlace) -> Site {
         if let Some(known) = self.known.get(place) {
             return known.clone();
         }
         let file = self.files.entry(place.file.clone());
-        let program = file.or_insert_with(|| Program::read(Path::new(&place.file)));
+        let program = file.or_insert_with(|| LineTable::read(Path::new(&place.file)));
         let site = (program.as_ref())
             .and_then(|program| program.site(place))
-            .unwrap_or_else(|| site_of(place.clone()));
+            .unwrap_or_else(|| unresolved_site(place.clone()));
         self.known.insert(place.clone(), site.clone());
         site
     }
@@ -72,7 +72,7 @@ impl fmt::Debug for SourceLines {
     }
 }
 
-impl Program {
+impl LineTable {
     fn read(path: &Path) -> Option<Self> {
         if !std::fs::metadata(path).ok()?.is_file() {
             return None;
@@ -98,7 +98,7 @@ impl Program {
             && line > 0
             && !file.chars().any(char::is_control)
         {
-            return Some(Site::Line(Source::new(&from_here(file), line)));
+            return Some(Site::Line(SourceLine::new(&from_here(file), line)));
         }
         let function = self.lines.find_symbol(address)?;
         let plain = !function.chars().any(char::is_control);
@@ -111,7 +111,7 @@ impl Program {
 
 /// A site of which no more is known than where in its file it is.
 #[must_use]
-pub fn site_of(place: CodePlace) -> Site {
+pub fn unresolved_site(place: CodePlace) -> Site {
     let function = None;
     Site::Code { place, function }
 }
@@ -147,9 +147,9 @@ mod tests {
     #[test]
     fn a_place_in_a_program_is_a_line() {
         let here = a_place_in_a_program_is_a_line as fn() as usize as u64 + 5;
-        let place = MappedCode::own().unwrap().place(here).unwrap();
+        let place = MappedCode::of_this_process().unwrap().place(here).unwrap();
         let mut lines = SourceLines::default();
-        let mut site = site_of(place);
+        let mut site = unresolved_site(place);
         lines.look_up(&mut site);
         let Site::Line(source) = &site else {
             panic!("{site:?}");
@@ -175,7 +175,10 @@ mod tests {
                 file: file.to_owned(),
                 offset: 0x11,
             };
-            assert_eq!(lines.of(&place).to_string(), format!("{file}+0x11"));
+            assert_eq!(
+                lines.site_of_place(&place).to_string(),
+                format!("{file}+0x11")
+            );
         }
     }
 }

@@ -24,10 +24,10 @@
 mod network;
 mod switch;
 
-pub use network::failed::{Failed, NotHere};
+pub use network::error::{NetworkError, NetworkUnavailable};
 pub use network::namespaces::sweep;
-pub use network::{Joined, Options, REQUIRED, TestNetwork};
+pub use network::{NetworkKind, NetworkOptions, REQUIRED, TestNetwork};
 pub use switch::Switch;
-pub use switch::counts::{Counts, PairCounts, Tally};
-pub use switch::faults::{Faults, Order};
+pub use switch::counts::{DatagramCounts, PairCounts, SwitchCounts};
+pub use switch::faults::{SwitchCommand, SwitchFaults};
 pub use switch::frame::finish_checksum;

@@ -14,29 +14,31 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
 use rustix::thread::{Uid, set_thread_uid};
-use test_network::{Counts, Failed, Faults, Joined, Options, REQUIRED, TestNetwork};
+use test_network::{
+    NetworkError, NetworkKind, NetworkOptions, REQUIRED, SwitchCounts, SwitchFaults, TestNetwork,
+};
 
 /// Nobody waits so long unless something is broken.
 const LIMIT: Duration = Duration::from_secs(20);
 
-const LOSSY: Options = Options {
-    joined: Joined::Lossy(Faults::NONE),
+const LOSSY: NetworkOptions = NetworkOptions {
+    joined: NetworkKind::Lossy(SwitchFaults::NONE),
     mtu: 1500,
 };
 
-const BRIDGE: Options = Options {
-    joined: Joined::Bridge,
+const BRIDGE: NetworkOptions = NetworkOptions {
+    joined: NetworkKind::Bridge,
     mtu: 1500,
 };
 
 /// A network with these options, if there can be one.
-fn network(hosts: usize, options: Options) -> Option<TestNetwork> {
+fn network(hosts: usize, options: NetworkOptions) -> Option<TestNetwork> {
     TestNetwork::make_or_skip(hosts, options)
 }
 
-fn lossy(faults: Faults) -> Option<TestNetwork> {
-    let joined = Joined::Lossy(faults);
-    network(2, Options { joined, ..LOSSY })
+fn lossy(faults: SwitchFaults) -> Option<TestNetwork> {
+    let joined = NetworkKind::Lossy(faults);
+    network(2, NetworkOptions { joined, ..LOSSY })
 }
 
 /// A socket on a host, and its address.
@@ -61,7 +63,7 @@ fn happens(what: impl AsFd, event: &str) {
 }
 
 /// Counts of the switch when they are as they should be.
-fn counts_when(network: &TestNetwork, right: impl Fn(&Counts) -> bool) -> Counts {
+fn counts_when(network: &TestNetwork, right: impl Fn(&SwitchCounts) -> bool) -> SwitchCounts {
     let deadline = Instant::now() + LIMIT;
     loop {
         let counts = network.counts().unwrap();
@@ -95,9 +97,9 @@ fn nothing_arrives(network: &TestNetwork, from: usize, to: usize) {
 
 #[test]
 fn hosts_send_each_other_datagrams() {
-    for joined in [Joined::Bridge, Joined::Lossy(Faults::NONE)] {
+    for joined in [NetworkKind::Bridge, NetworkKind::Lossy(SwitchFaults::NONE)] {
         for (mtu, longest) in [(1500, 1452), (9000, 8952)] {
-            let Some(network) = network(3, Options { joined, mtu }) else {
+            let Some(network) = network(3, NetworkOptions { joined, mtu }) else {
                 return;
             };
             for v6 in [false, true] {
@@ -142,9 +144,9 @@ fn by_tcp(network: &TestNetwork, length: usize) {
 
 #[test]
 fn tcp_passes_a_switch_that_loses_all_datagrams() {
-    let faults = Faults {
+    let faults = SwitchFaults {
         loss_permille: 1000,
-        ..Faults::NONE
+        ..SwitchFaults::NONE
     };
     let Some(network) = lossy(faults) else { return };
     let (sender, _) = socket(&network, 0, false);
@@ -160,7 +162,7 @@ fn tcp_passes_a_switch_that_loses_all_datagrams() {
     let counts = network.counts().unwrap();
     assert_eq!((counts.all.datagrams, counts.all.lost), (50, 50));
     // Faults end while it runs.
-    network.set_faults(Faults::NONE).unwrap();
+    network.set_faults(SwitchFaults::NONE).unwrap();
     receiver.set_nonblocking(false).unwrap();
     sender.send_to(b"again", address).unwrap();
     assert_eq!(receiver.recv(&mut [0; 8]).unwrap(), 5);
@@ -173,13 +175,13 @@ fn tcp_passes_a_bridge() {
     };
     by_tcp(&network, 30_000_000);
     let error = network.counts().unwrap_err();
-    assert!(matches!(error, Failed::Bridge), "{error}");
+    assert!(matches!(error, NetworkError::Bridge), "{error}");
 }
 
 /// What arrives of some datagrams, and how often. All have room in the socket.
 fn arrived(seed: u64, v6: bool) -> Option<BTreeMap<Vec<u8>, u32>> {
     const COUNT: u32 = 150;
-    let faults = Faults {
+    let faults = SwitchFaults {
         seed,
         loss_permille: 200,
         duplication_permille: 200,
@@ -189,7 +191,7 @@ fn arrived(seed: u64, v6: bool) -> Option<BTreeMap<Vec<u8>, u32>> {
         delay_us: 100,
         jitter_us: 1000,
         corruption_permille: 200,
-        ..Faults::NONE
+        ..SwitchFaults::NONE
     };
     let network = lossy(faults)?;
     let (sender, _) = socket(&network, 0, v6);
@@ -282,7 +284,7 @@ fn a_share_of_packets_is_dropped() {
     };
     arrives(&network, 0, 1);
     match network.drop_share(1, 100) {
-        Err(reason @ Failed::Absent { .. }) if env::var_os(REQUIRED).is_none() => {
+        Err(reason @ NetworkError::Absent { .. }) if env::var_os(REQUIRED).is_none() => {
             eprintln!("skipped: {reason}");
             return;
         }
@@ -344,12 +346,12 @@ fn asleep(mut command: Command) -> Child {
 }
 
 /// The namespaces of a network, and its switch's process.
-struct Parts {
+struct NetworkResources {
     namespaces: Vec<String>,
     switch: Vec<Pid>,
 }
 
-impl Parts {
+impl NetworkResources {
     fn of(hosts: &[String]) -> Self {
         let (network, _) = hosts[0].rsplit_once('-').unwrap();
         let switch = format!("{network}-switch");
@@ -389,7 +391,7 @@ fn nothing_is_left_of_a_network_that_was_dropped() {
         let Some(network) = network(2, options) else {
             return;
         };
-        let parts = Parts::of(network.hosts());
+        let parts = NetworkResources::of(network.hosts());
         parts.assert_there(processes);
         drop(network);
         parts.assert_gone();
@@ -401,7 +403,7 @@ fn nothing_is_left_of_a_network_whose_test_has_panicked() {
     let Some(network) = network(2, LOSSY) else {
         return;
     };
-    let parts = Parts::of(network.hosts());
+    let parts = NetworkResources::of(network.hosts());
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let _network = network;
         parts.assert_there(7);
@@ -431,7 +433,7 @@ fn what_a_killed_process_leaves_the_next_network_removes() {
         return;
     }
     let (mut keeper, names) = keeper(&["--faults", "{}"]);
-    let parts = Parts::of(&names);
+    let parts = NetworkResources::of(&names);
     parts.assert_there(1);
     let mut command = Command::new("ip");
     command.args(["netns", "exec", &names[1], "sleep"]);
@@ -459,7 +461,7 @@ fn hosts_by_hand_end_with_standard_input() {
         return;
     }
     let (mut keeper, names) = keeper(&["--faults", "{\"seed\": 3}"]);
-    let parts = Parts::of(&names);
+    let parts = NetworkResources::of(&names);
     let mut stdin = keeper.stdin.take().unwrap();
     stdin
         .write_all(b"{\"loss_permille\": 5}\ncounts\n")
@@ -467,7 +469,13 @@ fn hosts_by_hand_end_with_standard_input() {
     let mut line = String::new();
     let mut stdout = BufReader::new(keeper.stdout.take().unwrap());
     stdout.read_line(&mut line).unwrap();
-    assert_eq!(serde_json::from_str::<Counts>(&line).unwrap().all.lost, 0);
+    assert_eq!(
+        serde_json::from_str::<SwitchCounts>(&line)
+            .unwrap()
+            .all
+            .lost,
+        0
+    );
     parts.assert_there(1);
     drop(stdin);
     assert!(keeper.wait().unwrap().success());

@@ -29,7 +29,7 @@ use anyhow::{Context, Result};
 
 /// What is installed.
 #[derive(Debug, Clone, Copy)]
-pub struct Parts<'a> {
+pub struct BuildArtifacts<'a> {
     /// The `bcs` command.
     pub command: &'a Path,
     /// What cargo makes of the crate `mpi-abi`: `libmpi_abi.a`.
@@ -49,7 +49,7 @@ pub const LAUNCHERS: [&str; 3] = ["bcsrun", "mpiexec", "mpirun"];
 /// # Errors
 ///
 /// A file cannot be written, the C compiler does not link the library, or the command does not say what it is like.
-pub fn install(parts: Parts, prefix: &Path) -> Result<()> {
+pub fn install(parts: BuildArtifacts, prefix: &Path) -> Result<()> {
     let bin = prefix.join("bin");
     make_folder(&bin)?;
     copy(parts.command, &bin.join("bcs"))?;

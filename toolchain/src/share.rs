@@ -34,7 +34,7 @@ pub fn write_all(prefix: &Path) -> Result<()> {
         let folder = prefix.join(folder);
         make_folder(&folder)?;
         for name in ["bcs"].into_iter().chain(LAUNCHERS) {
-            let script = said(prefix, &["completions", shell, name])?;
+            let script = command_output(prefix, &["completions", shell, name])?;
             write(&folder.join(format!("{before}{name}{after}")), &script)?;
         }
     }
@@ -45,7 +45,7 @@ fn pages(prefix: &Path) -> Result<()> {
     let folder = prefix.join(PAGES);
     make_folder(&folder)?;
     let place = folder.to_str().context("the prefix is no text")?;
-    said(prefix, &["man", place])?;
+    command_output(prefix, &["man", place])?;
     let [first, others @ ..] = &WRAPPERS;
     let page = |name: &str| folder.join(format!("{name}.1"));
     let text = WRAPPER_PAGE.replace("@VERSION@", env!("CARGO_PKG_VERSION"));
@@ -57,7 +57,7 @@ fn pages(prefix: &Path) -> Result<()> {
 }
 
 /// What the installed command says.
-fn said(prefix: &Path, words: &[&str]) -> Result<String> {
+fn command_output(prefix: &Path, words: &[&str]) -> Result<String> {
     let mut command = Command::new(prefix.join("bin/bcs"));
     let output = command.args(words).output();
     let output = output.with_context(|| format!("failed to run {command:?}"))?;

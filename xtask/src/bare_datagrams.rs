@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use bcs_core::job::NodeId;
 use bcs_fabric::udp::datagram::{DATA_HEAD, Frame, Frames, HEADER_BYTES, Header, put_data};
-use bcs_fabric::udp::inlet::Inlet as _;
+use bcs_fabric::udp::datagram_source::DatagramSource as _;
 use bcs_fabric::udp::path::longest_datagram;
 use bcs_fabric::udp::seal::{Crypto, Direction, JobKey, Opener, Seal};
-use bcs_fabric::udp::socket::{Socket, Unsent, Why};
+use bcs_fabric::udp::socket::{SendFailure, SendFailureReason, Socket};
 
 use crate::bare_pingpong::stay_on;
 use crate::hosts::Hosts;
@@ -44,7 +44,7 @@ const DIRECTION: Direction = Direction {
 };
 
 /// One of the two.
-struct Partner {
+struct CopyPartner {
     socket: Socket,
     peer: SocketAddr,
     core: usize,
@@ -81,7 +81,7 @@ fn burst(hosts: &Hosts, message_bytes: usize, count: usize) -> Result<f64> {
     let (sending, receiving) = (bind(0)?, bind(1)?);
     let (sender_at, receiver_at) = (sending.local_addr(), receiving.local_addr());
     let key = JobKey::random()?;
-    let partner = |host: usize, socket: Socket, peer: SocketAddr| Partner {
+    let partner = |host: usize, socket: Socket, peer: SocketAddr| CopyPartner {
         socket,
         peer,
         core: hosts.core(host),
@@ -112,7 +112,7 @@ fn burst(hosts: &Hosts, message_bytes: usize, count: usize) -> Result<f64> {
     Ok((message_bytes * count) as f64 / elapsed.as_secs_f64())
 }
 
-impl Partner {
+impl CopyPartner {
     /// Sends all of it, and gives the time until all of it is said to have come.
     fn send(mut self, longest: usize) -> Result<Duration> {
         stay_on(self.core)?;
@@ -193,10 +193,11 @@ impl Partner {
 
     fn put(&mut self, batch: &[u8], each: usize) -> Result<()> {
         let mut gone = 0;
-        while let Err(Unsent { sent, why }) = self.socket.send(self.peer, &batch[gone..], each) {
+        while let Err(SendFailure { sent, why }) = self.socket.send(self.peer, &batch[gone..], each)
+        {
             gone += sent;
             match why {
-                Why::Full | Why::Busy => self.not_for_ever()?,
+                SendFailureReason::Full | SendFailureReason::Busy => self.not_for_ever()?,
                 why => return Err(why).context("failed to send bare datagrams"),
             }
         }

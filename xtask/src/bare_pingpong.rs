@@ -1,6 +1,6 @@
 //! The bare operation under a message, between two processes: what is to be had on this machine at this moment.
 //!
-//! Both processes are this program again ([`Partner`]), pinned to a core each. They share one word; a partner
+//! Both processes are this program again ([`PingPongPartner`]), pinned to a core each. They share one word; a partner
 //! whose turn it is adds one to the word. On different cores it then wakes the other, which sleeps in a futex until
 //! then. On the same core the other gives its turn away until then (`sched_yield`): what a switch costs.
 
@@ -18,11 +18,11 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::thread::{CpuSet, futex, sched_getaffinity, sched_setaffinity, sched_yield};
 
 use crate::process;
-use crate::verdict::CannotTell;
+use crate::verdict::UnsuitableMachine;
 
 /// How a partner waits for its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Wait {
+enum PartnerWait {
     /// Asleep, until it is woken.
     Futex,
     /// By letting others run.
@@ -33,11 +33,11 @@ enum Wait {
 ///
 /// # Errors
 ///
-/// [`CannotTell`] when this process may use one core only, and what starting the partners fails with.
+/// [`UnsuitableMachine`] when this process may use one core only, and what starting the partners fails with.
 pub fn half_round_trip_us(rounds: u32) -> Result<f64> {
-    match allowed()?[..] {
-        [one, other, ..] => play(Wait::Futex, [one, other], rounds),
-        _ => Err(CannotTell("a futex between two cores needs two cores".to_owned()).into()),
+    match allowed_cores()?[..] {
+        [one, other, ..] => play(PartnerWait::Futex, [one, other], rounds),
+        _ => Err(UnsuitableMachine("a futex between two cores needs two cores".to_owned()).into()),
     }
 }
 
@@ -48,7 +48,7 @@ pub fn half_round_trip_us(rounds: u32) -> Result<f64> {
 ///
 /// What starting the partners fails with.
 pub fn half_round_trip_on_one_core_us(core: usize, rounds: u32) -> Result<f64> {
-    play(Wait::Yield, [core, core], rounds)
+    play(PartnerWait::Yield, [core, core], rounds)
 }
 
 /// The cores that this process may use.
@@ -56,7 +56,7 @@ pub fn half_round_trip_on_one_core_us(core: usize, rounds: u32) -> Result<f64> {
 /// # Errors
 ///
 /// The kernel does not say.
-pub fn allowed() -> Result<Vec<usize>> {
+pub fn allowed_cores() -> Result<Vec<usize>> {
     let allowed = sched_getaffinity(None).context("failed to look up the cores")?;
     Ok((0..CpuSet::MAX_CPU)
         .filter(|core| allowed.is_set(*core))
@@ -75,7 +75,7 @@ pub fn stay_on(core: usize) -> Result<()> {
     sched_setaffinity(None, &cores).context("failed to pin to a core")
 }
 
-fn play(wait: Wait, [one, other]: [usize; 2], rounds: u32) -> Result<f64> {
+fn play(wait: PartnerWait, [one, other]: [usize; 2], rounds: u32) -> Result<f64> {
     // No CLOEXEC: the partners inherit it.
     let memory = memfd_create("bare-pingpong", MemfdFlags::empty())
         .context("failed to make the shared word")?;
@@ -86,7 +86,7 @@ fn play(wait: Wait, [one, other]: [usize; 2], rounds: u32) -> Result<f64> {
         command.args(plays_first.then_some("--first"));
         command.args([
             "--wait",
-            if wait == Wait::Futex {
+            if wait == PartnerWait::Futex {
                 "futex"
             } else {
                 "yield"
@@ -114,13 +114,13 @@ fn play(wait: Wait, [one, other]: [usize; 2], rounds: u32) -> Result<f64> {
 
 /// The command line of a partner.
 #[derive(Debug, Args)]
-pub struct Partner {
+pub struct PingPongPartner {
     /// Begins, and prints the median half round trip
     #[arg(long)]
     first: bool,
     /// How to wait
     #[arg(long, value_enum)]
-    wait: Wait,
+    wait: PartnerWait,
     /// The shared memory, inherited
     #[arg(long)]
     fd: i32,
@@ -132,7 +132,7 @@ pub struct Partner {
     rounds: u32,
 }
 
-impl Partner {
+impl PingPongPartner {
     /// Plays its part in a process of its own.
     ///
     /// # Errors
@@ -163,7 +163,7 @@ impl Partner {
 
     fn pass(&self, word: &AtomicU32, number: u32) {
         word.store(number, Ordering::SeqCst);
-        if self.wait == Wait::Futex {
+        if self.wait == PartnerWait::Futex {
             // An error would mean that the word is not mapped, and then nobody waits.
             let _ = futex::wake(word, futex::Flags::empty(), 1);
         }
@@ -176,11 +176,11 @@ impl Partner {
                 return;
             }
             match self.wait {
-                Wait::Futex => {
+                PartnerWait::Futex => {
                     // Woken, changed before, or interrupted: look again.
                     let _ = futex::wait(word, futex::Flags::empty(), found, None);
                 }
-                Wait::Yield => sched_yield(),
+                PartnerWait::Yield => sched_yield(),
             }
         }
     }

@@ -17,7 +17,7 @@ use crate::hosts::Hosts;
 
 /// How a thread waits for a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wait {
+pub enum DatagramWait {
     /// Asleep in the call that receives.
     Asleep,
     /// By asking whether one has come.
@@ -35,7 +35,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// # Errors
 ///
 /// The kernel refuses something, or a datagram was lost.
-pub fn half_round_trip_us(hosts: &Hosts, wait: Wait) -> Result<f64> {
+pub fn half_round_trip_us(hosts: &Hosts, wait: DatagramWait) -> Result<f64> {
     let [one, other] = sockets(hosts, wait)?;
     let cores = [hosts.core(0), hosts.core(1)];
     thread::scope(|threads| {
@@ -65,7 +65,7 @@ pub fn half_round_trip_us(hosts: &Hosts, wait: Wait) -> Result<f64> {
 }
 
 /// A socket on each host, joined to the other.
-fn sockets(hosts: &Hosts, wait: Wait) -> Result<[UdpSocket; 2]> {
+fn sockets(hosts: &Hosts, wait: DatagramWait) -> Result<[UdpSocket; 2]> {
     let network = hosts.network();
     let bind = |host: usize| -> Result<UdpSocket> {
         let bound = network.on_host(host, || UdpSocket::bind((network.address(host), 0)));
@@ -77,8 +77,8 @@ fn sockets(hosts: &Hosts, wait: Wait) -> Result<[UdpSocket; 2]> {
     other.connect(one.local_addr()?)?;
     for socket in &sockets {
         match wait {
-            Wait::Asleep => socket.set_read_timeout(Some(LIMIT))?,
-            Wait::Polling => socket.set_nonblocking(true)?,
+            DatagramWait::Asleep => socket.set_read_timeout(Some(LIMIT))?,
+            DatagramWait::Polling => socket.set_nonblocking(true)?,
         }
     }
     Ok(sockets)
@@ -113,7 +113,7 @@ mod tests {
             // `test-network` has the test that fails where there must be namespaces.
             return;
         };
-        for wait in [Wait::Asleep, Wait::Polling] {
+        for wait in [DatagramWait::Asleep, DatagramWait::Polling] {
             let us = half_round_trip_us(&hosts, wait).unwrap();
             // No call of the kernel is as short, and nobody waits for a limit.
             assert!((0.5..1e6).contains(&us), "{wait:?}: {us}");

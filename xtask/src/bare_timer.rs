@@ -20,12 +20,12 @@ const STOPS: u32 = 1;
 #[derive(Debug)]
 pub struct BareTimer {
     word: Arc<AtomicU32>,
-    thread: JoinHandle<Cost>,
+    thread: JoinHandle<WakeCost>,
 }
 
 /// What it took.
 #[derive(Debug, Clone, Copy)]
-struct Cost {
+struct WakeCost {
     wakes: u32,
     cpu: Duration,
 }
@@ -54,13 +54,13 @@ impl BareTimer {
         self.word.store(STOPS, Ordering::Release);
         KernelFutex.wake(&self.word);
         let cost = self.thread.join().ok().context("the bare timer panicked")?;
-        let Cost { wakes, cpu } = cost;
+        let WakeCost { wakes, cpu } = cost;
         ensure!(wakes > 100, "the bare timer woke {wakes} times only");
         Ok(cpu.as_secs_f64() * 1e6 / f64::from(wakes))
     }
 }
 
-fn wake_and_sleep(word: &AtomicU32, period: Duration) -> Cost {
+fn wake_and_sleep(word: &AtomicU32, period: Duration) -> WakeCost {
     let period_ns = u64::try_from(period.as_nanos()).expect("a period is short");
     let start_ns = now_ns();
     let (mut due_ns, mut wakes, before) = (start_ns, 0, own_cpu());
@@ -72,7 +72,7 @@ fn wake_and_sleep(word: &AtomicU32, period: Duration) -> Cost {
         }
         KernelFutex.wait(word, RUNS, Some(due_ns));
     }
-    Cost {
+    WakeCost {
         wakes,
         cpu: own_cpu().saturating_sub(before),
     }

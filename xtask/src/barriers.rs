@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use mds::dump::{Dumps, NONE, NodeDump, SliceRow, read_dir};
+use mds::dump::{NONE, NodeDump, RunDumps, SliceRow, read_dir};
 
 use crate::bootstrap::median;
 use crate::process;
@@ -27,7 +27,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// What one run was.
 #[derive(Debug)]
-pub struct Experiment {
+pub struct BarrierSpacing {
     /// How far the median gap is off, relative.
     pub median_off: f64,
     /// The share of gaps that are off by 8 % at most.
@@ -46,7 +46,7 @@ pub struct Experiment {
 /// # Errors
 ///
 /// The job failed, or left no dumps.
-pub fn record(workspace: &Workspace, barriers: &Path) -> Result<Dumps> {
+pub fn record(workspace: &Workspace, barriers: &Path) -> Result<RunDumps> {
     let dir = tempfile::tempdir().context("failed to make a directory for the dump")?;
     let mut command = workspace.bcs(["run", "-n", "2", "--nodes", "2", "--strobe", "fixed"])?;
     command.args(["--time-slice", "250us", "--all-phases"]);
@@ -58,13 +58,13 @@ pub fn record(workspace: &Workspace, barriers: &Path) -> Result<Dumps> {
     Ok(read_dir(dir.path())?)
 }
 
-impl Experiment {
+impl BarrierSpacing {
     /// What the NICs say of a run.
     ///
     /// # Errors
     ///
     /// There are no slices or no barriers in the dumps.
-    pub fn of(nodes: &[NodeDump]) -> Result<Self> {
+    pub fn from_dumps(nodes: &[NodeDump]) -> Result<Self> {
         let strobes = nodes.iter().find_map(|node| node.global.as_ref());
         let strobes = &strobes
             .context("no node has dumped the global figures")?
@@ -143,22 +143,22 @@ mod tests {
 
     #[test]
     fn slices_and_barriers_that_come_as_they_should_are_told_from_others() {
-        let right = Experiment::of(&nodes(250_000, 0)).unwrap();
+        let right = BarrierSpacing::from_dumps(&nodes(250_000, 0)).unwrap();
         assert_eq!((right.median_off, right.apart), (0.0, 1.0));
         assert_eq!(
             (right.within_8_percent, right.within_20_percent),
             (1.0, 1.0)
         );
-        let late = Experiment::of(&nodes(250_000, 40_000)).unwrap();
+        let late = BarrierSpacing::from_dumps(&nodes(250_000, 40_000)).unwrap();
         assert!((late.within_8_percent - 0.95).abs() < 0.001, "{late:?}");
         assert_eq!(late.within_20_percent, 1.0);
-        let slow = Experiment::of(&nodes(260_000, 0)).unwrap();
+        let slow = BarrierSpacing::from_dumps(&nodes(260_000, 0)).unwrap();
         assert_eq!(slow.median_off, 0.04);
         let mut shifted = nodes(250_000, 0);
         for row in &mut shifted[0].slices {
             row.slice += row.slice / 99;
         }
-        assert!((Experiment::of(&shifted).unwrap().apart - 10.0 / 11.0).abs() < 0.01);
-        assert!(Experiment::of(&nodes(250_000, 0)[..0]).is_err());
+        assert!((BarrierSpacing::from_dumps(&shifted).unwrap().apart - 10.0 / 11.0).abs() < 0.01);
+        assert!(BarrierSpacing::from_dumps(&nodes(250_000, 0)[..0]).is_err());
     }
 }

@@ -13,11 +13,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use tempfile::TempDir;
-use test_network::{Joined, Options, TestNetwork};
+use test_network::{NetworkKind, NetworkOptions, TestNetwork};
 
-use crate::bare_pingpong::allowed;
+use crate::bare_pingpong::allowed_cores;
 use crate::network::LAUNCHER;
-use crate::verdict::CannotTell;
+use crate::verdict::UnsuitableMachine;
 
 /// What packets of Ethernet hold.
 pub const ETHERNET: u16 = 1500;
@@ -38,14 +38,14 @@ impl Hosts {
     ///
     /// # Errors
     ///
-    /// [`CannotTell`] where there are no namespaces or is one core; others when the agent cannot be written.
+    /// [`UnsuitableMachine`] where there are no namespaces or is one core; others when the agent cannot be written.
     pub fn make(mtu: u16) -> Result<Self> {
-        let [one, other, ..] = allowed()?[..] else {
-            return Err(CannotTell("two hosts that poll need two cores".to_owned()).into());
+        let [one, other, ..] = allowed_cores()?[..] else {
+            return Err(UnsuitableMachine("two hosts that poll need two cores".to_owned()).into());
         };
-        let joined = Joined::Bridge;
-        let network = TestNetwork::make(2, Options { joined, mtu })
-            .map_err(|reason| CannotTell(reason.to_string()))?;
+        let joined = NetworkKind::Bridge;
+        let network = TestNetwork::make(2, NetworkOptions { joined, mtu })
+            .map_err(|reason| UnsuitableMachine(reason.to_string()))?;
         let dir = tempfile::tempdir().context("failed to make a directory for the agent")?;
         let cores = [one, other];
         let hosts = Self {

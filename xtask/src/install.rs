@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use toolchain::Parts;
+use toolchain::BuildArtifacts;
 
 use crate::process;
 use crate::workspace::{BUILD_LIMIT, Workspace};
@@ -23,7 +23,7 @@ pub fn install(workspace: &Workspace, prefix: &Path) -> Result<()> {
     )?
     .succeeded()
     .context("failed to build the libraries")?;
-    let parts = Parts {
+    let parts = BuildArtifacts {
         command: &release.join("bcs"),
         archive: &release.join("libmpi_abi.a"),
         heap: &release.join(toolchain::HEAP),

@@ -19,9 +19,9 @@ use crate::process::{self, processor_time};
 /// How often clocks are read while a line is awaited.
 const SAMPLE: Duration = Duration::from_millis(10);
 
-/// A job under way. It is killed when it is dropped before [`Job::finish`].
+/// A job under way. It is killed when it is dropped before [`WatchedJob::finish`].
 #[derive(Debug)]
-pub struct Job {
+pub struct WatchedJob {
     command: String,
     pid: Pid,
     /// `bcs run` itself and the managers.
@@ -33,7 +33,7 @@ pub struct Job {
     ended: bool,
 }
 
-impl Job {
+impl WatchedJob {
     /// Starts a `bcs run`, which has to have the option `-v`, since that is how the processes of the runtime are
     /// known.
     ///
@@ -41,7 +41,7 @@ impl Job {
     ///
     /// It cannot be started.
     pub fn start(mut command: Command, limit: Duration) -> Result<Self> {
-        let text = process::typed(&command);
+        let text = process::command_line(&command);
         let context = || format!("failed to run `{text}`");
         // Both outputs go into one pipe, so that their order is known: -v speaks before any rank does.
         let (output, input) = pipe().with_context(context)?;
@@ -106,12 +106,12 @@ impl Job {
             .context("failed to read the processor time of the runtime")
     }
 
-    /// The next line that starts with `head`, and [`Job::runtime_cpu`] when it came: a job that says its last word may be
+    /// The next line that starts with `head`, and [`WatchedJob::runtime_cpu`] when it came: a job that says its last word may be
     /// gone when that is read, so the clocks are read every [`SAMPLE`] until then, and the last reading counts.
     ///
     /// # Errors
     ///
-    /// As [`Job::wait_for`] and [`Job::runtime_cpu`].
+    /// As [`WatchedJob::wait_for`] and [`WatchedJob::runtime_cpu`].
     pub fn runtime_cpu_at(&mut self, head: &str) -> Result<(String, Duration)> {
         let mut last = None;
         loop {
@@ -140,7 +140,7 @@ impl Job {
     pub fn finish(mut self) -> Result<(String, Duration)> {
         while self.line()?.is_some() {}
         self.ended = true;
-        let process::Reaped { status, cpu, .. } = process::reap(self.pid)?;
+        let process::ReapedChild { status, cpu, .. } = process::reap(self.pid)?;
         ensure!(
             status.success(),
             "`{}` failed: {status}{}",
@@ -204,7 +204,7 @@ impl Job {
     }
 }
 
-impl Drop for Job {
+impl Drop for WatchedJob {
     fn drop(&mut self) {
         if !self.ended {
             // Nobody is left to be told that it is gone already, or how it ended.
@@ -218,10 +218,10 @@ impl Drop for Job {
 mod tests {
     use super::*;
 
-    fn sh(script: &str) -> Job {
+    fn sh(script: &str) -> WatchedJob {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        Job::start(command, Duration::from_secs(60)).unwrap()
+        WatchedJob::start(command, Duration::from_secs(60)).unwrap()
     }
 
     #[test]

@@ -12,12 +12,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use bcs_fabric::udp::stranger::{Forgery, Stranger};
+use bcs_fabric::udp::attacker::{Attacker, Forgery};
 use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, socket_with};
 use test_network::TestNetwork;
 
 /// What it has sent, by kind.
-pub type Sent = BTreeMap<Forgery, u64>;
+pub type ForgeryCounts = BTreeMap<Forgery, u64>;
 
 /// How often it sends some.
 const TICK: Duration = Duration::from_millis(1);
@@ -34,28 +34,30 @@ const LONGEST: usize = 1_472;
 /// # Errors
 ///
 /// What `act` fails with, and what the kernel denies the stranger.
-pub fn besieged<T>(
+pub fn run_under_attack<T>(
     network: &TestNetwork,
     a_second: u32,
     seed: u64,
     act: impl FnOnce() -> Result<T>,
-) -> Result<(T, Sent)> {
+) -> Result<(T, ForgeryCounts)> {
     let host = network.hosts().len() - 1;
-    let ears = network.on_host(0, ears)?.context("failed to listen")?;
+    let ears = network
+        .on_host(0, open_sniffer)?
+        .context("failed to listen")?;
     let address = (network.address(host), 0);
     let mouth = network.on_host(host, || UdpSocket::bind(address))?;
-    let mut live = Live {
+    let mut live = LiveStranger {
         job: (0..host).map(|host| network.address(host)).collect(),
-        ears,
-        mouth: mouth.context("failed to bind a socket")?,
-        stranger: Stranger::new(seed),
+        sniffer: ears,
+        sender: mouth.context("failed to bind a socket")?,
+        stranger: Attacker::new(seed),
         receivers: Vec::new(),
-        sent: Sent::new(),
+        sent: ForgeryCounts::new(),
     };
     let over = AtomicBool::new(false);
     let (done, sent) = thread::scope(|scope| {
         let talk = scope.spawn(|| {
-            live.talk(a_second, &over);
+            live.send_forgeries(a_second, &over);
             live.sent
         });
         let done = act();
@@ -67,7 +69,7 @@ pub fn besieged<T>(
 }
 
 /// A socket of all packets of a host, those that it sends among them.
-fn ears() -> std::io::Result<OwnedFd> {
+fn open_sniffer() -> std::io::Result<OwnedFd> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let all = NonZeroU32::new(u32::from(3_u16.to_be())).map(Protocol::from_raw);
     // Without the heads of Ethernet.
@@ -79,20 +81,20 @@ fn ears() -> std::io::Result<OwnedFd> {
     )?)
 }
 
-struct Live {
+struct LiveStranger {
     /// The hosts of the job.
     job: Vec<Ipv4Addr>,
-    ears: OwnedFd,
-    mouth: UdpSocket,
-    stranger: Stranger,
+    sniffer: OwnedFd,
+    sender: UdpSocket,
+    stranger: Attacker,
     /// The node managers that it has seen; the newest of each host.
     receivers: Vec<SocketAddr>,
-    sent: Sent,
+    sent: ForgeryCounts,
 }
 
-impl Live {
+impl LiveStranger {
     #[expect(clippy::disallowed_methods, reason = "it sends at a pace")]
-    fn talk(&mut self, a_second: u32, over: &AtomicBool) {
+    fn send_forgeries(&mut self, a_second: u32, over: &AtomicBool) {
         let (mut packet, mut datagram) = (vec![0; 1 << 16], Vec::new());
         let mut ticked = Instant::now();
         let mut owed = 0.0;
@@ -112,12 +114,12 @@ impl Live {
 
     fn listen(&mut self, packet: &mut [u8]) {
         for _ in 0..LOOKS {
-            let Ok(length) = rustix::io::read(&self.ears, &mut *packet) else {
+            let Ok(length) = rustix::io::read(&self.sniffer, &mut *packet) else {
                 return;
             };
             if let Some((to, payload)) = self.of_the_job(&packet[..length]) {
                 let to = self.receiver(to);
-                self.stranger.see(to, payload);
+                self.stranger.observe(to, payload);
             }
         }
     }
@@ -160,7 +162,7 @@ impl Live {
         }
         let (to, kind) = self.stranger.forge(self.receivers.len(), datagram);
         // A job that has ended does not listen any more.
-        if self.mouth.send_to(datagram, self.receivers[to]).is_ok() {
+        if self.sender.send_to(datagram, self.receivers[to]).is_ok() {
             *self.sent.entry(kind).or_default() += 1;
         }
     }

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
 
-use xtask::bare_pingpong::Partner;
+use xtask::bare_pingpong::PingPongPartner;
 use xtask::checks::{self, Check};
 use xtask::contest::ContestArgs;
 use xtask::other_load::OtherLoad;
 use xtask::papers::PapersArgs;
 use xtask::peers;
-use xtask::verdict::{Outcome, Verdict};
+use xtask::verdict::{CheckOutcome, Verdict};
 use xtask::workspace::Workspace;
 
 /// Chores of the developers.
@@ -47,7 +47,7 @@ enum Chore {
     },
     /// One of the two processes of the bare ping-pong, started by a check.
     #[command(hide = true)]
-    PingpongPartner(Partner),
+    PingpongPartner(PingPongPartner),
 }
 
 #[derive(Debug, Args)]
@@ -110,7 +110,7 @@ fn check(args: &CheckArgs) -> Result<Verdict> {
     let workspace = Workspace::find()?;
     let verdicts = chosen.iter().map(|check| {
         let load = OtherLoad::watch();
-        let outcome = Outcome::from_result((check.run)(&workspace));
+        let outcome = CheckOutcome::from_result((check.run)(&workspace));
         println!("{}: {outcome}", check.name);
         if let (true, Some(cores)) = (check.about_time, load.cores()) {
             println!("  beside: other programs kept {cores:.2} cores busy");

@@ -4,9 +4,9 @@ use std::fs;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
-use test_network::{Joined, Options, TestNetwork};
+use test_network::{NetworkKind, NetworkOptions, TestNetwork};
 
-use crate::verdict::CannotTell;
+use crate::verdict::UnsuitableMachine;
 use crate::workspace::Workspace;
 
 /// How `bcs run` starts node managers on a host.
@@ -16,13 +16,16 @@ pub const LAUNCHER: &str = "ip netns exec {host}";
 ///
 /// # Errors
 ///
-/// [`CannotTell`] where there are none.
+/// [`UnsuitableMachine`] where there are none.
 pub fn make(hosts: usize) -> Result<TestNetwork> {
-    let options = Options {
-        joined: Joined::Bridge,
+    let options = NetworkOptions {
+        joined: NetworkKind::Bridge,
         mtu: 1500,
     };
-    Ok(TestNetwork::make(hosts, options).map_err(|reason| CannotTell(reason.to_string()))?)
+    Ok(
+        TestNetwork::make(hosts, options)
+            .map_err(|reason| UnsuitableMachine(reason.to_string()))?,
+    )
 }
 
 /// `bcs run` over the first of the hosts, with these options. They share a kernel, so they could share memory, too.
@@ -45,7 +48,7 @@ pub fn bcs_run(
 
 /// Names that jobs could leave behind where names are.
 #[must_use]
-pub fn names() -> Vec<String> {
+pub fn leftover_names() -> Vec<String> {
     let mut names = Vec::new();
     for directory in ["/dev/shm", "/tmp"] {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -63,17 +66,17 @@ pub fn names() -> Vec<String> {
 /// # Errors
 ///
 /// Something does.
-pub fn nobody_is_left(network: &TestNetwork) -> Result<()> {
+pub fn check_no_processes(network: &TestNetwork) -> Result<()> {
     for host in 0..network.hosts().len() {
         let left = network.processes(host)?;
-        let left: Vec<String> = left.into_iter().map(name_of).collect();
+        let left: Vec<String> = left.into_iter().map(describe_process).collect();
         ensure!(left.is_empty(), "on host {host} there still run {left:?}");
     }
     Ok(())
 }
 
 /// A process and its program, as far as it is still there.
-pub fn name_of(pid: u32) -> String {
+pub fn describe_process(pid: u32) -> String {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     format!("{} ({pid})", name.trim())
 }

@@ -19,14 +19,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
-use bcs_fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
-use bcs_fabric::sim::{Faults, Latencies, Network, Ranks, SimPort};
+use bcs_fabric::shm::{
+    ColocatedPorts, PendingBells, RankMemoryAccess, Segment, Sequencer, ShmPort,
+};
+use bcs_fabric::sim::{FaultPlan, Latencies, Network, SimPort, SimulatedRanks};
 use bcs_fabric::{
     Block, CompareAndWrite, Comparison, Event, GlobalAddress, Port, Ticket, Variable,
 };
 
-use crate::bare_pingpong::{allowed, stay_on};
-use crate::verdict::CannotTell;
+use crate::bare_pingpong::{allowed_cores, stay_on};
+use crate::verdict::UnsuitableMachine;
 
 /// What they take with a number of nodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,16 +61,16 @@ const ANSWERER: NicThreadId = NicThreadId::DmaHelper;
 /// There is no memory.
 pub fn shm_one_thread(nodes: usize, time: Duration) -> Result<Costs> {
     let segment = segment(nodes)?;
-    let colocated = Colocated::new(nodes);
+    let colocated = ColocatedPorts::new(nodes);
     let port =
-        |node: usize, thread| port(&segment, node, thread).colocated(Some(colocated.clone()));
+        |node: usize, thread| port(&segment, node, thread).with_colocated(Some(colocated.clone()));
     let (mut asker, last) = (port(0, ASKER), port(nodes - 1, ANSWERER));
-    let all = NodeSet::first(nodes);
+    let all = NodeSet::first_nodes(nodes);
     let transfer_us = each_us(time, || {
-        let before = last.signals();
+        let before = last.signal_count();
         let ticket = put(&mut asker, &all, &[7; 8], Some(ANSWERER));
         assert_eq!(asker.test_event(ticket), Event::Signalled);
-        assert_eq!(last.signals(), before + 1);
+        assert_eq!(last.signal_count(), before + 1);
         // Who is signalled is noted for the driver, which would look.
         while colocated.take_signalled().is_some() {}
     });
@@ -87,7 +89,7 @@ pub fn shm_one_thread(nodes: usize, time: Duration) -> Result<Costs> {
 ///
 /// # Errors
 ///
-/// [`CannotTell`] where there is one core: the two would wait for the kernel to switch between them.
+/// [`UnsuitableMachine`] where there is one core: the two would wait for the kernel to switch between them.
 pub fn shm_two_threads(nodes: usize, time: Duration) -> Result<Costs> {
     let segment = segment(nodes)?;
     on_two_cores(|| Ok(asks(&segment, time)), |over| answer(&segment, over))
@@ -96,7 +98,7 @@ pub fn shm_two_threads(nodes: usize, time: Duration) -> Result<Costs> {
 fn asks(segment: &Segment, time: Duration) -> Costs {
     let mut asker = port(segment, 0, ASKER);
     let nodes = segment.nodes();
-    let all = NodeSet::first(nodes);
+    let all = NodeSet::first_nodes(nodes);
     let compare_and_write_us = each_us(time, || {
         let ticket = asker.compare_and_write(&compare_and_write(all));
         while asker.test_event(ticket) == Event::Pending {
@@ -104,9 +106,9 @@ fn asks(segment: &Segment, time: Duration) -> Costs {
         }
     });
     let round_trip_us = each_us(time, || {
-        let before = asker.signals();
+        let before = asker.signal_count();
         put(&mut asker, &all, &[7; 8], Some(ANSWERER));
-        while asker.signals() == before {
+        while asker.signal_count() == before {
             spin_loop();
         }
     });
@@ -122,14 +124,14 @@ fn asks(segment: &Segment, time: Duration) -> Costs {
 ///
 /// # Errors
 ///
-/// [`CannotTell`] where there is one core; what measuring fails with.
+/// [`UnsuitableMachine`] where there is one core; what measuring fails with.
 fn on_two_cores(
     measure: impl FnOnce() -> Result<Costs> + Send,
     answer: impl FnOnce(&AtomicBool) + Send,
 ) -> Result<Costs> {
-    let [one, other, ..] = allowed()?[..] else {
+    let [one, other, ..] = allowed_cores()?[..] else {
         let why = "two OS threads that spin need two cores, and there is one".to_owned();
-        return Err(CannotTell(why).into());
+        return Err(UnsuitableMachine(why).into());
     };
     let over = &AtomicBool::new(false);
     thread::scope(|scope| {
@@ -146,14 +148,14 @@ fn on_two_cores(
 /// The other OS thread: it decides Compare-And-Writes, and answers each signal of the last node by one to all nodes.
 fn answer(segment: &Segment, over: &AtomicBool) {
     let nodes = segment.nodes();
-    let mut sequencer = Sequencer::new(segment.clone(), Bells::default());
+    let mut sequencer = Sequencer::new(segment.clone(), PendingBells::default());
     let mut answerer = port(segment, nodes - 1, ANSWERER);
-    let all = NodeSet::first(nodes);
+    let all = NodeSet::first_nodes(nodes);
     let mut answered = 0;
     while !over.load(Ordering::Relaxed) {
-        if !sequencer.poll() && answerer.signals() == answered {
+        if !sequencer.poll() && answerer.signal_count() == answered {
             spin_loop();
-        } else if answerer.signals() > answered {
+        } else if answerer.signal_count() > answered {
             answered += 1;
             put(&mut answerer, &all, &[7; 8], Some(ASKER));
         }
@@ -163,11 +165,11 @@ fn answer(segment: &Segment, over: &AtomicBool) {
 /// On the simulated fabric.
 #[must_use]
 pub fn sim(nodes: usize) -> Costs {
-    let ranks = Ranks::Scripted(Rc::default());
-    let network = Network::new(nodes, ranks, Latencies::default(), Faults::default(), 1);
+    let ranks = SimulatedRanks::Scripted(Rc::default());
+    let network = Network::new(nodes, ranks, Latencies::default(), FaultPlan::default(), 1);
     let network = Rc::new(RefCell::new(network));
     let mut port = SimPort::new(Rc::clone(&network), NodeId(0), ASKER);
-    let all = NodeSet::first(nodes);
+    let all = NodeSet::first_nodes(nodes);
     let mut until_done_us = |start: &dyn Fn(&mut SimPort) -> Ticket| {
         let began = network.borrow().now_ns();
         let ticket = start(&mut port);
@@ -195,9 +197,15 @@ fn segment(nodes: usize) -> Result<Segment> {
 
 fn port(segment: &Segment, node: usize, thread: NicThreadId) -> ShmPort {
     let nobody = Arc::new((0..segment.nodes()).map(|_| None).collect());
-    let memory = NodeMemory::new(segment.clone(), nobody);
+    let memory = RankMemoryAccess::new(segment.clone(), nobody);
     let node = NodeId::from_index(node);
-    ShmPort::new(segment.clone(), Bells::default(), memory, node, thread)
+    ShmPort::new(
+        segment.clone(),
+        PendingBells::default(),
+        memory,
+        node,
+        thread,
+    )
 }
 
 fn compare_and_write(set: NodeSet) -> CompareAndWrite {
@@ -217,7 +225,7 @@ fn put<P: Port>(port: &mut P, set: &NodeSet, bytes: &[u8], signal: Option<NicThr
 }
 
 fn bandwidth(nodes: usize, time: Duration, port: &mut ShmPort) -> f64 {
-    let (all, bytes) = (NodeSet::first(nodes), vec![7; LONG]);
+    let (all, bytes) = (NodeSet::first_nodes(nodes), vec![7; LONG]);
     let us = each_us(time, || {
         let ticket = put(port, &all, black_box(&bytes), None);
         assert_eq!(port.test_event(ticket), Event::Signalled);
@@ -267,7 +275,7 @@ mod tests {
         assert_eq!(simulated.compare_and_write_us, expected_us);
         assert!(simulated.transfer_mb_per_s > 2.0 * latencies.bytes_per_us as f64);
         let mut all = vec![shm_one_thread(3, time).unwrap()];
-        if allowed().unwrap().len() > 1 {
+        if allowed_cores().unwrap().len() > 1 {
             all.push(shm_two_threads(3, time).unwrap());
         }
         for costs in all {

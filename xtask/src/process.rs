@@ -4,7 +4,7 @@ mod cpu_clock;
 mod reap;
 
 pub use cpu_clock::processor_time;
-pub(crate) use reap::{Reaped, reap};
+pub(crate) use reap::{ReapedChild, reap};
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -26,7 +26,7 @@ const DRAIN_GRACE: Duration = Duration::from_secs(2);
 
 /// A program that has ended.
 #[derive(Debug, Clone)]
-pub struct Finished {
+pub struct ProcessResult {
     /// The command, as one would type it.
     pub command: String,
     /// How it ended.
@@ -34,7 +34,7 @@ pub struct Finished {
     /// It ran past its limit and was ended.
     pub timed_out: bool,
     /// After its end some process that it had started still held its output open.
-    pub left_behind: bool,
+    pub output_held_open: bool,
     /// What it wrote to standard output.
     pub stdout: String,
     /// What it wrote to standard error.
@@ -49,7 +49,7 @@ pub struct Finished {
     pub sleeps: u64,
 }
 
-impl Finished {
+impl ProcessResult {
     /// Gives itself back if the program succeeded.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Finished {
             self.status
         );
         ensure!(
-            !self.left_behind,
+            !self.output_held_open,
             "`{}` left processes behind{said}",
             self.command
         );
@@ -90,9 +90,9 @@ fn last_lines(text: &str, count: usize) -> String {
 ///
 /// # Errors
 ///
-/// The program cannot be started, or cannot be killed. How it ends is no error: see [`Finished::succeeded`].
-pub fn run(command: &mut Command, limit: Duration) -> Result<Finished> {
-    let text = typed(command);
+/// The program cannot be started, or cannot be killed. How it ends is no error: see [`ProcessResult::succeeded`].
+pub fn run(command: &mut Command, limit: Duration) -> Result<ProcessResult> {
+    let text = command_line(command);
     let context = || format!("failed to run `{text}`");
     command
         .stdin(Stdio::null())
@@ -136,11 +136,11 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Finished> {
         left_behind,
         ..
     } = watch;
-    Ok(Finished {
+    Ok(ProcessResult {
         command: text,
         status: reaped.status,
         timed_out,
-        left_behind,
+        output_held_open: left_behind,
         stdout,
         stderr,
         wall,
@@ -151,7 +151,7 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Finished> {
 }
 
 /// The command as one would type it, without quoting: it is for people.
-pub(crate) fn typed(command: &Command) -> String {
+pub(crate) fn command_line(command: &Command) -> String {
     let words = [command.get_program()]
         .into_iter()
         .chain(command.get_args());
@@ -315,7 +315,7 @@ mod tests {
             ("out\n", "err\n")
         );
         assert_eq!(finished.status.code(), Some(3));
-        assert!(!finished.timed_out && !finished.left_behind);
+        assert!(!finished.timed_out && !finished.output_held_open);
         let message = finished.succeeded().unwrap_err().to_string();
         assert!(
             message.contains("exit status: 3") && message.contains("    err"),
@@ -339,7 +339,7 @@ mod tests {
         let finished = run(&mut sh(script), Duration::from_millis(200)).unwrap();
         assert!(finished.timed_out && !finished.status.success());
         // The sleep in the background holds the output: it was ended too, or this would not have come back.
-        assert!(!finished.left_behind);
+        assert!(!finished.output_held_open);
         assert_eq!(finished.stdout, "begun\n");
         assert!(start.elapsed() < TERM_GRACE, "SIGTERM is enough for sh");
         assert!(finished.succeeded().is_err());
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn a_process_left_behind_is_noticed_and_killed() {
         let finished = run(&mut sh("sleep 1000 & echo gone"), LONG).unwrap();
-        assert!(finished.status.success() && finished.left_behind);
+        assert!(finished.status.success() && finished.output_held_open);
         assert!(
             finished.wall < DRAIN_GRACE,
             "the program itself was done at once"

@@ -5,7 +5,7 @@ use std::fmt;
 use anyhow::{Result, ensure};
 
 use crate::bootstrap::{Interval, median, median_interval};
-use crate::verdict::{Outcome, Verdict};
+use crate::verdict::{CheckOutcome, Verdict};
 
 /// What a figure is held to. A figure that is equal to a limit holds it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -114,7 +114,7 @@ impl Default for Rounds {
 
 /// What was measured in rounds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
+pub struct RoundsResult {
     /// The figure, or the ratio, of every round that counts.
     pub samples: Vec<f64>,
     /// Their median.
@@ -127,11 +127,11 @@ pub struct Measured {
     pub verdict: Verdict,
 }
 
-impl Measured {
+impl RoundsResult {
     /// As the outcome of a check; `what` says what the figure is and `unit` stands behind it.
     #[must_use]
-    pub fn outcome(&self, what: &str, unit: &str) -> Outcome {
-        Outcome {
+    pub fn outcome(&self, what: &str, unit: &str) -> CheckOutcome {
+        CheckOutcome {
             verdict: self.verdict,
             figure: format!(
                 "{what}: {:.4}{unit} (median of {} rounds, 95 % interval {})",
@@ -159,7 +159,7 @@ impl Rounds {
         bar: Bar,
         mut a: impl FnMut() -> Result<f64>,
         mut b: impl FnMut() -> Result<f64>,
-    ) -> Result<Measured> {
+    ) -> Result<RoundsResult> {
         let mut a_first = false;
         self.figure(bar, || {
             a_first = !a_first;
@@ -183,7 +183,11 @@ impl Rounds {
     /// # Errors
     ///
     /// What `figure` fails with, and figures that are not finite numbers.
-    pub fn figure(&self, bar: Bar, mut figure: impl FnMut() -> Result<f64>) -> Result<Measured> {
+    pub fn figure(
+        &self,
+        bar: Bar,
+        mut figure: impl FnMut() -> Result<f64>,
+    ) -> Result<RoundsResult> {
         let [measured] = self.figures([bar], |_| Ok([figure()?]))?;
         Ok(measured)
     }
@@ -198,7 +202,7 @@ impl Rounds {
         &self,
         bars: [Bar; N],
         mut round: impl FnMut(usize) -> Result<[f64; N]>,
-    ) -> Result<[Measured; N]> {
+    ) -> Result<[RoundsResult; N]> {
         assert!(
             self.least >= 15 && self.most >= self.least && self.step > 0,
             "{self:?}"
@@ -222,11 +226,12 @@ impl Rounds {
             while rounds.len() < target {
                 rounds.push(measure(self.warm_ups + rounds.len())?);
             }
-            let judged: [(Measured, bool); N] = std::array::from_fn(|at| {
+            let judged: [(RoundsResult, bool); N] = std::array::from_fn(|at| {
                 let samples = rounds.iter().map(|figures| figures[at]).collect();
                 self.judge(bars[at], samples)
             });
-            let missed = |(one, clear): &(Measured, bool)| *clear && one.verdict == Verdict::Missed;
+            let missed =
+                |(one, clear): &(RoundsResult, bool)| *clear && one.verdict == Verdict::Missed;
             let clear = judged.iter().all(|(_, clear)| *clear) || judged.iter().any(missed);
             if clear || rounds.len() == self.most {
                 return Ok(judged.map(|(measured, _)| measured));
@@ -236,12 +241,12 @@ impl Rounds {
     }
 
     /// The verdict on these samples, and whether their interval leaves no doubt of it.
-    fn judge(&self, bar: Bar, samples: Vec<f64>) -> (Measured, bool) {
+    fn judge(&self, bar: Bar, samples: Vec<f64>) -> (RoundsResult, bool) {
         let interval = median_interval(&samples, self.seed);
         let median = median(&samples);
         let clear = bar.judge_interval(interval);
         let verdict = clear.unwrap_or_else(|| bar.judge(median));
-        let measured = Measured {
+        let measured = RoundsResult {
             samples,
             median,
             interval,
@@ -426,7 +431,7 @@ mod tests {
                 })
                 .unwrap()
         };
-        let verdicts = |measured: &[Measured; 3]| measured.each_ref().map(|one| one.verdict);
+        let verdicts = |measured: &[RoundsResult; 3]| measured.each_ref().map(|one| one.verdict);
         let [held, missed] = [Verdict::Held, Verdict::Missed];
         let first = measure([0.5, 2.0, 9.0]);
         assert_eq!(verdicts(&first), [held; 3]);

@@ -13,12 +13,12 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// Runs of one problem, which all have to find the same state to the bit, on whatever layout.
 #[derive(Debug, Default)]
-pub struct Gas {
+pub struct SageReference {
     /// Of the first run.
     digest: Mutex<Option<String>>,
 }
 
-impl Gas {
+impl SageReference {
     /// Runs SAGE once, and gives its time in seconds, the start of the job excluded.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn another_state_is_an_error() {
-        let gas = Gas::default();
+        let gas = SageReference::default();
         let run = |digest: &str| {
             let said = format!("digest {digest}\nelapsed time 2.5 s");
             gas.solve(Command::new("echo").arg(said))

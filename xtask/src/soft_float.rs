@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use bcs_core::reduction::arithmetic::{Path, combine};
+use bcs_core::reduction::arithmetic::{ArithmeticPath, combine};
 use bcs_core::reduction::{Datatype, Op};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -51,7 +51,7 @@ const CALLS: usize = 8;
 
 /// What a path costs, in ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cost {
+pub struct PathCost {
     /// A call without elements.
     pub empty_ns: f64,
     /// A call with one element.
@@ -60,8 +60,8 @@ pub struct Cost {
     pub element_ns: f64,
 }
 
-impl Cost {
-    fn measure(operands: &Operands, path: Path) -> Self {
+impl PathCost {
+    fn measure(operands: &Operands, path: ArithmeticPath) -> Self {
         let one_ns = operands.call_ns(path, 1);
         let long_ns = operands.call_ns(path, LONG);
         Self {
@@ -80,26 +80,26 @@ impl Cost {
 
 /// An operation on a type.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Row {
+pub struct OperationCosts {
     /// The type.
     pub datatype: Datatype,
     /// The operation.
     pub op: Op,
     /// In software.
-    pub soft: Cost,
+    pub soft: PathCost,
     /// By the processor, if it has the type.
-    pub host: Option<Cost>,
+    pub host: Option<PathCost>,
 }
 
-impl Row {
+impl OperationCosts {
     fn measure(datatype: Datatype, op: Op) -> Self {
         let operands = Operands::new(datatype, op);
-        let host = Path::makes_a_difference(datatype);
+        let host = ArithmeticPath::makes_a_difference(datatype);
         Self {
             datatype,
             op,
-            soft: Cost::measure(&operands, Path::Soft),
-            host: host.then(|| Cost::measure(&operands, Path::Host)),
+            soft: PathCost::measure(&operands, ArithmeticPath::Soft),
+            host: host.then(|| PathCost::measure(&operands, ArithmeticPath::Host)),
         }
     }
 
@@ -122,15 +122,15 @@ impl Row {
 
 /// All rows of types that the processor has.
 #[must_use]
-pub fn measure_both() -> Vec<Row> {
-    rows(Path::makes_a_difference)
+pub fn measure_both() -> Vec<OperationCosts> {
+    rows(ArithmeticPath::makes_a_difference)
 }
 
-fn rows(wanted: fn(Datatype) -> bool) -> Vec<Row> {
+fn rows(wanted: fn(Datatype) -> bool) -> Vec<OperationCosts> {
     let datatypes = DATATYPES.into_iter().filter(|&datatype| wanted(datatype));
     let all = datatypes.flat_map(|datatype| OPS.map(|op| (datatype, op)));
     all.filter(|&(datatype, op)| op.allowed(datatype))
-        .map(|(datatype, op)| Row::measure(datatype, op))
+        .map(|(datatype, op)| OperationCosts::measure(datatype, op))
         .collect()
 }
 
@@ -143,7 +143,7 @@ pub fn table() -> String {
     );
     for row in rows(|_| true) {
         let (name, op) = (row.datatype.name(), row.op.name());
-        let Cost {
+        let PathCost {
             one_ns, element_ns, ..
         } = row.soft;
         write!(table, "{name:26} {op:9} {one_ns:10.1} {element_ns:10.2} ").expect("it is memory");
@@ -198,7 +198,7 @@ impl Operands {
     }
 
     /// The time of one call with so many elements: the median of some samples.
-    fn call_ns(&self, path: Path, elements: usize) -> f64 {
+    fn call_ns(&self, path: ArithmeticPath, elements: usize) -> f64 {
         let bytes = elements * self.datatype.size();
         let mut accumulator = self.start[..bytes].to_vec();
         let mut sample = || {
@@ -252,13 +252,13 @@ fn number(part: Datatype, random: u128, exponent: i32) -> u128 {
 mod tests {
     use super::*;
 
-    fn row(soft: (f64, f64), host: (f64, f64)) -> Row {
-        let cost = |(one_ns, element_ns)| Cost {
+    fn row(soft: (f64, f64), host: (f64, f64)) -> OperationCosts {
+        let cost = |(one_ns, element_ns)| PathCost {
             empty_ns: 0.0,
             one_ns,
             element_ns,
         };
-        Row {
+        OperationCosts {
             datatype: Datatype::Double,
             op: Op::Max,
             soft: cost(soft),
@@ -302,7 +302,14 @@ mod tests {
             let mut accumulator = operands.start.clone();
             for call in 0..CALLS {
                 let operand = &operands.turns[call % 2];
-                combine(op, operands.datatype, Path::Soft, &mut accumulator, operand).unwrap();
+                combine(
+                    op,
+                    operands.datatype,
+                    ArithmeticPath::Soft,
+                    &mut accumulator,
+                    operand,
+                )
+                .unwrap();
             }
             let infinite = accumulator
                 .chunks_exact(2)

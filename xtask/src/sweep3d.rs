@@ -2,7 +2,7 @@
 
 mod layouts;
 
-pub use layouts::{Layouts, Messages};
+pub use layouts::{CommunicationStyle, Layouts};
 
 use std::fs;
 use std::path::PathBuf;
@@ -172,12 +172,12 @@ const BALANCE_TOLERANCE: f64 = 1e-9;
 
 /// Runs of one problem, which all have to find the same answers.
 #[derive(Debug, Default)]
-pub struct Solver {
+pub struct Sweep3dReference {
     /// Of the first run.
     answers: Mutex<Option<Answers>>,
 }
 
-impl Solver {
+impl Sweep3dReference {
     /// Runs SWEEP3D once, and gives the solver's time in seconds.
     ///
     /// # Errors
@@ -212,7 +212,7 @@ impl Solver {
 pub struct Problem {
     /// The file is in it; there is room for others.
     pub dir: TempDir,
-    solver: Solver,
+    solver: Sweep3dReference,
 }
 
 impl Problem {
@@ -221,7 +221,7 @@ impl Problem {
     /// The file could not be written.
     pub fn new(deck: &str) -> Result<Self> {
         let dir = tempfile::tempdir().context("failed to make a directory for the deck")?;
-        let solver = Solver::default();
+        let solver = Sweep3dReference::default();
         let problem = Self { dir, solver };
         fs::write(problem.deck(), deck).context("failed to write a deck")?;
         Ok(problem)
@@ -235,7 +235,7 @@ impl Problem {
     ///
     /// # Errors
     ///
-    /// As of [`Solver::solve`].
+    /// As of [`Sweep3dReference::solve`].
     pub fn solve(&self, command: &mut Command) -> Result<f64> {
         self.run(command).map(|(solver_s, _)| solver_s)
     }
@@ -244,7 +244,7 @@ impl Problem {
     ///
     /// # Errors
     ///
-    /// As of [`Solver::solve`].
+    /// As of [`Sweep3dReference::solve`].
     pub fn run(&self, command: &mut Command) -> Result<(f64, f64)> {
         self.solver.run(command.arg("--deck").arg(self.deck()))
     }

@@ -46,7 +46,7 @@ impl From<Verdict> for ExitCode {
 
 /// What a check has to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct CheckOutcome {
     /// The judgement.
     pub verdict: Verdict,
     /// What was measured, or why nothing could be.
@@ -55,7 +55,7 @@ pub struct Outcome {
     pub bar: String,
 }
 
-impl Outcome {
+impl CheckOutcome {
     /// An outcome that is known without statistics.
     #[must_use]
     pub fn exact(held: bool, figure: impl Into<String>, bar: impl Into<String>) -> Self {
@@ -73,9 +73,9 @@ impl Outcome {
     ///
     /// When there are none.
     #[must_use]
-    pub fn of_all(outcomes: &[Outcome]) -> Self {
+    pub fn of_all(outcomes: &[CheckOutcome]) -> Self {
         let verdicts = outcomes.iter().map(|outcome| outcome.verdict);
-        let lines = |of: fn(&Outcome) -> &str| {
+        let lines = |of: fn(&CheckOutcome) -> &str| {
             let lines: Vec<&str> = outcomes.iter().map(of).collect();
             lines.join("\n          ")
         };
@@ -87,11 +87,11 @@ impl Outcome {
     }
 
     /// What a check gave back. An error is a miss, since what cannot be shown does not hold, unless it is
-    /// [`CannotTell`].
+    /// [`UnsuitableMachine`].
     #[must_use]
-    pub fn from_result(result: anyhow::Result<Outcome>) -> Self {
+    pub fn from_result(result: anyhow::Result<CheckOutcome>) -> Self {
         result.unwrap_or_else(|error| {
-            let cannot_tell = error.chain().any(|cause| cause.is::<CannotTell>());
+            let cannot_tell = error.chain().any(|cause| cause.is::<UnsuitableMachine>());
             let verdict = if cannot_tell {
                 Verdict::CannotTell
             } else {
@@ -106,7 +106,7 @@ impl Outcome {
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for CheckOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = match self.verdict {
             Verdict::Held => "held",
@@ -126,15 +126,15 @@ impl fmt::Display for Outcome {
 
 /// The error of a check that this machine is no place for; the text says why. It may lie under contexts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CannotTell(pub String);
+pub struct UnsuitableMachine(pub String);
 
-impl fmt::Display for CannotTell {
+impl fmt::Display for UnsuitableMachine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl Error for CannotTell {}
+impl Error for UnsuitableMachine {}
 
 #[cfg(test)]
 mod tests {
@@ -154,22 +154,23 @@ mod tests {
 
     #[test]
     fn several_outcomes_are_one_with_a_line_each() {
-        let held = Outcome::exact(true, "1", "at most 2");
-        let missed = Outcome::exact(false, "3", "at most 2");
+        let held = CheckOutcome::exact(true, "1", "at most 2");
+        let missed = CheckOutcome::exact(false, "3", "at most 2");
         assert_eq!(
-            Outcome::of_all(&[held, missed]).to_string(),
+            CheckOutcome::of_all(&[held, missed]).to_string(),
             "missed\n  figure: 1\n          3\n  bar:    at most 2\n          at most 2"
         );
     }
 
     #[test]
     fn an_error_is_a_miss_unless_the_machine_cannot_tell() {
-        let broken = Outcome::from_result(Err(anyhow!("rank 3 died").context("run 7 failed")));
+        let broken = CheckOutcome::from_result(Err(anyhow!("rank 3 died").context("run 7 failed")));
         assert_eq!(broken.verdict, Missed);
         assert_eq!(broken.to_string(), "missed: run 7 failed: rank 3 died");
 
-        let unknown: anyhow::Result<Outcome> = Err(CannotTell("no python3".to_owned()).into());
-        let unknown = Outcome::from_result(unknown.context("failed to install MPICH"));
+        let unknown: anyhow::Result<CheckOutcome> =
+            Err(UnsuitableMachine("no python3".to_owned()).into());
+        let unknown = CheckOutcome::from_result(unknown.context("failed to install MPICH"));
         assert_eq!(unknown.verdict.exit_code(), 77);
         assert_eq!(
             unknown.to_string(),

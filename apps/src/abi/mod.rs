@@ -19,14 +19,14 @@ pub use world::{Request, World};
 
 /// Which MPI a program uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mpi {
+pub enum MpiChoice {
     /// Ours.
     Bcs,
     /// The library at this path.
     Abi(PathBuf),
 }
 
-impl FromStr for Mpi {
+impl FromStr for MpiChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -38,7 +38,7 @@ impl FromStr for Mpi {
     }
 }
 
-impl Mpi {
+impl MpiChoice {
     /// What `--mpi` says among the arguments of a program. Which MPI it is must be known before there is anything
     /// to complain with: what is wrong is for the program's own parser to say, over ours.
     fn among(arguments: &[OsString]) -> Self {
@@ -57,7 +57,7 @@ impl Mpi {
 
 /// A program over any MPI: the same function, once for each view.
 #[derive(Debug, Clone, Copy)]
-pub struct Program {
+pub struct PortableProgram {
     /// Over ours.
     pub bcs: fn(&Communicator, &[String]) -> ExitCode,
     /// Over a library.
@@ -65,10 +65,10 @@ pub struct Program {
 }
 
 /// Runs a program over the MPI that its option `--mpi` names, from MPI_Init to MPI_Finalize.
-pub fn run(name: &str, program: Program, arguments: Vec<OsString>) -> ExitCode {
-    let path = match Mpi::among(&arguments) {
-        Mpi::Bcs => return crate::bcs::run(name, program.bcs, arguments),
-        Mpi::Abi(path) => path,
+pub fn run(name: &str, program: PortableProgram, arguments: Vec<OsString>) -> ExitCode {
+    let path = match MpiChoice::among(&arguments) {
+        MpiChoice::Bcs => return crate::bcs::run(name, program.bcs, arguments),
+        MpiChoice::Abi(path) => path,
     };
     let failed = |what: &str, error: Error| {
         eprintln!("{name}: failed to {what}: {error}");
@@ -96,14 +96,14 @@ mod tests {
     fn the_option_is_found_as_the_programs_parser_finds_it() {
         let among = |line: &str| {
             let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-            Mpi::among(&words)
+            MpiChoice::among(&words)
         };
-        let abi = Mpi::Abi("/a/libmpi_abi.so.1".into());
-        assert_eq!(among("--deck x"), Mpi::Bcs);
-        assert_eq!(among("--mpi bcs"), Mpi::Bcs);
+        let abi = MpiChoice::Abi("/a/libmpi_abi.so.1".into());
+        assert_eq!(among("--deck x"), MpiChoice::Bcs);
+        assert_eq!(among("--mpi bcs"), MpiChoice::Bcs);
         assert_eq!(among("--deck x --mpi abi:/a/libmpi_abi.so.1"), abi);
         assert_eq!(among("--mpi=abi:/a/libmpi_abi.so.1 --comm blocking"), abi);
-        assert_eq!(among("--mpi abi: --deck x"), Mpi::Bcs);
-        assert!("abi:".parse::<Mpi>().is_err() && "mpich".parse::<Mpi>().is_err());
+        assert_eq!(among("--mpi abi: --deck x"), MpiChoice::Bcs);
+        assert!("abi:".parse::<MpiChoice>().is_err() && "mpich".parse::<MpiChoice>().is_err());
     }
 }

@@ -5,7 +5,7 @@
 )]
 
 use super::Error;
-use crate::{BytePassing, Window};
+use crate::{BytePassing, MessageWindow};
 use bcs_mpi::mpi::request::waitall;
 use bcs_mpi::mpi::{Buffer, Datatype, Request};
 use bcs_mpi::{Communicator, Op, Source, Tag};
@@ -48,7 +48,13 @@ impl BytePassing for Communicator {
         requests.finish()
     }
 
-    fn send_window(&self, data: &[u8], window: Window, to: usize, tag: i32) -> Result<(), Error> {
+    fn send_window(
+        &self,
+        data: &[u8],
+        window: MessageWindow,
+        to: usize,
+        tag: i32,
+    ) -> Result<(), Error> {
         let mut requests = Requests::new(window.count);
         for message in 0..window.count {
             let data = &data[window.place(message)];
@@ -63,7 +69,7 @@ impl BytePassing for Communicator {
     fn recv_window(
         &self,
         data: &mut [u8],
-        window: Window,
+        window: MessageWindow,
         from: usize,
         tag: i32,
     ) -> Result<(), Error> {

@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use super::buffers::{Buffers, doubles, doubles_mut, read, write};
-use super::options::{Case, Mode, Op};
+use super::options::{BenchCase, BenchOperation, BufferMode};
 use crate::computation::{compute_cpu, processor_time};
-use crate::{BytePassing, Window};
+use crate::{BytePassing, MessageWindow};
 
 /// Messages under way at once. A power of two, for [`Loops::place`].
 pub(super) const WINDOW: usize = 64;
@@ -27,7 +27,7 @@ const ACKNOWLEDGED: i32 = 2;
 
 /// What a loop took on this rank.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Taken {
+pub(super) struct LoopTime {
     /// Of one operation.
     pub(super) us: f64,
     /// The processor time of this process, in per cent of the wall time, if it waited in `lag`.
@@ -36,21 +36,21 @@ pub(super) struct Taken {
 
 /// How the messages of a case lie in each of the two buffers: all in one place, or in places of their
 /// own.
-pub(super) fn window(case: Case, ranks: usize) -> Window {
+pub(super) fn window(case: BenchCase, ranks: usize) -> MessageWindow {
     let bytes = match case.op {
-        Op::Alltoall => case.bytes.saturating_mul(ranks),
+        BenchOperation::Alltoall => case.bytes.saturating_mul(ranks),
         _ => case.bytes,
     };
     let stride = match case.mode {
-        Mode::Fresh => bytes.next_multiple_of(LINE),
-        Mode::Untouched | Mode::Touched | Mode::Turns => 0,
+        BufferMode::Fresh => bytes.next_multiple_of(LINE),
+        BufferMode::Untouched | BufferMode::Touched | BufferMode::Turns => 0,
     };
-    let all_at_once = matches!(case.op, Op::Bandwidth | Op::Rate);
+    let all_at_once = matches!(case.op, BenchOperation::Bandwidth | BenchOperation::Rate);
     let mut count = WINDOW;
     while !all_at_once && count > 1 && count * stride > FRESH_BYTES {
         count /= 2;
     }
-    Window {
+    MessageWindow {
         count,
         bytes,
         stride,
@@ -58,15 +58,21 @@ pub(super) fn window(case: Case, ranks: usize) -> Window {
 }
 
 /// Whether the slowest rank's time counts; otherwise that of rank 0.
-fn all_count(op: Op) -> bool {
-    !matches!(op, Op::Latency | Op::Bandwidth | Op::Rate | Op::Exchange)
+fn all_count(op: BenchOperation) -> bool {
+    !matches!(
+        op,
+        BenchOperation::Latency
+            | BenchOperation::Bandwidth
+            | BenchOperation::Rate
+            | BenchOperation::Exchange
+    )
 }
 
 /// How many times the time of an operation one iteration of its loop takes.
-pub(super) fn operations(op: Op) -> f64 {
+pub(super) fn operations(op: BenchOperation) -> f64 {
     match op {
-        Op::Latency => 2.0,
-        Op::Bandwidth | Op::Rate => WINDOW as f64,
+        BenchOperation::Latency => 2.0,
+        BenchOperation::Bandwidth | BenchOperation::Rate => WINDOW as f64,
         _ => 1.0,
     }
 }
@@ -74,10 +80,10 @@ pub(super) fn operations(op: Op) -> f64 {
 /// Goes through the loop of a case so many times. Ranks that have no part in it come back at once.
 pub(super) fn run<M: BytePassing>(
     mpi: &M,
-    case: Case,
+    case: BenchCase,
     buffers: &mut Buffers,
     iterations: u64,
-) -> Result<Taken, M::Error> {
+) -> Result<LoopTime, M::Error> {
     let window = window(case, mpi.size());
     let (out, into) = buffers.both(window.extent());
     let loops = Loops {
@@ -90,24 +96,24 @@ pub(super) fn run<M: BytePassing>(
     };
     let (cpu, start) = (processor_time(), Instant::now());
     match case.op {
-        Op::Latency => loops.latency(),
-        Op::Bandwidth | Op::Rate => loops.windows(),
-        Op::Exchange => loops.exchange(),
-        Op::Sendrecv => loops.sendrecv(),
-        Op::Barrier => loops.barrier(),
-        Op::Bcast => loops.bcast(),
-        Op::Reduce => loops.reduce(),
-        Op::Allreduce => loops.allreduce(),
-        Op::Alltoall => loops.alltoall(),
-        Op::Lag => loops.lag(),
+        BenchOperation::Latency => loops.latency(),
+        BenchOperation::Bandwidth | BenchOperation::Rate => loops.windows(),
+        BenchOperation::Exchange => loops.exchange(),
+        BenchOperation::Sendrecv => loops.sendrecv(),
+        BenchOperation::Barrier => loops.barrier(),
+        BenchOperation::Bcast => loops.bcast(),
+        BenchOperation::Reduce => loops.reduce(),
+        BenchOperation::Allreduce => loops.allreduce(),
+        BenchOperation::Alltoall => loops.alltoall(),
+        BenchOperation::Lag => loops.lag(),
     }?;
     let wall_us = start.elapsed().as_secs_f64() * 1e6;
     let cpu_us = processor_time().saturating_sub(cpu).as_secs_f64() * 1e6;
     if mpi.rank() > 0 && !all_count(case.op) {
-        return Ok(Taken::default());
+        return Ok(LoopTime::default());
     }
-    let waited = case.op == Op::Lag && mpi.rank() > 0;
-    Ok(Taken {
+    let waited = case.op == BenchOperation::Lag && mpi.rank() > 0;
+    Ok(LoopTime {
         us: wall_us / iterations as f64 / operations(case.op),
         cpu_percent: if waited {
             100.0 * cpu_us / wall_us
@@ -121,8 +127,8 @@ struct Loops<'a, M> {
     mpi: &'a M,
     out: &'a mut [u8],
     into: &'a mut [u8],
-    window: Window,
-    mode: Mode,
+    window: MessageWindow,
+    mode: BufferMode,
     iterations: usize,
 }
 
@@ -152,19 +158,19 @@ impl<M: BytePassing> Loops<'_, M> {
     /// Whose turn it is to be the root.
     fn root(&self, iteration: usize) -> usize {
         match self.mode {
-            Mode::Turns | Mode::Fresh => iteration % self.mpi.size(),
-            Mode::Untouched | Mode::Touched => 0,
+            BufferMode::Turns | BufferMode::Fresh => iteration % self.mpi.size(),
+            BufferMode::Untouched | BufferMode::Touched => 0,
         }
     }
 
     fn write(&mut self, iteration: usize) {
-        if self.mode == Mode::Touched {
+        if self.mode == BufferMode::Touched {
             write(self.out, iteration as u64);
         }
     }
 
     fn read(&self) {
-        if self.mode == Mode::Touched {
+        if self.mode == BufferMode::Touched {
             read(self.into);
         }
     }
@@ -313,18 +319,22 @@ mod tests {
 
     #[test]
     fn messages_lie_in_one_place_or_in_places_of_their_own() {
-        let window = |op, bytes, mode| window(Case { op, bytes, mode }, 3);
-        for mode in [Mode::Untouched, Mode::Touched, Mode::Turns] {
-            assert_eq!(window(Op::Alltoall, 100, mode).extent(), 300);
-            assert_eq!(window(Op::Bandwidth, 100, mode).extent(), 100);
+        let window = |op, bytes, mode| window(BenchCase { op, bytes, mode }, 3);
+        for mode in [
+            BufferMode::Untouched,
+            BufferMode::Touched,
+            BufferMode::Turns,
+        ] {
+            assert_eq!(window(BenchOperation::Alltoall, 100, mode).extent(), 300);
+            assert_eq!(window(BenchOperation::Bandwidth, 100, mode).extent(), 100);
         }
-        let fresh = |op, bytes| window(op, bytes, Mode::Fresh);
-        assert_eq!(fresh(Op::Latency, 8).place(2), 128..136);
-        assert_eq!(fresh(Op::Latency, 8).extent(), 63 * 64 + 8);
-        assert_eq!(fresh(Op::Alltoall, 100).place(1), 320..620);
+        let fresh = |op, bytes| window(op, bytes, BufferMode::Fresh);
+        assert_eq!(fresh(BenchOperation::Latency, 8).place(2), 128..136);
+        assert_eq!(fresh(BenchOperation::Latency, 8).extent(), 63 * 64 + 8);
+        assert_eq!(fresh(BenchOperation::Alltoall, 100).place(1), 320..620);
         // Long ones have fewer places, but those of a window have one each.
-        assert_eq!(fresh(Op::Allreduce, 1 << 20).count, 16);
-        assert_eq!(fresh(Op::Allreduce, 1 << 30).count, 1);
-        assert_eq!(fresh(Op::Bandwidth, 4 << 20).count, WINDOW);
+        assert_eq!(fresh(BenchOperation::Allreduce, 1 << 20).count, 16);
+        assert_eq!(fresh(BenchOperation::Allreduce, 1 << 30).count, 1);
+        assert_eq!(fresh(BenchOperation::Bandwidth, 4 << 20).count, WINDOW);
     }
 }

@@ -1,9 +1,9 @@
 //! How a row is measured: all ranks go through the loop equally often, as rank 0 decides.
 
 use super::buffers::Buffers;
-use super::loops::{self, Taken, window};
-use super::options::{Case, Options};
-use super::statistics::{Quartiles, Row};
+use super::loops::{self, LoopTime, window};
+use super::options::{BenchCase, BenchOptions};
+use super::statistics::{BenchRow, Quartiles};
 use crate::{BytePassing, MessagePassing};
 
 /// No row needs more operations in a sample.
@@ -12,9 +12,9 @@ const MOST_ITERATIONS: u64 = 100_000_000;
 /// Measures a case, and gives its row to rank 0.
 pub(super) fn row<M: BytePassing>(
     mpi: &M,
-    case: Case,
-    options: &Options,
-) -> Result<Option<Row>, M::Error> {
+    case: BenchCase,
+    options: &BenchOptions,
+) -> Result<Option<BenchRow>, M::Error> {
     let mut buffers = Buffers::new(window(case, mpi.size()).extent());
     let effort = Effort {
         row_ms: options.row_ms,
@@ -27,13 +27,13 @@ pub(super) fn row<M: BytePassing>(
     if mpi.rank() > 0 {
         return Ok(None);
     }
-    let quartiles = |of: fn(&Taken) -> f64| {
+    let quartiles = |of: fn(&LoopTime) -> f64| {
         let samples: Vec<f64> = measured.samples.iter().map(of).collect();
         Quartiles::of(&samples)
     };
     let Quartiles { q1, median, q3 } = quartiles(|taken| taken.us);
-    let lag = case.op == super::Op::Lag;
-    Ok(Some(Row {
+    let lag = case.op == super::BenchOperation::Lag;
+    Ok(Some(BenchRow {
         op: case.op,
         bytes: case.bytes,
         mode: case.mode,
@@ -60,7 +60,7 @@ pub fn time_loop<M: MessagePassing>(
 ) -> Result<Quartiles, M::Error> {
     let measured = measure(mpi, effort, 1.0, |iterations| {
         let cpu_percent = 0.0;
-        run(iterations).map(|us| Taken { us, cpu_percent })
+        run(iterations).map(|us| LoopTime { us, cpu_percent })
     })?;
     let us: Vec<f64> = measured.samples.iter().map(|taken| taken.us).collect();
     Ok(Quartiles::of(&us))
@@ -75,10 +75,10 @@ pub struct Effort {
     pub samples: u32,
 }
 
-struct Measured {
+struct LoopSamples {
     /// Of a sample.
     iterations: u64,
-    samples: Vec<Taken>,
+    samples: Vec<LoopTime>,
 }
 
 /// An iteration of the loop takes `operations` times what `run` gives.
@@ -86,12 +86,12 @@ fn measure<M: MessagePassing>(
     mpi: &M,
     effort: Effort,
     operations: f64,
-    mut run: impl FnMut(u64) -> Result<Taken, M::Error>,
-) -> Result<Measured, M::Error> {
+    mut run: impl FnMut(u64) -> Result<LoopTime, M::Error>,
+) -> Result<LoopSamples, M::Error> {
     let sample_us = f64::from(effort.row_ms) * 1e3 / f64::from(effort.samples);
     let iterations = warm_up(mpi, operations, sample_us, &mut run)?;
     let samples = (0..effort.samples).map(|_| sample(mpi, iterations, &mut run));
-    Ok(Measured {
+    Ok(LoopSamples {
         iterations,
         samples: samples.collect::<Result<_, _>>()?,
     })
@@ -103,12 +103,12 @@ fn warm_up<M: MessagePassing>(
     mpi: &M,
     operations: f64,
     sample_us: f64,
-    run: &mut impl FnMut(u64) -> Result<Taken, M::Error>,
+    run: &mut impl FnMut(u64) -> Result<LoopTime, M::Error>,
 ) -> Result<u64, M::Error> {
     let (mut best_us, mut was_enough) = (f64::INFINITY, false);
     let mut iterations = 1;
     loop {
-        let Taken { us, .. } = sample(mpi, iterations, run)?;
+        let LoopTime { us, .. } = sample(mpi, iterations, run)?;
         best_us = best_us.min(us);
         let wanted = iterations_for(sample_us, best_us, operations);
         let enough = wanted <= iterations;
@@ -144,29 +144,35 @@ fn as_count(number: f64) -> u64 {
 fn sample<M: MessagePassing>(
     mpi: &M,
     iterations: u64,
-    run: &mut impl FnMut(u64) -> Result<Taken, M::Error>,
-) -> Result<Taken, M::Error> {
+    run: &mut impl FnMut(u64) -> Result<LoopTime, M::Error>,
+) -> Result<LoopTime, M::Error> {
     mpi.barrier()?;
     let taken = run(iterations)?;
     let mut slowest = [taken.us, taken.cpu_percent];
     mpi.allreduce_max(&mut slowest)?;
     let [us, cpu_percent] = slowest;
-    Ok(Taken { us, cpu_percent })
+    Ok(LoopTime { us, cpu_percent })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::Op;
+    use crate::bench::BenchOperation;
 
     #[test]
     fn iterations_fill_a_sample_and_are_never_none() {
         let of = loops::operations;
-        assert_eq!(iterations_for(1000.0, 0.5, of(Op::Barrier)), 2000);
-        assert_eq!(iterations_for(1000.0, 0.5, of(Op::Latency)), 1000);
-        assert_eq!(iterations_for(6400.0, 1.0, of(Op::Rate)), 100);
-        assert_eq!(iterations_for(1000.0, 1e9, of(Op::Barrier)), 1);
-        let at_once = iterations_for(1000.0, 0.0, of(Op::Barrier));
+        assert_eq!(
+            iterations_for(1000.0, 0.5, of(BenchOperation::Barrier)),
+            2000
+        );
+        assert_eq!(
+            iterations_for(1000.0, 0.5, of(BenchOperation::Latency)),
+            1000
+        );
+        assert_eq!(iterations_for(6400.0, 1.0, of(BenchOperation::Rate)), 100);
+        assert_eq!(iterations_for(1000.0, 1e9, of(BenchOperation::Barrier)), 1);
+        let at_once = iterations_for(1000.0, 0.0, of(BenchOperation::Barrier));
         assert_eq!(at_once, MOST_ITERATIONS);
     }
 }

@@ -1,6 +1,6 @@
 //! `bench`: what messages and collectives take, at sizes from nothing to megabytes.
 //!
-//! Rank 0 prints a line of JSON for each operation, size and mode ([`Row`]). `bcs bench` makes a
+//! Rank 0 prints a line of JSON for each operation, size and mode ([`BenchRow`]). `bcs bench` makes a
 //! table of them. `apps/c/bench.c` is the same program in C, for other implementations: it has the
 //! same options, loops, statistics and rows, so what is true of one must be made true of the other.
 //!
@@ -27,8 +27,8 @@ use crate::BytePassing;
 use crate::usage::{FAILURE, USAGE, complain, exit_code, parse, too_few_ranks};
 
 pub use measuring::{Effort, time_loop};
-pub use options::{Case, Mode, Op, Options, Size};
-pub use statistics::{Quartiles, Row};
+pub use options::{BenchCase, BenchOperation, BenchOptions, BufferMode, ByteSize};
+pub use statistics::{BenchRow, Quartiles};
 
 /// The name in messages.
 const PROGRAM: &str = "bench";
@@ -38,7 +38,7 @@ const PROGRAM: &str = "bench";
 #[command(name = PROGRAM)]
 struct CommandLine {
     #[command(flatten)]
-    options: Options,
+    options: BenchOptions,
 }
 
 /// Runs `bench` as a program whose arguments, without its name, are `arguments`.
@@ -82,8 +82,8 @@ pub fn command<M: BytePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
 /// A message or a collective failed.
 pub fn run<M: BytePassing>(
     mpi: &M,
-    options: &Options,
-    mut tell: impl FnMut(Row),
+    options: &BenchOptions,
+    mut tell: impl FnMut(BenchRow),
 ) -> Result<(), M::Error> {
     for case in options.cases() {
         measuring::row(mpi, case, options)?
@@ -93,7 +93,7 @@ pub fn run<M: BytePassing>(
     Ok(())
 }
 
-fn print(row: &Row) -> io::Result<()> {
+fn print(row: &BenchRow) -> io::Result<()> {
     let line = serde_json::to_string(row)?;
     let mut out = io::stdout();
     writeln!(out, "{line}")?;

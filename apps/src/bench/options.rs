@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum, Serialize, Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Op {
+pub enum BenchOperation {
     /// Half a round trip between ranks 0 and 1
     Latency,
     /// Windows of 64 messages from rank 0 to 1, each acknowledged: the time of a message
@@ -36,22 +36,22 @@ pub enum Op {
     Lag,
 }
 
-impl Op {
+impl BenchOperation {
     /// Its name on command lines and in rows.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Op::Latency => "latency",
-            Op::Bandwidth => "bandwidth",
-            Op::Rate => "rate",
-            Op::Exchange => "exchange",
-            Op::Sendrecv => "sendrecv",
-            Op::Barrier => "barrier",
-            Op::Bcast => "bcast",
-            Op::Reduce => "reduce",
-            Op::Allreduce => "allreduce",
-            Op::Alltoall => "alltoall",
-            Op::Lag => "lag",
+            BenchOperation::Latency => "latency",
+            BenchOperation::Bandwidth => "bandwidth",
+            BenchOperation::Rate => "rate",
+            BenchOperation::Exchange => "exchange",
+            BenchOperation::Sendrecv => "sendrecv",
+            BenchOperation::Barrier => "barrier",
+            BenchOperation::Bcast => "bcast",
+            BenchOperation::Reduce => "reduce",
+            BenchOperation::Allreduce => "allreduce",
+            BenchOperation::Alltoall => "alltoall",
+            BenchOperation::Lag => "lag",
         }
     }
 
@@ -59,8 +59,8 @@ impl Op {
     #[must_use]
     pub fn fixed_bytes(self) -> Option<usize> {
         match self {
-            Op::Barrier => Some(0),
-            Op::Rate | Op::Lag => Some(8),
+            BenchOperation::Barrier => Some(0),
+            BenchOperation::Rate | BenchOperation::Lag => Some(8),
             _ => None,
         }
     }
@@ -70,15 +70,21 @@ impl Op {
     #[must_use]
     pub fn takes(self, bytes: usize) -> bool {
         match self {
-            Op::Latency | Op::Exchange | Op::Sendrecv => true,
-            Op::Bandwidth | Op::Bcast | Op::Alltoall => bytes > 0,
-            Op::Reduce | Op::Allreduce => bytes > 0 && bytes.is_multiple_of(size_of::<f64>()),
-            Op::Rate | Op::Barrier | Op::Lag => self.fixed_bytes() == Some(bytes),
+            BenchOperation::Latency | BenchOperation::Exchange | BenchOperation::Sendrecv => true,
+            BenchOperation::Bandwidth | BenchOperation::Bcast | BenchOperation::Alltoall => {
+                bytes > 0
+            }
+            BenchOperation::Reduce | BenchOperation::Allreduce => {
+                bytes > 0 && bytes.is_multiple_of(size_of::<f64>())
+            }
+            BenchOperation::Rate | BenchOperation::Barrier | BenchOperation::Lag => {
+                self.fixed_bytes() == Some(bytes)
+            }
         }
     }
 }
 
-impl fmt::Display for Op {
+impl fmt::Display for BenchOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -89,7 +95,7 @@ impl fmt::Display for Op {
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum, Serialize, Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum BufferMode {
     /// The MPI only: they may stay in its caches
     Untouched,
     /// The program, too: it writes what it sends and reads what it has received
@@ -100,25 +106,25 @@ pub enum Mode {
     Fresh,
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for BufferMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Mode::Untouched => "untouched",
-            Mode::Touched => "touched",
-            Mode::Turns => "turns",
-            Mode::Fresh => "fresh",
+            BufferMode::Untouched => "untouched",
+            BufferMode::Touched => "touched",
+            BufferMode::Turns => "turns",
+            BufferMode::Fresh => "fresh",
         })
     }
 }
 
 /// A number of bytes as it is written on command lines: `8`, `64K`, `4M`, or with `KiB`, `MiB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size(pub usize);
+pub struct ByteSize(pub usize);
 
 /// The largest message.
 const MAX_BYTES: usize = 1 << 30;
 
-impl FromStr for Size {
+impl FromStr for ByteSize {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -134,7 +140,7 @@ impl FromStr for Size {
             .zip(number)
             .and_then(|(shift, number)| number.checked_mul(1 << shift))
             .filter(|bytes| *bytes <= MAX_BYTES)
-            .map(Size)
+            .map(ByteSize)
             .ok_or_else(|| {
                 format!(
                     "give bytes as in 8, 64K or 4M, at most {}M",
@@ -144,7 +150,7 @@ impl FromStr for Size {
     }
 }
 
-impl fmt::Display for Size {
+impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&match self.0 {
             0 => "0".to_owned(),
@@ -157,7 +163,7 @@ impl fmt::Display for Size {
 
 /// What is measured, and for how long.
 #[derive(Debug, Clone, Args)]
-pub struct Options {
+pub struct BenchOptions {
     /// What to time, in this order [default: all but lag]
     #[arg(
         long,
@@ -167,7 +173,7 @@ pub struct Options {
         hide_default_value = true,
         default_value = "latency,bandwidth,rate,exchange,sendrecv,barrier,bcast,reduce,allreduce,alltoall"
     )]
-    pub ops: Vec<Op>,
+    pub ops: Vec<BenchOperation>,
 
     /// Sizes of a message; those that an operation does not take are left out
     #[arg(
@@ -176,7 +182,7 @@ pub struct Options {
         value_name = "BYTES",
         default_value = "0,1,4,16,64,256,1K,4K,16K,64K,256K,1M,4M"
     )]
-    pub sizes: Vec<Size>,
+    pub sizes: Vec<ByteSize>,
 
     /// Who uses the buffers between the calls, the MPI only or the program as well; whether roots take
     /// turns; and whether each message has another buffer. Several are measured one after the other
@@ -187,7 +193,7 @@ pub struct Options {
         value_name = "MODES",
         default_value = "untouched"
     )]
-    pub mode: Vec<Mode>,
+    pub mode: Vec<BufferMode>,
 
     /// How long to measure each row, in milliseconds; warming up comes on top
     #[arg(long, value_name = "MS", default_value_t = 100,
@@ -202,19 +208,19 @@ pub struct Options {
 
 /// A row of the table that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Case {
+pub struct BenchCase {
     /// What is timed.
-    pub op: Op,
+    pub op: BenchOperation,
     /// The size of a message.
     pub bytes: usize,
     /// Which buffers, and who uses them. Where there are none to use, nobody does.
-    pub mode: Mode,
+    pub mode: BufferMode,
 }
 
-impl Options {
+impl BenchOptions {
     /// The rows that are asked for, in order.
     #[must_use]
-    pub fn cases(&self) -> Vec<Case> {
+    pub fn cases(&self) -> Vec<BenchCase> {
         let mut cases = Vec::new();
         for &op in &self.ops {
             let given = self.sizes.iter().map(|size| size.0);
@@ -223,11 +229,11 @@ impl Options {
                 None => given.filter(|bytes| op.takes(*bytes)).collect(),
             };
             for bytes in sizes {
-                if bytes == 0 || op == Op::Lag {
-                    let mode = Mode::Untouched;
-                    cases.push(Case { op, bytes, mode });
+                if bytes == 0 || op == BenchOperation::Lag {
+                    let mode = BufferMode::Untouched;
+                    cases.push(BenchCase { op, bytes, mode });
                 } else {
-                    cases.extend(self.mode.iter().map(|&mode| Case { op, bytes, mode }));
+                    cases.extend(self.mode.iter().map(|&mode| BenchCase { op, bytes, mode }));
                 }
             }
         }
@@ -263,10 +269,10 @@ mod tests {
     #[derive(Debug, Parser)]
     struct Line {
         #[command(flatten)]
-        options: Options,
+        options: BenchOptions,
     }
 
-    fn options(line: &str) -> Options {
+    fn options(line: &str) -> BenchOptions {
         let words = std::iter::once("bench").chain(line.split_whitespace());
         Line::try_parse_from(words).unwrap().options
     }
@@ -281,10 +287,10 @@ mod tests {
             ("64K", 65_536),
             ("4M", 4 << 20),
         ] {
-            assert_eq!(text.parse(), Ok(Size(bytes)));
-            assert_eq!(Size(bytes).to_string(), text);
+            assert_eq!(text.parse(), Ok(ByteSize(bytes)));
+            assert_eq!(ByteSize(bytes).to_string(), text);
         }
-        assert_eq!("4KiB".parse(), Ok(Size(4096)));
+        assert_eq!("4KiB".parse(), Ok(ByteSize(4096)));
         for bad in [
             "",
             "K",
@@ -296,7 +302,7 @@ mod tests {
             "é",
             "99999999999999999999M",
         ] {
-            assert!(bad.parse::<Size>().is_err(), "{bad}");
+            assert!(bad.parse::<ByteSize>().is_err(), "{bad}");
         }
     }
 
@@ -329,14 +335,14 @@ mod tests {
         assert_eq!(options(&default.words().join(" ")).cases(), default.cases());
         assert_eq!(
             default.ops.len(),
-            Op::value_variants().len() - 1,
+            BenchOperation::value_variants().len() - 1,
             "all but lag"
         );
     }
 
     #[test]
     fn names_on_the_command_line_are_those_of_the_rows() {
-        for op in Op::value_variants() {
+        for op in BenchOperation::value_variants() {
             assert_eq!(op.to_possible_value().unwrap().get_name(), op.name());
             assert_eq!(serde_json::to_string(op).unwrap(), format!("\"{op}\""));
         }

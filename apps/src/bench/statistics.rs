@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::options::{Case, Mode, Op};
+use super::options::{BenchCase, BenchOperation, BufferMode};
 
 /// The samples' middle: where a quarter, half and three quarters of them lie below.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,13 +40,13 @@ impl Quartiles {
 
 /// What was measured: a line of output.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct BenchRow {
     /// What was timed.
-    pub op: Op,
+    pub op: BenchOperation,
     /// The size of a message.
     pub bytes: usize,
     /// Which buffers, and who used them.
-    pub mode: Mode,
+    pub mode: BufferMode,
     /// Processes of the job.
     pub ranks: usize,
     /// Microseconds of one operation: the median of the samples' means.
@@ -63,11 +63,11 @@ pub struct Row {
     pub cpu_percent: Option<f64>,
 }
 
-impl Row {
+impl BenchRow {
     /// The row it is: what does not change from run to run.
     #[must_use]
-    pub fn case(&self) -> Case {
-        Case {
+    pub fn case(&self) -> BenchCase {
+        BenchCase {
             op: self.op,
             bytes: self.bytes,
             mode: self.mode,
@@ -78,7 +78,7 @@ impl Row {
     ///
     /// # Errors
     /// A line that begins as a row and is none.
-    pub fn of_output(output: &str) -> Result<Vec<Row>, serde_json::Error> {
+    pub fn of_output(output: &str) -> Result<Vec<BenchRow>, serde_json::Error> {
         output
             .lines()
             .filter(|line| line.starts_with('{'))
@@ -106,10 +106,10 @@ mod tests {
 
     #[test]
     fn rows_are_found_in_output_and_read_back() {
-        let row = Row {
-            op: Op::Bcast,
+        let row = BenchRow {
+            op: BenchOperation::Bcast,
             bytes: 1024,
-            mode: Mode::Touched,
+            mode: BufferMode::Touched,
             ranks: 2,
             us: 1.5,
             q1: 1.25,
@@ -123,7 +123,7 @@ mod tests {
             r#"{"op":"bcast","bytes":1024,"mode":"touched","ranks":2,"us":1.5,"q1":1.25,"q3":1.75,"iterations":100}"#
         );
         let output = format!("a warning of somebody\n{line}\n");
-        assert_eq!(Row::of_output(&output).unwrap(), [row]);
-        assert!(Row::of_output(&line[..20]).is_err(), "half a row");
+        assert_eq!(BenchRow::of_output(&output).unwrap(), [row]);
+        assert!(BenchRow::of_output(&line[..20]).is_err(), "half a row");
     }
 }

@@ -9,9 +9,9 @@ use clap::Parser;
 use super::deck::BUILT_IN;
 use super::plot::plot;
 use super::run::failed_on_0;
-use super::{Arguments, Deck, Error, Outcome, run, vtu};
+use super::{Arguments, Deck, SageError, SageOutcome, run, vtu};
 use crate::MessagePassing;
-use crate::abi::Mpi;
+use crate::abi::MpiChoice;
 use crate::shared_text::deck_text;
 use crate::usage::{FAILURE, USAGE, complain, parse};
 
@@ -21,7 +21,7 @@ const PROGRAM: &str = "sage";
 /// Solve problems of gas dynamics on an adaptive mesh: an application like that of the paper's section 6.2.
 #[derive(Debug, Parser)]
 #[command(name = PROGRAM)]
-struct Options {
+struct SageOptions {
     /// Input deck, a file in TOML, or the name of one that comes with the program: timing_h, timing_c, sod, sedov, triple_point
     #[arg(long, value_name = "FILE|NAME", default_value = "timing_h")]
     deck: String,
@@ -60,7 +60,7 @@ struct Options {
 
     /// Which MPI: ours, or a library that has the ABI of MPI 5.0, in a job of its own launcher
     #[arg(long, value_name = "bcs|abi:PATH", default_value = "bcs")]
-    mpi: Mpi,
+    mpi: MpiChoice,
 }
 
 /// Runs SAGE as a program whose arguments, without its name, are `arguments`.
@@ -68,7 +68,7 @@ struct Options {
 /// Rank 0 prints the report to standard output, or one line of complaint to standard error. All
 /// processes exit alike: 0, 2 if the arguments or the deck are wrong, 1 if the run failed.
 pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
-    let options: Options = match parse(mpi, PROGRAM, arguments) {
+    let options: SageOptions = match parse(mpi, PROGRAM, arguments) {
         Ok(options) => options,
         Err(code) => return code,
     };
@@ -91,7 +91,7 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
         .as_ref()
         .map_or(String::new(), |deck| deck.title.clone());
     let every = options.checkpoint_every.unwrap_or(u64::MAX);
-    let outcome = deck.map_err(Error::Deck).and_then(|deck| {
+    let outcome = deck.map_err(SageError::Deck).and_then(|deck| {
         let arguments = Arguments {
             deck,
             gather: files.iter().any(Option::is_some),
@@ -105,11 +105,11 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
         Err(error) => error,
     };
     let code = match error {
-        Error::Deck(_) | Error::Unfilled { .. } => {
+        SageError::Deck(_) | SageError::Unfilled { .. } => {
             complain(mpi, PROGRAM, format_args!("deck {}: {error}", options.deck));
             USAGE
         }
-        Error::Restart(_) => {
+        SageError::Restart(_) => {
             complain(mpi, PROGRAM, format_args!("--restart {error}"));
             USAGE
         }
@@ -126,7 +126,7 @@ fn write<M: MessagePassing>(
     mpi: &M,
     [dump, picture]: &[Option<PathBuf>; 2],
     title: &str,
-    outcome: &Outcome,
+    outcome: &SageOutcome,
 ) -> ExitCode {
     let dumped = of_rank_0(mpi, dump, |path| {
         vtu::write(path, &outcome.mesh, outcome.time)

@@ -6,7 +6,7 @@ use super::deck::DeckError;
 /// Why a run ended before its time.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum SageError {
     /// The deck cannot be computed.
     #[error(transparent)]
     Deck(#[from] DeckError),
@@ -58,8 +58,10 @@ pub enum Error {
     MessagePassing(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-impl Error {
-    pub(crate) fn message_passing(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-        Error::MessagePassing(Box::new(error))
+impl SageError {
+    pub(crate) fn message_passing(
+        error: impl std::error::Error + Send + Sync + 'static,
+    ) -> SageError {
+        SageError::MessagePassing(Box::new(error))
     }
 }

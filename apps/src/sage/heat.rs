@@ -8,7 +8,7 @@ use super::exact_sum::{ExactSum, allreduce};
 use super::gas::{Gas, Materials};
 use super::mesh::Mesh;
 use super::mesh::faces::OUTSIDE;
-use super::mesh::halo::{Exchange, Words};
+use super::mesh::halo::{FixedDoubles, HaloExchange};
 use super::mesh::key::Side;
 use crate::MessagePassing;
 
@@ -20,7 +20,7 @@ const DIRECTIONS: i32 = 9;
 /// cross the box.
 pub(crate) const MOST_ITERATIONS: usize = 2000;
 
-impl Words for f64 {
+impl FixedDoubles for f64 {
     const WORDS: usize = 1;
 
     fn put(&self, words: &mut Vec<f64>) {
@@ -39,7 +39,7 @@ struct Conductor {
     conductivity: f64,
 }
 
-impl Words for Conductor {
+impl FixedDoubles for Conductor {
     const WORDS: usize = 2;
 
     fn put(&self, words: &mut Vec<f64>) {
@@ -94,7 +94,7 @@ impl Heat {
         mpi: &P,
         mesh: &mut Mesh<D>,
         gas: &mut Gas<D, M>,
-        exchange: &mut Exchange<P::Request>,
+        exchange: &mut HaloExchange<P::Request>,
         time: f64,
     ) -> Result<bool, P::Error> {
         self.look(mesh, gas, time);
@@ -190,7 +190,7 @@ impl Heat {
         &mut self,
         mpi: &P,
         mesh: &mut Mesh<D>,
-        exchange: &mut Exchange<P::Request>,
+        exchange: &mut HaloExchange<P::Request>,
     ) -> Result<bool, P::Error> {
         let first = self.norm(mpi)?;
         let mut norm = first;

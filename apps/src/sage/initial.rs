@@ -12,7 +12,7 @@ const POINTS: u32 = 4;
 
 /// A deck as cells ask it.
 #[derive(Debug)]
-pub(crate) struct Filling<'a, const M: usize> {
+pub(crate) struct InitialState<'a, const M: usize> {
     deck: &'a Deck,
     materials: Materials<M>,
     /// The number of each region's material.
@@ -21,7 +21,7 @@ pub(crate) struct Filling<'a, const M: usize> {
     energies: Vec<Option<f64>>,
 }
 
-impl<'a, const M: usize> Filling<'a, M> {
+impl<'a, const M: usize> InitialState<'a, M> {
     pub(crate) fn new(deck: &'a Deck, materials: Materials<M>) -> Self {
         let number = |name: &Option<String>| {
             let named = deck

@@ -42,6 +42,6 @@ pub mod vtu;
 pub use checkpoint::CheckpointError;
 pub use command::command;
 pub use deck::{Deck, DeckError};
-pub use error::Error;
-pub use outcome::{Arguments, Cell, Outcome};
+pub use error::SageError;
+pub use outcome::{Arguments, Cell, SageOutcome};
 pub use run::run;

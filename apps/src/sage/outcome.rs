@@ -19,7 +19,7 @@ pub struct Arguments {
 
 /// What a run came to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct SageOutcome {
     /// Cycles done.
     pub cycles: u64,
     /// The time of the deck that has passed.

@@ -22,7 +22,7 @@ const SCALE: u32 = 110;
 const SEEN: f64 = 4.0;
 
 type Picture<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Drawn = Result<(), DrawingAreaErrorKind<io::Error>>;
+type DrawResult = Result<(), DrawingAreaErrorKind<io::Error>>;
 
 /// Draws the cells of a run. Of three dimensions it shows the plane through the middle of the third.
 ///
@@ -41,7 +41,7 @@ pub fn plot(cells: &[Cell], title: &str) -> io::Result<String> {
     Ok(svg)
 }
 
-fn line(svg: &mut String, cells: &[Cell], title: &str) -> Drawn {
+fn line(svg: &mut String, cells: &[Cell], title: &str) -> DrawResult {
     let area = SVGBackend::with_string(svg, (WIDTH, LINE_HEIGHT)).into_drawing_area();
     let below = headed(&area, title)?;
     let densities = span(cells.iter().map(|cell| cell.density()..cell.density()));
@@ -69,7 +69,7 @@ fn line(svg: &mut String, cells: &[Cell], title: &str) -> Drawn {
     area.present()
 }
 
-fn plane(svg: &mut String, cells: &[&Cell], title: &str) -> Drawn {
+fn plane(svg: &mut String, cells: &[&Cell], title: &str) -> DrawResult {
     let [across, up] = [0, 1].map(|d| sides(cells.iter().copied(), d));
     let inner = f64::from(WIDTH - 2 * MARGIN - LEFT - SCALE);
     let pixels = inner / (across.end - across.start);
@@ -114,7 +114,7 @@ fn headed<'a>(
 }
 
 /// Which colour is which density.
-fn key(area: &Picture<'_>, densities: Range<f64>, color: impl Fn(f64) -> RGBColor) -> Drawn {
+fn key(area: &Picture<'_>, densities: Range<f64>, color: impl Fn(f64) -> RGBColor) -> DrawResult {
     const STEPS: i32 = 64;
     let mut chart = ChartBuilder::on(area)
         .margin(MARGIN)

@@ -6,13 +6,13 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::deck::Deck;
-use super::outcome::Outcome;
+use super::outcome::SageOutcome;
 
 /// Parts of a run that its progress bar tells apart.
 const PARTS: u64 = 1000;
 
 /// The report of a run; other ranks than 0 print nothing. If standard error is a terminal there is a progress bar on it.
-pub(crate) struct Report<'a> {
+pub(crate) struct SageReport<'a> {
     out: Option<&'a mut dyn Write>,
     title: String,
     ranks: usize,
@@ -37,7 +37,7 @@ fn part(done: f64) -> u64 {
     (done.clamp(0.0, 1.0) * PARTS as f64) as u64
 }
 
-impl<'a> Report<'a> {
+impl<'a> SageReport<'a> {
     pub(crate) fn new(out: Option<&'a mut dyn Write>, deck: &Deck, ranks: usize) -> Self {
         let last = (Instant::now(), 0, 0.0);
         let has_bar = out.is_some() && io::stderr().is_terminal();
@@ -94,12 +94,12 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    pub(crate) fn ends(&mut self, outcome: &Outcome) -> io::Result<()> {
+    pub(crate) fn ends(&mut self, outcome: &SageOutcome) -> io::Result<()> {
         let Some(out) = &mut self.out else {
             return Ok(());
         };
         self.bar.finish_and_clear();
-        let Outcome {
+        let SageOutcome {
             cycles,
             time,
             masses,

@@ -7,19 +7,19 @@ use std::time::Instant;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::checkpoint::{self, CheckpointError, Header};
-use super::deck::{Deck, End, Ends};
-use super::error::Error;
+use super::deck::{BoxEnd, BoxEnds, Deck};
+use super::error::SageError;
 use super::exact_sum::{ExactSum, allreduce};
-use super::gas::{Conserved, Gas, Impossible, Materials};
+use super::gas::{Conserved, Gas, ImpossibleState, Materials};
 use super::heat::{Heat, MOST_ITERATIONS};
-use super::initial::Filling;
-use super::mesh::halo::{Exchange, Words};
+use super::initial::InitialState;
+use super::mesh::halo::{FixedDoubles, HaloExchange};
 use super::mesh::key::Key;
 use super::mesh::migration::balance;
 use super::mesh::partition::share;
-use super::mesh::{Extent, Mesh, whole};
-use super::outcome::{Arguments, Cell, Outcome};
-use super::report::Report;
+use super::mesh::{Extent, Mesh, to_count};
+use super::outcome::{Arguments, Cell, SageOutcome};
+use super::report::SageReport;
 use crate::MessagePassing;
 
 /// Cycles between lines of the report.
@@ -38,7 +38,7 @@ pub fn run<P: MessagePassing>(
     mpi: &P,
     arguments: &Arguments,
     out: &mut dyn Write,
-) -> Result<Outcome, Error> {
+) -> Result<SageOutcome, SageError> {
     let deck = &arguments.deck;
     deck.check()?;
     match (deck.dimensions(), deck.materials.len()) {
@@ -58,15 +58,15 @@ fn solve<P: MessagePassing, const D: usize, const M: usize>(
     mpi: &P,
     arguments: &Arguments,
     out: &mut dyn Write,
-) -> Result<Outcome, Error> {
+) -> Result<SageOutcome, SageError> {
     let deck = &arguments.deck;
-    let mut report = Report::new((mpi.rank() == 0).then_some(out), deck, mpi.size());
+    let mut report = SageReport::new((mpi.rank() == 0).then_some(out), deck, mpi.size());
     let mut run = match &arguments.restart {
         None => Run::<P, D, M>::new(mpi, deck)?,
         Some(path) => Run::restored(mpi, deck, path)?,
     };
     let before = run.totals()?;
-    said(mpi, report.begins(run.mesh.cells))?;
+    agree_on_output(mpi, report.begins(run.mesh.cells))?;
     let start = Instant::now();
     let mut saved = None;
     while run.time < deck.end_time && run.cycle < deck.cycles {
@@ -78,7 +78,7 @@ fn solve<P: MessagePassing, const D: usize, const M: usize>(
             saved = Some(run.cycle);
         }
         if run.cycle.is_multiple_of(LINE_EVERY) {
-            said(mpi, report.cycle(run.cycle, run.time, run.mesh.cells))?;
+            agree_on_output(mpi, report.cycle(run.cycle, run.time, run.mesh.cells))?;
         }
     }
     let elapsed_s = start.elapsed().as_secs_f64();
@@ -88,7 +88,7 @@ fn solve<P: MessagePassing, const D: usize, const M: usize>(
         run.save(path)?;
     }
     let after = run.totals()?;
-    let outcome = Outcome {
+    let outcome = SageOutcome {
         cycles: run.cycle,
         time: run.time,
         masses: [before.masses.to_vec(), after.masses.to_vec()],
@@ -104,13 +104,13 @@ fn solve<P: MessagePassing, const D: usize, const M: usize>(
             Vec::new()
         },
     };
-    said(mpi, report.ends(&outcome))?;
+    agree_on_output(mpi, report.ends(&outcome))?;
     Ok(outcome)
 }
 
 /// All ranks learn whether rank 0 has printed what it had to, and go on or stop together.
-fn said<P: MessagePassing>(mpi: &P, printed: io::Result<()>) -> Result<(), Error> {
-    let failed = failed_on_0(mpi, printed.is_err()).map_err(Error::message_passing)?;
+fn agree_on_output<P: MessagePassing>(mpi: &P, printed: io::Result<()>) -> Result<(), SageError> {
+    let failed = failed_on_0(mpi, printed.is_err()).map_err(SageError::message_passing)?;
     match printed {
         Ok(()) if failed => Err(io::Error::other("rank 0 could not").into()),
         printed => Ok(printed?),
@@ -131,7 +131,7 @@ struct Run<'a, P: MessagePassing, const D: usize, const M: usize> {
     mesh: Mesh<D>,
     gas: Gas<D, M>,
     heat: Option<Heat>,
-    exchange: Exchange<P::Request>,
+    exchange: HaloExchange<P::Request>,
     /// How fast waves cross the fastest cell, in cells a unit of time.
     fastest: f64,
     time: f64,
@@ -141,40 +141,40 @@ struct Run<'a, P: MessagePassing, const D: usize, const M: usize> {
 
 impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
     /// The mesh is refined until every level that the deck allows is where the beginning asks for it.
-    fn new(mpi: &'a P, deck: &'a Deck) -> Result<Self, Error> {
+    fn new(mpi: &'a P, deck: &'a Deck) -> Result<Self, SageError> {
         let extent = extent::<D>(deck);
         let materials = materials::<M>(deck);
         let ends = ends::<D>(deck);
         let mut own = level_0(mpi, extent.cells);
         let mut level = 0;
         let (mesh, gas) = loop {
-            let mut filling = Filling::new(deck, materials);
+            let mut filling = InitialState::new(deck, materials);
             filling
                 .spread(mpi, &extent, &own)
-                .map_err(Error::message_passing)?;
+                .map_err(SageError::message_passing)?;
             let cells: Result<Vec<Conserved<D, M>>, [f64; D]> =
                 own.iter().map(|key| filling.cell(&extent, *key)).collect();
             let cells = agreed_fill(mpi, cells)?;
-            let mut mesh = Mesh::new(mpi, extent, own).map_err(Error::message_passing)?;
+            let mut mesh = Mesh::new(mpi, extent, own).map_err(SageError::message_passing)?;
             let mut gas = Gas::new(&mesh, materials, ends, &cells);
             if level == deck.mesh.levels {
                 break (mesh, gas);
             }
             let wishes = gas
                 .wishes(mpi, &mut mesh, &deck.mesh)
-                .map_err(Error::message_passing)?;
+                .map_err(SageError::message_passing)?;
             let Some(wishes) = wishes else {
                 break (mesh, gas);
             };
             let (keys, contents) = gas.resized(&mesh, &wishes);
-            (own, _) = balance(mpi, &keys, &contents).map_err(Error::message_passing)?;
+            (own, _) = balance(mpi, &keys, &contents).map_err(SageError::message_passing)?;
             level += 1;
         };
         Self::begun(mpi, deck, mesh, gas)
     }
 
-    fn begun(mpi: &'a P, deck: &'a Deck, mesh: Mesh<D>, gas: Gas<D, M>) -> Result<Self, Error> {
-        let exchange = Exchange::default();
+    fn begun(mpi: &'a P, deck: &'a Deck, mesh: Mesh<D>, gas: Gas<D, M>) -> Result<Self, SageError> {
+        let exchange = HaloExchange::default();
         let heat = deck.conduction.map(Heat::new);
         let mut run = Self {
             mpi,
@@ -188,12 +188,12 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
             cycle: 0,
             updates: 0,
         };
-        run.look()?;
+        run.check_state()?;
         Ok(run)
     }
 
     /// As a checkpoint has it. Rank 0 reads it, and the others get their shares from there.
-    fn restored(mpi: &'a P, deck: &'a Deck, path: &Path) -> Result<Self, Error> {
+    fn restored(mpi: &'a P, deck: &'a Deck, path: &Path) -> Result<Self, SageError> {
         let read = match mpi.rank() {
             0 => Some(checkpoint::read(path, deck, Self::CELL)),
             _ => None,
@@ -207,13 +207,14 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
                 header.updates as f64,
             ];
         }
-        mpi.bcast(&mut told, 0).map_err(Error::message_passing)?;
+        mpi.bcast(&mut told, 0)
+            .map_err(SageError::message_passing)?;
         let [is_right, cycle, time, updates] = told;
         if is_right == 0.0 {
             let error = read
                 .and_then(Result::err)
                 .unwrap_or(CheckpointError::OfRank0);
-            return Err(Error::Restart(error));
+            return Err(SageError::Restart(error));
         }
         let words = read
             .and_then(Result::ok)
@@ -227,23 +228,24 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
                 )
             })
             .unzip();
-        let (own, contents) = balance(mpi, &keys, &contents).map_err(Error::message_passing)?;
-        let mesh = Mesh::new(mpi, extent(deck), own).map_err(Error::message_passing)?;
+        let (own, contents) = balance(mpi, &keys, &contents).map_err(SageError::message_passing)?;
+        let mesh = Mesh::new(mpi, extent(deck), own).map_err(SageError::message_passing)?;
         let gas = Gas::new(&mesh, materials(deck), ends(deck), &contents);
         let mut run = Self::begun(mpi, deck, mesh, gas)?;
-        (run.cycle, run.time, run.updates) = (whole(cycle) as u64, time, whole(updates) as u64);
+        (run.cycle, run.time, run.updates) =
+            (to_count(cycle) as u64, time, to_count(updates) as u64);
         Ok(run)
     }
 
     /// Writes a checkpoint, on rank 0; all ranks come to the same end of it.
-    fn save(&self, path: &Path) -> Result<(), Error> {
-        let words = gather(self.mpi, self.words()).map_err(Error::message_passing)?;
+    fn save(&self, path: &Path) -> Result<(), SageError> {
+        let words = gather(self.mpi, self.words()).map_err(SageError::message_passing)?;
         let header = Header::new(self.deck, self.cycle, self.time, self.updates);
         let written = match self.mpi.rank() {
             0 => checkpoint::write(path, header, &words),
             _ => Ok(()),
         };
-        let failed = failed_on_0(self.mpi, written.is_err()).map_err(Error::message_passing)?;
+        let failed = failed_on_0(self.mpi, written.is_err()).map_err(SageError::message_passing)?;
         if !failed {
             return Ok(());
         }
@@ -251,7 +253,7 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
     }
 
     /// Doubles of a cell with its key.
-    const CELL: usize = 1 + <Conserved<D, M> as Words>::WORDS;
+    const CELL: usize = 1 + <Conserved<D, M> as FixedDoubles>::WORDS;
 
     /// The own cells: the key and what is in it of each.
     fn words(&self) -> Vec<f64> {
@@ -263,7 +265,7 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
         words
     }
 
-    fn cycle(&mut self) -> Result<(), Error> {
+    fn cycle(&mut self) -> Result<(), SageError> {
         let left = self.deck.end_time - self.time;
         let step = (self.deck.courant / self.fastest).min(left);
         self.step(step)?;
@@ -277,10 +279,10 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
         if self.cycle.is_multiple_of(self.deck.mesh.every) && self.deck.mesh.levels > 0 {
             self.resize()?;
         }
-        self.look()
+        self.check_state()
     }
 
-    fn step(&mut self, time: f64) -> Result<(), Error> {
+    fn step(&mut self, time: f64) -> Result<(), SageError> {
         let (mpi, mesh, gas) = (self.mpi, &mut self.mesh, &mut self.gas);
         let exchange = &mut self.exchange;
         if !self
@@ -289,15 +291,15 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
             .is_some_and(|conduction| conduction.only)
         {
             gas.step(mpi, mesh, time, exchange)
-                .map_err(Error::message_passing)?;
+                .map_err(SageError::message_passing)?;
         }
         let Some(heat) = &mut self.heat else {
             return Ok(());
         };
         let converged = heat.step(mpi, mesh, gas, exchange, time);
-        match converged.map_err(Error::message_passing)? {
+        match converged.map_err(SageError::message_passing)? {
             true => Ok(()),
-            false => Err(Error::NotConverged {
+            false => Err(SageError::NotConverged {
                 cycle: self.cycle,
                 iterations: MOST_ITERATIONS,
             }),
@@ -305,21 +307,21 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
     }
 
     /// Chooses the levels anew, and balances the load.
-    fn resize(&mut self) -> Result<(), Error> {
+    fn resize(&mut self) -> Result<(), SageError> {
         let mpi = self.mpi;
         let wishes = self.gas.wishes(mpi, &mut self.mesh, &self.deck.mesh);
-        let Some(wishes) = wishes.map_err(Error::message_passing)? else {
+        let Some(wishes) = wishes.map_err(SageError::message_passing)? else {
             return Ok(());
         };
         let (keys, contents) = self.gas.resized(&self.mesh, &wishes);
-        let (own, contents) = balance(mpi, &keys, &contents).map_err(Error::message_passing)?;
-        self.mesh = Mesh::new(mpi, self.mesh.extent, own).map_err(Error::message_passing)?;
+        let (own, contents) = balance(mpi, &keys, &contents).map_err(SageError::message_passing)?;
+        self.mesh = Mesh::new(mpi, self.mesh.extent, own).map_err(SageError::message_passing)?;
         self.gas.renew(&self.mesh, &contents);
         Ok(())
     }
 
     /// Looks at all cells. The ranks agree on the fastest wave, or on what is wrong.
-    fn look(&mut self) -> Result<(), Error> {
+    fn check_state(&mut self) -> Result<(), SageError> {
         let found = self.gas.look(&self.mesh);
         let rank = self.mpi.rank();
         // The lowest rank that found something wrong tells all.
@@ -329,16 +331,20 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
         };
         self.mpi
             .allreduce_max(&mut agreed)
-            .map_err(Error::message_passing)?;
+            .map_err(SageError::message_passing)?;
         self.fastest = agreed[0];
         if agreed[1] == 0.0 {
             return Ok(());
         }
-        let teller = self.mpi.size() - whole(agreed[1]);
-        self.tell(found.err(), teller)
+        let teller = self.mpi.size() - to_count(agreed[1]);
+        self.report_impossible(found.err(), teller)
     }
 
-    fn tell(&self, found: Option<Impossible>, teller: usize) -> Result<(), Error> {
+    fn report_impossible(
+        &self,
+        found: Option<ImpossibleState>,
+        teller: usize,
+    ) -> Result<(), SageError> {
         let mut words = [0.0; 6];
         if let Some(found) = found {
             let key = self.mesh.keys[found.place];
@@ -348,10 +354,10 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
         }
         self.mpi
             .bcast(&mut words, teller)
-            .map_err(Error::message_passing)?;
-        Err(Error::Impossible {
+            .map_err(SageError::message_passing)?;
+        Err(SageError::Impossible {
             cycle: self.cycle,
-            level: u8::try_from(whole(words[0])).unwrap_or(u8::MAX),
+            level: u8::try_from(to_count(words[0])).unwrap_or(u8::MAX),
             middle: words[3..3 + D].to_vec(),
             density: words[1],
             energy: words[2],
@@ -359,7 +365,7 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
     }
 
     /// What all cells have together, each component rounded once.
-    fn totals(&self) -> Result<Conserved<D, M>, Error> {
+    fn totals(&self) -> Result<Conserved<D, M>, SageError> {
         let mut sums: [ExactSum; 8] = std::array::from_fn(|_| ExactSum::default());
         let mut words = Vec::new();
         for place in self.mesh.own.clone() {
@@ -371,13 +377,14 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
                 .zip(&words)
                 .for_each(|(sum, word)| sum.add(*word));
         }
-        let sums = allreduce(self.mpi, sums, &mut Vec::new()).map_err(Error::message_passing)?;
+        let sums =
+            allreduce(self.mpi, sums, &mut Vec::new()).map_err(SageError::message_passing)?;
         let mut words = sums.to_vec();
         words.resize(Conserved::<D, M>::WORDS.max(words.len()), 0.0);
         Ok(Conserved::take(&words))
     }
 
-    fn digest(&self) -> Result<u64, Error> {
+    fn digest(&self) -> Result<u64, SageError> {
         // Halves of hashes, so that sums stay far from their words' ends.
         let mut halves = [0_i64; 2];
         let mut words = Vec::new();
@@ -394,13 +401,13 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
             halves[1] += hash >> 32 & 0xFFFF_FFFF;
         }
         let summed = self.mpi.allreduce_sum_i64(&mut halves);
-        summed.map_err(Error::message_passing)?;
+        summed.map_err(SageError::message_passing)?;
         Ok(halves[0].wrapping_add(halves[1] << 32).cast_unsigned())
     }
 
     /// All cells, on rank 0.
-    fn gathered(&self) -> Result<Vec<Cell>, Error> {
-        let all = gather(self.mpi, self.words()).map_err(Error::message_passing)?;
+    fn gathered(&self) -> Result<Vec<Cell>, SageError> {
+        let all = gather(self.mpi, self.words()).map_err(SageError::message_passing)?;
         let cells = all.chunks_exact(Self::CELL);
         Ok(cells
             .map(|words| {
@@ -440,22 +447,22 @@ fn gather<P: MessagePassing>(mpi: &P, mut words: Vec<f64>) -> Result<Vec<f64>, P
 fn agreed_fill<P: MessagePassing, T, const D: usize>(
     mpi: &P,
     cells: Result<Vec<T>, [f64; D]>,
-) -> Result<Vec<T>, Error> {
+) -> Result<Vec<T>, SageError> {
     let mut teller = [if cells.is_ok() {
         0.0
     } else {
         (mpi.size() - mpi.rank()) as f64
     }];
     mpi.allreduce_max(&mut teller)
-        .map_err(Error::message_passing)?;
+        .map_err(SageError::message_passing)?;
     if teller == [0.0] {
         return cells.map_err(|_| unreachable!("nobody has found a point that is not filled"));
     }
     let mut point = cells.err().unwrap_or([0.0; D]);
-    let teller = mpi.size() - whole(teller[0]);
+    let teller = mpi.size() - to_count(teller[0]);
     mpi.bcast(&mut point, teller)
-        .map_err(Error::message_passing)?;
-    Err(Error::Unfilled {
+        .map_err(SageError::message_passing)?;
+    Err(SageError::Unfilled {
         point: point.to_vec(),
     })
 }
@@ -492,10 +499,10 @@ pub(super) fn extent<const D: usize>(deck: &Deck) -> Extent<D> {
     }
 }
 
-pub(super) fn ends<const D: usize>(deck: &Deck) -> Ends<D> {
+pub(super) fn ends<const D: usize>(deck: &Deck) -> BoxEnds<D> {
     let ends = deck.mesh.ends.as_ref();
-    Ends(std::array::from_fn(|d| {
-        ends.map_or([End::Wall; 2], |ends| ends[d])
+    BoxEnds(std::array::from_fn(|d| {
+        ends.map_or([BoxEnd::Wall; 2], |ends| ends[d])
     }))
 }
 

@@ -21,7 +21,7 @@ use std::ops::Range;
 
 use super::currents::Currents;
 use super::fixup::{Stretch, sweep_with_fixups};
-use super::octant::Step;
+use super::octant::SweepStep;
 use super::ray::Ray;
 
 /// Longest stretch of a line between the three loops. Its working set, about 20 KiB, stays in a
@@ -47,7 +47,7 @@ pub(super) struct Faces {
 #[derive(Debug)]
 pub(super) struct Block<'a, const NM: usize> {
     /// The block's place in the iteration.
-    pub step: &'a Step,
+    pub step: &'a SweepStep,
     /// Grid points in I, J, K of this process.
     pub extent: [usize; 3],
     /// Room for planes in the I and J faces.

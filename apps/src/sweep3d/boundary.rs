@@ -3,7 +3,7 @@
 use super::block::Faces;
 use super::deck::Deck;
 use super::decomposition::{Axis, Decomposition};
-use super::octant::Step;
+use super::octant::SweepStep;
 use super::problem::Ordinate;
 
 /// What flows through the faces of the grid that this process has a part of.
@@ -13,7 +13,7 @@ pub(super) struct Boundary {
     /// Area of a cell's face, per direction.
     area: [f64; 3],
     /// Outflow through the reflective low faces, for the plus sweep to take as its inflow.
-    reflected: [Reflected; 3],
+    reflected: [ReflectedFluxes; 3],
     /// Net flow through the low and the high face per direction, in the direction of the axis.
     leakage: [[f64; 2]; 3],
     ordinates: Vec<Ordinate>,
@@ -25,7 +25,7 @@ pub(super) struct Boundary {
 /// Outflows through a reflective face, block by block: the block that takes one is in the same
 /// place of its octant as the block that left it, so nothing but its place needs to be known.
 #[derive(Debug)]
-struct Reflected {
+struct ReflectedFluxes {
     /// Blocks of an octant that are kept apart.
     blocks: usize,
     /// Elements of a block.
@@ -33,14 +33,14 @@ struct Reflected {
     fluxes: Vec<f64>,
 }
 
-impl Reflected {
-    fn new(reflective: bool, octants: usize, blocks: usize, length: usize) -> Reflected {
+impl ReflectedFluxes {
+    fn new(reflective: bool, octants: usize, blocks: usize, length: usize) -> ReflectedFluxes {
         let fluxes = if reflective {
             vec![0.0; octants * blocks * length]
         } else {
             Vec::new()
         };
-        Reflected {
+        ReflectedFluxes {
             blocks,
             length,
             fluxes,
@@ -78,9 +78,9 @@ impl Boundary {
             // The minus sweeps of I are four octants away from their plus sweeps, those of J two,
             // those of K one: so many octants' outflows wait at a time.
             reflected: [
-                Reflected::new(reflective[0], 4, blocks, jt * mk * mmi),
-                Reflected::new(reflective[1], 2, blocks, it * mk * mmi),
-                Reflected::new(reflective[2], 1, groups, it * jt * mmi),
+                ReflectedFluxes::new(reflective[0], 4, blocks, jt * mk * mmi),
+                ReflectedFluxes::new(reflective[1], 2, blocks, it * mk * mmi),
+                ReflectedFluxes::new(reflective[2], 1, groups, it * jt * mmi),
             ],
             leakage: [[0.0; 2]; 3],
             ordinates,
@@ -95,26 +95,26 @@ impl Boundary {
     }
 
     /// Sets the inflow of a block through an I- or J-face of the global grid.
-    pub(super) fn enter(&mut self, axis: Axis, step: &Step, face: &mut [f64]) {
+    pub(super) fn enter(&mut self, axis: Axis, step: &SweepStep, face: &mut [f64]) {
         self.enter_face(axis as usize, step, face, step.number);
     }
 
     /// Sets the inflow of the first block of planes through a K-face of the global grid.
-    pub(super) fn enter_k(&mut self, step: &Step, face: &mut [f64]) {
+    pub(super) fn enter_k(&mut self, step: &SweepStep, face: &mut [f64]) {
         self.enter_face(2, step, face, step.angles.start / step.angles.len());
     }
 
     /// Takes the outflow of a block through an I- or J-face of the global grid.
-    pub(super) fn leave(&mut self, axis: Axis, step: &Step, face: &[f64]) {
+    pub(super) fn leave(&mut self, axis: Axis, step: &SweepStep, face: &[f64]) {
         self.leave_face(axis as usize, step, face, step.number);
     }
 
     /// Takes the outflow of the last block of planes through a K-face of the global grid.
-    pub(super) fn leave_k(&mut self, step: &Step, face: &[f64]) {
+    pub(super) fn leave_k(&mut self, step: &SweepStep, face: &[f64]) {
         self.leave_face(2, step, face, step.angles.start / step.angles.len());
     }
 
-    fn enter_face(&mut self, axis: usize, step: &Step, face: &mut [f64], block: usize) {
+    fn enter_face(&mut self, axis: usize, step: &SweepStep, face: &mut [f64], block: usize) {
         if self.reflective[axis] && step.octant.is_positive(axis) {
             face.copy_from_slice(self.reflected[axis].block(waiting(axis, step), block));
             self.leakage[axis][0] += self.flow(axis, step, face);
@@ -123,7 +123,7 @@ impl Boundary {
         }
     }
 
-    fn leave_face(&mut self, axis: usize, step: &Step, face: &[f64], block: usize) {
+    fn leave_face(&mut self, axis: usize, step: &SweepStep, face: &[f64], block: usize) {
         let high = step.octant.is_positive(axis);
         self.leakage[axis][usize::from(high)] += self.flow(axis, step, face);
         if self.reflective[axis] && !high {
@@ -134,7 +134,7 @@ impl Boundary {
     }
 
     /// What flows through a block's part of a face, in the direction of the axis.
-    fn flow(&self, axis: usize, step: &Step, face: &[f64]) -> f64 {
+    fn flow(&self, axis: usize, step: &SweepStep, face: &[f64]) -> f64 {
         let [it, jt, _] = self.extent;
         let planes = step.planes.len();
         // Room of an angle in the face, and the part of it that this block uses.
@@ -165,7 +165,7 @@ impl Boundary {
 
 /// Which of the octants whose outflows wait at a low face this one is: the signs of the directions
 /// after the axis tell them apart.
-fn waiting(axis: usize, step: &Step) -> usize {
+fn waiting(axis: usize, step: &SweepStep) -> usize {
     let sign = |direction: usize| usize::from(step.octant.is_positive(direction));
     match axis {
         0 => 2 * sign(1) + sign(2),

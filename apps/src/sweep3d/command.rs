@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use super::{Arguments, Communication, Deck, Error, run};
+use super::{Arguments, Communication, Deck, Sweep3dError, run};
 use crate::MessagePassing;
-use crate::abi::Mpi;
+use crate::abi::MpiChoice;
 use crate::shared_text::deck_text;
 use crate::usage::{FAILURE, USAGE, complain, parse};
 
@@ -18,7 +18,7 @@ const PROGRAM: &str = "sweep3d";
 /// Solve a neutron transport problem by sweeps: the benchmark of the paper's section 6.3.
 #[derive(Debug, Parser)]
 #[command(name = PROGRAM)]
-struct Options {
+struct Sweep3dOptions {
     /// Input deck of five lines in the original format; without it, the published problem of
     /// 50 x 50 x 50 cells on a process grid fitted to the job
     #[arg(long, value_name = "FILE")]
@@ -30,7 +30,7 @@ struct Options {
 
     /// Which MPI: ours, or a library that has the ABI of MPI 5.0, in a job of its own launcher
     #[arg(long, value_name = "bcs|abi:PATH", default_value = "bcs")]
-    mpi: Mpi,
+    mpi: MpiChoice,
 }
 
 /// Runs SWEEP3D as a program whose arguments, without its name, are `arguments`.
@@ -38,12 +38,12 @@ struct Options {
 /// Rank 0 prints the report to standard output, or one line of complaint to standard error. All
 /// processes exit alike: 0, 2 if the arguments or the deck are wrong, 1 if the run failed.
 pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
-    let options: Options = match parse(mpi, PROGRAM, arguments) {
+    let options: Sweep3dOptions = match parse(mpi, PROGRAM, arguments) {
         Ok(options) => options,
         Err(code) => return code,
     };
     // Whoever called this has chosen by the same option (`abi::run`).
-    let Options {
+    let Sweep3dOptions {
         deck: path,
         comm,
         mpi: _,
@@ -60,21 +60,21 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
         Some(text) => text.parse(),
     };
     let outcome = deck
-        .map_err(Error::Deck)
+        .map_err(Sweep3dError::Deck)
         .and_then(|deck| run(mpi, &Arguments { deck, comm }, &mut io::stdout()));
     let Err(error) = outcome else {
         return ExitCode::SUCCESS;
     };
     match (&error, &path) {
-        (Error::Deck(error), Some(path)) => {
+        (Sweep3dError::Deck(error), Some(path)) => {
             complain(mpi, PROGRAM, format_args!("{}: {error}", path.display()));
         }
-        (Error::Deck(error), None) => {
+        (Sweep3dError::Deck(error), None) => {
             complain(mpi, PROGRAM, format_args!("the built-in deck: {error}"));
         }
         _ => complain(mpi, PROGRAM, &error),
     }
-    ExitCode::from(if matches!(error, Error::Deck(_)) {
+    ExitCode::from(if matches!(error, Sweep3dError::Deck(_)) {
         USAGE
     } else {
         FAILURE

@@ -4,7 +4,7 @@
 //! printed depends on them.
 
 use super::fields::Fields;
-use super::octant::Step;
+use super::octant::SweepStep;
 use super::problem::SIGMA_TOTAL;
 use super::ray::Ray;
 
@@ -46,7 +46,7 @@ impl Currents {
     /// for `mk` planes.
     pub(super) fn enter<const NM: usize>(
         &mut self,
-        step: &Step,
+        step: &SweepStep,
         rays: &[Ray<NM>],
         mk: usize,
         [i_face, j_face, k_face]: [&[f64]; 3],

@@ -128,7 +128,7 @@ impl FromStr for Deck {
     type Err = DeckError;
 
     fn from_str(text: &str) -> Result<Deck, DeckError> {
-        let mut fields = Fields::split(text)?;
+        let mut fields = DeckFields::split(text)?;
         let deck = Deck {
             npe_i: fields.count()?,
             npe_j: fields.count()?,
@@ -292,14 +292,14 @@ fn refused(name: &'static str, value: String, advice: String) -> DeckError {
 }
 
 /// The values of a deck as text, handed out in the format's order.
-struct Fields<'a> {
+struct DeckFields<'a> {
     values: std::vec::IntoIter<(&'static str, &'a str)>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> DeckFields<'a> {
     /// Cuts the text into lines and values. As a Fortran list-directed read does, it takes blanks
     /// and commas as separators and ignores what follows the last value of a line.
-    fn split(text: &'a str) -> Result<Fields<'a>, DeckError> {
+    fn split(text: &'a str) -> Result<DeckFields<'a>, DeckError> {
         let mut lines = text.lines();
         let mut values = Vec::new();
         for (index, names) in LINES.iter().enumerate() {
@@ -320,7 +320,7 @@ impl<'a> Fields<'a> {
             }
             values.extend(names.iter().copied().zip(found));
         }
-        Ok(Fields {
+        Ok(DeckFields {
             values: values.into_iter(),
         })
     }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use super::deck::Deck;
 use super::decomposition::{Axis, Decomposition};
-use super::octant::Step;
+use super::octant::SweepStep;
 use crate::MessagePassing;
 
 /// Sends of an axis that may be under way while the next block is computed: buffers are double.
@@ -28,17 +28,17 @@ pub enum Communication {
 }
 
 /// The messages of a process.
-pub(super) struct Exchange<'a, M: MessagePassing> {
+pub(super) struct BlockExchange<'a, M: MessagePassing> {
     mpi: &'a M,
     communication: Communication,
     decomposition: &'a Decomposition,
-    lanes: [Lane<M::Request>; 2],
+    lanes: [AxisMessages<M::Request>; 2],
     /// Messages sent so far.
     sent: i64,
 }
 
 /// The buffers of an axis.
-struct Lane<Request> {
+struct AxisMessages<Request> {
     axis: Axis,
     /// Elements of a message.
     length: usize,
@@ -50,9 +50,9 @@ struct Lane<Request> {
     under_way: VecDeque<Request>,
 }
 
-impl<Request> Lane<Request> {
-    fn new(axis: Axis, length: usize) -> Lane<Request> {
-        Lane {
+impl<Request> AxisMessages<Request> {
+    fn new(axis: Axis, length: usize) -> AxisMessages<Request> {
+        AxisMessages {
             axis,
             length,
             spare: Vec::new(),
@@ -66,20 +66,20 @@ impl<Request> Lane<Request> {
     }
 }
 
-impl<'a, M: MessagePassing> Exchange<'a, M> {
+impl<'a, M: MessagePassing> BlockExchange<'a, M> {
     /// The exchange of a deck fitted to the number of processes.
     pub(super) fn new(
         mpi: &'a M,
         communication: Communication,
         deck: &Deck,
         decomposition: &'a Decomposition,
-    ) -> Exchange<'a, M> {
+    ) -> BlockExchange<'a, M> {
         let [it, jt, _] = decomposition.extent();
         let lanes = [
-            Lane::new(Axis::I, jt * deck.mk * deck.mmi),
-            Lane::new(Axis::J, it * deck.mk * deck.mmi),
+            AxisMessages::new(Axis::I, jt * deck.mk * deck.mmi),
+            AxisMessages::new(Axis::J, it * deck.mk * deck.mmi),
         ];
-        Exchange {
+        BlockExchange {
             mpi,
             communication,
             decomposition,
@@ -94,7 +94,7 @@ impl<'a, M: MessagePassing> Exchange<'a, M> {
     }
 
     /// Prepares for the first step of an iteration.
-    pub(super) fn begin(&mut self, first: &Step) -> Result<(), M::Error> {
+    pub(super) fn begin(&mut self, first: &SweepStep) -> Result<(), M::Error> {
         self.post_receives(first)
     }
 
@@ -102,8 +102,8 @@ impl<'a, M: MessagePassing> Exchange<'a, M> {
     /// the buffer's content is of no meaning. `next` is the step after this one.
     pub(super) fn inflows(
         &mut self,
-        step: &Step,
-        next: Option<&Step>,
+        step: &SweepStep,
+        next: Option<&SweepStep>,
     ) -> Result<[Vec<f64>; 2], M::Error> {
         let mut inflows = [Vec::new(), Vec::new()];
         for (lane, inflow) in self.lanes.iter_mut().zip(&mut inflows) {
@@ -130,7 +130,7 @@ impl<'a, M: MessagePassing> Exchange<'a, M> {
     /// Sends the I- and J-outflows of a step to where there is a neighbour.
     pub(super) fn outflows(
         &mut self,
-        step: &Step,
+        step: &SweepStep,
         outflows: [Vec<f64>; 2],
     ) -> Result<(), M::Error> {
         for (lane, outflow) in self.lanes.iter_mut().zip(outflows) {
@@ -169,7 +169,7 @@ impl<'a, M: MessagePassing> Exchange<'a, M> {
         Ok(())
     }
 
-    fn post_receives(&mut self, step: &Step) -> Result<(), M::Error> {
+    fn post_receives(&mut self, step: &SweepStep) -> Result<(), M::Error> {
         if self.communication == Communication::Blocking {
             return Ok(());
         }

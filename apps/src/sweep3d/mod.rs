@@ -42,8 +42,8 @@ pub use exchange::Communication;
 
 use crate::MessagePassing;
 use decomposition::Decomposition;
-use exchange::Exchange;
-use report::{PRINTED_PLANE, Report};
+use exchange::BlockExchange;
+use report::{PRINTED_PLANE, Sweep3dReport};
 use sweep::Sweeper;
 
 /// Iterations after which a run that waits for convergence gives up. Half of what scatters is
@@ -66,7 +66,7 @@ pub struct Arguments {
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum Sweep3dError {
     /// The deck cannot be run by this number of processes.
     #[error(transparent)]
     Deck(#[from] DeckError),
@@ -91,15 +91,15 @@ pub enum Error {
     },
 }
 
-impl Error {
-    fn message_passing(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-        Error::MessagePassing(Box::new(error))
+impl Sweep3dError {
+    fn message_passing(error: impl std::error::Error + Send + Sync + 'static) -> Sweep3dError {
+        Sweep3dError::MessagePassing(Box::new(error))
     }
 }
 
 /// What a run found. It is the same on all processes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct Sweep3dOutcome {
     /// Every iteration.
     pub iterations: Vec<Iteration>,
     /// Where the neutrons of the last iteration went.
@@ -166,10 +166,10 @@ pub fn run<M: MessagePassing>(
     mpi: &M,
     arguments: &Arguments,
     out: &mut dyn Write,
-) -> Result<Outcome, Error> {
+) -> Result<Sweep3dOutcome, Sweep3dError> {
     let deck = arguments.deck.fitted_to(mpi.size())?;
     let arguments = Arguments { deck, ..*arguments };
-    let mut report = Report::new((mpi.rank() == 0).then_some(out));
+    let mut report = Sweep3dReport::new((mpi.rank() == 0).then_some(out));
     match arguments.deck.moments() {
         1 => Solution::<M, 1>::new(mpi, &arguments).run(&mut report),
         _ => Solution::<M, 4>::new(mpi, &arguments).run(&mut report),
@@ -196,26 +196,26 @@ impl<'a, M: MessagePassing, const NM: usize> Solution<'a, M, NM> {
         }
     }
 
-    fn run(mut self, report: &mut Report<'_>) -> Result<Outcome, Error> {
+    fn run(mut self, report: &mut Sweep3dReport<'_>) -> Result<Sweep3dOutcome, Sweep3dError> {
         let mpi = self.mpi;
         report.print(|out| report::header(out, self.arguments, self.sweeper.bytes()));
-        mpi.barrier().map_err(Error::message_passing)?;
-        let start = Clocks::now();
+        mpi.barrier().map_err(Sweep3dError::message_passing)?;
+        let start = ClockReading::now();
         let (iterations, messages) = self.iterate(report)?;
         let times = self.times(&start, iterations.len())?;
         let balance = self.balance()?;
         let dsa_imbalance = self.dsa_imbalance()?;
         let mut messages = [messages];
         mpi.allreduce_sum_i64(&mut messages)
-            .map_err(Error::message_passing)?;
+            .map_err(Sweep3dError::message_passing)?;
         if self.arguments.deck.print_flux {
             self.print_fluxes(report)?;
         }
         report.print(|out| report::balance(out, &balance));
         report.print(|out| report::times(out, &times));
         match report.failure() {
-            Some(failure) => Err(Error::Report(failure)),
-            None => Ok(Outcome {
+            Some(failure) => Err(Sweep3dError::Report(failure)),
+            None => Ok(Sweep3dOutcome {
                 iterations,
                 balance,
                 times,
@@ -226,27 +226,32 @@ impl<'a, M: MessagePassing, const NM: usize> Solution<'a, M, NM> {
     }
 
     /// Iterates until the deck says stop. Gives the iterations and this process's messages.
-    fn iterate(&mut self, report: &mut Report<'_>) -> Result<(Vec<Iteration>, i64), Error> {
+    fn iterate(
+        &mut self,
+        report: &mut Sweep3dReport<'_>,
+    ) -> Result<(Vec<Iteration>, i64), Sweep3dError> {
         let mpi = self.mpi;
         let deck = &self.arguments.deck;
-        let mut exchange = Exchange::new(mpi, self.arguments.comm, deck, &self.decomposition);
+        let mut exchange = BlockExchange::new(mpi, self.arguments.comm, deck, &self.decomposition);
         let mut iterations = Vec::new();
         loop {
             let number = iterations.len() + 1;
             let fixed = self
                 .sweeper
                 .iterate(&mut exchange, &self.decomposition, deck.fixups.on(number))
-                .map_err(Error::message_passing)?;
+                .map_err(Sweep3dError::message_passing)?;
             let mut err = [self.sweeper.fields.largest_change()];
             mpi.allreduce_max(&mut err)
-                .map_err(Error::message_passing)?;
+                .map_err(Sweep3dError::message_passing)?;
             let mut sums = [fixed.cast_signed(), i64::from(report.failed())];
             mpi.allreduce_sum_i64(&mut sums)
-                .map_err(Error::message_passing)?;
+                .map_err(Sweep3dError::message_passing)?;
             let [fixups, failures] = sums;
             if failures > 0 {
                 let elsewhere = || std::io::Error::other("rank 0 cannot write it");
-                return Err(Error::Report(report.failure().unwrap_or_else(elsewhere)));
+                return Err(Sweep3dError::Report(
+                    report.failure().unwrap_or_else(elsewhere),
+                ));
             }
             let iteration = Iteration {
                 err: err[0],
@@ -259,7 +264,7 @@ impl<'a, M: MessagePassing, const NM: usize> Solution<'a, M, NM> {
                 Stop::Converged(epsi) if iteration.err > epsi => {
                     if number >= MOST_ITERATIONS_TO_CONVERGE {
                         let err = iteration.err;
-                        return Err(Error::NotConverged {
+                        return Err(Sweep3dError::NotConverged {
                             iterations: number,
                             err,
                             epsi,
@@ -273,15 +278,15 @@ impl<'a, M: MessagePassing, const NM: usize> Solution<'a, M, NM> {
         }
     }
 
-    fn times(&self, start: &Clocks, iterations: usize) -> Result<Times, Error> {
-        let end = Clocks::now();
+    fn times(&self, start: &ClockReading, iterations: usize) -> Result<Times, Sweep3dError> {
+        let end = ClockReading::now();
         let mut times = [
             end.cpu.saturating_sub(start.cpu).as_secs_f64(),
             (end.elapsed - start.elapsed).as_secs_f64(),
         ];
         self.mpi
             .allreduce_max(&mut times)
-            .map_err(Error::message_passing)?;
+            .map_err(Sweep3dError::message_passing)?;
         let Deck {
             it_g, jt_g, kt, mm, ..
         } = self.arguments.deck;
@@ -296,7 +301,7 @@ impl<'a, M: MessagePassing, const NM: usize> Solution<'a, M, NM> {
         })
     }
 
-    fn balance(&mut self) -> Result<Balance, Error> {
+    fn balance(&mut self) -> Result<Balance, Sweep3dError> {
         let Deck { dx, dy, dz, .. } = self.arguments.deck;
         let volume = dx * dy * dz;
         let fields = &self.sweeper.fields;
@@ -313,7 +318,7 @@ impl<'a, M: MessagePassing, const NM: usize> Solution<'a, M, NM> {
         ];
         self.mpi
             .allreduce_sum(&mut sums)
-            .map_err(Error::message_passing)?;
+            .map_err(Sweep3dError::message_passing)?;
         let [
             external_source,
             absorption,
@@ -331,7 +336,7 @@ impl<'a, M: MessagePassing, const NM: usize> Solution<'a, M, NM> {
         })
     }
 
-    fn dsa_imbalance(&self) -> Result<Option<f64>, Error> {
+    fn dsa_imbalance(&self) -> Result<Option<f64>, Sweep3dError> {
         let Some(currents) = &self.sweeper.currents else {
             return Ok(None);
         };
@@ -344,12 +349,12 @@ impl<'a, M: MessagePassing, const NM: usize> Solution<'a, M, NM> {
         let mut imbalance = [currents.largest_imbalance(&self.sweeper.fields, cell, weights)];
         self.mpi
             .allreduce_max(&mut imbalance)
-            .map_err(Error::message_passing)?;
+            .map_err(Sweep3dError::message_passing)?;
         Ok(Some(imbalance[0]))
     }
 
     /// Prints a plane of every flux moment, process by process; rank 0 collects them.
-    fn print_fluxes(&self, report: &mut Report<'_>) -> Result<(), Error> {
+    fn print_fluxes(&self, report: &mut Sweep3dReport<'_>) -> Result<(), Sweep3dError> {
         let k = PRINTED_PLANE - 1;
         if k >= self.arguments.deck.kt {
             report.print(report::no_plane);
@@ -365,11 +370,11 @@ impl<'a, M: MessagePassing, const NM: usize> Solution<'a, M, NM> {
                 if rank != 0 && rank == self.mpi.rank() {
                     self.mpi
                         .send(&flux, 0, PRINT_TAG)
-                        .map_err(Error::message_passing)?;
+                        .map_err(Sweep3dError::message_passing)?;
                 } else if rank != 0 && self.mpi.rank() == 0 {
                     self.mpi
                         .recv(&mut flux, rank, PRINT_TAG)
-                        .map_err(Error::message_passing)?;
+                        .map_err(Sweep3dError::message_passing)?;
                 }
                 let (process, moment) = (rank + 1, moment + 1);
                 report.print(|out| report::plane(out, process, moment, it, &flux));
@@ -380,15 +385,15 @@ impl<'a, M: MessagePassing, const NM: usize> Solution<'a, M, NM> {
 }
 
 /// A point in CPU time and elapsed time.
-struct Clocks {
+struct ClockReading {
     cpu: Duration,
     elapsed: Instant,
 }
 
-impl Clocks {
-    fn now() -> Clocks {
+impl ClockReading {
+    fn now() -> ClockReading {
         let cpu = clock_gettime(ClockId::ProcessCPUTime);
-        Clocks {
+        ClockReading {
             cpu: Duration::try_from(cpu).unwrap_or_default(),
             elapsed: Instant::now(),
         }

@@ -87,7 +87,7 @@ impl Octant {
 
 /// One unit of computation between messages: some angles of an octant in some K-planes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct SweepStep {
     /// The octant.
     pub octant: Octant,
     /// Number of this block in its octant, from 0.
@@ -98,7 +98,7 @@ pub(super) struct Step {
     pub planes: Range<usize>,
 }
 
-impl Step {
+impl SweepStep {
     /// Whether the K-inflow of this block comes from the grid's face and not from another block.
     pub(super) fn enters_k(&self) -> bool {
         self.planes.start == 0
@@ -119,13 +119,13 @@ impl Step {
 }
 
 /// All steps of an iteration, in the order in which every process takes them.
-pub(super) fn steps(deck: &Deck) -> Vec<Step> {
+pub(super) fn steps(deck: &Deck) -> Vec<SweepStep> {
     let mut steps = Vec::new();
     for octant in Octant::ALL {
         let mut number = 0;
         for angle in (0..deck.mm).step_by(deck.mmi) {
             for plane in (0..deck.kt).step_by(deck.mk) {
-                steps.push(Step {
+                steps.push(SweepStep {
                     octant,
                     number,
                     angles: angle..angle + deck.mmi,

@@ -19,15 +19,15 @@ pub(super) const PRINTED_PLANE: usize = 5;
 ///
 /// A failure to write is kept, not returned, so that rank 0 goes on with the communication that
 /// the others wait for until all can stop together.
-pub(super) struct Report<'a> {
+pub(super) struct Sweep3dReport<'a> {
     out: Option<&'a mut dyn Write>,
     failure: Option<io::Error>,
 }
 
-impl<'a> Report<'a> {
+impl<'a> Sweep3dReport<'a> {
     /// A report to `out`, or to nowhere.
-    pub(super) fn new(out: Option<&'a mut dyn Write>) -> Report<'a> {
-        Report { out, failure: None }
+    pub(super) fn new(out: Option<&'a mut dyn Write>) -> Sweep3dReport<'a> {
+        Sweep3dReport { out, failure: None }
     }
 
     /// Prints a part, if this is where it is printed and nothing failed so far.

@@ -5,9 +5,9 @@ use super::boundary::Boundary;
 use super::currents::Currents;
 use super::deck::Deck;
 use super::decomposition::{Axis, Decomposition};
-use super::exchange::Exchange;
+use super::exchange::BlockExchange;
 use super::fields::Fields;
-use super::octant::{Octant, Step, steps};
+use super::octant::{Octant, SweepStep, steps};
 use super::problem::ordinates;
 use super::ray::Ray;
 use crate::MessagePassing;
@@ -17,7 +17,7 @@ use crate::MessagePassing;
 pub(super) struct Sweeper<const NM: usize> {
     extent: [usize; 3],
     mk: usize,
-    steps: Vec<Step>,
+    steps: Vec<SweepStep>,
     /// The angles of every octant, in the octants' order.
     rays: [Vec<Ray<NM>>; 8],
     /// Fluxes and sources.
@@ -61,7 +61,7 @@ impl<const NM: usize> Sweeper<NM> {
     /// Runs an iteration and gives the number of cells of this process that needed a fix-up.
     pub(super) fn iterate<M: MessagePassing>(
         &mut self,
-        exchange: &mut Exchange<'_, M>,
+        exchange: &mut BlockExchange<'_, M>,
         decomposition: &Decomposition,
         fixups: bool,
     ) -> Result<u64, M::Error> {

@@ -11,7 +11,7 @@ mod refused;
 mod restart;
 mod round;
 
-use apps::sage::{Arguments, Deck, Error, Outcome, deck::BUILT_IN, run};
+use apps::sage::{Arguments, Deck, SageError, SageOutcome, deck::BUILT_IN, run};
 
 /// A deck that comes with the program.
 fn built_in(name: &str) -> Deck {
@@ -23,7 +23,7 @@ fn built_in(name: &str) -> Deck {
 }
 
 /// What rank 0 of so many has at the end.
-fn solve(deck: &Deck, ranks: usize) -> Result<Outcome, Error> {
+fn solve(deck: &Deck, ranks: usize) -> Result<SageOutcome, SageError> {
     let arguments = Arguments {
         deck: deck.clone(),
         gather: true,

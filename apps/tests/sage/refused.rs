@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{built_in, solve, threads};
-use apps::sage::{Arguments, Deck, DeckError, Error, deck::BUILT_IN, run};
+use apps::sage::{Arguments, Deck, DeckError, SageError, deck::BUILT_IN, run};
 
 const TUBE: &str = "
 title = 'a tube'
@@ -127,7 +127,7 @@ fn materials_that_do_not_fill_the_box_are_refused() {
     let deck = TUBE.replace("density = 1.0", "density = 1.0\nbox = [[0.0], [0.7]]");
     for ranks in [1, 3] {
         let error = solve(&deck.parse().unwrap(), ranks).unwrap_err();
-        let Error::Unfilled { point } = &error else {
+        let SageError::Unfilled { point } = &error else {
             panic!("{error}")
         };
         assert!(point[0] > 0.7, "{error}");
@@ -142,7 +142,7 @@ fn an_impossible_state_stops_the_run() {
     ) + "\n[[region]]\ndensity = 1.0\npressure = 1.0\nvelocity = [1e9]\nbox = [[0.5], [1.0]]\n";
     for ranks in [1, 2] {
         let error = solve(&deck.parse().unwrap(), ranks).unwrap_err();
-        let Error::Impossible {
+        let SageError::Impossible {
             cycle,
             level,
             middle,
@@ -169,16 +169,16 @@ fn temperatures_that_are_not_found_stop_the_run() {
             panic!("it ran on {ranks}");
         };
         assert!(
-            matches!(error, Error::NotConverged { cycle: 0, .. }),
+            matches!(error, SageError::NotConverged { cycle: 0, .. }),
             "{error}"
         );
     }
 }
 
 /// A pipe whose reader has gone.
-struct Closed;
+struct ClosedPipe;
 
-impl Write for Closed {
+impl Write for ClosedPipe {
     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
         Err(io::ErrorKind::BrokenPipe.into())
     }
@@ -196,9 +196,9 @@ fn all_ranks_end_where_rank_0_cannot_print() {
         restart: None,
         checkpoint: None,
     };
-    for end in threads::run(3, |rank| run(rank, &arguments, &mut Closed)) {
+    for end in threads::run(3, |rank| run(rank, &arguments, &mut ClosedPipe)) {
         let error = end.unwrap_err();
-        assert!(matches!(error, Error::Report(_)), "{error}");
+        assert!(matches!(error, SageError::Report(_)), "{error}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{built_in, threads};
-use apps::sage::{Arguments, Deck, Error, Outcome, run, vtu};
+use apps::sage::{Arguments, Deck, SageError, SageOutcome, run, vtu};
 
 fn sedov(cycles: u64) -> Deck {
     let mut deck = built_in("sedov");
@@ -14,7 +14,7 @@ fn sedov(cycles: u64) -> Deck {
 }
 
 /// What all ranks have at the end.
-fn run_on(ranks: usize, arguments: &Arguments) -> Vec<Result<Outcome, Error>> {
+fn run_on(ranks: usize, arguments: &Arguments) -> Vec<Result<SageOutcome, SageError>> {
     threads::run(ranks, |rank| run(rank, arguments, &mut std::io::sink()))
 }
 
@@ -71,7 +71,7 @@ fn said(path: &Path, deck: Deck) -> String {
     let ends = run_on(2, &arguments).into_iter();
     let errors: Vec<String> = ends
         .map(|end| match end {
-            Err(Error::Restart(error)) => error.to_string(),
+            Err(SageError::Restart(error)) => error.to_string(),
             end => panic!("{end:?}"),
         })
         .collect();
@@ -119,7 +119,7 @@ fn a_checkpoint_that_cannot_be_written_is_an_error_of_all_ranks() {
     };
     for end in run_on(2, &arguments) {
         let error = end.unwrap_err();
-        assert!(matches!(error, Error::Checkpoint(_)), "{error}");
+        assert!(matches!(error, SageError::Checkpoint(_)), "{error}");
     }
 }
 

@@ -12,7 +12,7 @@ use std::fmt;
 
 /// What a rank called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct NicCollectiveCall {
     /// The rank, in the world.
     pub rank: u32,
     /// The collective, with root, operation and datatype.
@@ -28,13 +28,13 @@ const LEN_BITS: u32 = 20;
 const MIB: u64 = 1 << LEN_BITS;
 
 /// The top of the word of an invalid call: a code that no other call has, and a bit that no collective made of messages
-/// has ([`crate::whereabouts::Called`]).
+/// has ([`crate::whereabouts::CalledCollective`]).
 const INVALID: u64 = 0b111 << INVALID_SHIFT;
 const INVALID_SHIFT: u32 = 61;
 /// Where the rank is in it.
 const INVALID_RANK_SHIFT: u32 = 40;
 
-impl Call {
+impl NicCollectiveCall {
     /// Bits of a signature.
     pub const SIGNATURE_BITS: u32 = 24;
 
@@ -138,7 +138,7 @@ impl Call {
 }
 
 /// What it is, without who is at it: "a broadcast of 8 bytes from rank 2". Ranks are the world's.
-impl fmt::Display for Call {
+impl fmt::Display for NicCollectiveCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = match self.bytes {
             1 => "1 byte".to_owned(),
@@ -174,7 +174,7 @@ const _: () = {
 mod tests {
     use super::*;
 
-    fn calls() -> impl Iterator<Item = Call> {
+    fn calls() -> impl Iterator<Item = NicCollectiveCall> {
         let reductions = Op::ALL.into_iter().flat_map(|op| {
             Datatype::ALL.map(|datatype| CollectiveKind::Reduce {
                 root: None,
@@ -194,7 +194,7 @@ mod tests {
                 datatype: Datatype::Double,
             },
         ];
-        reductions.chain(others).map(|kind| Call {
+        reductions.chain(others).map(|kind| NicCollectiveCall {
             rank: 16_383,
             kind,
             bytes: match kind {
@@ -207,19 +207,19 @@ mod tests {
     #[test]
     fn every_call_comes_back_from_its_word() {
         for call in calls() {
-            assert_eq!(Call::unpack(call.pack()), Some(call));
+            assert_eq!(NicCollectiveCall::unpack(call.pack()), Some(call));
         }
-        let long = Call {
+        let long = NicCollectiveCall {
             rank: 3,
             kind: CollectiveKind::Broadcast { root: 2 },
             bytes: (5 << 20) + 17,
         };
-        let unpacked = Call::unpack(long.pack()).unwrap();
+        let unpacked = NicCollectiveCall::unpack(long.pack()).unwrap();
         assert_eq!(unpacked.bytes, 5 << 20);
         let said = "a broadcast of 5 MiB or a little more from rank 2";
         assert_eq!([long, unpacked].map(|call| call.to_string()), [said; 2]);
-        assert_eq!(Call::unpack(u64::MAX), None);
-        assert_eq!(Call::unpack(INVALID), None, "without a class");
+        assert_eq!(NicCollectiveCall::unpack(u64::MAX), None);
+        assert_eq!(NicCollectiveCall::unpack(INVALID), None, "without a class");
     }
 
     #[test]
@@ -229,11 +229,11 @@ mod tests {
         seen.dedup();
         assert_eq!(seen.len(), calls().count());
         for call in calls() {
-            let other = Call { rank: 7, ..call };
+            let other = NicCollectiveCall { rank: 7, ..call };
             assert!(call.agrees_with(&other));
             assert_eq!(call.signature(17), other.signature(17));
             assert_ne!(call.signature(17), call.signature(18), "of another group");
-            assert!(call.signature(17) < 1 << Call::SIGNATURE_BITS);
+            assert!(call.signature(17) < 1 << NicCollectiveCall::SIGNATURE_BITS);
         }
     }
 
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn signatures_are_the_same_whoever_has_compiled_this() {
         let of = |kind, bytes, group| {
-            Call {
+            NicCollectiveCall {
                 rank: 3,
                 kind,
                 bytes,

@@ -62,7 +62,7 @@ pub struct CollectiveDescriptor {
     pub for_node: bool,
     /// The node has nothing to contribute: those for which this rank arrives could not read what this one
     /// of them (a world rank) has.
-    pub spoilt_by: Option<u32>,
+    pub unreadable_member: Option<u32>,
 }
 
 /// Whether what members do, with so many bytes, ends with the completion: nothing is written to memory.
@@ -124,7 +124,7 @@ impl CollectiveDescriptor {
         if self.for_node {
             words[3] |= FOR_NODE;
         }
-        words[7] = self.spoilt_by.map_or(0, |rank| u64::from(rank) + 1);
+        words[7] = self.unreadable_member.map_or(0, |rank| u64::from(rank) + 1);
         words
     }
 
@@ -199,7 +199,7 @@ impl CollectiveDescriptor {
             output: words[6],
             inline,
             for_node: words[3] & FOR_NODE != 0,
-            spoilt_by,
+            unreadable_member: spoilt_by,
         })
     }
 }

@@ -3,9 +3,9 @@
 //! The rank takes part all the same, so that the others need not wait for it, are told why it fails, and go on with the
 //! next collective: it *arrives* with an invalid call in the place of what it should do
 //! ([`CollectiveKind::Invalid`](super::CollectiveKind::Invalid)), or *sends* one with each message that the others wait
-//! for (its [`Mark`]).
+//! for (its [`CheckBits`]).
 
-use crate::mark::Mark;
+use crate::check_bits::CheckBits;
 use std::fmt;
 
 /// Which function was called, and what kind of error it is.
@@ -166,13 +166,13 @@ impl InvalidCall {
 
     /// What goes with a message that stands for one which the rank could not send.
     #[must_use]
-    pub fn mark(self) -> Mark {
-        Mark::new(self.pack().into())
+    pub fn check_bits(self) -> CheckBits {
+        CheckBits::new(self.pack().into())
     }
 
     /// What came with such a message; `None` if it is one as it should be.
     #[must_use]
-    pub fn of_mark(mark: Mark) -> Option<Self> {
+    pub fn from_check_bits(mark: CheckBits) -> Option<Self> {
         u16::try_from(mark.bits()).ok().and_then(Self::unpack)
     }
 }
@@ -184,7 +184,7 @@ impl fmt::Display for InvalidCall {
     }
 }
 
-const _: () = assert!(FUNCTIONS.len() <= 256 && Mark::BITS >= 16);
+const _: () = assert!(FUNCTIONS.len() <= 256 && CheckBits::BITS >= 16);
 
 #[cfg(test)]
 mod tests {
@@ -200,10 +200,10 @@ mod tests {
                 "there is one of each name"
             );
             assert_eq!(InvalidCall::unpack(call.pack()), Some(call));
-            assert_eq!(InvalidCall::of_mark(call.mark()), Some(call));
-            assert_ne!(call.mark(), Mark::NONE);
+            assert_eq!(InvalidCall::from_check_bits(call.check_bits()), Some(call));
+            assert_ne!(call.check_bits(), CheckBits::NONE);
         }
-        assert_eq!(InvalidCall::of_mark(Mark::NONE), None);
+        assert_eq!(InvalidCall::from_check_bits(CheckBits::NONE), None);
         assert_eq!(InvalidCall::unpack(u16::MAX), None);
         assert_eq!(
             InvalidCall::new("MPI_Bcast_c", 2).to_string(),

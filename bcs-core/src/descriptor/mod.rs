@@ -11,7 +11,7 @@ mod invalid_call;
 mod receive;
 mod send;
 
-pub use call::Call;
+pub use call::NicCollectiveCall;
 pub use collective::{CollectiveDescriptor, CollectiveKind, is_short};
 pub use invalid_call::InvalidCall;
 pub use receive::{ReceiveDescriptor, ReceiveKind};

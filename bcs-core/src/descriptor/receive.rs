@@ -26,14 +26,14 @@ pub enum ReceiveKind {
     /// [`Cancelled`](crate::request::Failure::Cancelled) if none does.
     ProbeOnce,
     /// Complete when a message that matches has arrived, and keep that message for
-    /// [`ReceiveExtracted`](Self::ReceiveExtracted), which names it by this request: no other
+    /// [`MatchedReceive`](Self::MatchedReceive), which names it by this request: no other
     /// receive or probe will find it (section 3.8.2).
-    Extract,
+    MatchedProbe,
     /// The same if a message matches at the next MSM, else `failure` is
     /// [`Cancelled`](crate::request::Failure::Cancelled).
-    ExtractOnce,
+    MatchedProbeOnce,
     /// Receive the message that was kept for this request.
-    ReceiveExtracted {
+    MatchedReceive {
         /// The request of the extraction.
         message: RequestId,
         /// Where to.
@@ -93,9 +93,9 @@ impl ReceiveDescriptor {
                 flags |= 3;
                 words[3] = target.word();
             }
-            ReceiveKind::Extract => flags |= 4,
-            ReceiveKind::ExtractOnce => flags |= 5,
-            ReceiveKind::ReceiveExtracted {
+            ReceiveKind::MatchedProbe => flags |= 4,
+            ReceiveKind::MatchedProbeOnce => flags |= 5,
+            ReceiveKind::MatchedReceive {
                 message,
                 into,
                 capacity,
@@ -135,9 +135,9 @@ impl ReceiveDescriptor {
             1 => ReceiveKind::Probe,
             2 => ReceiveKind::ProbeOnce,
             3 => ReceiveKind::Cancel(RequestId::from_word(words[3])),
-            4 => ReceiveKind::Extract,
-            5 => ReceiveKind::ExtractOnce,
-            6 => ReceiveKind::ReceiveExtracted {
+            4 => ReceiveKind::MatchedProbe,
+            5 => ReceiveKind::MatchedProbeOnce,
+            6 => ReceiveKind::MatchedReceive {
                 message: RequestId::from_word(words[5]),
                 into,
                 capacity: words[3],

@@ -1,9 +1,9 @@
 //! Send descriptors: rank → BS, and, with the sender's name on it, BS → BR.
 
 use super::{BadDescriptor, bad};
+use crate::check_bits::CheckBits;
 use crate::layout::Location;
 use crate::limits::{INLINE_BYTES, MAX_RANKS, PAYLOAD_SLOTS};
-use crate::mark::Mark;
 use crate::request::{RequestId, high, inline_from_words, inline_to_words, low};
 
 /// Where the bytes of a message are.
@@ -29,11 +29,11 @@ pub enum Payload {
 /// A send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendDescriptor {
-    /// The sender's request. With `owed` false the sender does not wait for it.
+    /// The sender's request. With `needs_completion` false the sender does not wait for it.
     pub request: RequestId,
     /// Whether the NIC owes the sender a completion: not for an eager send whose payload is
     /// inline, which needs nothing of the sender once it was exchanged.
-    pub owed: bool,
+    pub needs_completion: bool,
     /// Context id of the communicator.
     pub context: u32,
     /// World rank of the receiver.
@@ -43,7 +43,7 @@ pub struct SendDescriptor {
     /// Length of the message in bytes.
     pub len: u64,
     /// What a checked job says of it.
-    pub mark: Mark,
+    pub check_bits: CheckBits,
     /// Where the bytes are.
     pub payload: Payload,
 }
@@ -54,7 +54,7 @@ const INLINE: u64 = 4;
 /// No payload is at two places.
 const CANCEL: u64 = INLINE | IN_SLOT;
 /// The mark is above the flags.
-const MARK_SHIFT: u32 = u32::BITS - Mark::BITS;
+const MARK_SHIFT: u32 = u32::BITS - CheckBits::BITS;
 
 const _: () = assert!(INLINE < 1 << MARK_SHIFT);
 
@@ -70,8 +70,8 @@ impl SendDescriptor {
         words[0] = self.request.word();
         words[1] = u64::from(self.context) | u64::from(self.destination) << 32;
         words[3] = self.len;
-        let mut flags = u64::from(self.mark.bits()) << MARK_SHIFT;
-        if self.owed {
+        let mut flags = u64::from(self.check_bits.bits()) << MARK_SHIFT;
+        if self.needs_completion {
             flags |= OWED;
         }
         match &self.payload {
@@ -132,12 +132,12 @@ impl SendDescriptor {
         };
         Ok(Self {
             request: RequestId::from_word(words[0]),
-            owed: flags & OWED != 0,
+            needs_completion: flags & OWED != 0,
             context: low(words[1]),
             destination,
             tag: low(words[2]).cast_signed(),
             len,
-            mark: Mark::new(high(words[2]) >> MARK_SHIFT),
+            check_bits: CheckBits::new(high(words[2]) >> MARK_SHIFT),
             payload,
         })
     }
@@ -158,15 +158,15 @@ mod tests {
 
         #[test]
         fn sends_survive_the_ring(slot: u32, context: u32, destination in 0u32..16_384,
-                                  tag: i32, len in 0..=INLINE_BYTES as u64, owed: bool, byte: u8, mark: u32) {
-            let mark = Mark::new(mark);
+                                  tag: i32, len in 0..=INLINE_BYTES as u64, needs_completion: bool, byte: u8, check_bits: u32) {
+            let check_bits = CheckBits::new(check_bits);
             let send = SendDescriptor {
                 request: RequestId { slot, generation: 1 },
-                owed, context, destination, tag, len, mark,
+                needs_completion, context, destination, tag, len, check_bits,
                 payload: Payload::Inline([byte; INLINE_BYTES]),
             };
             prop_assert_eq!(SendDescriptor::parse(&send.encode()), Ok(send));
-            let send = SendDescriptor { payload: Payload::Memory(Location::at(u64::from(slot))), ..send };
+            let send = SendDescriptor { payload: Payload::Memory(Location::contiguous(u64::from(slot))), ..send };
             prop_assert_eq!(SendDescriptor::parse(&send.encode()), Ok(send));
             let location = Location::from_words(u64::MAX, u64::from(tag.cast_unsigned()) + 1, len);
             let send = SendDescriptor { payload: Payload::Memory(location), ..send };
@@ -178,12 +178,12 @@ mod tests {
     fn rubbish_names_its_field() {
         let send = SendDescriptor {
             request: RequestId::default(),
-            owed: true,
+            needs_completion: true,
             context: 0,
             destination: 0,
             tag: 0,
             len: 65,
-            mark: Mark::NONE,
+            check_bits: CheckBits::NONE,
             payload: Payload::Slot {
                 slot: 0,
                 address: 0,

@@ -45,7 +45,7 @@ impl NodeSet {
 
     /// Nodes 0 to `count` - 1.
     #[must_use]
-    pub fn first(count: usize) -> Self {
+    pub fn first_nodes(count: usize) -> Self {
         (0..count).map(NodeId::from_index).collect()
     }
 
@@ -149,8 +149,11 @@ mod tests {
 
     #[test]
     fn the_first_n_nodes() {
-        assert!(NodeSet::first(0).is_empty());
-        assert_eq!(NodeSet::first(MAX_NODES).len(), MAX_NODES);
-        assert_eq!(NodeSet::first(3).and(&NodeSet::only(NodeId(2))).len(), 1);
+        assert!(NodeSet::first_nodes(0).is_empty());
+        assert_eq!(NodeSet::first_nodes(MAX_NODES).len(), MAX_NODES);
+        assert_eq!(
+            NodeSet::first_nodes(3).and(&NodeSet::only(NodeId(2))).len(),
+            1
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Which ranks run on which node.
 
-use super::bad::BadJob;
+use super::bad_job::BadJob;
 use super::node::NodeId;
 use crate::limits::{MAX_NODES, MAX_RANKS, MAX_RANKS_PER_NODE};
 use serde::{Deserialize, Serialize};

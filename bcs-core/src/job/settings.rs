@@ -1,6 +1,6 @@
 //! How the runtime of a job is set.
 
-use super::bad::BadJob;
+use super::bad_job::BadJob;
 use super::phase::NicThreadId;
 use crate::limits::{
     DEFAULT_EAGER_LIMIT, DEFAULT_SOFT_REDUCE_ELEMENTS, DEFAULT_TIME_SLICE_NS, MAX_EAGER_LIMIT,
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// When slices are struck (docs/slice.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Strobe {
+pub enum StrobeMode {
     /// At every multiple of the time slice at which there is work.
     Fixed,
     /// When somebody waits for it, and at the latest a time slice after work was posted.
@@ -20,7 +20,7 @@ pub enum Strobe {
     Auto,
 }
 
-impl Strobe {
+impl StrobeMode {
     /// Whether a demand has a slice struck at once (law 2), and a completion is released at once (law 1). Else both wait
     /// for the clock.
     #[must_use]
@@ -31,7 +31,7 @@ impl Strobe {
 
 /// How NIC threads are mapped to OS threads (docs/nic.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Driver {
+pub enum NicThreading {
     /// One OS thread for all NICs emulated on this machine and the Strobe Sender.
     Shared,
     /// One OS thread per NIC, and one for the Strobe Sender.
@@ -42,7 +42,7 @@ pub enum Driver {
 
 /// Which road messages between ranks of one node take (docs/smartmap.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Intranode {
+pub enum IntranodeTransport {
     /// The ranks' own: at once, whatever the strobe does.
     Smartmap,
     /// That of all others: everything is scheduled in slices.
@@ -52,8 +52,8 @@ pub enum Intranode {
 /// Who does collectives of communicators that span nodes: barriers, broadcasts, reductions by
 /// predefined operations, and all-to-all (docs/collectives.md). What comes of them is the same to the bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Collectives {
-    /// The ranks of a node among themselves first, where [`Intranode::Smartmap`] lets them, and one of
+pub enum CollectiveMode {
+    /// The ranks of a node among themselves first, where [`IntranodeTransport::Smartmap`] lets them, and one of
     /// them for all with its NIC.
     Hierarchical,
     /// The NICs.
@@ -64,7 +64,7 @@ pub enum Collectives {
 /// (docs/fabric.md): by the best road there is, of which this one is the best that may be taken. All bring the same bytes; the slower ones
 /// are chosen to measure them and to test them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Road {
+pub enum CopyMethod {
     /// What lies in a slot is read and written where it is.
     Slots,
     /// The kernel copies (`process_vm_readv`).
@@ -76,14 +76,14 @@ pub enum Road {
 /// Who folds a long reduction within a node. (Threaded is the collectives paper's. Its serial algorithm,
 /// in which ranks take turns to fold into the root's buffer, is not here.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Folding {
+pub enum FoldingMode {
     /// Each member a share of the vector.
     Threaded,
     /// The root, or the first member if all want the result.
     Serial,
 }
 
-impl Driver {
+impl NicThreading {
     /// The default: dedicated when every NIC thread and rank can have a core of its own,
     /// coprocessor when every NIC and rank can, else shared.
     #[must_use]
@@ -118,7 +118,7 @@ impl Driver {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// When slices are struck.
-    pub strobe: Strobe,
+    pub strobe: StrobeMode,
     /// The time slice in nanoseconds; elastic: the longest gap; auto: the longest slice.
     pub time_slice_ns: u64,
     /// Standard sends of at most so many bytes complete when they are posted (law 3).
@@ -126,17 +126,17 @@ pub struct Settings {
     /// Bytes per second that may enter a node.
     pub link_bandwidth: u64,
     /// The driver.
-    pub driver: Driver,
+    pub driver: NicThreading,
     /// Reductions of at most so many elements are computed in software floating point.
     pub soft_reduce_elements: u32,
     /// The road within a node.
-    pub intranode: Intranode,
+    pub intranode: IntranodeTransport,
     /// Who does collectives of several nodes.
-    pub collectives: Collectives,
+    pub collectives: CollectiveMode,
     /// The best road of bytes between two ranks.
-    pub road: Road,
+    pub road: CopyMethod,
     /// Who folds long reductions within a node.
-    pub folding: Folding,
+    pub folding: FoldingMode,
     /// Look at what takes time to look at (`bcs run --checked`).
     pub checked: bool,
     /// Strike every slice, and all five microphases of it, needed or not: to measure what one costs.
@@ -146,16 +146,16 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            strobe: Strobe::Elastic,
+            strobe: StrobeMode::Elastic,
             time_slice_ns: DEFAULT_TIME_SLICE_NS,
             eager_limit: DEFAULT_EAGER_LIMIT,
             link_bandwidth: 4_000_000_000,
-            driver: Driver::Shared,
+            driver: NicThreading::Shared,
             soft_reduce_elements: DEFAULT_SOFT_REDUCE_ELEMENTS,
-            intranode: Intranode::Smartmap,
-            collectives: Collectives::Hierarchical,
-            road: Road::Slots,
-            folding: Folding::Threaded,
+            intranode: IntranodeTransport::Smartmap,
+            collectives: CollectiveMode::Hierarchical,
+            road: CopyMethod::Slots,
+            folding: FoldingMode::Threaded,
             checked: false,
             all_phases: false,
         }
@@ -228,9 +228,9 @@ mod tests {
 
     #[test]
     fn the_driver_follows_the_cores() {
-        assert_eq!(Driver::for_cores(2, 2, 1), Driver::Shared);
-        assert_eq!(Driver::for_cores(4, 2, 1), Driver::Coprocessor);
-        assert_eq!(Driver::for_cores(14, 2, 2), Driver::Coprocessor);
-        assert_eq!(Driver::for_cores(15, 2, 2), Driver::Dedicated);
+        assert_eq!(NicThreading::for_cores(2, 2, 1), NicThreading::Shared);
+        assert_eq!(NicThreading::for_cores(4, 2, 1), NicThreading::Coprocessor);
+        assert_eq!(NicThreading::for_cores(14, 2, 2), NicThreading::Coprocessor);
+        assert_eq!(NicThreading::for_cores(15, 2, 2), NicThreading::Dedicated);
     }
 }

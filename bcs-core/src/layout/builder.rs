@@ -1,7 +1,7 @@
 //! The making of a layout: blocks in the order of the message, merged as they come.
 
-use super::own::Layout;
-use super::run::{HEADER_WORDS, RUN_WORDS, Run};
+use super::data_layout::DataLayout;
+use super::run::{BlockRun, HEADER_WORDS, RUN_WORDS};
 use crate::limits::MAX_LAYOUT_RUNS;
 use xxhash_rust::xxh3::xxh3_128;
 use zerocopy::IntoBytes;
@@ -16,9 +16,9 @@ pub struct TooManyRuns;
 ///
 /// The numbers are those of a type whose bounds were checked to fit 64 bits with a sign.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Builder {
-    /// [`Run::start`] is not known yet and 0.
-    runs: Vec<Run>,
+pub struct LayoutBuilder {
+    /// [`BlockRun::start`] is not known yet and 0.
+    runs: Vec<BlockRun>,
 }
 
 /// Fewer runs are gone through as they are.
@@ -38,7 +38,7 @@ fn gcd(mut one: u64, mut other: u64) -> u64 {
     one
 }
 
-impl Builder {
+impl LayoutBuilder {
     /// One block.
     #[must_use]
     pub fn block(offset: i64, len: u64) -> Self {
@@ -51,8 +51,8 @@ impl Builder {
 
     /// What an element of another layout is made of.
     #[must_use]
-    pub fn of(layout: &Layout) -> Self {
-        let runs = layout.runs().map(|run| Run { start: 0, ..run });
+    pub fn from_layout(layout: &DataLayout) -> Self {
+        let runs = layout.runs().map(|run| BlockRun { start: 0, ..run });
         Self {
             runs: runs.collect(),
         }
@@ -72,7 +72,7 @@ impl Builder {
     /// [`TooManyRuns`].
     pub fn append(&mut self, other: &Self, displacement: i64) -> Result<(), TooManyRuns> {
         for &run in &other.runs {
-            self.push_run(Run {
+            self.push_run(BlockRun {
                 offset: run.offset.wrapping_add(displacement),
                 ..run
             })?;
@@ -123,7 +123,7 @@ impl Builder {
 
     /// The layout of elements that follow each other at this distance.
     #[must_use]
-    pub fn finish(self, extent: i64) -> Layout {
+    pub fn finish(self, extent: i64) -> DataLayout {
         let mut words = Vec::with_capacity(HEADER_WORDS + self.runs.len() * RUN_WORDS);
         words.extend([self.runs.len() as u64, 0, extent.cast_unsigned()]);
         let (mut start, mut blocks) = (0, 0);
@@ -137,11 +137,11 @@ impl Builder {
         let bounds = bounds.unwrap_or_default();
         for run in self.runs {
             blocks += run.count;
-            words.extend(Run { start, ..run }.words());
+            words.extend(BlockRun { start, ..run }.words());
             start += run.bytes();
         }
         words[1] = start;
-        Layout {
+        DataLayout {
             bounds,
             digest: xxh3_128(words.as_bytes()),
             words: words.into_boxed_slice(),
@@ -156,14 +156,14 @@ impl Builder {
     /// the memory's time as to read it: half the words, half of that. What spans 2 GiB is gone through by runs.)
     fn parts(&self) -> (u64, Box<[i32]>) {
         let unit = self.runs.iter().fold(0, |unit, run| gcd(unit, run.block));
-        let bytes = self.runs.iter().map(Run::bytes);
+        let bytes = self.runs.iter().map(BlockRun::bytes);
         let bytes = bytes.fold(0, u64::saturating_add);
         let runs = self.runs.len();
         let few = runs < LEAST_IRREGULAR_RUNS || unit < LEAST_PART_BYTES;
         if few || bytes / unit / MOST_PARTS_OF_A_RUN > runs as u64 {
             return (0, Box::default());
         }
-        let offset = |run: &Run, part: u64| {
+        let offset = |run: &BlockRun, part: u64| {
             let parts = run.block / unit;
             let distance = run.stride.wrapping_mul((part / parts).cast_signed());
             let within = (part % parts * unit).cast_signed();
@@ -177,7 +177,7 @@ impl Builder {
         places.map_or_else(Default::default, |places| (unit, places))
     }
 
-    fn push_run(&mut self, mut next: Run) -> Result<(), TooManyRuns> {
+    fn push_run(&mut self, mut next: BlockRun) -> Result<(), TooManyRuns> {
         if next.block == 0 || next.count == 0 {
             return Ok(());
         }
@@ -204,12 +204,12 @@ impl Builder {
     }
 
     /// Adds a run that does not continue the last block.
-    fn join(&mut self, next: Run) -> Result<(), TooManyRuns> {
+    fn join(&mut self, next: BlockRun) -> Result<(), TooManyRuns> {
         if let Some(last) = self.runs.last_mut()
             && last.block == next.block
         {
             let distance = i128::from(next.offset) - i128::from(last_block(last));
-            let fits = |run: &Run| run.count == 1 || i128::from(run.stride) == distance;
+            let fits = |run: &BlockRun| run.count == 1 || i128::from(run.stride) == distance;
             if let Ok(distance) = i64::try_from(distance)
                 && fits(last)
                 && fits(&next)
@@ -227,11 +227,11 @@ impl Builder {
     }
 }
 
-fn run(offset: i64, block: u64, stride: i64, count: u64) -> Run {
+fn run(offset: i64, block: u64, stride: i64, count: u64) -> BlockRun {
     let start = 0;
     // A single block has no distance to another: what has equal blocks is then equal.
     let stride = if count == 1 { 0 } else { stride };
-    Run {
+    BlockRun {
         start,
         offset,
         block,
@@ -245,7 +245,7 @@ fn times(distance: i64, count: u64) -> Option<i64> {
 }
 
 /// Where the last block of a run is.
-fn last_block(run: &Run) -> i64 {
+fn last_block(run: &BlockRun) -> i64 {
     let distance = run
         .stride
         .wrapping_mul(run.count.wrapping_sub(1).cast_signed());
@@ -253,12 +253,12 @@ fn last_block(run: &Run) -> i64 {
 }
 
 /// Where the last block of a run ends.
-fn end(run: &Run) -> Option<i64> {
+fn end(run: &BlockRun) -> Option<i64> {
     last_block(run).checked_add(i64::try_from(run.block).ok()?)
 }
 
 /// A run without its first block.
-fn after_first(of: Run) -> Option<Run> {
+fn after_first(of: BlockRun) -> Option<BlockRun> {
     let offset = of.offset.wrapping_add(of.stride);
     (of.count > 1).then(|| run(offset, of.block, of.stride, of.count - 1))
 }

@@ -1,6 +1,6 @@
 //! A walk through a layout, from any byte of a message to any other.
 
-use super::run::{BadLayout, Run};
+use super::run::{BadLayout, BlockRun};
 use std::ops::Range;
 
 /// Who knows the runs of a layout.
@@ -17,9 +17,9 @@ pub trait Runs {
     ///
     /// # Errors
     /// If it cannot be had, or cannot be.
-    fn run(&mut self, index: u64) -> Result<Run, BadLayout>;
+    fn run(&mut self, index: u64) -> Result<BlockRun, BadLayout>;
 
-    /// [`Run::start`] of one of them.
+    /// [`BlockRun::start`] of one of them.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -74,15 +74,15 @@ pub struct Cursor<R> {
     extent: i64,
     position: u64,
     end: u64,
-    at: Option<At>,
+    at: Option<RunPosition>,
 }
 
 /// Where a walk is in a run.
 #[derive(Clone, Copy, Debug)]
-struct At {
+struct RunPosition {
     /// Which run of the element it is.
     index: u64,
-    run: Run,
+    run: BlockRun,
     /// Bytes of all its blocks.
     bytes: u64,
     /// How many of them the walk has behind it.
@@ -138,21 +138,21 @@ impl<R: Runs> Cursor<R> {
     }
 
     /// The run where the walk begins.
-    fn first(&mut self) -> Result<At, BadLayout> {
+    fn first(&mut self) -> Result<RunPosition, BadLayout> {
         let (element, within) = (self.position / self.size, self.position % self.size);
         let index = self.find(within)?;
         let run = self.runs.run(index)?;
-        let at = At::new(index, run, times(self.extent, element));
+        let at = RunPosition::new(index, run, times(self.extent, element));
         let done = within
             .checked_sub(run.start)
             .filter(|&done| done < at.bytes);
         let done = done.ok_or(BadLayout)?;
-        Ok(At { done, ..at })
+        Ok(RunPosition { done, ..at })
     }
 
     /// The run that follows one; after the last one the first one of the next element. They follow
     /// each other without a gap.
-    fn after(&mut self, at: At) -> Result<At, BadLayout> {
+    fn after(&mut self, at: RunPosition) -> Result<RunPosition, BadLayout> {
         let end = at.run.start + at.bytes;
         if at.index + 1 < self.runs.len() {
             return self.enter(at.index + 1, end, at.element);
@@ -162,7 +162,7 @@ impl<R: Runs> Cursor<R> {
         }
         let element = at.element.wrapping_add(self.extent);
         if at.index == 0 {
-            return Ok(At {
+            return Ok(RunPosition {
                 done: 0,
                 element,
                 ..at
@@ -172,11 +172,11 @@ impl<R: Runs> Cursor<R> {
     }
 
     /// A run from its start on, if that is where it should be.
-    fn enter(&mut self, index: u64, start: u64, element: i64) -> Result<At, BadLayout> {
+    fn enter(&mut self, index: u64, start: u64, element: i64) -> Result<RunPosition, BadLayout> {
         let run = self.runs.run(index)?;
         let follows = run.start == start;
         follows
-            .then(|| At::new(index, run, element))
+            .then(|| RunPosition::new(index, run, element))
             .ok_or(BadLayout)
     }
 
@@ -195,8 +195,8 @@ impl<R: Runs> Cursor<R> {
     }
 }
 
-impl At {
-    fn new(index: u64, run: Run, element: i64) -> Self {
+impl RunPosition {
+    fn new(index: u64, run: BlockRun, element: i64) -> Self {
         let (bytes, done) = (run.bytes(), 0);
         Self {
             index,

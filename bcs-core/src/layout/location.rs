@@ -18,7 +18,7 @@ pub struct Location {
 impl Location {
     /// Bytes side by side.
     #[must_use]
-    pub fn at(address: u64) -> Self {
+    pub fn contiguous(address: u64) -> Self {
         Self {
             address,
             layout: None,

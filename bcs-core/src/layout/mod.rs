@@ -14,7 +14,7 @@
 //! The words are what a rank and its NIC share: a descriptor names their address in the rank's
 //! memory. `start` is how many bytes of an element come before the run, so whoever wants to begin
 //! in the middle of a message finds the place by bisection ([`Cursor`]). A rank reads its own words
-//! ([`Layout`]); to the NIC they are an allegation, of which it reads what it needs and checks each
+//! ([`DataLayout`]); to the NIC they are an allegation, of which it reads what it needs and checks each
 //! run ([`RemoteRuns`]).
 //!
 //! Addresses that come of it are computed modulo 2^64. That is no hole: they are addresses in the
@@ -23,17 +23,17 @@
 mod blocks;
 mod builder;
 mod cursor;
+mod data_layout;
 mod location;
-mod own;
 mod remote;
 mod run;
 #[cfg(test)]
 mod tests;
 
 pub use blocks::copy_blocks;
-pub use builder::{Builder, TooManyRuns};
+pub use builder::{LayoutBuilder, TooManyRuns};
 pub use cursor::{Cursor, Runs, Strip};
+pub use data_layout::{DataLayout, LocalRuns};
 pub use location::Location;
-pub use own::{Layout, LocalRuns};
 pub use remote::RemoteRuns;
-pub use run::{BadLayout, Run};
+pub use run::{BadLayout, BlockRun};

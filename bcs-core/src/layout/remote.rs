@@ -1,7 +1,7 @@
 //! A layout in the memory of somebody who may have written anything there.
 
 use super::cursor::{Cursor, Runs};
-use super::run::{BadLayout, HEADER_WORDS, RUN_WORDS, Run};
+use super::run::{BadLayout, BlockRun, HEADER_WORDS, RUN_WORDS};
 use crate::limits::MAX_LAYOUT_RUNS;
 
 /// Runs that are read at a time: 10 KiB, so a walk costs a read for each 256 runs.
@@ -62,7 +62,7 @@ impl<F: FnMut(u64, &mut [u8]) -> bool> RemoteRuns<F> {
     }
 
     /// A run that can be one of this layout.
-    fn check(&self, run: Run) -> Result<Run, BadLayout> {
+    fn check(&self, run: BlockRun) -> Result<BlockRun, BadLayout> {
         let bytes = run.block.checked_mul(run.count).ok_or(BadLayout)?;
         let end = run.start.checked_add(bytes).ok_or(BadLayout)?;
         let possible = bytes > 0 && end <= self.size;
@@ -75,7 +75,7 @@ impl<F: FnMut(u64, &mut [u8]) -> bool> Runs for RemoteRuns<F> {
         self.runs
     }
 
-    fn run(&mut self, index: u64) -> Result<Run, BadLayout> {
+    fn run(&mut self, index: u64) -> Result<BlockRun, BadLayout> {
         if self.window_has(index).is_none() {
             let left = self.runs.checked_sub(index).ok_or(BadLayout)?;
             let runs = usize::try_from(left).unwrap_or(WINDOW).min(WINDOW);
@@ -85,7 +85,7 @@ impl<F: FnMut(u64, &mut [u8]) -> bool> Runs for RemoteRuns<F> {
             self.first = index;
         }
         let words = *self.window_has(index).ok_or(BadLayout)?;
-        self.check(Run::from_words(words))
+        self.check(BlockRun::from_words(words))
     }
 
     fn start(&mut self, index: u64) -> Result<u64, BadLayout> {

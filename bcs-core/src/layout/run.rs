@@ -7,7 +7,7 @@ pub(super) const RUN_WORDS: usize = 5;
 
 /// Blocks of one length at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct BlockRun {
     /// Bytes of an element that come before it in a message.
     pub start: u64,
     /// Where its first block is, in bytes from the start of the element.
@@ -20,7 +20,7 @@ pub struct Run {
     pub count: u64,
 }
 
-impl Run {
+impl BlockRun {
     pub(super) fn words(self) -> [u64; RUN_WORDS] {
         let Self {
             start,

@@ -1,6 +1,6 @@
 //! Layouts against a list of every byte.
 
-use super::{BadLayout, Builder, Cursor, Layout, RemoteRuns, Runs, Strip};
+use super::{BadLayout, Cursor, DataLayout, LayoutBuilder, RemoteRuns, Runs, Strip};
 use crate::limits::MAX_LAYOUT_RUNS;
 use proptest::prelude::*;
 
@@ -15,8 +15,8 @@ fn bytes_of(blocks: &[(i64, u64)], extent: i64, elements: i64) -> Vec<i64> {
         .collect()
 }
 
-fn built(blocks: &[(i64, u64)], extent: i64) -> Layout {
-    let mut builder = Builder::default();
+fn built(blocks: &[(i64, u64)], extent: i64) -> DataLayout {
+    let mut builder = LayoutBuilder::default();
     for &(offset, len) in blocks {
         builder.push(offset, len).unwrap();
     }
@@ -91,7 +91,7 @@ proptest! {
     fn repeating_is_pushing_again_and_again(
         blocks in blocks(), stride in -300i64..300, count in 0u64..40,
     ) {
-        let mut one = Builder::default();
+        let mut one = LayoutBuilder::default();
         for &(offset, len) in &blocks {
             one.push(offset, len).unwrap();
         }
@@ -138,22 +138,22 @@ fn no_span_is_longer_than_all_memory() {
 
 #[test]
 fn a_vector_is_one_run_and_a_matrix_one_block() {
-    let column = Builder::block(0, 8).repeat(1 << 40, 800).unwrap();
+    let column = LayoutBuilder::block(0, 8).repeat(1 << 40, 800).unwrap();
     let layout = column.finish(8);
     assert_eq!(layout.runs().len(), 1);
     assert_eq!(layout.size(), 8 << 40);
-    let matrix = Builder::block(0, 8).repeat(100, 8).unwrap();
+    let matrix = LayoutBuilder::block(0, 8).repeat(100, 8).unwrap();
     let matrix = matrix.repeat(100, 800).unwrap().finish(80_000);
     assert_eq!(matrix.single_block(), Some((0, 80_000)));
     assert!(matrix.is_contiguous());
-    let planes = Builder::block(0, 8).repeat(100, 800).unwrap();
+    let planes = LayoutBuilder::block(0, 8).repeat(100, 800).unwrap();
     let planes = planes.repeat(1 << 30, 80_000).unwrap();
     assert_eq!(planes.finish(0).runs().len(), 1);
 }
 
 #[test]
 fn what_is_too_irregular_is_refused() {
-    let mut two = Builder::block(0, 1);
+    let mut two = LayoutBuilder::block(0, 1);
     two.push(3, 2).unwrap();
     assert!(two.repeat(u64::MAX, 10).is_err());
     assert!(two.repeat(MAX_LAYOUT_RUNS as u64, 10).is_err());

@@ -1,7 +1,7 @@
 //! The driver: the one thread that owns the time.
 
-use super::seat::{ANY, SEAT, Seat, take_part};
-use super::shared::{DRIVER, Inner, Shared, State, Thread, ThreadNumber};
+use super::context::{ANY, LockstepContext, SEAT, run_thread};
+use super::shared::{DRIVER, LockstepState, Shared, Thread, ThreadNumber, ThreadState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ impl std::fmt::Debug for Lockstep {
 
 /// How a thread stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ThreadStatus {
     /// It runs or waits.
     Alive,
     /// It has returned.
@@ -38,7 +38,7 @@ impl Lockstep {
     pub fn drive(draw: impl FnMut(u64) -> u64 + Send + 'static) -> Self {
         ANY.store(true, Ordering::Relaxed);
         let shared = Arc::new(Shared {
-            inner: Mutex::new(Inner {
+            inner: Mutex::new(LockstepState {
                 now_ns: 0,
                 threads: Vec::new(),
                 draw: Box::new(draw),
@@ -48,7 +48,7 @@ impl Lockstep {
             turn: AtomicUsize::new(DRIVER),
             driver: std::thread::current(),
         });
-        let seat = Seat {
+        let seat = LockstepContext {
             shared: shared.clone(),
             number: None,
         };
@@ -94,8 +94,7 @@ impl Lockstep {
         let chosen = {
             let mut inner = self.0.lock();
             let now = inner.now_ns;
-            let ready =
-                |thread: &Thread| matches!(thread.state, State::Ready { at_ns } if at_ns <= now);
+            let ready = |thread: &Thread| matches!(thread.state, ThreadState::Ready { at_ns } if at_ns <= now);
             let ready: Vec<usize> = (0..inner.threads.len())
                 .filter(|&number| ready(&inner.threads[number]))
                 .collect();
@@ -120,9 +119,9 @@ impl Lockstep {
     pub fn next_ns(&self) -> Option<u64> {
         let inner = self.0.lock();
         let wants = |thread: &Thread| match thread.state {
-            State::Ready { at_ns } => Some(at_ns),
-            State::Asleep { deadline_ns, .. } => deadline_ns,
-            State::Ended { .. } | State::Dead => None,
+            ThreadState::Ready { at_ns } => Some(at_ns),
+            ThreadState::Asleep { deadline_ns, .. } => deadline_ns,
+            ThreadState::Ended { .. } | ThreadState::Dead => None,
         };
         inner.threads.iter().filter_map(wants).min()
     }
@@ -133,8 +132,9 @@ impl Lockstep {
         inner.now_ns = inner.now_ns.max(to_ns);
         let now = inner.now_ns;
         for thread in &mut inner.threads {
-            if matches!(thread.state, State::Asleep { deadline_ns: Some(at), .. } if at <= now) {
-                thread.state = State::Ready { at_ns: now };
+            if matches!(thread.state, ThreadState::Asleep { deadline_ns: Some(at), .. } if at <= now)
+            {
+                thread.state = ThreadState::Ready { at_ns: now };
             }
         }
     }
@@ -146,12 +146,12 @@ impl Lockstep {
 
     /// How a thread stands.
     #[must_use]
-    pub fn standing(&self, thread: ThreadNumber) -> Standing {
+    pub fn thread_status(&self, thread: ThreadNumber) -> ThreadStatus {
         match &self.0.lock().threads[thread.0].state {
-            State::Ready { .. } | State::Asleep { .. } => Standing::Alive,
-            State::Ended { panic: None } => Standing::Ended,
-            State::Ended { panic: Some(said) } => Standing::Panicked(said.clone()),
-            State::Dead => Standing::Dead,
+            ThreadState::Ready { .. } | ThreadState::Asleep { .. } => ThreadStatus::Alive,
+            ThreadState::Ended { panic: None } => ThreadStatus::Ended,
+            ThreadState::Ended { panic: Some(said) } => ThreadStatus::Panicked(said.clone()),
+            ThreadState::Dead => ThreadStatus::Dead,
         }
     }
 
@@ -160,7 +160,7 @@ impl Lockstep {
     pub fn describe(&self) -> String {
         let inner = self.0.lock();
         let stands = |thread: &Thread| match &thread.state {
-            State::Ended { panic: None } => None,
+            ThreadState::Ended { panic: None } => None,
             state => Some(format!("{} {state:?}", thread.name)),
         };
         let stand: Vec<String> = inner.threads.iter().filter_map(stands).collect();
@@ -183,7 +183,7 @@ fn spawn(
     let thread = std::thread::Builder::new().name(name.to_owned());
     let handle = thread.spawn(move || {
         // Whoever looks how the thread stands is told of a panic.
-        let _told = catch_unwind(AssertUnwindSafe(|| take_part(own, number, body)));
+        let _told = catch_unwind(AssertUnwindSafe(|| run_thread(own, number, body)));
     })?;
     Ok(shared.join_in(name, None, handle.thread()))
 }

@@ -1,7 +1,7 @@
 //! Sleeping on a word, and waking who does.
 
-use super::seat::at_seat;
-use super::shared::{State, WAKE_NS};
+use super::context::with_context;
+use super::shared::{ThreadState, WAKE_NS};
 use super::turn::maybe_pause;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// # Panics
 /// When the driver itself would sleep.
 pub(crate) fn sleep(word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) -> bool {
-    at_seat(|shared, number| {
+    with_context(|shared, number| {
         let number = number.expect("the driver of a lockstep never sleeps");
         {
             let mut inner = shared.lock();
@@ -19,10 +19,10 @@ pub(crate) fn sleep(word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) -
             let at_ns = inner.now_ns + WAKE_NS;
             inner.threads[number].state = if word.load(Ordering::Acquire) != expected || for_nothing
             {
-                State::Ready { at_ns }
+                ThreadState::Ready { at_ns }
             } else {
                 let word = std::ptr::from_ref(word).addr();
-                State::Asleep { word, deadline_ns }
+                ThreadState::Asleep { word, deadline_ns }
             };
         }
         shared.hand_back(number);
@@ -32,7 +32,7 @@ pub(crate) fn sleep(word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) -
 
 /// Wakes who sleeps on this word. Returns whether this thread is in a lockstep.
 pub(crate) fn wake(word: &AtomicU32) -> bool {
-    let woken = at_seat(|shared, _| shared.lock().wake(std::ptr::from_ref(word).addr()));
+    let woken = with_context(|shared, _| shared.lock().wake(std::ptr::from_ref(word).addr()));
     maybe_pause(4);
     woken.is_some()
 }

@@ -1,7 +1,7 @@
 //! Locks and conditions, as those of the standard library.
 
-use super::seat::{ANY, at_seat};
-use super::shared::State;
+use super::context::{ANY, with_context};
+use super::shared::ThreadState;
 use super::turn::{maybe_pause, pause};
 use std::sync::atomic::Ordering;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -26,15 +26,15 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Waits until it is told, or for no reason: the lock is free when this returns.
 pub fn wait<T>(told: &Condvar, guard: MutexGuard<'_, T>) {
-    let slept = at_seat(|_, _| ()).is_some();
+    let slept = with_context(|_, _| ()).is_some();
     if !slept {
         drop(told.wait(guard));
         return;
     }
     drop(guard); // Nobody else runs before this thread sleeps.
-    at_seat(|shared, number| {
+    with_context(|shared, number| {
         let number = number.expect("the driver of a lockstep never sleeps");
-        shared.lock().threads[number].state = State::Asleep {
+        shared.lock().threads[number].state = ThreadState::Asleep {
             word: std::ptr::from_ref(told).addr(),
             deadline_ns: None,
         };
@@ -44,7 +44,7 @@ pub fn wait<T>(told: &Condvar, guard: MutexGuard<'_, T>) {
 
 /// Tells all who [wait](wait()).
 pub fn notify_all(told: &Condvar) {
-    if at_seat(|shared, _| shared.lock().wake(std::ptr::from_ref(told).addr())).is_none() {
+    if with_context(|shared, _| shared.lock().wake(std::ptr::from_ref(told).addr())).is_none() {
         told.notify_all();
     }
 }

@@ -15,21 +15,21 @@
 //! A thread that is [killed](Lockstep::kill) never runs again. It is not unwound, because the memory that it
 //! shares must stay as it was, as after SIGKILL; its OS thread is parked until the process ends.
 
+mod context;
 mod driver;
 mod futex;
 mod lock;
 mod scope;
-mod seat;
 mod shared;
 mod turn;
 
 #[cfg(test)]
 mod tests;
 
-pub use driver::{Lockstep, Standing};
+pub use driver::{Lockstep, ThreadStatus};
 pub(crate) use futex::{sleep, wake};
 pub use lock::{lock, notify_all, wait};
 pub use scope::{Scope, ScopedThread, scope};
 pub use shared::ThreadNumber;
 pub(crate) use turn::now_ns;
-pub use turn::{die, draw, is_on, maybe_pause, pause, poll};
+pub use turn::{draw, is_active, kill_this_process, maybe_pause, pause, poll};

@@ -1,8 +1,8 @@
 //! Threads that borrow.
 
+use super::context::{run_thread, with_context};
 use super::futex::sleep;
 use super::lock::lock;
-use super::seat::{at_seat, take_part};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -55,7 +55,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &self,
         body: impl FnOnce() -> T + Send + 'scope,
     ) -> ScopedThread<'scope, T> {
-        let Some((shared, mine)) = at_seat(|shared, mine| (shared.clone(), mine)) else {
+        let Some((shared, mine)) = with_context(|shared, mine| (shared.clone(), mine)) else {
             let handle = self.threads.spawn(body);
             return ScopedThread {
                 handle,
@@ -68,11 +68,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let own = shared.clone();
         let handle = self.threads.spawn(move || {
             let mut answer = None;
-            take_part(own, number, || {
+            run_thread(own, number, || {
                 let outcome = catch_unwind(AssertUnwindSafe(body));
                 word.store(1, Ordering::Release);
                 // Without a pause: whoever waits joins the thread, outside the lockstep.
-                at_seat(|shared, _| shared.lock().wake(std::ptr::from_ref(&*word).addr()));
+                with_context(|shared, _| shared.lock().wake(std::ptr::from_ref(&*word).addr()));
                 answer = Some(outcome.unwrap_or_else(|panic| resume_unwind(panic)));
             });
             answer.expect("a thread that panics does not come here")

@@ -11,7 +11,7 @@ pub(super) const DRIVER: usize = usize::MAX;
 pub(super) const WAKE_NS: u64 = 20_000;
 /// What becomes of a thread.
 #[derive(Debug)]
-pub(super) enum State {
+pub(super) enum ThreadState {
     /// It wants to go on at this time.
     Ready { at_ns: u64 },
     /// It sleeps until this word is rung, or until this time.
@@ -29,11 +29,11 @@ pub(super) struct Thread {
     pub(super) name: String,
     /// The first thread of its process: what kills one of them kills all.
     pub(super) process: usize,
-    pub(super) state: State,
+    pub(super) state: ThreadState,
     pub(super) os: std::thread::Thread,
 }
 
-pub(super) struct Inner {
+pub(super) struct LockstepState {
     pub(super) now_ns: u64,
     pub(super) threads: Vec<Thread>,
     /// Draws a number below another one. Programs have this code, too, so who drives brings the random numbers.
@@ -43,14 +43,14 @@ pub(super) struct Inner {
 }
 
 pub(super) struct Shared {
-    pub(super) inner: Mutex<Inner>,
+    pub(super) inner: Mutex<LockstepState>,
     /// Whose turn it is: a thread's number, or the driver's.
     pub(super) turn: AtomicUsize,
     pub(super) driver: std::thread::Thread,
 }
 
 impl Shared {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, LockstepState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -67,7 +67,7 @@ impl Shared {
         inner.threads.push(Thread {
             name: name.to_owned(),
             process,
-            state: State::Ready { at_ns },
+            state: ThreadState::Ready { at_ns },
             os: os.clone(),
         });
         ThreadNumber(inner.threads.len() - 1)
@@ -91,7 +91,7 @@ impl Shared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadNumber(pub(super) usize);
 
-impl Inner {
+impl LockstepState {
     pub(super) fn note(&mut self, words: [u64; 3]) {
         self.trace = fingerprint([self.trace].into_iter().chain(words));
     }
@@ -99,8 +99,8 @@ impl Inner {
     pub(super) fn kill(&mut self, number: usize) {
         let process = self.threads[number].process;
         for thread in &mut self.threads {
-            if thread.process == process && !matches!(thread.state, State::Ended { .. }) {
-                thread.state = State::Dead;
+            if thread.process == process && !matches!(thread.state, ThreadState::Ended { .. }) {
+                thread.state = ThreadState::Dead;
             }
         }
     }
@@ -109,8 +109,8 @@ impl Inner {
     pub(super) fn wake(&mut self, word: usize) {
         let at_ns = self.now_ns + (self.draw)(WAKE_NS + 1);
         for thread in &mut self.threads {
-            if matches!(thread.state, State::Asleep { word: on, .. } if on == word) {
-                thread.state = State::Ready { at_ns };
+            if matches!(thread.state, ThreadState::Asleep { word: on, .. } if on == word) {
+                thread.state = ThreadState::Ready { at_ns };
             }
         }
     }

@@ -82,7 +82,7 @@ fn the_dead_never_run_again_and_panics_are_told() {
     });
     let panics = lockstep.spawn("panics", || panic!("as it should"));
     let dies = lockstep.spawn("dies", || {
-        die();
+        kill_this_process();
         unreachable!("it is dead");
     });
     while lockstep.step() {}
@@ -91,8 +91,8 @@ fn the_dead_never_run_again_and_panics_are_told() {
     KernelFutex.wake(&word);
     assert!(!lockstep.step());
     assert_eq!(word.load(Ordering::Acquire), 1);
-    let said = Standing::Panicked("as it should".to_owned());
-    assert_eq!(lockstep.standing(panics.unwrap()), said);
-    assert_eq!(lockstep.standing(dies.unwrap()), Standing::Dead);
+    let said = ThreadStatus::Panicked("as it should".to_owned());
+    assert_eq!(lockstep.thread_status(panics.unwrap()), said);
+    assert_eq!(lockstep.thread_status(dies.unwrap()), ThreadStatus::Dead);
     assert_eq!(lockstep.next_ns(), None);
 }

@@ -1,7 +1,7 @@
 //! What a thread in lockstep does with its turn: look at the clock, let others run, end.
 
-use super::seat::{ANY, at_seat};
-use super::shared::{Shared, State};
+use super::context::{ANY, with_context};
+use super::shared::{Shared, ThreadState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,8 +13,8 @@ const POLL_NS: u64 = 50_000;
 /// Whether this thread's time is virtual.
 #[must_use]
 #[inline]
-pub fn is_on() -> bool {
-    ANY.load(Ordering::Relaxed) && at_seat(|_, _| ()).is_some()
+pub fn is_active() -> bool {
+    ANY.load(Ordering::Relaxed) && with_context(|_, _| ()).is_some()
 }
 
 /// The virtual time, if this thread has one.
@@ -23,7 +23,7 @@ pub(crate) fn now_ns() -> Option<u64> {
     if !ANY.load(Ordering::Relaxed) {
         return None;
     }
-    at_seat(|shared, _| shared.lock().now_ns)
+    with_context(|shared, _| shared.lock().now_ns)
 }
 
 /// The thread goes on a moment later, and others may run before. Returns whether it is in a lockstep.
@@ -39,12 +39,12 @@ pub fn poll() -> bool {
 
 #[cold]
 fn pause_for(most_ns: u64) -> bool {
-    at_seat(|shared, number| {
+    with_context(|shared, number| {
         let Some(number) = number else { return };
         {
             let mut inner = shared.lock();
             let at_ns = inner.now_ns + (inner.draw)(most_ns + 1);
-            inner.threads[number].state = State::Ready { at_ns };
+            inner.threads[number].state = ThreadState::Ready { at_ns };
         }
         shared.hand_back(number);
     })
@@ -64,15 +64,15 @@ fn sometimes(one_in: u32) {
     let drawn = |shared: &Arc<Shared>, number: Option<usize>| {
         number.is_some() && (shared.lock().draw)(one_in.into()) == 0
     };
-    if at_seat(drawn) == Some(true) {
+    if with_context(drawn) == Some(true) {
         pause();
     }
 }
 
 /// The thread is killed by what it has done itself: it and all of its process never run again. Returns only if it is in no
 /// lockstep.
-pub fn die() {
-    at_seat(|shared, number| {
+pub fn kill_this_process() {
+    with_context(|shared, number| {
         let Some(number) = number else { return };
         shared.lock().kill(number);
         shared.hand_back(number);
@@ -82,6 +82,6 @@ pub fn die() {
 /// A number below `most` that the seed fixes, if this thread is in a lockstep.
 #[must_use]
 pub fn draw(most: u32) -> Option<u32> {
-    let drawn = at_seat(|shared, _| (shared.lock().draw)(most.into()))?;
+    let drawn = with_context(|shared, _| (shared.lock().draw)(most.into()))?;
     Some(u32::try_from(drawn).expect("it is below one"))
 }

@@ -9,7 +9,7 @@
 //! to collide, and so slow down matching; but only matching in its own job, which it can slow down
 //! as well by not computing.
 
-use super::pages::Pages;
+use super::paged_vec::PagedVec;
 use super::pattern::Pattern;
 
 /// No chain, no entry.
@@ -30,13 +30,13 @@ pub(super) struct Chain {
 
 #[derive(Debug)]
 pub(super) struct Directory {
-    chains: Pages<Chain>,
+    chains: PagedVec<Chain>,
     /// The first vacant element of `chains`.
     vacant: u32,
     /// Chains in use.
     occupied: u32,
     /// The first chain of each bucket. There are as many buckets as there ever were chains in use.
-    buckets: Pages<u32>,
+    buckets: PagedVec<u32>,
     /// Chains looked at on the way to others: the only work here that is not constant.
     #[cfg(test)]
     walked: std::cell::Cell<u64>,
@@ -44,10 +44,10 @@ pub(super) struct Directory {
 
 impl Directory {
     pub(super) fn new() -> Self {
-        let mut buckets = Pages::new();
+        let mut buckets = PagedVec::new();
         buckets.push(NONE);
         Self {
-            chains: Pages::new(),
+            chains: PagedVec::new(),
             vacant: NONE,
             occupied: 0,
             buckets,

@@ -42,7 +42,7 @@
 //! a rank that makes them collide slows down its own job and no other.
 
 mod directory;
-mod pages;
+mod paged_vec;
 mod pattern;
 mod table;
 
@@ -51,16 +51,16 @@ mod tests;
 
 use std::fmt;
 
-pub use pattern::{Pattern, Signature};
+pub use pattern::{MessageEnvelope, Pattern};
 
 use pattern::WILDCARDS;
-use table::{Entry, Handle, Table};
+use table::{EntryHandle, Table, TableEntry};
 
 /// The messages and receives of one rank that wait for each other.
 ///
 /// `E` is what the caller keeps of a message, `R` of a receive.
 pub struct Matcher<E, R> {
-    unexpected: Table<(Signature, E), WILDCARDS>,
+    unexpected: Table<(MessageEnvelope, E), WILDCARDS>,
     posted: Table<(Pattern, R), 1>,
     /// Posted receives by the wildcards they use, so that programs without pay for none.
     posted_with: [usize; WILDCARDS],
@@ -68,11 +68,11 @@ pub struct Matcher<E, R> {
 
 /// A posted receive, to cancel it. It goes stale when the receive is matched, and stays so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ReceiveHandle(Handle);
+pub struct ReceiveHandle(EntryHandle);
 
 /// What became of an arrived message.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Arrival<E, R> {
+pub enum ArrivalOutcome<E, R> {
     /// It met the earliest posted receive that matches it.
     Matched {
         /// The message, as it was given.
@@ -88,11 +88,11 @@ pub enum Arrival<E, R> {
 
 /// What became of a receive.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Posted<E, R> {
+pub enum PostOutcome<E, R> {
     /// It met the earliest arrived message that matches it.
     Matched {
         /// What the message bears: a receive with wildcards did not know.
-        signature: Signature,
+        signature: MessageEnvelope,
         /// The message, no longer kept.
         envelope: E,
         /// The receive, as it was given.
@@ -123,13 +123,13 @@ pub enum TableFull {
     },
 }
 
-impl<E> Entry<WILDCARDS> for (Signature, E) {
+impl<E> TableEntry<WILDCARDS> for (MessageEnvelope, E) {
     fn patterns(&self) -> [Pattern; WILDCARDS] {
         self.0.patterns()
     }
 }
 
-impl<R> Entry<1> for (Pattern, R) {
+impl<R> TableEntry<1> for (Pattern, R) {
     fn patterns(&self) -> [Pattern; 1] {
         [self.0]
     }
@@ -157,27 +157,33 @@ impl<E, R> Matcher<E, R> {
     ///
     /// When it would have to be kept and the table is full. Nothing has changed then, but `envelope`
     /// is dropped.
-    pub fn arrive(&mut self, signature: Signature, envelope: E) -> Result<Arrival<E, R>, TableFull>
+    pub fn arrive(
+        &mut self,
+        signature: MessageEnvelope,
+        envelope: E,
+    ) -> Result<ArrivalOutcome<E, R>, TableFull>
     where
         R: Clone,
     {
-        let met = self.meet(&signature, |pattern, receive| (*pattern, receive.clone()));
+        let met = self.take_receive(&signature, |pattern, receive| (*pattern, receive.clone()));
         match met {
-            Some((pattern, receive)) => Ok(Arrival::Matched {
+            Some((pattern, receive)) => Ok(ArrivalOutcome::Matched {
                 envelope,
                 pattern,
                 receive,
             }),
-            None => self.keep(signature, envelope).map(|()| Arrival::Unexpected),
+            None => self
+                .add_unexpected(signature, envelope)
+                .map(|()| ArrivalOutcome::Unexpected),
         }
     }
 
     /// The first half of [`arrive`](Self::arrive), for a message that is not yet what is kept of it:
     /// takes out the earliest posted receive that matches. Nothing of it is moved but what is wanted.
     #[inline(always)]
-    pub fn meet<W>(
+    pub fn take_receive<W>(
         &mut self,
-        signature: &Signature,
+        signature: &MessageEnvelope,
         wanted: impl FnOnce(&Pattern, &mut R) -> W,
     ) -> Option<W> {
         let handle = self.earliest_receive(signature)?;
@@ -192,7 +198,7 @@ impl<E, R> Matcher<E, R> {
     }
 
     /// The receive that this would take out, and what it asks for.
-    pub fn first_for(&mut self, signature: &Signature) -> Option<&(Pattern, R)> {
+    pub fn first_for(&mut self, signature: &MessageEnvelope) -> Option<&(Pattern, R)> {
         let handle = self.earliest_receive(signature)?;
         self.posted.get(handle)
     }
@@ -202,7 +208,11 @@ impl<E, R> Matcher<E, R> {
     /// # Errors
     ///
     /// As [`arrive`](Self::arrive).
-    pub fn keep(&mut self, signature: Signature, envelope: E) -> Result<(), TableFull> {
+    pub fn add_unexpected(
+        &mut self,
+        signature: MessageEnvelope,
+        envelope: E,
+    ) -> Result<(), TableFull> {
         let kept = (signature, envelope);
         match self.unexpected.insert(kept) {
             Some(_) => Ok(()),
@@ -219,15 +229,15 @@ impl<E, R> Matcher<E, R> {
     /// When it would have to be posted and the table is full. Nothing has changed then, but
     /// `receive` is dropped.
     #[inline(always)]
-    pub fn post(&mut self, pattern: Pattern, receive: R) -> Result<Posted<E, R>, TableFull> {
-        if let Some((signature, envelope)) = self.take(pattern) {
-            return Ok(Posted::Matched {
+    pub fn post(&mut self, pattern: Pattern, receive: R) -> Result<PostOutcome<E, R>, TableFull> {
+        if let Some((signature, envelope)) = self.take_unexpected(pattern) {
+            return Ok(PostOutcome::Matched {
                 signature,
                 envelope,
                 receive,
             });
         }
-        self.wait(pattern, receive).map(Posted::Waiting)
+        self.add_posted(pattern, receive).map(PostOutcome::Waiting)
     }
 
     /// The second half of [`post`](Self::post), for a receive of which it is known that no message matches it: it is
@@ -237,7 +247,7 @@ impl<E, R> Matcher<E, R> {
     ///
     /// As [`post`](Self::post).
     #[inline(always)]
-    pub fn wait(&mut self, pattern: Pattern, receive: R) -> Result<ReceiveHandle, TableFull> {
+    pub fn add_posted(&mut self, pattern: Pattern, receive: R) -> Result<ReceiveHandle, TableFull> {
         match self.posted.insert((pattern, receive)) {
             Some(handle) => {
                 self.posted_with[pattern.wildcards()] += 1;
@@ -258,7 +268,7 @@ impl<E, R> Matcher<E, R> {
 
     /// The message that a receive with this pattern would take now.
     #[must_use]
-    pub fn probe(&self, pattern: Pattern) -> Option<(Signature, &E)> {
+    pub fn probe(&self, pattern: Pattern) -> Option<(MessageEnvelope, &E)> {
         let handle = self.earliest_message(&pattern)?;
         self.unexpected
             .get(handle)
@@ -267,16 +277,20 @@ impl<E, R> Matcher<E, R> {
 
     /// Takes out the message that a receive with this pattern would take now (a matched probe).
     #[inline(always)]
-    pub fn take(&mut self, pattern: Pattern) -> Option<(Signature, E)> {
-        let wanted = |(signature, _): &(Signature, E)| pattern.matches(signature);
+    pub fn take_unexpected(&mut self, pattern: Pattern) -> Option<(MessageEnvelope, E)> {
+        let wanted = |(signature, _): &(MessageEnvelope, E)| pattern.matches(signature);
         let handle = self.unexpected.find(std::iter::once(&pattern), wanted)?;
         self.unexpected.remove(handle)
     }
 
     /// Takes out the earliest message with this signature that is `wanted`: one that its sender has cancelled.
     /// Others with the same signature stay, before and behind it.
-    pub fn take_message(&mut self, signature: Signature, wanted: impl Fn(&E) -> bool) -> Option<E> {
-        let is_it = |(of, envelope): &(Signature, E)| *of == signature && wanted(envelope);
+    pub fn take_message(
+        &mut self,
+        signature: MessageEnvelope,
+        wanted: impl Fn(&E) -> bool,
+    ) -> Option<E> {
+        let is_it = |(of, envelope): &(MessageEnvelope, E)| *of == signature && wanted(envelope);
         let handle = self.unexpected.earliest_of(&signature.patterns(), is_it)?;
         self.unexpected.remove(handle).map(|(_, envelope)| envelope)
     }
@@ -301,7 +315,7 @@ impl<E, R> Matcher<E, R> {
 
     /// The messages that wait for a receive, in the order in which they arrived. This sorts them: it
     /// is for diagnosis ("who waits for whom").
-    pub fn unexpected(&self) -> impl Iterator<Item = (Signature, &E)> {
+    pub fn unexpected(&self) -> impl Iterator<Item = (MessageEnvelope, &E)> {
         self.unexpected
             .in_order()
             .map(|(signature, envelope)| (*signature, envelope))
@@ -315,14 +329,14 @@ impl<E, R> Matcher<E, R> {
             .map(|(pattern, receive)| (*pattern, receive))
     }
 
-    fn earliest_message(&self, pattern: &Pattern) -> Option<Handle> {
-        let wanted = |(signature, _): &(Signature, E)| pattern.matches(signature);
+    fn earliest_message(&self, pattern: &Pattern) -> Option<EntryHandle> {
+        let wanted = |(signature, _): &(MessageEnvelope, E)| pattern.matches(signature);
         self.unexpected.earliest(std::iter::once(pattern), wanted)
     }
 
     /// The earliest posted receive that matches: if it is filed, the least sequence number of up to four
     /// heads.
-    fn earliest_receive(&mut self, signature: &Signature) -> Option<Handle> {
+    fn earliest_receive(&mut self, signature: &MessageEnvelope) -> Option<EntryHandle> {
         let patterns = signature.patterns();
         let in_use = patterns
             .iter()

@@ -2,7 +2,7 @@
 
 /// The envelope of an arrived message, as far as it is matched: MPI 5.0, 3.2.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Signature {
+pub struct MessageEnvelope {
     /// The communicator, and which of its uses (point-to-point, collectives ...): messages of one
     /// context are never seen in another, wildcards or not.
     pub context: u32,
@@ -33,19 +33,19 @@ impl Pattern {
     /// Would a receive with this pattern take this message?
     #[must_use]
     #[inline]
-    pub fn matches(&self, signature: &Signature) -> bool {
+    pub fn matches(&self, signature: &MessageEnvelope) -> bool {
         self.context == signature.context
             && self.source.is_none_or(|source| source == signature.source)
             && self.tag.is_none_or(|tag| tag == signature.tag)
     }
 
-    /// The index of this pattern among the [`Signature::patterns`] of any message it matches.
+    /// The index of this pattern among the [`MessageEnvelope::patterns`] of any message it matches.
     pub(super) fn wildcards(&self) -> Wildcards {
         usize::from(self.source.is_none()) | usize::from(self.tag.is_none()) << 1
     }
 }
 
-impl Signature {
+impl MessageEnvelope {
     /// All patterns that match this message: there are no more than these.
     pub(super) fn patterns(&self) -> [Pattern; WILDCARDS] {
         let Self {
@@ -79,8 +79,8 @@ impl Signature {
 }
 
 /// The pattern without wildcards, which messages of this signature alone match.
-impl From<Signature> for Pattern {
-    fn from(signature: Signature) -> Self {
+impl From<MessageEnvelope> for Pattern {
+    fn from(signature: MessageEnvelope) -> Self {
         signature.patterns()[0]
     }
 }
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_message_matches_its_four_patterns_and_each_knows_its_index() {
-        let signature = Signature {
+        let signature = MessageEnvelope {
             context: 7,
             source: 3,
             tag: -5,
@@ -105,22 +105,22 @@ mod tests {
 
     #[test]
     fn what_a_pattern_names_must_be_equal() {
-        let signature = Signature {
+        let signature = MessageEnvelope {
             context: 7,
             source: 3,
             tag: 5,
         };
         for pattern in signature.patterns() {
-            assert!(!pattern.matches(&Signature {
+            assert!(!pattern.matches(&MessageEnvelope {
                 context: 8,
                 ..signature
             }));
-            let other_source = pattern.matches(&Signature {
+            let other_source = pattern.matches(&MessageEnvelope {
                 source: 4,
                 ..signature
             });
             assert_eq!(other_source, pattern.source.is_none());
-            let other_tag = pattern.matches(&Signature {
+            let other_tag = pattern.matches(&MessageEnvelope {
                 tag: 6,
                 ..signature
             });

@@ -12,7 +12,7 @@
 //! each that comes), so filing it is short, too, and each entry is filed once at most.
 
 use super::directory::{Directory, NONE};
-use super::pages::Pages;
+use super::paged_vec::PagedVec;
 use super::pattern::Pattern;
 
 /// No table can be larger: links are 32 bits, and an entry may be alone in four chains.
@@ -25,7 +25,7 @@ const MAX_LINE: usize = 128;
 const GLANCE: usize = 8;
 
 /// What a table keeps knows what it is filed under.
-pub(super) trait Entry<const CHAINS: usize> {
+pub(super) trait TableEntry<const CHAINS: usize> {
     /// All patterns that ask for it.
     fn patterns(&self) -> [Pattern; CHAINS];
 }
@@ -33,14 +33,14 @@ pub(super) trait Entry<const CHAINS: usize> {
 /// A table of at most `limit` entries that are each filed under `CHAINS` patterns.
 #[derive(Debug)]
 pub(super) struct Table<T, const CHAINS: usize> {
-    slots: Pages<Slot<T, CHAINS>>,
+    slots: PagedVec<TableSlot<T, CHAINS>>,
     /// The first of the slots without an entry, which are linked by their first links.
     vacant: u32,
     len: usize,
     limit: usize,
     next_sequence: u64,
     directory: Directory,
-    line: Line,
+    line: UnfiledEntries,
     /// Entries of the line looked at.
     #[cfg(test)]
     glanced: std::cell::Cell<u64>,
@@ -48,14 +48,14 @@ pub(super) struct Table<T, const CHAINS: usize> {
 
 /// The entries that are not filed, linked by their first links.
 #[derive(Debug)]
-struct Line {
+struct UnfiledEntries {
     first: u32,
     last: u32,
     len: usize,
 }
 
 #[derive(Debug)]
-struct Slot<T, const CHAINS: usize> {
+struct TableSlot<T, const CHAINS: usize> {
     sequence: u64,
     links: [Link; CHAINS],
     entry: Option<T>,
@@ -77,13 +77,13 @@ const UNLINKED: Link = Link {
 
 /// An entry, as long as it is in the table: no other ever gets the same sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Handle {
+pub(super) struct EntryHandle {
     /// The number of entries that came before this one.
     pub(super) sequence: u64,
     slot: u32,
 }
 
-impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
+impl<T: TableEntry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
     /// An empty table; it takes memory as entries come.
     pub(super) fn new(limit: usize) -> Self {
         assert!(
@@ -91,13 +91,13 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
             "a table of {limit} entries, at most {MAX_LIMIT} can be linked"
         );
         Self {
-            slots: Pages::new(),
+            slots: PagedVec::new(),
             vacant: NONE,
             len: 0,
             limit,
             next_sequence: 0,
             directory: Directory::new(),
-            line: Line {
+            line: UnfiledEntries {
                 first: NONE,
                 last: NONE,
                 len: 0,
@@ -117,7 +117,7 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
 
     /// Puts `entry` behind all others; none if the table is full.
     #[inline(always)]
-    pub(super) fn insert(&mut self, entry: T) -> Option<Handle> {
+    pub(super) fn insert(&mut self, entry: T) -> Option<EntryHandle> {
         if self.len == self.limit {
             return None;
         }
@@ -142,7 +142,7 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         self.len += 1;
-        Some(Handle { sequence, slot })
+        Some(EntryHandle { sequence, slot })
     }
 
     /// The earliest entry that is wanted: those are filed under these patterns.
@@ -150,7 +150,7 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
         &self,
         patterns: impl Iterator<Item = &'a Pattern>,
         wanted: impl Fn(&T) -> bool,
-    ) -> Option<Handle> {
+    ) -> Option<EntryHandle> {
         let filed = self.earliest_filed(patterns);
         filed.or_else(|| self.earliest_in_line(MAX_LINE, wanted))
     }
@@ -161,7 +161,7 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
         &mut self,
         patterns: impl Iterator<Item = &'a Pattern> + Clone,
         wanted: impl Fn(&T) -> bool,
-    ) -> Option<Handle> {
+    ) -> Option<EntryHandle> {
         let found = self.earliest_filed(patterns.clone());
         let found = found.or_else(|| self.earliest_in_line(GLANCE, wanted));
         if found.is_some() || self.line.len <= GLANCE {
@@ -179,7 +179,7 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
         &self,
         patterns: &[Pattern; CHAINS],
         wanted: impl Fn(&T) -> bool,
-    ) -> Option<Handle> {
+    ) -> Option<EntryHandle> {
         let filed = self.len > self.line.len;
         let first = patterns.first().filter(|_| filed);
         let chain = first.and_then(|first| self.directory.find(first));
@@ -194,7 +194,10 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
         self.earliest_in_line(MAX_LINE, wanted)
     }
 
-    fn earliest_filed<'a>(&self, patterns: impl Iterator<Item = &'a Pattern>) -> Option<Handle> {
+    fn earliest_filed<'a>(
+        &self,
+        patterns: impl Iterator<Item = &'a Pattern>,
+    ) -> Option<EntryHandle> {
         if self.len == self.line.len {
             return None;
         }
@@ -206,7 +209,7 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
 
     /// The earliest of the first so many in line that is wanted.
     #[inline]
-    fn earliest_in_line(&self, most: usize, wanted: impl Fn(&T) -> bool) -> Option<Handle> {
+    fn earliest_in_line(&self, most: usize, wanted: impl Fn(&T) -> bool) -> Option<EntryHandle> {
         let mut slot = self.line.first;
         for _ in 0..most.min(self.line.len) {
             self.count_step();
@@ -230,15 +233,15 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
         }
     }
 
-    fn handle(&self, slot: u32) -> Handle {
-        Handle {
+    fn handle(&self, slot: u32) -> EntryHandle {
+        EntryHandle {
             sequence: self.slots[slot].sequence,
             slot,
         }
     }
 
     /// The entry of a handle, unless it has been removed.
-    pub(super) fn get(&self, handle: Handle) -> Option<&T> {
+    pub(super) fn get(&self, handle: EntryHandle) -> Option<&T> {
         let slot = self.slots.get(handle.slot)?;
         slot.entry
             .as_ref()
@@ -247,7 +250,7 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
 
     /// Removes the entry of a handle, unless that has been done.
     #[inline(always)]
-    pub(super) fn remove(&mut self, handle: Handle) -> Option<T> {
+    pub(super) fn remove(&mut self, handle: EntryHandle) -> Option<T> {
         self.vacate(handle)?;
         self.slots[handle.slot].entry.take()
     }
@@ -256,7 +259,7 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
     #[inline(always)]
     pub(super) fn remove_with<R>(
         &mut self,
-        handle: Handle,
+        handle: EntryHandle,
         wanted: impl FnOnce(&mut T) -> R,
     ) -> Option<R> {
         self.vacate(handle)?;
@@ -268,7 +271,7 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
 
     /// Takes the slot of an entry out of its line or its chains.
     #[inline(always)]
-    fn vacate(&mut self, handle: Handle) -> Option<()> {
+    fn vacate(&mut self, handle: EntryHandle) -> Option<()> {
         self.get(handle)?;
         if self.slots[handle.slot].links[0].chain == NONE {
             self.leave_line(handle.slot);
@@ -297,7 +300,7 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
     /// A slot to put an entry in: one used before, if there is one, so that few are ever touched.
     fn vacant_slot(&mut self) -> u32 {
         if self.vacant == NONE {
-            return self.slots.push(Slot {
+            return self.slots.push(TableSlot {
                 sequence: 0,
                 links: [UNLINKED; CHAINS],
                 entry: None,

@@ -9,14 +9,18 @@ use super::*;
 /// MPI's rules, written down as they are read: two queues in order, searched from the front.
 #[derive(Default)]
 struct Oracle {
-    unexpected: VecDeque<(Signature, u32)>,
+    unexpected: VecDeque<(MessageEnvelope, u32)>,
     posted: VecDeque<(Pattern, u32)>,
     unexpected_limit: usize,
     posted_limit: usize,
 }
 
 impl Oracle {
-    fn arrive(&mut self, signature: Signature, message: u32) -> Result<Option<u32>, TableFull> {
+    fn arrive(
+        &mut self,
+        signature: MessageEnvelope,
+        message: u32,
+    ) -> Result<Option<u32>, TableFull> {
         let position = self
             .posted
             .iter()
@@ -37,7 +41,7 @@ impl Oracle {
         &mut self,
         pattern: Pattern,
         receive: u32,
-    ) -> Result<Option<(Signature, u32)>, TableFull> {
+    ) -> Result<Option<(MessageEnvelope, u32)>, TableFull> {
         if let Some(message) = self.take(pattern) {
             return Ok(Some(message));
         }
@@ -58,7 +62,7 @@ impl Oracle {
         self.posted.remove(position).map(|(_, receive)| receive)
     }
 
-    fn probe(&self, pattern: Pattern) -> Option<(Signature, u32)> {
+    fn probe(&self, pattern: Pattern) -> Option<(MessageEnvelope, u32)> {
         let mut matches = self
             .unexpected
             .iter()
@@ -66,7 +70,7 @@ impl Oracle {
         matches.next().copied()
     }
 
-    fn take(&mut self, pattern: Pattern) -> Option<(Signature, u32)> {
+    fn take(&mut self, pattern: Pattern) -> Option<(MessageEnvelope, u32)> {
         let position = self
             .unexpected
             .iter()
@@ -74,7 +78,7 @@ impl Oracle {
         self.unexpected.remove(position)
     }
 
-    fn take_message(&mut self, signature: Signature, odd: bool) -> Option<u32> {
+    fn take_message(&mut self, signature: MessageEnvelope, odd: bool) -> Option<u32> {
         let wanted = |message: u32| message.is_multiple_of(2) != odd;
         let position = self
             .unexpected
@@ -86,19 +90,19 @@ impl Oracle {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Arrive(Signature),
+    Arrive(MessageEnvelope),
     Post(Pattern),
     /// Cancels the receive posted so many waiting posts ago, matched or cancelled though it may be.
     Cancel(usize),
     Probe(Pattern),
     Take(Pattern),
     /// Takes the earliest message with this signature whose number is odd, or even: not always the first of them.
-    TakeMessage(Signature, bool),
+    TakeMessage(MessageEnvelope, bool),
 }
 
 /// Few contexts, sources and tags, so that they meet; tags of either sign.
-fn signatures() -> impl Strategy<Value = Signature> {
-    (0..2_u32, 0..3_u32, -1..3_i32).prop_map(|(context, source, tag)| Signature {
+fn signatures() -> impl Strategy<Value = MessageEnvelope> {
+    (0..2_u32, 0..3_u32, -1..3_i32).prop_map(|(context, source, tag)| MessageEnvelope {
         context,
         source,
         tag,
@@ -140,7 +144,7 @@ fn step_both(
             let found = matcher
                 .arrive(signature, number)
                 .map(|arrival| match arrival {
-                    Arrival::Matched {
+                    ArrivalOutcome::Matched {
                         envelope,
                         pattern,
                         receive,
@@ -149,13 +153,13 @@ fn step_both(
                         assert!(pattern.matches(&signature));
                         Some(receive)
                     }
-                    Arrival::Unexpected => None,
+                    ArrivalOutcome::Unexpected => None,
                 });
             assert_eq!(found, oracle.arrive(signature, number));
         }
         Step::Post(pattern) => {
             let found = matcher.post(pattern, number).map(|posted| match posted {
-                Posted::Matched {
+                PostOutcome::Matched {
                     signature,
                     envelope,
                     receive,
@@ -163,7 +167,7 @@ fn step_both(
                     assert_eq!(receive, number);
                     Some((signature, envelope))
                 }
-                Posted::Waiting(handle) => {
+                PostOutcome::Waiting(handle) => {
                     handles.push((handle, number));
                     None
                 }
@@ -182,7 +186,7 @@ fn step_both(
             assert_eq!(found, oracle.probe(pattern));
             assert_eq!(matcher.holds_match_for(pattern), found.is_some());
         }
-        Step::Take(pattern) => assert_eq!(matcher.take(pattern), oracle.take(pattern)),
+        Step::Take(pattern) => assert_eq!(matcher.take_unexpected(pattern), oracle.take(pattern)),
         Step::TakeMessage(signature, odd) => {
             let wanted = |message: &u32| message.is_multiple_of(2) != odd;
             let taken = matcher.take_message(signature, wanted);
@@ -231,8 +235,8 @@ proptest! {
 
 const MANY: u32 = 1 << 17;
 
-fn signature(source: u32, tag: u32) -> Signature {
-    Signature {
+fn signature(source: u32, tag: u32) -> MessageEnvelope {
+    MessageEnvelope {
         context: 0,
         source,
         tag: i32::try_from(tag).unwrap(),
@@ -266,7 +270,7 @@ fn receive_unexpected(patterns: impl Iterator<Item = (Pattern, u32)>) {
     for number in 0..MANY {
         assert_eq!(
             matcher.arrive(signature(number % 64, number), number),
-            Ok(Arrival::Unexpected)
+            Ok(ArrivalOutcome::Unexpected)
         );
     }
     for (pattern, expected) in patterns {
@@ -274,7 +278,7 @@ fn receive_unexpected(patterns: impl Iterator<Item = (Pattern, u32)>) {
             matcher.probe(pattern).map(|(_, message)| *message),
             Some(expected)
         );
-        let Ok(Posted::Matched { envelope, .. }) = matcher.post(pattern, 0) else {
+        let Ok(PostOutcome::Matched { envelope, .. }) = matcher.post(pattern, 0) else {
             panic!("{pattern:?} found nothing");
         };
         assert_eq!(envelope, expected);
@@ -350,12 +354,12 @@ fn many_posted_receives_are_met_in_any_order_in_few_steps() {
             };
             assert!(matches!(
                 matcher.post(pattern, number),
-                Ok(Posted::Waiting(_))
+                Ok(PostOutcome::Waiting(_))
             ));
         }
         for number in order {
             let arrival = matcher.arrive(signature(number % 64, number), number);
-            let Ok(Arrival::Matched { receive, .. }) = arrival else {
+            let Ok(ArrivalOutcome::Matched { receive, .. }) = arrival else {
                 panic!("{arrival:?}")
             };
             assert_eq!(receive, number);
@@ -374,7 +378,7 @@ fn many_alike_are_taken_from_the_middle_in_few_steps() {
     };
     let handles: Vec<ReceiveHandle> = (0..MANY)
         .map(|number| match matcher.post(pattern, number) {
-            Ok(Posted::Waiting(handle)) => handle,
+            Ok(PostOutcome::Waiting(handle)) => handle,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -413,7 +417,7 @@ fn a_message_goes_to_the_earliest_receive_whatever_its_wildcards() {
             let arrival = matcher.arrive(signature(1, 2), ());
             assert_eq!(
                 arrival,
-                Ok(Arrival::Matched {
+                Ok(ArrivalOutcome::Matched {
                     envelope: (),
                     pattern,
                     receive: number
@@ -427,14 +431,14 @@ fn a_message_goes_to_the_earliest_receive_whatever_its_wildcards() {
 fn a_stale_handle_does_not_cancel_the_receive_that_took_its_slot() {
     let mut matcher: Matcher<u32, u32> = Matcher::new(1, 1);
     let pattern = Pattern::from(signature(0, 0));
-    let Ok(Posted::Waiting(stale)) = matcher.post(pattern, 1) else {
+    let Ok(PostOutcome::Waiting(stale)) = matcher.post(pattern, 1) else {
         panic!()
     };
     assert!(matches!(
         matcher.arrive(signature(0, 0), 9),
-        Ok(Arrival::Matched { .. })
+        Ok(ArrivalOutcome::Matched { .. })
     ));
-    let Ok(Posted::Waiting(handle)) = matcher.post(pattern, 2) else {
+    let Ok(PostOutcome::Waiting(handle)) = matcher.post(pattern, 2) else {
         panic!()
     };
     assert_eq!(matcher.cancel(stale), None);
@@ -459,7 +463,7 @@ fn a_full_table_is_an_error_and_memory_is_touched_on_demand() {
     matcher.post(signature(1, 7).into(), 7).unwrap();
     assert!(matches!(
         matcher.arrive(signature(1, 7), 3),
-        Ok(Arrival::Matched { .. })
+        Ok(ArrivalOutcome::Matched { .. })
     ));
     // One receive at a time: one slot, over and over.
     for number in 10..1000 {

@@ -221,7 +221,7 @@ impl Mapping {
     }
 
     /// Copies bytes into the mapping. Whoever reads them must be told by a word stored with
-    /// `Release` afterwards.
+    /// `TallyRelease` afterwards.
     #[inline]
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         self.check(offset, bytes.len());

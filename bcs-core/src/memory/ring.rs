@@ -7,9 +7,9 @@
 //! what is read, not whether reading it is defined.
 //!
 //! Happens-before, named on both sides:
-//! - **ENTRY**: the producer's `Release` store of `tail` publishes the words of an entry to the
+//! - **ENTRY**: the producer's `TallyRelease` store of `tail` publishes the words of an entry to the
 //!   consumer's `Acquire` load of `tail`.
-//! - **SPACE**: the consumer's `Release` store of `head` returns an entry, after its words were
+//! - **SPACE**: the consumer's `TallyRelease` store of `head` returns an entry, after its words were
 //!   copied out, to the producer's `Acquire` load of `head`.
 
 use crate::prefetch;

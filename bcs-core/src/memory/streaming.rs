@@ -8,9 +8,9 @@ use std::ptr::NonNull;
 
 /// Copies past the caches. What was copied is in order before whatever is stored once this is gone.
 #[derive(Debug)]
-pub struct Streaming(());
+pub struct StreamingCopy(());
 
-impl Streaming {
+impl StreamingCopy {
     /// Copies that follow each other.
     #[must_use]
     pub fn begin() -> Self {
@@ -27,7 +27,7 @@ impl Streaming {
     }
 }
 
-impl Drop for Streaming {
+impl Drop for StreamingCopy {
     fn drop(&mut self) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         // SAFETY: x86-64 processors have it.
@@ -38,7 +38,7 @@ impl Drop for Streaming {
 }
 
 /// # Safety
-/// As [`Streaming::copy`].
+/// As [`StreamingCopy::copy`].
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 unsafe fn copy(from: &[u8], to: *mut u8) {
     use std::arch::x86_64::{__m128i, _mm_stream_si128};
@@ -68,7 +68,7 @@ unsafe fn copy(from: &[u8], to: *mut u8) {
 }
 
 /// # Safety
-/// As [`Streaming::copy`].
+/// As [`StreamingCopy::copy`].
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 unsafe fn copy(from: &[u8], to: *mut u8) {
     // SAFETY: the caller's promise.
@@ -86,7 +86,7 @@ mod tests {
             for len in [0, 1, 63, 64, 65, 130, 800] {
                 let mut to = vec![7; 1000];
                 let begin = NonNull::from(&mut to[start..]).cast();
-                let streaming = Streaming::begin();
+                let streaming = StreamingCopy::begin();
                 // SAFETY: so many bytes follow in the vector, which nobody else uses.
                 unsafe { streaming.copy(&from[3..3 + len], begin) };
                 drop(streaming);

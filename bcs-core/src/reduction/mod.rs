@@ -5,5 +5,5 @@ pub mod arithmetic;
 mod datatype;
 mod op;
 
-pub use datatype::{Class, Datatype, Pair};
+pub use datatype::{Datatype, DatatypeClass, LocationPair};
 pub use op::Op;

@@ -1,7 +1,7 @@
 //! The predefined reduction operations (MPI 5.0, 6.9.2) and the datatypes each is defined on.
 
 use crate::coded::coded;
-use crate::reduction::{Class, Datatype};
+use crate::reduction::{Datatype, DatatypeClass};
 
 /// A predefined reduction operation that a NIC can carry out.
 ///
@@ -46,18 +46,30 @@ impl Op {
     pub const fn allowed(self, datatype: Datatype) -> bool {
         match self {
             Self::Max | Self::Min => {
-                matches!(datatype.class(), Class::Integer | Class::Floating)
+                matches!(
+                    datatype.class(),
+                    DatatypeClass::Integer | DatatypeClass::Floating
+                )
             }
             Self::Sum | Self::Prod => {
                 let class = datatype.class();
-                matches!(class, Class::Integer | Class::Floating | Class::Complex)
+                matches!(
+                    class,
+                    DatatypeClass::Integer | DatatypeClass::Floating | DatatypeClass::Complex
+                )
             }
-            Self::MinLoc | Self::MaxLoc => matches!(datatype.class(), Class::Located),
+            Self::MinLoc | Self::MaxLoc => matches!(datatype.class(), DatatypeClass::Located),
             Self::Land | Self::Lor | Self::Lxor => {
-                matches!(datatype.class(), Class::Integer | Class::Logical)
+                matches!(
+                    datatype.class(),
+                    DatatypeClass::Integer | DatatypeClass::Logical
+                )
             }
             Self::Band | Self::Bor | Self::Bxor => {
-                matches!(datatype.class(), Class::Integer | Class::Byte)
+                matches!(
+                    datatype.class(),
+                    DatatypeClass::Integer | DatatypeClass::Byte
+                )
             }
         }
     }

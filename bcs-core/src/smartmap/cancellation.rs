@@ -29,21 +29,21 @@ const CANCELLED: u64 = 6;
 
 /// A message in a transfer slot that its sender may cancel.
 #[derive(Clone, Copy, Debug)]
-pub struct Cancellable<'a> {
+pub struct CancellableSend<'a> {
     state: &'a AtomicU64,
     /// The sender's.
     news: &'a AtomicU64,
     generation: u64,
 }
 
-impl<'a> Cancellable<'a> {
+impl<'a> CancellableSend<'a> {
     /// The message of one of a rank's transfers. `None` if there is no such transfer: it alleged rubbish.
     #[must_use]
     #[inline]
-    pub fn of(node: &'a NodeMemory, sender: usize, transfer: RequestId) -> Option<Self> {
+    pub fn of_transfer(node: &'a NodeMemory, sender: usize, transfer: RequestId) -> Option<Self> {
         Some(Self {
             state: node.transfer_word(sender, transfer.slot, STATE)?,
-            news: node.news(sender),
+            news: node.event_count(sender),
             generation: u64::from(transfer.generation) << 32,
         })
     }
@@ -110,7 +110,7 @@ mod tests {
     fn a_message_is_claimed_or_cancelled() {
         let node = NodeMemory::private(1).unwrap();
         for generation in 1..2_000 {
-            let message = Cancellable::of(&node, 0, transfer(generation)).unwrap();
+            let message = CancellableSend::of_transfer(&node, 0, transfer(generation)).unwrap();
             message.open();
             let (cancelled, claimed) = std::thread::scope(|threads| {
                 let receiver = threads.spawn(|| message.claim());
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_claim_that_is_given_back_may_be_cancelled() {
         let node = NodeMemory::private(1).unwrap();
-        let message = Cancellable::of(&node, 0, transfer(1)).unwrap();
+        let message = CancellableSend::of_transfer(&node, 0, transfer(1)).unwrap();
         message.open();
         assert!(message.claim() && message.claim() && !message.cancel());
         message.release();
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn a_transfer_ends_that_was_claimed() {
         let node = NodeMemory::private(1).unwrap();
-        let message = Cancellable::of(&node, 0, transfer(3)).unwrap();
+        let message = CancellableSend::of_transfer(&node, 0, transfer(3)).unwrap();
         let outcome = || node.transfer_outcome(0, transfer(3));
         assert_eq!(outcome(), None);
         message.open();
@@ -151,7 +151,8 @@ mod tests {
     #[test]
     fn a_slot_that_is_used_again_does_not_revive_what_was_cancelled() {
         let node = NodeMemory::private(1).unwrap();
-        let [old, new] = [1, 2].map(|it| Cancellable::of(&node, 0, transfer(it)).unwrap());
+        let [old, new] =
+            [1, 2].map(|it| CancellableSend::of_transfer(&node, 0, transfer(it)).unwrap());
         old.open();
         assert!(old.cancel());
         new.open();

@@ -40,7 +40,7 @@ impl<'a> Loan<'a> {
     /// What a rank lends in one of its transfers. `None` if there is no such transfer: it alleged
     /// rubbish.
     #[must_use]
-    pub fn of(node: &'a NodeMemory, sender: usize, transfer: RequestId) -> Option<Self> {
+    pub fn of_transfer(node: &'a NodeMemory, sender: usize, transfer: RequestId) -> Option<Self> {
         Some(Self {
             state: node.transfer_word(sender, transfer.slot, STATE)?,
             copy: node.transfer_word(sender, transfer.slot, COPY)?,
@@ -96,7 +96,7 @@ mod tests {
                 slot: 1,
                 generation,
             };
-            let loan = Loan::of(&node, 0, id).unwrap();
+            let loan = Loan::of_transfer(&node, 0, id).unwrap();
             let (withdrawn, found) = std::thread::scope(|threads| {
                 let receiver = threads.spawn(|| loan.claim(7));
                 (
@@ -117,7 +117,7 @@ mod tests {
             slot: 3,
             generation: 1,
         };
-        let loan = || Loan::of(&node, 0, id).unwrap();
+        let loan = || Loan::of_transfer(&node, 0, id).unwrap();
         assert!(loan().withdraw(8));
         assert!(node.end_transfer(0, id, 1));
         node.forget_transfers(0, id.slot);
@@ -133,12 +133,12 @@ mod tests {
             slot: 0,
             generation,
         };
-        let claimed = Loan::of(&node, 0, id(1)).unwrap();
+        let claimed = Loan::of_transfer(&node, 0, id(1)).unwrap();
         assert!(!claimed.is_claimed());
         assert_eq!(claimed.claim(7), 7);
         assert!(claimed.is_claimed());
         assert!(!claimed.withdraw(8));
-        let withdrawn = Loan::of(&node, 0, id(2)).unwrap();
+        let withdrawn = Loan::of_transfer(&node, 0, id(2)).unwrap();
         assert!(withdrawn.withdraw(8) && !withdrawn.is_claimed());
         assert_eq!(withdrawn.claim(7), 8);
     }

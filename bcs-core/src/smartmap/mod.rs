@@ -3,7 +3,7 @@
 //! | what | module |
 //! |---|---|
 //! | node memory: all of it, and where what lies | [`node_memory`] |
-//! | where in it a rank sits | [`Desk`] |
+//! | where in it a rank sits | [`RankArea`] |
 //! | how a rank tells another one what it sends | [`send_queue`] |
 //! | how a rank knows whose queues to look at | [`introductions`] |
 //! | messages that are lent for a moment | [`loan`] |
@@ -15,7 +15,7 @@
 #[cfg(not(loom))]
 pub mod cancellation;
 pub mod coll_info;
-pub mod introductions;
+pub mod known_senders;
 #[cfg(not(loom))]
 pub mod loan;
 #[cfg(not(loom))]
@@ -27,4 +27,4 @@ pub mod send_queue;
 pub mod shared_copy;
 
 #[cfg(not(loom))]
-pub use node_memory::{Desk, MappedRecord, NodeMemory, READ_ONLY};
+pub use node_memory::{MappedRecord, NodeMemory, READ_ONLY, RankArea};

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Happens-before, named on both sides:
-//! - **PACKED**: the sender's `Release` store of how far it is publishes the bytes to the receiver's
+//! - **PACKED**: the sender's `TallyRelease` store of how far it is publishes the bytes to the receiver's
 //!   `Acquire` load of it.
 
 use super::node_memory::NodeMemory;
@@ -26,17 +26,17 @@ const PACKED: usize = 7;
 
 /// A message that is being packed.
 #[derive(Clone, Copy, Debug)]
-pub struct Packing<'a> {
+pub struct PackingProgress<'a> {
     packed: &'a AtomicU64,
     bell: &'a AtomicU32,
     generation: u64,
 }
 
-impl<'a> Packing<'a> {
+impl<'a> PackingProgress<'a> {
     /// What a rank packs for one of its transfers. `None` if there is no such transfer: it alleged
     /// rubbish.
     #[must_use]
-    pub fn of(node: &'a NodeMemory, sender: usize, transfer: RequestId) -> Option<Self> {
+    pub fn of_transfer(node: &'a NodeMemory, sender: usize, transfer: RequestId) -> Option<Self> {
         Some(Self {
             packed: node.transfer_word(sender, transfer.slot, PACKED)?,
             bell: node.transfer_bell(sender, transfer.slot, BELL)?,
@@ -76,12 +76,12 @@ mod tests {
     fn what_is_packed_counts_for_its_transfer_alone() {
         let node = NodeMemory::private(2).unwrap();
         let id = |slot, generation| RequestId { slot, generation };
-        let of = |id| Packing::of(&node, 1, id).unwrap();
+        let of = |id| PackingProgress::of_transfer(&node, 1, id).unwrap();
         assert_eq!(of(id(3, 1)).bytes(), 0, "fresh memory");
         of(id(3, 1)).advance(u32::MAX);
         assert_eq!(of(id(3, 1)).bytes(), u32::MAX);
         assert_eq!(of(id(3, 2)).bytes(), 0, "the next transfer of the slot");
         assert_eq!(of(id(4, 1)).bytes(), 0, "another slot");
-        assert!(Packing::of(&node, 1, id(u32::MAX, 1)).is_none());
+        assert!(PackingProgress::of_transfer(&node, 1, id(u32::MAX, 1)).is_none());
     }
 }

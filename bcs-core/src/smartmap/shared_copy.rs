@@ -15,7 +15,7 @@
 //! ```
 //!
 //! The bytes of a message may lie in pieces, if they lie alike on both sides
-//! ([`Shape::Alike`]): then both copy from piece to piece.
+//! ([`CopyShape::InPieces`]): then both copy from piece to piece.
 //!
 //! The sender is about to write where the offer says. So it believes neither that nor the process id by
 //! which the kernel would find the receiver, both of which anybody on the node may have written over: the
@@ -33,10 +33,10 @@
 //! this transfer.
 //!
 //! Happens-before, named on both sides:
-//! - **OFFER**: the receiver's `Release` store of the offer publishes the words behind it.
-//! - **CHUNK**: the sender's `Release` addition to the count of what it has copied publishes the bytes to
+//! - **OFFER**: the receiver's `TallyRelease` store of the offer publishes the words behind it.
+//! - **CHUNK**: the sender's `TallyRelease` addition to the count of what it has copied publishes the bytes to
 //!   the receiver's `Acquire` load of it.
-//! - **FETCHED**: the `Release` store of how much a receiver has fetched alone orders its reads before what the
+//! - **FETCHED**: the `TallyRelease` store of how much a receiver has fetched alone orders its reads before what the
 //!   sender writes there behind an `Acquire` load of it.
 
 use super::node_memory::NodeMemory;
@@ -61,12 +61,12 @@ const ALONE: u64 = 1 << 31;
 
 /// How the bytes lie where the copy goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum CopyShape {
     /// Side by side.
     Plain,
     /// In pieces, as those of the sender do: as far from the address of the offer as its own from the start of
     /// its buffer.
-    Alike,
+    InPieces,
 }
 
 /// A copy that is offered.
@@ -75,7 +75,7 @@ pub struct SharedCopy<'a> {
     node: &'a NodeMemory,
     sender: usize,
     transfer: RequestId,
-    shape: Shape,
+    shape: CopyShape,
     chunks: u64,
 }
 
@@ -83,7 +83,7 @@ impl<'a> SharedCopy<'a> {
     fn new(
         node: &'a NodeMemory,
         (sender, transfer): (usize, RequestId),
-        shape: Shape,
+        shape: CopyShape,
     ) -> Option<Self> {
         node.transfer_word(sender, transfer.slot, OFFER)?;
         Some(Self {
@@ -98,7 +98,7 @@ impl<'a> SharedCopy<'a> {
     /// The word of an offer by this process, for this address and length.
     fn stated(&self, process: u32, into: u64, len: u64) -> u64 {
         let transfer = [self.transfer.slot, self.transfer.generation].map(u64::from);
-        let shape = u64::from(self.shape == Shape::Alike);
+        let shape = u64::from(self.shape == CopyShape::InPieces);
         let what = [self.sender as u64, u64::from(process), into, len, shape];
         let check = fingerprint(transfer.into_iter().chain(what));
         u64::from(self.transfer.generation) << 32 | check >> 32 | 1
@@ -118,7 +118,7 @@ impl<'a> SharedCopy<'a> {
         (sender, transfer): (usize, RequestId),
         process: u32,
         (into, len): (u64, usize),
-        shape: Shape,
+        shape: CopyShape,
     ) -> Option<Self> {
         let copy = Self::new(node, (sender, transfer), shape)?.of(len);
         copy.word(INTO).store(into, Ordering::Relaxed);
@@ -129,7 +129,7 @@ impl<'a> SharedCopy<'a> {
         // OFFER: publishes the words above.
         let stated = copy.stated(process, into, len as u64);
         copy.word(OFFER).store(stated, Ordering::Release);
-        node.news(sender).fetch_add(1, Ordering::AcqRel);
+        node.event_count(sender).fetch_add(1, Ordering::AcqRel);
         Some(copy)
     }
 
@@ -137,12 +137,12 @@ impl<'a> SharedCopy<'a> {
     /// bytes: where they go, and how many of them it has room for. `None` also if it has not said so, or offers a
     /// copy of another shape.
     #[must_use]
-    pub fn offered(
+    pub fn find_offer(
         node: &'a NodeMemory,
         (sender, transfer): (usize, RequestId),
         process: u32,
         most: usize,
-        shape: Shape,
+        shape: CopyShape,
     ) -> Option<(Self, u64, usize)> {
         let copy = Self::new(node, (sender, transfer), shape)?;
         let offer = copy.word(OFFER).load(Ordering::Acquire); // OFFER
@@ -181,7 +181,7 @@ impl<'a> SharedCopy<'a> {
 
     /// Sender: it has copied a chunk that it claimed, or could not. The caller rings the
     /// [bell](Self::bell).
-    pub fn copied(&self, succeeded: bool) {
+    pub fn report_copied(&self, succeeded: bool) {
         let failed = if succeeded { 0 } else { FAILED };
         if failed != 0 {
             self.word(COPIED).fetch_or(failed, Ordering::Relaxed);
@@ -202,7 +202,7 @@ impl<'a> SharedCopy<'a> {
     /// one on. The caller rings the sender. Returns false if there is no such transfer: the sender
     /// alleged rubbish.
     #[must_use]
-    pub fn fetched_alone(
+    pub fn report_fetched(
         node: &NodeMemory,
         (sender, transfer): (usize, RequestId),
         chunks: u64,
@@ -217,7 +217,7 @@ impl<'a> SharedCopy<'a> {
     }
 
     /// Receiver: it does not fetch this message any more, and its sender has to bring it.
-    pub fn fetches_no_more(node: &NodeMemory, (sender, transfer): (usize, RequestId)) {
+    pub fn stop_fetching(node: &NodeMemory, (sender, transfer): (usize, RequestId)) {
         if let Some(word) = node.transfer_word(sender, transfer.slot, CLAIMED) {
             word.store(0, Ordering::Release);
         }
@@ -270,7 +270,7 @@ mod tests {
         generation: 9,
     };
 
-    const PLAIN: Shape = Shape::Plain;
+    const PLAIN: CopyShape = CopyShape::Plain;
 
     /// The receiver.
     const ME: u32 = 4711;
@@ -279,11 +279,11 @@ mod tests {
     fn an_offer_that_was_written_over_is_none() {
         let node = NodeMemory::private(2).unwrap();
         let len = 3 * SHARED_CHUNK_BYTES;
-        let offered = |process| SharedCopy::offered(&node, (0, TRANSFER), process, len, PLAIN);
+        let offered = |process| SharedCopy::find_offer(&node, (0, TRANSFER), process, len, PLAIN);
         let copy = SharedCopy::offer(&node, (0, TRANSFER), ME, (1 << 40, len), PLAIN).unwrap();
         assert!(offered(ME).is_some());
         assert!(offered(ME + 1).is_none(), "the process id is another one's");
-        let alike = SharedCopy::offered(&node, (0, TRANSFER), ME, len, Shape::Alike);
+        let alike = SharedCopy::find_offer(&node, (0, TRANSFER), ME, len, CopyShape::InPieces);
         assert!(alike.is_none(), "it is to lie side by side");
         for index in [OFFER, INTO, LEN] {
             let right = copy.word(index).fetch_xor(1 << 20, Ordering::Relaxed);
@@ -313,12 +313,12 @@ mod tests {
         };
         assert_eq!(fetched(TRANSFER), None);
         for chunks in [0, 1, 70_000] {
-            assert!(SharedCopy::fetched_alone(&node, (1, TRANSFER), chunks));
+            assert!(SharedCopy::report_fetched(&node, (1, TRANSFER), chunks));
             assert_eq!((fetched(TRANSFER), fetched(next)), (Some(chunks), None));
         }
         let copy = SharedCopy::new(&node, (1, TRANSFER), PLAIN).unwrap();
         assert_eq!(copy.of(1 << 30).claim(), None, "nobody else takes a part");
-        SharedCopy::fetches_no_more(&node, (1, TRANSFER));
+        SharedCopy::stop_fetching(&node, (1, TRANSFER));
         assert_eq!(fetched(TRANSFER), None);
         // Of a copy that is shared it is known that it goes on, and no more.
         let shared = SharedCopy::offer(&node, (1, next), ME, (0, 1 << 30), PLAIN).unwrap();
@@ -328,24 +328,24 @@ mod tests {
             slot: u32::MAX,
             ..TRANSFER
         };
-        assert!(!SharedCopy::fetched_alone(&node, (1, none), 1));
+        assert!(!SharedCopy::report_fetched(&node, (1, none), 1));
     }
 
     #[test]
     fn every_chunk_is_claimed_once() {
         let node = NodeMemory::private(2).unwrap();
         let len = 1000 * SHARED_CHUNK_BYTES - 1;
-        assert!(SharedCopy::offered(&node, (0, TRANSFER), ME, len, PLAIN).is_none());
+        assert!(SharedCopy::find_offer(&node, (0, TRANSFER), ME, len, PLAIN).is_none());
         let receiver = SharedCopy::offer(&node, (0, TRANSFER), ME, (77, len), PLAIN).unwrap();
         let (sender, into, all) =
-            SharedCopy::offered(&node, (0, TRANSFER), ME, len + 1, PLAIN).unwrap();
+            SharedCopy::find_offer(&node, (0, TRANSFER), ME, len + 1, PLAIN).unwrap();
         assert_eq!((into, all), (77, len));
         let claim_all = |copy: SharedCopy<'_>, is_sender: bool| {
             let mut claimed = Vec::new();
             while let Some(chunk) = copy.claim() {
                 claimed.push(chunk);
                 if is_sender {
-                    copy.copied(true);
+                    copy.report_copied(true);
                 }
             }
             claimed
@@ -368,14 +368,15 @@ mod tests {
             SharedCopy::offer(&node, (0, TRANSFER), ME, (0, 3 * SHARED_CHUNK_BYTES), PLAIN)
                 .unwrap();
         let (sender, _, _) =
-            SharedCopy::offered(&node, (0, TRANSFER), ME, 3 * SHARED_CHUNK_BYTES, PLAIN).unwrap();
+            SharedCopy::find_offer(&node, (0, TRANSFER), ME, 3 * SHARED_CHUNK_BYTES, PLAIN)
+                .unwrap();
         assert!(sender.is_open());
         assert_eq!(
             (receiver.claim(), sender.claim(), receiver.claim()),
             (Some(0), Some(1), Some(2))
         );
         assert_eq!(receiver.is_copied(2), None);
-        sender.copied(false);
+        sender.report_copied(false);
         assert_eq!(receiver.is_copied(2), Some(false));
         assert!(!sender.is_open());
         assert_eq!(sender.claim(), None);
@@ -383,6 +384,8 @@ mod tests {
             generation: 10,
             ..TRANSFER
         };
-        assert!(SharedCopy::offered(&node, (0, next), ME, 3 * SHARED_CHUNK_BYTES, PLAIN).is_none());
+        assert!(
+            SharedCopy::find_offer(&node, (0, next), ME, 3 * SHARED_CHUNK_BYTES, PLAIN).is_none()
+        );
     }
 }

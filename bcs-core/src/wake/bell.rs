@@ -53,7 +53,7 @@ pub fn number(word: u32) -> u32 {
 /// The number of sleeps so far of those who sleep on these bells, if all sleep until somebody rings. If it
 /// is the same later, all have slept all the time.
 #[must_use]
-pub fn naps<'a>(bells: impl IntoIterator<Item = &'a AtomicU32>) -> Option<u64> {
+pub fn total_sleeps<'a>(bells: impl IntoIterator<Item = &'a AtomicU32>) -> Option<u64> {
     bells.into_iter().try_fold(0_u64, |naps, bell| {
         let word = bell.load(Ordering::Acquire); // LOOKED
         (state(word) == ASLEEP).then(|| naps + u64::from(number(word)))
@@ -87,13 +87,13 @@ pub fn ring<F: Futex>(word: &AtomicU32, futex: &F, waking: impl FnOnce()) -> boo
 
 /// How a sleep came about and ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slept {
+pub enum SleepOutcome {
     /// Not at all: the check found work, and nobody rang meanwhile.
-    NotAtAll,
+    Skipped,
     /// A ringer ended it, and cleared the word.
     Rung,
     /// It ended by its deadline, or for no reason: look again.
-    Alone,
+    Unrung,
 }
 
 /// Sleeps until the bell rings or the deadline passes, unless `check`, called once the sleep has
@@ -103,7 +103,7 @@ pub fn sleep<F: Futex>(
     futex: &F,
     deadline_ns: Option<u64>,
     check: impl FnOnce() -> bool,
-) -> Slept {
+) -> SleepOutcome {
     // Ringers leave the number as it is.
     let number = word.load(Ordering::Relaxed).wrapping_add(NEXT) & !STATES;
     word.store(number | ANNOUNCED, Ordering::Relaxed);
@@ -130,9 +130,9 @@ pub fn sleep<F: Futex>(
     // Exactly one of sleeper and ringers takes the announcement back.
     let alone = state(word.fetch_and(!STATES, Ordering::Relaxed)) != AWAKE;
     match (alone, work) {
-        (false, _) => Slept::Rung,
-        (true, true) => Slept::NotAtAll,
-        (true, false) => Slept::Alone,
+        (false, _) => SleepOutcome::Rung,
+        (true, true) => SleepOutcome::Skipped,
+        (true, false) => SleepOutcome::Unrung,
     }
 }
 

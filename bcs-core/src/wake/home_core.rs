@@ -39,7 +39,7 @@ thread_local! {
 
 /// From now on this thread has a home, the core with this number of those that it may use, counted round. So
 /// many ranks share a core.
-pub fn settle(number: usize, sharers: usize) {
+pub fn set_home_core(number: usize, sharers: usize) {
     let looked_ns = 0;
     HOME.set(Some(Home {
         number,
@@ -56,7 +56,7 @@ pub(crate) fn sharers() -> usize {
 /// Where cores are short, before this thread lets others have its core or waits for who has another: takes it home,
 /// if it is time to look.
 #[inline]
-pub fn look(now_ns: u64) {
+pub fn return_home_if_due(now_ns: u64) {
     if let Some(home) = HOME.get()
         && now_ns.wrapping_sub(home.looked_ns) > EVERY_NS
     {
@@ -64,12 +64,12 @@ pub fn look(now_ns: u64) {
             looked_ns: now_ns,
             ..home
         }));
-        go_to(home.number);
+        move_to_core(home.number);
     }
 }
 
 #[cold]
-pub(super) fn go_to(number: usize) {
+pub(super) fn move_to_core(number: usize) {
     let Ok(allowed) = sched_getaffinity(None) else {
         return;
     };
@@ -119,7 +119,7 @@ mod tests {
             let at_home = (0..100).any(|_| {
                 bind(&[cores[(number + 1) % cores.len()]]);
                 bind(&cores);
-                go_to(number);
+                move_to_core(number);
                 sched_getcpu() == home
             });
             assert!(at_home, "core {home}, the {number}th of {cores:?}");
@@ -131,7 +131,7 @@ mod tests {
     fn who_is_bound_stays() {
         let cores = allowed();
         bind(&cores[..1]);
-        go_to(1);
+        move_to_core(1);
         assert_eq!(allowed(), cores[..1]);
         bind(&cores);
     }
@@ -139,11 +139,11 @@ mod tests {
     #[test]
     fn it_looks_now_and_then() {
         let looked = || HOME.get().map(|home| home.looked_ns);
-        look(EVERY_NS + 1);
+        return_home_if_due(EVERY_NS + 1);
         assert_eq!(looked(), None, "no home");
-        settle(0, 2);
+        set_home_core(0, 2);
         for (now, last) in [(1, 0), (EVERY_NS, 0), (EVERY_NS + 1, EVERY_NS + 1)] {
-            look(now);
+            return_home_if_due(now);
             assert_eq!(looked(), Some(last));
         }
     }

@@ -49,14 +49,14 @@ impl BellId {
 
     /// The bell kept for a NIC thread; which OS thread sleeps on it is the driver's choice.
     #[must_use]
-    pub fn of(node: NodeId, thread: NicThreadId) -> Self {
+    pub fn for_nic_thread(node: NodeId, thread: NicThreadId) -> Self {
         Self(1 + node.index() * NicThreadId::COUNT + thread.index())
     }
 }
 
 /// Threads of the job that want a core, and the cores that there are: what law 7 goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Census {
+pub struct CoreLoad {
     /// Ranks and NIC OS threads that do not sleep.
     pub awake: u32,
     /// Those of them that wait, and give their core away after each look.
@@ -65,23 +65,23 @@ pub struct Census {
     pub cores: u32,
 }
 
-impl Census {
+impl CoreLoad {
     /// Whether all who are awake have a core each.
     #[must_use]
-    pub fn suffices(&self) -> bool {
+    pub fn cores_suffice(&self) -> bool {
         self.awake <= self.cores
     }
 
     /// Whether those have a core each that do not give theirs away.
     #[must_use]
-    pub fn suffices_for_running(&self) -> bool {
+    pub fn cores_suffice_for_running(&self) -> bool {
         self.awake.saturating_sub(self.polling) <= self.cores
     }
 }
 
 /// The lengths of time slices that the Strobe Sender has chosen, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Chosen {
+pub struct SliceLengths {
     /// The one in force; 0 before the first slice.
     pub now_ns: u64,
     /// The shortest so far.
@@ -156,7 +156,7 @@ impl MachinePage {
     }
 
     /// There are so many cores to run on.
-    pub fn has_cores(&self, cores: u32) {
+    pub fn set_cores(&self, cores: u32) {
         self.mapping.word32(CORES).store(cores, Ordering::Relaxed);
     }
 
@@ -209,7 +209,7 @@ impl MachinePage {
     /// A rank has posted to a NIC thread of its node what that may take before the next cut. Where a job has one machine
     /// nobody looks.
     pub fn nudge(&self, node: NodeId, thread: NicThreadId) {
-        let bell = BellId::of(node, thread);
+        let bell = BellId::for_nic_thread(node, thread);
         self.nudge_word(bell).fetch_add(1, Ordering::SeqCst);
         self.ring(bell);
     }
@@ -217,7 +217,7 @@ impl MachinePage {
     /// How often ranks have done so. What was posted before is seen after.
     #[must_use]
     pub fn nudges(&self, node: NodeId, thread: NicThreadId) -> u32 {
-        self.nudge_word(BellId::of(node, thread))
+        self.nudge_word(BellId::for_nic_thread(node, thread))
             .load(Ordering::Acquire)
     }
 
@@ -231,7 +231,7 @@ impl MachinePage {
     /// that spins must see at once that its core is wanted (law 7).
     #[inline]
     pub fn wake(&self, bell: &AtomicU32) {
-        bell::ring(bell, &KernelFutex, || self.awake(true));
+        bell::ring(bell, &KernelFutex, || self.count_awake(true));
     }
 
     /// Law 2: there is work, strike the next regular strobe. The system call happens at most once
@@ -314,7 +314,7 @@ impl MachinePage {
 
     /// A machine has heard of a slice, whose cut is about to be taken. Where the Strobe Sender is elsewhere: what is posted
     /// from here on asks anew.
-    pub fn heard_strobe(&self, slice: u64) {
+    pub fn note_remote_slice(&self, slice: u64) {
         if self
             .mapping
             .word64(SLICE)
@@ -343,8 +343,8 @@ impl MachinePage {
     }
 
     /// The Strobe Sender says how long slices are, and were.
-    pub fn choose(&self, chosen: &Chosen) {
-        let Chosen {
+    pub fn publish_slice_lengths(&self, chosen: &SliceLengths) {
+        let SliceLengths {
             now_ns,
             shortest_ns,
             longest_ns,
@@ -362,9 +362,9 @@ impl MachinePage {
 
     /// How long slices are, and were: for whoever tells it to a user. It may be from two moments.
     #[must_use]
-    pub fn chosen(&self) -> Chosen {
+    pub fn slice_lengths(&self) -> SliceLengths {
         let word = |at: usize| self.mapping.word64(CHOSEN + at * 8).load(Ordering::Relaxed);
-        Chosen {
+        SliceLengths {
             now_ns: word(0),
             shortest_ns: word(1),
             longest_ns: word(2),
@@ -384,7 +384,7 @@ impl MachinePage {
     }
 
     /// A rank blocks in a call (`true`) or goes on (`false`): the job's hunger (law 2).
-    pub fn block(&self, blocks: bool) {
+    pub fn count_blocked(&self, blocks: bool) {
         let word = self.mapping.word32(BLOCKED);
         if !blocks {
             word.fetch_sub(1, Ordering::AcqRel);
@@ -417,7 +417,7 @@ impl MachinePage {
     }
 
     /// The job has nodes on other machines: who sleeps on the Strobe Sender's bell tells those what ranks want here.
-    pub fn has_far_nodes(&self) {
+    pub fn set_spans_machines(&self) {
         let word = self.mapping.word32(HAS_FAR_NODES);
         word.store(1, Ordering::Relaxed);
     }
@@ -442,13 +442,13 @@ impl MachinePage {
     }
 
     /// Whether a rank of another machine is blocked, as that has last said.
-    pub fn hunger_elsewhere(&self, is_there: bool) {
+    pub fn set_hunger_elsewhere(&self, is_there: bool) {
         let word = self.mapping.word32(HUNGER_ELSEWHERE);
         word.store(is_there.into(), Ordering::Relaxed);
     }
 
     /// A rank or NIC OS thread starts to run (`true`) or sleeps (`false`): law 7.
-    pub fn awake(&self, awake: bool) {
+    pub fn count_awake(&self, awake: bool) {
         adjust(self.mapping.word32(AWAKE_THREADS), awake);
     }
 
@@ -461,24 +461,24 @@ impl MachinePage {
     }
 
     /// A rank that waits begins (`true`) or ceases to give its core away after each look: whoever
-    /// computes can have it, so it is not [running](Self::census).
-    pub fn poll(&self, polls: bool) {
+    /// computes can have it, so it is not [running](Self::core_load).
+    pub fn count_polling(&self, polls: bool) {
         adjust(self.mapping.word32(POLLING), polls);
     }
 
     /// Whether a thread that sleeps would have a core of its own if it were woken.
     #[must_use]
     pub fn has_a_core_to_spare(&self) -> bool {
-        let Census { awake, cores, .. } = self.census();
+        let CoreLoad { awake, cores, .. } = self.core_load();
         awake < cores
     }
 
     /// Law 7: who wants a core, and how many cores there are.
     #[must_use]
     #[inline]
-    pub fn census(&self) -> Census {
+    pub fn core_load(&self) -> CoreLoad {
         let word = |at| self.mapping.word32(at).load(Ordering::Relaxed);
-        Census {
+        CoreLoad {
             awake: word(AWAKE_THREADS),
             polling: word(POLLING),
             cores: word(CORES),

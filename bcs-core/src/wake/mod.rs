@@ -13,6 +13,8 @@
 
 pub mod bell;
 #[cfg(not(loom))]
+pub mod core_sharing;
+#[cfg(not(loom))]
 pub mod home_core;
 #[cfg(not(loom))]
 pub mod machine_page;
@@ -21,8 +23,6 @@ pub mod owner_lock;
 pub mod profile;
 #[cfg(not(loom))]
 pub mod scheduling;
-#[cfg(not(loom))]
-pub mod sharing;
 #[cfg(not(loom))]
 pub mod waiting;
 

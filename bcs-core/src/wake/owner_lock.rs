@@ -19,7 +19,9 @@
     expect(unsafe_code, reason = "a lock hands out what it guards")
 )]
 
-use crate::sync::{AtomicU32, Condvar, Mutex, MutexGuard, Ordering, all_fence, lock_of, own_fence};
+use crate::sync::{
+    AtomicU32, Condvar, Mutex, MutexGuard, Ordering, light_fence, lock_of, process_fence,
+};
 use std::sync::PoisonError;
 
 /// Nobody enters any more.
@@ -27,7 +29,7 @@ const CLOSED: u32 = 2;
 
 /// The way into a lock, for threads that have numbers.
 #[derive(Debug)]
-struct Door {
+struct RawOwnerLock {
     owner: Option<u64>,
     /// 1 while the owner is inside without the mutex.
     inside: AtomicU32,
@@ -40,23 +42,23 @@ struct Door {
 
 /// A thread is inside until this is dropped.
 #[derive(Debug)]
-struct Inside<'a> {
-    door: &'a Door,
-    by: Way<'a>,
+struct LockEntry<'a> {
+    door: &'a RawOwnerLock,
+    by: EntryMode<'a>,
 }
 
 /// How it came inside. Its tag is a word: who reads as a word what was written as a byte, as a copy of a guard does,
 /// waits until it has been written.
 #[derive(Debug)]
 #[repr(usize)]
-enum Way<'a> {
+enum EntryMode<'a> {
     /// As the owner.
     Alone,
     /// By the mutex.
     Mutex(#[expect(dead_code, reason = "it is unlocked when it is dropped")] MutexGuard<'a, ()>),
 }
 
-impl Door {
+impl RawOwnerLock {
     fn new(owner: Option<u64>) -> Self {
         Self {
             owner,
@@ -68,11 +70,11 @@ impl Door {
     }
 
     #[inline(always)]
-    fn enter(&self, thread: u64) -> Inside<'_> {
+    fn enter(&self, thread: u64) -> LockEntry<'_> {
         if self.owner == Some(thread) && self.enters_alone() {
-            return Inside {
+            return LockEntry {
                 door: self,
-                by: Way::Alone,
+                by: EntryMode::Alone,
             };
         }
         self.enter_shared()
@@ -90,7 +92,7 @@ impl Door {
             "a thread takes a lock that it has"
         );
         self.inside.store(1, Ordering::Relaxed);
-        own_fence(); // OWNER
+        light_fence(); // OWNER
         let alone = self.shared.load(Ordering::Relaxed) == 0;
         if !alone {
             self.leave();
@@ -99,7 +101,7 @@ impl Door {
     }
 
     #[inline(never)]
-    fn enter_shared(&self) -> Inside<'_> {
+    fn enter_shared(&self) -> LockEntry<'_> {
         // Whoever was inside, or has the mutex, may be a thread that the child has not got.
         assert!(
             self.shared.load(Ordering::Relaxed) != CLOSED,
@@ -109,16 +111,16 @@ impl Door {
         if self.shared.load(Ordering::Relaxed) == 0 {
             self.shared.store(1, Ordering::Relaxed);
             if self.owner.is_some() {
-                all_fence(); // OWNER
+                process_fence(); // OWNER
             }
         }
         // LEFT
         while self.inside.load(Ordering::Acquire) != 0 {
             held = self.left.wait(held).unwrap_or_else(PoisonError::into_inner);
         }
-        Inside {
+        LockEntry {
             door: self,
-            by: Way::Mutex(held),
+            by: EntryMode::Mutex(held),
         }
     }
 
@@ -126,7 +128,7 @@ impl Door {
     #[inline]
     fn leave(&self) {
         self.inside.store(0, Ordering::Release); // LEFT
-        own_fence(); // OWNER
+        light_fence(); // OWNER
         if self.shared.load(Ordering::Relaxed) != 0 {
             self.tell();
         }
@@ -140,10 +142,10 @@ impl Door {
     }
 }
 
-impl Drop for Inside<'_> {
+impl Drop for LockEntry<'_> {
     #[inline]
     fn drop(&mut self) {
-        if matches!(self.by, Way::Alone) {
+        if matches!(self.by, EntryMode::Alone) {
             self.door.leave();
         }
     }
@@ -151,7 +153,7 @@ impl Drop for Inside<'_> {
 
 #[cfg(not(loom))]
 mod lock {
-    use super::{CLOSED, Door, Inside};
+    use super::{CLOSED, LockEntry, RawOwnerLock};
     use crate::lockstep;
     use crate::sync::all_fence_works;
     use std::cell::{Cell, UnsafeCell};
@@ -188,7 +190,7 @@ mod lock {
     /// [`close`](Self::close).
     #[derive(Debug)]
     pub struct OwnerLock<T> {
-        door: Door,
+        door: RawOwnerLock,
         guarded: UnsafeCell<T>,
     }
 
@@ -200,7 +202,9 @@ mod lock {
         pub fn new(guarded: T) -> Self {
             Self {
                 // Threads in lockstep run one at a time: none is preempted between a store and a look.
-                door: Door::new((!lockstep::is_on() && all_fence_works()).then(this_thread)),
+                door: RawOwnerLock::new(
+                    (!lockstep::is_active() && all_fence_works()).then(this_thread),
+                ),
                 guarded: UnsafeCell::new(guarded),
             }
         }
@@ -240,7 +244,7 @@ mod lock {
     pub struct OwnerGuard<'a, T> {
         guarded: &'a UnsafeCell<T>,
         #[expect(dead_code, reason = "it opens the lock when it is dropped")]
-        inside: Inside<'a>,
+        inside: LockEntry<'a>,
     }
 
     impl<T> Deref for OwnerGuard<'_, T> {
@@ -370,8 +374,8 @@ mod loom_tests {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(if others > 1 { 2 } else { 4 });
         model.check(move || {
-            let shared = Arc::new((Door::new(Some(0)), Guarded(UnsafeCell::new(0))));
-            let add = |shared: &(Door, Guarded), thread: u32| {
+            let shared = Arc::new((RawOwnerLock::new(Some(0)), Guarded(UnsafeCell::new(0))));
+            let add = |shared: &(RawOwnerLock, Guarded), thread: u32| {
                 let inside = shared.0.enter(u64::from(thread));
                 shared.1.0.with_mut(|number| {
                     // SAFETY: loom fails if another thread uses it now, or has without an edge to here.

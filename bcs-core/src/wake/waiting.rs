@@ -1,6 +1,6 @@
 //! Waiting without taking a core from anybody (law 7; docs/waiting.md).
 //!
-//! What a thread that waits does depends on who else of the job wants a core: its [`Stance`]. While all that are
+//! What a thread that waits does depends on who else of the job wants a core: its [`WaitAction`]. While all that are
 //! awake have a core each it spins, for some times as long as a wake takes; when cores are short it gives its own away
 //! after each look, or sleeps on its bell.
 //!
@@ -10,10 +10,10 @@
 //! when the other's time on the core is over (measured: 32 ranks on 2 cores take 3 % longer with three
 //! yields in each wait). So who gets the core back late does not yield for a while.
 
-use super::bell::{self, KernelFutex, Slept};
-use super::machine_page::Census;
-use super::profile::{Length, Thresholds};
-use super::sharing::{self, Sharing};
+use super::bell::{self, KernelFutex, SleepOutcome};
+use super::core_sharing::{self, CoreSharing};
+use super::machine_page::CoreLoad;
+use super::profile::{RelativeTime, Thresholds};
 use super::{MachinePage, home_core};
 use crate::clock::now_ns;
 use crate::lockstep;
@@ -23,9 +23,9 @@ use std::sync::atomic::AtomicU32;
 /// How long a thread stays awake before it sleeps. Times are multiples of what it takes to wake a thread on this machine
 /// ([`Profile`](super::Profile)): to be woken is what a sleep costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct WaitPolicy {
     /// How long it spins while cores suffice.
-    pub spin: Length,
+    pub spin: RelativeTime,
     /// Whether it yields now and then while it spins: a thread that was woken onto this core while
     /// another one was busy does not move there by itself once that is free. It first spins for several times as long as
     /// a yield takes ([`Thresholds::polite_ns`]): of two that answer each other at once, each would otherwise yield
@@ -34,75 +34,75 @@ pub struct Patience {
     /// How often it yields when cores are short.
     pub yields: u32,
     /// How long it goes on so as long as cores suffice for all who run.
-    pub talk: Length,
+    pub yield_time: RelativeTime,
     /// Whether it runs even so: a NIC, without which nobody else gets on.
-    pub runs: bool,
+    pub counts_as_running: bool,
     /// Whether it spins though somebody else wants its core.
-    pub insists: bool,
+    pub spins_on_shared_core: bool,
     /// So many looks at the beginning without a pause between them.
-    pub at_once: u32,
+    pub looks_without_pause: u32,
 }
 
-impl Patience {
+impl WaitPolicy {
     /// A rank: a peer that is about to answer gets its chance.
     pub const RANK: Self = Self {
-        spin: Length::Wakes(200),
+        spin: RelativeTime::Wakes(200),
         spins_politely: true,
         yields: 16,
-        talk: Length::Wakes(40),
-        runs: false,
-        insists: false,
-        at_once: 0,
+        yield_time: RelativeTime::Wakes(40),
+        counts_as_running: false,
+        spins_on_shared_core: false,
+        looks_without_pause: 0,
     };
 
     /// A rank whose NIC is struck at times of a clock, and releases nothing between two strobes: a peer that gets this
     /// one's core can bring nothing sooner, and one that computes keeps it for longer than that.
-    pub const STRUCK_RANK: Self = Self {
+    pub const FIXED_STROBE_RANK: Self = Self {
         yields: 0,
-        talk: Length::NONE,
+        yield_time: RelativeTime::NONE,
         ..Self::RANK
     };
 
     /// A rank whose peer on this node may answer before it is worth saying that somebody waits.
     pub const SHORT: Self = Self {
-        spin: Length::Wakes(4),
+        spin: RelativeTime::Wakes(4),
         spins_politely: true,
         yields: 16,
-        talk: Length::NONE,
-        runs: false,
-        insists: false,
-        at_once: 0,
+        yield_time: RelativeTime::NONE,
+        counts_as_running: false,
+        spins_on_shared_core: false,
+        looks_without_pause: 0,
     };
 
     /// The same of a rank that waits for one message, which may be the answer to what it has just sent. A pause takes
     /// as long as a fifth of a short message (23 ns, measured), and who makes one looks half of that too late.
     pub const ANSWER: Self = Self {
-        at_once: 64,
+        looks_without_pause: 64,
         ..Self::SHORT
     };
 
     /// A rank that has said that it waits for others of its node. Who has waited much longer than a wake takes loses
     /// little by one, and saves a core's time (measured: of eight ranks that wait for one for 10 ms, each took 8 % of
     /// that when it looked for a millisecond).
-    pub const NEIGHBOUR: Self = Self {
-        spin: Length::Wakes(20),
+    pub const LOCAL_PEERS: Self = Self {
+        spin: RelativeTime::Wakes(20),
         spins_politely: true,
         yields: 0,
-        talk: Length::NONE,
-        runs: false,
-        insists: false,
-        at_once: 0,
+        yield_time: RelativeTime::NONE,
+        counts_as_running: false,
+        spins_on_shared_core: false,
+        looks_without_pause: 0,
     };
 
     /// A rank that lends a message to one that may be about to ask for it: that has a core, or it asks later than this.
     pub const LOAN: Self = Self {
-        spin: Length::Switches(2),
+        spin: RelativeTime::Switches(2),
         spins_politely: false,
         yields: 0,
-        talk: Length::NONE,
-        runs: false,
-        insists: false,
-        at_once: 0,
+        yield_time: RelativeTime::NONE,
+        counts_as_running: false,
+        spins_on_shared_core: false,
+        looks_without_pause: 0,
     };
 
     /// A NIC: a rank that answers at once finds it awake, and a NIC with nothing to do soon takes
@@ -110,60 +110,60 @@ impl Patience {
     /// then comes milliseconds late on a busy core (measured: 4 ms at the 99th percentile, 0.5 ms
     /// without).
     pub const NIC: Self = Self {
-        spin: Length::Wakes(4),
+        spin: RelativeTime::Wakes(4),
         spins_politely: false,
         yields: 0,
-        talk: Length::NONE,
-        runs: true,
-        insists: false,
-        at_once: 0,
+        yield_time: RelativeTime::NONE,
+        counts_as_running: true,
+        spins_on_shared_core: false,
+        looks_without_pause: 0,
     };
 
     /// A NIC that is struck at times of a clock: nothing comes between them.
     pub const BETWEEN_STROBES: Self = Self {
-        spin: Length::NONE,
+        spin: RelativeTime::NONE,
         ..Self::NIC
     };
 
     /// A NIC that waits for the next microphase of a slice. To sleep until then would cost two switches of its
     /// core, which take longer.
     pub const IN_SLICE: Self = Self {
-        insists: true,
+        spins_on_shared_core: true,
         ..Self::NIC
     };
 
     /// A NIC that strikes whenever somebody waits: ranks that talk to each other ask again in a moment.
-    pub const TALKING_NIC: Self = Self {
+    pub const ELASTIC_NIC: Self = Self {
         yields: 16,
-        talk: Length::Wakes(20),
+        yield_time: RelativeTime::Wakes(20),
         ..Self::NIC
     };
 }
 
 /// What a thread that waits does until it looks again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stance {
+enum WaitAction {
     /// It keeps its core.
     Spin,
     /// It gives its core away after each look, as long as it has patience.
-    Talk,
+    YieldWhilePatient,
     /// The same, some times.
     Yield,
     /// It waits in the futex.
     Sleep,
 }
 
-impl Patience {
+impl WaitPolicy {
     /// Law 7 as a table: docs/waiting.md has it, and the test below.
-    fn stance(self, census: Census) -> Stance {
-        if census.suffices() || self.insists {
-            Stance::Spin
+    fn action(self, census: CoreLoad) -> WaitAction {
+        if census.cores_suffice() || self.spins_on_shared_core {
+            WaitAction::Spin
         } else if self.yields == 0 {
-            Stance::Sleep
-        } else if !self.talk.is_none() && census.suffices_for_running() {
-            Stance::Talk
+            WaitAction::Sleep
+        } else if !self.yield_time.is_none() && census.cores_suffice_for_running() {
+            WaitAction::YieldWhilePatient
         } else {
-            Stance::Yield
+            WaitAction::Yield
         }
     }
 }
@@ -191,10 +191,10 @@ thread_local! {
     /// How many waits are to do without yields.
     static WITHOUT_YIELDS: Cell<u32> = const { Cell::new(0) };
     /// Whether somebody computes on this thread's core, whom nobody has counted.
-    static COMPANY: Cell<Company> = const { Cell::new(Company::NONE) };
+    static COMPANY: Cell<CompetingLoad> = const { Cell::new(CompetingLoad::NONE) };
     /// Whether somebody else wanted this thread's core when it last yielded. Then it may well be whom it
     /// waits for, who cannot answer as long as it spins: it yields at once.
-    static SHARING: Cell<Sharing> = const { Cell::new(Sharing::NONE) };
+    static SHARING: Cell<CoreSharing> = const { Cell::new(CoreSharing::NONE) };
 }
 
 /// What a thread that spins knows of others that compute on its core.
@@ -202,14 +202,14 @@ thread_local! {
 /// It finds them when it yields, and loses their time on the core by it. So it spins ever more rarely as long as it
 /// finds them: for a moment in a fifth of a second in the end, and that long after they have gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Company {
+struct CompetingLoad {
     /// Until then waits are to do without spinning.
     until_ns: u64,
     /// How long it was the last time.
     for_ns: u64,
 }
 
-impl Company {
+impl CompetingLoad {
     const SHORTEST_NS: u64 = 500_000;
     const LONGEST_NS: u64 = 200_000_000;
 
@@ -247,7 +247,7 @@ pub fn wait(
     word: &AtomicU32,
     page: &MachinePage,
     deadline_ns: Option<u64>,
-    patience: Patience,
+    patience: WaitPolicy,
     mut check: impl FnMut() -> bool,
 ) -> bool {
     check()
@@ -269,13 +269,13 @@ pub fn sleep(
             return false;
         }
         let mut found = false;
-        page.awake(false);
+        page.count_awake(false);
         let slept = bell::sleep(word, &KernelFutex, deadline_ns, || {
             found = check();
             found
         });
-        if slept != Slept::Rung {
-            page.awake(true); // a ringer has counted this thread already
+        if slept != SleepOutcome::Rung {
+            page.count_awake(true); // a ringer has counted this thread already
         }
         if found || check() {
             return true;
@@ -288,10 +288,10 @@ pub fn sleep(
 pub fn spin(
     page: &MachinePage,
     deadline_ns: Option<u64>,
-    patience: Patience,
+    patience: WaitPolicy,
     mut check: impl FnMut() -> bool,
 ) -> bool {
-    if lockstep::is_on() {
+    if lockstep::is_active() {
         return look_some_times(check);
     }
     let thresholds = page.thresholds();
@@ -299,8 +299,8 @@ pub fn spin(
         let end = now + thresholds.ns(length);
         deadline_ns.map_or(end, |at| at.min(end))
     };
-    let talks_until = |now: u64| until(now, patience.talk);
-    let keeps_core = || patience.insists || page.cores_suffice();
+    let talks_until = |now: u64| until(now, patience.yield_time);
+    let keeps_core = || patience.spins_on_shared_core || page.cores_suffice();
     if !keeps_core() {
         return give_away(page, talks_until(now_ns()), patience, check);
     }
@@ -314,7 +314,7 @@ pub fn spin(
     let end = until(start, patience.spin);
     let mut yields_ns = start + thresholds.polite_ns;
     let is_shared = || patience.spins_politely && SHARING.get().is_shared;
-    if !is_shared() && (0..patience.at_once).any(|_| check()) {
+    if !is_shared() && (0..patience.looks_without_pause).any(|_| check()) {
         return true;
     }
     loop {
@@ -349,7 +349,7 @@ pub fn spin(
                 return check();
             }
             if moves {
-                sharing::part();
+                core_sharing::move_to_seat();
             }
         }
     }
@@ -397,7 +397,7 @@ fn is_late(took_ns: u64, sharers: usize, thresholds: &Thresholds) -> bool {
 fn give_away(
     page: &MachinePage,
     end_ns: u64,
-    patience: Patience,
+    patience: WaitPolicy,
     mut check: impl FnMut() -> bool,
 ) -> bool {
     // Not by its stance: a moment later cores may suffice again.
@@ -410,13 +410,13 @@ fn give_away(
         return false;
     }
     let mut before = now_ns();
-    home_core::look(before);
+    home_core::return_home_if_due(before);
     let sharers = home_core::sharers();
     let least = yields_among(sharers, patience.yields);
     let mut left = least;
     let mut chances = CHANCES;
     // On one node no NIC asks who runs, and the line of the census is one that all ranks would write.
-    let _polls = (!patience.runs && page.nodes() > 1).then(|| Polls::new(page));
+    let _polls = (!patience.counts_as_running && page.nodes() > 1).then(|| PollGuard::new(page));
     loop {
         std::thread::yield_now();
         let found = check();
@@ -434,9 +434,9 @@ fn give_away(
             continue;
         }
         // The line of the census is written by whoever waits: it is not looked at more often than that.
-        chances = match patience.stance(page.census()) {
-            Stance::Spin | Stance::Talk => CHANCES,
-            Stance::Yield | Stance::Sleep => chances - 1,
+        chances = match patience.action(page.core_load()) {
+            WaitAction::Spin | WaitAction::YieldWhilePatient => CHANCES,
+            WaitAction::Yield | WaitAction::Sleep => chances - 1,
         };
         if now >= end_ns || chances == 0 {
             return false;
@@ -446,18 +446,18 @@ fn give_away(
 }
 
 /// This thread gives its core away while this lives.
-struct Polls<'a>(&'a MachinePage);
+struct PollGuard<'a>(&'a MachinePage);
 
-impl<'a> Polls<'a> {
+impl<'a> PollGuard<'a> {
     fn new(page: &'a MachinePage) -> Self {
-        page.poll(true);
+        page.count_polling(true);
         Self(page)
     }
 }
 
-impl Drop for Polls<'_> {
+impl Drop for PollGuard<'_> {
     fn drop(&mut self) {
-        self.0.poll(false);
+        self.0.count_polling(false);
     }
 }
 
@@ -470,11 +470,11 @@ mod tests {
     fn who_finds_company_spins_ever_more_rarely_until_it_is_gone() {
         let thresholds = &Profile::UNKNOWN.thresholds();
         let late = thresholds.late_from_ns;
-        let mut company = Company::NONE;
+        let mut company = CompetingLoad::NONE;
         let mut now = 7_000_000_000;
         assert!(!company.yielded(late, now, thresholds));
         assert!(!company.sleeps(now));
-        let mut find = |company: &mut Company, after: u64| {
+        let mut find = |company: &mut CompetingLoad, after: u64| {
             now = now.max(company.until_ns) + after;
             assert!(!company.sleeps(now));
             assert!(company.yielded(late + 1, now, thresholds));
@@ -485,39 +485,65 @@ mod tests {
         for expected in [5, 10, 20, 40, 80, 160, 320, 640, 1_280, 2_000, 2_000] {
             assert_eq!(find(&mut company, slice), expected);
         }
-        assert_eq!(find(&mut company, Company::LONGEST_NS), 5, "it had gone");
+        assert_eq!(
+            find(&mut company, CompetingLoad::LONGEST_NS),
+            5,
+            "it had gone"
+        );
         assert_eq!(find(&mut company, slice), 10);
-        assert_eq!(find(&mut company, Company::GONE_NS), 5);
+        assert_eq!(find(&mut company, CompetingLoad::GONE_NS), 5);
     }
 
     #[test]
     fn what_a_waiter_does_depends_on_who_wants_a_core() {
         let who = [
-            Patience::RANK,
-            Patience::STRUCK_RANK,
-            Patience::SHORT,
-            Patience::NEIGHBOUR,
-            Patience::TALKING_NIC,
-            Patience::NIC,
-            Patience::IN_SLICE,
+            WaitPolicy::RANK,
+            WaitPolicy::FIXED_STROBE_RANK,
+            WaitPolicy::SHORT,
+            WaitPolicy::LOCAL_PEERS,
+            WaitPolicy::ELASTIC_NIC,
+            WaitPolicy::NIC,
+            WaitPolicy::IN_SLICE,
         ];
-        use Stance::{Sleep, Spin, Talk, Yield};
+        use WaitAction::{Sleep, Spin, Yield, YieldWhilePatient};
         // On two cores: so many awake, and so many of them give theirs away.
         let table = [
             ((2, 0), [Spin; 7]),
             ((2, 1), [Spin; 7]),
-            ((3, 1), [Talk, Sleep, Yield, Sleep, Talk, Sleep, Spin]),
-            ((9, 7), [Talk, Sleep, Yield, Sleep, Talk, Sleep, Spin]),
+            (
+                (3, 1),
+                [
+                    YieldWhilePatient,
+                    Sleep,
+                    Yield,
+                    Sleep,
+                    YieldWhilePatient,
+                    Sleep,
+                    Spin,
+                ],
+            ),
+            (
+                (9, 7),
+                [
+                    YieldWhilePatient,
+                    Sleep,
+                    Yield,
+                    Sleep,
+                    YieldWhilePatient,
+                    Sleep,
+                    Spin,
+                ],
+            ),
             ((3, 0), [Yield, Sleep, Yield, Sleep, Yield, Sleep, Spin]),
             ((9, 6), [Yield, Sleep, Yield, Sleep, Yield, Sleep, Spin]),
         ];
         for ((awake, polling), expected) in table {
-            let census = Census {
+            let census = CoreLoad {
                 awake,
                 polling,
                 cores: 2,
             };
-            let stances = who.map(|patience| patience.stance(census));
+            let stances = who.map(|patience| patience.action(census));
             assert_eq!(stances, expected, "{census:?}");
         }
     }
@@ -528,7 +554,7 @@ mod tests {
     fn who_does_not_yield_does_not_even_if_cores_suffice_again() {
         let page = MachinePage::private(1, 2).unwrap();
         assert!(page.cores_suffice());
-        for patience in [Patience::NIC, Patience::NEIGHBOUR, Patience::LOAN] {
+        for patience in [WaitPolicy::NIC, WaitPolicy::LOCAL_PEERS, WaitPolicy::LOAN] {
             let looks = Cell::new(0);
             let look = || {
                 looks.set(looks.get() + 1);
@@ -541,10 +567,10 @@ mod tests {
 
     #[test]
     fn the_more_share_a_core_the_fewer_yields() {
-        let yields = |sharers| yields_among(sharers, Patience::SHORT.yields);
+        let yields = |sharers| yields_among(sharers, WaitPolicy::SHORT.yields);
         assert_eq!([1, 16, 17, 64, 500].map(yields), [16, 16, 8, 4, 4]);
         assert_eq!(yields_among(500, 1), 1);
-        assert_eq!(yields_among(500, Patience::NEIGHBOUR.yields), 0);
+        assert_eq!(yields_among(500, WaitPolicy::LOCAL_PEERS.yields), 0);
     }
 
     #[test]

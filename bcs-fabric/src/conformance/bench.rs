@@ -15,17 +15,17 @@ pub trait Bench {
     /// Lets the fabric make progress: virtual time passes, the sequencer runs.
     fn step(&mut self);
     /// Lets it make progress until nothing is under way: what nodes have stored is known where it is compared.
-    fn rest(&mut self) {
+    fn run_until_idle(&mut self) {
         self.step();
     }
-    /// The address of [`REMEMBERED`] in the memory of rank 0, which is on node 0.
-    fn remembered(&self) -> u64;
+    /// The address of [`SOURCE_BYTES`] in the memory of rank 0, which is on node 0.
+    fn source_address(&self) -> u64;
     /// The address of as many bytes, all 0 at first, in the memory of the one rank of a node, which has its number.
-    fn room(&self, node: NodeId) -> u64;
+    fn receive_address(&self, node: NodeId) -> u64;
 }
 
 /// What rank 0 has in its memory.
-pub static REMEMBERED: [u8; 20_000] = {
+pub static SOURCE_BYTES: [u8; 20_000] = {
     let mut bytes = [0; 20_000];
     let mut at = 0;
     while at < bytes.len() {
@@ -38,16 +38,16 @@ pub static REMEMBERED: [u8; 20_000] = {
 
 /// Room in a process for what the ranks of all nodes receive, for benches whose ranks are processes.
 #[derive(Debug)]
-pub struct Rooms(Vec<Vec<AtomicU8>>);
+pub struct ReceiveBuffers(Vec<Vec<AtomicU8>>);
 
-impl Default for Rooms {
+impl Default for ReceiveBuffers {
     fn default() -> Self {
-        let room = || REMEMBERED.iter().map(|_| AtomicU8::new(0)).collect();
+        let room = || SOURCE_BYTES.iter().map(|_| AtomicU8::new(0)).collect();
         Self((0..NODES).map(|_| room()).collect())
     }
 }
 
-impl Rooms {
+impl ReceiveBuffers {
     /// The address of a node's.
     #[must_use]
     pub fn address(&self, node: NodeId) -> u64 {
@@ -59,19 +59,19 @@ impl Rooms {
 pub const NODES: usize = 5;
 
 /// What has not happened after so many steps does not happen.
-pub(super) const STEPS: usize = 1_000;
+pub(super) const MAX_STEPS: usize = 1_000;
 
 pub(super) fn settle<B: Bench>(bench: &mut B, port: &mut B::Port, ticket: Ticket) -> Event {
-    for _ in 0..STEPS {
+    for _ in 0..MAX_STEPS {
         match port.test_event(ticket) {
             Event::Pending => bench.step(),
             event => return event,
         }
     }
-    panic!("an operation stayed pending for {STEPS} steps");
+    panic!("an operation stayed pending for {MAX_STEPS} steps");
 }
 
-pub(super) fn bs<B: Bench>(bench: &mut B, node: u16) -> B::Port {
+pub(super) fn buffer_sender_port<B: Bench>(bench: &mut B, node: u16) -> B::Port {
     bench.port(NodeId(node), NicThreadId::BufferSender)
 }
 

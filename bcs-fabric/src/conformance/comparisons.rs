@@ -1,16 +1,16 @@
 //! Compare-And-Write: it compares on all nodes, and writes on all or none, in one order.
 
-use super::bench::{Bench, NODES, bs, compare, settle};
+use super::bench::{Bench, NODES, buffer_sender_port, compare, settle};
 use crate::{CompareAndWrite, Comparison, Event, Port as _, Variable};
 use bcs_core::job::{NodeId, NodeSet};
 
 pub(super) fn a_comparison_must_hold_on_all_nodes<B: Bench>(bench: &mut B) {
-    let mut port = bs(bench, 0);
+    let mut port = buffer_sender_port(bench, 0);
     for node in 0..5u16 {
-        bs(bench, node).store(Variable::Scratch(0), 10 + u64::from(node));
+        buffer_sender_port(bench, node).store(Variable::Scratch(0), 10 + u64::from(node));
     }
-    bench.rest();
-    let all = NodeSet::first(NODES);
+    bench.run_until_idle();
+    let all = NodeSet::first_nodes(NODES);
     let cases = [
         (all, Comparison::AtLeast, 10, true),
         (all, Comparison::AtLeast, 11, false),
@@ -32,30 +32,30 @@ pub(super) fn a_comparison_must_hold_on_all_nodes<B: Bench>(bench: &mut B) {
 }
 
 pub(super) fn a_false_comparison_writes_nothing<B: Bench>(bench: &mut B) {
-    let mut port = bs(bench, 0);
-    let all = NodeSet::first(NODES);
-    bs(bench, 4).store(Variable::Scratch(0), 1);
-    bench.rest();
+    let mut port = buffer_sender_port(bench, 0);
+    let all = NodeSet::first_nodes(NODES);
+    buffer_sender_port(bench, 4).store(Variable::Scratch(0), 1);
+    bench.run_until_idle();
     let ticket = port.compare_and_write(&compare(all, Comparison::Equal, 0, 77));
     assert_eq!(settle(bench, &mut port, ticket), Event::Verdict(false));
     let written = |bench: &mut B| -> Vec<u64> {
-        bench.rest();
+        bench.run_until_idle();
         (0..5)
-            .map(|node| bs(bench, node).load(Variable::Scratch(1)))
+            .map(|node| buffer_sender_port(bench, node).load(Variable::Scratch(1)))
             .collect()
     };
     assert_eq!(written(bench), [0; 5]);
-    let three = NodeSet::first(3);
+    let three = NodeSet::first_nodes(3);
     let ticket = port.compare_and_write(&compare(three, Comparison::Equal, 0, 77));
     assert_eq!(settle(bench, &mut port, ticket), Event::Verdict(true));
     assert_eq!(written(bench), [77, 77, 77, 0, 0]);
 }
 
 pub(super) fn one_that_waits_is_true_in_the_end<B: Bench>(bench: &mut B) {
-    let mut port = bs(bench, 0);
+    let mut port = buffer_sender_port(bench, 0);
     let what = CompareAndWrite {
         wait: true,
-        ..compare(NodeSet::first(NODES), Comparison::AtLeast, 1, 5)
+        ..compare(NodeSet::first_nodes(NODES), Comparison::AtLeast, 1, 5)
     };
     let ticket = port.compare_and_write(&what);
     for node in 0..5u16 {
@@ -67,19 +67,19 @@ pub(super) fn one_that_waits_is_true_in_the_end<B: Bench>(bench: &mut B) {
             Event::Pending,
             "before node {node}"
         );
-        bs(bench, node).report(Variable::Scratch(0), 1);
+        buffer_sender_port(bench, node).store_and_report(Variable::Scratch(0), 1);
     }
     assert_eq!(settle(bench, &mut port, ticket), Event::Verdict(true));
-    bench.rest();
-    assert_eq!(bs(bench, 3).load(Variable::Scratch(1)), 5);
+    bench.run_until_idle();
+    assert_eq!(buffer_sender_port(bench, 3).load(Variable::Scratch(1)), 5);
 }
 
 pub(super) fn concurrent_writes_leave_one_value<B: Bench>(bench: &mut B) {
-    let all = NodeSet::first(NODES);
+    let all = NodeSet::first_nodes(NODES);
     for round in 1..=20u64 {
         let mut asked: Vec<_> = (0..5u16)
             .map(|node| {
-                let mut port = bs(bench, node);
+                let mut port = buffer_sender_port(bench, node);
                 let value = round * 100 + u64::from(node);
                 let ticket = port.compare_and_write(&compare(all, Comparison::AtLeast, 0, value));
                 (port, ticket)
@@ -88,9 +88,9 @@ pub(super) fn concurrent_writes_leave_one_value<B: Bench>(bench: &mut B) {
         for (port, ticket) in &mut asked {
             assert_eq!(settle(bench, port, *ticket), Event::Verdict(true));
         }
-        bench.rest();
+        bench.run_until_idle();
         let values: Vec<u64> = (0..5)
-            .map(|node| bs(bench, node).load(Variable::Scratch(1)))
+            .map(|node| buffer_sender_port(bench, node).load(Variable::Scratch(1)))
             .collect();
         assert!(
             values.iter().all(|&value| value == values[0]),

@@ -3,11 +3,11 @@
 use bcs_core::job::NodeId;
 
 /// Machines, their processes, and the nodes of these.
-pub type Layout = Vec<Vec<Vec<NodeId>>>;
+pub type HostLayout = Vec<Vec<Vec<NodeId>>>;
 
 /// All layouts.
 #[must_use]
-pub fn layouts() -> Vec<Layout> {
+pub fn layouts() -> Vec<HostLayout> {
     let layouts: [&[&[&[u16]]]; 7] = [
         &[&[&[0]], &[&[1]], &[&[2]], &[&[3]], &[&[4]]],
         &[&[&[0, 3]], &[&[1, 2]], &[&[4]]],

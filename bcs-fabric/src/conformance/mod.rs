@@ -29,8 +29,8 @@ mod puts;
 #[cfg(test)]
 mod tests;
 
-pub use bench::{Bench, NODES, REMEMBERED, Rooms};
-pub use layouts::{Layout, layouts};
+pub use bench::{Bench, NODES, ReceiveBuffers, SOURCE_BYTES};
+pub use layouts::{HostLayout, layouts};
 
 /// A law.
 #[derive(Debug)]

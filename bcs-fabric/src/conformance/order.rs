@@ -1,17 +1,17 @@
 //! What follows what: a verdict, a PUT and a strobe show what came before them.
 
-use super::bench::{Bench, NODES, STEPS, bs, compare, settle};
+use super::bench::{Bench, MAX_STEPS, NODES, buffer_sender_port, compare, settle};
 use crate::{Block, CompareAndWrite, Comparison, Event, GlobalAddress, Port as _, Variable};
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 
 pub(super) fn a_verdict_shows_what_came_before_it<B: Bench>(bench: &mut B) {
     let at = GlobalAddress::new(Block::Credits, NodeId(2));
-    let mut sender = bs(bench, 2);
-    let mut reader = bs(bench, 1);
+    let mut sender = buffer_sender_port(bench, 2);
+    let mut reader = buffer_sender_port(bench, 1);
     let set = NodeSet::only(NodeId(1));
     let put = sender.xfer_and_signal(&set, at, b"before", None);
     assert_eq!(settle(bench, &mut sender, put), Event::Signalled);
-    sender.report(Variable::Scratch(0), 1);
+    sender.store_and_report(Variable::Scratch(0), 1);
     let what = CompareAndWrite {
         set: NodeSet::only(NodeId(2)),
         wait: true,
@@ -25,19 +25,19 @@ pub(super) fn a_verdict_shows_what_came_before_it<B: Bench>(bench: &mut B) {
 }
 
 pub(super) fn a_put_shows_what_was_decided_before_it<B: Bench>(bench: &mut B) {
-    let all = NodeSet::first(NODES);
+    let all = NodeSet::first_nodes(NODES);
     let pairs = (0..5u16).flat_map(|from| (0..5u16).map(move |to| (from, to)));
     for (value, (from, to)) in (1..).zip(pairs) {
-        let mut port = bs(bench, from);
+        let mut port = buffer_sender_port(bench, from);
         let ticket = port.compare_and_write(&compare(all, Comparison::AtLeast, 0, value));
         assert_eq!(settle(bench, &mut port, ticket), Event::Verdict(true));
         let at = GlobalAddress::new(Block::Credits, NodeId(from));
         let reader = bench.port(NodeId(to), NicThreadId::CollectiveHelper);
-        let before = reader.signals();
+        let before = reader.signal_count();
         let set = NodeSet::only(NodeId(to));
         let put = port.xfer_and_signal(&set, at, b"after", Some(NicThreadId::CollectiveHelper));
-        for _ in 0..STEPS {
-            if reader.signals() != before {
+        for _ in 0..MAX_STEPS {
+            if reader.signal_count() != before {
                 break;
             }
             bench.step();
@@ -52,15 +52,15 @@ pub(super) fn a_put_shows_what_was_decided_before_it<B: Bench>(bench: &mut B) {
 pub(super) fn a_strobe_shows_what_was_put_before_the_reports_that_it_follows<B: Bench>(
     bench: &mut B,
 ) {
-    let all = NodeSet::first(NODES);
+    let all = NodeSet::first_nodes(NODES);
     let lane = |from: u16| GlobalAddress::new(Block::Credits, NodeId(from));
     let strobe = GlobalAddress::new(Block::Strobe, NodeId(0));
     for step in 1..=20u64 {
         for from in 0..5u16 {
-            let mut port = bs(bench, from);
+            let mut port = buffer_sender_port(bench, from);
             let put = port.xfer_and_signal(&all, lane(from), &step.to_le_bytes(), None);
             assert_eq!(settle(bench, &mut port, put), Event::Signalled);
-            port.report(Variable::Scratch(0), step);
+            port.store_and_report(Variable::Scratch(0), step);
         }
         let mut sender = bench.strobe_sender();
         let finished = sender.compare_and_write(&CompareAndWrite {
@@ -77,13 +77,13 @@ pub(super) fn a_strobe_shows_what_was_put_before_the_reports_that_it_follows<B: 
         );
         for node in 0..5u16 {
             let receiver = bench.port(NodeId(node), NicThreadId::StrobeReceiver);
-            for _ in 0..STEPS {
-                if receiver.signals() == step {
+            for _ in 0..MAX_STEPS {
+                if receiver.signal_count() == step {
                     break;
                 }
                 bench.step();
             }
-            assert_eq!(receiver.signals(), step);
+            assert_eq!(receiver.signal_count(), step);
             for from in 0..5u16 {
                 let mut bytes = [0; 8];
                 receiver.read(lane(from), &mut bytes);
@@ -96,11 +96,11 @@ pub(super) fn a_strobe_shows_what_was_put_before_the_reports_that_it_follows<B: 
 
 /// What the nodes of a microphase live by: what the Strobe Sender tells them is later than what was decided before.
 pub(super) fn a_strobe_shows_what_was_written_before_it<B: Bench>(bench: &mut B) {
-    let all = NodeSet::first(NODES);
+    let all = NodeSet::first_nodes(NODES);
     let strobe = GlobalAddress::new(Block::Strobe, NodeId(0));
     for step in 1..=20u64 {
         let asker = u16::try_from(step % 5).expect("a node");
-        let mut port = bs(bench, asker);
+        let mut port = buffer_sender_port(bench, asker);
         let ticket = port.compare_and_write(&compare(all, Comparison::AtLeast, 0, step));
         assert_eq!(settle(bench, &mut port, ticket), Event::Verdict(true));
         let mut sender = bench.strobe_sender();
@@ -109,10 +109,10 @@ pub(super) fn a_strobe_shows_what_was_written_before_it<B: Bench>(bench: &mut B)
         let _put = sender.xfer_and_signal(&all, strobe, &bytes, thread);
         // Whoever is struck first has it as well.
         let mut struck = [false; NODES];
-        for _ in 0..STEPS {
+        for _ in 0..MAX_STEPS {
             for node in 0..5u16 {
                 let receiver = bench.port(NodeId(node), NicThreadId::StrobeReceiver);
-                if receiver.signals() == step {
+                if receiver.signal_count() == step {
                     struck[usize::from(node)] = true;
                     let found = receiver.load(Variable::Scratch(1));
                     assert_eq!(found, step, "node {node} is struck");
@@ -131,10 +131,10 @@ pub(super) fn a_strobe_shows_what_was_written_before_it<B: Bench>(bench: &mut B)
 pub(super) fn a_comparison_sees_what_its_asker_has_stored<B: Bench>(bench: &mut B) {
     for step in 1..=10u64 {
         for node in 0..5u16 {
-            let mut port = bs(bench, node);
+            let mut port = buffer_sender_port(bench, node);
             let ours = NodeSet::only(NodeId(node));
             port.store(Variable::Scratch(0), step * 10);
-            port.report(Variable::Scratch(0), step);
+            port.store_and_report(Variable::Scratch(0), step);
             let ticket = port.compare_and_write(&compare(ours, Comparison::Equal, step, step));
             let verdict = settle(bench, &mut port, ticket);
             assert_eq!(verdict, Event::Verdict(true), "node {node}");

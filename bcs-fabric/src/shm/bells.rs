@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The bells that are to be rung for what the ports and the sequencer of an OS thread have done. They do not ring
 /// them: that OS thread may do itself what another one would have to be woken for.
 #[derive(Clone, Debug, Default)]
-pub struct Bells(Arc<Mutex<Vec<BellId>>>);
+pub struct PendingBells(Arc<Mutex<Vec<BellId>>>);
 
-impl Bells {
+impl PendingBells {
     pub(crate) fn add(&self, bell: BellId) {
         let mut bells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !bells.contains(&bell) {

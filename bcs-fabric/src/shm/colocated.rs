@@ -7,17 +7,17 @@
 //! The words here are loaded and stored, never exchanged: no two threads work with such ports at once.
 
 use super::segment::{RawRequest, Segment};
-use super::sequencer::judge;
+use super::sequencer::evaluate_and_write;
 use bcs_core::job::{NicThreadId, NodeId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What such ports share.
 #[derive(Clone, Debug)]
-pub struct Colocated(Arc<Shared>);
+pub struct ColocatedPorts(Arc<ColocatedState>);
 
 #[derive(Debug)]
-struct Shared {
+struct ColocatedState {
     /// A bit for each NIC thread that was signalled and has not been told.
     signalled: Box<[AtomicU64]>,
     /// How often a node has reported progress.
@@ -30,12 +30,12 @@ fn count(word: &AtomicU64) {
     word.store(word.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
-impl Colocated {
+impl ColocatedPorts {
     /// For the ports of so many nodes.
     #[must_use]
     pub fn new(nodes: usize) -> Self {
         let words = (nodes * NicThreadId::COUNT).div_ceil(64);
-        Self(Arc::new(Shared {
+        Self(Arc::new(ColocatedState {
             signalled: (0..words).map(|_| AtomicU64::new(0)).collect(),
             reports: AtomicU64::new(0),
             retries: AtomicU64::new(0),
@@ -80,7 +80,7 @@ impl Colocated {
 
     /// The verdict of a Compare-And-Write, if it need not wait.
     pub(super) fn judge(&self, segment: &Segment, request: &RawRequest) -> Option<bool> {
-        let verdict = judge(segment, request);
+        let verdict = evaluate_and_write(segment, request);
         if verdict.is_none() {
             count(&self.0.retries);
         }
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn each_that_was_signalled_is_told_once() {
-        let colocated = Colocated::new(40);
+        let colocated = ColocatedPorts::new(40);
         let of = |node: usize, thread| (NodeId::from_index(node), thread);
         let all = [
             of(0, NicThreadId::ALL[0]),

@@ -5,7 +5,7 @@
 //! the OS thread of the Strobe Sender runs: so they have a total order without a lock that could
 //! die with its holder. If the sequencer dies, so does the job.
 //!
-//! Where one OS thread works with all ports of the job, there is nobody to ask: it decides itself ([`Colocated`]).
+//! Where one OS thread works with all ports of the job, there is nobody to ask: it decides itself ([`ColocatedPorts`]).
 //!
 //! The sequencer writes the variable on all nodes itself before it gives the verdict: with one writer
 //! the order is the same on every node. A log that every node applies would have to be bounded by its
@@ -13,24 +13,24 @@
 
 mod bells;
 mod colocated;
-mod deposit;
-mod ledger;
-mod lent;
-mod other_process;
+mod cross_process;
+mod descriptor_location;
+mod lent_memory;
 mod port;
-mod process_memory;
+mod rank_memory_access;
 mod segment;
 mod sequencer;
-mod windows;
+mod slot_windows;
+mod write_log;
 
-pub use bells::Bells;
-pub use colocated::Colocated;
-pub use deposit::Deposit;
-pub use ledger::{Entry, Ledger};
-pub use lent::Lent;
-pub use other_process::{ProcessMemory, memory_file, probe_process_memory};
+pub use bells::PendingBells;
+pub use colocated::ColocatedPorts;
+pub use cross_process::{ProcessMemoryAccess, memory_file, probe_process_memory};
+pub use descriptor_location::DescriptorLocation;
+pub use lent_memory::LentMemory;
 pub use port::ShmPort;
-pub use process_memory::NodeMemory;
+pub use rank_memory_access::RankMemoryAccess;
 pub(crate) use segment::RawRequest;
 pub use segment::Segment;
 pub use sequencer::Sequencer;
+pub use write_log::{WriteLog, WriteLogEntry};

@@ -1,8 +1,8 @@
 //! A NIC thread's port on the shared-memory fabric.
 
-use super::bells::Bells;
-use super::colocated::Colocated;
-use super::process_memory::NodeMemory;
+use super::bells::PendingBells;
+use super::colocated::ColocatedPorts;
+use super::rank_memory_access::RankMemoryAccess;
 use super::segment::{RawRequest, Segment};
 use crate::{
     CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, Port, RankMemory,
@@ -26,7 +26,7 @@ const FIRST_FETCH: u64 = 16;
 
 /// A fetch that is complete, and has not been asked for.
 #[derive(Debug)]
-struct Fetched {
+struct CompletedFetch {
     ticket: Ticket,
     event: Event,
     bytes: Vec<u8>,
@@ -36,14 +36,14 @@ struct Fetched {
 #[derive(Debug)]
 pub struct ShmPort {
     segment: Segment,
-    bells: Bells,
-    memory: NodeMemory,
+    bells: PendingBells,
+    memory: RankMemoryAccess,
     /// The NIC thread; `None` is the Strobe Sender, which has no global memory of its own.
     who: Option<(NodeId, NicThreadId)>,
-    colocated: Option<Colocated>,
+    colocated: Option<ColocatedPorts>,
     /// A Compare-And-Write that waits, and how many reports there had been when it was looked at last.
     waiting: Option<(RawRequest, u64)>,
-    fetched: Vec<Fetched>,
+    fetched: Vec<CompletedFetch>,
     next_fetch: u64,
 }
 
@@ -52,8 +52,8 @@ impl ShmPort {
     #[must_use]
     pub fn new(
         segment: Segment,
-        bells: Bells,
-        memory: NodeMemory,
+        bells: PendingBells,
+        memory: RankMemoryAccess,
         node: NodeId,
         thread: NicThreadId,
     ) -> Self {
@@ -71,7 +71,7 @@ impl ShmPort {
 
     /// The port of the Strobe Sender: it only puts and compares.
     #[must_use]
-    pub fn strobe_sender(segment: Segment, bells: Bells, memory: NodeMemory) -> Self {
+    pub fn strobe_sender(segment: Segment, bells: PendingBells, memory: RankMemoryAccess) -> Self {
         Self {
             segment,
             bells,
@@ -86,12 +86,12 @@ impl ShmPort {
 
     /// The same, if the OS thread that works with it works with all ports of the job.
     #[must_use]
-    pub fn colocated(self, colocated: Option<Colocated>) -> Self {
+    pub fn with_colocated(self, colocated: Option<ColocatedPorts>) -> Self {
         Self { colocated, ..self }
     }
 
     /// The verdict of the Compare-And-Write that waits here, if nodes have reported since the last look.
-    fn look_again(&mut self) -> Event {
+    fn retry_waiting(&mut self) -> Event {
         let (Some((request, seen)), Some(colocated)) = (&mut self.waiting, &self.colocated) else {
             unreachable!("a ticket is tested while its Compare-And-Write waits");
         };
@@ -127,7 +127,7 @@ impl Port for ShmPort {
 
     fn alive(&self) -> NodeSet {
         // On one machine the death of a node ends the job: its survivors are killed.
-        NodeSet::first(self.segment.nodes())
+        NodeSet::first_nodes(self.segment.nodes())
     }
 
     fn xfer_and_signal(
@@ -145,7 +145,7 @@ impl Port for ShmPort {
                 self.segment.signal_thread(node, thread);
                 match &self.colocated {
                     Some(colocated) => colocated.signal(node, thread),
-                    None => self.bells.add(BellId::of(node, thread)),
+                    None => self.bells.add(BellId::for_nic_thread(node, thread)),
                 }
             }
         }
@@ -167,7 +167,7 @@ impl Port for ShmPort {
         };
         let ticket = Ticket(self.next_fetch);
         self.next_fetch += 1;
-        self.fetched.push(Fetched {
+        self.fetched.push(CompletedFetch {
             ticket,
             event,
             bytes: into,
@@ -175,7 +175,7 @@ impl Port for ShmPort {
         ticket
     }
 
-    fn fetched(&mut self, ticket: Ticket) -> Vec<u8> {
+    fn take_fetched(&mut self, ticket: Ticket) -> Vec<u8> {
         let at = self.fetched.iter().position(|done| done.ticket == ticket);
         let at = at.expect("a fetch is asked for once");
         self.fetched.swap_remove(at).bytes
@@ -193,7 +193,9 @@ impl Port for ShmPort {
                 }
             };
         }
-        let is_asked = self.segment.ask(self.index(), &RawRequest::from(what));
+        let is_asked = self
+            .segment
+            .post_request(self.index(), &RawRequest::from(what));
         assert!(is_asked, "a port has one Compare-And-Write outstanding");
         self.bells.add(BellId::STROBE_SENDER);
         COMPARING
@@ -212,7 +214,7 @@ impl Port for ShmPort {
                 done.expect("a fetch is tested before it is asked for")
                     .event
             }
-            _ if self.waiting.is_some() => self.look_again(),
+            _ if self.waiting.is_some() => self.retry_waiting(),
             _ => {
                 let verdict = self.segment.take_verdict(self.index());
                 verdict.map_or(Event::Pending, Event::Verdict)
@@ -220,7 +222,7 @@ impl Port for ShmPort {
         }
     }
 
-    fn signals(&self) -> u64 {
+    fn signal_count(&self) -> u64 {
         self.who.map_or(0, |(node, thread)| {
             self.segment.signal(node, thread).load(Ordering::Acquire) // PUT
         })
@@ -239,12 +241,12 @@ impl Port for ShmPort {
             .store(value, Ordering::Release);
     }
 
-    fn report(&mut self, variable: Variable, value: u64) {
+    fn store_and_report(&mut self, variable: Variable, value: u64) {
         self.store(variable, value);
         match &self.colocated {
             Some(colocated) => colocated.report(),
             None => {
-                self.segment.report();
+                self.segment.count_report();
                 self.bells.add(BellId::STROBE_SENDER);
             }
         }
@@ -254,23 +256,23 @@ impl Port for ShmPort {
         self.segment.read(self.node(), at, bytes);
     }
 
-    fn far(&self) -> NodeSet {
+    fn other_host_nodes(&self) -> NodeSet {
         NodeSet::EMPTY
     }
 
-    fn are_apart(&self, _: NodeId, _: NodeId) -> bool {
+    fn are_on_different_hosts(&self, _: NodeId, _: NodeId) -> bool {
         false
     }
 
-    fn send_ahead(&mut self, node: NodeId, _: &[u64]) {
+    fn send_outside_slice(&mut self, node: NodeId, _: &[u64]) {
         unreachable!("{node} is not far");
     }
 
-    fn carry(&mut self, node: NodeId, _: SourceSpan) {
+    fn send_eager_bytes(&mut self, node: NodeId, _: SourceSpan) {
         unreachable!("{node} is not far");
     }
 
-    fn take_ahead(&mut self, _: &mut Vec<u64>) -> Option<NodeId> {
+    fn receive_outside_slice(&mut self, _: &mut Vec<u64>) -> Option<NodeId> {
         None
     }
 }

@@ -1,7 +1,7 @@
 //! The NIC-only segment: process ids of ranks, where their slots are, requests to the sequencer, global memory.
 
-use super::deposit::Deposit;
-use super::windows::{Lodging, Windows};
+use super::descriptor_location::DescriptorLocation;
+use super::slot_windows::{SlotLocation, SlotWindows};
 use crate::{CompareAndWrite, Comparison, GlobalAddress, Variable};
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 use bcs_core::limits::MAX_NODES;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// One port per NIC thread, and one for the Strobe Sender.
-pub(super) fn ports(nodes: usize) -> usize {
+pub(super) fn port_count(nodes: usize) -> usize {
     nodes * NicThreadId::COUNT + 1
 }
 
@@ -23,9 +23,9 @@ const REQUEST_BYTES: usize = (8 + SET_WORDS) * 8;
 
 /// Where a rank's memory is: the place of its slot and two words of the deposit, and the deposit of its NIC
 /// memory.
-const LODGING_BYTES: usize = 5 * 8;
+const SLOT_LOCATION_BYTES: usize = 5 * 8;
 /// The latter.
-const NIC_MEMORY: usize = 3 * 8;
+const NIC_MEMORY_OFFSET: usize = 3 * 8;
 
 /// A Compare-And-Write request is free, asked, or decided.
 pub(super) const FREE: u64 = 0;
@@ -39,16 +39,16 @@ pub struct Segment {
     mapping: Arc<Mapping>,
     nodes: usize,
     ranks: usize,
-    /// What this process alone has: see [`write_by`](Self::write_by).
+    /// What this process alone has: see [`set_memory_file`](Self::set_memory_file).
     files: Arc<[OnceLock<File>]>,
     /// And so is what it has mapped of each rank, as soon as it needs anything of that.
-    mapped: Arc<[OnceLock<Box<Mapped>>]>,
+    mapped: Arc<[OnceLock<Box<MappedRank>>]>,
 }
 
 /// What a process has mapped of a rank.
 #[derive(Debug, Default)]
-struct Mapped {
-    slot: Windows,
+struct MappedRank {
+    slot: SlotWindows,
     /// Of a rank whose NIC is elsewhere.
     nic_memory: OnceLock<Option<NicMemory>>,
 }
@@ -60,20 +60,20 @@ impl Segment {
         64
     }
 
-    fn lodgings(&self) -> usize {
+    fn slot_locations_offset(&self) -> usize {
         (Self::pids(0) + self.ranks * 4).next_multiple_of(64)
     }
 
     fn requests(&self) -> usize {
-        (self.lodgings() + self.ranks * LODGING_BYTES).next_multiple_of(64)
+        (self.slot_locations_offset() + self.ranks * SLOT_LOCATION_BYTES).next_multiple_of(64)
     }
 
     fn signals(&self) -> usize {
-        self.requests() + ports(self.nodes) * REQUEST_BYTES
+        self.requests() + port_count(self.nodes) * REQUEST_BYTES
     }
 
     fn variables(&self) -> usize {
-        (self.signals() + ports(self.nodes) * 64).next_multiple_of(4096)
+        (self.signals() + port_count(self.nodes) * 64).next_multiple_of(4096)
     }
 
     fn node_bytes(&self) -> usize {
@@ -148,39 +148,41 @@ impl Segment {
 
     /// From now on NIC threads of this process write into a rank by its memory file
     /// ([`memory_file`](super::memory_file)), and not by its process id.
-    pub fn write_by(&self, rank: u32, file: File) {
+    pub fn set_memory_file(&self, rank: u32, file: File) {
         if let Some(place) = self.files.get(rank as usize) {
             // A rank is received once.
             let _ = place.set(file);
         }
     }
 
-    pub(super) fn written_by(&self, rank: u32) -> Option<&File> {
+    pub(super) fn memory_file(&self, rank: u32) -> Option<&File> {
         self.files.get(rank as usize)?.get()
     }
 
     /// Says where NICs of this machine find the slot of a rank: its node manager does, before it writes
     /// the rank's process id.
-    pub fn lodge(&self, rank: u32, slot: Slot, deposit: Deposit) {
+    pub fn publish_slot(&self, rank: u32, slot: Slot, deposit: DescriptorLocation) {
         if (rank as usize) < self.ranks {
             let [place, file] = deposit.words();
-            self.mapping
-                .write_words(self.lodging_of(rank), &[slot.place() as u64, place, file]);
+            self.mapping.write_words(
+                self.slot_location_offset(rank),
+                &[slot.place() as u64, place, file],
+            );
         }
     }
 
     /// Where the memory of a rank that has been received is in this process, if all of it lies in a slot: see
-    /// [`Windows`].
+    /// [`SlotWindows`].
     #[inline]
     pub(super) fn resolve(&self, rank: u32, address: u64, len: usize) -> Option<NonNull<u8>> {
         let windows = &self.mapped(rank)?.slot;
-        windows.resolve(|| self.lodging(rank), address, len)
+        windows.resolve(|| self.slot_location(rank), address, len)
     }
 
     /// The same of NIC memory, for NICs of other processes, before the rank is started.
-    pub fn keep_nic_memory(&self, rank: u32, deposit: Deposit) {
+    pub fn publish_nic_memory(&self, rank: u32, deposit: DescriptorLocation) {
         if (rank as usize) < self.ranks {
-            let at = self.lodging_of(rank) + NIC_MEMORY;
+            let at = self.slot_location_offset(rank) + NIC_MEMORY_OFFSET;
             self.mapping.write_words(at, &deposit.words());
         }
     }
@@ -190,36 +192,37 @@ impl Segment {
     pub(super) fn nic_memory(&self, rank: u32, eager_limit: usize) -> Option<&NicMemory> {
         let open = || {
             let mut words = [0; 2];
-            let at = self.lodging_of(rank) + NIC_MEMORY;
+            let at = self.slot_location_offset(rank) + NIC_MEMORY_OFFSET;
             self.mapping.read_words(at, &mut words);
             // Its node manager has made it, and sealed it.
-            let file = Deposit::from_words(words)?.open().ok()?;
+            let file = DescriptorLocation::from_words(words)?.open().ok()?;
             NicMemory::map(&file, eager_limit).ok()
         };
         self.mapped(rank)?.nic_memory.get_or_init(open).as_ref()
     }
 
     #[inline]
-    fn mapped(&self, rank: u32) -> Option<&Mapped> {
+    fn mapped(&self, rank: u32) -> Option<&MappedRank> {
         let mapped = self.mapped.get(rank as usize)?;
         Some(mapped.get_or_init(Box::default))
     }
 
-    fn lodging(&self, rank: u32) -> Option<Lodging> {
-        let mut words = [0; NIC_MEMORY / 8];
-        self.mapping.read_words(self.lodging_of(rank), &mut words);
+    fn slot_location(&self, rank: u32) -> Option<SlotLocation> {
+        let mut words = [0; NIC_MEMORY_OFFSET / 8];
+        self.mapping
+            .read_words(self.slot_location_offset(rank), &mut words);
         let [place, deposit @ ..] = words;
-        Some(Lodging {
-            slot: Slot::of(index(place))?,
-            deposit: Deposit::from_words(deposit)?,
+        Some(SlotLocation {
+            slot: Slot::at_place(index(place))?,
+            deposit: DescriptorLocation::from_words(deposit)?,
         })
     }
 
-    fn lodging_of(&self, rank: u32) -> usize {
-        self.lodgings() + rank as usize * LODGING_BYTES
+    fn slot_location_offset(&self, rank: u32) -> usize {
+        self.slot_locations_offset() + rank as usize * SLOT_LOCATION_BYTES
     }
 
-    pub(super) fn asked(&self) -> &AtomicU64 {
+    pub(super) fn requests_asked(&self) -> &AtomicU64 {
         self.mapping.word64(0)
     }
 
@@ -244,14 +247,14 @@ impl Segment {
     }
 
     /// Asks the sequencer on behalf of a port elsewhere. False if it has a Compare-And-Write outstanding.
-    pub(crate) fn ask(&self, port: usize, request: &RawRequest) -> bool {
+    pub(crate) fn post_request(&self, port: usize, request: &RawRequest) -> bool {
         let state = self.request_state(port);
         if state.load(Ordering::Relaxed) != FREE {
             return false;
         }
         self.write_request(port, request);
         state.store(ASKED, Ordering::Release); // ASK
-        self.asked().fetch_add(1, Ordering::AcqRel);
+        self.requests_asked().fetch_add(1, Ordering::AcqRel);
         true
     }
 
@@ -269,7 +272,7 @@ impl Segment {
     }
 
     /// A node has reported progress.
-    pub(crate) fn report(&self) {
+    pub(crate) fn count_report(&self) {
         // REPORT: publishes the variable.
         self.reports().fetch_add(1, Ordering::Release);
     }
@@ -336,11 +339,14 @@ impl Segment {
     /// this.
     pub(super) fn put(&self, node: NodeId, at: GlobalAddress, bytes: &[u8]) {
         let byte = at.byte(self.nodes, bytes.len());
-        assert!(self.put_at(node, byte, bytes), "a lane is within the whole");
+        assert!(
+            self.put_at_byte(node, byte, bytes),
+            "a lane is within the whole"
+        );
     }
 
     /// The same by the byte of global memory. False if that is not a multiple of 8, or the bytes go beyond the end.
-    pub(crate) fn put_at(&self, node: NodeId, byte: usize, bytes: &[u8]) -> bool {
+    pub(crate) fn put_at_byte(&self, node: NodeId, byte: usize, bytes: &[u8]) -> bool {
         let end = byte.checked_add(bytes.len());
         let is_within = end.is_some_and(|end| end <= GlobalAddress::total_bytes(self.nodes));
         if !is_within || !byte.is_multiple_of(8) {

@@ -12,9 +12,9 @@
 //!   sequencer loads the count with `Acquire` before it looks. So a look sees all that it has counted, and what is
 //!   reported later leads to another one.
 
-use super::bells::Bells;
-use super::ledger::Ledger;
-use super::segment::{ASKED, FALSE, RawRequest, Segment, TRUE, ports};
+use super::bells::PendingBells;
+use super::segment::{ASKED, FALSE, RawRequest, Segment, TRUE, port_count};
+use super::write_log::WriteLog;
 use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::wake::machine_page::BellId;
 use std::sync::atomic::Ordering;
@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering;
 #[derive(Debug)]
 pub struct Sequencer {
     segment: Segment,
-    bells: Bells,
+    bells: PendingBells,
     seen: u64,
     /// Reports of nodes that the last look at what waits has seen.
     reports_seen: u64,
@@ -31,13 +31,13 @@ pub struct Sequencer {
     waiting: Vec<(usize, RawRequest)>,
     retries: u64,
     /// If there are nodes on other machines.
-    ledger: Option<Ledger>,
+    ledger: Option<WriteLog>,
 }
 
 impl Sequencer {
     /// The sequencer of a job; there must be only one.
     #[must_use]
-    pub fn new(segment: Segment, bells: Bells) -> Self {
+    pub fn new(segment: Segment, bells: PendingBells) -> Self {
         Self {
             segment,
             bells,
@@ -51,14 +51,14 @@ impl Sequencer {
 
     /// The same, in a job with nodes on other machines, whose variables this segment mirrors.
     #[must_use]
-    pub fn with_ledger(self, ledger: Option<Ledger>) -> Self {
+    pub fn with_ledger(self, ledger: Option<WriteLog>) -> Self {
         Self { ledger, ..self }
     }
 
     /// Whether [`poll`](Self::poll) would find a new request.
     #[must_use]
     pub fn has_requests(&self) -> bool {
-        self.segment.asked().load(Ordering::Acquire) != self.seen
+        self.segment.requests_asked().load(Ordering::Acquire) != self.seen
     }
 
     /// Decides what can be decided. Returns whether anything was.
@@ -66,14 +66,14 @@ impl Sequencer {
         let reports = self.segment.reports().load(Ordering::Acquire); // REPORT
         let mut progress = false;
         if std::mem::replace(&mut self.reports_seen, reports) != reports {
-            progress = self.look_again();
+            progress = self.retry_waiting();
         }
-        let asked = self.segment.asked().load(Ordering::Acquire);
+        let asked = self.segment.requests_asked().load(Ordering::Acquire);
         if asked == self.seen {
             return progress;
         }
         self.seen = asked;
-        for port in 0..ports(self.segment.nodes()) {
+        for port in 0..port_count(self.segment.nodes()) {
             // ASK: the words of the request are visible.
             if self.segment.request_state(port).load(Ordering::Acquire) != ASKED
                 || self.waiting.iter().any(|&(waiting, _)| waiting == port)
@@ -97,7 +97,7 @@ impl Sequencer {
         self.retries
     }
 
-    fn look_again(&mut self) -> bool {
+    fn retry_waiting(&mut self) -> bool {
         let mut waiting = std::mem::take(&mut self.waiting);
         let before = waiting.len();
         waiting.retain(|(port, request)| {
@@ -112,8 +112,12 @@ impl Sequencer {
     /// Evaluates a request of a port; false when it goes on waiting.
     fn decide(&self, port: usize, request: &RawRequest) -> bool {
         let judged = match &self.ledger {
-            None => judge(&self.segment, request),
-            Some(ledger) => ledger.keep(&self.segment, || judge(&self.segment, request), request),
+            None => evaluate_and_write(&self.segment, request),
+            Some(ledger) => ledger.evaluate_and_log(
+                &self.segment,
+                || evaluate_and_write(&self.segment, request),
+                request,
+            ),
         };
         let Some(holds) = judged else {
             return false;
@@ -125,7 +129,7 @@ impl Sequencer {
             .store(verdict, Ordering::Release);
         if port < self.segment.nodes() * NicThreadId::COUNT {
             let node = NodeId::from_index(port / NicThreadId::COUNT);
-            self.bells.add(BellId::of(
+            self.bells.add(BellId::for_nic_thread(
                 node,
                 NicThreadId::ALL[port % NicThreadId::COUNT],
             ));
@@ -136,7 +140,7 @@ impl Sequencer {
 
 /// Evaluates a Compare-And-Write, and writes what it says on all its nodes if it holds. `None` when it goes on
 /// waiting.
-pub(super) fn judge(segment: &Segment, request: &RawRequest) -> Option<bool> {
+pub(super) fn evaluate_and_write(segment: &Segment, request: &RawRequest) -> Option<bool> {
     let holds = request.set.iter().all(|node| {
         // PROGRESS: what the node did before it stored the variable is visible.
         let value = segment

@@ -4,7 +4,7 @@ use bcs_core::job::NodeId;
 
 /// The faults of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Faults {
+pub struct FaultPlan {
     /// Probability that an Xfer-And-Signal or get fails whole.
     pub lose: f64,
     /// Probability that one is delayed, and by how many nanoseconds at most.

@@ -4,7 +4,7 @@
 //! advances the time; then events (a PUT arrives, a Compare-And-Write is decided, a get is
 //! complete) happen in the order of their times. Latencies are those of Table 2.1 for QsNet,
 //! where it has them, and ours where it is blank ([`Latencies`]). Faults are at the level of the
-//! primitives ([`Faults`]): whole transfers fail with an error event, are delayed, overtake those
+//! primitives ([`FaultPlan`]): whole transfers fail with an error event, are delayed, overtake those
 //! of other pairs; nodes are slow or die.
 
 mod faults;
@@ -13,7 +13,7 @@ mod network;
 mod port;
 mod ranks;
 
-pub use faults::{FaultCounts, Faults};
+pub use faults::{FaultCounts, FaultPlan};
 pub use network::{Latencies, Network};
 pub use port::{SimMemory, SimPort};
-pub use ranks::{RankStore, Ranks, Stores};
+pub use ranks::{RankStore, SharedRankStores, SimulatedRanks};

@@ -1,8 +1,8 @@
 //! The network of a simulated cluster: all state, and the events in flight.
 
-use super::faults::{FaultCounts, Faults};
+use super::faults::{FaultCounts, FaultPlan};
 use super::global_memory::GlobalMemory;
-use super::ranks::Ranks;
+use super::ranks::SimulatedRanks;
 use crate::{
     Block, CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, RankMemory,
     SourceSpan, Ticket, Variable,
@@ -37,14 +37,14 @@ impl Default for Latencies {
 }
 
 #[derive(Debug)]
-struct Node {
+struct SimulatedNode {
     memory: GlobalMemory,
     signals: [u64; NicThreadId::COUNT],
     alive: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Happening {
+enum NetworkEvent {
     Put {
         set: Vec<NodeId>,
         byte: usize,
@@ -71,7 +71,7 @@ enum Happening {
 
 /// Bytes of a rank that a NIC thread fetches, and where they go.
 #[derive(Debug)]
-pub(super) struct Fetch {
+pub(super) struct FetchRequest {
     pub(super) rank: u32,
     pub(super) address: u64,
     pub(super) into: Vec<u8>,
@@ -81,18 +81,18 @@ pub(super) struct Fetch {
 #[derive(Debug)]
 pub struct Network {
     now_ns: u64,
-    nodes: Vec<Node>,
-    ranks: Ranks,
+    nodes: Vec<SimulatedNode>,
+    ranks: SimulatedRanks,
     latencies: Latencies,
-    faults: Faults,
+    faults: FaultPlan,
     counts: FaultCounts,
     random: ChaCha8Rng,
-    events: BinaryHeap<Reverse<(u64, u64, Happening)>>,
+    events: BinaryHeap<Reverse<(u64, u64, NetworkEvent)>>,
     sequence: u64,
     tickets: BTreeMap<u64, Event>,
     gets: BTreeMap<u64, (SourceSpan, DestinationSpan)>,
     /// Fetches that nobody has asked for, and their buffers.
-    fetches: BTreeMap<u64, Fetch>,
+    fetches: BTreeMap<u64, FetchRequest>,
     compares: BTreeMap<u64, CompareAndWrite>,
     retries: u64,
     /// The last arrival time per (source, destination): pairs keep their order.
@@ -108,15 +108,15 @@ impl Network {
     #[must_use]
     pub fn new(
         nodes: usize,
-        ranks: Ranks,
+        ranks: SimulatedRanks,
         latencies: Latencies,
-        faults: Faults,
+        faults: FaultPlan,
         seed: u64,
     ) -> Self {
         let mut network = Self {
             now_ns: 0,
             nodes: (0..nodes)
-                .map(|_| Node {
+                .map(|_| SimulatedNode {
                     memory: GlobalMemory::default(),
                     signals: [0; NicThreadId::COUNT],
                     alive: true,
@@ -140,7 +140,7 @@ impl Network {
             faults,
         };
         for (node, at) in network.faults.crash.clone() {
-            network.schedule(at, Happening::Crash { node });
+            network.schedule(at, NetworkEvent::Crash { node });
         }
         network
     }
@@ -194,7 +194,7 @@ impl Network {
     }
 
     /// The ranks, to read and write their memory.
-    pub fn ranks(&mut self) -> &mut Ranks {
+    pub fn ranks(&mut self) -> &mut SimulatedRanks {
         &mut self.ranks
     }
 
@@ -213,7 +213,7 @@ impl Network {
             let Reverse((at, sequence, happening)) = self.events.pop().expect("peeked");
             self.now_ns = self.now_ns.max(at);
             self.trace(&[at, sequence]);
-            self.happen(happening);
+            self.apply_event(happening);
         }
         self.now_ns = self.now_ns.max(to_ns);
     }
@@ -258,7 +258,7 @@ impl Network {
         ]);
         self.schedule(
             arrival,
-            Happening::Put {
+            NetworkEvent::Put {
                 set,
                 byte: at.byte(self.nodes.len(), bytes.len()),
                 bytes: bytes.to_vec(),
@@ -276,12 +276,12 @@ impl Network {
             self.in_flight += 1;
             self.entered[node.index()] += from.len;
             self.gets.insert(ticket.0, (from, to));
-            self.schedule(arrival, Happening::Get { ticket: ticket.0 });
+            self.schedule(arrival, NetworkEvent::Get { ticket: ticket.0 });
         }
         ticket
     }
 
-    pub(super) fn fetch(&mut self, node: NodeId, fetch: Fetch) -> Ticket {
+    pub(super) fn fetch(&mut self, node: NodeId, fetch: FetchRequest) -> Ticket {
         let ticket = self.ticket();
         let len = fetch.into.len() as u64;
         self.fetches.insert(ticket.0, fetch);
@@ -289,7 +289,7 @@ impl Network {
         if let Some(arrival) = self.transfer_time(Some(node), transfer, ticket) {
             self.in_flight += 1;
             self.entered[node.index()] += len;
-            self.schedule(arrival, Happening::Fetch { ticket: ticket.0 });
+            self.schedule(arrival, NetworkEvent::Fetch { ticket: ticket.0 });
         }
         ticket
     }
@@ -303,7 +303,7 @@ impl Network {
         let ticket = self.ticket();
         self.compares.insert(ticket.0, *what);
         let at = self.now_ns + self.latencies.compare_and_write_ns;
-        self.schedule(at, Happening::Compare { ticket: ticket.0 });
+        self.schedule(at, NetworkEvent::Compare { ticket: ticket.0 });
         ticket
     }
 
@@ -325,7 +325,7 @@ impl Network {
     }
 
     /// A global variable of a node is so from the beginning.
-    pub fn begin_with(&mut self, node: NodeId, variable: Variable, value: u64) {
+    pub fn set_initial(&mut self, node: NodeId, variable: Variable, value: u64) {
         self.store(node, variable, value);
     }
 
@@ -334,7 +334,7 @@ impl Network {
     }
 
     /// Looks again at the Compare-And-Writes that wait.
-    pub(super) fn progress(&mut self) {
+    pub(super) fn retry_waiting(&mut self) {
         let at = self.now_ns + self.latencies.compare_and_write_ns;
         let waiting: Vec<u64> = self
             .compares
@@ -343,7 +343,7 @@ impl Network {
             .map(|(&t, _)| t)
             .collect();
         for ticket in waiting {
-            self.schedule(at, Happening::Compare { ticket });
+            self.schedule(at, NetworkEvent::Compare { ticket });
         }
     }
 
@@ -358,7 +358,7 @@ impl Network {
         Ticket(self.sequence)
     }
 
-    fn schedule(&mut self, at: u64, happening: Happening) {
+    fn schedule(&mut self, at: u64, happening: NetworkEvent) {
         self.sequence += 1;
         self.events.push(Reverse((at, self.sequence, happening)));
     }
@@ -392,15 +392,15 @@ impl Network {
         let arrival = self.now_ns + takes;
         if faulty && self.faults.lose > 0.0 && self.random.random_bool(self.faults.lose) {
             self.counts.lost += 1;
-            self.schedule(arrival, Happening::Fail { ticket: ticket.0 });
+            self.schedule(arrival, NetworkEvent::Fail { ticket: ticket.0 });
             return None;
         }
         Some(arrival)
     }
 
-    fn happen(&mut self, happening: Happening) {
+    fn apply_event(&mut self, happening: NetworkEvent) {
         match happening {
-            Happening::Put {
+            NetworkEvent::Put {
                 set,
                 byte,
                 bytes,
@@ -419,7 +419,7 @@ impl Network {
                 }
                 self.tickets.insert(ticket, Event::Signalled);
             }
-            Happening::Get { ticket } => {
+            NetworkEvent::Get { ticket } => {
                 self.in_flight -= 1;
                 let (from, to) = self.gets.remove(&ticket).expect("a get is scheduled once");
                 let moved = if self.nodes[self.ranks.node(from.rank).index()].alive {
@@ -430,7 +430,7 @@ impl Network {
                 let event = moved.map_or_else(Event::Failed, |()| Event::Signalled);
                 self.tickets.insert(ticket, event);
             }
-            Happening::Fetch { ticket } => {
+            NetworkEvent::Fetch { ticket } => {
                 self.in_flight -= 1;
                 let fetch = self.fetches.get_mut(&ticket);
                 let fetch = fetch.expect("nobody asks for a fetch that is pending");
@@ -443,15 +443,15 @@ impl Network {
                 let event = moved.map_or_else(Event::Failed, |()| Event::Signalled);
                 self.tickets.insert(ticket, event);
             }
-            Happening::Compare { ticket } => self.decide(ticket),
-            Happening::Fail { ticket } => {
+            NetworkEvent::Compare { ticket } => self.decide(ticket),
+            NetworkEvent::Fail { ticket } => {
                 self.tickets
                     .insert(ticket, Event::Failed(FabricError::Lost));
             }
-            Happening::Crash { node } => {
+            NetworkEvent::Crash { node } => {
                 self.nodes[node.index()].alive = false;
                 self.counts.crashed += 1;
-                self.progress(); // "all" means all survivors from here on
+                self.retry_waiting(); // "all" means all survivors from here on
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Ports and rank memory on the simulated fabric.
 
-use super::network::{Fetch, Network};
+use super::network::{FetchRequest, Network};
 use crate::{
     CompareAndWrite, DestinationSpan, Event, GlobalAddress, MemoryFault, Port, RankMemory,
     SourceSpan, Ticket, Variable,
@@ -65,7 +65,7 @@ impl Port for SimPort {
     }
 
     fn fetch(&mut self, rank: u32, address: u64, into: Vec<u8>) -> Ticket {
-        let fetch = Fetch {
+        let fetch = FetchRequest {
             rank,
             address,
             into,
@@ -73,7 +73,7 @@ impl Port for SimPort {
         self.network.borrow_mut().fetch(self.node(), fetch)
     }
 
-    fn fetched(&mut self, ticket: Ticket) -> Vec<u8> {
+    fn take_fetched(&mut self, ticket: Ticket) -> Vec<u8> {
         self.network.borrow_mut().fetched(ticket)
     }
 
@@ -85,7 +85,7 @@ impl Port for SimPort {
         self.network.borrow_mut().test(ticket)
     }
 
-    fn signals(&self) -> u64 {
+    fn signal_count(&self) -> u64 {
         self.who.map_or(0, |(node, thread)| {
             self.network.borrow().signals(node, thread)
         })
@@ -101,32 +101,32 @@ impl Port for SimPort {
             .store(self.node(), variable, value);
     }
 
-    fn report(&mut self, variable: Variable, value: u64) {
+    fn store_and_report(&mut self, variable: Variable, value: u64) {
         self.store(variable, value);
-        self.network.borrow_mut().progress();
+        self.network.borrow_mut().retry_waiting();
     }
 
     fn read(&self, at: GlobalAddress, bytes: &mut [u8]) {
         self.network.borrow().read(self.node(), at, bytes);
     }
 
-    fn far(&self) -> NodeSet {
+    fn other_host_nodes(&self) -> NodeSet {
         NodeSet::EMPTY
     }
 
-    fn are_apart(&self, _: NodeId, _: NodeId) -> bool {
+    fn are_on_different_hosts(&self, _: NodeId, _: NodeId) -> bool {
         false
     }
 
-    fn send_ahead(&mut self, node: NodeId, _: &[u64]) {
+    fn send_outside_slice(&mut self, node: NodeId, _: &[u64]) {
         unreachable!("{node} is not far");
     }
 
-    fn carry(&mut self, node: NodeId, _: SourceSpan) {
+    fn send_eager_bytes(&mut self, node: NodeId, _: SourceSpan) {
         unreachable!("{node} is not far");
     }
 
-    fn take_ahead(&mut self, _: &mut Vec<u64>) -> Option<NodeId> {
+    fn receive_outside_slice(&mut self, _: &mut Vec<u64>) -> Option<NodeId> {
         None
     }
 }

@@ -32,23 +32,23 @@ impl RankStore {
 }
 
 /// Scripted ranks, by number, as NICs and whoever acts for them share them.
-pub type Stores = Rc<RefCell<Vec<RankStore>>>;
+pub type SharedRankStores = Rc<RefCell<Vec<RankStore>>>;
 
 /// The ranks of a simulated cluster.
 #[derive(Debug)]
-pub enum Ranks {
+pub enum SimulatedRanks {
     /// Scripted ranks.
-    Scripted(Stores),
+    Scripted(SharedRankStores),
     /// Threads of this process, whose memory the kernel guards: what is not mapped is a fault.
     Threads {
         /// The way to their memory.
-        memory: shm::NodeMemory,
+        memory: shm::RankMemoryAccess,
         /// The node of each.
         nodes: Vec<NodeId>,
     },
 }
 
-impl Ranks {
+impl SimulatedRanks {
     pub(super) fn node(&self, rank: u32) -> NodeId {
         match self {
             Self::Scripted(stores) => stores.borrow()[rank as usize].node,
@@ -81,7 +81,7 @@ impl Ranks {
     }
 }
 
-impl RankMemory for Ranks {
+impl RankMemory for SimulatedRanks {
     fn read(&mut self, rank: u32, address: u64, bytes: &mut [u8]) -> Result<(), MemoryFault> {
         let stores = match self {
             Self::Threads { memory, .. } => return memory.read(rank, address, bytes),

@@ -11,13 +11,13 @@
 //!
 //! What is lent is read twice, for the tag and by the kernel. A rank that changes it in between, though its send is not complete,
 //! has sent a datagram whose tag is wrong: it is dropped, and its link sends those bytes again. Nothing that is lent
-//! outlives the call of [`Wires::flush`](super::Wires::flush) in which it was written.
+//! outlives the call of [`UdpEndpoint::flush`](super::UdpEndpoint::flush) in which it was written.
 
+use super::datagram_source::ScatterList;
 use super::hub::Hub;
-use super::inlet::Places;
 use super::seal::Seal;
-use super::socket::{Socket, Unsent, Why};
-use crate::shm::Lent;
+use super::socket::{SendFailure, SendFailureReason, Socket};
+use crate::shm::LentMemory;
 use std::net::SocketAddr;
 
 /// Bytes of a batch: what the kernel takes in a call.
@@ -25,13 +25,13 @@ const BATCH_BYTES: usize = 60_000;
 
 /// Datagrams that the socket did not take: all but the last are of one length.
 #[derive(Debug, Default)]
-pub(super) struct Rest {
+pub(super) struct UnsentDatagrams {
     to: Option<SocketAddr>,
     bytes: Vec<u8>,
     each: usize,
 }
 
-impl Rest {
+impl UnsentDatagrams {
     /// Sends them. False if the socket does not take all.
     pub(super) fn send(&mut self, socket: &mut Socket) -> bool {
         let (Some(to), false) = (self.to, self.bytes.is_empty()) else {
@@ -39,9 +39,9 @@ impl Rest {
         };
         // What is lost its link finds out.
         let (gone, is_sent) = match socket.send(to, &self.bytes, self.each) {
-            Err(Unsent {
+            Err(SendFailure {
                 sent,
-                why: Why::Full | Why::Busy,
+                why: SendFailureReason::Full | SendFailureReason::Busy,
             }) => (sent, false),
             Ok(()) | Err(_) => (self.bytes.len(), true),
         };
@@ -52,7 +52,7 @@ impl Rest {
 
 /// How much there is of a batch, up to where a datagram begins.
 #[derive(Clone, Copy, Debug, Default)]
-struct Mark {
+struct BatchPosition {
     /// Bytes in the buffer.
     ours: usize,
     /// Pieces that are lent.
@@ -63,28 +63,28 @@ struct Mark {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Batch<'a> {
+pub(super) struct SendBatch<'a> {
     to: SocketAddr,
     /// What is lent, and in front of which byte of the buffer it belongs.
-    lent: Vec<(usize, Lent)>,
-    end: Mark,
+    lent: Vec<(usize, LentMemory)>,
+    end: BatchPosition,
     /// Where the last datagram begins.
-    last: Mark,
+    last: BatchPosition,
     /// The length of each but the last.
     each: usize,
     /// The buffer, which is where what the socket does not take stays.
-    rest: &'a mut Rest,
+    rest: &'a mut UnsentDatagrams,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> SendBatch<'a> {
     /// To a party, with a buffer in which nothing is.
-    pub(super) fn new(to: SocketAddr, rest: &'a mut Rest) -> Self {
+    pub(super) fn new(to: SocketAddr, rest: &'a mut UnsentDatagrams) -> Self {
         rest.to = Some(to);
         Self {
             to,
             lent: Vec::new(),
-            end: Mark::default(),
-            last: Mark::default(),
+            end: BatchPosition::default(),
+            last: BatchPosition::default(),
             each: 0,
             rest,
         }
@@ -113,7 +113,7 @@ impl<'a> Batch<'a> {
         }
         all += bytes.len() - start.ours;
         self.last = start;
-        self.end = Mark {
+        self.end = BatchPosition {
             ours: bytes.len(),
             lent: self.lent.len(),
             all,
@@ -163,12 +163,12 @@ impl<'a> Batch<'a> {
     }
 
     /// Sends those before a place from where they lie, if anything is lent. False if they have not gone.
-    fn send_pieces(&self, end: Mark, socket: &mut Socket) -> bool {
+    fn send_pieces(&self, end: BatchPosition, socket: &mut Socket) -> bool {
         if end.lent == 0 {
             return false;
         }
         let bytes = &self.rest.bytes[..end.ours];
-        let mut places = Places::with_capacity(2 * end.lent + 1);
+        let mut places = ScatterList::with_capacity(2 * end.lent + 1);
         let mut at = 0;
         for (before, lent) in &self.lent[..end.lent] {
             places.add_read(&bytes[at..*before]);
@@ -180,7 +180,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Those before a place, in one piece.
-    fn copy(&self, end: Mark) -> Vec<u8> {
+    fn copy(&self, end: BatchPosition) -> Vec<u8> {
         let (mut bytes, mut at) = (Vec::with_capacity(end.all), 0);
         for (before, lent) in &self.lent[..end.lent] {
             bytes.extend_from_slice(&self.rest.bytes[at..*before]);
@@ -192,18 +192,18 @@ impl<'a> Batch<'a> {
     }
 
     /// Those before a place are done with.
-    fn forget(&mut self, end: Mark) {
+    fn forget(&mut self, end: BatchPosition) {
         self.rest.bytes.drain(..end.ours);
         self.lent.drain(..end.lent);
         for (before, _) in &mut self.lent {
             *before -= end.ours;
         }
-        self.end = Mark {
+        self.end = BatchPosition {
             ours: self.end.ours - end.ours,
             lent: self.end.lent - end.lent,
             all: self.end.all - end.all,
         };
-        self.last = Mark::default();
+        self.last = BatchPosition::default();
     }
 
     /// What is left stays, in one piece.
@@ -215,9 +215,9 @@ impl<'a> Batch<'a> {
     }
 }
 
-fn is_full(sent: &Result<(), Unsent>) -> bool {
+fn is_full(sent: &Result<(), SendFailure>) -> bool {
     let why = sent.as_ref().err().map(|unsent| &unsent.why);
-    matches!(why, Some(Why::Full | Why::Busy))
+    matches!(why, Some(SendFailureReason::Full | SendFailureReason::Busy))
 }
 
 #[cfg(test)]
@@ -226,8 +226,8 @@ mod tests {
     use std::net::{Ipv4Addr, UdpSocket};
     use std::time::Duration;
 
-    /// Appends a datagram as [`Batch::write`] does.
-    fn append(batch: &mut Batch<'_>, datagram: &[u8]) {
+    /// Appends a datagram as [`SendBatch::write`] does.
+    fn append(batch: &mut SendBatch<'_>, datagram: &[u8]) {
         let start = batch.end;
         batch.rest.bytes.extend_from_slice(datagram);
         batch.last = start;
@@ -243,13 +243,13 @@ mod tests {
             .set_read_timeout(Some(Duration::from_secs(20)))
             .unwrap();
         let mut here = Socket::bind(Ipv4Addr::LOCALHOST.into(), 0..=0).unwrap();
-        let mut rest = Rest::default();
+        let mut rest = UnsentDatagrams::default();
         // Shorter, longer and equal ones after each other, and as many as do not go in one call.
         let mut lens = vec![900, 900, 300, 900, 301, 1_200, 600, 600, 1_201, 40];
         lens.extend([1_400; 50]);
         lens.push(20);
         let datagrams: Vec<Vec<u8>> = (0..).zip(&lens).map(|(n, len)| vec![n; *len]).collect();
-        let mut batch = Batch::new(there.local_addr().unwrap(), &mut rest);
+        let mut batch = SendBatch::new(there.local_addr().unwrap(), &mut rest);
         for datagram in &datagrams {
             append(&mut batch, datagram);
             assert!(batch.send_those_before(&mut here));

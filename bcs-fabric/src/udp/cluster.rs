@@ -1,12 +1,12 @@
 //! Hubs joined by a network in virtual time.
 
+use super::datagram_network::{DatagramFaults, DatagramNetwork};
+use super::forgery_injector::ForgeryInjector;
 use super::hub::{Hub, HubConfig};
-use super::link::{LinkSettings, Refused};
+use super::link::{DatagramRefusal, LinkSettings};
 use super::port::UdpPort;
-use super::siege::Siege;
-use super::wire::{Wire, WireFaults};
 use crate::Variable;
-use crate::shm::{Ledger, NodeMemory, Segment, Sequencer, ShmPort};
+use crate::shm::{RankMemoryAccess, Segment, Sequencer, ShmPort, WriteLog};
 use bcs_core::job::{NicThreadId, NodeId, Placement};
 use bcs_core::memory::{MapError, NicMemory};
 use bcs_core::wake::MachinePage;
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 
 /// A process of the cluster that hosts NICs.
 #[derive(Clone, Debug)]
-pub struct Party {
+pub struct ClusterProcess {
     /// Its nodes.
     pub nodes: Vec<NodeId>,
     /// Its hub.
@@ -26,10 +26,10 @@ pub struct Party {
     pub page: MachinePage,
 }
 
-impl Party {
+impl ClusterProcess {
     /// The port of a NIC thread of the process; `memory` reaches the ranks of its machine.
     #[must_use]
-    pub fn port(&self, node: NodeId, thread: NicThreadId, memory: NodeMemory) -> UdpPort {
+    pub fn port(&self, node: NodeId, thread: NicThreadId, memory: RankMemoryAccess) -> UdpPort {
         let (segment, bells) = (self.segment.clone(), self.hub.bells());
         let near = ShmPort::new(segment, bells, memory, node, thread);
         UdpPort::new(near, self.hub.clone(), Some((node, thread)))
@@ -37,7 +37,7 @@ impl Party {
 
     /// The port of the Strobe Sender, if it is in this process.
     #[must_use]
-    pub fn strobe_sender(&self, memory: NodeMemory) -> UdpPort {
+    pub fn strobe_sender(&self, memory: RankMemoryAccess) -> UdpPort {
         let (segment, bells) = (self.segment.clone(), self.hub.bells());
         let near = ShmPort::strobe_sender(segment, bells, memory);
         UdpPort::new(near, self.hub.clone(), None)
@@ -46,17 +46,17 @@ impl Party {
 
 /// The cluster.
 #[derive(Debug)]
-pub struct Cluster {
-    parties: Vec<Party>,
+pub struct UdpCluster {
+    parties: Vec<ClusterProcess>,
     sequencer: Sequencer,
-    wire: Wire,
+    wire: DatagramNetwork,
     /// Datagrams that have come to each process.
     heard: Vec<u64>,
-    siege: Option<Siege>,
+    siege: Option<ForgeryInjector>,
     now_ns: u64,
 }
 
-impl Cluster {
+impl UdpCluster {
     /// Machines with processes that have these nodes; each process passes on to so many. `nic_memory` is that of all ranks.
     ///
     /// # Errors
@@ -66,11 +66,11 @@ impl Cluster {
         machines: &[Vec<Vec<NodeId>>],
         fan_out: usize,
         nic_memory: &Arc<Vec<Option<NicMemory>>>,
-        faults: WireFaults,
+        faults: DatagramFaults,
         seed: u64,
     ) -> Result<Self, MapError> {
         let (nodes, ranks) = (placement.nodes(), placement.ranks());
-        let ledger = Ledger::default();
+        let ledger = WriteLog::default();
         let all = machines.concat();
         let has_first = |of: &Vec<NodeId>| of.contains(&NodeId(0));
         let with_first = machines
@@ -82,7 +82,7 @@ impl Cluster {
             .filter(|&party| is_beside(&all[party]))
             .collect();
         let of_machine = |machine: &Vec<Vec<NodeId>>| machine.concat().into_iter().collect();
-        let mut parties: Vec<Party> = Vec::new();
+        let mut parties: Vec<ClusterProcess> = Vec::new();
         for machine in machines {
             let segment = Segment::private(nodes, ranks)?;
             let page = MachinePage::private(nodes, 2)?;
@@ -97,12 +97,12 @@ impl Cluster {
                     beside_sequencer: beside_sequencer.clone(),
                     segment: segment.clone(),
                     page: page.clone(),
-                    memory: NodeMemory::new(segment.clone(), nic_memory.clone()),
+                    memory: RankMemoryAccess::new(segment.clone(), nic_memory.clone()),
                     ledger: of.contains(&NodeId(0)).then(|| ledger.clone()),
                     link: LinkSettings::default(),
                     paths: Vec::new(),
                 };
-                parties.push(Party {
+                parties.push(ClusterProcess {
                     nodes: of.clone(),
                     hub: Hub::new(config, 0),
                     segment: segment.clone(),
@@ -117,7 +117,7 @@ impl Cluster {
             sequencer: sequencer.with_ledger(Some(ledger)),
             heard: vec![0; parties.len()],
             parties,
-            wire: Wire::new(faults, seed),
+            wire: DatagramNetwork::new(faults, seed),
             siege: None,
             now_ns: 0,
         })
@@ -125,22 +125,22 @@ impl Cluster {
 
     /// The same among strangers, who send so many datagrams with each of the job, by seed.
     #[must_use]
-    pub fn besieged(mut self, seed: u64, each: usize) -> Self {
+    pub fn with_forgeries(mut self, seed: u64, each: usize) -> Self {
         let parties = self.parties.iter();
         let parties: Vec<_> = parties.map(|one| (one.nodes[0], one.hub.clone())).collect();
-        self.siege = Some(Siege::new(&parties, seed, each));
+        self.siege = Some(ForgeryInjector::new(&parties, seed, each));
         self
     }
 
     /// The strangers, if there are any.
     #[must_use]
-    pub fn siege(&self) -> Option<&Siege> {
+    pub fn forgery_injector(&self) -> Option<&ForgeryInjector> {
         self.siege.as_ref()
     }
 
     /// The processes.
     #[must_use]
-    pub fn parties(&self) -> &[Party] {
+    pub fn parties(&self) -> &[ClusterProcess] {
         &self.parties
     }
 
@@ -149,7 +149,7 @@ impl Cluster {
     /// # Panics
     /// When there is no such node.
     #[must_use]
-    pub fn party_of(&self, node: NodeId) -> &Party {
+    pub fn party_of(&self, node: NodeId) -> &ClusterProcess {
         let mut parties = self.parties.iter();
         let party = parties.find(|party| party.nodes.contains(&node));
         party.expect("a node of the cluster")
@@ -163,13 +163,13 @@ impl Cluster {
 
     /// The network.
     #[must_use]
-    pub fn wire(&self) -> &Wire {
+    pub fn wire(&self) -> &DatagramNetwork {
         &self.wire
     }
 
     /// Datagrams that have come to a process.
     #[must_use]
-    pub fn heard(&self, party: usize) -> u64 {
+    pub fn received_datagrams(&self, party: usize) -> u64 {
         self.heard[party]
     }
 
@@ -241,7 +241,7 @@ impl Cluster {
                     siege.receive(to, &mut datagram, self.now_ns);
                 } else {
                     let taken = hub.receive(from, &datagram, self.now_ns);
-                    let is_well = matches!(taken, Ok(()) | Err(Refused::Repeated));
+                    let is_well = matches!(taken, Ok(()) | Err(DatagramRefusal::Repeated));
                     assert!(is_well, "{taken:?}");
                 }
                 let broken = hub.take_broken();
@@ -253,7 +253,7 @@ impl Cluster {
     }
 
     /// Lets time pass until nothing is under way. False if it does not come to that within so long.
-    pub fn rest(&mut self, within_ns: u64) -> bool {
+    pub fn run_until_idle(&mut self, within_ns: u64) -> bool {
         let end_ns = self.now_ns + within_ns;
         loop {
             self.advance(self.now_ns);

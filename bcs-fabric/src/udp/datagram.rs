@@ -16,7 +16,7 @@ pub const VERSION: u16 = 1;
 pub const HEADER_BYTES: usize = 16;
 
 /// The most ranges of numbers that one acknowledgement names.
-pub const MOST_RANGES: usize = 32;
+pub const MAX_RANGES: usize = 32;
 
 /// What stands in front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ pub const DATA_HEAD: usize = 1 + 8 + 8 + 2;
 /// What is wrong with a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is no datagram of version {VERSION}")]
-pub struct Malformed;
+pub struct MalformedDatagram;
 
 impl Header {
     /// Appends it.
@@ -113,14 +113,14 @@ impl Header {
     ///
     /// # Errors
     /// When it is too short or of another version.
-    pub fn take(datagram: &[u8]) -> Result<(Self, &[u8]), Malformed> {
-        let mut rest = Rest(datagram);
+    pub fn take(datagram: &[u8]) -> Result<(Self, &[u8]), MalformedDatagram> {
+        let mut rest = FrameCursor(datagram);
         let header = Self {
             epoch: rest.u32()?,
             from: NodeId(rest.u16()?),
             number: {
                 if rest.u16()? != VERSION {
-                    return Err(Malformed);
+                    return Err(MalformedDatagram);
                 }
                 rest.u64()?
             },
@@ -150,7 +150,7 @@ impl BulkFront {
     #[must_use]
     pub fn take(datagram: &[u8]) -> Option<Self> {
         let (header, frames) = Header::take(datagram).ok()?;
-        let mut rest = Rest(frames);
+        let mut rest = FrameCursor(frames);
         if rest.u8().ok()? != DATA {
             return None;
         }
@@ -163,7 +163,7 @@ impl BulkFront {
     }
 }
 
-/// Appends an acknowledgement of ranges, the newest first, of which at most [`MOST_RANGES`] are told.
+/// Appends an acknowledgement of ranges, the newest first, of which at most [`MAX_RANGES`] are told.
 ///
 /// A run has 32 bits, and a range grows for as long as no datagram is lost. So of a longer range the
 /// newest 2^32 - 1 numbers are told, and nothing below them: the peer waits for none of those, since
@@ -173,9 +173,9 @@ pub fn put_acknowledgement(
     delay_ns: u32,
     ranges: impl Iterator<Item = (u64, u64)>,
 ) {
-    let mut runs: [(u32, u32); MOST_RANGES] = [(0, 0); MOST_RANGES];
+    let mut runs: [(u32, u32); MAX_RANGES] = [(0, 0); MAX_RANGES];
     let (mut count, mut largest, mut below) = (0, 0, 0);
-    for (first, last) in ranges.take(MOST_RANGES) {
+    for (first, last) in ranges.take(MAX_RANGES) {
         let come = u32::try_from(last - first + 1);
         if count == 0 {
             largest = last;
@@ -229,13 +229,13 @@ pub fn put_ping(datagram: &mut Vec<u8>) {
 pub struct Frames<'a>(pub &'a [u8]);
 
 impl<'a> Iterator for Frames<'a> {
-    type Item = Result<Frame<'a>, Malformed>;
+    type Item = Result<Frame<'a>, MalformedDatagram>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.0.is_empty() {
             return None;
         }
-        let mut rest = Rest(self.0);
+        let mut rest = FrameCursor(self.0);
         let frame = rest.frame();
         // What follows something malformed cannot be told apart.
         self.0 = if frame.is_ok() { rest.0 } else { &[] };
@@ -244,43 +244,43 @@ impl<'a> Iterator for Frames<'a> {
 }
 
 /// What has not been read.
-struct Rest<'a>(&'a [u8]);
+struct FrameCursor<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
-    fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
-        let (bytes, rest) = self.0.split_at_checked(count).ok_or(Malformed)?;
+impl<'a> FrameCursor<'a> {
+    fn bytes(&mut self, count: usize) -> Result<&'a [u8], MalformedDatagram> {
+        let (bytes, rest) = self.0.split_at_checked(count).ok_or(MalformedDatagram)?;
         self.0 = rest;
         Ok(bytes)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], MalformedDatagram> {
         Ok(self.bytes(N)?.try_into().expect("as many as asked for"))
     }
 
-    fn u8(&mut self) -> Result<u8, Malformed> {
+    fn u8(&mut self) -> Result<u8, MalformedDatagram> {
         let [byte] = self.array()?;
         Ok(byte)
     }
 
-    fn u16(&mut self) -> Result<u16, Malformed> {
+    fn u16(&mut self) -> Result<u16, MalformedDatagram> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
-    fn u32(&mut self) -> Result<u32, Malformed> {
+    fn u32(&mut self) -> Result<u32, MalformedDatagram> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    fn u64(&mut self) -> Result<u64, Malformed> {
+    fn u64(&mut self) -> Result<u64, MalformedDatagram> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    fn frame(&mut self) -> Result<Frame<'a>, Malformed> {
+    fn frame(&mut self) -> Result<Frame<'a>, MalformedDatagram> {
         match self.u8()? {
             ACKNOWLEDGEMENT => {
                 let (largest, delay_ns) = (self.u64()?, self.u32()?);
                 let count = usize::from(self.u8()?);
-                if count == 0 || count > MOST_RANGES {
-                    return Err(Malformed);
+                if count == 0 || count > MAX_RANGES {
+                    return Err(MalformedDatagram);
                 }
                 let runs = self.bytes(count * RUN_BYTES)?;
                 let acknowledgement = Acknowledgement {
@@ -290,7 +290,7 @@ impl<'a> Rest<'a> {
                 };
                 // Each run is of numbers that there are.
                 if acknowledgement.ranges().count() != count {
-                    return Err(Malformed);
+                    return Err(MalformedDatagram);
                 }
                 Ok(Frame::Acknowledgement(acknowledgement))
             }
@@ -311,7 +311,7 @@ impl<'a> Rest<'a> {
                 })
             }
             PING => Ok(Frame::Ping),
-            _ => Err(Malformed),
+            _ => Err(MalformedDatagram),
         }
     }
 }
@@ -370,16 +370,16 @@ mod tests {
         };
         header.put(&mut datagram);
         for len in 0..HEADER_BYTES {
-            assert_eq!(Header::take(&datagram[..len]), Err(Malformed));
+            assert_eq!(Header::take(&datagram[..len]), Err(MalformedDatagram));
         }
         datagram[6] += 1;
-        assert_eq!(Header::take(&datagram), Err(Malformed));
+        assert_eq!(Header::take(&datagram), Err(MalformedDatagram));
         let mut frames = Vec::new();
         put_data(&mut frames, 1, 2, 3);
         frames.extend(b"abc");
         for len in 1..frames.len() {
             let found: Vec<_> = Frames(&frames[..len]).collect();
-            assert_eq!(found, [Err(Malformed)], "{len}");
+            assert_eq!(found, [Err(MalformedDatagram)], "{len}");
         }
     }
 

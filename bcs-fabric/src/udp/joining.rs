@@ -1,19 +1,19 @@
 //! How the wires of a process are made of what all processes have said of themselves.
 
-use super::hub::{Hub, HubConfig, Path};
+use super::endpoint::{PeerAddress, SealSettings, UdpEndpoint};
+use super::hub::{Hub, HubConfig, PathLimits};
 use super::link::LinkSettings;
 use super::path::{longest_datagram, mtu_of};
 use super::socket::Socket;
-use super::wires::{Address, Sealing, Wires};
 use bcs_core::clock::now_ns;
-use bcs_core::wake::profile::Length;
+use bcs_core::wake::profile::RelativeTime;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Where a process is reached, by what it has said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reached {
+pub struct AdvertisedSocket {
     /// Its socket.
     pub socket: SocketAddr,
     /// What that holds, in bytes.
@@ -37,15 +37,15 @@ pub enum JoinError {
 }
 
 /// How long an acknowledgement waits for something to go with it. Only who would send much waits for one.
-const ACKNOWLEDGE: Length = Length::Wakes(30);
+const ACKNOWLEDGEMENT_DELAY: RelativeTime = RelativeTime::Wakes(30);
 
 /// By how much an answer may be late: who answers may have to be woken, and others before him.
-const GRAIN: Length = Length::Wakes(20);
+const ANSWER_DELAY: RelativeTime = RelativeTime::Wakes(20);
 
 /// What goes at once: timers are not as fine as that, and each is a wake.
-const BURST: Length = Length::Wakes(10);
+const BURST: RelativeTime = RelativeTime::Wakes(10);
 
-impl Wires {
+impl UdpEndpoint {
     /// The wires of a hub for which all is said but its links and paths, to each party of another machine. `timeout` is
     /// how long a node may be silent.
     ///
@@ -53,9 +53,9 @@ impl Wires {
     /// [`JoinError`].
     pub fn join(
         socket: Socket,
-        sealing: &Sealing,
+        sealing: &SealSettings,
         mut hub: HubConfig,
-        reached: &[Reached],
+        reached: &[AdvertisedSocket],
         timeout: Duration,
     ) -> Result<Self, JoinError> {
         let here = socket.local_addr().ip();
@@ -64,17 +64,17 @@ impl Wires {
         let mut addresses = Vec::new();
         hub.paths = vec![None; hub.parties.len()];
         for &party in &far {
-            let Reached {
+            let AdvertisedSocket {
                 socket: to,
                 receive_bytes,
             } = reached[party];
             let mtu = mtu_of(here, to).map_err(|error| JoinError::Path { to, error })?;
             let bytes = longest_datagram(mtu, to.ip()) - sealing.crypto.tag_bytes();
-            hub.paths[party] = Some(Path {
+            hub.paths[party] = Some(PathLimits {
                 datagram_bytes: bytes,
                 window_bytes: (receive_bytes / far.len()) as u64,
             });
-            addresses.push(Address {
+            addresses.push(PeerAddress {
                 party,
                 node: hub.parties[party][0],
                 socket: to,
@@ -83,8 +83,8 @@ impl Wires {
         let thresholds = hub.page.thresholds();
         hub.link = LinkSettings {
             epoch: sealing.epoch,
-            acknowledge_ns: thresholds.ns(ACKNOWLEDGE),
-            grain_ns: thresholds.ns(GRAIN),
+            acknowledge_ns: thresholds.ns(ACKNOWLEDGEMENT_DELAY),
+            grain_ns: thresholds.ns(ANSWER_DELAY),
             burst_ns: thresholds.ns(BURST),
             quiet_ns: u64::try_from(timeout.as_nanos() / 6).unwrap_or(u64::MAX),
             ..hub.link

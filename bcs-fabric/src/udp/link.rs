@@ -13,56 +13,56 @@
 //! There is no clock and no socket inside. Whoever drives it calls [`Link::transmit`] until it gives nothing, again at
 //! [`Link::deadline_ns`], and whenever something has come or is to be sent.
 
-mod ends;
+mod handler;
 mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use ends::{Ends, Placed, Refused};
+pub use handler::{DatagramRefusal, LinkHandler, PlacedDatagrams};
 pub use settings::LinkSettings;
 
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
 
-use super::control::{Incoming, Outgoing};
+use super::control_stream::{IncomingStream, OutgoingStream};
 use super::datagram::{
     self, Acknowledgement, BULK_FRONT_BYTES, CONTROL_HEAD, DATA_HEAD, Frame, Frames, HEADER_BYTES,
-    Header, Malformed,
+    Header, MalformedDatagram,
 };
+use super::received_numbers::ReceivedNumbers;
 use super::round_trip::RoundTrip;
-use super::seen::Seen;
-use crate::shm::Lent;
+use crate::shm::LentMemory;
 use smallvec::SmallVec;
 
 /// Bytes of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Stretch {
+struct TransferRange {
     transfer: u64,
     range: Range<u64>,
 }
 
 /// What a datagram held that is to be acknowledged.
 #[derive(Clone, Debug)]
-enum Content {
+enum SentContent {
     Control(Range<u64>),
-    Data(Stretch),
+    Data(TransferRange),
 }
 
 /// A datagram that was not acknowledged.
 #[derive(Debug)]
-struct Sent {
+struct UnacknowledgedDatagram {
     number: u64,
     at_ns: u64,
     bytes: u64,
-    contents: Contents,
+    contents: SentContents,
 }
 
 /// Most datagrams hold one thing.
-type Contents = SmallVec<[Content; 1]>;
+type SentContents = SmallVec<[SentContent; 1]>;
 
 /// What this side has to acknowledge.
 #[derive(Clone, Copy, Debug, Default)]
-struct Owed {
+struct DueAcknowledgement {
     /// Datagrams that want it.
     count: u32,
     /// When the first of them came.
@@ -74,10 +74,10 @@ struct Owed {
 }
 
 /// So many datagrams are acknowledged at once.
-const SOON: u32 = 2;
+const ACKNOWLEDGE_AFTER: u32 = 2;
 
 /// A datagram is lost when one was acknowledged that was sent so many later.
-const OVERTAKEN: u64 = 3;
+const REORDER_THRESHOLD: u64 = 3;
 
 /// The fewest datagrams that may be on their way.
 const LEAST_WINDOW: u64 = 4;
@@ -86,24 +86,24 @@ const LEAST_WINDOW: u64 = 4;
 const FIRST_WINDOW: u64 = 32;
 
 /// Fewer bytes are copied as fast as the kernel is told where they are.
-const LEAST_LENT: u16 = 1024;
+const MIN_LENT_BYTES: u16 = 1024;
 
 /// So many full datagrams of a transfer go before an acknowledgement that is due: as many as go at once. The kernel joins
 /// those of one length, and the one that acknowledges is shorter; so it goes last.
-const FULL_FIRST: u32 = 40;
+const MAX_FULL_BEFORE_ACKNOWLEDGEMENT: u32 = 40;
 
 /// Datagrams that go at once where the pace would have them go one by one: those of [`LinkSettings::burst_ns`], if these
 /// are more.
-const BURST: u64 = 16;
+const MIN_BURST: u64 = 16;
 
 /// A datagram that is written behind others.
-struct Datagram<'a> {
+struct DatagramWriter<'a> {
     bytes: &'a mut Vec<u8>,
     /// Where it begins.
     start: usize,
 }
 
-impl<'a> Datagram<'a> {
+impl<'a> DatagramWriter<'a> {
     fn after(bytes: &'a mut Vec<u8>) -> Self {
         let start = bytes.len();
         Self { bytes, start }
@@ -119,15 +119,15 @@ impl<'a> Datagram<'a> {
 pub struct Link {
     settings: LinkSettings,
     next_number: u64,
-    sent: VecDeque<Sent>,
+    sent: VecDeque<UnacknowledgedDatagram>,
     on_its_way: u64,
     /// The newest number that the peer has acknowledged.
     acknowledged: u64,
-    control: Outgoing,
+    control: OutgoingStream,
     /// Transfers of which nothing more was sent than before the stretch.
-    bulk: VecDeque<Stretch>,
+    bulk: VecDeque<TransferRange>,
     /// Stretches that were lost.
-    lost: VecDeque<Stretch>,
+    lost: VecDeque<TransferRange>,
     /// Bytes that may be on their way.
     window: u64,
     /// Losses of datagrams before this one have been answered by a smaller window.
@@ -141,9 +141,9 @@ pub struct Link {
     asked_ns: u64,
     /// Datagrams that go whatever the window is: to ask again.
     probes: u32,
-    seen: Seen,
-    owed: Owed,
-    incoming: Incoming,
+    seen: ReceivedNumbers,
+    owed: DueAcknowledgement,
+    incoming: IncomingStream,
     heard_ns: u64,
     /// When something was last sent.
     said_ns: u64,
@@ -159,7 +159,7 @@ impl Link {
             sent: VecDeque::new(),
             on_its_way: 0,
             acknowledged: 0,
-            control: Outgoing::default(),
+            control: OutgoingStream::default(),
             bulk: VecDeque::new(),
             lost: VecDeque::new(),
             window: (FIRST_WINDOW * settings.datagram_bytes as u64).min(settings.window_bytes),
@@ -169,9 +169,9 @@ impl Link {
             asked: 0,
             asked_ns: now_ns,
             probes: 0,
-            seen: Seen::default(),
-            owed: Owed::default(),
-            incoming: Incoming::default(),
+            seen: ReceivedNumbers::default(),
+            owed: DueAcknowledgement::default(),
+            incoming: IncomingStream::default(),
             heard_ns: now_ns,
             said_ns: now_ns,
         }
@@ -188,7 +188,7 @@ impl Link {
         self
     }
 
-    /// Sends a control message. Returns where the stream ends by then: what [`come`](Self::come) reaches in the end.
+    /// Sends a control message. Returns where the stream ends by then: what [`acknowledged_to`](Self::acknowledged_to) reaches in the end.
     ///
     /// # Panics
     /// When it is longer than [`MOST_BYTES`](super::control::MOST_BYTES).
@@ -198,14 +198,14 @@ impl Link {
 
     /// The peer has said that it has all of the stream up to there.
     #[must_use]
-    pub fn come(&self) -> u64 {
+    pub fn acknowledged_to(&self) -> u64 {
         self.control.acknowledged_to()
     }
 
-    /// Sends bytes of a transfer, which [`Ends::read`] gives when it is asked, as often as it is.
+    /// Sends bytes of a transfer, which [`LinkHandler::read`] gives when it is asked, as often as it is.
     pub fn transfer(&mut self, transfer: u64, range: Range<u64>) {
         if !range.is_empty() {
-            self.bulk.push_back(Stretch { transfer, range });
+            self.bulk.push_back(TransferRange { transfer, range });
         }
     }
 
@@ -233,36 +233,38 @@ impl Link {
     /// A datagram of the peer has come, whose tag is right and taken off.
     ///
     /// # Errors
-    /// [`Refused`]: nothing of it was taken, but for messages and bytes before the place at which it is malformed.
+    /// [`DatagramRefusal`]: nothing of it was taken, but for messages and bytes before the place at which it is malformed.
     pub fn receive(
         &mut self,
         datagram: &[u8],
         now_ns: u64,
-        ends: &mut dyn Ends,
-    ) -> Result<(), Refused> {
+        ends: &mut dyn LinkHandler,
+    ) -> Result<(), DatagramRefusal> {
         let (header, frames) = Header::take(datagram)?;
         let number = header.number;
         self.check(&header, number)?;
         for frame in Frames(frames) {
             match frame? {
                 Frame::Acknowledgement(ack) if ack.largest >= self.next_number => {
-                    return Err(Malformed.into());
+                    return Err(MalformedDatagram.into());
                 }
                 Frame::Control { offset, bytes } => self.incoming.check(offset, bytes)?,
                 Frame::Data { offset, bytes, .. } => {
-                    offset.checked_add(bytes.len() as u64).ok_or(Malformed)?;
+                    offset
+                        .checked_add(bytes.len() as u64)
+                        .ok_or(MalformedDatagram)?;
                 }
                 Frame::Acknowledgement(_) | Frame::Ping => (),
             }
         }
-        self.has_come(number..=number, now_ns);
+        self.note_received(number..=number, now_ns);
         let mut wants_answer = false;
         for frame in Frames(frames) {
             match frame? {
                 Frame::Acknowledgement(ack) => self.acknowledge(&ack, now_ns),
                 Frame::Control { offset, bytes } => {
                     wants_answer = true;
-                    let mut message = |message: &[u8]| ends.message(message);
+                    let mut message = |message: &[u8]| ends.handle_message(message);
                     self.incoming.add(offset, bytes, &mut message)?;
                 }
                 Frame::Data {
@@ -277,7 +279,7 @@ impl Link {
             }
         }
         if wants_answer {
-            self.owe(1, now_ns);
+            self.note_unacknowledged(1, now_ns);
         }
         Ok(())
     }
@@ -285,43 +287,43 @@ impl Link {
     /// Datagrams of the peer have come whose bytes lie where they belong. Their tags are right.
     ///
     /// # Errors
-    /// [`Refused`]: none of them was taken.
+    /// [`DatagramRefusal`]: none of them was taken.
     pub fn receive_placed(
         &mut self,
-        placed: &Placed,
+        placed: &PlacedDatagrams,
         now_ns: u64,
-        ends: &mut dyn Ends,
-    ) -> Result<(), Refused> {
+        ends: &mut dyn LinkHandler,
+    ) -> Result<(), DatagramRefusal> {
         self.check(&placed.first, placed.last)?;
-        self.has_come(placed.first.number..=placed.last, now_ns);
-        ends.placed(placed.transfer, placed.range.clone());
+        self.note_received(placed.first.number..=placed.last, now_ns);
+        ends.note_placed(placed.transfer, placed.range.clone());
         let count = placed.last - placed.first.number + 1;
-        self.owe(u32::try_from(count).unwrap_or(u32::MAX), now_ns);
+        self.note_unacknowledged(u32::try_from(count).unwrap_or(u32::MAX), now_ns);
         Ok(())
     }
 
     /// Whether datagrams are of this link, from this header to that number, and none of them was there before.
-    fn check(&self, first: &Header, last: u64) -> Result<(), Refused> {
+    fn check(&self, first: &Header, last: u64) -> Result<(), DatagramRefusal> {
         if (first.epoch, first.from) != (self.settings.epoch, self.settings.to) {
-            return Err(Refused::Foreign);
+            return Err(DatagramRefusal::Foreign);
         }
         if first.number == 0 || first.number > last {
-            return Err(Malformed.into());
+            return Err(MalformedDatagram.into());
         }
         if self.seen.has_any(first.number..=last) {
-            return Err(Refused::Repeated);
+            return Err(DatagramRefusal::Repeated);
         }
         Ok(())
     }
 
-    fn has_come(&mut self, numbers: RangeInclusive<u64>, now_ns: u64) {
+    fn note_received(&mut self, numbers: RangeInclusive<u64>, now_ns: u64) {
         self.seen.add(numbers);
         self.heard_ns = now_ns;
         self.owed.newest_ns = now_ns;
     }
 
     /// So many datagrams want to be acknowledged.
-    fn owe(&mut self, count: u32, now_ns: u64) {
+    fn note_unacknowledged(&mut self, count: u32, now_ns: u64) {
         if self.owed.count == 0 {
             self.owed.since_ns = now_ns;
         }
@@ -346,11 +348,12 @@ impl Link {
                 self.window = (self.window + sent.bytes / 2).min(self.settings.window_bytes);
                 if sent.number == ack.largest {
                     let took_ns = now_ns.saturating_sub(sent.at_ns);
-                    self.round_trip.measured(took_ns, ack.delay_ns.into());
+                    self.round_trip
+                        .add_measurement(took_ns, ack.delay_ns.into());
                 }
                 for content in sent.contents {
                     // Bytes of transfers are the receiver's to count.
-                    if let Content::Control(range) = content {
+                    if let SentContent::Control(range) = content {
                         self.control.acknowledge(range);
                     }
                 }
@@ -367,10 +370,11 @@ impl Link {
 
     /// What later datagrams have overtaken is lost.
     fn find_lost(&mut self, now_ns: u64) {
-        let overtaken_ns = self.round_trip.overtaken_ns();
-        let is_lost = |sent: &Sent, newest: u64| {
+        let overtaken_ns = self.round_trip.reorder_timeout_ns();
+        let is_lost = |sent: &UnacknowledgedDatagram, newest: u64| {
             sent.number < newest
-                && (sent.number + OVERTAKEN <= newest || sent.at_ns + overtaken_ns <= now_ns)
+                && (sent.number + REORDER_THRESHOLD <= newest
+                    || sent.at_ns + overtaken_ns <= now_ns)
         };
         while let Some(sent) = self.sent.front()
             && is_lost(sent, self.acknowledged)
@@ -385,12 +389,12 @@ impl Link {
         }
     }
 
-    fn send_again(&mut self, sent: Sent) {
+    fn send_again(&mut self, sent: UnacknowledgedDatagram) {
         self.on_its_way -= sent.bytes;
         for content in sent.contents {
             match content {
-                Content::Control(range) => self.control.lose(range),
-                Content::Data(stretch) => self.lost.push_back(stretch),
+                SentContent::Control(range) => self.control.mark_lost(range),
+                SentContent::Data(stretch) => self.lost.push_back(stretch),
             }
         }
     }
@@ -398,15 +402,15 @@ impl Link {
     /// When to call [`transmit`](Self::transmit) again at the latest, if nothing happens before.
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
-        let owed = (self.owed.count > 0).then(|| self.owed_ns());
+        let owed = (self.owed.count > 0).then(|| self.acknowledgement_due_ns());
         let lost = self.sent.front().map(|sent| {
             if sent.number < self.acknowledged {
-                sent.at_ns + self.round_trip.overtaken_ns()
+                sent.at_ns + self.round_trip.reorder_timeout_ns()
             } else {
-                self.silent_ns()
+                self.ask_again_due_ns()
             }
         });
-        let silent = (!self.sent.is_empty()).then(|| self.silent_ns());
+        let silent = (!self.sent.is_empty()).then(|| self.ask_again_due_ns());
         let paced = (self.has_more() && self.has_room()).then_some(self.pace_ns);
         let quiet = self.sent.is_empty().then_some(self.quiet_ns());
         [owed, lost, silent, paced, quiet]
@@ -415,15 +419,15 @@ impl Link {
             .min()
     }
 
-    fn owed_ns(&self) -> u64 {
+    fn acknowledgement_due_ns(&self) -> u64 {
         match self.owed.count {
-            count if count >= SOON => self.owed.since_ns,
+            count if count >= ACKNOWLEDGE_AFTER => self.owed.since_ns,
             _ => self.owed.since_ns + self.settings.acknowledge_ns,
         }
     }
 
-    fn silent_ns(&self) -> u64 {
-        self.asked_ns + self.settings.acknowledge_ns + self.round_trip.silence_ns(self.asked)
+    fn ask_again_due_ns(&self) -> u64 {
+        self.asked_ns + self.settings.acknowledge_ns + self.round_trip.retry_timeout_ns(self.asked)
     }
 
     /// When the peer is to hear from this side though there is nothing to say.
@@ -440,7 +444,12 @@ impl Link {
     }
 
     /// Appends the next datagram, without its tag, if one is to be sent now.
-    pub fn transmit(&mut self, now_ns: u64, ends: &mut dyn Ends, datagrams: &mut Vec<u8>) -> bool {
+    pub fn transmit(
+        &mut self,
+        now_ns: u64,
+        ends: &mut dyn LinkHandler,
+        datagrams: &mut Vec<u8>,
+    ) -> bool {
         let written = self.write(now_ns, ends, datagrams, false);
         written.is_some()
     }
@@ -449,21 +458,21 @@ impl Link {
     pub fn transmit_lent(
         &mut self,
         now_ns: u64,
-        ends: &mut dyn Ends,
+        ends: &mut dyn LinkHandler,
         datagrams: &mut Vec<u8>,
-    ) -> Option<Option<Lent>> {
+    ) -> Option<Option<LentMemory>> {
         self.write(now_ns, ends, datagrams, true)
     }
 
     fn write(
         &mut self,
         now_ns: u64,
-        ends: &mut dyn Ends,
+        ends: &mut dyn LinkHandler,
         datagrams: &mut Vec<u8>,
         may_lend: bool,
-    ) -> Option<Option<Lent>> {
+    ) -> Option<Option<LentMemory>> {
         self.find_lost(now_ns);
-        if !self.sent.is_empty() && now_ns >= self.silent_ns() {
+        if !self.sent.is_empty() && now_ns >= self.ask_again_due_ns() {
             // Nobody answers: the oldest go again, one of them for sure.
             for _ in 0..2 {
                 let sent = self.sent.pop_front();
@@ -473,7 +482,7 @@ impl Link {
             self.asked_ns = now_ns;
             self.probes = 2;
         }
-        let owes = self.owed.count > 0 && now_ns >= self.owed_ns();
+        let owes = self.owed.count > 0 && now_ns >= self.acknowledgement_due_ns();
         let may_send = self.probes > 0 || (self.has_room() && now_ns >= self.pace_ns);
         let pings = self.sent.is_empty() && (self.probes > 0 || now_ns >= self.quiet_ns());
         let sends = (self.has_more() && may_send) || pings;
@@ -485,9 +494,10 @@ impl Link {
             from: self.settings.from,
             number: self.next_number,
         };
-        let mut datagram = Datagram::after(datagrams);
+        let mut datagram = DatagramWriter::after(datagrams);
         header.put(datagram.bytes);
-        let is_behind = sends && self.owed.behind < FULL_FIRST && self.is_full_next();
+        let is_behind =
+            sends && self.owed.behind < MAX_FULL_BEFORE_ACKNOWLEDGEMENT && self.is_full_next();
         self.owed.behind += u32::from(is_behind);
         if self.owed.count > 0 && !is_behind {
             let delay_ns = now_ns.saturating_sub(self.owed.newest_ns);
@@ -498,14 +508,14 @@ impl Link {
         }
         let mut lent = None;
         if sends {
-            let mut contents = Contents::new();
+            let mut contents = SentContents::new();
             lent = self.fill(&mut datagram, &mut contents, ends, may_lend);
             if contents.is_empty() {
                 datagram::put_ping(datagram.bytes);
             }
             self.probes = self.probes.saturating_sub(1);
-            let bytes = datagram.len() + lent.as_ref().map_or(0, Lent::bytes);
-            self.sent(bytes as u64, contents, now_ns);
+            let bytes = datagram.len() + lent.as_ref().map_or(0, LentMemory::bytes);
+            self.note_sent(bytes as u64, contents, now_ns);
         }
         self.next_number += 1;
         self.said_ns = now_ns;
@@ -513,12 +523,12 @@ impl Link {
     }
 
     /// A datagram that wants an answer goes.
-    fn sent(&mut self, bytes: u64, contents: Contents, now_ns: u64) {
+    fn note_sent(&mut self, bytes: u64, contents: SentContents, now_ns: u64) {
         if self.sent.is_empty() {
             self.asked_ns = now_ns;
         }
         self.on_its_way += bytes;
-        self.sent.push_back(Sent {
+        self.sent.push_back(UnacknowledgedDatagram {
             number: self.next_number,
             at_ns: now_ns,
             bytes,
@@ -530,7 +540,7 @@ impl Link {
         };
         // Who was idle may send some at once.
         let behind_ns =
-            one_ns(BURST * self.settings.datagram_bytes as u64).max(self.settings.burst_ns);
+            one_ns(MIN_BURST * self.settings.datagram_bytes as u64).max(self.settings.burst_ns);
         let earliest_ns = now_ns.saturating_sub(behind_ns);
         self.pace_ns = self.pace_ns.max(earliest_ns).saturating_add(one_ns(bytes));
     }
@@ -553,15 +563,15 @@ impl Link {
     /// Gives the bytes that it ends with, if they are lent.
     fn fill(
         &mut self,
-        datagram: &mut Datagram<'_>,
-        contents: &mut Contents,
-        ends: &mut dyn Ends,
+        datagram: &mut DatagramWriter<'_>,
+        contents: &mut SentContents,
+        ends: &mut dyn LinkHandler,
         may_lend: bool,
-    ) -> Option<Lent> {
+    ) -> Option<LentMemory> {
         // What is as long as can be brings bytes of one transfer and nothing else: so its receiver knows where they are
         // in all datagrams that the kernel has joined, but for the last, which alone may be shorter.
         let full = self.settings.datagram_bytes.max(BULK_FRONT_BYTES + 2);
-        let room = |datagram: &Datagram<'_>, head: usize, is_alone: bool| {
+        let room = |datagram: &DatagramWriter<'_>, head: usize, is_alone: bool| {
             (full - usize::from(!is_alone)).saturating_sub(datagram.len() + head)
         };
         while let Some(range) = self
@@ -571,7 +581,7 @@ impl Link {
             let len = u16::try_from(range.end - range.start).expect("a datagram is short");
             datagram::put_control(datagram.bytes, range.start, len);
             self.control.copy(&range, datagram.bytes);
-            contents.push(Content::Control(range));
+            contents.push(SentContent::Control(range));
         }
         loop {
             let is_alone = datagram.len() == HEADER_BYTES;
@@ -583,7 +593,7 @@ impl Link {
                 true => &mut self.bulk,
                 false => &mut self.lost,
             };
-            let Stretch { transfer, range } = queue.front_mut()?;
+            let TransferRange { transfer, range } = queue.front_mut()?;
             let transfer = *transfer;
             let end = range.end.min(range.start + room as u64);
             let taken = range.start..end;
@@ -596,11 +606,11 @@ impl Link {
             datagram::put_data(bytes, transfer, taken.start, len);
             if may_lend
                 && is_alone
-                && len >= LEAST_LENT
+                && len >= MIN_LENT_BYTES
                 && let Some(lent) = ends.lend(transfer, taken.start, len.into())
             {
                 let range = taken;
-                contents.push(Content::Data(Stretch { transfer, range }));
+                contents.push(SentContent::Data(TransferRange { transfer, range }));
                 return Some(lent);
             }
             let start = bytes.len();
@@ -611,7 +621,7 @@ impl Link {
                 continue;
             }
             let range = taken;
-            contents.push(Content::Data(Stretch { transfer, range }));
+            contents.push(SentContent::Data(TransferRange { transfer, range }));
         }
     }
 }

@@ -83,7 +83,7 @@ pub enum Message<'a> {
         /// The number of the port.
         port: u32,
         /// The request.
-        request: Comparing<'a>,
+        request: EncodedCompareAndWrite<'a>,
     },
     /// The sequencer has written a variable, the next of its writes. Down the tree, to all.
     Written {
@@ -108,7 +108,7 @@ pub enum Message<'a> {
         /// The number of the transfer, chosen by who asks.
         transfer: u64,
         /// What is asked for.
-        span: Span,
+        span: EncodedSpan,
     },
     /// All bytes of a transfer are there, or nobody wants them any more.
     Got {
@@ -120,7 +120,7 @@ pub enum Message<'a> {
         /// Its number.
         transfer: u64,
     },
-    /// Bytes at an address of a rank are asked for: they come in [`Message::Fetched`].
+    /// Bytes at an address of a rank are asked for: they come in [`Message::CompletedFetch`].
     Fetch {
         /// The ticket of who asks.
         ticket: u64,
@@ -159,7 +159,7 @@ pub enum Message<'a> {
 
 /// A Compare-And-Write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Comparing<'a> {
+pub struct EncodedCompareAndWrite<'a> {
     /// A bit for each node of the job.
     pub nodes: &'a [u8],
     /// The variable's index.
@@ -176,15 +176,15 @@ pub struct Comparing<'a> {
 
 /// A [`SourceSpan`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Span {
+pub struct EncodedSpan {
     rank: u32,
     offset: u64,
     len: u64,
-    payload: Place,
+    payload: EncodedPayload,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Place {
+enum EncodedPayload {
     Slot {
         slot: u32,
         address: u64,
@@ -196,19 +196,19 @@ enum Place {
     },
 }
 
-impl From<&SourceSpan> for Span {
+impl From<&SourceSpan> for EncodedSpan {
     fn from(span: &SourceSpan) -> Self {
         Self {
             rank: span.rank,
             offset: span.offset,
             len: span.len,
             payload: match span.payload {
-                Payload::Slot { slot, address } => Place::Slot { slot, address },
+                Payload::Slot { slot, address } => EncodedPayload::Slot { slot, address },
                 Payload::Memory(Location {
                     address,
                     layout,
                     grain,
-                }) => Place::Memory {
+                }) => EncodedPayload::Memory {
                     address,
                     layout: layout.map_or(0, NonZeroU64::get),
                     grain,
@@ -221,15 +221,15 @@ impl From<&SourceSpan> for Span {
     }
 }
 
-impl From<&Span> for SourceSpan {
-    fn from(span: &Span) -> Self {
+impl From<&EncodedSpan> for SourceSpan {
+    fn from(span: &EncodedSpan) -> Self {
         Self {
             rank: span.rank,
             offset: span.offset,
             len: span.len,
             payload: match span.payload {
-                Place::Slot { slot, address } => Payload::Slot { slot, address },
-                Place::Memory {
+                EncodedPayload::Slot { slot, address } => Payload::Slot { slot, address },
+                EncodedPayload::Memory {
                     address,
                     layout,
                     grain,
@@ -246,10 +246,10 @@ impl From<&Span> for SourceSpan {
 /// A peer has said what makes no sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it says what makes no sense: {0}")]
-pub struct Nonsense(pub &'static str);
+pub struct ProtocolViolation(pub &'static str);
 
 /// The bytes that one message brings at most.
-pub const MOST_BYTES: usize = super::control::MOST_BYTES / 2;
+pub const MAX_PAYLOAD_BYTES: usize = super::control_stream::MAX_MESSAGE_BYTES / 2;
 
 impl<'a> Message<'a> {
     /// Appends it, and the bytes that it brings.
@@ -262,9 +262,9 @@ impl<'a> Message<'a> {
     /// The message, and the bytes that it brings.
     ///
     /// # Errors
-    /// [`Nonsense`].
-    pub fn decode(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), Nonsense> {
-        postcard::take_from_bytes(bytes).map_err(|_| Nonsense("it is no message"))
+    /// [`ProtocolViolation`].
+    pub fn decode(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), ProtocolViolation> {
+        postcard::take_from_bytes(bytes).map_err(|_| ProtocolViolation("it is no message"))
     }
 }
 
@@ -296,7 +296,7 @@ mod tests {
             },
             Message::Get {
                 transfer: 4,
-                span: Span::from(&span),
+                span: EncodedSpan::from(&span),
             },
             Message::Stored {
                 nodes: &[6],
@@ -325,6 +325,6 @@ mod tests {
                 assert!(Message::decode(&encoded[..len]).is_err(), "{len}");
             }
         }
-        assert_eq!(SourceSpan::from(&Span::from(&span)), span);
+        assert_eq!(SourceSpan::from(&EncodedSpan::from(&span)), span);
     }
 }

@@ -35,35 +35,35 @@
 //! is not for the network to find out, since the budget of a slice says it. What QUIC has learnt about losses
 //! (numbers that are never used twice, ranges that are acknowledged, when somebody asks again) is here as well.
 
+pub mod attacker;
 mod batch;
 pub mod cluster;
-pub mod control;
+pub mod control_stream;
 pub mod datagram;
-pub mod entrance;
+pub mod datagram_filter;
+pub mod datagram_network;
+pub mod datagram_source;
+mod endpoint;
+pub mod forgery_injector;
 pub mod hub;
-pub mod inlet;
 mod interface;
 mod joining;
 pub mod link;
-mod lookout;
 pub mod message;
 pub mod path;
-pub mod placing;
+mod poller_gate;
 mod port;
+pub mod received_numbers;
 pub mod round_trip;
+pub mod scatter_plan;
 pub mod seal;
-pub mod seen;
-pub mod siege;
 pub mod socket;
-pub mod stranger;
-pub mod wire;
-mod wires;
 
-pub use entrance::Strays;
-pub use hub::{Brought, Hub, HubConfig, Path};
+pub use datagram_filter::RejectedDatagrams;
+pub use endpoint::{PeerAddress, SealSettings, UdpEndpoint};
+pub use hub::{Hub, HubConfig, InboundBytes, PathLimits};
 pub use interface::{UnknownInterface, choose_address};
-pub use joining::{JoinError, Reached};
+pub use joining::{AdvertisedSocket, JoinError};
 pub use link::LinkSettings;
 pub use port::UdpPort;
 pub use seal::{Crypto, JobKey};
-pub use wires::{Address, Sealing, Wires};

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use rustix::net::sockopt;
 
 /// The longest datagram of all: what is left of the 65,535 bytes of an IPv4 packet.
-pub const MOST_BYTES: usize = 65_507;
+pub const MAX_UDP_PAYLOAD_BYTES: usize = 65_507;
 
 /// Bytes of the longest packet that goes from here to a peer in one piece, as far as the kernel knows: its answer is
 /// the interface's until a router on the way has refused a longer one.
@@ -31,7 +31,8 @@ pub fn longest_datagram(mtu: usize, to: IpAddr) -> usize {
         IpAddr::V4(_) => 20,
         IpAddr::V6(_) => 40,
     };
-    mtu.saturating_sub(ip_header + UDP_HEADER).min(MOST_BYTES)
+    mtu.saturating_sub(ip_header + UDP_HEADER)
+        .min(MAX_UDP_PAYLOAD_BYTES)
 }
 
 #[cfg(test)]
@@ -44,7 +45,7 @@ mod tests {
         let (four, six) = (Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into());
         assert_eq!(longest_datagram(1_500, four), 1_472);
         assert_eq!(longest_datagram(1_500, six), 1_452);
-        assert_eq!(longest_datagram(65_536, four), MOST_BYTES);
+        assert_eq!(longest_datagram(65_536, four), MAX_UDP_PAYLOAD_BYTES);
         assert_eq!(longest_datagram(65_536, six), 65_488);
         assert_eq!(longest_datagram(10, six), 0);
     }

@@ -27,7 +27,7 @@ impl UdpPort {
         Self {
             near,
             who,
-            far: hub.far(),
+            far: hub.other_host_nodes(),
             sequencer_is_here: hub.sequencer_is_here(),
             hub,
         }
@@ -35,7 +35,7 @@ impl UdpPort {
 
     fn bell(&self) -> BellId {
         match self.who {
-            Some((node, thread)) => BellId::of(node, thread),
+            Some((node, thread)) => BellId::for_nic_thread(node, thread),
             None => BellId::STROBE_SENDER,
         }
     }
@@ -90,10 +90,10 @@ impl Port for UdpPort {
         }
     }
 
-    fn fetched(&mut self, ticket: Ticket) -> Vec<u8> {
+    fn take_fetched(&mut self, ticket: Ticket) -> Vec<u8> {
         match ticket {
             Ticket(FIRST_TICKET..) => self.hub.fetched(ticket),
-            _ => self.near.fetched(ticket),
+            _ => self.near.take_fetched(ticket),
         }
     }
 
@@ -111,8 +111,8 @@ impl Port for UdpPort {
         }
     }
 
-    fn signals(&self) -> u64 {
-        self.near.signals()
+    fn signal_count(&self) -> u64 {
+        self.near.signal_count()
     }
 
     fn load(&self, variable: Variable) -> u64 {
@@ -127,9 +127,9 @@ impl Port for UdpPort {
         self.hub.store(node, variable, value, false);
     }
 
-    fn report(&mut self, variable: Variable, value: u64) {
+    fn store_and_report(&mut self, variable: Variable, value: u64) {
         if self.sequencer_is_here {
-            return self.near.report(variable, value);
+            return self.near.store_and_report(variable, value);
         }
         let node = self.who().0;
         self.hub.store(node, variable, value, true);
@@ -139,23 +139,23 @@ impl Port for UdpPort {
         self.near.read(at, bytes);
     }
 
-    fn far(&self) -> NodeSet {
+    fn other_host_nodes(&self) -> NodeSet {
         self.far
     }
 
-    fn are_apart(&self, one: NodeId, other: NodeId) -> bool {
-        self.hub.are_apart(one, other)
+    fn are_on_different_hosts(&self, one: NodeId, other: NodeId) -> bool {
+        self.hub.are_on_different_hosts(one, other)
     }
 
-    fn send_ahead(&mut self, node: NodeId, words: &[u64]) {
+    fn send_outside_slice(&mut self, node: NodeId, words: &[u64]) {
         self.hub.send_ahead(self.who().0, node, words);
     }
 
-    fn carry(&mut self, node: NodeId, from: SourceSpan) {
+    fn send_eager_bytes(&mut self, node: NodeId, from: SourceSpan) {
         self.hub.carry(node, &from);
     }
 
-    fn take_ahead(&mut self, into: &mut Vec<u64>) -> Option<NodeId> {
+    fn receive_outside_slice(&mut self, into: &mut Vec<u64>) -> Option<NodeId> {
         self.hub.take_ahead(self.who().0, into)
     }
 }

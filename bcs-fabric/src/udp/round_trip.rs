@@ -1,7 +1,7 @@
 //! How long a datagram and its acknowledgement take, and how long is too long (as RFC 6298 and RFC 9002 estimate it).
 
 /// Before anything was measured: some times what a local network takes.
-const FIRST_NS: u64 = 1_000_000;
+const INITIAL_NS: u64 = 1_000_000;
 
 /// The least wait for an answer before somebody asks again: nothing is often lost, and to look at the clock in vain costs
 /// a wake.
@@ -30,15 +30,15 @@ impl RoundTrip {
     pub fn new(grain_ns: u64) -> Self {
         Self {
             grain_ns,
-            latest_ns: FIRST_NS,
-            mean_ns: FIRST_NS,
-            deviation_ns: FIRST_NS / 2,
+            latest_ns: INITIAL_NS,
+            mean_ns: INITIAL_NS,
+            deviation_ns: INITIAL_NS / 2,
             is_measured: false,
         }
     }
 
     /// A round trip took so long, of which the peer kept its answer back for `delay_ns`, as it says.
-    pub fn measured(&mut self, took_ns: u64, delay_ns: u64) {
+    pub fn add_measurement(&mut self, took_ns: u64, delay_ns: u64) {
         let took_ns = took_ns.saturating_sub(delay_ns.min(took_ns / 2));
         self.latest_ns = took_ns;
         if !self.is_measured {
@@ -64,14 +64,14 @@ impl RoundTrip {
 
     /// After that long a datagram is lost of which later ones were acknowledged.
     #[must_use]
-    pub fn overtaken_ns(&self) -> u64 {
+    pub fn reorder_timeout_ns(&self) -> u64 {
         let longest_ns = self.mean_ns.max(self.latest_ns);
         (longest_ns + longest_ns / 8).max(self.grain_ns)
     }
 
     /// After that long without an answer somebody asks again; twice as long each time.
     #[must_use]
-    pub fn silence_ns(&self, asked: u32) -> u64 {
+    pub fn retry_timeout_ns(&self, asked: u32) -> u64 {
         let first_ns = self.mean_ns + (4 * self.deviation_ns).max(LEAST_SILENCE_NS);
         first_ns.saturating_mul(1_u64 << asked.min(20)).min(MOST_NS)
     }
@@ -85,26 +85,26 @@ mod tests {
     fn it_comes_to_rest_at_what_is_measured() {
         let mut trip = RoundTrip::new(200_000);
         for _ in 0..100 {
-            trip.measured(60_000, 10_000);
+            trip.add_measurement(60_000, 10_000);
         }
         assert!((49_900..=50_000).contains(&trip.mean_ns()), "{trip:?}");
-        assert_eq!(trip.overtaken_ns(), 200_000);
-        assert!(trip.silence_ns(0) < 1_300_000);
+        assert_eq!(trip.reorder_timeout_ns(), 200_000);
+        assert!(trip.retry_timeout_ns(0) < 1_300_000);
     }
 
     #[test]
     fn who_asks_again_waits_twice_as_long_and_not_for_ever() {
         let mut trip = RoundTrip::new(200_000);
-        trip.measured(1_000_000, 0);
-        assert_eq!(trip.silence_ns(0), 3_000_000);
-        assert_eq!(trip.silence_ns(3), 24_000_000);
-        assert_eq!(trip.silence_ns(200), MOST_NS);
+        trip.add_measurement(1_000_000, 0);
+        assert_eq!(trip.retry_timeout_ns(0), 3_000_000);
+        assert_eq!(trip.retry_timeout_ns(3), 24_000_000);
+        assert_eq!(trip.retry_timeout_ns(200), MOST_NS);
     }
 
     #[test]
     fn a_peer_that_lies_about_its_delay_makes_no_trip_of_no_time() {
         let mut trip = RoundTrip::new(200_000);
-        trip.measured(100_000, u64::MAX);
+        trip.add_measurement(100_000, u64::MAX);
         assert_eq!(trip.mean_ns(), 50_000);
     }
 }

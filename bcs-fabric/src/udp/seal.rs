@@ -13,7 +13,7 @@
 //!
 //! **Numbers.** The nonce is the datagram's number. Two datagrams under one nonce would give the key away, and so a
 //! [`Seal`] asserts that numbers grow. A datagram that somebody sends a second time has a right tag: it is
-//! [`Seen`](super::seen::Seen) that refuses it.
+//! [`ReceivedNumbers`](super::seen::ReceivedNumbers) that refuses it.
 //!
 //! **Which tag.** The fastest sound one on an x86-64 with vector AES, by far: AES-128 in Galois/counter mode of
 //! aws-lc-rs, whose Galois part alone is the tag where frames are not secret (GMAC). Bytes of datagrams that are sealed
@@ -35,7 +35,7 @@
 //! a processor without AVX2. aws-lc-rs finds out at run time what the processor has. It needs a C compiler and nothing
 //! else, and this workspace needs one anyway. The test `how_fast` measures what was chosen.
 
-mod pieces;
+mod piecewise;
 #[cfg(test)]
 mod tests;
 
@@ -47,11 +47,11 @@ use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Salt};
 use serde::{Deserialize, Serialize};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use crate::shm::Lent;
+use crate::shm::LentMemory;
 use bcs_core::job::NodeId;
 
 use super::datagram::{HEADER_BYTES, Header};
-use pieces::{Pieces, PiecesSeal};
+use piecewise::{PiecewiseOpener, PiecewiseSeal};
 
 /// Bytes of a tag, where there is one.
 const TAG_BYTES: usize = 16;
@@ -198,7 +198,7 @@ fn nonce(number: u64) -> [u8; NONCE_LEN] {
 pub struct Seal {
     cipher: Option<Cipher>,
     /// Where frames are not secret.
-    pieces: Option<PiecesSeal>,
+    pieces: Option<PiecewiseSeal>,
     /// The number of the last datagram.
     last: u64,
 }
@@ -211,7 +211,7 @@ impl Seal {
         let clear = raw.as_ref().filter(|(_, is_secret)| !is_secret);
         Self {
             cipher: raw.as_ref().map(Cipher::new),
-            pieces: clear.map(|(raw, _)| PiecesSeal::new(raw)),
+            pieces: clear.map(|(raw, _)| PiecewiseSeal::new(raw)),
             last: 0,
         }
     }
@@ -226,7 +226,7 @@ impl Seal {
     ///
     /// # Panics
     /// As [`seal`](Self::seal), and when it [takes no pieces](Self::takes_pieces).
-    pub fn seal_pieces(&mut self, datagrams: &mut Vec<u8>, start: usize, bytes: &Lent) {
+    pub fn seal_pieces(&mut self, datagrams: &mut Vec<u8>, start: usize, bytes: &LentMemory) {
         let front = &datagrams[start..];
         let number = self.number(front);
         if self.cipher.is_none() {
@@ -283,7 +283,7 @@ pub struct BadTag;
 #[derive(Debug)]
 pub struct Opener {
     cipher: Option<Cipher>,
-    pieces: Option<Pieces>,
+    pieces: Option<PiecewiseOpener>,
 }
 
 impl Opener {
@@ -293,7 +293,7 @@ impl Opener {
         let raw = derive(key, crypto, direction);
         let cipher = raw.as_ref().map(Cipher::new);
         let clear = raw.as_ref().filter(|(_, is_secret)| !is_secret);
-        let pieces = clear.map(|(raw, _)| Pieces::new(raw));
+        let pieces = clear.map(|(raw, _)| PiecewiseOpener::new(raw));
         Self { cipher, pieces }
     }
 
@@ -319,7 +319,7 @@ impl Opener {
         &mut self,
         number: u64,
         front: &[u8],
-        bytes: &Lent,
+        bytes: &LentMemory,
         tag: &[u8],
     ) -> Result<(), BadTag> {
         if self.cipher.is_none() {

@@ -6,20 +6,20 @@
 //!
 //! | the kernel says | that is |
 //! |---|---|
-//! | `EAGAIN` | [`Why::Full`]: the caller waits until the socket is writable |
-//! | `ENOBUFS`, `ENOMEM` | [`Why::Busy`]: the caller tries again later; the socket may be writable all the while |
-//! | `EMSGSIZE` | [`Why::TooLong`]: the path takes less; the caller asks [`mtu_of`](super::path::mtu_of) again |
+//! | `EAGAIN` | [`SendFailureReason::Full`]: the caller waits until the socket is writable |
+//! | `ENOBUFS`, `ENOMEM` | [`SendFailureReason::Busy`]: the caller tries again later; the socket may be writable all the while |
+//! | `EMSGSIZE` | [`SendFailureReason::TooLong`]: the path takes less; the caller asks [`mtu_of`](super::path::mtu_of) again |
 //! | `ECONNREFUSED` | counted, and the call's datagrams lost: one of before came to where nobody listens |
 //! | `EPERM`, `EACCES` | counted as lost: a firewall's rule, which may change |
 //! | `ENETUNREACH`, `EHOSTUNREACH`, `ENETDOWN`, `EHOSTDOWN` | counted as lost: a cable may be plugged in again |
 //! | `EINTR` | nothing: the call is made again |
 //! | `EIO`, `EINVAL` with several datagrams | no GSO from now on: these and all others go one by one |
-//! | anything else | [`Why::Failed`]: a mistake of ours |
+//! | anything else | [`SendFailureReason::NetworkError`]: a mistake of ours |
 //!
 //! Nothing is cut into fragments on its way (the don't-fragment bit is set), since the loss of any would be the loss of
 //! all.
 
-mod scattered;
+mod scatter_gather;
 #[cfg(test)]
 mod tests;
 
@@ -32,8 +32,8 @@ use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 
-use super::inlet::{Inlet, Joined, PIECE_BYTES, Places};
-use super::path::MOST_BYTES;
+use super::datagram_source::{CoalescedDatagrams, DatagramSource, PIECE_BYTES, ScatterList};
+use super::path::MAX_UDP_PAYLOAD_BYTES;
 
 /// What is asked for as each of the socket's buffers: what comes in 10 ms by a network of 25 Gbit/s. The kernel takes
 /// memory for what is in them only, and gives less than that unless it is told otherwise (`net.core.rmem_max`).
@@ -44,7 +44,7 @@ const PIECES: usize = 16;
 
 /// What has gone through a socket in one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct SocketTraffic {
     /// Datagrams.
     pub datagrams: u64,
     /// Their bytes, with tags and without the headers of UDP and IP.
@@ -53,7 +53,7 @@ pub struct Traffic {
     pub calls: u64,
 }
 
-impl Traffic {
+impl SocketTraffic {
     fn add(&mut self, datagrams: usize, bytes: usize) {
         self.datagrams += datagrams as u64;
         self.bytes += bytes as u64;
@@ -63,11 +63,11 @@ impl Traffic {
 
 /// What a socket has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct SocketCounters {
     /// Sent, as far as the kernel says.
-    pub sent: Traffic,
+    pub sent: SocketTraffic,
     /// Received.
-    pub received: Traffic,
+    pub received: SocketTraffic,
     /// Calls that found the send buffer full.
     pub full: u64,
     /// Calls that found the kernel or the network card without memory.
@@ -115,7 +115,7 @@ pub enum BindError {
 
 /// Why a batch did not go on.
 #[derive(Debug, thiserror::Error)]
-pub enum Why {
+pub enum SendFailureReason {
     /// The send buffer is full. It goes on when the socket is writable.
     #[error("the socket's send buffer is full")]
     Full,
@@ -133,11 +133,11 @@ pub enum Why {
 /// A batch that did not go whole.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to send a datagram: {why}")]
-pub struct Unsent {
+pub struct SendFailure {
     /// Bytes of the batch that have gone: datagrams from there on have not.
     pub sent: usize,
     /// Why.
-    pub why: Why,
+    pub why: SendFailureReason,
 }
 
 /// A UDP socket.
@@ -149,7 +149,7 @@ pub struct Socket {
     receive_bytes: usize,
     /// Room for what one call takes.
     room: Vec<u8>,
-    counters: Counters,
+    counters: SocketCounters,
 }
 
 impl Socket {
@@ -202,7 +202,7 @@ impl Socket {
             address,
             receive_bytes,
             room: vec![0; PIECES * PIECE_BYTES],
-            counters: Counters::default(),
+            counters: SocketCounters::default(),
         })
     }
 
@@ -210,7 +210,7 @@ impl Socket {
     ///
     /// # Errors
     /// The kernel's answer.
-    pub fn twin(&self) -> io::Result<Self> {
+    pub fn duplicate(&self) -> io::Result<Self> {
         Self::new(self.socket.try_clone()?)
     }
 
@@ -237,14 +237,14 @@ impl Socket {
 
     /// What it has done so far.
     #[must_use]
-    pub fn counters(&self) -> &Counters {
+    pub fn counters(&self) -> &SocketCounters {
         &self.counters
     }
 
     /// Sends datagrams to a peer: each of `datagram_bytes`, but for the last, which may be shorter.
     ///
     /// # Errors
-    /// [`Unsent`], when not all have gone or are counted as lost.
+    /// [`SendFailure`], when not all have gone or are counted as lost.
     ///
     /// # Panics
     /// When datagrams have no bytes, or more than there may be.
@@ -253,9 +253,9 @@ impl Socket {
         to: SocketAddr,
         batch: &[u8],
         datagram_bytes: usize,
-    ) -> Result<(), Unsent> {
+    ) -> Result<(), SendFailure> {
         assert!(
-            (1..=MOST_BYTES).contains(&datagram_bytes),
+            (1..=MAX_UDP_PAYLOAD_BYTES).contains(&datagram_bytes),
             "{datagram_bytes} bytes"
         );
         let mut sent = 0;
@@ -263,7 +263,7 @@ impl Socket {
             let at_once = self
                 .offload
                 .max_gso_segments()
-                .min(MOST_BYTES / datagram_bytes);
+                .min(MAX_UDP_PAYLOAD_BYTES / datagram_bytes);
             let rest = &batch[sent..];
             let piece = &rest[..rest.len().min(at_once * datagram_bytes)];
             let datagrams = piece.len().div_ceil(datagram_bytes);
@@ -282,8 +282,8 @@ impl Socket {
                 // They are offered again, one by one.
                 Err(_) if datagrams > self.offload.max_gso_segments() => continue,
                 Err(error) => {
-                    let lost = self.counters.unsent(error, datagrams);
-                    lost.map_err(|why| Unsent { sent, why })?;
+                    let lost = self.counters.handle_send_error(error, datagrams);
+                    lost.map_err(|why| SendFailure { sent, why })?;
                 }
             }
             sent += piece.len();
@@ -295,18 +295,18 @@ impl Socket {
     pub fn send_pieces(
         &mut self,
         to: SocketAddr,
-        places: &Places<'_>,
+        places: &ScatterList<'_>,
         (bytes, datagram_bytes): (usize, usize),
     ) -> bool {
         let datagrams = bytes.div_ceil(datagram_bytes);
         let Ok(each) = u16::try_from(datagram_bytes) else {
             return false;
         };
-        if datagrams > self.offload.max_gso_segments() || bytes > MOST_BYTES {
+        if datagrams > self.offload.max_gso_segments() || bytes > MAX_UDP_PAYLOAD_BYTES {
             return false;
         }
         let each = (datagrams > 1).then_some(each);
-        let is_sent = scattered::send(self.socket.as_fd(), to, places, each).is_ok();
+        let is_sent = scatter_gather::send(self.socket.as_fd(), to, places, each).is_ok();
         if is_sent {
             self.counters.sent.add(datagrams, bytes);
         }
@@ -315,7 +315,7 @@ impl Socket {
 
     /// What the kernel says to a call that receives: nothing, when there is nothing, or all that had come was that a peer
     /// does not listen.
-    fn received<T>(&mut self, answer: io::Result<T>) -> io::Result<Option<T>> {
+    fn filter_receive_error<T>(&mut self, answer: io::Result<T>) -> io::Result<Option<T>> {
         match answer {
             Ok(received) => Ok(Some(received)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -328,7 +328,7 @@ impl Socket {
     }
 }
 
-impl Inlet for Socket {
+impl DatagramSource for Socket {
     fn receive(
         &mut self,
         pieces: usize,
@@ -341,7 +341,7 @@ impl Inlet for Socket {
         let mut pieces: [_; PIECES] = std::array::from_fn(|_| pieces.next().expect("as many"));
         let socket = UdpSockRef::from(&self.socket);
         let count = self.offload.recv(socket, &mut pieces[..most], &mut heads);
-        let count = self.received(count);
+        let count = self.filter_receive_error(count);
         let (mut datagrams, mut bytes) = (0, 0);
         if let Ok(Some(count)) = count {
             for (piece, head) in pieces.iter_mut().zip(&heads[..count]) {
@@ -357,16 +357,16 @@ impl Inlet for Socket {
         count.map(|_| datagrams)
     }
 
-    fn peek(&mut self, front: &mut [u8]) -> io::Result<Option<Joined>> {
-        let mut place = Places::with_capacity(1);
+    fn peek(&mut self, front: &mut [u8]) -> io::Result<Option<CoalescedDatagrams>> {
+        let mut place = ScatterList::with_capacity(1);
         place.add(front);
-        let seen = scattered::receive(self.socket.as_fd(), &place, false);
-        self.received(seen)
+        let seen = scatter_gather::receive(self.socket.as_fd(), &place, false);
+        self.filter_receive_error(seen)
     }
 
-    fn scatter(&mut self, places: &Places<'_>) -> io::Result<Option<Joined>> {
-        let taken = scattered::receive(self.socket.as_fd(), places, true);
-        let taken = self.received(taken)?;
+    fn scatter(&mut self, places: &ScatterList<'_>) -> io::Result<Option<CoalescedDatagrams>> {
+        let taken = scatter_gather::receive(self.socket.as_fd(), places, true);
+        let taken = self.filter_receive_error(taken)?;
         if let Some(joined) = taken {
             let datagrams = joined.bytes.div_ceil(joined.each.max(1));
             self.counters.received.add(datagrams, joined.bytes);
@@ -375,21 +375,25 @@ impl Inlet for Socket {
     }
 }
 
-impl Counters {
+impl SocketCounters {
     /// So many datagrams were not sent: it is `Ok` to go on, as if they were lost on their way.
-    fn unsent(&mut self, error: io::Error, datagrams: usize) -> Result<(), Why> {
+    fn handle_send_error(
+        &mut self,
+        error: io::Error,
+        datagrams: usize,
+    ) -> Result<(), SendFailureReason> {
         match Errno::from_io_error(&error) {
             Some(Errno::AGAIN) => {
                 self.full += 1;
-                Err(Why::Full)
+                Err(SendFailureReason::Full)
             }
             Some(Errno::NOBUFS | Errno::NOMEM) => {
                 self.busy += 1;
-                Err(Why::Busy)
+                Err(SendFailureReason::Busy)
             }
             Some(Errno::MSGSIZE) => {
                 self.too_long += 1;
-                Err(Why::TooLong)
+                Err(SendFailureReason::TooLong)
             }
             Some(Errno::CONNREFUSED) => {
                 self.refused += 1;
@@ -403,7 +407,7 @@ impl Counters {
                 self.unreachable += datagrams as u64;
                 Ok(())
             }
-            _ => Err(Why::Failed(error)),
+            _ => Err(SendFailureReason::Failed(error)),
         }
     }
 }

@@ -2,22 +2,22 @@
 
 use super::kinds::{own_words, receive};
 use crate::bcs::Endpoint;
-use crate::roads::{Blocking, Message, SendMode};
+use crate::transport::{Blocking, OutgoingMessage, SendMode};
+use bcs_core::check_bits::CheckBits;
 use bcs_core::fingerprint::fingerprint;
 use bcs_core::lockstep;
-use bcs_core::mark::Mark;
 use bcs_core::matching::Pattern;
 use bcs_core::request::high as high_half;
-use bcs_core::whereabouts::CALL_MESSAGES;
+use bcs_core::wait_state::CALL_MESSAGES;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 
 /// What a member says of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Call {
+pub(crate) struct AnnouncedCall {
     /// What stands for the name.
     pub(crate) name: u16,
-    /// The kind, which says the name, the types and the place ([`super::Kinds`]).
+    /// The kind, which says the name, the types and the place ([`super::MessageKinds`]).
     pub(crate) kind: u8,
     /// The operation, by its code; 0 without one.
     pub(crate) op: u8,
@@ -31,7 +31,7 @@ pub(crate) struct Call {
 
 const BYTES: usize = 24;
 
-impl Call {
+impl AnnouncedCall {
     pub(crate) fn new(name: &str) -> Self {
         let [low, high, ..] = fingerprint(name.bytes().map(u64::from)).to_le_bytes();
         Self {
@@ -46,7 +46,7 @@ impl Call {
 
     /// What stands for the name, among kinds.
     pub(crate) fn key(&self) -> u64 {
-        bcs_core::fingerprint::scattered(self.name.into())
+        bcs_core::fingerprint::mix64(self.name.into())
     }
 
     /// Whether two members may have called this in one collective.
@@ -85,28 +85,28 @@ impl Call {
 }
 
 /// A communicator, and the member before this one in it.
-pub(crate) type Circle = (u32, u32);
+pub(crate) type CallPredecessor = (u32, u32);
 
 /// Calls of this rank of which the member before it has not been heard.
 #[derive(Debug, Default)]
-pub(crate) struct Calls(Mutex<HashMap<Circle, VecDeque<Call>>>);
+pub(crate) struct UncheckedCalls(Mutex<HashMap<CallPredecessor, VecDeque<AnnouncedCall>>>);
 
-impl Calls {
+impl UncheckedCalls {
     /// This rank is about to call this: tells the next member.
     pub(crate) fn tell(
         &self,
         endpoint: &Endpoint,
-        (context, before): Circle,
+        (context, before): CallPredecessor,
         next: u32,
-        call: Call,
+        call: AnnouncedCall,
     ) {
         let mut bytes = call.encode();
-        let message = Message {
+        let message = OutgoingMessage {
             context: context | CALL_MESSAGES,
             destination: next,
             tag: 0,
             data: &own_words(&mut bytes).into(),
-            mark: Mark::NONE,
+            mark: CheckBits::NONE,
         };
         // So short and eager it is complete, and takes no request slot.
         let _complete = endpoint.bcs_send(SendMode::Standard, &message);
@@ -119,9 +119,9 @@ impl Calls {
     pub(crate) fn hear(
         &self,
         endpoint: &Endpoint,
-        (context, before): Circle,
+        (context, before): CallPredecessor,
         waits: Blocking,
-    ) -> Option<(Call, Call)> {
+    ) -> Option<(AnnouncedCall, AnnouncedCall)> {
         let is_open = lockstep::lock(&self.0)
             .get(&(context, before))
             .is_some_and(|calls| !calls.is_empty());
@@ -138,11 +138,11 @@ impl Calls {
         receive(endpoint, (pattern.context, before, 0), &mut bytes)?;
         let mut calls = lockstep::lock(&self.0);
         let own = calls.get_mut(&(context, before))?.pop_front()?;
-        Some((own, Call::decode(&bytes)))
+        Some((own, AnnouncedCall::decode(&bytes)))
     }
 
     /// Where something has yet to be heard of.
-    pub(crate) fn open(&self) -> Vec<Circle> {
+    pub(crate) fn open(&self) -> Vec<CallPredecessor> {
         let calls = lockstep::lock(&self.0);
         let open = calls.iter().filter(|(_, calls)| !calls.is_empty());
         open.map(|(&circle, _)| circle).collect()
@@ -155,24 +155,24 @@ mod tests {
 
     #[test]
     fn a_call_comes_back_from_its_bytes() {
-        let call = Call {
+        let call = AnnouncedCall {
             kind: 9,
             op: 0x21,
             root: -2,
             signature: u64::MAX - 7,
             bytes: 1 << 40,
-            ..Call::new("MPI_Reduce")
+            ..AnnouncedCall::new("MPI_Reduce")
         };
-        assert_eq!(Call::decode(&call.encode()), call);
+        assert_eq!(AnnouncedCall::decode(&call.encode()), call);
     }
 
     #[test]
     fn calls_agree_by_name_root_operation_and_types() {
-        let call = Call {
+        let call = AnnouncedCall {
             signature: 5,
-            ..Call::new("MPI_Bcast")
+            ..AnnouncedCall::new("MPI_Bcast")
         };
-        let other = |change: fn(&mut Call)| {
+        let other = |change: fn(&mut AnnouncedCall)| {
             let mut other = call;
             change(&mut other);
             call.agrees_with(&other)
@@ -181,6 +181,6 @@ mod tests {
         assert!(
             !other(|it| it.root = 1) && !other(|it| it.op = 1) && !other(|it| it.signature = 6)
         );
-        assert!(!call.agrees_with(&Call::new("MPI_Ibcast")));
+        assert!(!call.agrees_with(&AnnouncedCall::new("MPI_Ibcast")));
     }
 }

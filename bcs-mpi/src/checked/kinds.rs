@@ -1,13 +1,13 @@
 //! Kinds of messages: what one is of, and from where.
 
-use crate::bcs::{Endpoint, Outcome, Plain, Received};
+use crate::bcs::{ByteRange, Endpoint, ReceiveOutcome, RequestOutcome};
 use crate::recording::Site;
-use crate::roads::{Blocking, Message, SendMode};
-use bcs_core::fingerprint::scattered;
+use crate::transport::{Blocking, OutgoingMessage, SendMode};
+use bcs_core::check_bits::CheckBits;
+use bcs_core::fingerprint::mix64;
 use bcs_core::lockstep;
-use bcs_core::mark::Mark;
 use bcs_core::matching::Pattern;
-use bcs_core::whereabouts::DESCRIPTIONS;
+use bcs_core::wait_state::SEND_CHECK_CONTEXT;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,7 @@ const MOST_PARTS: usize = 16;
 
 /// The kinds of messages of a rank.
 #[derive(Debug)]
-pub(crate) struct Kinds {
+pub(crate) struct MessageKinds {
     /// The key of each, and in the lowest 8 bits its number.
     places: Box<[AtomicU64; PLACES]>,
     /// What each is, from number 1.
@@ -47,22 +47,22 @@ pub(crate) fn bits(signature: u64) -> u32 {
 }
 
 /// The number of the kind of a marked message.
-fn number(mark: Mark) -> u8 {
+fn number(mark: CheckBits) -> u8 {
     let [number, ..] = mark.bits().to_le_bytes();
     number
 }
 
 /// The mark of a message of a signature with these bits, and of this kind.
-pub(crate) fn mark(bits: u32, kind: u8) -> Mark {
-    Mark::new(bits << 8 | u32::from(kind))
+pub(crate) fn mark(bits: u32, kind: u8) -> CheckBits {
+    CheckBits::new(bits << 8 | u32::from(kind))
 }
 
 /// Whether a marked message is of a signature with these bits.
-pub(crate) fn is_of(mark: Mark, bits: u32) -> bool {
+pub(crate) fn is_of(mark: CheckBits, bits: u32) -> bool {
     mark.bits() >> 8 == bits
 }
 
-impl Kinds {
+impl MessageKinds {
     pub(super) fn new(ranks: usize) -> Self {
         let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect();
         Self {
@@ -81,7 +81,7 @@ impl Kinds {
             Site::Address(address) => address,
         };
         // Places of a program differ in few bits, as do types: apart from each other.
-        let key = scattered(what.rotate_left(u64::BITS / 2) ^ place) & !0xff;
+        let key = mix64(what.rotate_left(u64::BITS / 2) ^ place) & !0xff;
         self.find(key).unwrap_or_else(|| {
             let mut known = lockstep::lock(&self.known);
             // Another thread may have been faster.
@@ -140,12 +140,12 @@ impl Kinds {
         for (part, at) in bytes.chunks(PART_BYTES).zip(0..) {
             let mut whole = [0; PART_BYTES];
             whole[..part.len()].copy_from_slice(part);
-            let message = Message {
-                context: DESCRIPTIONS,
+            let message = OutgoingMessage {
+                context: SEND_CHECK_CONTEXT,
                 destination: to,
                 tag: tag(number, at),
                 data: &own_words(&mut whole).into(),
-                mark: Mark::NONE,
+                mark: CheckBits::NONE,
             };
             // Without a request slot nothing is asked for, and so nothing is refused.
             let _complete = endpoint.bcs_send(SendMode::Standard, &message);
@@ -153,7 +153,7 @@ impl Kinds {
     }
 
     /// What the kind of a marked message of a rank is, if that is known. It was told before the message came.
-    pub(crate) fn heard(&self, endpoint: &Endpoint, from: u32, mark: Mark) -> Option<String> {
+    pub(crate) fn heard(&self, endpoint: &Endpoint, from: u32, mark: CheckBits) -> Option<String> {
         self.heard_of(endpoint, from, number(mark))
     }
 
@@ -169,7 +169,11 @@ impl Kinds {
         let mut text = Vec::new();
         for at in 0..i32::try_from(MOST_PARTS).unwrap_or(i32::MAX) {
             let mut part = [0; PART_BYTES];
-            receive(endpoint, (DESCRIPTIONS, from, tag(number, at)), &mut part)?;
+            receive(
+                endpoint,
+                (SEND_CHECK_CONTEXT, from, tag(number, at)),
+                &mut part,
+            )?;
             let end = part.iter().position(|&byte| byte == 0);
             text.extend_from_slice(&part[..end.unwrap_or(PART_BYTES)]);
             if end.is_some() {
@@ -194,10 +198,10 @@ fn tag(number: u8, part: i32) -> i32 {
 
 /// Bytes of this function's caller as memory of a message.
 #[expect(unsafe_code, reason = "messages are named by address")]
-pub(super) fn own_words(bytes: &mut [u8]) -> Plain {
+pub(super) fn own_words(bytes: &mut [u8]) -> ByteRange {
     let address = bytes.as_mut_ptr().expose_provenance() as u64;
     // SAFETY: a send copies them before it returns, and a receive is waited for.
-    unsafe { Plain::new(address, bytes.len()) }
+    unsafe { ByteRange::new(address, bytes.len()) }
 }
 
 /// Waits for a message of the library's own.
@@ -211,8 +215,8 @@ pub(super) fn receive(
         source: Some(from),
         tag: Some(tag),
     };
-    let (into, mut outcome) = (own_words(into).into(), Outcome::default());
-    if let Received::Posted(request) = endpoint.bcs_recv(pattern, &into, &mut outcome).ok()? {
+    let (into, mut outcome) = (own_words(into).into(), RequestOutcome::default());
+    if let ReceiveOutcome::Posted(request) = endpoint.bcs_recv(pattern, &into, &mut outcome).ok()? {
         endpoint.bcs_test(Blocking::Yes, request)?;
     }
     Some(())
@@ -224,7 +228,7 @@ mod tests {
 
     #[test]
     fn kinds_are_numbered_until_there_are_too_many() {
-        let kinds = Kinds::new(2);
+        let kinds = MessageKinds::new(2);
         let site = Site::here();
         let number = |signature| kinds.number(signature, site, || format!("kind {signature}"));
         let first: Vec<u8> = (0..300).map(number).collect();

@@ -30,42 +30,42 @@
 //! longer, in pieces, and seen by probes. A field of the envelope of its own would be there in jobs that are not
 //! checked, too.
 
-mod beneath;
 mod calls;
 mod kinds;
+mod mapping_check;
 
-pub(crate) use beneath::unknown_mapping;
-pub(crate) use calls::{Call, Calls, Circle};
-pub(crate) use kinds::{Kinds, SIGNATURE_BITS, bits, is_of, mark, may_tell};
+pub(crate) use calls::{AnnouncedCall, CallPredecessor, UncheckedCalls};
+pub(crate) use kinds::{MessageKinds, SIGNATURE_BITS, bits, is_of, mark, may_tell};
+pub(crate) use mapping_check::unknown_mapping;
 
 use crate::recording::Site;
 use bcs_core::mapped_code::MappedCode;
 
 /// What a rank of a checked job knows.
 #[derive(Debug)]
-pub(crate) struct Checked {
-    pub(crate) kinds: Kinds,
-    pub(crate) calls: Calls,
+pub(crate) struct JobChecks {
+    pub(crate) kinds: MessageKinds,
+    pub(crate) calls: UncheckedCalls,
 }
 
-impl Checked {
+impl JobChecks {
     /// Of a rank in a job of so many.
     pub(crate) fn new(ranks: usize) -> Self {
         Self {
-            kinds: Kinds::new(ranks),
-            calls: Calls::default(),
+            kinds: MessageKinds::new(ranks),
+            calls: UncheckedCalls::default(),
         }
     }
 }
 
 /// ", at src/main.rs:17", if the place is known. Of another language it is a place in a file of code, of which
 /// `bcs run` says the line.
-pub(crate) fn at(site: Site) -> String {
+pub(crate) fn describe_site(site: Site) -> String {
     match crate::foreign::site(site) {
         Site::Rust(place) if crate::call_site::is_own(place.file()) => String::new(),
         Site::Rust(place) => format!(" at {}:{}", place.file(), place.line()),
         Site::Address(address) => {
-            let code = MappedCode::own().ok();
+            let code = MappedCode::of_this_process().ok();
             let place = code.and_then(|code| code.place(address));
             place.map_or_else(String::new, |place| format!(" at {place}"))
         }

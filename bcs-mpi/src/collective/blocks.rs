@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | scatter, gather | root: one for each other rank; others: one | what they must |
 //! | allgather | one to and one from each other rank | its block p-1 times, and all others |
-//! | alltoall | one to and one from each other rank; short blocks by leaders ([`Nodes`]) | what it must |
+//! | alltoall | one to and one from each other rank; short blocks by leaders ([`MembersByNode`]) | what it must |
 //! | reduce_scatter | none: an allreduce by the NICs, and the own part of it | |
 //!
 //! On a communicator whose members are all on one node they exchange directly instead
@@ -25,14 +25,14 @@
 //! **reduce_scatter** by a predefined operation takes its own part of an allreduce into memory of its own. The reduction tree
 //! does not depend on the root, so these are the bits of a reduce followed by a scatterv.
 
-use crate::data::{self, Piece, Pieces, Plain};
+use crate::data::{self, ByteRange, DataView, DataViews};
 use crate::endpoint::{Endpoint, Request};
-use crate::roads::{Blocking, TooManyRequests};
-use crate::schedules::{Members, Nodes, OneRound, Plan, Side};
-use crate::steps::{Local, Part, Round};
+use crate::schedules::{Members, MembersByNode, OneRound, Plan, RoundBlocks};
+use crate::steps::{CollectiveArguments, LocalStep, Round};
+use crate::transport::{Blocking, TooManyRequests};
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::reduction::{Datatype, Op};
-use bcs_core::whereabouts::Exchange;
+use bcs_core::wait_state::MessageCollective;
 
 impl Endpoint {
     /// Posts this rank's part of a broadcast from `root` of data that do not lie side by side. The
@@ -44,7 +44,7 @@ impl Endpoint {
         &self,
         members: Members<'_>,
         root: usize,
-        data: Piece,
+        data: DataView,
     ) -> Result<Request, TooManyRequests> {
         let mut plan = Plan::default();
         let packed = plan.scratch.plain(data.len());
@@ -52,12 +52,16 @@ impl Endpoint {
         let mut then = Vec::new();
         if sends {
             let (from, to) = (data, packed.into());
-            plan.first.push(Local::Copy { from, to });
+            plan.first.push(LocalStep::Copy { from, to });
         } else {
             let (from, to) = (packed.into(), data);
-            then.push(Local::Copy { from, to });
+            then.push(LocalStep::Copy { from, to });
         }
-        plan.part = Some(Part::broadcast(members.world[root], packed, sends));
+        plan.part = Some(CollectiveArguments::broadcast(
+            members.world[root],
+            packed,
+            sends,
+        ));
         plan.rounds.push_back(Round::steps(then));
         self.post_messages(members.context, plan)
     }
@@ -73,16 +77,16 @@ impl Endpoint {
         &self,
         members: Members<'_>,
         root: usize,
-        blocks: Pieces,
-        into: Option<Piece>,
+        blocks: DataViews,
+        into: Option<DataView>,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let mut round = OneRound::new(Exchange::Scatter, Some(root));
+        let mut round = OneRound::new(MessageCollective::Scatter, Some(root));
         if members.me == root {
             round.own = into.map(|into| (blocks.of(root), into));
-            round.out = Side::Each(blocks);
+            round.out = RoundBlocks::Each(blocks);
         } else {
-            round.into = Side::One(root, into.unwrap_or(Piece::EMPTY));
+            round.into = RoundBlocks::One(root, into.unwrap_or(DataView::EMPTY));
         }
         self.post_round(members, round, blocking)
     }
@@ -97,16 +101,16 @@ impl Endpoint {
         &self,
         members: Members<'_>,
         root: usize,
-        from: Option<Piece>,
-        blocks: Pieces,
+        from: Option<DataView>,
+        blocks: DataViews,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let mut round = OneRound::new(Exchange::Gather, Some(root));
+        let mut round = OneRound::new(MessageCollective::Gather, Some(root));
         if members.me == root {
             round.own = from.map(|from| (from, blocks.of(root)));
-            round.into = Side::Each(blocks);
+            round.into = RoundBlocks::Each(blocks);
         } else {
-            round.out = Side::One(root, from.unwrap_or(Piece::EMPTY));
+            round.out = RoundBlocks::One(root, from.unwrap_or(DataView::EMPTY));
         }
         self.post_round(members, round, blocking)
     }
@@ -119,14 +123,14 @@ impl Endpoint {
     pub fn bcs_allgather(
         &self,
         members: Members<'_>,
-        from: Option<Piece>,
-        blocks: Pieces,
+        from: Option<DataView>,
+        blocks: DataViews,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
         let own = blocks.of(members.me);
-        let mut round = OneRound::new(Exchange::Allgather, None);
-        round.out = Side::Same(from.clone().unwrap_or_else(|| own.clone()));
-        round.into = Side::Each(blocks);
+        let mut round = OneRound::new(MessageCollective::Allgather, None);
+        round.out = RoundBlocks::Same(from.clone().unwrap_or_else(|| own.clone()));
+        round.into = RoundBlocks::Each(blocks);
         round.own = from.map(|from| (from, own));
         self.post_round(members, round, blocking)
     }
@@ -134,7 +138,7 @@ impl Endpoint {
     /// Posts this rank's part of an all-to-all: it sends `out`, one block for each member, and
     /// receives into `into`, one from each. Without `out`, what is in `into` is sent and replaced;
     /// that needs a copy of it. If all blocks are to have one length, all members give their `nodes`:
-    /// short ones then go by leaders ([`Nodes`]).
+    /// short ones then go by leaders ([`MembersByNode`]).
     ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
@@ -142,29 +146,29 @@ impl Endpoint {
     pub fn bcs_alltoall(
         &self,
         members: Members<'_>,
-        out: Option<Pieces>,
-        into: Pieces,
-        nodes: Option<Nodes>,
+        out: Option<DataViews>,
+        into: DataViews,
+        nodes: Option<MembersByNode>,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let (me, mut round) = (members.me, OneRound::new(Exchange::Alltoall, None));
+        let (me, mut round) = (members.me, OneRound::new(MessageCollective::Alltoall, None));
         let out = if let Some(out) = out {
             round.own = Some((out.of(me), into.of(me)));
             out
         } else {
             let mut copied = |place: usize| {
                 if place == me {
-                    return Piece::EMPTY; // It stays where it is.
+                    return DataView::EMPTY; // It stays where it is.
                 }
                 let from = into.of(place);
                 let copy = round.scratch.piece(from.len());
                 data::copy(&from, &copy);
                 copy
             };
-            Pieces::Each((0..members.world.len()).map(&mut copied).collect())
+            DataViews::Each((0..members.world.len()).map(&mut copied).collect())
         };
-        round.out = Side::Each(out);
-        round.into = Side::Each(into);
+        round.out = RoundBlocks::Each(out);
+        round.into = RoundBlocks::Each(into);
         round.nodes = nodes;
         self.post_round(members, round, blocking)
     }
@@ -182,11 +186,11 @@ impl Endpoint {
         &self,
         members: Members<'_>,
         (op, datatype): (Op, Datatype),
-        input: Plain,
+        input: ByteRange,
         offset: usize,
-        into: Plain,
+        into: ByteRange,
     ) -> Result<Request, TooManyRequests> {
-        let part = |of: Plain| Local::Copy {
+        let part = |of: ByteRange| LocalStep::Copy {
             from: of.part(offset..offset + into.len()).into(),
             to: into.into(),
         };
@@ -195,7 +199,7 @@ impl Endpoint {
             plan.first.push(part(input));
         } else {
             let result = plan.scratch.plain(input.len());
-            plan.part = Some(Part {
+            plan.part = Some(CollectiveArguments {
                 kind: CollectiveKind::Reduce {
                     root: None,
                     op,

@@ -7,43 +7,43 @@
     reason = "the list of members is named by address, as the NIC needs it"
 )]
 
-use super::choice;
-use crate::data::Plain;
-use crate::endpoint::{Endpoint, Request, State};
-use crate::roads::smartmap::SmartMap;
-use crate::roads::{Handle, TooManyRequests};
+use super::algorithm;
+use crate::data::ByteRange;
+use crate::endpoint::{Endpoint, EndpointState, Request};
 use crate::schedules::{Context, Locality};
-use crate::steps::Part;
+use crate::steps::CollectiveArguments;
+use crate::transport::smartmap::SmartMap;
+use crate::transport::{TooManyRequests, TransportHandle};
 use bcs_core::descriptor::CollectiveKind;
-use bcs_core::whereabouts::{self, Members, Title};
+use bcs_core::wait_state::{self, CommunicatorLabel, MemberRange};
 
 impl Endpoint {
     /// Which of these members do collectives in each other's memory. Their group is opened by `open`.
     fn locality<G>(
         &self,
-        state: &mut State,
+        state: &mut EndpointState,
         members: impl ExactSizeIterator<Item = u32>,
         open: impl FnOnce(&mut SmartMap) -> Option<G>,
     ) -> Locality<G> {
-        let Some(near) = state.roads.near.as_mut() else {
+        let Some(near) = state.mux.local.as_mut() else {
             return Locality::Apart;
         };
         let (size, collectives) = (members.len(), self.settings.collectives);
-        let here = members.filter(|&member| near.is_near(member)).count();
-        choice::locality(size, here, collectives, || open(near))
+        let here = members.filter(|&member| near.is_local(member)).count();
+        algorithm::locality(size, here, collectives, || open(near))
     }
 
     /// From now on this rank knows a context of these members. A `fresh` one has been used by nobody, and others
     /// may have used it already.
     fn know(
         &self,
-        state: &mut State,
+        state: &mut EndpointState,
         id: u32,
         members: impl ExactSizeIterator<Item = u32> + Clone,
         fresh: bool,
         context: Context,
     ) {
-        let known = Members::of(members.clone());
+        let known = MemberRange::of(members.clone());
         let all = members.clone();
         let open = |near: &mut SmartMap| near.open_group(id, all, fresh);
         let locality = self.locality(state, members, open);
@@ -61,10 +61,10 @@ impl Endpoint {
         // since other ranks may have arrived at the first collective before this one came to be.
         // Its records are as fresh.
         let world = Context {
-            local: self.place.local_ranks,
+            local: self.location.local_ranks,
             ..Context::default()
         };
-        self.know(&mut self.lock(), 0, 0..self.place.ranks, true, world);
+        self.know(&mut self.lock(), 0, 0..self.location.ranks, true, world);
     }
 
     /// Makes a context known to this rank's NIC, unless all members are on this rank's node and do without.
@@ -93,22 +93,22 @@ impl Endpoint {
     /// As for [`bcs_open`](Self::bcs_open).
     pub(crate) unsafe fn open_in(
         &self,
-        state: &mut State,
+        state: &mut EndpointState,
         context: u32,
         members: &[u32],
     ) -> Result<Request, TooManyRequests> {
         // The list is little-endian, as this machine is (asserted where addresses are used).
         let (address, bytes) = (members.as_ptr(), size_of_val(members));
         // SAFETY: the caller's promise.
-        let list = unsafe { Plain::new(address.expose_provenance() as u64, bytes) };
-        let part = Part {
+        let list = unsafe { ByteRange::new(address.expose_provenance() as u64, bytes) };
+        let part = CollectiveArguments {
             bytes,
             input: Some(list),
-            ..Part::without_data(CollectiveKind::OpenContext)
+            ..CollectiveArguments::without_data(CollectiveKind::OpenContext)
         };
         let locality = self.locality(state, members.iter().copied(), |_| Some(()));
         if matches!(locality, Locality::OneNode(())) {
-            return Ok(Request::on(Handle::Complete(0)));
+            return Ok(Request::on(TransportHandle::Complete(0)));
         }
         self.post_at_once(state, context, 0, part)
     }
@@ -121,13 +121,20 @@ impl Endpoint {
     }
 
     /// The same of who has the lock.
-    pub(crate) fn opened_in(&self, state: &mut State, context: u32, members: &[u32], local: u32) {
-        let base =
-            std::array::from_fn(|lane| self.page.arrivals(self.place.node, context, lane as u64));
+    pub(crate) fn opened_in(
+        &self,
+        state: &mut EndpointState,
+        context: u32,
+        members: &[u32],
+        local: u32,
+    ) {
+        let base = std::array::from_fn(|lane| {
+            self.page.arrivals(self.location.node, context, lane as u64)
+        });
         let opened = Context {
             local,
             base,
-            group: whereabouts::fingerprint(members),
+            group: wait_state::group_fingerprint(members),
             ..Context::default()
         };
         self.know(state, context, members.iter().copied(), false, opened);
@@ -141,7 +148,7 @@ impl Endpoint {
     }
 
     /// How users know a communicator. One of a single rank has no title: nobody waits in it for others.
-    pub fn bcs_entitle(&self, title: Title) {
+    pub fn bcs_entitle(&self, title: CommunicatorLabel) {
         if let Some(context) = self.lock().contexts.get_mut(title.context) {
             context.title = Some(title);
         }
@@ -158,17 +165,17 @@ impl Endpoint {
     /// The same of who has the lock.
     pub(crate) fn close_in(
         &self,
-        state: &mut State,
+        state: &mut EndpointState,
         context: u32,
     ) -> Result<Request, TooManyRequests> {
         let closed = state.contexts.remove(context).unwrap_or_default();
-        if let Some((near, group)) = state.roads.near.as_mut().zip(closed.locality.group()) {
+        if let Some((near, group)) = state.mux.local.as_mut().zip(closed.locality.group()) {
             near.close_group(group);
         }
         if matches!(closed.locality, Locality::OneNode(_)) {
-            return Ok(Request::on(Handle::Complete(0))); // No NIC has heard of it.
+            return Ok(Request::on(TransportHandle::Complete(0))); // No NIC has heard of it.
         }
-        let part = Part::without_data(CollectiveKind::CloseContext);
+        let part = CollectiveArguments::without_data(CollectiveKind::CloseContext);
         // What was done without the NIC it has not counted.
         self.post_at_once(state, context, closed.sequence, part)
     }

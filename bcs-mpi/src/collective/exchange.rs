@@ -7,70 +7,70 @@
 //! `MPI_Alltoall` do, nothing is allocated.
 
 use super::nic_collectives::with_room;
-use crate::data::{self, Piece, Pieces, Plain};
-use crate::endpoint::{Endpoint, Request, State};
-use crate::roads::smartmap::{Exchange, Gives, GroupId, Takes};
-use crate::roads::{Blocking, Handle, TooManyRequests};
-use crate::schedules::{Members, OneRound, Plan, Side};
+use crate::data::{self, ByteRange, DataView, DataViews};
+use crate::endpoint::{Endpoint, EndpointState, Request};
+use crate::schedules::{Members, OneRound, Plan, RoundBlocks};
+use crate::transport::smartmap::{GivenBlocks, GroupId, LocalExchange, TakenBlocks};
+use crate::transport::{Blocking, TooManyRequests, TransportHandle};
 use bcs_core::wake::owner_lock::OwnerGuard;
 
 /// What is given lies side by side.
-fn packed(piece: &Piece) -> Plain {
+fn packed(piece: &DataView) -> ByteRange {
     piece
         .plain()
         .expect("pieces are packed before they are given")
 }
 
 /// What is given by these sends of a plan.
-fn given(sends: &[(u32, Piece)], world: &[u32]) -> Gives {
+fn given(sends: &[(u32, DataView)], world: &[u32]) -> GivenBlocks {
     let Some(((_, first), rest)) = sends.split_first() else {
-        return Gives::Nothing;
+        return GivenBlocks::Nothing;
     };
     if rest.iter().all(|(_, piece)| piece == first) {
-        return Gives::Same(packed(first));
+        return GivenBlocks::Same(packed(first));
     }
-    let mut each = vec![Plain::EMPTY; world.len()].into_boxed_slice();
+    let mut each = vec![ByteRange::EMPTY; world.len()].into_boxed_slice();
     for (rank, piece) in sends {
         let place = world.iter().position(|member| member == rank);
         each[place.expect("members send to members")] = packed(piece);
     }
-    Gives::Each(each)
+    GivenBlocks::Each(each)
 }
 
 impl Plan {
     /// The same as an exchange.
-    pub(super) fn exchange(self, members: Members<'_>) -> Exchange {
-        Exchange {
+    pub(super) fn exchange(self, members: Members<'_>) -> LocalExchange {
+        LocalExchange {
             called: self.called.expect("it is made of messages"),
             gives: given(&self.sends, members.world),
-            takes: Takes::Rounds(self.rounds),
+            takes: TakenBlocks::Rounds(self.rounds),
             own: None,
             scratch: self.scratch,
         }
     }
 }
 
-impl Side {
+impl RoundBlocks {
     /// What the member at this place gives by it.
-    fn gives(&self, me: usize) -> Gives {
+    fn gives(&self, me: usize) -> GivenBlocks {
         match self {
-            Self::Nothing => Gives::Nothing,
-            Self::One(_, piece) | Self::Same(piece) => Gives::Same(packed(piece)),
-            Self::Each(Pieces::Row(row)) => Gives::Row(*row),
-            Self::Each(Pieces::Each(pieces)) => {
-                let given = |(place, piece): (usize, &Piece)| {
+            Self::Nothing => GivenBlocks::Nothing,
+            Self::One(_, piece) | Self::Same(piece) => GivenBlocks::Same(packed(piece)),
+            Self::Each(DataViews::Row(row)) => GivenBlocks::Row(*row),
+            Self::Each(DataViews::Each(pieces)) => {
+                let given = |(place, piece): (usize, &DataView)| {
                     if place == me {
-                        return Plain::EMPTY;
+                        return ByteRange::EMPTY;
                     }
                     packed(piece)
                 };
-                Gives::Each(pieces.iter().enumerate().map(given).collect())
+                GivenBlocks::Each(pieces.iter().enumerate().map(given).collect())
             }
         }
     }
 
     /// The pieces that it names one by one.
-    fn pieces(&self) -> &[Piece] {
+    fn pieces(&self) -> &[DataView] {
         match self {
             Self::Nothing => &[],
             Self::One(_, piece) | Self::Same(piece) => std::slice::from_ref(piece),
@@ -78,19 +78,19 @@ impl Side {
         }
     }
 
-    fn pieces_mut(&mut self) -> &mut [Piece] {
+    fn pieces_mut(&mut self) -> &mut [DataView] {
         match self {
-            Self::Nothing | Self::Each(Pieces::Row(_)) => &mut [],
+            Self::Nothing | Self::Each(DataViews::Row(_)) => &mut [],
             Self::One(_, piece) | Self::Same(piece) => std::slice::from_mut(piece),
-            Self::Each(Pieces::Each(pieces)) => pieces,
+            Self::Each(DataViews::Each(pieces)) => pieces,
         }
     }
 
-    fn takes(self) -> Takes {
+    fn takes(self) -> TakenBlocks {
         match self {
-            Self::Nothing => Takes::NOTHING,
-            Self::One(_, piece) | Self::Same(piece) => Takes::One(piece),
-            Self::Each(pieces) => Takes::Each(pieces),
+            Self::Nothing => TakenBlocks::NOTHING,
+            Self::One(_, piece) | Self::Same(piece) => TakenBlocks::One(piece),
+            Self::Each(pieces) => TakenBlocks::Each(pieces),
         }
     }
 }
@@ -98,8 +98,8 @@ impl Side {
 impl OneRound {
     /// The same as an exchange. It [is plain](Self::is_plain), or was packed.
     #[inline]
-    pub(super) fn exchange(self, members: Members<'_>) -> Exchange {
-        Exchange {
+    pub(super) fn exchange(self, members: Members<'_>) -> LocalExchange {
+        LocalExchange {
             called: self.called(members),
             gives: self.out.gives(members.me),
             takes: self.into.takes(),
@@ -118,7 +118,7 @@ impl OneRound {
     /// Packs what the member at this place gives in pieces, and gives itself what is its own. No lock is
     /// held.
     pub(super) fn pack(&mut self, me: usize) {
-        let one_for_each = matches!(self.out, Side::Each(_));
+        let one_for_each = matches!(self.out, RoundBlocks::Each(_));
         for (place, piece) in self.out.pieces_mut().iter_mut().enumerate() {
             if piece.layout().is_some() && !(one_for_each && place == me) {
                 let to = self.scratch.piece(piece.len());
@@ -137,18 +137,18 @@ impl Endpoint {
     #[inline]
     pub(super) fn post_exchange(
         &self,
-        state: OwnerGuard<'_, State>,
+        state: OwnerGuard<'_, EndpointState>,
         (context, group): (u32, GroupId),
-        exchange: Exchange,
+        exchange: LocalExchange,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
         self.arrive_by(state, context, blocking, |state| {
-            let near = with_room(&mut state.roads.near)?;
+            let near = with_room(&mut state.mux.local)?;
             let known = state.contexts.get_mut(context);
             let known = known.expect("a communicator is used until it is freed");
             let entered = known.enter(context, exchange.called);
             let posted = near.exchange(group, exchange, entered, blocking)?;
-            Ok(Handle::near(posted))
+            Ok(TransportHandle::local(posted))
         })
     }
 }

@@ -28,12 +28,12 @@
 //! What has come and is not yet combined needs memory, so a rank receives from so many at a time as
 //! fit [`WINDOW_BYTES`]. That is its own affair: its senders send once, however it receives.
 
-use crate::data::{Piece, Plain};
+use crate::data::{ByteRange, DataView};
 use crate::endpoint::{Endpoint, Request};
-use crate::roads::{Blocking, TooManyRequests};
 use crate::schedules::{Members, Plan};
-use crate::steps::{Fold, Local, Round};
-use bcs_core::whereabouts::Exchange;
+use crate::steps::{Fold, LocalStep, Round};
+use crate::transport::{Blocking, TooManyRequests};
+use bcs_core::wait_state::MessageCollective;
 use std::ops::Range;
 
 /// Memory for what has been received and not yet combined, unless one contribution is larger: as
@@ -55,13 +55,13 @@ pub struct Contributions<'a> {
     /// What this rank needs of each. (Who sends may not know which part that is.)
     pub part: Range<usize>,
     /// Where the result goes, which is as long as the part.
-    pub output: Piece,
+    pub output: DataView,
 }
 
 impl Plan {
     /// Adds what folds contributions. This rank's `own` may be one of them, of which it has the part that it
     /// needs and which is only read.
-    pub(super) fn fold(&mut self, contributions: Contributions<'_>, own: Option<(u32, &Piece)>) {
+    pub(super) fn fold(&mut self, contributions: Contributions<'_>, own: Option<(u32, &DataView)>) {
         let Contributions {
             from,
             fold,
@@ -72,7 +72,7 @@ impl Plan {
         let own = |rank: u32| own.filter(|&(me, _)| me == rank).map(|(_, piece)| piece);
         let others = from.iter().filter(|&&rank| own(rank).is_none()).count();
         let window = (WINDOW_BYTES / bytes.max(1)).clamp(1, others.max(1));
-        let slots: Vec<Plain> = (0..window.min(others))
+        let slots: Vec<ByteRange> = (0..window.min(others))
             .map(|_| self.scratch.plain(bytes))
             .collect();
         let accumulator = self.scratch.plain(part.len());
@@ -106,7 +106,7 @@ impl Plan {
                     .plain()
                     .expect("predefined elements lie side by side")
             };
-            round.then.push(Local::Combine {
+            round.then.push(LocalStep::Combine {
                 fold: fold.clone(),
                 accumulator,
                 operand,
@@ -121,8 +121,8 @@ impl Plan {
         &mut self,
         members: Members<'_>,
         places: Range<usize>,
-        own: &Piece,
-        output: Piece,
+        own: &DataView,
+        output: DataView,
         fold: &Fold,
     ) {
         let contributions = Contributions {
@@ -136,15 +136,15 @@ impl Plan {
     }
 
     /// A copy of what may be replaced while it is still on its way.
-    fn copied(&mut self, from: &Piece) -> Piece {
+    fn copied(&mut self, from: &DataView) -> DataView {
         let to = self.scratch.piece(from.len());
         self.first.push(copy(from.clone(), to.clone()));
         to
     }
 }
 
-fn copy(from: Piece, to: Piece) -> Local {
-    Local::Copy { from, to }
+fn copy(from: DataView, to: DataView) -> LocalStep {
+    LocalStep::Copy { from, to }
 }
 
 impl Endpoint {
@@ -160,14 +160,14 @@ impl Endpoint {
         members: Members<'_>,
         fold: &Fold,
         inclusive: bool,
-        input: Option<Piece>,
-        output: Piece,
+        input: Option<DataView>,
+        output: DataView,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
         let scan = if inclusive {
-            Exchange::Scan
+            MessageCollective::Scan
         } else {
-            Exchange::Exscan
+            MessageCollective::Exscan
         };
         let mut plan = Plan::of(scan, None);
         let Members { world, me, .. } = members;
@@ -191,12 +191,12 @@ impl Endpoint {
         members: Members<'_>,
         fold: &Fold,
         root: Option<usize>,
-        input: Piece,
-        output: Piece,
+        input: DataView,
+        output: DataView,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
         let world_root = root.map(|root| members.world[root]);
-        let mut plan = Plan::of(Exchange::Reduce, world_root);
+        let mut plan = Plan::of(MessageCollective::Reduce, world_root);
         let mut own = input;
         match root {
             None => {
@@ -224,12 +224,12 @@ impl Endpoint {
         &self,
         members: Members<'_>,
         fold: &Fold,
-        blocks: &[Piece],
-        output: Piece,
+        blocks: &[DataView],
+        output: DataView,
         among: bool,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::of(Exchange::ReduceScatter, None);
+        let mut plan = Plan::of(MessageCollective::ReduceScatter, None);
         let mut sends = members.others(|place| blocks[place].clone());
         if among {
             for (_, block) in &mut sends {

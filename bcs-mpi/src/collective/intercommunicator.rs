@@ -16,12 +16,12 @@
 //! ([`super::fold`]), so its bits depend on nothing else, and all ranks of a group get the same.
 
 use super::fold::Contributions;
-use crate::data::Piece;
+use crate::data::DataView;
 use crate::endpoint::{Endpoint, Request};
-use crate::roads::TooManyRequests;
 use crate::schedules::Plan;
 use crate::steps::Round;
-use bcs_core::whereabouts::Exchange;
+use crate::transport::TooManyRequests;
+use bcs_core::wait_state::MessageCollective;
 
 impl Endpoint {
     /// Posts this rank's part of an exchange between two groups: it sends all of `out` and receives
@@ -34,9 +34,9 @@ impl Endpoint {
     pub fn bcs_between(
         &self,
         context: u32,
-        (exchange, root): (Exchange, Option<u32>),
-        out: Vec<(u32, Piece)>,
-        into: Vec<(u32, Piece)>,
+        (exchange, root): (MessageCollective, Option<u32>),
+        out: Vec<(u32, DataView)>,
+        into: Vec<(u32, DataView)>,
     ) -> Result<Request, TooManyRequests> {
         let mut plan = Plan {
             sends: out,
@@ -57,8 +57,8 @@ impl Endpoint {
     pub fn bcs_fold_between(
         &self,
         context: u32,
-        (exchange, root): (Exchange, Option<u32>),
-        out: Vec<(u32, Piece)>,
+        (exchange, root): (MessageCollective, Option<u32>),
+        out: Vec<(u32, DataView)>,
         contributions: Contributions<'_>,
     ) -> Result<Request, TooManyRequests> {
         let part = &contributions.part;

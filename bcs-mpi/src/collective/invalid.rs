@@ -5,26 +5,26 @@
 //! told as of any other. Where they exchange messages it is as many as the others wait for, without data. What they
 //! send this rank it takes, as far as there is room, which is none.
 
-use super::choice::{Call, Way};
-use crate::data::Piece;
+use super::algorithm::{CollectiveAlgorithm, CollectiveClass};
+use crate::data::DataView;
 use crate::endpoint::{Endpoint, Request};
-use crate::roads::{Blocking, TooManyRequests};
-use crate::schedules::{Hierarchy, Members, Nodes, Plan};
-use crate::steps::{Part, Round};
+use crate::schedules::{HierarchicalAlltoall, Members, MembersByNode, Plan};
+use crate::steps::{CollectiveArguments, Round};
+use crate::transport::{Blocking, TooManyRequests};
 use bcs_core::descriptor::{CollectiveKind, InvalidCall};
-use bcs_core::whereabouts::{Called, Exchange};
+use bcs_core::wait_state::{CalledCollective, MessageCollective};
 
 /// With whom a rank exchanges messages.
 #[derive(Debug)]
 pub struct Correspondents {
     /// What the others call.
-    pub exchange: Exchange,
+    pub exchange: MessageCollective,
     /// World ranks that wait for a message of this one.
     pub to: Vec<u32>,
     /// World ranks that send it one.
     pub from: Vec<u32>,
     /// Short messages may go by the leaders of these nodes.
-    pub nodes: Option<Nodes>,
+    pub nodes: Option<MembersByNode>,
 }
 
 /// What the others do in a collective.
@@ -39,8 +39,8 @@ pub enum Participation {
 }
 
 /// Messages without data to or from each of these.
-fn empty(ranks: &[u32]) -> Vec<(u32, Piece)> {
-    ranks.iter().map(|&rank| (rank, Piece::EMPTY)).collect()
+fn empty(ranks: &[u32]) -> Vec<(u32, DataView)> {
+    ranks.iter().map(|&rank| (rank, DataView::EMPTY)).collect()
 }
 
 impl Endpoint {
@@ -55,13 +55,23 @@ impl Endpoint {
         others: Participation,
     ) -> Result<Request, TooManyRequests> {
         let (context, kind) = (members.context, CollectiveKind::Invalid(call));
-        let way = |call, bytes| self.lock().way(context, call, bytes);
-        let arrive = || self.arrive(context, Part::without_data(kind), Blocking::No);
+        let way = |call, bytes| self.lock().algorithm_for(context, call, bytes);
+        let arrive = || {
+            self.arrive(
+                context,
+                CollectiveArguments::without_data(kind),
+                Blocking::No,
+            )
+        };
         let (mut with, exchanges) = match others {
             Participation::Arrive => return arrive(),
-            Participation::Exchange(with) => {
-                (with, matches!(way(Call::Blocks, 0), Way::Exchange(_)))
-            }
+            Participation::Exchange(with) => (
+                with,
+                matches!(
+                    way(CollectiveClass::Blocks, 0),
+                    CollectiveAlgorithm::Exchange(_)
+                ),
+            ),
             Participation::Messages(with) => (with, false),
         };
         let exchange = with.exchange;
@@ -87,19 +97,24 @@ impl Endpoint {
         with: &mut Correspondents,
     ) -> Plan {
         let kind = CollectiveKind::Invalid(call);
-        let way = |call, bytes| self.lock().way(members.context, call, bytes);
+        let way = |call, bytes| self.lock().algorithm_for(members.context, call, bytes);
         let nodes = with.nodes.take().filter(|nodes| {
             let nodes = nodes.count();
-            matches!(way(Call::EqualBlocks { nodes }, 0), Way::ByLeaders { .. })
+            matches!(
+                way(CollectiveClass::EqualBlocks { nodes }, 0),
+                CollectiveAlgorithm::ByLeaders { .. }
+            )
         });
         Plan {
-            called: Some(Called::Nic { kind, bytes: 0 }),
+            called: Some(CalledCollective::Nic { kind, bytes: 0 }),
             sends: empty(&with.to),
             rounds: [Round::of(empty(&with.from))].into(),
             // As one whose blocks are long: the leaders tell all ranks to exchange block by block.
             hierarchy: nodes.map(|nodes| {
-                let blocks = vec![Piece::EMPTY; members.world.len()];
-                Box::new(Hierarchy::new(nodes, members, &blocks, &blocks, true))
+                let blocks = vec![DataView::EMPTY; members.world.len()];
+                Box::new(HierarchicalAlltoall::new(
+                    nodes, members, &blocks, &blocks, true,
+                ))
             }),
             invalid: Some(call),
             ..Plan::default()

@@ -8,48 +8,48 @@
 //! How a node arrives is its own affair: its NIC sees one arrival or one of each member, and tells the others
 //! the same.
 
-use crate::endpoint::{Endpoint, Leading, State};
-use crate::roads::nic::Arrival;
-use crate::roads::smartmap::{Order, SmartMap};
-use crate::roads::{Handle, TooManyRequests};
+use crate::endpoint::{Endpoint, EndpointState, LeaderRequest};
+use crate::transport::nic::Arrival;
+use crate::transport::smartmap::{NicOrder, SmartMap};
+use crate::transport::{TooManyRequests, TransportHandle};
 use bcs_core::request::RequestId;
 
 impl Endpoint {
     /// Hands what the members of this node have done to the NIC, and what the NIC has done to them. Returns
     /// whether there was any.
-    pub(crate) fn lead(&self, state: &mut State) -> bool {
+    pub(crate) fn lead(&self, state: &mut EndpointState) -> bool {
         let mut any = false;
         let mut index = 0;
-        while let Some(leading) = state.leading.get(index) {
+        while let Some(leading) = state.leader_requests.get(index) {
             let (group, request) = (leading.group, leading.request);
             // A thread that is away with the group brings it back soon, and then comes here.
             let is_here = state
-                .roads
-                .near
+                .mux
+                .local
                 .as_ref()
                 .is_some_and(|near| near.is_here(group));
             if !is_here {
                 index += 1;
                 continue;
             }
-            match state.roads.take(Handle::Nic(request)) {
+            match state.mux.take(TransportHandle::Nic(request)) {
                 None => index += 1,
                 Some(outcome) => {
                     any = true;
-                    state.leading.swap_remove(index);
-                    let near = state.roads.near.as_mut();
+                    state.leader_requests.swap_remove(index);
+                    let near = state.mux.local.as_mut();
                     near.expect("it ordered that").answered(group, outcome);
                 }
             }
         }
-        while let Some(order) = state.roads.near.as_mut().and_then(SmartMap::take_order) {
+        while let Some(order) = state.mux.local.as_mut().and_then(SmartMap::take_order) {
             if let Ok(request) = state.post_order(&order) {
                 any = true;
                 let group = order.number.group;
-                state.leading.push(Leading { group, request });
+                state.leader_requests.push(LeaderRequest { group, request });
                 continue;
             }
-            let near = state.roads.near.as_mut();
+            let near = state.mux.local.as_mut();
             near.expect("it ordered that").put_back(order);
             break; // until a request slot is free
         }
@@ -57,23 +57,23 @@ impl Endpoint {
     }
 }
 
-impl State {
-    fn post_order(&mut self, order: &Order) -> Result<RequestId, TooManyRequests> {
-        let Order {
+impl EndpointState {
+    fn post_order(&mut self, order: &NicOrder) -> Result<RequestId, TooManyRequests> {
+        let NicOrder {
             number,
             part,
             for_node,
-            spoilt_by,
+            faulty_rank: spoilt_by,
             ..
         } = *order;
         let arrival = Arrival {
             sequence: number.sequence,
             for_node,
-            spoilt_by,
+            faulty_rank: spoilt_by,
         };
-        let request = self.roads.nic.arrive(number.context, arrival, part)?;
+        let request = self.mux.nic.arrive(number.context, arrival, part)?;
         // All of this node are there, or will notice that they do not call the same.
-        self.roads.nic.arrived_last(&part);
+        self.mux.nic.arrived_last(&part);
         Ok(request)
     }
 }

@@ -10,8 +10,8 @@
 //! | `invalid.rs` | a rank's part in what it called with a wrong argument |
 //! | `posting.rs`, `exchange.rs` | how these are posted: as messages, or as an exchange of the ranks of a node |
 
+mod algorithm;
 mod blocks;
-mod choice;
 mod contexts;
 mod exchange;
 mod fold;

@@ -5,15 +5,15 @@
 //! apart by their order alone: the k-th that is sent belongs to the k-th receive of it. What a
 //! rank sends to itself is no message but a copy, by the same rule.
 
-use crate::data::Piece;
+use crate::data::DataView;
 use crate::endpoint::{Endpoint, Request};
-use crate::roads::TooManyRequests;
 use crate::schedules::{Members, Plan};
-use crate::steps::{Local, Round};
-use bcs_core::whereabouts::Exchange;
+use crate::steps::{LocalStep, Round};
+use crate::transport::TooManyRequests;
+use bcs_core::wait_state::MessageCollective;
 
 /// What is sent to a member of a communicator or received from it, by its place.
-pub type Parcel = (usize, Piece);
+pub type Parcel = (usize, DataView);
 
 impl Endpoint {
     /// Posts this rank's part of an exchange among neighbours: it sends all of `out` and receives
@@ -35,7 +35,7 @@ impl Endpoint {
                 .into_iter()
                 .partition(|(place, _)| *place == members.me)
         };
-        let named = |parcels: Vec<Parcel>| -> Vec<(u32, Piece)> {
+        let named = |parcels: Vec<Parcel>| -> Vec<(u32, DataView)> {
             let name = |(place, piece): Parcel| (members.world[place], piece);
             parcels.into_iter().map(name).collect()
         };
@@ -47,12 +47,12 @@ impl Endpoint {
         );
         let copy = |((_, from), (_, to)): (Parcel, Parcel)| {
             assert_eq!(from.len(), to.len(), "what a rank sends itself it receives");
-            Local::Copy { from, to }
+            LocalStep::Copy { from, to }
         };
         let mut plan = Plan {
             first: from_me.into_iter().zip(to_me).map(copy).collect(),
             sends: named(out),
-            ..Plan::of(Exchange::Neighbors, None)
+            ..Plan::of(MessageCollective::Neighbors, None)
         };
         let mut receives = named(into);
         receives.reverse(); // A round is posted from its end.

@@ -4,17 +4,17 @@
 //! ([`crate::roads::smartmap`]). Where only some are, these may do their part, and one of them posts for them
 //! ([`super::leader`]).
 
-use super::choice::{Call, Way};
-use crate::data::Plain;
-use crate::endpoint::{Endpoint, Errand, Request, State};
-use crate::roads::nic::Arrival;
-use crate::roads::smartmap::{Id, SmartMap};
-use crate::roads::{Blocking, Handle, Roads, TooManyRequests};
-use crate::steps::Part;
+use super::algorithm::{CollectiveAlgorithm, CollectiveClass};
+use crate::data::ByteRange;
+use crate::endpoint::{DeferredCopy, Endpoint, EndpointState, Request};
+use crate::steps::CollectiveArguments;
+use crate::transport::nic::Arrival;
+use crate::transport::smartmap::{LocalRequestId, SmartMap};
+use crate::transport::{Blocking, Mux, TooManyRequests, TransportHandle};
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::wake::owner_lock::OwnerGuard;
-use bcs_core::wake::waiting::{self, Patience};
+use bcs_core::wake::waiting::{self, WaitPolicy};
 
 impl Endpoint {
     /// Posts this rank's arrival at a barrier. If the caller is going to wait for it at once, that is
@@ -27,7 +27,7 @@ impl Endpoint {
         context: u32,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let part = Part::without_data(CollectiveKind::Barrier);
+        let part = CollectiveArguments::without_data(CollectiveKind::Barrier);
         self.arrive(context, part, blocking)
     }
 
@@ -40,10 +40,10 @@ impl Endpoint {
         &self,
         context: u32,
         root: u32,
-        data: Plain,
+        data: ByteRange,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let part = Part::broadcast(root, data, root == self.place.rank);
+        let part = CollectiveArguments::broadcast(root, data, root == self.location.rank);
         self.arrive(context, part, blocking)
     }
 
@@ -57,16 +57,16 @@ impl Endpoint {
         context: u32,
         (op, datatype): (Op, Datatype),
         root: Option<u32>,
-        (input, output): (Plain, Plain),
+        (input, output): (ByteRange, ByteRange),
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
         let kind = CollectiveKind::Reduce { root, op, datatype };
-        let wanted = root.is_none_or(|root| root == self.place.rank);
-        let part = Part {
+        let wanted = root.is_none_or(|root| root == self.location.rank);
+        let part = CollectiveArguments {
             kind,
             bytes: input.len(),
             input: Some(input),
-            output: if wanted { output } else { Plain::EMPTY },
+            output: if wanted { output } else { ByteRange::EMPTY },
         };
         self.arrive(context, part, blocking)
     }
@@ -74,10 +74,10 @@ impl Endpoint {
     pub(super) fn arrive(
         &self,
         context: u32,
-        part: Part,
+        part: CollectiveArguments,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let post = |state: &mut State| self.arrive_at(state, context, part, blocking);
+        let post = |state: &mut EndpointState| self.arrive_at(state, context, part, blocking);
         self.arrive_by(self.lock(), context, blocking, post)
     }
 
@@ -85,27 +85,27 @@ impl Endpoint {
     /// to wait for it.
     pub(crate) fn arrive_by(
         &self,
-        mut state: OwnerGuard<'_, State>,
+        mut state: OwnerGuard<'_, EndpointState>,
         context: u32,
         blocking: Blocking,
-        post: impl FnOnce(&mut State) -> Result<Handle, TooManyRequests>,
+        post: impl FnOnce(&mut EndpointState) -> Result<TransportHandle, TooManyRequests>,
     ) -> Result<Request, TooManyRequests> {
         // While nothing else is under way, a call that ends at once has nothing to do for it, and one that
         // waits need not look for it. Otherwise others may wait for this rank to take their messages.
-        let near_rests = state
-            .roads
-            .near
-            .as_ref()
-            .is_some_and(SmartMap::owes_nothing);
+        let near_rests = state.mux.local.as_ref().is_some_and(SmartMap::owes_nothing);
         let alone = blocking == Blocking::Yes && near_rests && state.is_idle();
         if !alone {
             self.progress(&mut state);
         }
         let handle = post(&mut state)?;
         match (handle, blocking) {
-            (Handle::Complete(_), _) => return Ok(Request::on(handle)),
-            (Handle::Near(id), Blocking::Yes) => {
-                return Ok(Request::on(self.attend(state, (context, id), alone)));
+            (TransportHandle::Complete(_), _) => return Ok(Request::on(handle)),
+            (TransportHandle::Local(id), Blocking::Yes) => {
+                return Ok(Request::on(self.poll_collective(
+                    state,
+                    (context, id),
+                    alone,
+                )));
             }
             _ => {}
         }
@@ -116,30 +116,30 @@ impl Endpoint {
 
     /// Looks at a collective of this node, while that takes no core from anybody if this rank is `alone`
     /// with it. What it comes to if it is over without a failure is said at once.
-    fn attend<'a>(
+    fn poll_collective<'a>(
         &'a self,
-        mut state: OwnerGuard<'a, State>,
-        (context, id): (u32, Id),
+        mut state: OwnerGuard<'a, EndpointState>,
+        (context, id): (u32, LocalRequestId),
         alone: bool,
-    ) -> Handle {
+    ) -> TransportHandle {
         loop {
             let known = state.contexts.get(context);
             let group = known.and_then(|known| known.locality.group());
-            let Some((near, group)) = state.roads.near.as_mut().zip(group) else {
-                return Handle::Near(id);
+            let Some((near, group)) = state.mux.local.as_mut().zip(group) else {
+                return TransportHandle::Local(id);
             };
             let long = near.take_long(group);
-            let is_over = long.is_none() && near.attend(id);
+            let is_over = long.is_none() && near.poll_collective(id);
             if let Some(errand) = long {
-                state = self.run_errand(state, Errand::Near(errand));
+                state = self.run_deferred_copy(state, DeferredCopy::Local(errand));
             }
-            let Some(near) = state.roads.near.as_mut() else {
-                return Handle::Near(id);
+            let Some(near) = state.mux.local.as_mut() else {
+                return TransportHandle::Local(id);
             };
             if is_over || near.is_done(id) {
                 let done = near.take_success(id);
                 self.tell_threads(&state);
-                return done.map_or(Handle::Near(id), Handle::Complete);
+                return done.map_or(TransportHandle::Local(id), TransportHandle::Complete);
             }
             let Some(awaited) = near.awaited(group).filter(|_| alone) else {
                 break;
@@ -147,7 +147,7 @@ impl Endpoint {
             let taken = self.turn.progressed();
             drop(state);
             let came = || awaited.has_come() || self.turn.progressed() != taken;
-            let came = waiting::spin(&self.page, None, Patience::SHORT, came);
+            let came = waiting::spin(&self.page, None, WaitPolicy::SHORT, came);
             state = self.lock();
             if !came {
                 break;
@@ -155,59 +155,61 @@ impl Endpoint {
         }
         self.progress(&mut state);
         self.leave(state);
-        Handle::Near(id)
+        TransportHandle::Local(id)
     }
 
     /// Posts an arrival, and leaves it to the caller to make progress.
     pub(crate) fn arrive_at(
         &self,
-        state: &mut State,
+        state: &mut EndpointState,
         context: u32,
-        part: Part,
+        part: CollectiveArguments,
         blocking: Blocking,
-    ) -> Result<Handle, TooManyRequests> {
-        let State {
+    ) -> Result<TransportHandle, TooManyRequests> {
+        let EndpointState {
             contexts,
-            roads: Roads { near, nic, .. },
+            mux: Mux {
+                local: near, nic, ..
+            },
             ..
         } = state;
         let known = contexts.get_mut(context);
         let known = known.unwrap_or_else(|| panic!("context {context} is open"));
         let called = part.called();
-        match known.way(Call::OneResult, part.bytes) {
-            Way::Records(group) => {
+        match known.algorithm_for(CollectiveClass::OneResult, part.bytes) {
+            CollectiveAlgorithm::Records(group) => {
                 let near = with_room(near)?;
                 let entered = known.enter(context, called);
                 let posted = near.in_records(group, part, entered, blocking)?;
-                Ok(Handle::near(posted))
+                Ok(TransportHandle::local(posted))
             }
-            Way::Memory(group) => {
+            CollectiveAlgorithm::Memory(group) => {
                 let near = with_room(near)?;
                 let entered = known.enter(context, called);
                 let posted = near.in_memory(group, part, entered, blocking)?;
-                Ok(Handle::near(posted))
+                Ok(TransportHandle::local(posted))
             }
-            Way::Hierarchy(group) => {
+            CollectiveAlgorithm::Hierarchy(group) => {
                 let near = with_room(near)?;
                 let (sequence, due) = (known.sequence, known.due());
                 known.sequence += 1;
                 let entered = known.enter(context, called);
                 let id = near.hierarchical(group, part, entered, sequence)?;
                 // Arrivals are counted whoever makes them: see `due`. It is the leader's that is work.
-                let _last = self.page.arrive(self.place.node, context, sequence, due);
-                Ok(Handle::Near(id))
+                let _last = self.page.arrive(self.location.node, context, sequence, due);
+                Ok(TransportHandle::Local(id))
             }
-            Way::Nic => {
+            CollectiveAlgorithm::Nic => {
                 let (sequence, due) = (known.sequence, known.due());
                 let posted = nic.arrive(context, Arrival::own(sequence), part)?;
                 known.sequence += 1;
                 nic.entered(posted, known.enter(context, called));
                 // The arrival is posted, now it may be counted: a slice that the count asks for sees it.
-                let last = self.page.arrive(self.place.node, context, sequence, due);
+                let last = self.page.arrive(self.location.node, context, sequence, due);
                 if last {
                     nic.arrived_last(&part);
                 }
-                Ok(Handle::Nic(posted))
+                Ok(TransportHandle::Nic(posted))
             }
             way => unreachable!("all members have one result: {way:?}"),
         }
@@ -216,17 +218,17 @@ impl Endpoint {
     /// Posts what somebody waits for by itself: the opening or closing of a context.
     pub(super) fn post_at_once(
         &self,
-        state: &mut State,
+        state: &mut EndpointState,
         context: u32,
         sequence: u64,
-        part: Part,
+        part: CollectiveArguments,
     ) -> Result<Request, TooManyRequests> {
         self.progress(state);
         let arrival = Arrival::own(sequence);
-        let request = state.roads.nic.arrive(context, arrival, part)?;
-        state.roads.nic.ask();
+        let request = state.mux.nic.arrive(context, arrival, part)?;
+        state.mux.nic.demand_slice();
         self.progress(state);
-        Ok(Request::on(Handle::Nic(request)))
+        Ok(Request::on(TransportHandle::Nic(request)))
     }
 }
 

@@ -1,17 +1,24 @@
 //! How collectives that are made of messages are posted: as an exchange of the members if they are all on one
 //! node, else as messages.
 
-use super::choice::{Call, Way};
-use crate::endpoint::{Endpoint, Errand, Kind, Request, State};
-use crate::roads::{Blocking, Handle, TooManyRequests};
+use super::algorithm::{CollectiveAlgorithm, CollectiveClass};
+use crate::endpoint::{DeferredCopy, Endpoint, EndpointState, OperationId, Request};
 use crate::schedules::{COLLECTIVE_MESSAGES, Members, OneRound, Plan, Schedule};
+use crate::transport::{Blocking, TooManyRequests, TransportHandle};
 
-impl State {
+impl EndpointState {
     /// The way of a call on a context. A communicator of one is none.
     #[inline]
-    pub(super) fn way(&self, context: u32, call: Call, bytes: usize) -> Way {
+    pub(super) fn algorithm_for(
+        &self,
+        context: u32,
+        call: CollectiveClass,
+        bytes: usize,
+    ) -> CollectiveAlgorithm {
         let known = self.contexts.get(context);
-        known.map_or(Way::Messages, |known| known.way(call, bytes))
+        known.map_or(CollectiveAlgorithm::Messages, |known| {
+            known.algorithm_for(call, bytes)
+        })
     }
 }
 
@@ -23,8 +30,10 @@ impl Endpoint {
         mut plan: Plan,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let way = self.lock().way(members.context, Call::Blocks, 0);
-        let Way::Exchange(group) = way else {
+        let way = self
+            .lock()
+            .algorithm_for(members.context, CollectiveClass::Blocks, 0);
+        let CollectiveAlgorithm::Exchange(group) = way else {
             return self.post_messages(members.context, plan);
         };
         plan.prepare(true);
@@ -43,14 +52,17 @@ impl Endpoint {
     ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
         let (call, bytes) = match &round.nodes {
-            None => (Call::Blocks, 0),
+            None => (CollectiveClass::Blocks, 0),
             Some(nodes) => {
                 let nodes = nodes.count();
-                (Call::EqualBlocks { nodes }, round.into.len_of(members.me))
+                (
+                    CollectiveClass::EqualBlocks { nodes },
+                    round.into.len_of(members.me),
+                )
             }
         };
-        let one_by_one = match state.way(members.context, call, bytes) {
-            Way::Exchange(group) => {
+        let one_by_one = match state.algorithm_for(members.context, call, bytes) {
+            CollectiveAlgorithm::Exchange(group) => {
                 if !round.is_plain() {
                     drop(state);
                     round.pack(members.me);
@@ -60,7 +72,7 @@ impl Endpoint {
                 let exchange = round.exchange(members);
                 return self.post_exchange(state, on, exchange, blocking);
             }
-            Way::ByLeaders { one_by_one } => one_by_one,
+            CollectiveAlgorithm::ByLeaders { one_by_one } => one_by_one,
             _ => {
                 round.nodes = None;
                 true
@@ -84,7 +96,7 @@ impl Endpoint {
         let first_round = plan.rounds.front().map_or(0, |round| round.receives.len());
         let by_leaders = plan.hierarchy.as_ref().map_or(0, |it| it.requests());
         let needed = plan.sends.len() + first_round + usize::from(plan.part.is_some()) + by_leaders;
-        if state.roads.room() < needed {
+        if state.mux.room() < needed {
             return Err(TooManyRequests);
         }
         // A communicator of one is no context of the NIC's, and sends nothing.
@@ -103,23 +115,23 @@ impl Endpoint {
         let on = (context, tag);
         let mut schedule = Schedule::new(on, plan.rounds, plan.hierarchy, plan.scratch);
         if let Some(call) = plan.invalid {
-            schedule.is_invalid(call);
+            schedule.mark_invalid(call);
         }
         if let Some(part) = plan.part {
             let handle = self.arrive_at(&mut state, context, part, Blocking::No)?;
-            schedule.awaits(handle);
-            entered = state.roads.entered_by(handle);
+            schedule.add_awaited(handle);
+            entered = state.mux.entered_by(handle);
         }
-        schedule.enters(entered);
-        let advance = schedule.begin(&mut state.roads, plan.sends);
+        schedule.set_entered(entered);
+        let advance = schedule.begin(&mut state.mux, plan.sends);
         let posted = if schedule.is_over(&advance) {
-            Request::on(Handle::Complete(0))
+            Request::on(TransportHandle::Complete(0))
         } else {
             let (id, steps) = state.schedules.insert(schedule, advance);
             if let Some(steps) = steps {
-                state.errands.push(Errand::Steps(steps));
+                state.deferred_copies.push(DeferredCopy::Steps(steps));
             }
-            Request(Kind::Schedule(id))
+            Request(OperationId::Schedule(id))
         };
         self.progress(&mut state);
         self.leave(state);

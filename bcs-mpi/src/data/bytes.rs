@@ -4,10 +4,10 @@
     reason = "buffers are named by address, as the NIC needs them"
 )]
 
-use super::piece::Plain;
+use super::data_view::ByteRange;
 use bcs_core::layout::{Strip, copy_blocks};
 
-impl Plain {
+impl ByteRange {
     /// The bytes.
     ///
     /// # Safety
@@ -18,7 +18,7 @@ impl Plain {
         if self.is_empty() {
             return &[]; // The address of nothing means nothing.
         }
-        // SAFETY: the promise of a `Plain`, and the caller's.
+        // SAFETY: the promise of a `ByteRange`, and the caller's.
         unsafe { std::slice::from_raw_parts(start(self.address()), self.len()) }
     }
 
@@ -32,7 +32,7 @@ impl Plain {
         if self.is_empty() {
             return &mut [];
         }
-        // SAFETY: the promise of a `Plain`, and the caller's.
+        // SAFETY: the promise of a `ByteRange`, and the caller's.
         unsafe { std::slice::from_raw_parts_mut(start(self.address()), self.len()) }
     }
 }

@@ -1,11 +1,11 @@
 //! Copies of messages out of pieces, into pieces, and between them.
 #![expect(unsafe_code, reason = "data are named by address")]
 
+use super::block_spans::{BlockPattern, BlockSpan, each_stretch};
 use super::bytes as buffer;
-use super::piece::Piece;
-use super::stretches::{Blocks, Stretch, each_stretch};
-use super::words::{self, Words};
-use bcs_core::layout::Layout;
+use super::data_view::DataView;
+use super::words::{self, InlineWords};
+use bcs_core::layout::DataLayout;
 use std::ops::Range;
 
 /// Bytes that are copied at a time between two pieces that both have a layout.
@@ -15,7 +15,7 @@ const BOUNCE_BYTES: usize = 16 * 1024;
 ///
 /// # Panics
 /// If the piece does not have as many.
-pub(crate) fn gather(from: &Piece, offset: usize, into: &mut [u8]) {
+pub(crate) fn gather(from: &DataView, offset: usize, into: &mut [u8]) {
     assert!(offset <= from.len() && into.len() <= from.len() - offset);
     let Some(layout) = from.layout() else {
         let address = from.address().wrapping_add(offset as u64);
@@ -27,12 +27,12 @@ pub(crate) fn gather(from: &Piece, offset: usize, into: &mut [u8]) {
         layout,
         offset,
         offset + into.len(),
-        |Stretch { at, blocks }| match blocks {
-            Blocks::Strip(strip, distance) => {
+        |BlockSpan { at, blocks }| match blocks {
+            BlockPattern::Strip(strip, distance) => {
                 // SAFETY: the promise of a piece, for each block of its layout.
                 unsafe { buffer::gather(from.address(), strip, distance, &mut into[at..]) };
             }
-            Blocks::Irregular {
+            BlockPattern::Irregular {
                 from: element,
                 places,
                 block,
@@ -50,13 +50,13 @@ pub(crate) fn gather(from: &Piece, offset: usize, into: &mut [u8]) {
 /// # Panics
 /// If the piece has more.
 #[inline(always)]
-pub(crate) fn gather_words(from: &Piece) -> Words {
-    assert!(from.len() <= size_of::<Words>());
+pub(crate) fn gather_words(from: &DataView) -> InlineWords {
+    assert!(from.len() <= size_of::<InlineWords>());
     if let Some(plain) = from.plain() {
         // SAFETY: the promise of a piece.
         return unsafe { words::take(plain.address(), plain.len()) };
     }
-    let mut bytes = [[0; 8]; size_of::<Words>() / 8];
+    let mut bytes = [[0; 8]; size_of::<InlineWords>() / 8];
     gather(from, 0, &mut bytes.as_flattened_mut()[..from.len()]);
     bytes.map(u64::from_le_bytes)
 }
@@ -66,8 +66,8 @@ pub(crate) fn gather_words(from: &Piece) -> Words {
 /// # Panics
 /// If there are not as many, in either.
 #[inline(always)]
-pub(crate) fn scatter_words(into: &Piece, bytes: Words, len: usize) {
-    assert!(len <= into.len() && len <= size_of::<Words>());
+pub(crate) fn scatter_words(into: &DataView, bytes: InlineWords, len: usize) {
+    assert!(len <= into.len() && len <= size_of::<InlineWords>());
     if let Some(plain) = into.plain() {
         // SAFETY: the promise of a piece.
         return unsafe { words::fill(plain.address(), bytes, len) };
@@ -80,7 +80,7 @@ pub(crate) fn scatter_words(into: &Piece, bytes: Words, len: usize) {
 ///
 /// # Panics
 /// If the piece does not have as many.
-pub(crate) fn scatter(into: &Piece, offset: usize, bytes: &[u8]) {
+pub(crate) fn scatter(into: &DataView, offset: usize, bytes: &[u8]) {
     // SAFETY: they are borrowed.
     unsafe { scatter_from(into, offset, bytes) };
 }
@@ -93,7 +93,7 @@ pub(crate) fn scatter(into: &Piece, offset: usize, bytes: &[u8]) {
 ///
 /// # Panics
 /// If the piece does not have as many.
-pub(crate) unsafe fn scatter_from(into: &Piece, offset: usize, bytes: *const [u8]) {
+pub(crate) unsafe fn scatter_from(into: &DataView, offset: usize, bytes: *const [u8]) {
     assert!(offset <= into.len() && bytes.len() <= into.len() - offset);
     let Some(layout) = into.layout() else {
         // SAFETY: the promise of a piece, and the caller's.
@@ -104,12 +104,12 @@ pub(crate) unsafe fn scatter_from(into: &Piece, offset: usize, bytes: *const [u8
         layout,
         offset,
         offset + bytes.len(),
-        |Stretch { at, blocks }| match blocks {
-            Blocks::Strip(strip, distance) => {
+        |BlockSpan { at, blocks }| match blocks {
+            BlockPattern::Strip(strip, distance) => {
                 // SAFETY: as above, for each block of the layout.
                 unsafe { buffer::scatter(into.address(), strip, distance, (bytes, at)) };
             }
-            Blocks::Irregular {
+            BlockPattern::Irregular {
                 from: element,
                 places,
                 block,
@@ -126,15 +126,15 @@ pub(crate) unsafe fn scatter_from(into: &Piece, offset: usize, bytes: *const [u8
 ///
 /// # Safety
 /// The pieces are there, at both; those at `to` may be written, and nobody else uses them. They do not overlap.
-pub(crate) unsafe fn copy_alike(layout: &Layout, from: u64, to: u64, part: Range<usize>) {
+pub(crate) unsafe fn copy_alike(layout: &DataLayout, from: u64, to: u64, part: Range<usize>) {
     each_stretch(
         layout,
         part.start,
         part.end,
-        |Stretch { blocks, .. }| match blocks {
+        |BlockSpan { blocks, .. }| match blocks {
             // SAFETY: the caller's promise, for each block of the layout.
-            Blocks::Strip(strip, _) => unsafe { buffer::copy_strip(from, to, strip) },
-            Blocks::Irregular {
+            BlockPattern::Strip(strip, _) => unsafe { buffer::copy_strip(from, to, strip) },
+            BlockPattern::Irregular {
                 from: element,
                 places,
                 block,
@@ -151,7 +151,7 @@ pub(crate) unsafe fn copy_alike(layout: &Layout, from: u64, to: u64, part: Range
 ///
 /// # Panics
 /// If the other has fewer bytes.
-pub(crate) fn copy(from: &Piece, to: &Piece) {
+pub(crate) fn copy(from: &DataView, to: &DataView) {
     assert!(from.len() <= to.len());
     if from.layout().is_none() && to.layout().is_none() {
         // SAFETY: the promise of both.
@@ -165,7 +165,7 @@ pub(crate) fn copy(from: &Piece, to: &Piece) {
 /// Shows a part of a piece, as it is in a message: at once if it lies side by side, else so many bytes at a time,
 /// each with their place in the part.
 pub(crate) fn look_at<const BOUNCE: usize>(
-    from: &Piece,
+    from: &DataView,
     part: Range<usize>,
     mut look: impl FnMut(usize, &[u8]),
 ) {
@@ -187,7 +187,7 @@ pub(crate) fn look_at<const BOUNCE: usize>(
 /// # Errors
 /// The first one of whoever fills it.
 pub(crate) fn fill<const BOUNCE: usize, E>(
-    into: &Piece,
+    into: &DataView,
     part: Range<usize>,
     mut bring: impl FnMut(usize, &mut [u8]) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -206,21 +206,21 @@ pub(crate) fn fill<const BOUNCE: usize, E>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::stretches::{to_usize, walk};
+    use super::super::block_spans::{to_usize, walk};
     use super::*;
-    use bcs_core::layout::Builder;
+    use bcs_core::layout::LayoutBuilder;
     use proptest::prelude::*;
     use std::sync::Arc;
 
     /// Where each byte of a message is, by whoever tells of the stretches.
-    fn places(len: usize, tell: impl FnOnce(&mut dyn FnMut(Stretch<'_>))) -> Vec<Option<i64>> {
+    fn places(len: usize, tell: impl FnOnce(&mut dyn FnMut(BlockSpan<'_>))) -> Vec<Option<i64>> {
         let mut found = vec![None; len];
-        tell(&mut |stretch: Stretch<'_>| {
+        tell(&mut |stretch: BlockSpan<'_>| {
             let (places, block, distance): (Vec<i64>, _, _) = match stretch.blocks {
-                Blocks::Strip(strip, distance) => {
+                BlockPattern::Strip(strip, distance) => {
                     (strip.offsets().collect(), to_usize(strip.block), distance)
                 }
-                Blocks::Irregular {
+                BlockPattern::Irregular {
                     from,
                     places,
                     block,
@@ -243,7 +243,7 @@ mod tests {
     }
 
     /// What copies alike is what gathers and scatters.
-    fn copied_alike(layout: &Arc<Layout>, len: usize, [from, to]: [usize; 2]) {
+    fn copied_alike(layout: &Arc<DataLayout>, len: usize, [from, to]: [usize; 2]) {
         let (low, bytes) = layout.span(len as u64).unwrap();
         let data: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
         let mut found = vec![255u8; data.len()];
@@ -251,7 +251,7 @@ mod tests {
         let base = |bytes: *const u8| (bytes.expose_provenance() as u64).wrapping_add_signed(-low);
         let piece = |bytes: *const u8| {
             // SAFETY: all bytes of the span are there, and nobody else uses them.
-            unsafe { Piece::new(base(bytes), len, Some(layout.clone())) }
+            unsafe { DataView::new(base(bytes), len, Some(layout.clone())) }
         };
         let mut packed = vec![0; to - from];
         gather(&piece(data.as_ptr()), from, &mut packed);
@@ -269,7 +269,7 @@ mod tests {
             offsets in prop::collection::vec(-400i64..4_000, 40..120),
             block in 4u64..20, extent in -900i64..9_000, elements in 1usize..9, cut: [u16; 2],
         ) {
-            let mut builder = Builder::default();
+            let mut builder = LayoutBuilder::default();
             for offset in &offsets {
                 builder.push(offset * 20, block).unwrap();
             }
@@ -293,7 +293,7 @@ mod tests {
             blocks in prop::collection::vec((-40i64..200, 1u64..9), 1..12),
             repeated in 1u64..40, extent in -900i64..900, elements in 1usize..90, cut: [u16; 2],
         ) {
-            let mut builder = Builder::default();
+            let mut builder = LayoutBuilder::default();
             for (offset, len) in blocks {
                 builder.push(offset, len).unwrap();
             }

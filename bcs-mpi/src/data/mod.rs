@@ -9,23 +9,23 @@
 //! | `scratch.rs` | memory that a collective has of its own |
 //! | `own_memory.rs` | whether what a program named is there |
 
+mod block_spans;
 mod bytes;
 mod copying;
+mod data_view;
 pub(crate) mod own_memory;
 mod packing;
-mod piece;
 mod scratch;
-mod stretches;
 mod words;
 
 pub(crate) use bytes::start;
 pub(crate) use copying::{
     copy, copy_alike, fill, gather, gather_words, look_at, scatter, scatter_from, scatter_words,
 };
-pub(crate) use packing::{NEAR_SMALL_PIECE_BYTES, Room, Rooms, SMALL_PIECE_BYTES};
-pub use piece::{Piece, Pieces, Plain, Row};
+pub use data_view::{ByteRange, DataView, DataViews, Row};
+pub(crate) use packing::{LOCAL_SMALL_PIECE_BYTES, PackBuffer, PackBufferPool, SMALL_PIECE_BYTES};
 pub(crate) use scratch::Scratch;
-pub(crate) use words::Words;
+pub(crate) use words::InlineWords;
 
 /// Longer copies are made without the endpoint's lock: they take some 7 us out of caches and 20 out of memory, and to
 /// wake a thread that sleeps behind it takes 5 to 10. (To take an errand and bring it back is half a microsecond.)

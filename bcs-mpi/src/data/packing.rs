@@ -13,7 +13,7 @@
 #![expect(unsafe_code, reason = "memory is named by address")]
 
 use super::copying::gather;
-use super::piece::{Piece, Plain};
+use super::data_view::{ByteRange, DataView};
 use bcs_core::layout::Location;
 use bcs_core::limits::INLINE_BYTES;
 
@@ -22,26 +22,26 @@ use bcs_core::limits::INLINE_BYTES;
 pub(crate) const SMALL_PIECE_BYTES: u32 = 512;
 
 /// The same within a node, where the one who packs is no bottleneck for others.
-pub(crate) const NEAR_SMALL_PIECE_BYTES: u32 = 8 * 1024;
+pub(crate) const LOCAL_SMALL_PIECE_BYTES: u32 = 8 * 1024;
 
 /// The longest message that is packed. A longer one would need as much memory once more; its pieces
 /// are moved by the NIC, and within a node brought through the queue.
 const MAX_PACKED_BYTES: usize = 64 << 20;
 
 /// Memory that is kept for later messages: fresh memory costs more than the copy.
-const KEPT_BYTES: usize = 8 << 20;
+const MAX_POOLED_BYTES: usize = 8 << 20;
 
 /// Rooms that are kept: each is looked at when one is wanted.
-const KEPT_ROOMS: usize = 64;
+const MAX_POOLED_BUFFERS: usize = 64;
 
 /// Memory for the bytes of one message. It stays where it is while the NIC knows its address.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Room(Vec<u8>);
+pub(crate) struct PackBuffer(Vec<u8>);
 
-impl Room {
+impl PackBuffer {
     /// Where it is, for a NIC.
     pub(crate) fn location(&mut self) -> Location {
-        Location::at(self.0.as_mut_ptr().expose_provenance() as u64)
+        Location::contiguous(self.0.as_mut_ptr().expose_provenance() as u64)
     }
 
     /// How many bytes there is room for.
@@ -50,10 +50,10 @@ impl Room {
     }
 
     /// The first bytes of it, as memory for a message.
-    pub(crate) fn plain(&mut self, len: usize) -> Plain {
+    pub(crate) fn plain(&mut self, len: usize) -> ByteRange {
         let address = self.bytes(len).as_mut_ptr().expose_provenance() as u64;
         // SAFETY: only its message uses it, which keeps it until it is over.
-        unsafe { Plain::new(address, len) }
+        unsafe { ByteRange::new(address, len) }
     }
 
     /// The first bytes of it.
@@ -64,31 +64,31 @@ impl Room {
 
 /// Rooms that are free.
 #[derive(Debug, Default)]
-pub(crate) struct Rooms {
-    free: Vec<Room>,
+pub(crate) struct PackBufferPool {
+    free: Vec<PackBuffer>,
     /// Bytes of them all.
     kept: usize,
 }
 
-impl Rooms {
+impl PackBufferPool {
     /// Room for a message of these data, if they lie in pieces smaller than that, and should be packed. What
     /// is in it is anything.
-    pub(crate) fn wanted(&mut self, data: &Piece, small: u32) -> Option<Room> {
+    pub(crate) fn wanted(&mut self, data: &DataView, small: u32) -> Option<PackBuffer> {
         // What is inline needs no room.
         let lengths = INLINE_BYTES + 1..=MAX_PACKED_BYTES;
         if !data.is_in_pieces_below(small) || !lengths.contains(&data.len()) {
             return None;
         }
-        Some(self.of(data.len()))
+        Some(self.allocate(data.len()))
     }
 
     /// Room for so many bytes. What is in it is anything.
-    pub(crate) fn of(&mut self, len: usize) -> Room {
-        let fits = |room: &Room| room.0.len() >= len;
+    pub(crate) fn allocate(&mut self, len: usize) -> PackBuffer {
+        let fits = |room: &PackBuffer| room.0.len() >= len;
         let tightest = |&at: &usize| self.free[at].0.len();
         let found = (0..self.free.len()).filter(|&at| fits(&self.free[at]));
         let Some(at) = found.min_by_key(tightest) else {
-            return Room(vec![0; len]);
+            return PackBuffer(vec![0; len]);
         };
         let room = self.free.swap_remove(at);
         self.kept -= room.0.len();
@@ -96,17 +96,17 @@ impl Rooms {
     }
 
     /// A copy of the data of a message.
-    pub(crate) fn copy_of(&mut self, data: &Piece) -> Room {
-        let mut copy = self.of(data.len());
+    pub(crate) fn copy_of(&mut self, data: &DataView) -> PackBuffer {
+        let mut copy = self.allocate(data.len());
         gather(data, 0, copy.bytes(data.len()));
         copy
     }
 
     /// Takes a room back that nobody else knows any more.
-    pub(crate) fn give_back(&mut self, room: Option<Room>) {
+    pub(crate) fn give_back(&mut self, room: Option<PackBuffer>) {
         let Some(room) = room else { return };
         let kept = self.kept + room.0.len();
-        if kept <= KEPT_BYTES && self.free.len() < KEPT_ROOMS {
+        if kept <= MAX_POOLED_BYTES && self.free.len() < MAX_POOLED_BUFFERS {
             self.kept = kept;
             self.free.push(room);
         }
@@ -116,20 +116,20 @@ impl Rooms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bcs_core::layout::Builder;
+    use bcs_core::layout::LayoutBuilder;
     use std::sync::Arc;
 
-    fn data(len: usize, block: u64) -> Piece {
-        let blocks = Builder::block(0, block).repeat(3, 10_000).unwrap();
+    fn data(len: usize, block: u64) -> DataView {
+        let blocks = LayoutBuilder::block(0, block).repeat(3, 10_000).unwrap();
         // SAFETY: nobody looks there.
-        unsafe { Piece::new(0, len, Some(Arc::new(blocks.finish(0)))) }
+        unsafe { DataView::new(0, len, Some(Arc::new(blocks.finish(0)))) }
     }
 
     #[test]
     fn rooms_are_used_again_and_not_too_many_are_kept() {
-        let mut rooms = Rooms::default();
+        let mut rooms = PackBufferPool::default();
         // SAFETY: nobody looks there.
-        let plain = unsafe { Piece::new(8, 100, None) };
+        let plain = unsafe { DataView::new(8, 100, None) };
         assert_eq!(
             rooms.wanted(&plain, SMALL_PIECE_BYTES),
             None,
@@ -166,16 +166,16 @@ mod tests {
         );
         assert_eq!(rooms.kept, 0);
         for _ in 0..3 {
-            rooms.give_back(Some(Room(vec![0; KEPT_BYTES / 2])));
+            rooms.give_back(Some(PackBuffer(vec![0; MAX_POOLED_BYTES / 2])));
         }
-        assert_eq!((rooms.free.len(), rooms.kept), (2, KEPT_BYTES));
-        let mut rooms = Rooms::default();
-        for _ in 0..=KEPT_ROOMS {
-            rooms.give_back(Some(Room(vec![0; 10])));
+        assert_eq!((rooms.free.len(), rooms.kept), (2, MAX_POOLED_BYTES));
+        let mut rooms = PackBufferPool::default();
+        for _ in 0..=MAX_POOLED_BUFFERS {
+            rooms.give_back(Some(PackBuffer(vec![0; 10])));
         }
         assert_eq!(
             (rooms.free.len(), rooms.kept),
-            (KEPT_ROOMS, 10 * KEPT_ROOMS)
+            (MAX_POOLED_BUFFERS, 10 * MAX_POOLED_BUFFERS)
         );
         assert_eq!(
             rooms.wanted(&data(INLINE_BYTES, 8), SMALL_PIECE_BYTES),

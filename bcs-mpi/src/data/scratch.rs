@@ -1,7 +1,7 @@
 //! Memory that a collective has of its own.
 #![expect(unsafe_code, reason = "memory is named by address")]
 
-use super::{Piece, Plain};
+use super::{ByteRange, DataView};
 
 /// Memory of a schedule's own. It stays where it is when the schedule moves, and is aligned for
 /// every datatype, since functions of the program's look at it.
@@ -16,19 +16,19 @@ struct Aligned {
 }
 
 impl Scratch {
-    pub(crate) fn piece(&mut self, len: usize) -> Piece {
+    pub(crate) fn piece(&mut self, len: usize) -> DataView {
         self.plain(len).into()
     }
 
-    pub(crate) fn plain(&mut self, len: usize) -> Plain {
+    pub(crate) fn plain(&mut self, len: usize) -> ByteRange {
         if len == 0 {
-            return Plain::EMPTY;
+            return ByteRange::EMPTY;
         }
         let mut bytes = vec![Aligned { _bytes: [0; 16] }; len.div_ceil(size_of::<Aligned>())];
         let address = bytes.as_mut_ptr().expose_provenance() as u64;
         self.0.push(bytes);
         // SAFETY: only its collective uses it, which keeps it until it is over, or leaves it.
-        unsafe { Plain::new(address, len) }
+        unsafe { ByteRange::new(address, len) }
     }
 
     /// Leaves it there until the process ends: others may still write to it.

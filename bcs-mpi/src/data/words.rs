@@ -11,14 +11,14 @@ use super::bytes::start;
 use bcs_core::request::low;
 
 /// The bytes of a message that is so short.
-pub(crate) type Words = [u64; 4];
+pub(crate) type InlineWords = [u64; 4];
 
 /// The bytes of a buffer that has so few: what follows them is 0.
 ///
 /// # Safety
 /// They are initialised and nobody writes them.
 #[inline(always)]
-pub(super) unsafe fn take(address: u64, len: usize) -> Words {
+pub(super) unsafe fn take(address: u64, len: usize) -> InlineWords {
     let from = start(address).cast_const();
     // SAFETY: the caller's promise.
     let word = |at| unsafe { take_word(from.wrapping_add(at), len.saturating_sub(at)) };
@@ -56,7 +56,7 @@ unsafe fn take_word(from: *const u8, left: usize) -> u64 {
 /// # Safety
 /// As many at `address` may be written, and nobody else looks at them.
 #[inline(always)]
-pub(super) unsafe fn fill(address: u64, words: Words, len: usize) {
+pub(super) unsafe fn fill(address: u64, words: InlineWords, len: usize) {
     let to = start(address);
     for (at, word) in (0..).step_by(8).zip(words) {
         // SAFETY: the caller's promise.

@@ -3,13 +3,15 @@
 use super::endpoint::Endpoint;
 use super::messages;
 use super::request::Request;
-use super::what::What;
-use crate::data::Piece;
-use crate::roads::conformance::{Broken, Party, rules};
-use crate::roads::{Blocking, Message, Outcome, Posted, Road, SendMode, TooManyRequests};
+use super::wait_target::WaitTarget;
+use crate::data::DataView;
+use crate::transport::conformance::{ConformanceRank, RuleViolation, rules};
+use crate::transport::{
+    Blocking, OutgoingMessage, PostedSend, RequestOutcome, SendMode, TooManyRequests, Transport,
+};
 use bcs_core::matching::Pattern;
+use bcs_core::wait_state::WaitReason;
 use bcs_core::wake::waiting;
-use bcs_core::whereabouts::Wait;
 
 /// A rank of a world, as a thread of it calls.
 #[derive(Clone, Copy, Debug)]
@@ -17,8 +19,8 @@ struct Caller<'a>(&'a Endpoint);
 
 /// What became of a send or receive.
 #[derive(Clone, Copy, Debug)]
-enum Received {
-    Now(Outcome),
+enum PostedMessage {
+    Now(RequestOutcome),
     Posted(Request),
 }
 
@@ -34,7 +36,8 @@ impl Endpoint {
             if without.contains(&rule.name) {
                 continue;
             }
-            let broken = |Broken(how)| format!("rank {}: {}: {how}", self.place.rank, rule.name);
+            let broken =
+                |RuleViolation(how)| format!("rank {}: {}: {how}", self.location.rank, rule.name);
             (rule.keep)(&mut Caller(self)).map_err(broken)?;
             kept += 1;
         }
@@ -42,10 +45,10 @@ impl Endpoint {
     }
 }
 
-impl Party for Caller<'_> {
-    type Road = Self;
+impl ConformanceRank for Caller<'_> {
+    type ConformanceTransport = Self;
 
-    fn road(&mut self) -> &mut Self {
+    fn transport(&mut self) -> &mut Self {
         self
     }
 
@@ -54,21 +57,21 @@ impl Party for Caller<'_> {
     }
 
     fn rank(&self) -> u32 {
-        self.0.place.rank
+        self.0.location.rank
     }
 
     fn ranks(&self) -> u32 {
-        self.0.place.ranks
+        self.0.location.ranks
     }
 
     fn pause(&mut self) {
         waiting::give_way(&self.0.page);
     }
 
-    fn wait(&mut self, received: Received) -> Outcome {
+    fn wait(&mut self, received: PostedMessage) -> RequestOutcome {
         match received {
-            Received::Now(outcome) => outcome,
-            Received::Posted(request) => {
+            PostedMessage::Now(outcome) => outcome,
+            PostedMessage::Posted(request) => {
                 let outcome = self.0.bcs_test(Blocking::Yes, request);
                 outcome.expect("a blocking test has an answer")
             }
@@ -80,64 +83,68 @@ impl Party for Caller<'_> {
     }
 }
 
-impl Road for Caller<'_> {
-    type Request = Received;
+impl Transport for Caller<'_> {
+    type Request = PostedMessage;
 
     fn send(
         &mut self,
         mode: SendMode,
-        message: &Message<'_>,
-    ) -> Result<Posted<Received>, TooManyRequests> {
+        message: &OutgoingMessage<'_>,
+    ) -> Result<PostedSend<PostedMessage>, TooManyRequests> {
         let request = self.0.bcs_send(mode, message)?;
         Ok(match request.is_complete() {
-            true => Posted::Complete,
-            false => Posted::Request(Received::Posted(request)),
+            true => PostedSend::Complete,
+            false => PostedSend::Request(PostedMessage::Posted(request)),
         })
     }
 
-    fn receive(&mut self, pattern: Pattern, into: Piece) -> Result<Received, TooManyRequests> {
-        let mut outcome = Outcome::default();
+    fn receive(
+        &mut self,
+        pattern: Pattern,
+        into: DataView,
+    ) -> Result<PostedMessage, TooManyRequests> {
+        let mut outcome = RequestOutcome::default();
         Ok(match self.0.bcs_recv(pattern, &into, &mut outcome)? {
-            messages::Received::Now => Received::Now(outcome),
-            messages::Received::Posted(request) => Received::Posted(request),
+            messages::ReceiveOutcome::Received => PostedMessage::Now(outcome),
+            messages::ReceiveOutcome::Posted(request) => PostedMessage::Posted(request),
         })
     }
 
-    fn probe(&mut self, pattern: Pattern) -> Result<Option<Outcome>, TooManyRequests> {
+    fn probe(&mut self, pattern: Pattern) -> Result<Option<RequestOutcome>, TooManyRequests> {
         self.0.bcs_probe(Blocking::No, pattern)
     }
 
-    fn cancel(&mut self, received: Received) {
-        if let Received::Posted(request) = received {
+    fn cancel(&mut self, received: PostedMessage) {
+        if let PostedMessage::Posted(request) = received {
             self.0.bcs_cancel(request);
         }
     }
 
-    fn is_done(&mut self, received: Received) -> bool {
+    fn is_done(&mut self, received: PostedMessage) -> bool {
         match received {
-            Received::Now(_) => true,
-            Received::Posted(request) => self.0.lock().is_done(request),
+            PostedMessage::Now(_) => true,
+            PostedMessage::Posted(request) => self.0.lock().is_done(request),
         }
     }
 
-    fn take(&mut self, received: Received) -> Option<Outcome> {
+    fn take(&mut self, received: PostedMessage) -> Option<RequestOutcome> {
         match received {
-            Received::Now(outcome) => Some(outcome),
-            Received::Posted(request) => self.0.bcs_test(Blocking::No, request),
+            PostedMessage::Now(outcome) => Some(outcome),
+            PostedMessage::Posted(request) => self.0.bcs_test(Blocking::No, request),
         }
     }
 
     fn progress(&mut self) {
-        let anything = What::Wait(Wait::Request);
-        let nothing: Option<()> = self.0.look(Blocking::No, anything, |_| None);
+        let anything = WaitTarget::Wait(WaitReason::Request);
+        let nothing: Option<()> = self.0.poll_or_wait(Blocking::No, anything, |_| None);
         assert_eq!(nothing, None, "nothing was looked for");
     }
 
     fn room(&self) -> usize {
-        self.0.lock().roads.room()
+        self.0.lock().mux.room()
     }
 
     fn is_over(&mut self) -> bool {
-        self.0.lock().roads.is_over()
+        self.0.lock().mux.is_over()
     }
 }

@@ -1,21 +1,21 @@
 //! An endpoint: one rank's end of its NIC.
 
-use super::errands::Errands;
+use super::async_operation::AsyncOperations;
+use super::deferred_copies::DeferredCopies;
 use super::request::Request;
-use super::state::State;
+use super::state::EndpointState;
 use super::turn::Turn;
-use super::undertaking::Undertakings;
-use super::what::What;
-use crate::attachment::Link;
+use super::wait_target::WaitTarget;
+use crate::attachment::NodeManagerLink;
 use crate::forked;
-use crate::roads::nic::Nic;
-use crate::roads::smartmap::{PeerMemory, Slots, SmartMap};
-use crate::roads::{Blocking, Outcome, Roads};
 use crate::schedules::{Contexts, Schedules};
 use crate::shared_memory::SharedMemory;
+use crate::transport::nic::NicTransport;
+use crate::transport::smartmap::{PeerMemory, Slots, SmartMap};
+use crate::transport::{Blocking, Mux, RequestOutcome};
 use bcs_core::job::{NodeId, Settings};
 use bcs_core::memory::NicMemory;
-use bcs_core::smartmap::Desk;
+use bcs_core::smartmap::RankArea;
 use bcs_core::wake::MachinePage;
 use bcs_core::wake::owner_lock::{OwnerGuard, OwnerLock};
 use std::cell::Cell;
@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Who and where a rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RankLocation {
     /// The rank's number in the world.
     pub rank: u32,
     /// The rank's node.
@@ -42,26 +42,34 @@ pub struct Place {
 #[derive(Debug)]
 pub struct Endpoint {
     pub(crate) memory: NicMemory,
-    pub(crate) desk: Option<Desk>,
+    pub(crate) rank_area: Option<RankArea>,
     pub(crate) page: MachinePage,
-    pub(crate) place: Place,
+    pub(crate) location: RankLocation,
     pub(crate) settings: Settings,
     pub(crate) turn: Turn,
     /// Whether the program has not said that only one of its threads calls.
     others_may_call: AtomicBool,
-    state: OwnerLock<State>,
+    state: OwnerLock<EndpointState>,
 }
 
 impl Endpoint {
     /// An endpoint over NIC memory that a NIC attends to.
     #[must_use]
-    pub fn new(memory: SharedMemory, place: Place, settings: Settings) -> Self {
+    pub fn new(memory: SharedMemory, place: RankLocation, settings: Settings) -> Self {
         Self::with_nic(memory, place, settings, true)
     }
 
-    fn near(memory: &SharedMemory, place: Place, settings: &Settings) -> Option<SmartMap> {
-        let SharedMemory { nic, desk, page } = memory.clone();
-        let Desk { node, place: at } = desk?;
+    fn local_transport(
+        memory: &SharedMemory,
+        place: RankLocation,
+        settings: &Settings,
+    ) -> Option<SmartMap> {
+        let SharedMemory {
+            nic,
+            rank_area: desk,
+            page,
+        } = memory.clone();
+        let RankArea { node, place: at } = desk?;
         let here = (at, place.first_local);
         let road = PeerMemory::open().up_to(settings.road);
         let mut near = SmartMap::new(node, nic, page, here, road);
@@ -74,8 +82,11 @@ impl Endpoint {
     /// An endpoint without a NIC: a world of one, whose memory is at the only desk of its node.
     #[must_use]
     pub fn alone(memory: SharedMemory) -> Self {
-        assert!(memory.desk.is_some(), "a rank without a NIC has a desk");
-        let place = Place {
+        assert!(
+            memory.rank_area.is_some(),
+            "a rank without a NIC has a desk"
+        );
+        let place = RankLocation {
             rank: 0,
             node: NodeId(0),
             local_ranks: 1,
@@ -85,40 +96,51 @@ impl Endpoint {
         let endpoint = Self::with_nic(memory, place, Settings::default(), false);
         endpoint
             .lock()
-            .roads
-            .near
+            .mux
+            .local
             .iter_mut()
             .for_each(SmartMap::ends_alone);
         endpoint
     }
 
-    fn with_nic(memory: SharedMemory, place: Place, settings: Settings, has_nic: bool) -> Self {
-        let near = Self::near(&memory, place, &settings);
+    fn with_nic(
+        memory: SharedMemory,
+        place: RankLocation,
+        settings: Settings,
+        has_nic: bool,
+    ) -> Self {
+        let near = Self::local_transport(&memory, place, &settings);
         let SharedMemory {
             nic: memory,
-            desk,
+            rank_area: desk,
             page,
         } = memory;
-        let state = State {
-            roads: Roads {
-                nic: Nic::new(place.node, memory.clone(), page.clone(), &settings, has_nic),
-                near,
+        let state = EndpointState {
+            mux: Mux {
+                nic: NicTransport::new(
+                    place.node,
+                    memory.clone(),
+                    page.clone(),
+                    &settings,
+                    has_nic,
+                ),
+                local: near,
             },
             contexts: Contexts::default(),
             schedules: Schedules::default(),
-            undertakings: Undertakings::default(),
-            leading: Vec::new(),
-            errands: Errands::default(),
+            undertakings: AsyncOperations::default(),
+            leader_requests: Vec::new(),
+            deferred_copies: DeferredCopies::default(),
             freed: Vec::new(),
             released: Vec::new(),
             invalid: Vec::new(),
         };
-        page.awake(true); // Law 7: this rank may want a core from now on.
+        page.count_awake(true); // Law 7: this rank may want a core from now on.
         let endpoint = Self {
             memory,
-            desk,
+            rank_area: desk,
             page,
-            place,
+            location: place,
             settings,
             turn: Turn::default(),
             others_may_call: AtomicBool::new(true),
@@ -129,23 +151,23 @@ impl Endpoint {
     }
 
     /// From now on this node manager is told if messages of this node end the process.
-    pub(crate) fn report_to(&self, link: &Arc<Link>) {
+    pub(crate) fn report_to(&self, link: &Arc<NodeManagerLink>) {
         let mut state = self.lock();
-        let near = state.roads.near.iter_mut();
+        let near = state.mux.local.iter_mut();
         near.for_each(|near| near.report_to(link.clone()));
     }
 
     /// From now on messages of this node are fetched from slots where they lie in one.
     pub(crate) fn use_slots(&self, slots: &Arc<Slots>) {
         let mut state = self.lock();
-        let near = state.roads.near.iter_mut();
+        let near = state.mux.local.iter_mut();
         near.for_each(|near| near.use_slots(slots.clone()));
     }
 
     /// Who and where this rank is.
     #[must_use]
-    pub fn place(&self) -> Place {
-        self.place
+    pub fn place(&self) -> RankLocation {
+        self.location
     }
 
     /// How the runtime is set.
@@ -160,7 +182,7 @@ impl Endpoint {
     }
 
     #[inline(always)]
-    pub(crate) fn lock(&self) -> OwnerGuard<'_, State> {
+    pub(crate) fn lock(&self) -> OwnerGuard<'_, EndpointState> {
         // A panic of another thread while it held the lock leaves a consistent state: nothing
         // between two updates of it can panic but assertions about the program's own requests.
         self.state.lock()
@@ -187,11 +209,11 @@ impl Endpoint {
 
     /// Law 5: passes on what was held back, which asks for slices as if it were posted now, and
     /// moves schedules on. Every call does this.
-    pub(crate) fn progress(&self, state: &mut State) {
+    pub(crate) fn progress(&self, state: &mut EndpointState) {
         let mut wanted = false;
         loop {
-            state.roads.nic.progress();
-            state.roads.near.iter_mut().for_each(SmartMap::progress);
+            state.mux.nic.progress();
+            state.mux.local.iter_mut().for_each(SmartMap::progress);
             self.tell_threads(state);
             if self.lead(state) {
                 continue;
@@ -201,30 +223,34 @@ impl Endpoint {
                 continue;
             }
             let holds = state.holds();
-            self.turn.holds(holds);
+            self.turn.set_holding(holds);
             if !holds || wanted {
                 return;
             }
             // Who posted may never wait, and who waits may sleep already: the NIC is to ring.
-            self.memory.want_room();
+            self.memory.request_space();
             wanted = true;
         }
     }
 
     /// Asks whether a request is done, or waits until it is. `None` only if it is not done and
     /// `blocking` is no.
-    pub fn bcs_test(&self, blocking: Blocking, request: Request) -> Option<Outcome> {
+    pub fn bcs_test(&self, blocking: Blocking, request: Request) -> Option<RequestOutcome> {
         if request.is_complete() {
             return self.lock().take(request);
         }
-        self.look(blocking, What::Request(request), |state| {
+        self.poll_or_wait(blocking, WaitTarget::Request(request), |state| {
             state.take(request)
         })
     }
 
     /// Asks whether all of several requests are done, or waits until they are. Who only asks spends
     /// nothing unless all are done.
-    pub fn bcs_testall(&self, blocking: Blocking, requests: &[Request]) -> Option<Vec<Outcome>> {
+    pub fn bcs_testall(
+        &self,
+        blocking: Blocking,
+        requests: &[Request],
+    ) -> Option<Vec<RequestOutcome>> {
         let taken = Cell::new(0);
         let mut outcomes = Vec::with_capacity(requests.len());
         // All before this one are done, so none is looked at twice.
@@ -233,7 +259,7 @@ impl Endpoint {
         } else {
             0
         };
-        self.look(blocking, What::All(requests, &taken), |state| {
+        self.poll_or_wait(blocking, WaitTarget::All(requests, &taken), |state| {
             while done < requests.len() && state.is_done(requests[done]) {
                 done += 1;
             }
@@ -255,17 +281,17 @@ impl Endpoint {
         &self,
         blocking: Blocking,
         requests: &[Request],
-    ) -> Option<(usize, Outcome)> {
+    ) -> Option<(usize, RequestOutcome)> {
         let blocking = if requests.is_empty() {
             Blocking::No
         } else {
             blocking
         };
         let what = match requests {
-            [request] => What::Request(*request),
-            _ => What::Any(requests),
+            [request] => WaitTarget::Request(*request),
+            _ => WaitTarget::Any(requests),
         };
-        self.look(blocking, what, |state| {
+        self.poll_or_wait(blocking, what, |state| {
             let mut numbered = requests.iter().enumerate();
             numbered.find_map(|(index, &request)| Some((index, state.take(request)?)))
         })
@@ -277,6 +303,6 @@ impl Drop for Endpoint {
         if forked::is_child() {
             return;
         }
-        self.page.awake(false);
+        self.page.count_awake(false);
     }
 }

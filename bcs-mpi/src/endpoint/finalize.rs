@@ -2,19 +2,19 @@
 //! taken. What is in its tables then is known ([`super::left`]).
 
 use super::endpoint::Endpoint;
+use super::wait_target::WaitTarget;
 use super::waiting::Watch;
-use super::what::What;
-use crate::roads::Road;
-use bcs_core::request::Failure;
-use bcs_core::whereabouts::{Left, Wait};
+use crate::transport::Transport;
+use bcs_core::request::RequestFailure;
+use bcs_core::wait_state::{LeakReport, WaitReason};
 
 /// How a rank has ended.
 #[derive(Debug)]
-pub struct End {
+pub struct FinalizeOutcome {
     /// How eager sends went whose sender had gone on: their first failure.
-    pub lost: Failure,
+    pub lost: RequestFailure,
     /// What the program has left, as far as this rank knows.
-    pub left: Left,
+    pub left: LeakReport,
 }
 
 impl Endpoint {
@@ -24,17 +24,18 @@ impl Endpoint {
     ///
     /// # Panics
     /// When this library has lost something that it owes.
-    pub fn bcs_finalize(&self) -> End {
-        self.lock().roads.nic.close();
-        let (end, owed) = self.wait_for(Watch::Rings, What::Wait(Wait::Sends), |state| {
-            if !state.roads.is_over() {
-                return None;
-            }
-            self.say_last(state);
-            let (lost, left) = (state.roads.nic.lost(), state.left());
-            Some((End { lost, left }, state.owed()))
-        });
-        let rank = self.place.rank;
+    pub fn bcs_finalize(&self) -> FinalizeOutcome {
+        self.lock().mux.nic.close();
+        let (end, owed) =
+            self.wait_for(Watch::Rings, WaitTarget::Wait(WaitReason::Sends), |state| {
+                if !state.mux.is_over() {
+                    return None;
+                }
+                self.publish_final_state(state);
+                let (lost, left) = (state.mux.nic.eager_failure(), state.leak_report());
+                Some((FinalizeOutcome { lost, left }, state.internal_leaks()))
+            });
+        let rank = self.location.rank;
         assert!(
             owed.is_empty(),
             "at its end rank {rank} has left {owed:?}, which is a bug of bcs-mpi"

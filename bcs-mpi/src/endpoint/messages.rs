@@ -1,27 +1,29 @@
 //! bcs_send and bcs_recv.
 
 use super::endpoint::Endpoint;
-use super::request::{Kind, Request};
-use super::state::State;
-use crate::data::{LONG_BYTES, Piece, gather};
-use crate::roads::smartmap::{Replacing, SmartMap};
-use crate::roads::{Handle, Message, Outcome, Reach, SendMode, TooManyRequests};
+use super::request::{OperationId, Request};
+use super::state::EndpointState;
+use crate::data::{DataView, LONG_BYTES, gather};
+use crate::transport::smartmap::{ReplacingReceive, SmartMap};
+use crate::transport::{
+    OutgoingMessage, RequestOutcome, SendMode, TooManyRequests, TransportHandle, TransportSet,
+};
 use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::matching::Pattern;
 use bcs_core::request::RequestId;
 
 /// What became of a receive.
 #[derive(Clone, Copy, Debug)]
-pub enum Received {
+pub enum ReceiveOutcome {
     /// Its message was there: what it came to has been written.
-    Now,
+    Received,
     /// It is posted.
     Posted(Request),
 }
 
 /// A send and a receive of the same bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Replace {
+pub struct ReplaceRequests {
     /// The send.
     pub send: Request,
     /// The receive.
@@ -29,24 +31,24 @@ pub struct Replace {
     received: RequestId,
 }
 
-impl State {
+impl EndpointState {
     /// By which roads a message for this pattern may come.
-    pub(crate) fn reach(&self, pattern: Pattern) -> Reach {
+    pub(crate) fn transports_for(&self, pattern: Pattern) -> TransportSet {
         if let Some(source) = pattern.source {
-            return self.roads.reach(source);
+            return self.mux.transports_for(source);
         }
-        if self.roads.near.is_none() {
-            return Reach {
-                near: false,
-                far: true,
+        if self.mux.local.is_none() {
+            return TransportSet {
+                local: false,
+                remote: true,
             };
         }
         match self.contexts.get(pattern.context) {
-            Some(context) => context.reach(),
+            Some(context) => context.transports(),
             // A communicator of this rank alone.
-            None => Reach {
-                near: true,
-                far: (pattern.context as usize) < MAX_CONTEXTS,
+            None => TransportSet {
+                local: true,
+                remote: (pattern.context as usize) < MAX_CONTEXTS,
             },
         }
     }
@@ -61,13 +63,13 @@ impl Endpoint {
     pub fn bcs_send(
         &self,
         mode: SendMode,
-        message: &Message<'_>,
+        message: &OutgoingMessage<'_>,
     ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
-        if let Some(posted) = state.roads.send_near(mode, message) {
+        if let Some(posted) = state.mux.send_local(mode, message) {
             let posted = posted?;
             // Whoever only sends finds its queue full in the end, and then looks after the others.
-            let holds = state.roads.near.as_ref().is_some_and(SmartMap::holds);
+            let holds = state.mux.local.as_ref().is_some_and(SmartMap::holds);
             if holds || self.turn.is_holding() {
                 self.progress(&mut state);
                 self.leave(state);
@@ -78,14 +80,14 @@ impl Endpoint {
         }
         let (data, mut room) = (message.data, None);
         if data.len() > LONG_BYTES && data.layout().is_some() {
-            room = state.roads.nic.room_for(data);
+            room = state.mux.nic.room_for(data);
         }
         if let Some(room) = &mut room {
             drop(state);
             gather(data, 0, room.bytes(data.len()));
             state = self.lock();
         }
-        let request = state.roads.send_far(mode, message, room)?;
+        let request = state.mux.send_remote(mode, message, room)?;
         self.progress(&mut state);
         self.leave(state);
         Ok(Request::on(request))
@@ -101,42 +103,44 @@ impl Endpoint {
     pub fn bcs_recv(
         &self,
         pattern: Pattern,
-        into: &Piece,
-        outcome: &mut Outcome,
-    ) -> Result<Received, TooManyRequests> {
+        into: &DataView,
+        outcome: &mut RequestOutcome,
+    ) -> Result<ReceiveOutcome, TooManyRequests> {
         let mut state = self.lock();
-        let reach = state.reach(pattern);
-        if let Some(near) = state.roads.near.as_mut().filter(|_| !reach.far) {
+        let reach = state.transports_for(pattern);
+        if let Some(near) = state.mux.local.as_mut().filter(|_| !reach.remote) {
             // What waits for room is the affair of every call.
             if !self.turn.is_holding() && near.receive_early(&pattern, into, outcome) {
-                return Ok(Received::Now);
+                return Ok(ReceiveOutcome::Received);
             }
             let request = near.receive(pattern, into.clone(), None)?;
             near.drain_for(pattern.source);
             self.tell_threads(&state);
             self.leave(state);
-            return Ok(Received::Posted(Request::on(Handle::Near(request))));
+            return Ok(ReceiveOutcome::Posted(Request::on(TransportHandle::Local(
+                request,
+            ))));
         }
-        if reach.near {
+        if reach.local {
             self.progress(&mut state); // What has come within the node came before this receive.
         }
-        let request = state.roads.receive(reach, pattern, into.clone())?;
+        let request = state.mux.receive(reach, pattern, into.clone())?;
         self.progress(&mut state);
         self.leave(state);
-        Ok(Received::Posted(Request::on(request)))
+        Ok(ReceiveOutcome::Posted(Request::on(request)))
     }
 
     /// Whether a message to that rank and one of this pattern both go without a NIC: then
     /// [`bcs_replace`](Self::bcs_replace) exchanges them.
     #[must_use]
-    pub fn replaces_near(&self, destination: u32, pattern: Pattern) -> bool {
+    pub fn replaces_locally(&self, destination: u32, pattern: Pattern) -> bool {
         let state = self.lock();
-        let near = state.roads.near.as_ref();
-        near.is_some_and(|near| near.is_near(destination)) && !state.reach(pattern).far
+        let near = state.mux.local.as_ref();
+        near.is_some_and(|near| near.is_local(destination)) && !state.transports_for(pattern).remote
     }
 
     /// Posts a standard send and a receive of the same bytes, of ranks that are reached without a
-    /// NIC ([`replaces_near`](Self::replaces_near)): the message that comes is stored as the one
+    /// NIC ([`replaces_locally`](Self::replaces_locally)): the message that comes is stored as the one
     /// that is sent is fetched. When both are done, whatever they have come to,
     /// [`bcs_replaced`](Self::bcs_replaced) stores the rest.
     ///
@@ -144,18 +148,21 @@ impl Endpoint {
     /// When all request slots are in use.
     pub fn bcs_replace(
         &self,
-        message: &Message<'_>,
+        message: &OutgoingMessage<'_>,
         pattern: Pattern,
-        into: &Piece,
-    ) -> Result<Replace, TooManyRequests> {
+        into: &DataView,
+    ) -> Result<ReplaceRequests, TooManyRequests> {
         let mut state = self.lock();
-        let near = state.roads.near.as_mut();
+        let near = state.mux.local.as_mut();
         let near = near.expect("the caller has looked how they are reached");
         let (sent, received) = near.replace(message, pattern, into.clone())?;
         self.progress(&mut state);
         self.leave(state);
-        let (send, receive) = (Handle::near(sent), Handle::Near(received));
-        Ok(Replace {
+        let (send, receive) = (
+            TransportHandle::local(sent),
+            TransportHandle::Local(received),
+        );
+        Ok(ReplaceRequests {
             send: Request::on(send),
             receive: Request::on(receive),
             received,
@@ -163,24 +170,24 @@ impl Endpoint {
     }
 
     /// Both parts of it are done: stores what could not be stored before. Returns whether its memory was there.
-    pub fn bcs_replaced(&self, done: Replace) -> bool {
+    pub fn bcs_replaced(&self, done: ReplaceRequests) -> bool {
         let mut state = self.lock();
-        let near = state.roads.near.as_mut();
+        let near = state.mux.local.as_mut();
         let rest = near.and_then(|near| near.take_replacing(done.received));
         drop(state);
-        rest.is_none_or(Replacing::store)
+        rest.is_none_or(ReplacingReceive::store)
     }
 
     /// Asks to cancel a receive or a send (MPI 5.0, 3.8.4). The request has still to be tested for: it
     /// comes to [`Cancelled`](bcs_core::request::Failure::Cancelled), or to what it would have come to if
     /// it was matched before. Requests that are no messages go on as if nothing had been asked.
     pub fn bcs_cancel(&self, request: Request) {
-        let Kind::Road(handle) = request.0 else {
+        let OperationId::Transport(handle) = request.0 else {
             return;
         };
         let mut state = self.lock();
-        state.roads.cancel(handle);
-        if let Handle::Near(_) = handle {
+        state.mux.cancel(handle);
+        if let TransportHandle::Local(_) = handle {
             return self.tell_threads(&state);
         }
         self.progress(&mut state);

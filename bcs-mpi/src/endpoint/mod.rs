@@ -16,39 +16,39 @@
 //! | `held.rs` | what is in the tables now, in numbers |
 //! | `whereabouts.rs`, `finalize.rs`, `left.rs` | what a rank says while it is blocked; the end, and what is left |
 
-mod advancing;
+mod async_operation;
+mod async_progress;
 mod conformance;
+mod deferred_copies;
 #[expect(
     clippy::module_inception,
     reason = "the file of the type that the folder is about"
 )]
 mod endpoint;
-mod errands;
 mod finalize;
-mod held;
-mod left;
+mod immediate;
+mod leaks;
 mod messages;
 mod probing;
 mod request;
-mod running;
-mod short;
+mod run_deferred;
 mod state;
+mod table_usage;
 mod turn;
-mod undertaking;
+mod wait_state;
+mod wait_target;
 mod waiting;
-mod what;
-mod whereabouts;
 
-pub use endpoint::{Endpoint, Place};
-pub(crate) use errands::Errand;
-pub use finalize::End;
-pub use held::Held;
-pub use left::Left;
-pub use messages::{Received, Replace};
-pub use probing::Extracted;
-pub(crate) use request::Kind;
+pub(crate) use async_operation::{AsyncOperation, OperationContext, succeeded};
+pub(crate) use deferred_copies::DeferredCopy;
+pub use endpoint::{Endpoint, RankLocation};
+pub use finalize::FinalizeOutcome;
+pub use immediate::SendAttempt;
+pub use leaks::LeakCounts;
+pub use messages::{ReceiveOutcome, ReplaceRequests};
+pub use probing::MatchedMessage;
+pub(crate) use request::OperationId;
 pub use request::Request;
-pub use short::Now;
-pub(crate) use state::{Leading, State};
-pub(crate) use undertaking::{Grounds, Undertaking, succeeded};
-pub(crate) use what::What;
+pub(crate) use state::{EndpointState, LeaderRequest};
+pub use table_usage::TableUsage;
+pub(crate) use wait_target::WaitTarget;

@@ -11,29 +11,29 @@
 
 use super::endpoint::Endpoint;
 use super::request::Request;
-use super::state::State;
-use super::what::What;
-use crate::data::Piece;
-use crate::roads::{Blocking, Handle, Outcome, TooManyRequests, smartmap};
+use super::state::EndpointState;
+use super::wait_target::WaitTarget;
+use crate::data::DataView;
+use crate::transport::{Blocking, RequestOutcome, TooManyRequests, TransportHandle, smartmap};
 use bcs_core::descriptor::ReceiveKind;
 use bcs_core::matching::Pattern;
-use bcs_core::request::{Failure, RequestId};
-use bcs_core::whereabouts::{Peer, Wait};
+use bcs_core::request::{RequestFailure, RequestId};
+use bcs_core::wait_state::{MessagePeer, WaitReason};
 
 /// A message that a matched probe has taken out.
 #[derive(Debug)]
 #[must_use = "nobody else can receive this message"]
-pub struct Extracted(Taken);
+pub struct MatchedMessage(MatchedMessageLocation);
 
 #[derive(Debug)]
-enum Taken {
+enum MatchedMessageLocation {
     /// The NIC keeps it under the request of the probe.
     Nic {
         request: RequestId,
         pattern: Pattern,
     },
     /// It is here, until it is received.
-    Near(Option<smartmap::Extracted>),
+    Local(Option<smartmap::LocalMatchedMessage>),
 }
 
 impl Endpoint {
@@ -46,60 +46,60 @@ impl Endpoint {
         &self,
         blocking: Blocking,
         pattern: Pattern,
-    ) -> Result<Option<(Outcome, Extracted)>, TooManyRequests> {
-        let reach = self.lock().reach(pattern);
-        let what = What::Wait(Wait::Probe(Peer::from(pattern)));
-        if !reach.near {
-            return self.extract_far(blocking, pattern);
+    ) -> Result<Option<(RequestOutcome, MatchedMessage)>, TooManyRequests> {
+        let reach = self.lock().transports_for(pattern);
+        let what = WaitTarget::Wait(WaitReason::Probe(MessagePeer::from(pattern)));
+        if !reach.local {
+            return self.extract_remote(blocking, pattern);
         }
-        if !reach.far {
-            return Ok(self.look(blocking, what, |state| state.extract_near(pattern)));
+        if !reach.remote {
+            return Ok(self.poll_or_wait(blocking, what, |state| state.extract_local(pattern)));
         }
         loop {
-            let found = self.look(Blocking::No, what, |state| state.extract_near(pattern));
+            let found = self.poll_or_wait(Blocking::No, what, |state| state.extract_local(pattern));
             if found.is_some() {
                 return Ok(found);
             }
             if blocking == Blocking::No {
-                return self.extract_far(Blocking::No, pattern);
+                return self.extract_remote(Blocking::No, pattern);
             }
             // Whatever road it is on, and even if another thread then is quicker.
             self.probe_both(pattern)?;
-            let found = self.extract_far(Blocking::No, pattern)?;
+            let found = self.extract_remote(Blocking::No, pattern)?;
             if found.is_some() {
                 return Ok(found);
             }
         }
     }
 
-    fn extract_far(
+    fn extract_remote(
         &self,
         blocking: Blocking,
         pattern: Pattern,
-    ) -> Result<Option<(Outcome, Extracted)>, TooManyRequests> {
+    ) -> Result<Option<(RequestOutcome, MatchedMessage)>, TooManyRequests> {
         let kind = match blocking {
-            Blocking::Yes => ReceiveKind::Extract,
-            Blocking::No => match self.probe_far(Blocking::No, pattern)? {
+            Blocking::Yes => ReceiveKind::MatchedProbe,
+            Blocking::No => match self.probe_remote(Blocking::No, pattern)? {
                 None => return Ok(None),
-                Some(_) => ReceiveKind::ExtractOnce,
+                Some(_) => ReceiveKind::MatchedProbeOnce,
             },
         };
         let mut state = self.lock();
         self.progress(&mut state);
-        let request = state.roads.nic.probe(pattern, kind)?;
+        let request = state.mux.nic.probe(pattern, kind)?;
         self.progress(&mut state);
         if blocking == Blocking::No {
-            state.roads.nic.ask(); // Also when another thread has got the message: BR is to say so.
+            state.mux.nic.demand_slice(); // Also when another thread has got the message: BR is to say so.
         }
         drop(state);
         let outcome = self
-            .bcs_test(Blocking::Yes, Request::on(Handle::Nic(request)))
+            .bcs_test(Blocking::Yes, Request::on(TransportHandle::Nic(request)))
             .expect("a blocking test has an answer");
-        if outcome.failure == Failure::Cancelled {
+        if outcome.failure == RequestFailure::Cancelled {
             return Ok(None);
         }
-        let taken = Taken::Nic { request, pattern };
-        Ok(Some((outcome, Extracted(taken))))
+        let taken = MatchedMessageLocation::Nic { request, pattern };
+        Ok(Some((outcome, MatchedMessage(taken))))
     }
 
     /// Posts the receive of a message that was taken out, which is spent then. It never blocks.
@@ -111,30 +111,30 @@ impl Endpoint {
     /// If it is spent.
     pub fn bcs_recv_extracted(
         &self,
-        message: &mut Extracted,
-        into: Piece,
+        message: &mut MatchedMessage,
+        into: DataView,
     ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
         self.progress(&mut state);
         let (message, pattern) = match &mut message.0 {
-            Taken::Nic { request, pattern } => (*request, *pattern),
-            Taken::Near(message) => {
-                let near = state.roads.near.as_mut().expect("it came from there");
+            MatchedMessageLocation::Nic { request, pattern } => (*request, *pattern),
+            MatchedMessageLocation::Local(message) => {
+                let near = state.mux.local.as_mut().expect("it came from there");
                 let taken = message.take().expect("a message is received once");
                 let posted = near.receive_extracted(taken, into);
                 let request = posted.map_err(|(full, taken)| {
                     *message = Some(taken);
                     full
                 })?;
-                return Ok(Request::on(Handle::Near(request)));
+                return Ok(Request::on(TransportHandle::Local(request)));
             }
         };
-        let request = state.roads.nic.receive_extracted(message, pattern, &into)?;
+        let request = state.mux.nic.receive_extracted(message, pattern, &into)?;
         self.progress(&mut state);
         // The message is not among those that BR says it holds for this rank.
-        state.roads.nic.ask();
+        state.mux.nic.demand_slice();
         self.progress(&mut state);
-        Ok(Request::on(Handle::Nic(request)))
+        Ok(Request::on(TransportHandle::Nic(request)))
     }
 
     /// Asks whether there is a message for this pattern, or waits until there is one. What is
@@ -146,65 +146,65 @@ impl Endpoint {
         &self,
         blocking: Blocking,
         pattern: Pattern,
-    ) -> Result<Option<Outcome>, TooManyRequests> {
-        let reach = self.lock().reach(pattern);
-        let what = What::Wait(Wait::Probe(Peer::from(pattern)));
-        if !reach.near {
-            return self.probe_far(blocking, pattern);
+    ) -> Result<Option<RequestOutcome>, TooManyRequests> {
+        let reach = self.lock().transports_for(pattern);
+        let what = WaitTarget::Wait(WaitReason::Probe(MessagePeer::from(pattern)));
+        if !reach.local {
+            return self.probe_remote(blocking, pattern);
         }
-        if !reach.far {
-            return Ok(self.look(blocking, what, |state| state.probe_near(pattern)));
+        if !reach.remote {
+            return Ok(self.poll_or_wait(blocking, what, |state| state.probe_local(pattern)));
         }
         if blocking == Blocking::Yes {
             return self.probe_both(pattern).map(Some);
         }
-        match self.look(blocking, what, |state| state.probe_near(pattern)) {
-            None => self.probe_far(blocking, pattern),
+        match self.poll_or_wait(blocking, what, |state| state.probe_local(pattern)) {
+            None => self.probe_remote(blocking, pattern),
             found => Ok(found),
         }
     }
 
     /// Waits until there is a message on either road.
-    fn probe_both(&self, pattern: Pattern) -> Result<Outcome, TooManyRequests> {
+    fn probe_both(&self, pattern: Pattern) -> Result<RequestOutcome, TooManyRequests> {
         let mut state = self.lock();
         self.progress(&mut state);
-        let request = state.roads.nic.probe(pattern, ReceiveKind::Probe)?;
+        let request = state.mux.nic.probe(pattern, ReceiveKind::Probe)?;
         self.progress(&mut state);
         drop(state);
-        let what = What::Request(Request::on(Handle::Nic(request)));
-        let found = self.look(Blocking::Yes, what, |state| {
-            let Some(found) = state.probe_near(pattern) else {
-                return state.roads.take(Handle::Nic(request));
+        let what = WaitTarget::Request(Request::on(TransportHandle::Nic(request)));
+        let found = self.poll_or_wait(Blocking::Yes, what, |state| {
+            let Some(found) = state.probe_local(pattern) else {
+                return state.mux.take(TransportHandle::Nic(request));
             };
-            state.roads.nic.withdraw_probe(request, pattern);
+            state.mux.nic.withdraw_probe(request, pattern);
             Some(found)
         });
         Ok(found.expect("a blocking look finds something"))
     }
 
-    fn probe_far(
+    fn probe_remote(
         &self,
         blocking: Blocking,
         pattern: Pattern,
-    ) -> Result<Option<Outcome>, TooManyRequests> {
+    ) -> Result<Option<RequestOutcome>, TooManyRequests> {
         if blocking == Blocking::Yes {
             let mut state = self.lock();
             self.progress(&mut state);
-            let request = state.roads.nic.probe(pattern, ReceiveKind::Probe)?;
+            let request = state.mux.nic.probe(pattern, ReceiveKind::Probe)?;
             self.progress(&mut state);
             drop(state);
-            return Ok(self.bcs_test(Blocking::Yes, Request::on(Handle::Nic(request))));
+            return Ok(self.bcs_test(Blocking::Yes, Request::on(TransportHandle::Nic(request))));
         }
         let mut asked = Ok(());
-        let what = What::Wait(Wait::Probe(Peer::from(pattern)));
-        let found = self.look(Blocking::No, what, |state| {
+        let what = WaitTarget::Wait(WaitReason::Probe(MessagePeer::from(pattern)));
+        let found = self.poll_or_wait(Blocking::No, what, |state| {
             // Twice, because BR's answer may be "no" and old: then it is asked anew.
             for _ in 0..2 {
                 if asked.is_ok() {
-                    asked = state.roads.nic.ask_once(pattern);
+                    asked = state.mux.nic.ask_once(pattern);
                     self.progress(state);
                 }
-                let answer = state.roads.nic.answer(pattern);
+                let answer = state.mux.nic.answer(pattern);
                 if answer.is_some() {
                     return answer;
                 }
@@ -215,13 +215,16 @@ impl Endpoint {
     }
 }
 
-impl State {
-    fn probe_near(&mut self, pattern: Pattern) -> Option<Outcome> {
-        self.roads.near.as_mut()?.probe(pattern)
+impl EndpointState {
+    fn probe_local(&mut self, pattern: Pattern) -> Option<RequestOutcome> {
+        self.mux.local.as_mut()?.probe(pattern)
     }
 
-    fn extract_near(&mut self, pattern: Pattern) -> Option<(Outcome, Extracted)> {
-        let (outcome, taken) = self.roads.near.as_mut()?.extract(pattern)?;
-        Some((outcome, Extracted(Taken::Near(Some(taken)))))
+    fn extract_local(&mut self, pattern: Pattern) -> Option<(RequestOutcome, MatchedMessage)> {
+        let (outcome, taken) = self.mux.local.as_mut()?.extract(pattern)?;
+        Some((
+            outcome,
+            MatchedMessage(MatchedMessageLocation::Local(Some(taken))),
+        ))
     }
 }

@@ -1,57 +1,57 @@
 //! What an endpoint remembers, behind its lock.
 
-use super::errands::{Errand, Errands, Waiter};
-use super::request::{Kind, Request};
-use super::undertaking::Undertakings;
-use crate::roads::smartmap::{self, GroupId};
-use crate::roads::{Handle, Outcome, Roads};
-use crate::schedules::{Contexts, Schedules, Steps};
+use super::async_operation::AsyncOperations;
+use super::deferred_copies::{DeferredCopies, DeferredCopy, Waiter};
+use super::request::{OperationId, Request};
+use crate::schedules::{Contexts, DeferredSteps, Schedules};
+use crate::transport::smartmap::{self, GroupId};
+use crate::transport::{Mux, RequestOutcome, TransportHandle};
 use bcs_core::request::RequestId;
 use std::fmt::Debug;
 
 /// What this rank's NIC does for a group of its node.
 #[derive(Debug)]
-pub(crate) struct Leading {
+pub(crate) struct LeaderRequest {
     pub(crate) group: GroupId,
     pub(crate) request: RequestId,
 }
 
 /// What an endpoint remembers.
 #[derive(Debug)]
-pub(crate) struct State {
-    pub(crate) roads: Roads,
+pub(crate) struct EndpointState {
+    pub(crate) mux: Mux,
     pub(crate) contexts: Contexts,
     pub(crate) schedules: Schedules,
-    pub(crate) undertakings: Undertakings,
+    pub(crate) undertakings: AsyncOperations,
     /// What the NIC does for them.
-    pub(crate) leading: Vec<Leading>,
+    pub(crate) leader_requests: Vec<LeaderRequest>,
     /// What is to be done without the lock.
-    pub(crate) errands: Errands,
+    pub(crate) deferred_copies: DeferredCopies,
     /// Requests that the program has freed before they were done, and what stays until they are.
-    pub(crate) freed: Vec<(Request, Stays)>,
+    pub(crate) freed: Vec<(Request, KeepAliveBox)>,
     /// What need not stay any more. It may be a communicator, and is dropped without the lock.
-    pub(crate) released: Vec<Stays>,
+    pub(crate) released: Vec<KeepAliveBox>,
     /// This rank's part in collectives that it called with wrong arguments, of which nobody is told.
     pub(crate) invalid: Vec<Request>,
 }
 
 /// What has to stay as long as a request is under way that the program has freed: its communicator, whose context id must
 /// not be another one's meanwhile, or memory.
-pub(crate) type Stays = Box<dyn Stay>;
+pub(crate) type KeepAliveBox = Box<dyn KeepAlive>;
 
 /// Anything can stay.
-pub(crate) trait Stay: Debug + Send {}
+pub(crate) trait KeepAlive: Debug + Send {}
 
-impl<T: Debug + Send> Stay for T {}
+impl<T: Debug + Send> KeepAlive for T {}
 
-impl State {
+impl EndpointState {
     /// Takes what a request came to, if it is done.
     #[inline(always)]
-    pub(crate) fn take(&mut self, request: Request) -> Option<Outcome> {
+    pub(crate) fn take(&mut self, request: Request) -> Option<RequestOutcome> {
         match request.0 {
-            Kind::Road(handle) => self.roads.take(handle),
-            Kind::Schedule(id) => self.schedules.take(id),
-            Kind::Undertaking(id) => self.undertakings.take(id),
+            OperationId::Transport(handle) => self.mux.take(handle),
+            OperationId::Schedule(id) => self.schedules.take(id),
+            OperationId::AsyncOperation(id) => self.undertakings.take(id),
         }
     }
 
@@ -59,14 +59,14 @@ impl State {
     #[inline]
     pub(crate) fn is_done(&mut self, request: Request) -> bool {
         match request.0 {
-            Kind::Road(handle) => self.roads.is_done(handle),
-            Kind::Schedule(id) => self.schedules.is_done(id),
-            Kind::Undertaking(id) => self.undertakings.is_done(id),
+            OperationId::Transport(handle) => self.mux.is_done(handle),
+            OperationId::Schedule(id) => self.schedules.is_done(id),
+            OperationId::AsyncOperation(id) => self.undertakings.is_done(id),
         }
     }
 
     /// Nobody waits for a request any more: it is taken when it is done.
-    pub(crate) fn free(&mut self, request: Request, stays: Stays) {
+    pub(crate) fn free(&mut self, request: Request, stays: KeepAliveBox) {
         if self.freed.len() == self.freed.capacity() {
             self.reap_freed();
         }
@@ -77,7 +77,7 @@ impl State {
     pub(crate) fn reap_freed(&mut self) {
         let mut freed = std::mem::take(&mut self.freed);
         let done = freed.extract_if(.., |(request, _)| self.take(*request).is_some());
-        let released: Vec<Stays> = done.map(|(_, stays)| stays).collect();
+        let released: Vec<KeepAliveBox> = done.map(|(_, stays)| stays).collect();
         self.released.extend(released);
         self.freed = freed;
     }
@@ -92,28 +92,28 @@ impl State {
     /// How many requests those have that are not done.
     pub(crate) fn held_by_invalid(&self) -> usize {
         let held = |request: &Request| match request.0 {
-            Kind::Road(Handle::Near(_)) => 1 + self.leading.len(),
-            Kind::Road(_) | Kind::Undertaking(_) => 1,
-            Kind::Schedule(id) => 1 + self.schedules.held_by(id),
+            OperationId::Transport(TransportHandle::Local(_)) => 1 + self.leader_requests.len(),
+            OperationId::Transport(_) | OperationId::AsyncOperation(_) => 1,
+            OperationId::Schedule(id) => 1 + self.schedules.held_by(id),
         };
         self.invalid.iter().map(held).sum()
     }
 
     /// Whether the NIC has a part of what members of this node wait for.
     pub(crate) fn leads(&self) -> bool {
-        !self.leading.is_empty()
+        !self.leader_requests.is_empty()
     }
 
     /// Whether descriptors wait for room in a ring.
     pub(crate) fn holds(&self) -> bool {
-        self.roads.nic.holds()
+        self.mux.nic.holds()
     }
 }
 
-impl State {
+impl EndpointState {
     /// How much has been done on either road, with so many completions of the NIC's.
     pub(crate) fn events(&self, completions: u64) -> u64 {
-        let near = self.roads.near.as_ref();
+        let near = self.mux.local.as_ref();
         completions.wrapping_add(near.map_or(0, smartmap::SmartMap::events))
     }
 
@@ -122,57 +122,63 @@ impl State {
     pub(crate) fn advance_schedules(&mut self, completions: u64) -> bool {
         let Self {
             schedules,
-            roads,
-            errands,
+            mux: roads,
+            deferred_copies: errands,
             ..
         } = self;
-        let hand_over = |steps| errands.push(Errand::Steps(steps));
+        let hand_over = |steps| errands.push(DeferredCopy::Steps(steps));
         schedules.advance(roads, completions, hand_over)
     }
 }
 
-impl State {
+impl EndpointState {
     /// The next errand that no other thread waits for.
-    pub(crate) fn take_errand(&mut self, waiter: Option<Waiter>) -> Option<Errand> {
+    pub(crate) fn take_deferred_copy(&mut self, waiter: Option<Waiter>) -> Option<DeferredCopy> {
         let Self {
-            errands,
-            roads: Roads { near, nic, .. },
+            deferred_copies: errands,
+            mux: Mux {
+                local: near, nic, ..
+            },
             ..
         } = self;
         let is_mine = |kind| !errands.is_anothers(kind, waiter);
-        if let Some(near) = near.as_mut().filter(|near| near.has_errands())
-            && let Some(errand) = near.take_errand(|id| is_mine(Kind::Road(Handle::Near(id))))
+        if let Some(near) = near.as_mut().filter(|near| near.has_deferred_copies())
+            && let Some(errand) = near.take_deferred_copy(|id| {
+                is_mine(OperationId::Transport(TransportHandle::Local(id)))
+            })
         {
-            return Some(Errand::Near(errand));
+            return Some(DeferredCopy::Local(errand));
         }
-        if let Some(unpack) = nic.take_errand(|id| is_mine(Kind::Road(Handle::Nic(id)))) {
-            return Some(Errand::Unpack(unpack));
+        if let Some(unpack) =
+            nic.take_deferred_copy(|id| is_mine(OperationId::Transport(TransportHandle::Nic(id))))
+        {
+            return Some(DeferredCopy::Unpack(unpack));
         }
-        let mine = |errand: &Errand| errand.belongs_to().is_none_or(is_mine);
+        let mine = |errand: &DeferredCopy| errand.belongs_to().is_none_or(is_mine);
         let next = errands.waiting.iter().position(mine)?;
         errands.waiting.remove(next)
     }
 
     /// Whether there is something to do without the lock.
     #[inline]
-    pub(crate) fn has_errands(&self) -> bool {
-        let near = self.roads.near.as_ref();
-        near.is_some_and(smartmap::SmartMap::has_errands)
-            || self.roads.nic.has_errands()
-            || !self.errands.waiting.is_empty()
+    pub(crate) fn has_deferred_copies(&self) -> bool {
+        let near = self.mux.local.as_ref();
+        near.is_some_and(smartmap::SmartMap::has_deferred_copies)
+            || self.mux.nic.has_deferred_copies()
+            || !self.deferred_copies.waiting.is_empty()
     }
 
-    pub(crate) fn bring_back(&mut self, errand: Errand) {
-        self.errands.done += 1;
+    pub(crate) fn bring_back(&mut self, errand: DeferredCopy) {
+        self.deferred_copies.done += 1;
         self.schedules.look_again();
         self.undertakings.look_again();
         match errand {
-            Errand::Near(errand) => {
-                let near = self.roads.near.as_mut().expect("it is its errand");
-                near.brought(errand);
+            DeferredCopy::Local(errand) => {
+                let near = self.mux.local.as_mut().expect("it is its errand");
+                near.finish_deferred_copy(errand);
             }
-            Errand::Steps(Steps { schedule, .. }) => self.schedules.stepped(schedule),
-            Errand::Unpack(unpack) => self.roads.nic.brought(unpack),
+            DeferredCopy::Steps(DeferredSteps { schedule, .. }) => self.schedules.stepped(schedule),
+            DeferredCopy::Unpack(unpack) => self.mux.nic.finish_deferred_copy(unpack),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex};
 
 /// Who listens to the bell.
 #[derive(Debug, Default)]
-pub(crate) struct Listening {
+pub(crate) struct ListenerState {
     /// Whether any thread does.
     pub(crate) taken: bool,
     /// Whether others wait until that one wakes. To tell them is a system call.
@@ -15,7 +15,7 @@ pub(crate) struct Listening {
 /// Whose turn it is to listen to the bell.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
-    pub(crate) listening: Mutex<Listening>,
+    pub(crate) listening: Mutex<ListenerState>,
     pub(crate) passed: Condvar,
     /// Threads that sleep, or are about to.
     pub(crate) sleepers: AtomicU32,
@@ -29,7 +29,7 @@ pub(crate) struct Turn {
 
 impl Turn {
     /// Whether descriptors wait for room. Says so before the NIC is asked to ring for room.
-    pub(crate) fn holds(&self, holds: bool) {
+    pub(crate) fn set_holding(&self, holds: bool) {
         if self.held.load(Ordering::Relaxed) != holds {
             self.held.store(holds, Ordering::Release);
         }

@@ -16,17 +16,17 @@
 //! the holder look.
 
 use super::endpoint::Endpoint;
-use super::state::State;
-use super::turn::Listening;
-use super::what::What;
-use crate::roads::Blocking;
-use crate::roads::smartmap::SmartMap;
-use bcs_core::job::Strobe;
+use super::state::EndpointState;
+use super::turn::ListenerState;
+use super::wait_target::WaitTarget;
+use crate::transport::Blocking;
+use crate::transport::smartmap::SmartMap;
+use bcs_core::job::StrobeMode;
 use bcs_core::lockstep;
 use bcs_core::memory::NicMemory;
-use bcs_core::smartmap::Desk;
+use bcs_core::smartmap::RankArea;
 use bcs_core::wake::MachinePage;
-use bcs_core::wake::waiting::{self, Patience};
+use bcs_core::wake::waiting::{self, WaitPolicy};
 use std::sync::atomic::Ordering;
 use std::{iter, mem};
 
@@ -41,45 +41,45 @@ pub(crate) enum Watch {
 
 /// What the NIC has done so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Done {
+struct ProgressSnapshot {
     completions: u64,
     heads: [u64; 3],
     held_back: u64,
-    near: Near,
+    local: LocalProgress,
 }
 
 /// What has been done within the node so far: by others, that no queue tells, and by threads of this
 /// rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Near {
+struct LocalProgress {
     news: u64,
     progressed: u64,
 }
 
 /// The job knows that this rank is blocked (law 2's hunger) while this lives.
 #[derive(Debug)]
-struct Hungry<'a>(&'a MachinePage);
+struct BlockedGuard<'a>(&'a MachinePage);
 
-impl<'a> Hungry<'a> {
+impl<'a> BlockedGuard<'a> {
     fn new(page: &'a MachinePage) -> Self {
-        page.block(true);
+        page.count_blocked(true);
         Self(page)
     }
 }
 
-impl Drop for Hungry<'_> {
+impl Drop for BlockedGuard<'_> {
     fn drop(&mut self) {
-        self.0.block(false);
+        self.0.count_blocked(false);
     }
 }
 
 impl Endpoint {
     /// Looks once, or until there is something.
-    pub(crate) fn look<T>(
+    pub(crate) fn poll_or_wait<T>(
         &self,
         blocking: Blocking,
-        what: What<'_>,
-        mut look: impl FnMut(&mut State) -> Option<T>,
+        what: WaitTarget<'_>,
+        mut look: impl FnMut(&mut EndpointState) -> Option<T>,
     ) -> Option<T> {
         match blocking {
             Blocking::Yes => Some(self.wait_for(Watch::Completions, what, look)),
@@ -87,13 +87,13 @@ impl Endpoint {
                 let mut state = self.lock();
                 self.progress(&mut state);
                 let mut found = look(&mut state);
-                if state.has_errands() {
-                    self.run_errands(state);
+                if state.has_deferred_copies() {
+                    self.run_deferred_copies(state);
                     state = self.lock();
                     found = found.or_else(|| look(&mut state));
                 }
                 if found.is_none() {
-                    state.roads.nic.found_nothing();
+                    state.mux.nic.found_nothing();
                     drop(state);
                     waiting::give_way(&self.page);
                 }
@@ -106,55 +106,55 @@ impl Endpoint {
     pub(crate) fn wait_for<T>(
         &self,
         watch: Watch,
-        what: What<'_>,
-        mut look: impl FnMut(&mut State) -> Option<T>,
+        what: WaitTarget<'_>,
+        mut look: impl FnMut(&mut EndpointState) -> Option<T>,
     ) -> T {
         let mut blocked = None;
         let mut waiter = None;
-        let mut soon = what.is_near();
+        let mut soon = what.is_local();
         let patience = match self.settings.strobe {
-            _ if soon => Patience::NEIGHBOUR,
-            Strobe::Fixed | Strobe::Auto => Patience::STRUCK_RANK,
-            Strobe::Elastic => Patience::RANK,
+            _ if soon => WaitPolicy::LOCAL_PEERS,
+            StrobeMode::Fixed | StrobeMode::Auto => WaitPolicy::FIXED_STROBE_RANK,
+            StrobeMode::Elastic => WaitPolicy::RANK,
         };
         loop {
             let mut state = self.lock();
-            let seen = self.done();
+            let seen = self.snapshot();
             self.progress(&mut state);
             if let Some(found) = look(&mut state) {
                 if let Some(waiter) = waiter {
-                    state.errands.waits_no_more(waiter);
+                    state.deferred_copies.waits_no_more(waiter);
                 }
                 self.leave(state);
                 return found;
             }
             if waiter.is_none() && self.has_threads() {
-                waiter = Some(state.errands.waits(what));
+                waiter = Some(state.deferred_copies.waits(what));
             }
-            if state.has_errands()
-                && let Some(errand) = state.take_errand(waiter)
+            if state.has_deferred_copies()
+                && let Some(errand) = state.take_deferred_copy(waiter)
             {
-                self.run_errand(state, errand);
+                self.run_deferred_copy(state, errand);
                 continue;
             }
             if soon && !state.leads() {
                 // A rank of this node may answer before it has been said that this one waits.
                 drop(state);
-                let came = || self.more_than(&seen, watch);
-                soon = waiting::spin(&self.page, None, Patience::SHORT, came);
+                let came = || self.has_advanced(&seen, watch);
+                soon = waiting::spin(&self.page, None, WaitPolicy::SHORT, came);
                 continue;
             }
             match &mut blocked {
                 None => {
-                    let hungry = Hungry::new(&self.page);
-                    state.roads.nic.about_to_block();
-                    blocked = Some((hungry, self.say_where(&mut state, what)));
+                    let hungry = BlockedGuard::new(&self.page);
+                    state.mux.nic.about_to_block();
+                    blocked = Some((hungry, self.publish_wait_state(&mut state, what)));
                 }
                 Some((_, said)) => {
-                    state.roads.nic.found_nothing();
+                    state.mux.nic.found_nothing();
                     // Of several requests some may be done by now, or another message may have come.
                     if what.is_several() || said.is_old(&state) {
-                        *said = self.say_where(&mut state, what);
+                        *said = self.publish_wait_state(&mut state, what);
                     }
                 }
             }
@@ -166,83 +166,85 @@ impl Endpoint {
         }
     }
 
-    fn done(&self) -> Done {
+    fn snapshot(&self) -> ProgressSnapshot {
         let heads = [
             NicMemory::send_ring(),
             NicMemory::receive_ring(),
             NicMemory::collective_ring(),
         ]
         .map(|ring| self.memory.taken(ring));
-        let held_back = self.memory.held_back().load(Ordering::Acquire);
-        Done {
+        let held_back = self.memory.undelivered_sends().load(Ordering::Acquire);
+        ProgressSnapshot {
             completions: self.completions(),
             heads,
             held_back,
-            near: self.near_done(),
+            local: self.local_progress(),
         }
     }
 
-    fn near_done(&self) -> Near {
-        let news = |desk: &Desk| desk.node.news(desk.place).load(Ordering::Acquire);
-        Near {
-            news: self.desk.as_ref().map_or(0, news),
+    fn local_progress(&self) -> LocalProgress {
+        let news = |desk: &RankArea| desk.node.event_count(desk.place).load(Ordering::Acquire);
+        LocalProgress {
+            news: self.rank_area.as_ref().map_or(0, news),
             progressed: self.turn.progressed(),
         }
     }
 
     /// After messages of this node were taken: other threads of this rank may have waited for them.
-    pub(crate) fn tell_threads(&self, state: &State) {
-        let near = state.roads.near.as_ref().map_or(0, SmartMap::progressed);
+    pub(crate) fn tell_threads(&self, state: &EndpointState) {
+        let near = state.mux.local.as_ref().map_or(0, SmartMap::progressed);
         let ended = state.undertakings.ended_so_far();
-        let own = state.errands.done.wrapping_add(ended);
+        let own = state.deferred_copies.done.wrapping_add(ended);
         if self.turn.note(near.wrapping_add(own)) {
             self.page.wake(self.memory.bell());
         }
     }
 
     /// Whether a rank of this node has sent something that was not taken yet.
-    fn has_near_messages(&self) -> bool {
-        self.desk.as_ref().is_some_and(|Desk { node, place }| {
-            let place = *place;
-            let acquaintance = |from| node.next_acquaintance(place, from, node.ranks());
-            let mut known = iter::successors(acquaintance(0), |&from| acquaintance(from + 1));
-            known.any(|from| node.has_news(from, place))
-        })
+    fn has_local_messages(&self) -> bool {
+        self.rank_area
+            .as_ref()
+            .is_some_and(|RankArea { node, place }| {
+                let place = *place;
+                let acquaintance = |from| node.next_known_sender(place, from, node.ranks());
+                let mut known = iter::successors(acquaintance(0), |&from| acquaintance(from + 1));
+                known.any(|from| node.has_news(from, place))
+            })
     }
 
-    fn more_than(&self, seen: &Done, watch: Watch) -> bool {
+    fn has_advanced(&self, seen: &ProgressSnapshot, watch: Watch) -> bool {
         match watch {
             Watch::Completions => {
                 self.completions() != seen.completions
-                    || self.near_done() != seen.near
-                    || self.has_near_messages()
+                    || self.local_progress() != seen.local
+                    || self.has_local_messages()
             }
-            Watch::Rings => self.done() != *seen || self.has_near_messages(),
+            Watch::Rings => self.snapshot() != *seen || self.has_local_messages(),
         }
     }
 
     /// Whether there is something for this thread, or for one that sleeps behind it. The last look
     /// before a sleep, and each one after a ring.
-    fn awaited(&self, seen: &Done, watch: Watch) -> bool {
+    fn has_news(&self, seen: &ProgressSnapshot, watch: Watch) -> bool {
         // Law 5: room in a ring is a reason to go on, whatever this wait is for.
         if watch == Watch::Rings || self.turn.wants_room() {
-            self.memory.want_room();
-            return self.more_than(seen, Watch::Rings);
+            self.memory.request_space();
+            return self.has_advanced(seen, Watch::Rings);
         }
-        self.more_than(seen, watch)
+        self.has_advanced(seen, watch)
     }
 
-    fn sleep(&self, watch: Watch, patience: Patience, seen: &Done) {
+    fn sleep(&self, watch: Watch, patience: WaitPolicy, seen: &ProgressSnapshot) {
         let room = u32::from(watch == Watch::Rings);
         self.turn.want_room.fetch_add(room, Ordering::AcqRel);
         self.take_turns(watch, patience, seen);
         self.turn.want_room.fetch_sub(room, Ordering::AcqRel);
     }
 
-    fn take_turns(&self, watch: Watch, patience: Patience, seen: &Done) {
+    fn take_turns(&self, watch: Watch, patience: WaitPolicy, seen: &ProgressSnapshot) {
         let lock = || lockstep::lock(&self.turn.listening);
         let mut listening = lock();
-        if self.awaited(seen, watch) {
+        if self.has_news(seen, watch) {
             return;
         }
         if listening.taken {
@@ -253,9 +255,9 @@ impl Endpoint {
         listening.taken = true;
         drop(listening);
         waiting::wait(self.memory.bell(), &self.page, None, patience, || {
-            self.awaited(seen, watch)
+            self.has_news(seen, watch)
         });
-        let Listening { others, .. } = mem::take(&mut *lock());
+        let ListenerState { others, .. } = mem::take(&mut *lock());
         if others {
             lockstep::notify_all(&self.turn.passed);
         }

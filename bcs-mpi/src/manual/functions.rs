@@ -26,10 +26,10 @@
 //! | `MPI_Improbe` | [`improbe`](crate::mpi::Comm::improbe) | [`improbe`](crate::Communicator::improbe) |
 //! | `MPI_Mrecv` | [`Message::recv`](crate::mpi::Message::recv) | [`Message::recv`](crate::Message::recv), [`Message::recv_vec`](crate::Message::recv_vec), [`recv_vec`](crate::Communicator::recv_vec) |
 //! | `MPI_Imrecv` | [`Message::irecv`](crate::mpi::Message::irecv) | - |
-//! | `MPI_Parrived` | [`InParts::arrived`](crate::mpi::InParts::arrived) | - |
-//! | `MPI_Pready` | [`InParts::ready`](crate::mpi::InParts::ready) | - |
-//! | `MPI_Pready_list` | [`InParts::ready`](crate::mpi::InParts::ready) | - |
-//! | `MPI_Pready_range` | [`InParts::ready`](crate::mpi::InParts::ready) | - |
+//! | `MPI_Parrived` | [`PartitionedMessage::arrived`](crate::mpi::PartitionedMessage::arrived) | - |
+//! | `MPI_Pready` | [`PartitionedMessage::ready`](crate::mpi::PartitionedMessage::ready) | - |
+//! | `MPI_Pready_list` | [`PartitionedMessage::ready`](crate::mpi::PartitionedMessage::ready) | - |
+//! | `MPI_Pready_range` | [`PartitionedMessage::ready`](crate::mpi::PartitionedMessage::ready) | - |
 //! | `MPI_Precv_init` | [`precv_init`](crate::mpi::Comm::precv_init) | - |
 //! | `MPI_Probe` | [`probe`](crate::mpi::Comm::probe) | [`probe`](crate::Communicator::probe) |
 //! | `MPI_Iprobe` | [`iprobe`](crate::mpi::Comm::iprobe) | [`iprobe`](crate::Communicator::iprobe) |

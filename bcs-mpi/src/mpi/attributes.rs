@@ -17,7 +17,7 @@ pub type Keyval = keyval::Keyval<Comm>;
 
 /// The attributes that every communicator of the world has (MPI 5.0, 9.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Predefined {
+pub struct PredefinedAttributes {
     /// `MPI_TAG_UB`.
     pub tag_ub: i32,
     /// `MPI_IO`: any rank can read and write files (`MPI_ANY_SOURCE`).
@@ -34,8 +34,8 @@ impl Process {
     /// The predefined attributes. (`MPI_APPNUM` is not among them: a job of several programs is one
     /// world here.)
     #[must_use]
-    pub fn predefined_attributes(&self) -> Predefined {
-        Predefined {
+    pub fn predefined_attributes(&self) -> PredefinedAttributes {
+        PredefinedAttributes {
             tag_ub: TAG_UB,
             io: ANY_SOURCE,
             // All nodes of a job are on one machine, whose monotonic clock is one.
@@ -60,7 +60,7 @@ impl Comm {
         if let Some(old) = self.attr(key)? {
             key.delete(self, old)?;
         }
-        self.0.kept.attributes.with(|attributes| {
+        self.0.properties.attributes.with(|attributes| {
             attributes.retain(|(known, _)| known != key);
             attributes.push((key.clone(), value));
         });
@@ -73,7 +73,7 @@ impl Comm {
     /// When the communicator was freed.
     pub fn attr(&self, key: &Keyval) -> Result<Option<usize>> {
         self.usable(&Operation::plain("MPI_Comm_get_attr"))?;
-        Ok(self.0.kept.attributes.with(|attributes| {
+        Ok(self.0.properties.attributes.with(|attributes| {
             let found = attributes.iter().find(|(known, _)| known == key);
             found.map(|(_, value)| *value)
         }))
@@ -90,16 +90,21 @@ impl Comm {
             return Err(operation.error(ErrorClass::Keyval, reason));
         };
         key.delete(self, value)?;
-        let attributes = &self.0.kept.attributes;
+        let attributes = &self.0.properties.attributes;
         attributes.with(|attributes| attributes.retain(|(known, _)| known != key));
         Ok(())
     }
 
     /// A duplicate gets what the keys' functions say.
     pub(super) fn copy_attributes(&self, duplicate: &Self) -> Result<()> {
-        for (key, value) in self.0.kept.attributes.with(|attributes| attributes.clone()) {
+        for (key, value) in self
+            .0
+            .properties
+            .attributes
+            .with(|attributes| attributes.clone())
+        {
             if let Some(copy) = key.copy(self, value)? {
-                let attributes = &duplicate.0.kept.attributes;
+                let attributes = &duplicate.0.properties.attributes;
                 attributes.with(|attributes| attributes.push((key, copy)));
             }
         }
@@ -108,7 +113,11 @@ impl Comm {
 
     /// What a duplicate is to get, before there is one.
     pub(super) fn copied_attributes(&self) -> Result<Vec<(Keyval, usize)>> {
-        let attributes = self.0.kept.attributes.with(|attributes| attributes.clone());
+        let attributes = self
+            .0
+            .properties
+            .attributes
+            .with(|attributes| attributes.clone());
         let copied = attributes.into_iter().map(|(key, value)| {
             let copy = key.copy(self, value)?;
             Ok(copy.map(|copy| (key, copy)))
@@ -119,7 +128,7 @@ impl Comm {
     /// Deletes all attributes, the last one set first (11.2.2). The first function that fails keeps
     /// its own and those set before.
     pub(super) fn delete_attributes(&self) -> Result<()> {
-        let attributes = &self.0.kept.attributes;
+        let attributes = &self.0.properties.attributes;
         while let Some((key, value)) = attributes.with(|attributes| attributes.last().cloned()) {
             key.delete(self, value)?;
             attributes.with(|attributes| attributes.retain(|(known, _)| *known != key));

@@ -3,7 +3,7 @@
 
 use super::error::{Error, ErrorClass, Operation, Result};
 use super::{Buffer, Datatype};
-use crate::bcs::{Piece, Pieces};
+use crate::bcs::{DataView, DataViews};
 
 /// A block for each rank of a communicator, as the vector collectives name them. Whoever makes them promises the
 /// memory of all as that of a [`Buffer`]. Counts, displacements and datatypes are needed for the call only.
@@ -76,7 +76,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    fn block(&self, rank: usize, operation: Operation) -> Result<Piece> {
+    fn block(&self, rank: usize, operation: Operation) -> Result<DataView> {
         let (count, displacement) = (self.counts[rank], self.displacements[rank]);
         let (datatype, unit) = match &self.datatypes {
             Datatypes::One(datatype) => (datatype, datatype.extent().1),
@@ -109,26 +109,26 @@ impl<'a> Blocks<'a> {
 }
 
 /// Who knows where the block of each rank is.
-pub(super) trait Arrangement {
+pub(super) trait BlockLayout {
     /// Whether all blocks have one length, at all ranks.
     const UNIFORM: bool;
 
     /// The blocks for so many ranks.
-    fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>>;
+    fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<DataView>>;
 
     /// The same, for ranks that all give or take: without a list, if the blocks lie in a row.
-    fn arranged(&self, ranks: usize, operation: Operation) -> Result<Pieces> {
-        self.pieces(ranks, operation).map(Pieces::Each)
+    fn arranged(&self, ranks: usize, operation: Operation) -> Result<DataViews> {
+        self.pieces(ranks, operation).map(DataViews::Each)
     }
 
     /// All bytes of all blocks, as far as they can be counted without an error.
     fn all_bytes(&self, ranks: usize) -> u64;
 }
 
-impl Arrangement for Blocks<'_> {
+impl BlockLayout for Blocks<'_> {
     const UNIFORM: bool = false;
 
-    fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>> {
+    fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<DataView>> {
         let types = match &self.datatypes {
             Datatypes::One(_) => ranks,
             Datatypes::Each(datatypes) => datatypes.len(),
@@ -163,10 +163,10 @@ pub(super) fn bytes_of(counts: &[i64], size: impl Fn(usize) -> usize) -> u64 {
 }
 
 /// A buffer whose count is that of one block; the blocks are side by side.
-impl Arrangement for Buffer {
+impl BlockLayout for Buffer {
     const UNIFORM: bool = true;
 
-    fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>> {
+    fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<DataView>> {
         let all = self.count().checked_mul(ranks);
         // If all of them are in the address space as one buffer, so is each.
         let all = all.map(|count| self.part(0, count).piece(&operation));
@@ -175,7 +175,7 @@ impl Arrangement for Buffer {
             return Err(operation.error(ErrorClass::Count, reason));
         };
         if all?.is_empty() {
-            return Ok(vec![Piece::EMPTY; ranks]);
+            return Ok(vec![DataView::EMPTY; ranks]);
         }
         let distance = i128::from(self.datatype().extent().1) * self.count() as i128;
         let block = |rank: usize| {
@@ -187,11 +187,11 @@ impl Arrangement for Buffer {
     }
 
     #[inline(always)]
-    fn arranged(&self, ranks: usize, operation: Operation) -> Result<Pieces> {
+    fn arranged(&self, ranks: usize, operation: Operation) -> Result<DataViews> {
         if let Some(row) = self.row(ranks, operation) {
-            return Ok(Pieces::Row(row));
+            return Ok(DataViews::Row(row));
         }
-        self.pieces(ranks, operation).map(Pieces::Each)
+        self.pieces(ranks, operation).map(DataViews::Each)
     }
 
     #[inline]
@@ -203,8 +203,8 @@ impl Arrangement for Buffer {
 
 /// The standard forbids that a place is written twice (MPI 5.0, 6.5). Looked for are only blocks
 /// that lie side by side each: columns of a matrix overlap without a place in common.
-pub(super) fn disjoint(pieces: &[Piece], operation: Operation) -> Result<()> {
-    let plain = |piece: &Piece| !piece.is_empty() && piece.layout().is_none();
+pub(super) fn disjoint(pieces: &[DataView], operation: Operation) -> Result<()> {
+    let plain = |piece: &DataView| !piece.is_empty() && piece.layout().is_none();
     let mut order: Vec<usize> = (0..pieces.len()).filter(|&at| plain(&pieces[at])).collect();
     order.sort_unstable_by_key(|&at| pieces[at].address());
     for pair in order.windows(2) {
@@ -265,7 +265,7 @@ pub(super) fn lengths(
 }
 
 /// A buffer of operands that have so many bytes in all, as the counts say.
-pub(super) fn operand_of(of: &Buffer, total: usize, operation: Operation) -> Result<Piece> {
+pub(super) fn operand_of(of: &Buffer, total: usize, operation: Operation) -> Result<DataView> {
     let piece = of.operand(&operation)?;
     if piece.len() != total {
         let given = piece.len();
@@ -276,7 +276,7 @@ pub(super) fn operand_of(of: &Buffer, total: usize, operation: Operation) -> Res
 }
 
 /// The blocks of so many elements each that a buffer consists of.
-pub(super) fn operands(of: &Buffer, counts: &[i64], operation: Operation) -> Result<Vec<Piece>> {
+pub(super) fn operands(of: &Buffer, counts: &[i64], operation: Operation) -> Result<Vec<DataView>> {
     let (_, extent) = of.datatype().extent();
     let mut start = 0;
     let block = |&count: &i64| {

@@ -3,7 +3,7 @@
 
 use super::error::{ErrorClass, Operation};
 use super::{Datatype, Result};
-use crate::bcs::{Piece, Plain, Row};
+use crate::bcs::{ByteRange, DataView, Row};
 use std::sync::Arc;
 
 /// A buffer as MPI calls name it: address, count, datatype.
@@ -28,7 +28,7 @@ impl Buffer {
     /// Data to be read or written.
     ///
     /// # Safety
-    /// As for [`Plain::new`], of the data of as many elements as a call says: of many blocks a buffer has the count
+    /// As for [`ByteRange::new`], of the data of as many elements as a call says: of many blocks a buffer has the count
     /// of one. So while an operation has it, until its request is done, what is read is initialised and nobody writes
     /// it, and what is written nobody else uses. That there is memory is not promised.
     pub unsafe fn new<T>(address: *mut T, count: usize, datatype: impl Into<Datatype>) -> Self {
@@ -84,7 +84,7 @@ impl Buffer {
     /// Its address and length, if elements of a predefined type lie there side by side: what most calls are
     /// given. Of all others [`piece`](Self::piece) and [`operand`](Self::operand) say what they are.
     #[inline(always)]
-    pub(crate) fn plain(&self) -> Option<Plain> {
+    pub(crate) fn plain(&self) -> Option<ByteRange> {
         let element = self.datatype.elementary()?;
         let (address, len) = (self.address(), self.bytes()?);
         let inside = address >= FIRST_PAGE && address.checked_add(len as u64).is_some();
@@ -96,7 +96,7 @@ impl Buffer {
     /// Its memory, if a reduction may be given it. Predefined elements are side by side here, with
     /// the gaps of pairs, which is how the arithmetic takes them.
     #[inline(always)]
-    pub(crate) fn operand(&self, operation: &Operation) -> Result<Piece> {
+    pub(crate) fn operand(&self, operation: &Operation) -> Result<DataView> {
         let size = self.datatype.operand_size();
         if size == self.datatype.size() {
             return self.piece(operation);
@@ -142,9 +142,9 @@ impl Buffer {
 
     /// So many bytes of it.
     #[inline(always)]
-    fn bytes_at(&self, address: u64, len: usize) -> Plain {
+    fn bytes_at(&self, address: u64, len: usize) -> ByteRange {
         // SAFETY: the promise of the buffer.
-        unsafe { Plain::new(address, len) }
+        unsafe { ByteRange::new(address, len) }
     }
 
     /// Its memory, if a call may be given it.
@@ -153,7 +153,7 @@ impl Buffer {
     /// addresses themselves (`MPI_BOTTOM`): so it is asked whether the data are in the address
     /// space, and not whether the address is.
     #[inline(always)]
-    pub(crate) fn piece(&self, operation: &Operation) -> Result<Piece> {
+    pub(crate) fn piece(&self, operation: &Operation) -> Result<DataView> {
         let (address, len) = (self.address(), self.bytes().unwrap_or(usize::MAX));
         let inside = address >= FIRST_PAGE && address.checked_add(len as u64).is_some();
         let usual = inside && isize::try_from(len).is_ok() && len > 0;
@@ -163,7 +163,7 @@ impl Buffer {
         }
     }
 
-    fn other_piece(&self, operation: &Operation) -> Result<Piece> {
+    fn other_piece(&self, operation: &Operation) -> Result<DataView> {
         let (count, size) = (self.count, self.datatype.size());
         let layout = self.datatype.layout(operation)?;
         let len = self.bytes().filter(|&len| isize::try_from(len).is_ok());
@@ -172,7 +172,7 @@ impl Buffer {
             return Err(operation.error(ErrorClass::Count, reason));
         };
         if len == 0 {
-            return Ok(Piece::EMPTY);
+            return Ok(DataView::EMPTY);
         }
         let Some(layout) = layout else {
             if self.address() < FIRST_PAGE {
@@ -214,7 +214,7 @@ impl Buffer {
                 self.bytes_at(address, len).into()
             }
             // SAFETY: the promise of the buffer.
-            None => unsafe { Piece::new(self.address(), len, Some(Arc::clone(layout))) },
+            None => unsafe { DataView::new(self.address(), len, Some(Arc::clone(layout))) },
         })
     }
 

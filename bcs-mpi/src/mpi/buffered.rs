@@ -7,14 +7,14 @@
 
 use super::account::{Account, AttachedBuffer, BufferedSend};
 use super::error::{ErrorClass, Operation, Peer, Result};
-use super::point_to_point::Call;
-use super::request::{Finish, What};
+use super::point_to_point::MessageCall;
+use super::request::{CompletionHandler, CompletionKind};
 use super::{Buffer, Comm, Process, Request, Status};
-use crate::bcs::{self, Outcome, gather};
+use crate::bcs::{self, RequestOutcome, gather};
 use crate::call_site;
-use crate::endpoint::{Grounds, Kind, Undertaking};
-use crate::recording::{Manner, Primitive, Recorded, Site};
-use crate::roads::Handle;
+use crate::endpoint::{AsyncOperation, OperationContext, OperationId};
+use crate::recording::{CallTiming, Primitive, RecordedOperation, Site};
+use crate::transport::TransportHandle;
 use bcs_core::lockstep;
 use bcs_core::reduction::Datatype;
 use std::sync::{Arc, Mutex};
@@ -23,28 +23,28 @@ use std::sync::{Arc, Mutex};
 /// message beside its bytes. Nothing is taken beside them.
 pub const BSEND_OVERHEAD: usize = 512;
 
-const BSEND: Call = Call::standard("MPI_Bsend", Primitive::Bsend);
-const IBSEND: Call = Call::standard("MPI_Ibsend", Primitive::Ibsend);
+const BSEND: MessageCall = MessageCall::standard("MPI_Bsend", Primitive::Bsend);
+const IBSEND: MessageCall = MessageCall::standard("MPI_Ibsend", Primitive::Ibsend);
 
 /// A request and its copy.
 #[derive(Debug)]
-struct Copied {
+struct CopiedSend {
     request: Request,
     bytes: Vec<u8>,
 }
 
-impl BufferedSend for Copied {
+impl BufferedSend for CopiedSend {
     fn len(&self) -> usize {
         self.bytes.len()
     }
 
     fn test(&mut self) -> Option<Result<()>> {
-        let outcome = self.request.silent_test().transpose();
+        let outcome = self.request.test_unrecorded().transpose();
         outcome.map(|outcome| outcome.map(|_| ()))
     }
 
     fn wait(&mut self) -> Result<()> {
-        self.request.silent().map(|_| ())
+        self.request.wait_unrecorded().map(|_| ())
     }
 
     fn posted(&self) -> Option<bcs::Request> {
@@ -74,7 +74,7 @@ impl AttachedBuffer {
     /// When no buffer is attached.
     #[track_caller]
     pub fn detach(&self) -> Result<usize> {
-        let _at = call_site::at(Site::here());
+        let _at = call_site::enter(Site::here());
         let attached = self.0.lock().attached.take();
         let Some(attached) = attached else {
             let operation = Operation::plain("MPI_Buffer_detach");
@@ -87,7 +87,7 @@ impl AttachedBuffer {
     /// `MPI_Buffer_flush`: returns when all that was sent from the buffer has been sent.
     #[track_caller]
     pub fn flush(&self) {
-        let _at = call_site::at(Site::here());
+        let _at = call_site::enter(Site::here());
         self.0.flush();
     }
 
@@ -95,17 +95,23 @@ impl AttachedBuffer {
     pub fn iflush(&self, process: &Arc<Process>) -> Request {
         let copies = std::mem::take(&mut self.0.lock().under_way);
         let posted = copies.iter().filter_map(|copied| copied.posted()).collect();
-        let flushing = Flushing(posted);
+        let flushing = FlushOperation(posted);
         let request = process.endpoint().undertake(Box::new(flushing));
-        let flushed = Flushed {
+        let flushed = FlushCompletion {
             account: self.0.clone(),
             copies: Mutex::new(copies),
         };
         let (what, operation) = (
-            What::Other(Arc::new(flushed)),
+            CompletionKind::Other(Arc::new(flushed)),
             Operation::plain("MPI_Buffer_iflush"),
         );
-        Request::posted(request, what, &process.itself(), &operation, Recorded::NOT)
+        Request::posted(
+            request,
+            what,
+            &process.itself(),
+            &operation,
+            RecordedOperation::NOT,
+        )
     }
 
     /// Whether there is one.
@@ -121,22 +127,22 @@ impl AttachedBuffer {
 
 /// Sends that a flush waits for. They are not taken here: who has them does that.
 #[derive(Debug)]
-struct Flushing(Vec<bcs::Request>);
+struct FlushOperation(Vec<bcs::Request>);
 
-impl Undertaking for Flushing {
-    fn advance(&mut self, at: &mut dyn Grounds, _: &mut bool) -> Option<Outcome> {
+impl AsyncOperation for FlushOperation {
+    fn advance(&mut self, at: &mut dyn OperationContext, _: &mut bool) -> Option<RequestOutcome> {
         while let Some(&last) = self.0.last() {
             if !at.is_done(last) {
                 return None;
             }
             self.0.pop();
         }
-        Some(Outcome::default())
+        Some(RequestOutcome::default())
     }
 
-    fn awaits(&self) -> Vec<Handle> {
+    fn awaits(&self) -> Vec<TransportHandle> {
         let road = |request: &bcs::Request| match request {
-            bcs::Request(Kind::Road(handle)) => Some(*handle),
+            bcs::Request(OperationId::Transport(handle)) => Some(*handle),
             _ => None,
         };
         self.0.iter().filter_map(road).collect()
@@ -145,13 +151,13 @@ impl Undertaking for Flushing {
 
 /// The copies of a flush.
 #[derive(Debug)]
-struct Flushed {
+struct FlushCompletion {
     account: Arc<Account>,
     copies: Mutex<Vec<Box<dyn BufferedSend>>>,
 }
 
-impl Finish for Flushed {
-    fn finish(&self, _: &Comm, _: &Outcome, _: Operation) -> Result<Status> {
+impl CompletionHandler for FlushCompletion {
+    fn finish(&self, _: &Comm, _: &RequestOutcome, _: Operation) -> Result<Status> {
         let copies = std::mem::take(&mut *lockstep::lock(&self.copies));
         self.account.finish(copies);
         Ok(Status::EMPTY)
@@ -200,12 +206,15 @@ impl Comm {
     /// What `MPI_Comm_attach_buffer` attaches to.
     #[must_use]
     pub fn buffer(&self) -> AttachedBuffer {
-        self.0.kept.buffer.clone()
+        self.0.properties.buffer.clone()
     }
 
     /// The buffer that messages take their room in.
     fn buffer_in_use(&self) -> AttachedBuffer {
-        let (own, session) = (&self.0.kept.buffer, self.0.kept.session_buffer.get());
+        let (own, session) = (
+            &self.0.properties.buffer,
+            self.0.properties.session_buffer.get(),
+        );
         let first = [Some(own), session].into_iter().flatten();
         let attached = first.into_iter().find(|buffer| buffer.is_attached());
         attached.unwrap_or(&self.process().buffered).clone()
@@ -213,8 +222,8 @@ impl Comm {
 
     pub(super) fn post_buffered(
         &self,
-        call: Call,
-        recorded: Recorded,
+        call: MessageCall,
+        recorded: RecordedOperation,
         data: &Buffer,
         to: i32,
         tag: i32,
@@ -225,7 +234,7 @@ impl Comm {
         let piece = data.piece(&operation)?;
         let len = piece.len();
         let buffer = self.buffer_in_use();
-        self.process().has_buffer(&buffer);
+        self.process().register_buffer(&buffer);
         let mut state = buffer.0.lock();
         state.reap();
         let (attached, used) = (state.attached.unwrap_or(0), state.used);
@@ -240,10 +249,12 @@ impl Comm {
         // SAFETY: the copy is kept, and not written, until the send is complete.
         let copy = unsafe { Buffer::read_only(bytes.as_ptr(), len, Datatype::Byte) };
         // The call is over before its message is.
-        let told = Recorded::part(recorded.begun);
+        let told = RecordedOperation::part(recorded.begun);
         let request = self.post_send_at(call, told, (&copy, data), (to, tag), site)?;
         state.used += len;
-        state.under_way.push(Box::new(Copied { request, bytes }));
+        state
+            .under_way
+            .push(Box::new(CopiedSend { request, bytes }));
         Ok(Request::done(Ok(Status::EMPTY), len as u64, self, recorded))
     }
 
@@ -253,13 +264,13 @@ impl Comm {
     /// When an argument is wrong, or the attached buffer has no room for the message.
     #[track_caller]
     pub fn bsend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
-        let call = (BSEND.primitive, Manner::Waits);
+        let call = (BSEND.primitive, CallTiming::Waits);
         let operation = Operation::message(BSEND.name, data.bytes(), Peer::To(to), tag);
         let site = Site::here();
-        self.recorded(call, &operation, |begun| {
-            let told = Recorded::part(begun);
+        self.record_call(call, &operation, |begun| {
+            let told = RecordedOperation::part(begun);
             let mut posted = self.post_buffered(BSEND, told, &data, to, tag, site)?;
-            posted.silent().map(|_| ())
+            posted.wait_unrecorded().map(|_| ())
         })
     }
 
@@ -269,11 +280,11 @@ impl Comm {
     /// As [`bsend`](Self::bsend).
     #[track_caller]
     pub fn ibsend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
-        let call = (IBSEND.primitive, Manner::Starts);
+        let call = (IBSEND.primitive, CallTiming::Starts);
         let operation = Operation::message(IBSEND.name, data.bytes(), Peer::To(to), tag);
         let site = Site::here();
-        self.recorded(call, &operation, |begun| {
-            let told = Recorded::started(begun, IBSEND.primitive);
+        self.record_call(call, &operation, |begun| {
+            let told = RecordedOperation::started(begun, IBSEND.primitive);
             self.post_buffered(IBSEND, told, &data, to, tag, site)
         })
     }

@@ -1,20 +1,20 @@
 //! What a checked job looks at in calls ([`crate::checked`]): the types of messages, and what the members of a
 //! communicator call together.
 
-use super::datatype::{Beginning, Datatype};
-use super::error::{Came, ErrorClass, Operation, Result};
+use super::datatype::{Datatype, PrefixSignature};
+use super::error::{ErrorClass, FailedReceive, Operation, Result};
 use super::op::AnyOp;
 use super::{Buffer, Comm, Process, Status};
-use crate::bcs::{Blocking, Outcome, Piece};
-use crate::checked::{self, Call, Checked, Circle};
+use crate::bcs::{Blocking, DataView, RequestOutcome};
+use crate::checked::{self, AnnouncedCall, CallPredecessor, JobChecks};
 use crate::recording::Site;
-use bcs_core::mark::Mark;
+use bcs_core::check_bits::CheckBits;
 use bcs_core::reduction::Op;
-use bcs_core::request::Failure;
+use bcs_core::request::RequestFailure;
 
 /// What a receive was called with, for when its message is there.
 #[derive(Debug)]
-pub(super) struct Expected {
+pub(super) struct ExpectedReceive {
     datatype: Datatype,
     /// Where its data lie.
     span: Option<Span>,
@@ -24,7 +24,7 @@ pub(super) struct Expected {
 /// An address, and so many bytes from it on.
 type Span = (u64, usize);
 
-impl Expected {
+impl ExpectedReceive {
     pub(super) fn new(data: &Buffer, site: Site) -> Self {
         Self {
             datatype: data.datatype().clone(),
@@ -39,7 +39,7 @@ fn span_of(data: &Buffer) -> Option<Span> {
     span(&data.piece(&Operation::plain("")).ok()?)
 }
 
-fn span(piece: &Piece) -> Option<Span> {
+fn span(piece: &DataView) -> Option<Span> {
     match piece.layout() {
         None => Some((piece.address(), piece.len())),
         Some(layout) => {
@@ -51,7 +51,7 @@ fn span(piece: &Piece) -> Option<Span> {
 }
 
 /// Others are to find in a buffer what this rank sees there.
-fn is_seen_by_others(span: Option<Span>, operation: &Operation) -> Result<()> {
+fn check_visible(span: Option<Span>, operation: &Operation) -> Result<()> {
     let unknown = span.and_then(|(address, len)| checked::unknown_mapping(address, len));
     let Some(unknown) = unknown else {
         return Ok(());
@@ -66,7 +66,7 @@ fn is_seen_by_others(span: Option<Span>, operation: &Operation) -> Result<()> {
 
 /// What all members give a collective alike.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Alike<'a> {
+pub(super) struct CommonArguments<'a> {
     data: Option<&'a Buffer>,
     op: Option<&'a AnyOp>,
     /// Who calls it waits for its neighbours, and for nobody else.
@@ -76,7 +76,7 @@ pub(super) struct Alike<'a> {
 /// An operation of the program's, of which ranks know nothing but that it is one.
 const OF_PROGRAM: u8 = u8::MAX;
 
-impl<'a> Alike<'a> {
+impl<'a> CommonArguments<'a> {
     /// Nothing but the call and its root.
     pub(super) const NOTHING: Self = Self {
         data: None,
@@ -130,13 +130,13 @@ fn described(call: &str, datatype: Option<&Datatype>, site: Site) -> String {
             false => format!(" of {name:?} ({types})"),
         }
     });
-    format!("{call}{of}{}", checked::at(site))
+    format!("{call}{of}{}", checked::describe_site(site))
 }
 
 impl Process {
     /// What is known because the job is checked.
     #[inline]
-    pub(super) fn checked(&self) -> Option<&Checked> {
+    pub(super) fn checked(&self) -> Option<&JobChecks> {
         self.checked.as_deref()
     }
 
@@ -147,7 +147,7 @@ impl Process {
     }
 
     /// Hears of all calls of which the members before this rank were not heard: those that did not block.
-    pub(super) fn hear_the_rest(&self) -> Result<()> {
+    pub(super) fn compare_remaining_calls(&self) -> Result<()> {
         let Some(checked) = self.checked() else {
             return Ok(());
         };
@@ -180,8 +180,8 @@ impl Process {
     /// a world rank is called.
     fn compare(
         &self,
-        checked: &Checked,
-        circle: Circle,
+        checked: &JobChecks,
+        circle: CallPredecessor,
         waits: Blocking,
         operation: Operation,
         name: impl Fn(&u32) -> String,
@@ -215,7 +215,7 @@ impl Process {
 }
 
 /// "MPI_Bcast of MPI_DOUBLE at src/main.rs:17, with root 1, 32 bytes"
-fn called(call: &Call, kind: Option<String>) -> String {
+fn called(call: &AnnouncedCall, kind: Option<String>) -> String {
     let mut text = kind.unwrap_or_else(|| "a call of which no more is known".to_owned());
     if let Ok(root) = u32::try_from(call.root) {
         text += &format!(" with root {root}");
@@ -237,13 +237,13 @@ impl Comm {
     /// known of it.
     #[cold]
     #[inline(never)]
-    pub(super) fn mark(&self, like: &Buffer, to: u32, call: &'static str, site: Site) -> Mark {
+    pub(super) fn mark(&self, like: &Buffer, to: u32, call: &'static str, site: Site) -> CheckBits {
         let datatype = like.datatype();
         let bits = like
             .bytes()
             .and_then(|it| datatype.beginning_bits(it as u64));
         let (Some(checked), Some(bits)) = (self.process().checked(), bits) else {
-            return Mark::NONE;
+            return CheckBits::NONE;
         };
         let describe = || described(call, Some(datatype), site);
         let kind = checked.kinds.number(datatype.key(), site, describe);
@@ -254,15 +254,15 @@ impl Comm {
     /// What is sent is what this rank sees.
     #[cold]
     #[inline(never)]
-    pub(super) fn sends_what_it_sees(&self, data: &Piece, operation: &Operation) -> Result<()> {
-        is_seen_by_others(span(data), operation)
+    pub(super) fn check_sent_data(&self, data: &DataView, operation: &Operation) -> Result<()> {
+        check_visible(span(data), operation)
     }
 
     /// The status of a receive into types like these.
     #[inline(always)]
     pub(super) fn status_into(
         &self,
-        outcome: &Outcome,
+        outcome: &RequestOutcome,
         operation: &Operation,
         into: &Buffer,
         site: Site,
@@ -273,7 +273,7 @@ impl Comm {
         let status = self.status(outcome, operation)?;
         if !outcome.mark.is_none() {
             self.compare_types(outcome, operation, into.datatype(), site)?;
-            is_seen_by_others(span_of(into), operation)?;
+            check_visible(span_of(into), operation)?;
         }
         Ok(status)
     }
@@ -282,14 +282,14 @@ impl Comm {
     #[cold]
     pub(super) fn status_expected(
         &self,
-        outcome: &Outcome,
+        outcome: &RequestOutcome,
         operation: &Operation,
-        expected: &Expected,
+        expected: &ExpectedReceive,
     ) -> Result<Status> {
         let status = self.status(outcome, operation)?;
         if !outcome.mark.is_none() {
             self.compare_types(outcome, operation, &expected.datatype, expected.site)?;
-            is_seen_by_others(expected.span, operation)?;
+            check_visible(expected.span, operation)?;
         }
         Ok(status)
     }
@@ -299,7 +299,7 @@ impl Comm {
     #[inline(never)]
     fn compare_types(
         &self,
-        outcome: &Outcome,
+        outcome: &RequestOutcome,
         operation: &Operation,
         into: &Datatype,
         site: Site,
@@ -308,12 +308,12 @@ impl Comm {
             return Ok(());
         };
         // What was cancelled has no message, and an empty one no types.
-        if outcome.failure != Failure::None || outcome.len == 0 {
+        if outcome.failure != RequestFailure::None || outcome.len == 0 {
             return Ok(());
         }
         let here = into.beginning_bits(outcome.len);
         if here.is_some_and(|here| checked::is_of(outcome.mark, here))
-            || here.is_none() && into.beginning(outcome.len) == Beginning::Anything
+            || here.is_none() && into.beginning(outcome.len) == PrefixSignature::Anything
         {
             return Ok(());
         }
@@ -326,7 +326,7 @@ impl Comm {
             "the types differ: rank {source} has sent {len} bytes by {sent}, and they were received by {received}"
         );
         let mut error = operation.error(ErrorClass::Type, reason);
-        error.came = Some(Came {
+        error.came = Some(FailedReceive {
             source,
             tag: outcome.tag,
             bytes: len,
@@ -342,7 +342,7 @@ impl Comm {
         call: &'static str,
         blocking: Blocking,
         root: Option<i32>,
-        alike: Alike<'_>,
+        alike: CommonArguments<'_>,
         site: Site,
     ) -> Result<()> {
         let (process, members) = (self.process(), self.members());
@@ -351,7 +351,7 @@ impl Comm {
         };
         let operation = Operation::plain(call);
         self.usable(&operation)?;
-        is_seen_by_others(alike.data.and_then(span_of), &operation)?;
+        check_visible(alike.data.and_then(span_of), &operation)?;
         let (me, size) = (self.0.group.me, members.len());
         if size == 1 || !checked::may_tell(process.endpoint()) {
             return Ok(());
@@ -362,14 +362,14 @@ impl Comm {
         };
         // Of two groups each has roots and data of its own.
         let (root, alike) = match self.is_inter() {
-            true => (None, Alike::NOTHING),
+            true => (None, CommonArguments::NOTHING),
             false => (root, alike),
         };
         let datatype = alike.data.map(Buffer::datatype);
         let types = datatype.map_or(0, Datatype::key);
-        let named = Call::new(call);
+        let named = AnnouncedCall::new(call);
         let describe = || described(call, datatype, site);
-        let call = Call {
+        let call = AnnouncedCall {
             kind: checked.kinds.number(types ^ named.key(), site, describe),
             op: alike.op(),
             root: root.unwrap_or(-1),
@@ -381,7 +381,7 @@ impl Comm {
         let circle = (self.0.context, before);
         checked.kinds.tell(process.endpoint(), next, call.kind);
         checked.calls.tell(process.endpoint(), circle, next, call);
-        let _at = crate::call_site::at(site);
+        let _at = crate::call_site::enter(site);
         let name = |rank: &u32| {
             let place = members.iter().position(|member| member == rank);
             place.unwrap_or(*rank as usize).to_string()

@@ -2,7 +2,7 @@
 
 pub use super::constants::MAX_OBJECT_NAME;
 use super::constants::{ANY_SOURCE, ANY_TAG, TAG_UB};
-use super::error::{Came, Error, ErrorClass, Operation, Peer, Result};
+use super::error::{Error, ErrorClass, FailedReceive, Operation, Peer, Result};
 use super::group::as_rank;
 use super::info::{DEFAULT_MEMORY_KINDS, Info, MEMORY_KINDS};
 pub use super::objects::handles::Comm;
@@ -12,8 +12,8 @@ use crate::call_site;
 use crate::recording::Site;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::matching::Pattern;
-use bcs_core::request::Failure;
-use bcs_core::whereabouts::{self, Called, Objection, Title};
+use bcs_core::request::RequestFailure;
+use bcs_core::wait_state::{self, CalledCollective, CommunicatorLabel, ConflictingCall};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -45,7 +45,7 @@ impl Comm {
     /// A group of these world ranks, as this process sees it.
     pub(super) fn group_of(&self, members: Vec<u32>) -> Group {
         let group = Group::new(members, self.0.process.world_rank());
-        match self.0.kept.session_buffer.get() {
+        match self.0.properties.session_buffer.get() {
             Some(buffer) => group.of_session(buffer),
             None => group,
         }
@@ -78,15 +78,15 @@ impl Comm {
     /// `MPI_Comm_get_name`: empty if it has none.
     #[must_use]
     pub fn name(&self) -> String {
-        self.0.kept.name().clone()
+        self.0.properties.name().clone()
     }
 
     /// `MPI_Comm_set_name`, for this process. Of a longer name the first [`MAX_OBJECT_NAME`] bytes
     /// are kept, as far as they are whole characters.
     pub fn set_name(&self, name: &str) {
         let end = name.floor_char_boundary(MAX_OBJECT_NAME);
-        name[..end].clone_into(&mut self.0.kept.name());
-        let title = Title::named(self.0.context, &name[..end]);
+        name[..end].clone_into(&mut self.0.properties.name());
+        let title = CommunicatorLabel::named(self.0.context, &name[..end]);
         self.process().endpoint().bcs_entitle(title);
     }
 
@@ -96,7 +96,8 @@ impl Comm {
             name if name.is_empty() => "another one".to_owned(),
             name => name,
         };
-        let title = Title::made(self.0.context, call, &of, call_site::of(site));
+        let title =
+            CommunicatorLabel::made(self.0.context, call, &of, call_site::to_published(site));
         self.process().endpoint().bcs_entitle(title);
     }
 
@@ -104,7 +105,7 @@ impl Comm {
     /// key means anything to this library, but what was set is kept.
     #[must_use]
     pub fn info(&self) -> Info {
-        let info = self.0.kept.info().dup();
+        let info = self.0.properties.info().dup();
         // Nothing that is asked for changes what there is.
         let set = info.set(MEMORY_KINDS, DEFAULT_MEMORY_KINDS);
         debug_assert!(set.is_ok(), "key and value are short");
@@ -113,7 +114,7 @@ impl Comm {
 
     /// `MPI_Comm_set_info`.
     pub fn set_info(&self, info: &Info) {
-        *self.0.kept.info() = info.dup();
+        *self.0.properties.info() = info.dup();
     }
 
     /// The process that this handle belongs to.
@@ -190,31 +191,33 @@ impl Comm {
     /// Why a collective failed.
     pub(super) fn collective_failure(
         &self,
-        outcome: &crate::bcs::Outcome,
+        outcome: &crate::bcs::RequestOutcome,
         operation: Operation,
     ) -> Box<Error> {
         let class = match outcome.failure {
-            Failure::Truncated => ErrorClass::Truncate,
+            RequestFailure::Truncated => ErrorClass::Truncate,
             _ => ErrorClass::Count,
         };
         match (outcome.expected, outcome.failure) {
-            (Some(_), Failure::SenderMemory) => self.missing_memory(outcome.source, operation),
-            (_, Failure::MemberMemory) => {
+            (Some(_), RequestFailure::SenderMemory) => {
+                self.missing_memory(outcome.source, operation)
+            }
+            (_, RequestFailure::MemberMemory) => {
                 let rank = u32::try_from(outcome.len).unwrap_or(u32::MAX);
                 self.missing_memory(rank, operation)
             }
-            (Some(expected), Failure::Truncated | Failure::Mismatch) => {
+            (Some(expected), RequestFailure::Truncated | RequestFailure::Mismatch) => {
                 let (rank, len) = (self.peers().place(outcome.source), outcome.len);
                 let reason = format!("rank {rank} sent {len} bytes, and {expected} were expected");
                 operation.error(class, reason)
             }
-            (None, failure @ (Failure::Mismatch | Failure::EarlierMismatch)) => {
-                let earlier = failure == Failure::EarlierMismatch;
-                let reason = match Objection::unpack(outcome.len) {
-                    Some(Objection {
+            (None, failure @ (RequestFailure::Mismatch | RequestFailure::EarlierMismatch)) => {
+                let earlier = failure == RequestFailure::EarlierMismatch;
+                let reason = match ConflictingCall::unpack(outcome.len) {
+                    Some(ConflictingCall {
                         rank,
                         called:
-                            Called::Nic {
+                            CalledCollective::Nic {
                                 kind: CollectiveKind::Invalid(call),
                                 ..
                             },
@@ -233,7 +236,7 @@ impl Comm {
     /// Memory that a world rank named is not there.
     fn missing_memory(&self, rank: u32, operation: Operation) -> Box<Error> {
         if rank == self.members()[self.0.group.me] {
-            return operation.failure(Failure::BadAddress, 0);
+            return operation.failure(RequestFailure::BadAddress, 0);
         }
         let members = &self.peers().members;
         let reason = match members.iter().position(|&member| member == rank) {
@@ -245,7 +248,7 @@ impl Comm {
 
     /// What another rank called instead, in the numbers of this communicator; in those of the world
     /// if it is an intercommunicator, whose ranks have no numbers in common.
-    fn objection(&self, objection: &Objection, earlier: bool) -> String {
+    fn objection(&self, objection: &ConflictingCall, earlier: bool) -> String {
         let (members, numbers) = match self.0.remote {
             Some(_) => (&[][..], " (in ranks of the world)"),
             None => (self.members(), ""),
@@ -256,7 +259,7 @@ impl Comm {
             place.map_or(rank, |place| u32::try_from(place).expect("MAX_RANKS fits"))
         };
         let called = match objection.called {
-            Called::Nic { kind, bytes } => {
+            CalledCollective::Nic { kind, bytes } => {
                 let kind = match kind {
                     CollectiveKind::Broadcast { root } => {
                         let root = place(root);
@@ -269,9 +272,11 @@ impl Comm {
                     },
                     kind => kind,
                 };
-                Called::Nic { kind, bytes }
+                CalledCollective::Nic { kind, bytes }
             }
-            Called::Messages(exchange, root) => Called::Messages(exchange, root.map(place)),
+            CalledCollective::Messages(exchange, root) => {
+                CalledCollective::Messages(exchange, root.map(place))
+            }
         };
         let rank = place(objection.rank);
         let (when, is) = match earlier {
@@ -287,18 +292,18 @@ impl Comm {
     #[inline(always)]
     pub(super) fn status(
         &self,
-        outcome: &crate::bcs::Outcome,
+        outcome: &crate::bcs::RequestOutcome,
         operation: &Operation,
     ) -> Result<Status> {
         match outcome.failure {
-            Failure::None => Ok(self.status_of(outcome)),
+            RequestFailure::None => Ok(self.status_of(outcome)),
             _ => self.status_of_failure(outcome, operation),
         }
     }
 
     /// The same of one that has not failed.
     #[inline(always)]
-    pub(super) fn status_of(&self, outcome: &crate::bcs::Outcome) -> Status {
+    pub(super) fn status_of(&self, outcome: &crate::bcs::RequestOutcome) -> Status {
         Status {
             source: self.peers().place(outcome.source),
             tag: outcome.tag,
@@ -310,23 +315,23 @@ impl Comm {
     #[cold]
     fn status_of_failure(
         &self,
-        outcome: &crate::bcs::Outcome,
+        outcome: &crate::bcs::RequestOutcome,
         operation: &Operation,
     ) -> Result<Status> {
         match outcome.failure {
-            Failure::Cancelled => Ok(Status {
+            RequestFailure::Cancelled => Ok(Status {
                 cancelled: true,
                 ..Status::EMPTY
             }),
-            Failure::SenderMemory => Err(self.missing_memory(outcome.source, *operation)),
-            Failure::Truncated => {
-                self.process().was_truncated(whereabouts::Peer {
+            RequestFailure::SenderMemory => Err(self.missing_memory(outcome.source, *operation)),
+            RequestFailure::Truncated => {
+                self.process().note_truncation(wait_state::MessagePeer {
                     context: self.0.context,
                     rank: Some(outcome.source),
                     tag: Some(outcome.tag),
                 });
-                let mut error = operation.failure(Failure::Truncated, outcome.len);
-                error.came = Some(Came {
+                let mut error = operation.failure(RequestFailure::Truncated, outcome.len);
+                error.came = Some(FailedReceive {
                     source: self.peers().place(outcome.source),
                     tag: outcome.tag,
                     bytes: operation.bytes.unwrap_or(0),

@@ -13,21 +13,21 @@
     reason = "agrees by collectives, which name their buffers by address"
 )]
 
-use super::checks::Alike;
+use super::checks::CommonArguments;
 use super::comm::exhausted;
 use super::error::{ErrorClass, Operation};
-use super::objects::context_ids::{Family, Ids, choose};
+use super::objects::context_ids::{CommFamily, ContextIdSet, choose};
 use super::objects::group_families::GroupFamilies;
-use super::objects::handles::Shared;
+use super::objects::handles::CommState;
 use super::objects::invalid_calls::InvalidCalls;
-use super::objects::kept::Kept;
-use super::objects::members::{Members, Sides};
-use super::request::{Request, What};
+use super::objects::members::{LocalAndRemoteGroup, Members};
+use super::objects::properties::ObjectProperties;
+use super::request::{CompletionKind, Request};
 use super::topology::Topology;
 use super::{Comm, Group, Info, Op, Process, Result, UNDEFINED};
-use crate::bcs::{self, Blocking, Plain};
+use crate::bcs::{self, Blocking, ByteRange};
 use crate::call_site;
-use crate::recording::{Manner, Primitive, Recorded, Site};
+use crate::recording::{CallTiming, Primitive, RecordedOperation, Site};
 use bcs_core::reduction::Datatype;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32};
@@ -78,10 +78,10 @@ fn children(words: &[u64]) -> Vec<Child> {
 ///
 /// # Safety
 /// Nobody else uses them until it is over.
-unsafe fn named(words: &mut [u64]) -> Plain {
+unsafe fn named(words: &mut [u64]) -> ByteRange {
     let address = words.as_mut_ptr().expose_provenance() as u64;
     // SAFETY: the caller's promise.
-    unsafe { Plain::new(address, size_of_val(words)) }
+    unsafe { ByteRange::new(address, size_of_val(words)) }
 }
 
 impl Process {
@@ -90,7 +90,7 @@ impl Process {
         self: &Arc<Self>,
         group: Members,
         topology: Option<Arc<Topology>>,
-        kept: Arc<Kept<Comm>>,
+        kept: Arc<ObjectProperties<Comm>>,
         operation: Operation,
     ) -> Result<Comm> {
         let context = self.single_contexts.take();
@@ -129,11 +129,11 @@ impl Comm {
     pub(super) fn congruent(&self, call: &'static str) -> Result<Self> {
         let operation = Operation::plain(call);
         let site = Site::here();
-        let _at = call_site::at(site);
+        let _at = call_site::enter(site);
         if self.process().is_checked() {
-            self.calls_alike(call, Blocking::Yes, None, Alike::NOTHING, site)?;
+            self.calls_alike(call, Blocking::Yes, None, CommonArguments::NOTHING, site)?;
         }
-        self.recorded((Primitive::CommDup, Manner::Waits), &operation, |_| {
+        self.record_call((Primitive::CommDup, CallTiming::Waits), &operation, |_| {
             self.usable(&operation)?;
             let (_, ids) = self.agree(&[], operation, |_| {
                 let members = (0..self.all_members().len()).collect();
@@ -142,7 +142,9 @@ impl Comm {
             let sides = (self.0.group.clone(), self.0.remote.clone());
             let id = ids.into_iter().next().flatten();
             let comm = self.child(sides, id, self.0.topology.clone(), operation);
-            let made = self.if_all_could(comm, id, operation, |words| self.or(words, operation))?;
+            let made = self.keep_if_all_succeeded(comm, id, operation, |words| {
+                self.allreduce_or(words, operation)
+            })?;
             made.is_made_by(call, self, site);
             Ok(made)
         })
@@ -225,11 +227,11 @@ impl Comm {
         let operation = Operation::plain(call);
         let topology = topology.map(Arc::new);
         let site = Site::here();
-        let _at = call_site::at(site);
+        let _at = call_site::enter(site);
         if self.process().is_checked() {
-            self.calls_alike(call, Blocking::Yes, None, Alike::NOTHING, site)?;
+            self.calls_alike(call, Blocking::Yes, None, CommonArguments::NOTHING, site)?;
         }
-        self.recorded((primitive, Manner::Waits), &operation, |_| {
+        self.record_call((primitive, CallTiming::Waits), &operation, |_| {
             self.usable(&operation)?;
             let me = self.place_among_all();
             let mut words = vec![0; 2 * self.all_members().len()];
@@ -245,7 +247,9 @@ impl Comm {
             let comm = mine
                 .map(|(child, id)| self.child(self.sides(&child.members), id, topology, operation));
             let comm = comm.transpose();
-            let made = self.if_all_could(comm, id, operation, |words| self.or(words, operation))?;
+            let made = self.keep_if_all_succeeded(comm, id, operation, |words| {
+                self.allreduce_or(words, operation)
+            })?;
             if let Some(made) = &made {
                 made.is_made_by(call, self, site);
             }
@@ -265,12 +269,12 @@ impl Comm {
         let (family, held) = (&self.0.family, self.process().held_contexts());
         let parent = u64::from(self.0.context) << 32 | u64::from(self.all_members()[0]);
         for attempt in 0..ATTEMPTS {
-            let said = family.say();
+            let said = family.contribute();
             let mut all = words.to_vec();
             all.extend(said.unavailable.words());
-            self.or(&mut all, operation)?;
-            let unavailable = Ids::from_words(&all.split_off(words.len()));
-            family.agreed(&unavailable, &said);
+            self.allreduce_or(&mut all, operation)?;
+            let unavailable = ContextIdSet::from_words(&all.split_off(words.len()));
+            family.apply_agreement(&unavailable, &said);
             let children = children(&all);
             let larger = children
                 .iter()
@@ -291,7 +295,7 @@ impl Comm {
                 .find_map(|(child, &id)| id.filter(|_| child.members.contains(&me)));
             let reserved = mine.is_none_or(|id| held.reserve(id));
             let mut failed = [u64::from(!reserved)];
-            self.or(&mut failed, operation)?;
+            self.allreduce_or(&mut failed, operation)?;
             if failed == [0] {
                 return Ok((children, ids));
             }
@@ -303,7 +307,7 @@ impl Comm {
     }
 
     /// The bitwise or of all members' words.
-    pub(super) fn or(&self, words: &mut [u64], operation: Operation) -> Result<()> {
+    pub(super) fn allreduce_or(&self, words: &mut [u64], operation: Operation) -> Result<()> {
         if self.is_single() {
             return Ok(());
         }
@@ -331,15 +335,21 @@ impl Comm {
     }
 
     fn finish(&self, request: bcs::Request, operation: Operation) -> Result<()> {
-        Request::posted(request, What::Nothing, self, &operation, Recorded::NOT)
-            .silent()
-            .map(|_| ())
+        Request::posted(
+            request,
+            CompletionKind::Nothing,
+            self,
+            &operation,
+            RecordedOperation::NOT,
+        )
+        .wait_unrecorded()
+        .map(|_| ())
     }
 
     /// Makes this rank's handle of a child.
     pub(super) fn child(
         &self,
-        sides: Sides,
+        sides: LocalAndRemoteGroup,
         id: Option<u32>,
         topology: Option<Arc<Topology>>,
         operation: Operation,
@@ -350,15 +360,15 @@ impl Comm {
     /// The same of a child whose id was chosen by a family of all its members.
     pub(super) fn child_from(
         &self,
-        origin: &Arc<Family>,
-        (group, remote): Sides,
+        origin: &Arc<CommFamily>,
+        (group, remote): LocalAndRemoteGroup,
         id: Option<u32>,
         topology: Option<Arc<Topology>>,
         operation: Operation,
     ) -> Result<Self> {
         let process = self.process();
         let Some(id) = id else {
-            let kept = Arc::new(self.0.kept.inherited());
+            let kept = Arc::new(self.0.properties.inherited());
             return process.single(group, topology, kept, operation);
         };
         let endpoint = process.endpoint();
@@ -369,18 +379,18 @@ impl Comm {
         self.finish(posted.map_err(exhausted(&operation))?, operation)?;
         let local = process.local_members(members);
         endpoint.bcs_opened(id, members, local);
-        let kept = Arc::new(self.0.kept.inherited());
+        let kept = Arc::new(self.0.properties.inherited());
         Ok(self.opened(origin, (group, remote), id, topology, kept))
     }
 
     /// A handle of a child whose context is open.
     pub(super) fn opened(
         &self,
-        origin: &Arc<Family>,
-        (group, remote): Sides,
+        origin: &Arc<CommFamily>,
+        (group, remote): LocalAndRemoteGroup,
         id: u32,
         topology: Option<Arc<Topology>>,
-        kept: Arc<Kept<Self>>,
+        kept: Arc<ObjectProperties<Self>>,
     ) -> Self {
         let process = self.process();
         let own = &group.peers.members;
@@ -390,9 +400,9 @@ impl Comm {
             origin.clone()
         } else {
             let held = process.held_contexts().clone();
-            Family::new(held, members.len(), Some(origin.clone()))
+            CommFamily::new(held, members.len(), Some(origin.clone()))
         };
-        Self(Arc::new(Shared {
+        Self(Arc::new(CommState {
             process: process.clone(),
             context: id,
             group,
@@ -400,18 +410,18 @@ impl Comm {
             family,
             origin: Some(origin),
             freed: AtomicBool::new(false),
-            kept,
+            properties: kept,
             topology,
-            near: OnceLock::new(),
+            has_local_members: OnceLock::new(),
             group_families: GroupFamilies::default(),
             duplications: AtomicU32::new(0),
             invalid: InvalidCalls::default(),
         }))
     }
 
-    /// What this rank has made with an id that it had reserved, if all ranks could make theirs: `or` makes
+    /// What this rank has made with an id that it had reserved, if all ranks could make theirs: `allreduce_or` makes
     /// the bitwise or of all ranks' words. Else nobody has made anything.
-    pub(super) fn if_all_could<T>(
+    pub(super) fn keep_if_all_succeeded<T>(
         &self,
         made: Result<T>,
         id: Option<u32>,

@@ -7,20 +7,21 @@
 //! The ranks of a group agree as in [`create_group`](super::create_group); those of two groups, as when communicators
 //! become an intercommunicator.
 
-use super::create_group::{Circle, agree_on_id, agreement};
+use super::create_group::{AgreementGroup, agree_on_id, agreement};
 use super::error::{ErrorClass, Operation};
 use super::objects::context_ids::SESSION_MESSAGES;
-use super::objects::kept::Kept;
 use super::objects::members::Members;
-use super::point_to_point::Call;
+use super::objects::properties::ObjectProperties;
+use super::point_to_point::MessageCall;
 use super::{Comm, ErrorHandler, Group, Info, Process, Result, UNDEFINED};
 use crate::call_site;
-use crate::recording::{Manner, Primitive, Site};
+use crate::recording::{CallTiming, Primitive, Site};
 use bcs_core::fingerprint::fingerprint;
 use std::sync::Arc;
 
-const CALL: Call = Call::standard("MPI_Comm_create_from_group", Primitive::CommCreate);
-const BETWEEN: Call = Call::standard(
+const CALL: MessageCall =
+    MessageCall::standard("MPI_Comm_create_from_group", Primitive::CommCreate);
+const BETWEEN: MessageCall = MessageCall::standard(
     "MPI_Intercomm_create_from_groups",
     Primitive::IntercommCreate,
 );
@@ -56,7 +57,7 @@ impl Process {
     #[track_caller]
     fn from_group(
         self: &Arc<Self>,
-        call: Call,
+        call: MessageCall,
         group: &Group,
         text: &[u8],
         info: &Info,
@@ -73,11 +74,16 @@ impl Process {
             return Err(operation.error(ErrorClass::Group, reason));
         };
         let members = || Members::new(group.members().to_vec(), me);
-        let _at = call_site::at(Site::here());
+        let _at = call_site::enter(Site::here());
         let world = self.world();
-        let made = world.recorded((call.primitive, Manner::Waits), &operation, |_| {
+        let made = world.record_call((call.primitive, CallTiming::Waits), &operation, |_| {
             if group.members().len() == 1 {
-                return self.single(members(), None, Arc::new(Kept::named("")), operation);
+                return self.single(
+                    members(),
+                    None,
+                    Arc::new(ObjectProperties::named("")),
+                    operation,
+                );
             }
             self.reap_closed();
             let held = self.held_contexts();
@@ -88,17 +94,17 @@ impl Process {
                 world.for_messages(SESSION_MESSAGES, members(), &family),
                 tag_of(text),
             );
-            let circle = Circle { call, comm, tag };
-            let or = |words: &mut [u64]| circle.or(words);
+            let circle = AgreementGroup { call, comm, tag };
+            let or = |words: &mut [u64]| circle.allreduce_or(words);
             let agreement = agreement(SESSION_MESSAGES, tag);
             let id = agree_on_id(or, agreement, &family, held, operation)?;
             let comm = world.child_from(&family, (members(), None), Some(id), None, operation);
-            world.if_all_could(comm, Some(id), operation, or)
+            world.keep_if_all_succeeded(comm, Some(id), operation, or)
         })?;
         made.set_error_handler(handler)?;
         made.set_info(info);
         if let Some(buffer) = group.session() {
-            _ = made.0.kept.session_buffer.set(buffer.clone());
+            _ = made.0.properties.session_buffer.set(buffer.clone());
         }
         Ok(made)
     }

@@ -20,30 +20,32 @@
 use super::comm::checked_tag;
 use super::create::{ATTEMPTS, no_id};
 use super::error::Operation;
-use super::objects::context_ids::{Family, GROUP_MESSAGES, Held, Ids, choose};
+use super::objects::context_ids::{
+    CommFamily, ContextIdSet, GROUP_MESSAGES, HeldContextIds, choose,
+};
 use super::objects::group_families::GroupFamilies;
-use super::objects::handles::Shared;
+use super::objects::handles::CommState;
 use super::objects::invalid_calls::InvalidCalls;
 use super::objects::members::Members;
-use super::point_to_point::Call;
+use super::point_to_point::MessageCall;
 use super::{Buffer, Comm, Group, Request, Result};
 use crate::call_site;
-use crate::recording::{Manner, Primitive, Recorded, Site};
+use crate::recording::{CallTiming, Primitive, RecordedOperation, Site};
 use bcs_core::reduction::Datatype;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, OnceLock};
 
 /// The call's name and its row in the MDS.
-const CALL: Call = Call::standard("MPI_Comm_create_group", Primitive::CommCreate);
+const CALL: MessageCall = MessageCall::standard("MPI_Comm_create_group", Primitive::CommCreate);
 
 /// The members of a group that agree, and the tag of their messages.
-pub(super) struct Circle {
-    pub(super) call: Call,
+pub(super) struct AgreementGroup {
+    pub(super) call: MessageCall,
     pub(super) comm: Comm,
     pub(super) tag: i32,
 }
 
-impl Circle {
+impl AgreementGroup {
     /// A message to a rank of the group.
     ///
     /// # Safety
@@ -52,7 +54,7 @@ impl Circle {
         // SAFETY: the caller's promise.
         let data = unsafe { Buffer::read_only(words.as_ptr(), words.len(), Datatype::Uint64) };
         self.comm
-            .post_send(self.call, Recorded::NOT, &data, to, self.tag)
+            .post_send(self.call, RecordedOperation::NOT, &data, to, self.tag)
     }
 
     /// A message from a rank of the group.
@@ -63,7 +65,7 @@ impl Circle {
         // SAFETY: the caller's promise.
         let data = unsafe { Buffer::new(words.as_mut_ptr(), words.len(), Datatype::Uint64) };
         self.comm
-            .post_recv(self.call, Recorded::NOT, &data, from, self.tag)
+            .post_recv(self.call, RecordedOperation::NOT, &data, from, self.tag)
     }
 
     /// In a circle of two: gives the other words, and gets some.
@@ -77,7 +79,7 @@ impl Circle {
     }
 
     /// The bitwise or of all members' words.
-    pub(super) fn or(&self, words: &mut [u64]) -> Result<()> {
+    pub(super) fn allreduce_or(&self, words: &mut [u64]) -> Result<()> {
         if self.comm.rank() != 0 {
             // SAFETY: the words are borrowed until the send is done, in the next line.
             let sent = unsafe { self.send(words, 0) };
@@ -107,24 +109,24 @@ impl Circle {
     }
 }
 
-/// Agrees on an id, which this rank then has reserved: `or` makes the bitwise or of all members'
+/// Agrees on an id, which this rank then has reserved: `allreduce_or` makes the bitwise or of all members'
 /// words. What they say of the `agreement` is another number, taken together, than that of any
 /// agreement that other threads come to at the same time.
 pub(super) fn agree_on_id(
     or: impl Fn(&mut [u64]) -> Result<()>,
     agreement: u64,
-    family: &Family,
-    held: &Held,
+    family: &CommFamily,
+    held: &HeldContextIds,
     operation: Operation,
 ) -> Result<u32> {
     for attempt in 0..ATTEMPTS {
-        let said = family.say();
+        let said = family.contribute();
         let mut words = said.unavailable.words().to_vec();
         words.push(agreement);
         or(&mut words)?;
         let agreement = words.pop().expect("it was pushed");
-        let unavailable = Ids::from_words(&words);
-        family.agreed(&unavailable, &said);
+        let unavailable = ContextIdSet::from_words(&words);
+        family.apply_agreement(&unavailable, &said);
         let Some(ids) = choose(&unavailable, 1, agreement, attempt) else {
             break;
         };
@@ -151,7 +153,7 @@ pub(super) fn agreement(context: u32, tag: i32) -> u64 {
 fn settle(requests: impl IntoIterator<Item = Result<Request>>) -> Result<()> {
     let mut outcome = Ok(());
     for request in requests {
-        let done = request.and_then(|mut request| request.silent());
+        let done = request.and_then(|mut request| request.wait_unrecorded());
         outcome = outcome.and(done.map(|_| ()));
     }
     outcome
@@ -183,7 +185,7 @@ impl Comm {
         let make = |_| {
             let members = || Members::new(group.members().to_vec(), me);
             if group.members().len() == 1 {
-                let kept = Arc::new(self.0.kept.inherited());
+                let kept = Arc::new(self.0.properties.inherited());
                 return process.single(members(), None, kept, operation);
             }
             process.reap_closed();
@@ -191,27 +193,32 @@ impl Comm {
             let families = &self.0.group_families;
             let family = families.of(group.members(), held, &self.0.family);
             let comm = self.for_messages(GROUP_MESSAGES, members(), &family);
-            let circle = Circle {
+            let circle = AgreementGroup {
                 call: CALL,
                 comm,
                 tag,
             };
             let agreement = agreement(self.0.context, tag);
-            let or = |words: &mut [u64]| circle.or(words);
+            let or = |words: &mut [u64]| circle.allreduce_or(words);
             let id = agree_on_id(or, agreement, &family, held, operation)?;
             let sides = (members(), None);
             let comm = self.child_from(&family, sides, Some(id), None, operation);
-            self.if_all_could(comm, Some(id), operation, or)
+            self.keep_if_all_succeeded(comm, Some(id), operation, or)
         };
-        let _at = call_site::at(Site::here());
-        self.recorded((CALL.primitive, Manner::Waits), &operation, make)
+        let _at = call_site::enter(Site::here());
+        self.record_call((CALL.primitive, CallTiming::Waits), &operation, make)
             .map(Some)
     }
 
     /// A communicator of a group for messages only: no NIC has to know its context, which is this
     /// one with something added.
-    pub(super) fn for_messages(&self, added: u32, group: Members, family: &Arc<Family>) -> Self {
-        Self(Arc::new(Shared {
+    pub(super) fn for_messages(
+        &self,
+        added: u32,
+        group: Members,
+        family: &Arc<CommFamily>,
+    ) -> Self {
+        Self(Arc::new(CommState {
             process: self.process().clone(),
             context: self.0.context | added,
             group,
@@ -219,9 +226,9 @@ impl Comm {
             family: family.clone(),
             origin: None,
             freed: AtomicBool::new(false),
-            kept: Arc::new(self.0.kept.inherited()),
+            properties: Arc::new(self.0.properties.inherited()),
             topology: None,
-            near: OnceLock::new(),
+            has_local_members: OnceLock::new(),
             group_families: GroupFamilies::default(),
             duplications: AtomicU32::new(0),
             invalid: InvalidCalls::default(),

@@ -1,7 +1,7 @@
 //! What a program asks of its surroundings (MPI 5.0, chapter 9).
 
 use super::{Process, this_rank};
-use bcs_core::job::welcome::{NODE_NAME_VARIABLE, host_name};
+use bcs_core::job::handshake::{NODE_NAME_VARIABLE, host_name};
 use std::sync::{Arc, OnceLock, Weak};
 
 pub use super::this_rank::world_rank;
@@ -13,9 +13,9 @@ pub const VERSION: (i32, i32) = (5, 0);
 static JOB: OnceLock<Weak<Process>> = OnceLock::new();
 
 /// This process is a rank from now on. Ranks that are threads of one process are not said: there, errors name none.
-pub(super) fn begins(process: &Arc<Process>) {
+pub(super) fn set_process(process: &Arc<Process>) {
     let _first_one = JOB.set(Arc::downgrade(process));
-    this_rank::begins(process.world_rank());
+    this_rank::set_world_rank(process.world_rank());
 }
 
 /// `MPI_Initialized`: whether this process has become a rank, also if it has finalised since.

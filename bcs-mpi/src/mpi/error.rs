@@ -3,7 +3,7 @@
 use super::constants::{ANY_SOURCE, ANY_TAG};
 pub use super::error_class::ErrorClass;
 use super::this_rank;
-use bcs_core::request::Failure;
+use bcs_core::request::RequestFailure;
 use std::fmt;
 
 /// What failed. Both ways to print it are the sentence, so that a `main` that returns it says
@@ -22,7 +22,7 @@ pub struct Error {
     /// The code that a function of the program's gave, if it is one of its own and no class.
     pub code: Option<i32>,
     /// The message, if it is one that had come: what its receive was not given in a [`Status`](super::Status).
-    pub came: Option<Came>,
+    pub came: Option<FailedReceive>,
     /// It is an error of a collective, and whoever waits for this rank in it is told.
     pub told: bool,
     /// Members of a communicator did not call the same: the program is wrong, whatever it does about the error.
@@ -36,7 +36,7 @@ fn whose(rank: Option<u32>) -> String {
 
 /// A message that came and could not be received as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Came {
+pub struct FailedReceive {
     /// Its sender's rank in the communicator.
     pub source: i32,
     /// Its tag.
@@ -131,34 +131,34 @@ impl Operation {
     }
 
     /// The error that a NIC reported of this call; `len` is the length of the message.
-    pub(crate) fn failure(self, failure: Failure, len: u64) -> Box<Error> {
+    pub(crate) fn failure(self, failure: RequestFailure, len: u64) -> Box<Error> {
         let (class, reason) = match failure {
-            Failure::Truncated => {
+            RequestFailure::Truncated => {
                 let reason = format!("message truncated: {len} bytes arrived");
                 return self.error(ErrorClass::Truncate, reason);
             }
-            Failure::BadAddress => (
+            RequestFailure::BadAddress => (
                 ErrorClass::Buffer,
                 "the buffer is not in this rank's memory",
             ),
-            Failure::SenderMemory => (
+            RequestFailure::SenderMemory => (
                 ErrorClass::Buffer,
                 "the sender's buffer is not in its memory",
             ),
-            Failure::MemberMemory => (
+            RequestFailure::MemberMemory => (
                 ErrorClass::Buffer,
                 "the buffer of another rank is not in its memory",
             ),
-            Failure::PeerGone => (ErrorClass::ProcAborted, "a rank that it needs is gone"),
-            Failure::TableFull => (
+            RequestFailure::PeerGone => (ErrorClass::ProcAborted, "a rank that it needs is gone"),
+            RequestFailure::TableFull => (
                 ErrorClass::Other,
                 "the NICs have no room for another communicator: free some first",
             ),
-            Failure::Mismatch | Failure::EarlierMismatch => (
+            RequestFailure::Mismatch | RequestFailure::EarlierMismatch => (
                 ErrorClass::Other,
                 "the ranks of the communicator did not call the same",
             ),
-            Failure::BadDescriptor | Failure::None | Failure::Cancelled => {
+            RequestFailure::BadDescriptor | RequestFailure::None | RequestFailure::Cancelled => {
                 (ErrorClass::Intern, "the NIC did not understand the library")
             }
         };
@@ -201,7 +201,7 @@ mod tests {
             peer: Some(Peer::From(3)),
             tag: Some(7),
         };
-        let mut error = operation.failure(Failure::Truncated, 64);
+        let mut error = operation.failure(RequestFailure::Truncated, 64);
         error.rank = None;
         assert_eq!(
             error.to_string(),

@@ -7,13 +7,13 @@
 use super::Process;
 pub use super::constants::ERR_LASTCODE;
 use super::error::{Error, ErrorClass, Operation, Result};
-use super::objects::added_codes::{Added, Own};
+use super::objects::user_error_codes::{UserErrorCode, UserErrorCodes};
 
 /// `MPI_MAX_ERROR_STRING`, without the zero at the end of a C string.
 pub const MAX_ERROR_STRING: usize = 511;
 
 impl Process {
-    fn added<T>(&self, look: impl FnOnce(&mut Added) -> T) -> T {
+    fn added<T>(&self, look: impl FnOnce(&mut UserErrorCodes) -> T) -> T {
         self.error_codes().with(look)
     }
 
@@ -38,7 +38,7 @@ impl Process {
     /// When there is no such class, or all numbers were given out.
     pub fn add_error_code(&self, class: i32) -> Result<i32> {
         self.added(|added| {
-            let is_class = |own: &Own| own.class == class;
+            let is_class = |own: &UserErrorCode| own.class == class;
             let known = ErrorClass::from_code(class).is_some()
                 || added.codes.get(&class).is_some_and(is_class);
             if !known {

@@ -20,14 +20,14 @@ impl Comm {
     /// When the communicator was freed.
     pub fn set_error_handler(&self, handler: ErrorHandler) -> Result<()> {
         self.usable(&Operation::plain("MPI_Comm_set_errhandler"))?;
-        *self.0.kept.error_handler() = handler;
+        *self.0.properties.error_handler() = handler;
         Ok(())
     }
 
     /// `MPI_Comm_get_errhandler`.
     #[must_use]
     pub fn error_handler(&self) -> ErrorHandler {
-        self.0.kept.error_handler().clone()
+        self.0.properties.error_handler().clone()
     }
 
     /// `MPI_Comm_call_errhandler`, and what a call does that fails: the communicator's handler is

@@ -4,9 +4,9 @@
 use super::comm::exhausted;
 use super::error::{ErrorClass, Operation, Peer};
 use super::{Buffer, Comm, PROC_NULL, Request, Result, Status};
-use crate::bcs::{Blocking, Extracted};
+use crate::bcs::{Blocking, MatchedMessage};
 use crate::call_site;
-use crate::recording::{Manner, Primitive, Recorded, Site};
+use crate::recording::{CallTiming, Primitive, RecordedOperation, Site};
 
 /// A message that a matched probe found (`MPI_Message`). Once it is received it is
 /// `MPI_MESSAGE_NULL`.
@@ -21,7 +21,7 @@ pub struct Message {
 #[derive(Debug)]
 enum Content {
     /// What the NIC keeps.
-    Extracted(Extracted),
+    Extracted(MatchedMessage),
     /// `MPI_MESSAGE_NO_PROC`: what nobody sends.
     NoProc,
     /// `MPI_MESSAGE_NULL`.
@@ -36,9 +36,9 @@ impl Comm {
     #[track_caller]
     pub fn mprobe(&self, from: i32, tag: i32) -> Result<Message> {
         let operation = Operation::message("MPI_Mprobe", None, Peer::From(from), tag);
-        let _at = call_site::at(Site::here());
+        let _at = call_site::enter(Site::here());
         let find = |_| self.extract(Blocking::Yes, operation, from, tag);
-        let found = self.recorded((Primitive::Mprobe, Manner::Waits), &operation, find)?;
+        let found = self.record_call((Primitive::Mprobe, CallTiming::Waits), &operation, find)?;
         Ok(found.expect("a blocking probe finds something"))
     }
 
@@ -53,7 +53,7 @@ impl Comm {
     pub fn improbe(&self, from: i32, tag: i32) -> Result<Option<Message>> {
         let operation = Operation::message("MPI_Improbe", None, Peer::From(from), tag);
         let find = |_| self.extract(Blocking::No, operation, from, tag);
-        self.recorded((Primitive::Improbe, Manner::Asks), &operation, find)
+        self.record_call((Primitive::Improbe, CallTiming::Asks), &operation, find)
     }
 
     fn extract(
@@ -107,7 +107,7 @@ impl Message {
     fn post(
         &mut self,
         operation: Operation,
-        recorded: Recorded,
+        recorded: RecordedOperation,
         data: &Buffer,
         site: Site,
     ) -> Result<Request> {
@@ -147,9 +147,10 @@ impl Message {
     pub fn recv(&mut self, data: Buffer) -> Result<Status> {
         let (comm, operation) = (self.comm.clone(), self.operation("MPI_Mrecv", &data));
         let site = Site::here();
-        comm.recorded((Primitive::Mrecv, Manner::Waits), &operation, |begun| {
-            let told = Recorded::part(begun);
-            self.post(operation, told, &data, site)?.silent_at(site)
+        comm.record_call((Primitive::Mrecv, CallTiming::Waits), &operation, |begun| {
+            let told = RecordedOperation::part(begun);
+            self.post(operation, told, &data, site)?
+                .wait_unrecorded_at(site)
         })
     }
 
@@ -161,9 +162,13 @@ impl Message {
     pub fn irecv(&mut self, data: Buffer) -> Result<Request> {
         let (comm, operation) = (self.comm.clone(), self.operation("MPI_Imrecv", &data));
         let site = Site::here();
-        comm.recorded((Primitive::Imrecv, Manner::Starts), &operation, |begun| {
-            let told = Recorded::started(begun, Primitive::Imrecv);
-            self.post(operation, told, &data, site)
-        })
+        comm.record_call(
+            (Primitive::Imrecv, CallTiming::Starts),
+            &operation,
+            |begun| {
+                let told = RecordedOperation::started(begun, Primitive::Imrecv);
+                self.post(operation, told, &data, site)
+            },
+        )
     }
 }

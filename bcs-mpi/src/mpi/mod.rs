@@ -10,7 +10,7 @@
 //! | [`process`], [`threads`], [`error_codes`] | this rank: initialise, finalise, abort; its threads; its own errors (chapters 11, 9.5) |
 //! | [`comm`], [`attributes`], [`error_handler`] | communicators, and what a program keeps with them (chapters 7, 7.7, 9.3) |
 //! | [`environment`] | host and versions (chapter 9) |
-//! | [`figures`] | what a rank can say of itself at any time, in numbers (chapter 15.3) |
+//! | [`statistics`] | what a rank can say of itself at any time, in numbers (chapter 15.3) |
 //! | `checks` | what a checked job looks at in calls |
 //! | [`request`], [`status`], `leaving` | what was started, what came of it, and what is left of it at the end |
 //! | [`external`] | what the program does itself (13.2) |
@@ -61,7 +61,7 @@ pub mod attributes;
 mod blocks;
 pub mod buffer;
 pub mod buffered;
-mod census;
+mod call_records;
 mod checks;
 mod collective;
 pub mod comm;
@@ -76,14 +76,14 @@ pub mod error;
 mod error_class;
 pub mod error_codes;
 pub mod error_handler;
-pub mod external;
 pub mod external32;
-pub mod figures;
 mod free;
+pub mod generalized_request;
 pub mod group;
 pub mod info;
 mod intercommunicator;
-mod leaving;
+mod leaks;
+mod live_objects;
 pub mod matched;
 mod neighborhood;
 pub mod objects;
@@ -94,10 +94,10 @@ mod point_to_point;
 mod probe;
 pub mod process;
 pub mod request;
+pub mod statistics;
 pub mod status;
 mod this_rank;
 pub mod threads;
-mod told;
 pub mod topology;
 
 pub use account::AttachedBuffer;
@@ -115,7 +115,7 @@ pub use info::Info;
 pub use matched::Message;
 pub use objects::handles::{Comm, Process};
 pub use op::{AnyOp, UserOp, reduce_local};
-pub use persistent::{InParts, Persistent};
+pub use persistent::{PartitionedMessage, Persistent};
 pub use request::Request;
 pub use status::Status;
 pub use threads::ThreadLevel;

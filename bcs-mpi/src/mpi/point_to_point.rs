@@ -1,26 +1,31 @@
 //! Messages (MPI 5.0, chapter 3).
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::checks::Expected;
+use super::checks::ExpectedReceive;
 use super::comm::{checked_tag, exhausted};
 use super::error::{Operation, Peer};
-use super::request::What;
+use super::request::CompletionKind;
 use super::{Buffer, Comm, Datatype, PROC_NULL, Request, Result, Status};
-use crate::bcs::{Blocking, Message, Now, Outcome, Piece, Received, SendMode, gather};
+use crate::bcs::{
+    Blocking, DataView, OutgoingMessage, ReceiveOutcome, RequestOutcome, SendAttempt, SendMode,
+    gather,
+};
 use crate::call_site;
-use crate::recording::{Begun, Delivered, Manner, Primitive, Recorded, Site};
-use bcs_core::mark::Mark;
-use bcs_core::request::Failure;
+use crate::recording::{
+    CallStart, CallTiming, DeliveredMessage, Primitive, RecordedOperation, Site,
+};
+use bcs_core::check_bits::CheckBits;
+use bcs_core::request::RequestFailure;
 
 /// A call that posts a message: its name, its row in the MDS, and its mode if it sends.
 #[derive(Clone, Copy)]
-pub(super) struct Call {
+pub(super) struct MessageCall {
     pub(super) name: &'static str,
     pub(super) primitive: Primitive,
     pub(super) mode: SendMode,
 }
 
-impl Call {
+impl MessageCall {
     pub(super) const fn standard(name: &'static str, primitive: Primitive) -> Self {
         let mode = SendMode::Standard;
         Self {
@@ -40,17 +45,18 @@ impl Call {
     }
 }
 
-const SEND: Call = Call::standard("MPI_Send", Primitive::Send);
-const SSEND: Call = Call::synchronous("MPI_Ssend", Primitive::Ssend);
-const ISEND: Call = Call::standard("MPI_Isend", Primitive::Isend);
-const ISSEND: Call = Call::synchronous("MPI_Issend", Primitive::Issend);
+const SEND: MessageCall = MessageCall::standard("MPI_Send", Primitive::Send);
+const SSEND: MessageCall = MessageCall::synchronous("MPI_Ssend", Primitive::Ssend);
+const ISEND: MessageCall = MessageCall::standard("MPI_Isend", Primitive::Isend);
+const ISSEND: MessageCall = MessageCall::synchronous("MPI_Issend", Primitive::Issend);
 // A ready send promises that its receive is posted, which nothing here could do better for; if the
 // promise is broken, it is still a send.
-const RSEND: Call = Call::standard("MPI_Rsend", Primitive::Rsend);
-const IRSEND: Call = Call::standard("MPI_Irsend", Primitive::Irsend);
-const IRECV: Call = Call::standard("MPI_Irecv", Primitive::Irecv);
-const SENDRECV: Call = Call::standard("MPI_Sendrecv", Primitive::Sendrecv);
-const SENDRECV_REPLACE: Call = Call::standard("MPI_Sendrecv_replace", Primitive::SendrecvReplace);
+const RSEND: MessageCall = MessageCall::standard("MPI_Rsend", Primitive::Rsend);
+const IRSEND: MessageCall = MessageCall::standard("MPI_Irsend", Primitive::Irsend);
+const IRECV: MessageCall = MessageCall::standard("MPI_Irecv", Primitive::Irecv);
+const SENDRECV: MessageCall = MessageCall::standard("MPI_Sendrecv", Primitive::Sendrecv);
+const SENDRECV_REPLACE: MessageCall =
+    MessageCall::standard("MPI_Sendrecv_replace", Primitive::SendrecvReplace);
 
 /// The shortest message that is replaced without a copy. Of shorter ones the copy stays in a cache.
 const LEAST_REPLACED_BYTES: usize = 1 << 20;
@@ -60,22 +66,22 @@ impl Comm {
     #[inline(always)]
     fn message<'a>(
         &self,
-        (data, like): (&'a Piece, &Buffer),
+        (data, like): (&'a DataView, &Buffer),
         (to, tag): (i32, i32),
         operation: &Operation,
         site: Site,
-    ) -> Result<Message<'a>> {
+    ) -> Result<OutgoingMessage<'a>> {
         self.is_sent_from_here(tag);
         let (destination, tag) = (
             self.world_rank(to, operation)?,
             checked_tag(tag, operation)?,
         );
-        let mut mark = Mark::NONE;
+        let mut mark = CheckBits::NONE;
         if self.process().is_checked() {
-            self.sends_what_it_sees(data, operation)?;
+            self.check_sent_data(data, operation)?;
             mark = self.mark(like, destination, operation.call, site);
         }
-        Ok(Message {
+        Ok(OutgoingMessage {
             context: self.0.context,
             destination,
             tag,
@@ -86,18 +92,18 @@ impl Comm {
 
     /// What a receive at this place is for.
     #[inline(always)]
-    pub(super) fn receiving(&self, into: &Buffer, site: Site) -> What {
+    pub(super) fn receiving(&self, into: &Buffer, site: Site) -> CompletionKind {
         match self.process().is_checked() {
-            true => What::Checked(Box::new(Expected::new(into, site))),
-            false => What::Receive,
+            true => CompletionKind::Checked(Box::new(ExpectedReceive::new(into, site))),
+            false => CompletionKind::Receive,
         }
     }
 
     #[track_caller]
     pub(super) fn post_send(
         &self,
-        call: Call,
-        recorded: Recorded,
+        call: MessageCall,
+        recorded: RecordedOperation,
         data: &Buffer,
         to: i32,
         tag: i32,
@@ -108,8 +114,8 @@ impl Comm {
     /// A send at this place of data which are, or stand for, types like these.
     pub(super) fn post_send_at(
         &self,
-        call: Call,
-        mut recorded: Recorded,
+        call: MessageCall,
+        mut recorded: RecordedOperation,
         (data, like): (&Buffer, &Buffer),
         (to, tag): (i32, i32),
         site: Site,
@@ -127,7 +133,7 @@ impl Comm {
         self.tell_posted(&mut recorded.begun, &message);
         Ok(Request::posted(
             request,
-            What::Nothing,
+            CompletionKind::Nothing,
             self,
             &operation,
             recorded,
@@ -137,8 +143,8 @@ impl Comm {
     #[track_caller]
     pub(super) fn post_recv(
         &self,
-        call: Call,
-        recorded: Recorded,
+        call: MessageCall,
+        recorded: RecordedOperation,
         data: &Buffer,
         from: i32,
         tag: i32,
@@ -149,8 +155,8 @@ impl Comm {
     /// A receive at this place.
     pub(super) fn post_recv_at(
         &self,
-        call: Call,
-        recorded: Recorded,
+        call: MessageCall,
+        recorded: RecordedOperation,
         data: &Buffer,
         (from, tag): (i32, i32),
         site: Site,
@@ -162,17 +168,17 @@ impl Comm {
             return Ok(Request::done(Ok(Status::PROC_NULL), 0, self, recorded));
         }
         let pattern = self.pattern(from, tag, &operation)?;
-        let (endpoint, mut outcome) = (self.process().endpoint(), Outcome::NOTHING);
+        let (endpoint, mut outcome) = (self.process().endpoint(), RequestOutcome::NOTHING);
         let posted = endpoint.bcs_recv(pattern, &into, &mut outcome);
         match posted.map_err(exhausted(&operation))? {
-            Received::Now if outcome.is_plain() && recorded.begun.is_unknown() => {
-                Ok(Request::came(self.status_of(&outcome)))
+            ReceiveOutcome::Received if outcome.is_plain() && recorded.begun.is_unknown() => {
+                Ok(Request::from_status(self.status_of(&outcome)))
             }
-            Received::Now => {
+            ReceiveOutcome::Received => {
                 let answer = self.status_into(&outcome, &operation, data, site);
                 Ok(Request::received(answer, &outcome, self, recorded))
             }
-            Received::Posted(request) => {
+            ReceiveOutcome::Posted(request) => {
                 let what = self.receiving(data, site);
                 Ok(Request::posted(request, what, self, &operation, recorded))
             }
@@ -181,15 +187,15 @@ impl Comm {
 
     /// Tells the MDS that a message was posted.
     #[inline(always)]
-    fn tell_posted(&self, begun: &mut Begun, message: &Message<'_>) {
+    fn tell_posted(&self, begun: &mut CallStart, message: &OutgoingMessage<'_>) {
         if !begun.is_unknown() {
-            let &Message {
+            let &OutgoingMessage {
                 destination,
                 tag,
                 data,
                 ..
             } = message;
-            let told = || self.told(destination, tag, data.len() as u64);
+            let told = || self.message_record(destination, tag, data.len() as u64);
             self.process().recording().posted(begun, told);
         }
     }
@@ -197,42 +203,47 @@ impl Comm {
     /// A blocking send: at once if that can be, else posted and waited for.
     #[inline(always)]
     #[track_caller]
-    fn send_blocking(&self, call: Call, data: &Buffer, to: i32, tag: i32) -> Result<()> {
+    fn send_blocking(&self, call: MessageCall, data: &Buffer, to: i32, tag: i32) -> Result<()> {
         let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
         let (endpoint, site) = (self.process().endpoint(), Site::here());
-        self.recorded((call.primitive, Manner::Waits), &operation, |mut begun| {
-            self.usable(&operation)?;
-            let piece = data.piece(&operation)?;
-            if to == PROC_NULL {
-                return checked_tag(tag, &operation).map(|_| ());
-            }
-            let message = self.message((&piece, data), (to, tag), &operation, site)?;
-            let posted = match endpoint.bcs_send_now(call.mode, &message) {
-                Now::Done => None,
-                Now::Posted(posted) => Some(posted),
-                Now::Not => {
-                    let posted = endpoint.bcs_send(call.mode, &message);
-                    Some(posted.map_err(exhausted(&operation))?)
+        self.record_call(
+            (call.primitive, CallTiming::Waits),
+            &operation,
+            |mut begun| {
+                self.usable(&operation)?;
+                let piece = data.piece(&operation)?;
+                if to == PROC_NULL {
+                    return checked_tag(tag, &operation).map(|_| ());
                 }
-            };
-            let Some(posted) = posted else {
-                if !begun.is_unknown() {
-                    let Message {
-                        destination,
-                        tag,
-                        data,
-                        ..
-                    } = &message;
-                    let told = self.told(*destination, *tag, data.len() as u64);
-                    self.process().recording().sent(begun, told);
-                }
-                return Ok(());
-            };
-            self.tell_posted(&mut begun, &message);
-            let told = Recorded::part(begun);
-            let mut request = Request::posted(posted, What::Nothing, self, &operation, told);
-            request.silent_at(site).map(|_| ())
-        })
+                let message = self.message((&piece, data), (to, tag), &operation, site)?;
+                let posted = match endpoint.bcs_send_now(call.mode, &message) {
+                    SendAttempt::Done => None,
+                    SendAttempt::Posted(posted) => Some(posted),
+                    SendAttempt::NotImmediate => {
+                        let posted = endpoint.bcs_send(call.mode, &message);
+                        Some(posted.map_err(exhausted(&operation))?)
+                    }
+                };
+                let Some(posted) = posted else {
+                    if !begun.is_unknown() {
+                        let OutgoingMessage {
+                            destination,
+                            tag,
+                            data,
+                            ..
+                        } = &message;
+                        let told = self.message_record(*destination, *tag, data.len() as u64);
+                        self.process().recording().sent(begun, told);
+                    }
+                    return Ok(());
+                };
+                self.tell_posted(&mut begun, &message);
+                let told = RecordedOperation::part(begun);
+                let mut request =
+                    Request::posted(posted, CompletionKind::Nothing, self, &operation, told);
+                request.wait_unrecorded_at(site).map(|_| ())
+            },
+        )
     }
 
     /// A blocking receive: at once if that can be, else posted and waited for.
@@ -242,26 +253,26 @@ impl Comm {
         let (name, primitive) = ("MPI_Recv", Primitive::Recv);
         let operation = Operation::message(name, data.bytes(), Peer::From(from), tag);
         let (endpoint, site) = (self.process().endpoint(), Site::here());
-        self.recorded((primitive, Manner::Waits), &operation, |begun| {
+        self.record_call((primitive, CallTiming::Waits), &operation, |begun| {
             self.usable(&operation)?;
             let into = data.piece(&operation)?;
             if from == PROC_NULL {
                 return Ok(Status::PROC_NULL);
             }
             let pattern = self.pattern(from, tag, &operation)?;
-            let told = Recorded::part(begun);
-            let mut outcome = Outcome::NOTHING;
+            let told = RecordedOperation::part(begun);
+            let mut outcome = RequestOutcome::NOTHING;
             if !endpoint.bcs_recv_now(&pattern, &into, &mut outcome) {
                 let posted = endpoint.bcs_recv(pattern, &into, &mut outcome);
-                if let Received::Posted(posted) = posted.map_err(exhausted(&operation))? {
-                    let _at = call_site::at(site);
+                if let ReceiveOutcome::Posted(posted) = posted.map_err(exhausted(&operation))? {
+                    let _at = call_site::enter(site);
                     let tested = endpoint.bcs_test(Blocking::Yes, posted);
                     self.process().returned().drop_all();
                     outcome = tested.expect("a blocking test has an answer");
                 }
             }
             if !begun.is_unknown() {
-                let received: Option<Delivered> = self.told_received(&outcome);
+                let received: Option<DeliveredMessage> = self.received_record(&outcome);
                 self.process()
                     .recording()
                     .complete(told, outcome.len, received);
@@ -273,7 +284,7 @@ impl Comm {
     /// A call that starts a send.
     #[inline(always)]
     #[track_caller]
-    fn start_send(&self, call: Call, data: &Buffer, to: i32, tag: i32) -> Result<Request> {
+    fn start_send(&self, call: MessageCall, data: &Buffer, to: i32, tag: i32) -> Result<Request> {
         self.start_send_like(call, (data, data), to, tag)
     }
 
@@ -282,15 +293,15 @@ impl Comm {
     #[track_caller]
     fn start_send_like(
         &self,
-        call: Call,
+        call: MessageCall,
         (data, like): (&Buffer, &Buffer),
         to: i32,
         tag: i32,
     ) -> Result<Request> {
         let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
         let site = Site::here();
-        self.recorded((call.primitive, Manner::Starts), &operation, |begun| {
-            let told = Recorded::started(begun, call.primitive);
+        self.record_call((call.primitive, CallTiming::Starts), &operation, |begun| {
+            let told = RecordedOperation::started(begun, call.primitive);
             self.post_send_at(call, told, (data, like), (to, tag), site)
         })
     }
@@ -365,11 +376,11 @@ impl Comm {
     /// When an argument is wrong.
     #[track_caller]
     pub fn irecv(&self, data: Buffer, from: i32, tag: i32) -> Result<Request> {
-        let call = (IRECV.primitive, Manner::Starts);
+        let call = (IRECV.primitive, CallTiming::Starts);
         let operation = Operation::message(IRECV.name, data.bytes(), Peer::From(from), tag);
         let site = Site::here();
-        self.recorded(call, &operation, |begun| {
-            let told = Recorded::started(begun, IRECV.primitive);
+        self.record_call(call, &operation, |begun| {
+            let told = RecordedOperation::started(begun, IRECV.primitive);
             self.post_recv_at(IRECV, told, &data, (from, tag), site)
         })
     }
@@ -422,33 +433,33 @@ impl Comm {
     fn replace_in_place(
         &self,
         operation: &Operation,
-        (data, piece): (&Buffer, &Piece),
+        (data, piece): (&Buffer, &DataView),
         ((to, out_tag), (from, in_tag)): ((i32, i32), (i32, i32)),
     ) -> Result<Option<Result<Status>>> {
         let (endpoint, site) = (self.process().endpoint(), Site::here());
         self.usable(operation)?;
         let receiving = Operation::message(operation.call, data.bytes(), Peer::From(from), in_tag);
         let pattern = self.pattern(from, in_tag, &receiving)?;
-        if !endpoint.replaces_near(self.world_rank(to, operation)?, pattern) {
+        if !endpoint.replaces_locally(self.world_rank(to, operation)?, pattern) {
             return Ok(None);
         }
         let message = self.message((piece, data), (to, out_tag), operation, site)?;
-        let called = (SENDRECV_REPLACE.primitive, Manner::Waits);
-        let _at = call_site::at(site);
-        let answer = self.recorded(called, operation, |begun| {
-            let told = Recorded::part(begun);
+        let called = (SENDRECV_REPLACE.primitive, CallTiming::Waits);
+        let _at = call_site::enter(site);
+        let answer = self.record_call(called, operation, |begun| {
+            let told = RecordedOperation::part(begun);
             let mut sent = told;
             let posted = endpoint.bcs_replace(&message, pattern, piece);
             let posted = posted.map_err(exhausted(operation))?;
             self.tell_posted(&mut sent.begun, &message);
             let (send, receive) = (posted.send, posted.receive);
-            let mut send = Request::posted(send, What::Nothing, self, operation, sent);
+            let mut send = Request::posted(send, CompletionKind::Nothing, self, operation, sent);
             let what = self.receiving(data, site);
             let mut receive = Request::posted(receive, what, self, &receiving, told);
-            let (sent, received) = (send.silent(), receive.silent());
+            let (sent, received) = (send.wait_unrecorded(), receive.wait_unrecorded());
             // Whatever came of them: the start of a message that was too long is received.
             if !endpoint.bcs_replaced(posted) {
-                return Err(receiving.failure(Failure::BadAddress, 0));
+                return Err(receiving.failure(RequestFailure::BadAddress, 0));
             }
             received.and_then(|received| sent.map(|_| received))
         });
@@ -504,7 +515,7 @@ impl Comm {
             Ok(send) => Ok(Request::both(receive, send, copy)),
             Err(error) => {
                 receive.cancel();
-                let _lost = receive.silent();
+                let _lost = receive.wait_unrecorded();
                 Err(error)
             }
         }
@@ -513,28 +524,28 @@ impl Comm {
     #[track_caller]
     fn exchange(
         &self,
-        call: Call,
+        call: MessageCall,
         (out, to, out_tag): &(Buffer, i32, i32),
         (into, from, in_tag): &(Buffer, i32, i32),
         like: &Buffer,
     ) -> Result<Status> {
         let operation = Operation::message(call.name, out.bytes(), Peer::To(*to), *out_tag);
         let site = Site::here();
-        let _at = call_site::at(site);
-        self.recorded((call.primitive, Manner::Waits), &operation, |begun| {
-            let told = Recorded::part(begun);
+        let _at = call_site::enter(site);
+        self.record_call((call.primitive, CallTiming::Waits), &operation, |begun| {
+            let told = RecordedOperation::part(begun);
             let mut receive = self.post_recv_at(call, told, into, (*from, *in_tag), site)?;
             let mut send = match self.post_send_at(call, told, (out, like), (*to, *out_tag), site) {
                 Ok(send) => send,
                 Err(error) => {
                     // The receive must not outlive the call, and what it would get is lost.
                     receive.cancel();
-                    let _lost = receive.silent();
+                    let _lost = receive.wait_unrecorded();
                     return Err(error);
                 }
             };
-            let sent = send.silent();
-            let received = receive.silent()?;
+            let sent = send.wait_unrecorded();
+            let received = receive.wait_unrecorded()?;
             sent.map(|_| received)
         })
     }

@@ -5,7 +5,7 @@ use super::error::{Operation, Peer, Result};
 use super::{Comm, PROC_NULL, Status};
 use crate::bcs::Blocking;
 use crate::call_site;
-use crate::recording::{Manner, Primitive, Site};
+use crate::recording::{CallTiming, Primitive, Site};
 
 impl Comm {
     /// `MPI_Probe`: waits for a message and leaves it where it is.
@@ -15,9 +15,9 @@ impl Comm {
     #[track_caller]
     pub fn probe(&self, from: i32, tag: i32) -> Result<Status> {
         let operation = Operation::message("MPI_Probe", None, Peer::From(from), tag);
-        let _at = call_site::at(Site::here());
+        let _at = call_site::enter(Site::here());
         let find = |_| self.find(Blocking::Yes, operation, from, tag);
-        let found = self.recorded((Primitive::Probe, Manner::Waits), &operation, find)?;
+        let found = self.record_call((Primitive::Probe, CallTiming::Waits), &operation, find)?;
         Ok(found.expect("a blocking probe finds something"))
     }
 
@@ -32,7 +32,7 @@ impl Comm {
     pub fn iprobe(&self, from: i32, tag: i32) -> Result<Option<Status>> {
         let operation = Operation::message("MPI_Iprobe", None, Peer::From(from), tag);
         let find = |_| self.find(Blocking::No, operation, from, tag);
-        self.recorded((Primitive::Iprobe, Manner::Asks), &operation, find)
+        self.record_call((Primitive::Iprobe, CallTiming::Asks), &operation, find)
     }
 
     fn find(

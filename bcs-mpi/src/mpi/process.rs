@@ -3,39 +3,39 @@
 use super::account::AttachedBuffer;
 use super::environment;
 use super::error::{Error, ErrorClass, Operation, Result};
-use super::objects::added_codes::ErrorCodes;
-use super::objects::closing::Closing;
-use super::objects::context_ids::{Family, Held};
+use super::objects::closing_contexts::ClosingContext;
+use super::objects::context_ids::{CommFamily, HeldContextIds};
 use super::objects::group_families::GroupFamilies;
 pub use super::objects::handles::Process;
-use super::objects::handles::{Comm, Shared};
+use super::objects::handles::{Comm, CommState};
 use super::objects::invalid_calls::InvalidCalls;
-use super::objects::kept::Kept;
-use super::objects::lent::Returned;
+use super::objects::lent_functions::ReturnedFunctions;
 use super::objects::members::Members;
+use super::objects::properties::ObjectProperties;
 use super::objects::single_contexts::{ITSELF, SingleContexts};
+use super::objects::user_error_codes::ErrorCodes;
 use super::threads::ThreadLevel;
 use super::topology::Topology;
-use crate::attachment::{Attachment, Link};
-use crate::bcs::{End, Endpoint, Place};
+use crate::attachment::{Attachment, NodeManagerLink};
+use crate::bcs::{Endpoint, FinalizeOutcome, RankLocation};
 use crate::call_site;
-use crate::checked::Checked;
+use crate::checked::JobChecks;
 use crate::foreign;
 use crate::forked;
 use crate::other_launchers;
-use crate::recording::{Begun, Called, Manner, Primitive, Recording, Site};
-use crate::roads::smartmap::Slots;
-use crate::sent_from::SentFrom;
+use crate::recording::{CallInfo, CallStart, CallTiming, Primitive, Recording, Site};
+use crate::send_sites::SendSites;
 use crate::shared_memory::SharedMemory;
-use bcs_core::job::welcome::FromRank;
+use crate::transport::smartmap::Slots;
+use bcs_core::job::handshake::FromRank;
 use bcs_core::job::{Placement, Settings};
 use bcs_core::limits::DEFAULT_EAGER_LIMIT;
 use bcs_core::lockstep;
 use bcs_core::mapped_code::MappedCode;
 use bcs_core::memory::{MapError, NicMemory};
-use bcs_core::request::Failure;
-use bcs_core::smartmap::{Desk, NodeMemory};
-use bcs_core::wake::{MachinePage, home_core, sharing};
+use bcs_core::request::RequestFailure;
+use bcs_core::smartmap::{NodeMemory, RankArea};
+use bcs_core::wake::{MachinePage, core_sharing, home_core};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::ThreadId;
@@ -47,7 +47,7 @@ impl Process {
     /// When there is a node manager but it does not receive this process.
     pub fn init() -> Result<Arc<Self>> {
         let process = Self::found()?;
-        environment::begins(&process);
+        environment::set_process(&process);
         let parents = Arc::downgrade(&process);
         forked::guard(move || {
             if let Some(process) = parents.upgrade() {
@@ -87,7 +87,7 @@ impl Process {
             let memory = memory_alone().map_err(|error| fail(&error))?;
             let placement = Placement::block(1, 1).expect("one rank fits one node");
             let recording = Recording::new(None, memory.page.clone());
-            return Ok(Self::over(
+            return Ok(Self::with_endpoint(
                 Endpoint::alone(memory),
                 placement,
                 None,
@@ -101,7 +101,7 @@ impl Process {
             record,
         } = attachment;
         if foreign::address().is_some()
-            && let Ok(code) = MappedCode::own()
+            && let Ok(code) = MappedCode::of_this_process()
         {
             link.say(&FromRank::Code(code))
                 .map_err(|error| fail(&error))?;
@@ -113,9 +113,9 @@ impl Process {
         if place.local_ranks as usize > cores {
             // By world ranks: several nodes may be on this machine.
             let sharers = welcome.placement.ranks() / cores;
-            home_core::settle(welcome.rank as usize, sharers);
+            home_core::set_home_core(welcome.rank as usize, sharers);
         } else {
-            sharing::take_seat(welcome.rank as usize);
+            core_sharing::take_seat(welcome.rank as usize);
         }
         let recording = Recording::new(record, memory.page.clone());
         let endpoint = Endpoint::new(memory, place, welcome.settings);
@@ -129,10 +129,10 @@ impl Process {
     }
 
     /// A rank over its end of a NIC.
-    pub(crate) fn over(
+    pub(crate) fn with_endpoint(
         endpoint: Endpoint,
         placement: Placement,
-        link: Option<Link>,
+        link: Option<NodeManagerLink>,
         recording: Recording,
     ) -> Arc<Self> {
         let link = link.map(Arc::new);
@@ -150,23 +150,23 @@ impl Process {
     ) -> Arc<Self> {
         let recording = Recording::new(None, memory.page.clone());
         let endpoint = Endpoint::new(memory, place(&placement, rank), settings);
-        Self::over(endpoint, placement, None, recording)
+        Self::with_endpoint(endpoint, placement, None, recording)
     }
 
     fn with_slots(
         endpoint: Endpoint,
         placement: Placement,
-        link: Option<Arc<Link>>,
+        link: Option<Arc<NodeManagerLink>>,
         slots: Slots,
         recording: Recording,
     ) -> Arc<Self> {
         let slots = Arc::new(slots);
         endpoint.use_slots(&slots);
         link.iter().for_each(|link| endpoint.report_to(link));
-        let held_contexts = Held::new();
+        let held_contexts = HeldContextIds::new();
         let checked = endpoint.settings().checked;
-        let checked = checked.then(|| Box::new(Checked::new(placement.ranks())));
-        let world_family = Family::new(held_contexts.clone(), placement.ranks(), None);
+        let checked = checked.then(|| Box::new(JobChecks::new(placement.ranks())));
+        let world_family = CommFamily::new(held_contexts.clone(), placement.ranks(), None);
         Arc::new(Self {
             endpoint,
             placement,
@@ -181,16 +181,16 @@ impl Process {
             single_contexts: SingleContexts::default(),
             part_tags: Arc::default(),
             closing: Mutex::default(),
-            returned: Arc::default(),
+            returned_functions: Arc::default(),
             buffered: AttachedBuffer::default(),
             other_buffers: Mutex::default(),
-            world_kept: Arc::new(Kept::named("MPI_COMM_WORLD")),
-            self_kept: Arc::new(Kept::named("MPI_COMM_SELF")),
+            world_properties: Arc::new(ObjectProperties::named("MPI_COMM_WORLD")),
+            self_properties: Arc::new(ObjectProperties::named("MPI_COMM_SELF")),
             error_codes: ErrorCodes::default(),
             main_thread: std::thread::current().id(),
             thread_level: OnceLock::new(),
-            left: Mutex::default(),
-            sent_from: SentFrom::default(),
+            leaks: Mutex::default(),
+            sent_from: SendSites::default(),
         })
     }
 
@@ -198,7 +198,7 @@ impl Process {
     #[must_use]
     pub fn world(self: &Arc<Self>) -> Comm {
         let ranks = u32::try_from(self.placement.ranks()).expect("MAX_RANKS fits u32");
-        Comm(Arc::new(Shared {
+        Comm(Arc::new(CommState {
             process: self.clone(),
             context: 0,
             group: Members::new((0..ranks).collect(), self.world_rank() as usize),
@@ -206,9 +206,9 @@ impl Process {
             remote: None,
             origin: None,
             freed: AtomicBool::new(false),
-            kept: self.world_kept.clone(),
+            properties: self.world_properties.clone(),
             topology: None,
-            near: OnceLock::new(),
+            has_local_members: OnceLock::new(),
             group_families: GroupFamilies::default(),
             duplications: AtomicU32::new(0),
             invalid: InvalidCalls::default(),
@@ -219,7 +219,7 @@ impl Process {
     #[must_use]
     pub fn itself(self: &Arc<Self>) -> Comm {
         let group = Members::new(vec![self.world_rank()], 0);
-        self.of_one(ITSELF, group, None, self.self_kept.clone())
+        self.of_one(ITSELF, group, None, self.self_properties.clone())
     }
 
     /// A communicator of one rank, with this context.
@@ -228,9 +228,9 @@ impl Process {
         context: u32,
         group: Members,
         topology: Option<Arc<Topology>>,
-        kept: Arc<Kept<Comm>>,
+        kept: Arc<ObjectProperties<Comm>>,
     ) -> Comm {
-        Comm(Arc::new(Shared {
+        Comm(Arc::new(CommState {
             process: self.clone(),
             context,
             group,
@@ -238,9 +238,9 @@ impl Process {
             family: self.world_family.clone(), // Never asked: its children are single, too.
             origin: None,
             freed: AtomicBool::new(false),
-            kept,
+            properties: kept,
             topology,
-            near: OnceLock::new(),
+            has_local_members: OnceLock::new(),
             group_families: GroupFamilies::default(),
             duplications: AtomicU32::new(0),
             invalid: InvalidCalls::default(),
@@ -296,14 +296,15 @@ impl Process {
     pub(super) fn recorded<T>(
         &self,
         primitive: Primitive,
-        manner: Manner,
-        call: impl FnOnce(Begun) -> T,
+        manner: CallTiming,
+        call: impl FnOnce(CallStart) -> T,
     ) -> T {
         if !self.recording.is_on() {
-            return call(Begun::UNKNOWN);
+            return call(CallStart::UNKNOWN);
         }
-        let called = Called::plain(primitive, manner == Manner::Waits);
-        self.recording.recorded(Site::here(), manner, called, call)
+        let called = CallInfo::plain(primitive, manner == CallTiming::Waits);
+        self.recording
+            .record_call(Site::here(), manner, called, call)
     }
 
     /// `MPI_Pcontrol` (MPI 5.0, 15.2.4): with level 0 calls of this rank are recorded no more, with any other they are
@@ -316,7 +317,7 @@ impl Process {
     }
 
     /// Messages are going to be in this buffer: finalize waits for them.
-    pub(super) fn has_buffer(&self, buffer: &AttachedBuffer) {
+    pub(super) fn register_buffer(&self, buffer: &AttachedBuffer) {
         if *buffer == self.buffered {
             return;
         }
@@ -333,12 +334,12 @@ impl Process {
         own.chain(others.iter()).cloned().collect()
     }
 
-    pub(super) fn held_contexts(&self) -> &Arc<Held> {
+    pub(super) fn held_contexts(&self) -> &Arc<HeldContextIds> {
         &self.held_contexts
     }
 
     /// The family of these ranks together, which two communicators of theirs become.
-    pub(super) fn pair_family(&self, members: &[u32]) -> Arc<Family> {
+    pub(super) fn pair_family(&self, members: &[u32]) -> Arc<CommFamily> {
         let (held, world) = (&self.held_contexts, &self.world_family);
         self.pair_families.of(members, held, world)
     }
@@ -360,13 +361,13 @@ impl Process {
 
     pub(super) fn alive(&self, operation: &Operation) -> Result<()> {
         if self.is_finalized() {
-            return Err(self.is_over(operation));
+            return Err(self.finalized_error(operation));
         }
         Ok(())
     }
 
     #[cold]
-    fn is_over(&self, operation: &Operation) -> Box<Error> {
+    fn finalized_error(&self, operation: &Operation) -> Box<Error> {
         let reason = if forked::is_child() {
             let rank = self.world_rank();
             if self.is_checked() {
@@ -387,14 +388,14 @@ impl Process {
     }
 
     /// Closes a context that this rank uses no more.
-    pub(super) fn close(&self, context: u32, origin: Arc<Family>) {
+    pub(super) fn close(&self, context: u32, origin: Arc<CommFamily>) {
         if self.is_finalized() {
             return;
         }
         // Without a free request slot the id is lost to this job: nothing worse.
         if let Ok(request) = self.endpoint.bcs_close(context) {
             let mut closing = lockstep::lock(&self.closing);
-            closing.push(Closing {
+            closing.push(ClosingContext {
                 request,
                 context,
                 origin,
@@ -402,8 +403,8 @@ impl Process {
         }
     }
 
-    pub(super) fn returned(&self) -> &Arc<Returned> {
-        &self.returned
+    pub(super) fn returned(&self) -> &Arc<ReturnedFunctions> {
+        &self.returned_functions
     }
 
     /// Gives back the ids of the contexts that this rank has closed.
@@ -434,9 +435,9 @@ impl Process {
     #[track_caller]
     pub fn finalize(self: &Arc<Self>) -> Result<()> {
         let operation = Operation::plain("MPI_Finalize");
-        let _at = call_site::at(Site::here());
+        let _at = call_site::enter(Site::here());
         if forked::is_child() {
-            return Err(self.is_over(&operation));
+            return Err(self.finalized_error(&operation));
         }
         // The first thing of all (11.2.2): its functions may call MPI.
         let deleted = if self.finalized.load(Ordering::Acquire) {
@@ -445,10 +446,10 @@ impl Process {
             self.itself().delete_attributes()
         };
         // They may own communicators, which are closed while that is possible.
-        self.returned.drop_all();
+        self.returned_functions.drop_all();
         let agreed = match self.finalized.load(Ordering::Acquire) {
             true => Ok(()),
-            false => self.hear_the_rest(),
+            false => self.compare_remaining_calls(),
         };
         if self.finalized.swap(true, Ordering::AcqRel) {
             return Ok(());
@@ -458,16 +459,17 @@ impl Process {
             self.reap_closed();
             self.endpoint.bcs_finalize()
         };
-        let End { lost, left } = self.recorded(Primitive::Finalize, Manner::Waits, |_| wait());
+        let FinalizeOutcome { lost, left } =
+            self.recorded(Primitive::Finalize, CallTiming::Waits, |_| wait());
         self.endpoint.bcs_reap_freed();
         self.recording.finish();
         if let Some(link) = &self.link {
-            let mut last = self.says_of_left(left);
+            let mut last = self.leak_reports(left);
             last.push(FromRank::Finalized);
             let said = last.iter().try_for_each(|what| link.say(what));
             said.map_err(|error| operation.error(ErrorClass::Other, error.to_string()))?;
         }
-        if lost != Failure::None {
+        if lost != RequestFailure::None {
             return Err(operation.failure(lost, 0));
         }
         self.buffers().iter().try_for_each(AttachedBuffer::lost)?;
@@ -481,7 +483,7 @@ impl Process {
     /// When a function that deletes an attribute fails, or a buffered message could not be delivered.
     pub fn leave_world(self: &Arc<Self>) -> Result<()> {
         let deleted = self.itself().delete_attributes();
-        self.returned.drop_all();
+        self.returned_functions.drop_all();
         self.buffers().iter().for_each(AttachedBuffer::flush);
         self.buffers().iter().try_for_each(AttachedBuffer::lost)?;
         deleted
@@ -509,8 +511,9 @@ impl Process {
 /// What a world of one shares with nobody: it is a node of one rank, and has no NIC.
 pub(crate) fn memory_alone() -> std::result::Result<SharedMemory, MapError> {
     let node = NodeMemory::private(1)?;
-    node.process(0).store(std::process::id(), Ordering::Release);
-    let desk = Desk { node, place: 0 };
+    node.process_id(0)
+        .store(std::process::id(), Ordering::Release);
+    let desk = RankArea { node, place: 0 };
     let nic = NicMemory::private(DEFAULT_EAGER_LIMIT)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let page = MachinePage::private(1, u32::try_from(cores).unwrap_or(u32::MAX))?;
@@ -518,14 +521,14 @@ pub(crate) fn memory_alone() -> std::result::Result<SharedMemory, MapError> {
 }
 
 /// Where a rank is.
-pub(crate) fn place(placement: &Placement, rank: u32) -> Place {
+pub(crate) fn place(placement: &Placement, rank: u32) -> RankLocation {
     let node = placement
         .node_of(rank)
         .expect("the rank is one of the job's");
     let local = placement.ranks_of(node);
     let first_local = local.clone().next().expect("this one is there");
     let number = |ranks| u32::try_from(ranks).expect("MAX_RANKS fits u32");
-    Place {
+    RankLocation {
         rank,
         node,
         local_ranks: number(local.count()),
@@ -535,7 +538,7 @@ pub(crate) fn place(placement: &Placement, rank: u32) -> Place {
 }
 
 /// The slots of a rank's node.
-fn slots(placement: &Placement, rank: u32, link: Arc<Link>) -> Slots {
+fn slots(placement: &Placement, rank: u32, link: Arc<NodeManagerLink>) -> Slots {
     let node = placement
         .node_of(rank)
         .expect("the rank is one of the job's");

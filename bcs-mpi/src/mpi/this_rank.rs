@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 static WORLD_RANK: OnceLock<u32> = OnceLock::new();
 
 /// This process is a rank from now on. Of ranks that are threads of one process only the first is said.
-pub(super) fn begins(world_rank: u32) {
+pub(super) fn set_world_rank(world_rank: u32) {
     let _first_one = WORLD_RANK.set(world_rank);
 }
 

@@ -9,7 +9,7 @@
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
 use super::matching::as_rank;
-use super::scope::{Borrowed, Lent, Scope};
+use super::scope::{BorrowedSlice, LentSlice, Scope};
 use crate::mpi::error::Operation as Call;
 use crate::mpi::{self, Buffer, ErrorClass, Result};
 
@@ -137,7 +137,7 @@ pub(super) fn numbers(counts: &[usize]) -> Vec<i64> {
 /// ```
 #[derive(Debug)]
 pub struct CollectiveRequest<'scope, 'env: 'scope, T: Equivalence>(
-    pub(super) Lent<'scope, 'env, T>,
+    pub(super) LentSlice<'scope, 'env, T>,
 );
 
 impl<'env, T: Equivalence> CollectiveRequest<'_, 'env, T> {
@@ -194,7 +194,7 @@ macro_rules! collectives {
                     $(let $variable = $value;)*
                     let done = self.0.$untyped($($passed),*);
                     // SAFETY: as above.
-                    unsafe { $crate::rust::allegations::settled(slice, $name, done) }
+                    unsafe { $crate::rust::unchecked_memory::settled(slice, $name, done) }
                 }
 
                 #[doc = concat!("Starts a [`", stringify!($blocking), "`](Self::",
@@ -215,7 +215,7 @@ macro_rules! collectives {
                     let _ = ($comm, $call); // Not all collectives need them.
                     // SAFETY: borrowed for longer than the scope, which waits for the request.
                     $(let $data = unsafe { read($data) };)?
-                    let slice = Borrowed::new($result);
+                    let slice = BorrowedSlice::new($result);
                     // SAFETY: as above.
                     let $result = unsafe { slice.buffer() };
                     $(let $variable = $value;)*

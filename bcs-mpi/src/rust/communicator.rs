@@ -1,9 +1,9 @@
 //! Communicators over typed slices: blocking calls.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
-use super::allegations::settled;
 use super::equivalence::{Equivalence, read, write};
 use super::matching::{Destination, Source, Status, Tag};
+use super::unchecked_memory::settled;
 use crate::mpi::{Comm, Result};
 
 /// A group of ranks that talk to each other, and to nobody else.

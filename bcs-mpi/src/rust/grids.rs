@@ -1,10 +1,10 @@
 //! Grids: where a rank is, whom it shifts its data to, and doing so.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
-use super::allegations::settled;
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
 use super::matching::{Status, as_peer, as_rank};
+use super::unchecked_memory::settled;
 use crate::mpi::{Result, topology};
 
 /// So many ranks as a grid: the dimensions that are 0 are filled in, as close to each other as can be and in

@@ -4,12 +4,12 @@
 //! is not here (non-blocking and vector collectives, persistent ones) the untyped core has.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
-use super::allegations::settled;
 use super::collectives::block_of;
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
 use super::matching::{Destination, Source, Status, Tag, as_rank};
 use super::operation::Operation;
+use super::unchecked_memory::settled;
 use crate::mpi::{Buffer, Comm, Group, PROC_NULL, ROOT, Result};
 
 /// Two groups of ranks, of which each talks to the other one.

@@ -1,10 +1,10 @@
 //! Matched probes, and receiving what they found.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
-use super::allegations::settled;
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, write};
 use super::matching::{Source, Status, Tag};
+use super::unchecked_memory::settled;
 use crate::mpi::{self, Result};
 
 /// A message that was found and taken out: nobody else can receive it. (`MPI_Message`)

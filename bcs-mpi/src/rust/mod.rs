@@ -1,7 +1,6 @@
 //! The safe layer: typed slices, requests that cannot outlive their buffers, failures as
 //! [`Result`](crate::Result)s. It is re-exported at the root of the crate.
 
-pub(crate) mod allegations;
 pub(crate) mod barrier;
 pub(crate) mod collectives;
 pub(crate) mod communicator;
@@ -14,7 +13,6 @@ pub(crate) mod matched;
 pub(crate) mod matching;
 pub(crate) mod neighborhoods;
 pub(crate) mod numbers;
-pub(crate) mod ones;
 pub(crate) mod operation;
 pub(crate) mod owned;
 pub(crate) mod persistent;
@@ -24,6 +22,8 @@ pub(crate) mod scope;
 pub(crate) mod scoped_messages;
 pub(crate) mod section;
 mod shape;
+pub(crate) mod single_values;
+pub(crate) mod unchecked_memory;
 pub(crate) mod universe;
 pub(crate) mod views;
 pub(crate) mod waiting;

@@ -9,7 +9,7 @@ use super::collectives::{Blocks, CollectiveRequest, Lists, block_of, startable};
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
 use super::matching::{as_peer, as_rank};
-use super::scope::{Borrowed, Scope};
+use super::scope::{BorrowedSlice, Scope};
 use crate::mpi::{Buffer, Group, Result};
 
 fn as_ranks(ranks: &[usize]) -> Vec<i32> {

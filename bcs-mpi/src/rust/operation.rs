@@ -1,8 +1,8 @@
 //! What a reduction does with two elements: a predefined operation, or a closure.
 #![expect(unsafe_code, reason = "closures get elements out of untyped buffers")]
 
-use super::allegations::{element, settled};
 use super::equivalence::{Equivalence, read, write};
+use super::unchecked_memory::{element, settled};
 use crate::mpi::{self, AnyOp, Op, Result};
 use std::marker::PhantomData;
 

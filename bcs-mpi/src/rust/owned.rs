@@ -1,11 +1,11 @@
 //! Requests that own their buffer.
 #![expect(unsafe_code, reason = "hands vectors to the untyped core by address")]
 
-use super::allegations::settled;
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
 use super::lender::Lender;
 use super::matching::{Destination, Source, Status, Tag};
+use super::unchecked_memory::settled;
 use crate::forked;
 use crate::mpi::{self, Result};
 

@@ -5,10 +5,10 @@
 //! that (`std::mem::forget`) does no harm: the next access waits first.
 #![expect(unsafe_code, reason = "hands vectors to the untyped core by address")]
 
-use super::allegations::settled;
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, write};
 use super::matching::as_rank;
+use super::unchecked_memory::settled;
 use crate::forked;
 use crate::mpi::{self, Result};
 

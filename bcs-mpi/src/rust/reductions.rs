@@ -9,7 +9,7 @@ use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
 use super::matching::as_rank;
 use super::operation::Operation;
-use super::scope::{Borrowed, Scope};
+use super::scope::{BorrowedSlice, Scope};
 use crate::mpi::error::Operation as Call;
 use crate::mpi::{Buffer, ErrorClass, Result};
 

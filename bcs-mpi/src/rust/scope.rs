@@ -8,10 +8,10 @@
 //! when it was posted needs nobody to wait for it.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
-use super::allegations::Allegation;
 use super::equivalence::Equivalence;
 use super::lender::Lender;
 use super::matching::Status;
+use super::unchecked_memory::UncheckedMemory;
 use crate::mpi::{self, Result};
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -20,17 +20,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// Where requests on borrowed buffers live: see [`scope`].
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
-    under_way: RefCell<UnderWay>,
+    under_way: RefCell<ScopeRequests>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
 #[derive(Debug, Default)]
-struct UnderWay {
+struct ScopeRequests {
     /// By the numbers of their handles; those that were waited for are inactive.
     requests: Vec<mpi::Request>,
     /// What is to be looked at when the request of that number is done.
-    alleged: Vec<(usize, Allegation)>,
+    alleged: Vec<(usize, UncheckedMemory)>,
 }
 
 /// What a handle knows of its request.
@@ -44,7 +44,7 @@ pub(super) enum Progress {
 
 /// A slice that is borrowed, but not as a reference while others may write it.
 #[derive(Debug)]
-pub(super) struct Borrowed<'env, T> {
+pub(super) struct BorrowedSlice<'env, T> {
     start: *mut T,
     len: usize,
     slice: PhantomData<&'env mut [T]>,
@@ -52,19 +52,19 @@ pub(super) struct Borrowed<'env, T> {
 
 /// A slice that a request of a scope writes.
 #[derive(Debug)]
-pub(super) struct Lent<'scope, 'env: 'scope, T> {
-    pub(super) ticket: Ticket<'scope, 'env>,
-    slice: Borrowed<'env, T>,
+pub(super) struct LentSlice<'scope, 'env: 'scope, T> {
+    pub(super) ticket: ScopedRequest<'scope, 'env>,
+    slice: BorrowedSlice<'env, T>,
 }
 
 /// A request of a scope.
 #[derive(Debug)]
-pub(super) struct Ticket<'scope, 'env: 'scope> {
+pub(super) struct ScopedRequest<'scope, 'env: 'scope> {
     scope: &'scope Scope<'scope, 'env>,
     progress: Progress,
 }
 
-impl Ticket<'_, '_> {
+impl ScopedRequest<'_, '_> {
     #[track_caller]
     pub(super) fn wait(&mut self) -> Result<Status> {
         match self.progress {
@@ -107,7 +107,7 @@ impl Ticket<'_, '_> {
     }
 }
 
-impl Lender for Ticket<'_, '_> {
+impl Lender for ScopedRequest<'_, '_> {
     fn is_known(&self) -> bool {
         matches!(self.progress, Progress::Done(_))
     }
@@ -129,7 +129,7 @@ impl Lender for Ticket<'_, '_> {
     }
 }
 
-impl<'env, T: Equivalence> Borrowed<'env, T> {
+impl<'env, T: Equivalence> BorrowedSlice<'env, T> {
     pub(super) fn new(slice: &'env mut [T]) -> Self {
         Self {
             start: slice.as_mut_ptr(),
@@ -153,16 +153,16 @@ impl<'env, T: Equivalence> Borrowed<'env, T> {
         self,
         scope: &'scope Scope<'scope, 'env>,
         request: mpi::Request,
-    ) -> Lent<'scope, 'env, T> {
-        let alleged = Allegation::of(self.start, self.len);
-        Lent {
+    ) -> LentSlice<'scope, 'env, T> {
+        let alleged = UncheckedMemory::of(self.start, self.len);
+        LentSlice {
             ticket: scope.add(request, alleged),
             slice: self,
         }
     }
 }
 
-impl<'env, T: Equivalence> Lent<'_, 'env, T> {
+impl<'env, T: Equivalence> LentSlice<'_, 'env, T> {
     #[track_caller]
     pub(super) fn wait(mut self) -> Result<(&'env mut [T], Status)> {
         let status = self.ticket.wait()?;
@@ -177,7 +177,7 @@ impl<'env, T: Equivalence> Lent<'_, 'env, T> {
 
     /// The slice of a request that is done.
     fn slice(self) -> &'env mut [T] {
-        let Borrowed { start, len, .. } = self.slice;
+        let BorrowedSlice { start, len, .. } = self.slice;
         // SAFETY: made from a slice that was borrowed exclusively for this long, and the request
         // is done; `self`, which could have given it back before, is consumed.
         unsafe { std::slice::from_raw_parts_mut(start, len) }
@@ -252,7 +252,7 @@ pub fn scope<'env, R>(
     body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
 ) -> Result<R> {
     let scope = Scope {
-        under_way: RefCell::new(UnderWay {
+        under_way: RefCell::new(ScopeRequests {
             requests: SPARE.try_with(Cell::take).unwrap_or_default(),
             alleged: Vec::new(),
         }),
@@ -288,7 +288,7 @@ thread_local! {
     static SPARE: Cell<Vec<mpi::Request>> = const { Cell::new(Vec::new()) };
 }
 
-impl UnderWay {
+impl ScopeRequests {
     fn is_nothing(&self) -> bool {
         self.requests.is_empty() && self.alleged.is_empty()
     }
@@ -335,20 +335,20 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub(super) fn add(
         &'scope self,
         request: mpi::Request,
-        alleged: Option<Allegation>,
-    ) -> Ticket<'scope, 'env> {
+        alleged: Option<UncheckedMemory>,
+    ) -> ScopedRequest<'scope, 'env> {
         let progress = match (request.known(), &alleged) {
             (Some(status), None) => Progress::Done(status.into()),
             _ => Progress::UnderWay(self.listed(request, alleged)),
         };
-        Ticket {
+        ScopedRequest {
             scope: self,
             progress,
         }
     }
 
     #[inline(always)]
-    fn listed(&self, request: mpi::Request, alleged: Option<Allegation>) -> usize {
+    fn listed(&self, request: mpi::Request, alleged: Option<UncheckedMemory>) -> usize {
         let mut under_way = self.under_way.borrow_mut();
         let number = under_way.requests.len();
         under_way.requests.push(request);

@@ -4,16 +4,18 @@
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read};
 use super::matching::{Destination, Source, Status, Tag};
-use super::scope::{Borrowed, Lent, Scope, Ticket};
+use super::scope::{BorrowedSlice, LentSlice, Scope, ScopedRequest};
 use crate::mpi::Result;
 
 /// A send under way in a scope.
 #[derive(Debug)]
-pub struct SendRequest<'scope, 'env: 'scope>(pub(super) Ticket<'scope, 'env>);
+pub struct SendRequest<'scope, 'env: 'scope>(pub(super) ScopedRequest<'scope, 'env>);
 
 /// A receive under way in a scope. [`wait`](Self::wait) gives the slice back.
 #[derive(Debug)]
-pub struct ReceiveRequest<'scope, 'env: 'scope, T: Equivalence>(pub(super) Lent<'scope, 'env, T>);
+pub struct ReceiveRequest<'scope, 'env: 'scope, T: Equivalence>(
+    pub(super) LentSlice<'scope, 'env, T>,
+);
 
 /// The calls that start sends. They differ in when a send is done.
 macro_rules! sends {
@@ -69,7 +71,7 @@ impl Communicator {
         from: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<ReceiveRequest<'scope, 'env, T>> {
-        let (slice, comm) = (Borrowed::new(data), self.untyped());
+        let (slice, comm) = (BorrowedSlice::new(data), self.untyped());
         // SAFETY: the scope gets the request.
         let buffer = unsafe { slice.buffer() };
         let request = comm.irecv(buffer, from.into().rank(), tag.into().tag())?;

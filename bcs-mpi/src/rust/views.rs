@@ -4,13 +4,13 @@
     reason = "hands parts of slices to the untyped core by address"
 )]
 
-use super::allegations::Allegation;
 use super::communicator::Communicator;
 use super::equivalence::Equivalence;
 use super::matching::{Destination, Source, Status, Tag, as_peer, as_rank};
-use super::scope::{Scope, Ticket};
+use super::scope::{Scope, ScopedRequest};
 use super::scoped_messages::SendRequest;
 use super::section::{Section, refused};
+use super::unchecked_memory::UncheckedMemory;
 use crate::mpi::{Buffer, Result};
 use std::marker::PhantomData;
 
@@ -34,7 +34,7 @@ pub struct ViewMut<'a, T: Equivalence> {
 /// A receive into a view, under way in a scope. [`wait`](Self::wait) gives the view back.
 #[derive(Debug)]
 pub struct ReceiveViewRequest<'scope, 'env: 'scope, T: Equivalence> {
-    pub(super) ticket: Ticket<'scope, 'env>,
+    pub(super) ticket: ScopedRequest<'scope, 'env>,
     pub(super) view: ViewMut<'env, T>,
 }
 
@@ -175,8 +175,8 @@ impl<'a, T: Equivalence> ViewMut<'a, T> {
         unsafe { Buffer::new(first, count, datatype) }
     }
 
-    fn alleged(&self) -> Option<Allegation> {
-        Allegation::of_shape(self.start, self.section.shape())
+    fn alleged(&self) -> Option<UncheckedMemory> {
+        UncheckedMemory::of_shape(self.start, self.section.shape())
     }
 
     /// # Safety

@@ -31,14 +31,14 @@ mod private {
 
 /// The untyped requests of all, while a call has them. Its caller makes the call itself: one that was passed to a function
 /// would be a place in that function to whoever asks where the program is.
-struct Lent<'a, R: Pending> {
+struct LentRequests<'a, R: Pending> {
     requests: &'a mut [R],
     untyped: Vec<mpi::Request>,
     /// What is lent is in no scope's list, and nobody would wait for it after a panic.
     unfinished: AbortOnDrop,
 }
 
-impl<'a, R: Pending> Lent<'a, R> {
+impl<'a, R: Pending> LentRequests<'a, R> {
     fn of(requests: &'a mut [R]) -> Self {
         let unfinished = AbortOnDrop;
         let lend = |request: &mut R| request.lender().lend();
@@ -138,7 +138,7 @@ fn sorted_out<R: Pending>(
 /// What the first one that failed says. All are done then, too.
 #[track_caller]
 pub fn wait_all<R: Pending>(mut requests: Vec<R>) -> Result<Vec<R::Done>> {
-    let mut lent = Lent::of(&mut requests);
+    let mut lent = LentRequests::of(&mut requests);
     let ends = mpi::request::waitall(&mut lent.untyped);
     lent.are_back();
     came_to(requests, ends)
@@ -150,7 +150,7 @@ pub fn wait_all<R: Pending>(mut requests: Vec<R>) -> Result<Vec<R::Done>> {
 /// As [`wait_all`].
 #[track_caller]
 pub fn test_all<R: Pending>(requests: &mut Vec<R>) -> Result<Option<Vec<R::Done>>> {
-    let mut lent = Lent::of(requests);
+    let mut lent = LentRequests::of(requests);
     let ends = mpi::request::testall(&mut lent.untyped);
     lent.are_back();
     match ends {
@@ -169,7 +169,7 @@ pub fn wait_any<R: Pending>(requests: &mut Vec<R>) -> Result<Option<(usize, R::D
     if let Some(index) = known(requests) {
         return taken(requests, (index, Ok(mpi::Status::EMPTY)));
     }
-    let mut lent = Lent::of(requests);
+    let mut lent = LentRequests::of(requests);
     let end = mpi::request::waitany(&mut lent.untyped);
     lent.are_back();
     match end {
@@ -187,7 +187,7 @@ pub fn test_any<R: Pending>(requests: &mut Vec<R>) -> Result<Option<(usize, R::D
     if let Some(index) = known(requests) {
         return taken(requests, (index, Ok(mpi::Status::EMPTY)));
     }
-    let mut lent = Lent::of(requests);
+    let mut lent = LentRequests::of(requests);
     let end = mpi::request::testany(&mut lent.untyped);
     lent.are_back();
     match end {
@@ -201,7 +201,7 @@ pub fn test_any<R: Pending>(requests: &mut Vec<R>) -> Result<Option<(usize, R::D
 #[track_caller]
 pub fn wait_some<R: Pending>(requests: &mut Vec<R>) -> Vec<(usize, Result<R::Done>)> {
     let is_one_known = known(requests).is_some();
-    let mut lent = Lent::of(requests);
+    let mut lent = LentRequests::of(requests);
     let ends = match is_one_known {
         true => mpi::request::testsome(&mut lent.untyped),
         false => mpi::request::waitsome(&mut lent.untyped),
@@ -213,7 +213,7 @@ pub fn wait_some<R: Pending>(requests: &mut Vec<R>) -> Vec<(usize, Result<R::Don
 /// As [`wait_some`], of those that are done already, which may be none. (`MPI_Testsome`)
 #[track_caller]
 pub fn test_some<R: Pending>(requests: &mut Vec<R>) -> Vec<(usize, Result<R::Done>)> {
-    let mut lent = Lent::of(requests);
+    let mut lent = LentRequests::of(requests);
     let ends = mpi::request::testsome(&mut lent.untyped);
     lent.are_back();
     sorted_out(requests, ends)

@@ -1,9 +1,12 @@
 //! Contexts in which this rank takes part in collectives.
 
-use crate::roads::Reach;
-use crate::roads::smartmap::GroupId;
+use crate::transport::TransportSet;
+use crate::transport::smartmap::GroupId;
 use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, MAX_CONTEXTS};
-use bcs_core::whereabouts::{Called, Communicator, Entered, Exchange, Members, Title, follow};
+use bcs_core::wait_state::{
+    CalledCollective, CommunicatorLabel, CommunicatorProgress, EnteredCollective, MemberRange,
+    MessageCollective, extend_call_digest,
+};
 
 /// Which members of a context do collectives in each other's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,9 +49,9 @@ pub(crate) struct Context {
     /// The members, for [`Entered`].
     pub(crate) group: u32,
     /// Who they are, for whoever wonders why this rank waits.
-    pub(crate) members: Members,
+    pub(crate) members: MemberRange,
     /// How users know it.
-    pub(crate) title: Option<Title>,
+    pub(crate) title: Option<CommunicatorLabel>,
     pub(crate) locality: Locality,
 }
 
@@ -62,19 +65,19 @@ impl Context {
     }
 
     /// Which members a message from any of them may come from.
-    pub(crate) fn reach(&self) -> Reach {
-        Reach {
-            near: self.local > 0,
-            far: self.size > self.local,
+    pub(crate) fn transports(&self) -> TransportSet {
+        TransportSet {
+            local: self.local > 0,
+            remote: self.size > self.local,
         }
     }
 
     /// This rank enters a collective.
-    pub(crate) fn enter(&mut self, context: u32, called: Called) -> Entered {
+    pub(crate) fn enter(&mut self, context: u32, called: CalledCollective) -> EnteredCollective {
         let number = self.entered;
         self.entered = number.wrapping_add(1);
-        self.called = follow(self.called, called);
-        Entered {
+        self.called = extend_call_digest(self.called, called);
+        EnteredCollective {
             context,
             group: self.group,
             number,
@@ -83,17 +86,17 @@ impl Context {
     }
 
     /// The collective that this rank has just entered, with a wrong argument, stands for this one.
-    pub(crate) fn stands_for(&mut self, exchange: Exchange) {
-        self.called = follow(self.called, Called::Messages(exchange, None));
+    pub(crate) fn stands_for(&mut self, exchange: MessageCollective) {
+        self.called = extend_call_digest(self.called, CalledCollective::Messages(exchange, None));
     }
 
     /// What this rank says of it when it sleeps.
-    pub(crate) fn told(&self, context: u32) -> Communicator {
-        Communicator {
+    pub(crate) fn told(&self, context: u32) -> CommunicatorProgress {
+        CommunicatorProgress {
             context,
             group: self.group,
             entered: self.entered,
-            called: self.called,
+            call_digest: self.called,
             members: self.members,
         }
     }

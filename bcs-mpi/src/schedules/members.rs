@@ -1,6 +1,6 @@
 //! The communicator of a collective.
 
-use crate::data::Piece;
+use crate::data::DataView;
 
 /// The communicator of a collective.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub struct Members<'a> {
 impl Members<'_> {
     /// Everybody else, with their blocks. The one after this rank comes first, so that not all
     /// ranks send to the same one first.
-    pub(crate) fn others(&self, blocks: impl Fn(usize) -> Piece) -> Vec<(u32, Piece)> {
+    pub(crate) fn others(&self, blocks: impl Fn(usize) -> DataView) -> Vec<(u32, DataView)> {
         let size = self.world.len();
         (1..size)
             .map(|step| (self.me + step) % size)

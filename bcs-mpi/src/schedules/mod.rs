@@ -8,7 +8,7 @@
 //! | `context.rs` | contexts: members, numbers, groups |
 
 mod context;
-mod hierarchy;
+mod hierarchical_alltoall;
 mod members;
 mod one_round;
 mod plan;
@@ -16,10 +16,10 @@ mod schedule;
 mod sends;
 
 pub(crate) use context::{Context, Contexts, Locality};
-pub(crate) use hierarchy::Hierarchy;
-pub use hierarchy::Nodes;
+pub(crate) use hierarchical_alltoall::HierarchicalAlltoall;
+pub use hierarchical_alltoall::MembersByNode;
 pub use members::Members;
-pub(crate) use one_round::{OneRound, Side};
+pub(crate) use one_round::{OneRound, RoundBlocks};
 pub(crate) use plan::Plan;
 pub use schedule::COLLECTIVE_MESSAGES;
-pub(crate) use schedule::{Schedule, ScheduleId, Schedules, Steps};
+pub(crate) use schedule::{DeferredSteps, Schedule, ScheduleId, Schedules};

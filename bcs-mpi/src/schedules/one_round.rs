@@ -1,42 +1,42 @@
 //! Collectives of one round, which become messages or an exchange of the members.
 
-use super::hierarchy::{Hierarchy, Nodes};
+use super::hierarchical_alltoall::{HierarchicalAlltoall, MembersByNode};
 use super::members::Members;
 use super::plan::Plan;
-use crate::data::{Piece, Pieces, Scratch};
-use crate::steps::{Local, Round};
-use bcs_core::whereabouts::{Called, Exchange};
+use crate::data::{DataView, DataViews, Scratch};
+use crate::steps::{LocalStep, Round};
+use bcs_core::wait_state::{CalledCollective, MessageCollective};
 
 /// A collective of one round: what a rank gives, what it takes, and its own block.
 #[derive(Debug)]
 pub(crate) struct OneRound {
-    what: Exchange,
+    what: MessageCollective,
     root: Option<usize>,
-    pub(crate) out: Side,
-    pub(crate) into: Side,
+    pub(crate) out: RoundBlocks,
+    pub(crate) into: RoundBlocks,
     /// From where and where to.
-    pub(crate) own: Option<(Piece, Piece)>,
+    pub(crate) own: Option<(DataView, DataView)>,
     /// The nodes of the members, if blocks of other nodes may go by leaders.
-    pub(crate) nodes: Option<Nodes>,
+    pub(crate) nodes: Option<MembersByNode>,
     /// Memory that lasts as long.
     pub(crate) scratch: Scratch,
 }
 
 /// What is given to others or taken from them.
 #[derive(Debug)]
-pub(crate) enum Side {
+pub(crate) enum RoundBlocks {
     Nothing,
     /// To or from one.
-    One(usize, Piece),
+    One(usize, DataView),
     /// The same to all others.
-    Same(Piece),
+    Same(DataView),
     /// To or from each other what is there for it.
-    Each(Pieces),
+    Each(DataViews),
 }
 
-impl Side {
+impl RoundBlocks {
     /// By messages: world ranks and their pieces.
-    fn messages(&self, members: Members<'_>) -> Vec<(u32, Piece)> {
+    fn messages(&self, members: Members<'_>) -> Vec<(u32, DataView)> {
         match self {
             Self::Nothing => Vec::new(),
             Self::One(place, piece) => vec![(members.world[*place], piece.clone())],
@@ -55,12 +55,12 @@ impl Side {
 }
 
 impl OneRound {
-    pub(crate) fn new(what: Exchange, root: Option<usize>) -> Self {
+    pub(crate) fn new(what: MessageCollective, root: Option<usize>) -> Self {
         Self {
             what,
             root,
-            out: Side::Nothing,
-            into: Side::Nothing,
+            out: RoundBlocks::Nothing,
+            into: RoundBlocks::Nothing,
             own: None,
             nodes: None,
             scratch: Scratch::default(),
@@ -68,21 +68,26 @@ impl OneRound {
     }
 
     /// What the rank calls, with its root as a rank of the world.
-    pub(crate) fn called(&self, members: Members<'_>) -> Called {
-        Called::Messages(self.what, self.root.map(|root| members.world[root]))
+    pub(crate) fn called(&self, members: Members<'_>) -> CalledCollective {
+        CalledCollective::Messages(self.what, self.root.map(|root| members.world[root]))
     }
 
     /// What goes by the leaders of nodes, unless blocks go `one_by_one`.
-    fn hierarchy(&mut self, members: Members<'_>, one_by_one: bool) -> Option<Box<Hierarchy>> {
+    fn hierarchy(
+        &mut self,
+        members: Members<'_>,
+        one_by_one: bool,
+    ) -> Option<Box<HierarchicalAlltoall>> {
         let nodes = self.nodes.take()?;
-        let (Side::Each(out), Side::Each(into)) = (&self.out, &self.into) else {
+        let (RoundBlocks::Each(out), RoundBlocks::Each(into)) = (&self.out, &self.into) else {
             return None;
         };
-        let all = |blocks: &Pieces| -> Vec<Piece> {
+        let all = |blocks: &DataViews| -> Vec<DataView> {
             let places = 0..members.world.len();
             places.map(|place| blocks.of(place)).collect()
         };
-        let hierarchy = Hierarchy::new(nodes, members, &all(out), &all(into), one_by_one);
+        let hierarchy =
+            HierarchicalAlltoall::new(nodes, members, &all(out), &all(into), one_by_one);
         Some(Box::new(hierarchy))
     }
 
@@ -104,7 +109,7 @@ impl OneRound {
                 messages.retain(|_| *keep.next().expect("one for each of the others"));
             }
         }
-        let own = self.own.map(|(from, to)| Local::Copy { from, to });
+        let own = self.own.map(|(from, to)| LocalStep::Copy { from, to });
         Plan {
             called: Some(called),
             first: own.into_iter().collect(),

@@ -1,27 +1,27 @@
 //! Plans: schedules that are to be posted.
 
-use super::hierarchy::Hierarchy;
-use crate::data::{self, LONG_BYTES, NEAR_SMALL_PIECE_BYTES, Piece, Scratch};
-use crate::steps::{Local, Part, Round};
+use super::hierarchical_alltoall::HierarchicalAlltoall;
+use crate::data::{self, DataView, LOCAL_SMALL_PIECE_BYTES, LONG_BYTES, Scratch};
+use crate::steps::{CollectiveArguments, LocalStep, Round};
 use bcs_core::descriptor::InvalidCall;
-use bcs_core::whereabouts::{Called, Exchange};
+use bcs_core::wait_state::{CalledCollective, MessageCollective};
 use std::collections::VecDeque;
 
 /// A schedule that is to be posted.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// What the rank called, if it is not what its [`part`](Self::part) says.
-    pub(crate) called: Option<Called>,
+    pub(crate) called: Option<CalledCollective>,
     /// Before anything is sent.
-    pub(crate) first: Vec<Local>,
+    pub(crate) first: Vec<LocalStep>,
     /// To whom (a world rank), and what.
-    pub(crate) sends: Vec<(u32, Piece)>,
+    pub(crate) sends: Vec<(u32, DataView)>,
     pub(crate) rounds: VecDeque<Round>,
     /// A collective of the NIC, which is a part of the first round. NICs number them, so it must
     /// be posted with the schedule.
-    pub(crate) part: Option<Part>,
+    pub(crate) part: Option<CollectiveArguments>,
     /// What goes by the leaders of nodes, beside the rounds.
-    pub(crate) hierarchy: Option<Box<Hierarchy>>,
+    pub(crate) hierarchy: Option<Box<HierarchicalAlltoall>>,
     pub(crate) scratch: Scratch,
     /// The rank's call had a wrong argument: its messages are empty, and say so.
     pub(crate) invalid: Option<InvalidCall>,
@@ -34,10 +34,10 @@ impl Plan {
         for local in self.first.drain(..) {
             local.run();
         }
-        let mut last: Option<(Piece, Piece)> = None;
+        let mut last: Option<(DataView, DataView)> = None;
         for (_, piece) in &mut self.sends {
             let small =
-                piece.len() > LONG_BYTES && piece.is_in_pieces_below(NEAR_SMALL_PIECE_BYTES);
+                piece.len() > LONG_BYTES && piece.is_in_pieces_below(LOCAL_SMALL_PIECE_BYTES);
             if !(small || exchange && piece.layout().is_some()) {
                 continue;
             }
@@ -55,9 +55,9 @@ impl Plan {
     }
 
     /// A plan for what the rank called, with the world rank of its root.
-    pub(crate) fn of(exchange: Exchange, root: Option<u32>) -> Self {
+    pub(crate) fn of(exchange: MessageCollective, root: Option<u32>) -> Self {
         Self {
-            called: Some(Called::Messages(exchange, root)),
+            called: Some(CalledCollective::Messages(exchange, root)),
             ..Self::default()
         }
     }

@@ -34,19 +34,19 @@
 //! **Bound.** A schedule is posted only if there are request slots for all its sends and its first
 //! round; otherwise nothing of it is posted. Later rounds wait for slots.
 
-use super::hierarchy::{Came, Hierarchy};
+use super::hierarchical_alltoall::{AlltoallProgress, HierarchicalAlltoall};
 use super::sends::Sends;
-use crate::data::{Piece, Scratch};
-use crate::roads::{Handle, Outcome, Roads};
-use crate::steps::{Local, Round};
+use crate::data::{DataView, Scratch};
+use crate::steps::{LocalStep, Round};
+use crate::transport::{Mux, RequestOutcome, TransportHandle};
 use bcs_core::descriptor::{CollectiveKind, InvalidCall};
 use bcs_core::limits::MAX_CONTEXTS;
-use bcs_core::request::Failure;
-use bcs_core::whereabouts::{Called, Entered, Objection};
+use bcs_core::request::RequestFailure;
+use bcs_core::wait_state::{CalledCollective, ConflictingCall, EnteredCollective};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// What is added to a communicator's context for the messages of its collectives.
-pub use bcs_core::whereabouts::COLLECTIVE_MESSAGES;
+pub use bcs_core::wait_state::COLLECTIVE_MESSAGES;
 
 const _: () = assert!(MAX_CONTEXTS < COLLECTIVE_MESSAGES as usize);
 
@@ -60,38 +60,38 @@ pub(crate) struct Schedule {
     context: u32,
     tag: i32,
     /// What this rank has entered by it. One whose messages go nowhere has entered nothing.
-    entered: Option<Entered>,
+    entered: Option<EnteredCollective>,
     sends: Sends,
     /// Receives of this round that wait for a request slot.
-    unposted: Vec<(u32, Piece)>,
+    unposted: Vec<(u32, DataView)>,
     /// Those that wait for their messages, with the length each should have; a reduction has none.
-    receives: Vec<(Handle, Option<u64>)>,
+    receives: Vec<(TransportHandle, Option<u64>)>,
     /// What follows this round.
-    then: Vec<Local>,
+    then: Vec<LocalStep>,
     rounds: VecDeque<Round>,
-    hierarchy: Option<Box<Hierarchy>>,
+    hierarchy: Option<Box<HierarchicalAlltoall>>,
     scratch: Scratch,
-    failed: Option<Outcome>,
+    failed: Option<RequestOutcome>,
     /// Steps of it are being done without the lock.
     steps: bool,
 }
 
 /// Steps of a schedule that are to be done without the lock.
 #[derive(Debug)]
-pub(crate) struct Steps {
+pub(crate) struct DeferredSteps {
     pub(crate) schedule: ScheduleId,
-    pub(crate) steps: Vec<Local>,
+    pub(crate) steps: Vec<LocalStep>,
 }
 
 /// How far a schedule has come.
 #[derive(Debug)]
-pub(crate) enum Advance {
+pub(crate) enum ScheduleProgress {
     /// It waits for completions, and has posted more or not.
     Waits {
         posted: bool,
     },
     /// These steps are to be done without the lock.
-    Steps(Vec<Local>),
+    Steps(Vec<LocalStep>),
     Done,
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct Schedules {
     /// In the order of their posts.
     under_way: BTreeMap<ScheduleId, Schedule>,
     /// Those that are done and not yet asked for.
-    ended: HashMap<ScheduleId, Outcome>,
+    ended: HashMap<ScheduleId, RequestOutcome>,
     posted: u64,
     /// The count of completions when they were last moved on.
     looked_at: u64,
@@ -130,8 +130,8 @@ impl Schedules {
     pub(crate) fn insert(
         &mut self,
         schedule: Schedule,
-        advance: Advance,
-    ) -> (ScheduleId, Option<Steps>) {
+        advance: ScheduleProgress,
+    ) -> (ScheduleId, Option<DeferredSteps>) {
         self.posted += 1;
         let id = self.posted;
         self.under_way.insert(id, schedule);
@@ -142,9 +142,9 @@ impl Schedules {
     /// is to be done without the lock is handed over. Returns whether anything was posted.
     pub(crate) fn advance(
         &mut self,
-        roads: &mut Roads,
+        roads: &mut Mux,
         completions: u64,
-        mut hand_over: impl FnMut(Steps),
+        mut hand_over: impl FnMut(DeferredSteps),
     ) -> bool {
         if self.under_way.is_empty() || (self.looked_at == completions && !self.looks_again) {
             return false;
@@ -155,7 +155,7 @@ impl Schedules {
         let refusals = roads.refusals();
         for (&id, schedule) in self.under_way.iter_mut().filter(|(_, it)| !it.steps) {
             match schedule.advance(roads) {
-                Advance::Waits { posted } => any_posted |= posted,
+                ScheduleProgress::Waits { posted } => any_posted |= posted,
                 further => advanced.push((id, further)),
             }
         }
@@ -171,14 +171,14 @@ impl Schedules {
     }
 
     /// A schedule has come so far. Returns what is to be done without the lock.
-    fn advanced(&mut self, id: ScheduleId, advance: Advance) -> Option<Steps> {
+    fn advanced(&mut self, id: ScheduleId, advance: ScheduleProgress) -> Option<DeferredSteps> {
         match advance {
-            Advance::Waits { .. } => None,
-            Advance::Steps(steps) => Some(Steps {
+            ScheduleProgress::Waits { .. } => None,
+            ScheduleProgress::Steps(steps) => Some(DeferredSteps {
                 schedule: id,
                 steps,
             }),
-            Advance::Done => {
+            ScheduleProgress::Done => {
                 let ended = self.under_way.remove(&id);
                 let failed = ended.and_then(|mut ended| ended.failed.take());
                 self.ended.insert(id, failed.unwrap_or_default());
@@ -203,14 +203,14 @@ impl Schedules {
     }
 
     /// What this rank has entered by schedules that are under way, the oldest first.
-    pub(crate) fn entered(&self) -> impl Iterator<Item = Entered> {
+    pub(crate) fn entered(&self) -> impl Iterator<Item = EnteredCollective> {
         self.under_way
             .values()
             .filter_map(|schedule| schedule.entered)
     }
 
     /// What it has entered by this one.
-    pub(crate) fn entered_by(&self, id: ScheduleId) -> Option<Entered> {
+    pub(crate) fn entered_by(&self, id: ScheduleId) -> Option<EnteredCollective> {
         self.under_way.get(&id)?.entered
     }
 
@@ -221,7 +221,7 @@ impl Schedules {
     }
 
     /// The messages that this one waits for.
-    pub(crate) fn awaited_by(&self, id: ScheduleId) -> Vec<Handle> {
+    pub(crate) fn awaited_by(&self, id: ScheduleId) -> Vec<TransportHandle> {
         let schedule = self.under_way.get(&id);
         let awaited = schedule.map(|schedule| schedule.receives.iter().map(|&(handle, _)| handle));
         awaited.into_iter().flatten().collect()
@@ -231,7 +231,7 @@ impl Schedules {
     ///
     /// # Panics
     /// If it is spent: the caller kept a copy of its request.
-    pub(crate) fn take(&mut self, id: ScheduleId) -> Option<Outcome> {
+    pub(crate) fn take(&mut self, id: ScheduleId) -> Option<RequestOutcome> {
         let outcome = self.ended.remove(&id);
         assert!(
             outcome.is_some() || self.under_way.contains_key(&id),
@@ -246,7 +246,7 @@ impl Schedule {
     pub(crate) fn new(
         (context, tag): (u32, i32),
         rounds: VecDeque<Round>,
-        hierarchy: Option<Box<Hierarchy>>,
+        hierarchy: Option<Box<HierarchicalAlltoall>>,
         scratch: Scratch,
     ) -> Self {
         Self {
@@ -266,30 +266,34 @@ impl Schedule {
     }
 
     /// It waits for this as for a message, too.
-    pub(crate) fn awaits(&mut self, handle: Handle) {
+    pub(crate) fn add_awaited(&mut self, handle: TransportHandle) {
         self.receives.push((handle, None));
     }
 
     /// This is what the rank has entered by it.
-    pub(crate) fn enters(&mut self, entered: Option<Entered>) {
+    pub(crate) fn set_entered(&mut self, entered: Option<EnteredCollective>) {
         self.entered = entered;
     }
 
     /// The rank called it with a wrong argument.
-    pub(crate) fn is_invalid(&mut self, call: InvalidCall) {
-        self.sends.stand_for(call);
+    pub(crate) fn mark_invalid(&mut self, call: InvalidCall) {
+        self.sends.mark_invalid(call);
     }
 
     /// Whether it is over, so far without a failure.
-    pub(crate) fn is_over(&self, advance: &Advance) -> bool {
-        matches!(advance, Advance::Done) && self.failed.is_none()
+    pub(crate) fn is_over(&self, advance: &ScheduleProgress) -> bool {
+        matches!(advance, ScheduleProgress::Done) && self.failed.is_none()
     }
 
     /// Posts the first round, and then what is sent: what comes early finds its receive.
     ///
     /// # Panics
     /// If there is no request slot for each: they are to be counted before.
-    pub(crate) fn begin(&mut self, roads: &mut Roads, sends: Vec<(u32, Piece)>) -> Advance {
+    pub(crate) fn begin(
+        &mut self,
+        roads: &mut Mux,
+        sends: Vec<(u32, DataView)>,
+    ) -> ScheduleProgress {
         if let Some(round) = self.rounds.pop_front() {
             self.unposted = round.receives;
             self.then = round.then;
@@ -305,7 +309,7 @@ impl Schedule {
     }
 
     /// Posts the sends for which there are request slots. Returns whether that were all.
-    fn send(&mut self, roads: &mut Roads, posted: &mut bool) -> bool {
+    fn send(&mut self, roads: &mut Mux, posted: &mut bool) -> bool {
         let on = (self.context, self.tag);
         self.sends.post(roads, on, posted)
     }
@@ -314,29 +318,29 @@ impl Schedule {
     #[cold]
     fn note_invalid(&mut self, from: u32, call: InvalidCall) {
         let kind = CollectiveKind::Invalid(call);
-        let called = Called::Nic { kind, bytes: 0 };
-        let against = Objection { rank: from, called };
-        self.failed = Some(Outcome {
-            failure: Failure::Mismatch,
+        let called = CalledCollective::Nic { kind, bytes: 0 };
+        let against = ConflictingCall { rank: from, called };
+        self.failed = Some(RequestOutcome {
+            failure: RequestFailure::Mismatch,
             len: against.pack(),
-            ..Outcome::default()
+            ..RequestOutcome::default()
         });
     }
 
-    fn note(&mut self, outcome: Outcome, expected: Option<u64>) {
+    fn note(&mut self, outcome: RequestOutcome, expected: Option<u64>) {
         if !outcome.mark.is_none()
             && expected.is_some()
-            && let Some(call) = InvalidCall::of_mark(outcome.mark)
+            && let Some(call) = InvalidCall::from_check_bits(outcome.mark)
         {
             return self.note_invalid(outcome.source, call);
         }
         let short = expected.is_some_and(|expected| outcome.len < expected);
         let failure = match outcome.failure {
-            Failure::None if short => Failure::Mismatch,
+            RequestFailure::None if short => RequestFailure::Mismatch,
             failure => failure,
         };
-        if failure != Failure::None && self.failed.is_none() {
-            self.failed = Some(Outcome {
+        if failure != RequestFailure::None && self.failed.is_none() {
+            self.failed = Some(RequestOutcome {
                 failure,
                 expected,
                 ..outcome
@@ -346,7 +350,7 @@ impl Schedule {
 
     /// Posts the receives of this round for which there are request slots. Returns whether that
     /// were all.
-    fn post(&mut self, roads: &mut Roads, posted: &mut bool) -> bool {
+    fn post(&mut self, roads: &mut Mux, posted: &mut bool) -> bool {
         while let Some((from, into)) = self.unposted.last() {
             let from = (*from, self.context, self.tag);
             let len = into.len() as u64;
@@ -362,16 +366,16 @@ impl Schedule {
     }
 
     /// Goes on with what goes by leaders. Returns whether that is over.
-    fn advance_hierarchy(&mut self, roads: &mut Roads, posted: &mut bool) -> bool {
+    fn advance_hierarchy(&mut self, roads: &mut Mux, posted: &mut bool) -> bool {
         let Some(hierarchy) = &mut self.hierarchy else {
             return true;
         };
         let came = hierarchy.advance(roads, posted);
         self.failed = self.failed.take().or(hierarchy.failure());
         match came {
-            Came::Waits => return false,
-            Came::Over(None) => {}
-            Came::Over(Some((sends, round))) => {
+            AlltoallProgress::Waits => return false,
+            AlltoallProgress::Over(None) => {}
+            AlltoallProgress::Over(Some((sends, round))) => {
                 self.sends.extend(sends);
                 self.rounds.push_back(round);
             }
@@ -380,25 +384,25 @@ impl Schedule {
     }
 
     /// Goes as far as what has completed allows.
-    fn advance(&mut self, roads: &mut Roads) -> Advance {
+    fn advance(&mut self, roads: &mut Mux) -> ScheduleProgress {
         let mut posted = false;
         let hierarchy_is_over = self.advance_hierarchy(roads, &mut posted);
         loop {
             let all_posted = self.post(roads, &mut posted);
             while let Some(&(request, expected)) = self.receives.last() {
                 let Some(outcome) = roads.take(request) else {
-                    return Advance::Waits { posted };
+                    return ScheduleProgress::Waits { posted };
                 };
                 self.receives.pop();
                 self.note(outcome, expected);
             }
             if !all_posted {
-                return Advance::Waits { posted };
+                return ScheduleProgress::Waits { posted };
             }
             let steps = std::mem::take(&mut self.then);
-            if self.failed.is_none() && steps.iter().any(Local::takes_long) {
+            if self.failed.is_none() && steps.iter().any(LocalStep::takes_long) {
                 self.steps = true;
-                return Advance::Steps(steps);
+                return ScheduleProgress::Steps(steps);
             }
             for local in steps {
                 if self.failed.is_none() {
@@ -412,16 +416,16 @@ impl Schedule {
             self.then = round.then;
         }
         if !hierarchy_is_over {
-            return Advance::Waits { posted };
+            return ScheduleProgress::Waits { posted };
         }
         while let Some(outcome) = self.sends.take(roads) {
             self.note(outcome, None);
         }
         let hierarchy = self.hierarchy.as_mut();
         if !self.sends.are_over() || hierarchy.is_some_and(|it| !it.sends_are_over(roads)) {
-            return Advance::Waits { posted };
+            return ScheduleProgress::Waits { posted };
         }
-        Advance::Done
+        ScheduleProgress::Done
     }
 }
 

@@ -1,33 +1,33 @@
 //! What a schedule sends, and has not sent yet.
 
-use crate::data::Piece;
-use crate::roads::{Handle, Message, Outcome, Roads, SendMode};
+use crate::data::DataView;
+use crate::transport::{Mux, OutgoingMessage, RequestOutcome, SendMode, TransportHandle};
+use bcs_core::check_bits::CheckBits;
 use bcs_core::descriptor::InvalidCall;
-use bcs_core::mark::Mark;
 use std::collections::VecDeque;
 
 /// Messages that are sent in the order in which they are given.
 #[derive(Debug, Default)]
 pub(super) struct Sends {
     /// To which world ranks, and what: those that wait for a request slot.
-    unsent: VecDeque<(u32, Piece)>,
+    unsent: VecDeque<(u32, DataView)>,
     /// Those that are posted and not over.
-    under_way: Vec<Handle>,
+    under_way: Vec<TransportHandle>,
     /// What goes with each: which call they stand for, if that was one with a wrong argument.
-    mark: Mark,
+    mark: CheckBits,
 }
 
 impl Sends {
     /// They stand for those of a call with a wrong argument.
-    pub(super) fn stand_for(&mut self, call: InvalidCall) {
-        self.mark = call.mark();
+    pub(super) fn mark_invalid(&mut self, call: InvalidCall) {
+        self.mark = call.check_bits();
     }
 
-    pub(super) fn push(&mut self, destination: u32, data: Piece) {
+    pub(super) fn push(&mut self, destination: u32, data: DataView) {
         self.unsent.push_back((destination, data));
     }
 
-    pub(super) fn extend(&mut self, messages: impl IntoIterator<Item = (u32, Piece)>) {
+    pub(super) fn extend(&mut self, messages: impl IntoIterator<Item = (u32, DataView)>) {
         self.unsent.extend(messages);
     }
 
@@ -35,12 +35,12 @@ impl Sends {
     /// were all.
     pub(super) fn post(
         &mut self,
-        roads: &mut Roads,
+        roads: &mut Mux,
         (context, tag): (u32, i32),
         posted: &mut bool,
     ) -> bool {
         while let Some((destination, data)) = self.unsent.pop_front() {
-            let message = Message {
+            let message = OutgoingMessage {
                 context,
                 destination,
                 tag,
@@ -52,7 +52,7 @@ impl Sends {
                 return false;
             };
             *posted = true;
-            if !matches!(sent, Handle::Complete(_)) {
+            if !matches!(sent, TransportHandle::Complete(_)) {
                 self.under_way.push(sent);
             }
         }
@@ -60,7 +60,7 @@ impl Sends {
     }
 
     /// Takes what one that is over came to.
-    pub(super) fn take(&mut self, roads: &mut Roads) -> Option<Outcome> {
+    pub(super) fn take(&mut self, roads: &mut Mux) -> Option<RequestOutcome> {
         let outcome = roads.take(*self.under_way.last()?)?;
         self.under_way.pop();
         Some(outcome)

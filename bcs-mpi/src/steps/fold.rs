@@ -1,8 +1,8 @@
 //! How two contributions become one.
 #![expect(unsafe_code, reason = "memory is named by address")]
 
-use crate::data::{Plain, copy, start};
-use bcs_core::reduction::arithmetic::{Path, combine};
+use crate::data::{ByteRange, copy, start};
+use bcs_core::reduction::arithmetic::{ArithmeticPath, combine};
 use bcs_core::reduction::{Datatype, Op};
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// A function of the program's that combines so many bytes: `inout = in OP inout`, element by
 /// element. It must not panic: others wait for what it makes. It is called with no lock held. Both addresses
 /// are aligned for every datatype.
-pub type Function = dyn Fn(*const u8, *mut u8, usize) + Send + Sync;
+pub type ReductionFunction = dyn Fn(*const u8, *mut u8, usize) + Send + Sync;
 
 /// How two contributions become one.
 #[derive(Clone)]
@@ -18,7 +18,7 @@ pub enum Fold {
     /// By a predefined operation.
     Arithmetic(Op, Datatype),
     /// By a function of the program's.
-    Function(Arc<Function>),
+    Function(Arc<ReductionFunction>),
 }
 
 impl fmt::Debug for Fold {
@@ -33,7 +33,7 @@ impl fmt::Debug for Fold {
 impl Fold {
     /// `accumulator = accumulator OP operand`, which are as long as each other. A function leaves its result in
     /// `operand` first.
-    pub(crate) fn run(&self, accumulator: Plain, operand: Plain) {
+    pub(crate) fn run(&self, accumulator: ByteRange, operand: ByteRange) {
         if accumulator.is_empty() {
             return; // An address of nothing means nothing.
         }
@@ -43,7 +43,7 @@ impl Fold {
                 let into = unsafe { accumulator.bytes_mut() };
                 // SAFETY: as above.
                 let bytes = unsafe { operand.bytes() };
-                combine(*op, *datatype, Path::Host, into, bytes)
+                combine(*op, *datatype, ArithmeticPath::Host, into, bytes)
                     .expect("operation, datatype and lengths were checked");
             }
             Self::Function(function) => {

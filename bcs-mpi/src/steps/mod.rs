@@ -1,9 +1,9 @@
 //! What collectives are made of: a rank's part in one, rounds of receives, and steps in its own memory.
 
+mod collective_arguments;
 mod fold;
-mod part;
 mod step;
 
-pub use fold::{Fold, Function};
-pub(crate) use part::Part;
-pub(crate) use step::{Local, Round};
+pub(crate) use collective_arguments::CollectiveArguments;
+pub use fold::{Fold, ReductionFunction};
+pub(crate) use step::{LocalStep, Round};

@@ -1,18 +1,18 @@
 //! Steps: what a rank does with memory of its own between the messages of a collective.
 
 use super::Fold;
-use crate::data::{LONG_BYTES, Piece, Plain, copy};
+use crate::data::{ByteRange, DataView, LONG_BYTES, copy};
 
 /// What a rank does with memory of its own.
 #[derive(Clone, Debug)]
-pub(crate) enum Local {
+pub(crate) enum LocalStep {
     /// Copies a piece to the start of another.
-    Copy { from: Piece, to: Piece },
+    Copy { from: DataView, to: DataView },
     /// `accumulator = accumulator OP operand`, of elements side by side; a function of the program's writes both.
     Combine {
         fold: Fold,
-        accumulator: Plain,
-        operand: Plain,
+        accumulator: ByteRange,
+        operand: ByteRange,
     },
 }
 
@@ -20,13 +20,13 @@ pub(crate) enum Local {
 #[derive(Debug, Default)]
 pub(crate) struct Round {
     /// From whom (a world rank), and where to.
-    pub(crate) receives: Vec<(u32, Piece)>,
-    pub(crate) then: Vec<Local>,
+    pub(crate) receives: Vec<(u32, DataView)>,
+    pub(crate) then: Vec<LocalStep>,
 }
 
 impl Round {
     /// Receives that nothing follows.
-    pub(crate) fn of(receives: Vec<(u32, Piece)>) -> Self {
+    pub(crate) fn of(receives: Vec<(u32, DataView)>) -> Self {
         Self {
             receives,
             then: Vec::new(),
@@ -34,7 +34,7 @@ impl Round {
     }
 
     /// Steps without receives.
-    pub(crate) fn steps(then: Vec<Local>) -> Self {
+    pub(crate) fn steps(then: Vec<LocalStep>) -> Self {
         Self {
             receives: Vec::new(),
             then,
@@ -42,7 +42,7 @@ impl Round {
     }
 }
 
-impl Local {
+impl LocalStep {
     /// Whether it calls a function of the program's.
     pub(crate) fn calls(&self) -> bool {
         matches!(

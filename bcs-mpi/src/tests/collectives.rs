@@ -2,12 +2,12 @@
 
 use super::{Machine, run};
 use crate::Op;
-use bcs_core::job::{Intranode, Settings};
+use bcs_core::job::{IntranodeTransport, Settings};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[test]
 fn nobody_leaves_a_barrier_before_all_have_come() {
-    for intranode in [Intranode::Smartmap, Intranode::Nic] {
+    for intranode in [IntranodeTransport::Smartmap, IntranodeTransport::Nic] {
         let come = AtomicUsize::new(0);
         let settings = Settings {
             intranode,

@@ -2,7 +2,7 @@
 
 use super::{Machine, run};
 use crate::{Op, Source, Tag};
-use bcs_core::job::{Intranode, Settings};
+use bcs_core::job::{IntranodeTransport, Settings};
 
 #[test]
 fn messages_of_one_communicator_are_not_seen_in_another() {
@@ -87,9 +87,9 @@ fn contexts_are_used_again_after_their_communicators() {
 #[test]
 fn too_many_communicators_are_an_error_on_all_ranks() {
     for (nodes, intranode) in [
-        (1, Intranode::Smartmap),
-        (1, Intranode::Nic),
-        (2, Intranode::Smartmap),
+        (1, IntranodeTransport::Smartmap),
+        (1, IntranodeTransport::Nic),
+        (2, IntranodeTransport::Smartmap),
     ] {
         let settings = Settings {
             intranode,

@@ -34,12 +34,12 @@ fn thirds(len: usize) -> Datatype {
 
 /// Room for `len` numbers in thirds or side by side.
 #[derive(Debug)]
-struct Room {
+struct NumberBuffer {
     memory: Vec<i32>,
     scattered: bool,
 }
 
-impl Room {
+impl NumberBuffer {
     fn new(len: usize, scattered: bool) -> Self {
         let memory = vec![CANARY; if scattered { 3 * len + 2 } else { len }];
         Self { memory, scattered }
@@ -102,8 +102,8 @@ fn every_way(comm: &Comm) {
     let (me, peer) = (comm.rank(), (comm.rank() + 1) % comm.size());
     for len in LENGTHS {
         for (from, to) in [(true, true), (true, false), (false, true)] {
-            let mut out = Room::of(&numbers(len, me), from);
-            let mut into = Room::new(len, to);
+            let mut out = NumberBuffer::of(&numbers(len, me), from);
+            let mut into = NumberBuffer::new(len, to);
             let mut receive = comm.irecv(into.buffer(), -1, 3).unwrap();
             let mut send = comm.isend(out.buffer(), peer, 3).unwrap();
             let status = receive.wait().unwrap();
@@ -146,7 +146,7 @@ fn all_modes_probes_and_persistent_requests() {
         let len = 5_000;
         if comm.rank() == 0 {
             comm.process().attach_buffer(4 * len).unwrap();
-            let mut out = Room::of(&numbers(len, 5), true);
+            let mut out = NumberBuffer::of(&numbers(len, 5), true);
             comm.send(out.buffer(), 1, 0).unwrap();
             comm.ssend(out.buffer(), 1, 1).unwrap();
             comm.rsend(out.buffer(), 1, 2).unwrap();
@@ -160,7 +160,7 @@ fn all_modes_probes_and_persistent_requests() {
             comm.send(out.buffer(), PROC_NULL, 5).unwrap();
             comm.process().detach_buffer().unwrap();
         } else {
-            let mut into = Room::new(len, true);
+            let mut into = NumberBuffer::new(len, true);
             for tag in 0..4 {
                 comm.recv(into.buffer(), 0, tag).unwrap();
                 assert!(into.data() == numbers(len, 5), "tag {tag}");
@@ -187,11 +187,14 @@ fn exchanges_replace_pieces_by_pieces() {
         let comm = universe.world().untyped();
         let (me, peer) = (comm.rank(), 1 - comm.rank());
         for len in LENGTHS {
-            let mut both = Room::of(&numbers(len, me), true);
+            let mut both = NumberBuffer::of(&numbers(len, me), true);
             comm.sendrecv_replace(both.buffer(), (peer, 0), (peer, 0))
                 .unwrap();
             assert!(both.data() == numbers(len, peer));
-            let (mut out, mut into) = (Room::of(&numbers(len, me), true), Room::new(len, true));
+            let (mut out, mut into) = (
+                NumberBuffer::of(&numbers(len, me), true),
+                NumberBuffer::new(len, true),
+            );
             let (from, to) = ((out.buffer(), peer, 1), (into.buffer(), peer, 1));
             comm.sendrecv(from, to).unwrap();
             assert!(into.data() == numbers(len, peer));
@@ -205,14 +208,14 @@ fn what_is_too_long_fills_the_pieces_and_nothing_else() {
         let comm = universe.world().untyped();
         for (sent, room) in [(16, 5), (500, 301), (100_000, 40_001)] {
             if comm.rank() == 0 {
-                let mut out = Room::of(&numbers(sent, 1), true);
+                let mut out = NumberBuffer::of(&numbers(sent, 1), true);
                 comm.send(out.buffer(), 1, 0).unwrap();
             } else {
-                let mut into = Room::new(room, true);
+                let mut into = NumberBuffer::new(room, true);
                 let error = comm.recv(into.buffer(), 0, 0).unwrap_err();
                 assert_eq!(error.class, ErrorClass::Truncate);
                 assert!(into.data() == numbers(room, 1));
-                let mut longer = Room::of(&numbers(room + 3, 4), true);
+                let mut longer = NumberBuffer::of(&numbers(room + 3, 4), true);
                 assert_eq!(longer.data().len(), room + 3);
             }
         }
@@ -401,9 +404,9 @@ fn broadcasts_in_pieces() {
             for root in 0..comm.size() {
                 let scattered = (me + root) % 3 != 0;
                 let mut data = if me == root {
-                    Room::of(&numbers(len, root), scattered)
+                    NumberBuffer::of(&numbers(len, root), scattered)
                 } else {
-                    Room::new(len, scattered)
+                    NumberBuffer::new(len, scattered)
                 };
                 comm.bcast(data.buffer(), root).unwrap();
                 assert!(data.data() == numbers(len, root), "{len} from {root}");
@@ -457,7 +460,7 @@ fn gathers_and_scatters_of_columns() {
                 let column = committed(column.resized(0, 4));
                 let total = usize::try_from(len * i64::from(size)).unwrap();
                 let mut matrix = vec![CANARY; total];
-                let mut own = Room::of(&numbers(total / 3, me), me == 1);
+                let mut own = NumberBuffer::of(&numbers(total / 3, me), me == 1);
                 // SAFETY: it stays, and nobody else uses it, until the operation is over.
                 let into = unsafe { Buffer::new(matrix.as_mut_ptr(), 1, &column) };
                 comm.gather(Some(own.buffer()), into, 1).unwrap();
@@ -471,7 +474,7 @@ fn gathers_and_scatters_of_columns() {
                 // SAFETY: it stays, and nobody else uses it, until the operation is over.
                 let columns =
                     unsafe { Blocks::new(matrix.as_mut_ptr(), &counts, &places, &column) };
-                let mut part = Room::new(total / 3, me == 2);
+                let mut part = NumberBuffer::new(total / 3, me == 2);
                 comm.scatterv(columns, Some(part.buffer()), 1).unwrap();
                 assert!(part.data() == numbers(total / 3, places[me as usize] as i32));
                 // SAFETY: it stays, and nobody else uses it, until the operation is over.
@@ -489,7 +492,10 @@ fn gathers_and_scatters_of_columns() {
 fn packing_and_unpacking() {
     run(1, 1, |universe| {
         let comm = universe.world().untyped();
-        let (mut one, mut other) = (Room::of(&numbers(50, 1), true), Room::of(&[9], false));
+        let (mut one, mut other) = (
+            NumberBuffer::of(&numbers(50, 1), true),
+            NumberBuffer::of(&[9], false),
+        );
         let size = comm.pack_size(1, &thirds(50)).unwrap() + comm.pack_size(1, &int()).unwrap();
         let (mut packed, mut position) = (vec![0; size], 0);
         comm.pack(&one.buffer(), &mut packed, &mut position)

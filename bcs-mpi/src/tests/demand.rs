@@ -1,37 +1,37 @@
 //! Who asks for slices (law 2), over NICs that strike only those that the test does.
 
 use super::Machine;
-use crate::roads::Road;
+use crate::transport::Transport;
 use crate::{Op, Source, Tag, Universe};
-use bcs_core::job::{Intranode, Settings, Strobe};
-use bcs_nic::driver::ByHand;
+use bcs_core::job::{IntranodeTransport, Settings, StrobeMode};
+use bcs_nic::driver::ManualNics;
 use std::time::{Duration, Instant};
 
 /// How long a test waits for what should come at once.
 const SOON: Duration = Duration::from_secs(10);
 
 #[derive(Debug, PartialEq)]
-enum Wanted {
+enum SliceDemand {
     Nothing,
     Armed,
     Demanded,
 }
 
-fn wanted(machine: &Machine) -> Wanted {
+fn wanted(machine: &Machine) -> SliceDemand {
     match machine.page.wanted() {
-        (_, true) => Wanted::Demanded,
-        (true, false) => Wanted::Armed,
-        (false, false) => Wanted::Nothing,
+        (_, true) => SliceDemand::Demanded,
+        (true, false) => SliceDemand::Armed,
+        (false, false) => SliceDemand::Nothing,
     }
 }
 
-fn machine(strobe: Strobe) -> (Machine, Vec<Universe>) {
+fn machine(strobe: StrobeMode) -> (Machine, Vec<Universe>) {
     let machine = Machine::new(
         3,
         1,
         Settings {
             strobe,
-            intranode: Intranode::Nic,
+            intranode: IntranodeTransport::Nic,
             ..Settings::default()
         },
     );
@@ -41,7 +41,7 @@ fn machine(strobe: Strobe) -> (Machine, Vec<Universe>) {
     (machine, universes)
 }
 
-fn slice(nics: &mut ByHand) {
+fn slice(nics: &mut ManualNics) {
     assert_eq!(nics.slice(), []);
 }
 
@@ -53,21 +53,21 @@ fn end(universes: Vec<Universe>) {
 
 #[test]
 fn a_send_arms_and_demands_if_somebody_is_blocked() {
-    let (machine, ranks) = machine(Strobe::Elastic);
+    let (machine, ranks) = machine(StrobeMode::Elastic);
     ranks[0].world().send(&[1u8], 1, 0).unwrap();
-    assert_eq!(wanted(&machine), Wanted::Armed);
+    assert_eq!(wanted(&machine), SliceDemand::Armed);
     machine.page.begin_slice(false);
-    machine.page.block(true);
+    machine.page.count_blocked(true);
     ranks[0].world().send(&[1u8], 1, 0).unwrap();
-    assert_eq!(wanted(&machine), Wanted::Demanded);
-    machine.page.block(false);
+    assert_eq!(wanted(&machine), SliceDemand::Demanded);
+    machine.page.count_blocked(false);
     end(ranks);
 }
 
 #[test]
 fn a_lone_receive_asks_for_nothing() {
-    let (machine, ranks) = machine(Strobe::Elastic);
-    let mut nics = ByHand::new(&machine.nics());
+    let (machine, ranks) = machine(StrobeMode::Elastic);
+    let mut nics = ManualNics::new(&machine.nics());
     let receive = || {
         ranks[1]
             .world()
@@ -75,32 +75,40 @@ fn a_lone_receive_asks_for_nothing() {
             .unwrap()
     };
     std::mem::forget(receive());
-    assert_eq!(wanted(&machine), Wanted::Nothing);
+    assert_eq!(wanted(&machine), SliceDemand::Nothing);
     ranks[0].world().send(&[1u8], 1, 0).unwrap();
     slice(&mut nics);
     // Now BR holds a message for the rank.
     std::mem::forget(receive());
-    assert_eq!(wanted(&machine), Wanted::Armed);
+    assert_eq!(wanted(&machine), SliceDemand::Armed);
     end(ranks);
 }
 
 #[test]
 fn a_test_that_finds_nothing_demands_once() {
-    let (machine, ranks) = machine(Strobe::Elastic);
+    let (machine, ranks) = machine(StrobeMode::Elastic);
     let world = ranks[0].world();
     let mut request = world.isend_owned(vec![0u8; 10_000], 1, 0).unwrap();
-    assert_eq!(wanted(&machine), Wanted::Armed);
+    assert_eq!(wanted(&machine), SliceDemand::Armed);
     assert!(!request.test().unwrap());
-    assert_eq!(wanted(&machine), Wanted::Demanded);
+    assert_eq!(wanted(&machine), SliceDemand::Demanded);
     machine.page.begin_slice(false);
     assert!(!request.test().unwrap());
-    assert_eq!(wanted(&machine), Wanted::Nothing, "nothing has changed");
+    assert_eq!(
+        wanted(&machine),
+        SliceDemand::Nothing,
+        "nothing has changed"
+    );
     let other = world.isend_owned(vec![0u8; 10_000], 1, 0).unwrap();
     assert!(!request.test().unwrap());
-    assert_eq!(wanted(&machine), Wanted::Demanded, "there is more to do");
-    slice(&mut ByHand::new(&machine.nics()));
+    assert_eq!(
+        wanted(&machine),
+        SliceDemand::Demanded,
+        "there is more to do"
+    );
+    slice(&mut ManualNics::new(&machine.nics()));
     assert!(!request.test().unwrap());
-    assert_eq!(wanted(&machine), Wanted::Nothing, "all was exchanged");
+    assert_eq!(wanted(&machine), SliceDemand::Nothing, "all was exchanged");
     std::mem::forget((request, other));
     end(ranks);
 }
@@ -108,9 +116,9 @@ fn a_test_that_finds_nothing_demands_once() {
 /// It has nothing to do itself; but what another one has armed may be what it waits for.
 #[test]
 fn who_blocks_demands_what_another_one_has_armed() {
-    let (machine, ranks) = machine(Strobe::Elastic);
+    let (machine, ranks) = machine(StrobeMode::Elastic);
     ranks[0].world().send(&[1u8], 1, 0).unwrap();
-    assert_eq!(wanted(&machine), Wanted::Armed);
+    assert_eq!(wanted(&machine), SliceDemand::Armed);
     std::thread::scope(|threads| {
         threads.spawn(|| {
             let mut into = [0_u8];
@@ -118,46 +126,46 @@ fn who_blocks_demands_what_another_one_has_armed() {
             ranks[1].world().recv(&mut into, from.0, from.1).unwrap();
         });
         let start = Instant::now();
-        while wanted(&machine) != Wanted::Demanded {
+        while wanted(&machine) != SliceDemand::Demanded {
             if start.elapsed() > SOON {
                 // It sleeps until there is a slice, and nobody else strikes one.
-                slice(&mut ByHand::new(&machine.nics()));
+                slice(&mut ManualNics::new(&machine.nics()));
                 panic!("it blocks, and asks for nothing");
             }
             std::thread::yield_now();
         }
-        slice(&mut ByHand::new(&machine.nics()));
+        slice(&mut ManualNics::new(&machine.nics()));
     });
     end(ranks);
 }
 
 #[test]
 fn the_last_of_a_node_demands_its_collective() {
-    let (machine, ranks) = machine(Strobe::Elastic);
+    let (machine, ranks) = machine(StrobeMode::Elastic);
     let barrier = |rank: usize| ranks[rank].world().untyped().ibarrier().unwrap();
     let early = [barrier(2), barrier(0)];
-    assert_eq!(wanted(&machine), Wanted::Nothing);
+    assert_eq!(wanted(&machine), SliceDemand::Nothing);
     let last = barrier(1);
-    assert_eq!(wanted(&machine), Wanted::Demanded);
+    assert_eq!(wanted(&machine), SliceDemand::Demanded);
     std::mem::forget((early, last));
     end(ranks);
 }
 
 #[test]
 fn fixed_strobes_are_only_armed() {
-    let (machine, ranks) = machine(Strobe::Fixed);
-    machine.page.block(true);
+    let (machine, ranks) = machine(StrobeMode::Fixed);
+    machine.page.count_blocked(true);
     let world = ranks[0].world();
     let mut request = world.isend_owned(vec![0u8; 10_000], 1, 0).unwrap();
     assert!(!request.test().unwrap());
-    assert_eq!(wanted(&machine), Wanted::Armed);
+    assert_eq!(wanted(&machine), SliceDemand::Armed);
     machine.page.begin_slice(false);
     let barriers: Vec<_> = ranks
         .iter()
         .map(|rank| rank.world().untyped().ibarrier().unwrap())
         .collect();
-    assert_eq!(wanted(&machine), Wanted::Armed);
-    machine.page.block(false);
+    assert_eq!(wanted(&machine), SliceDemand::Armed);
+    machine.page.count_blocked(false);
     std::mem::forget((request, barriers));
     end(ranks);
 }
@@ -167,9 +175,9 @@ fn fixed_strobes_are_only_armed() {
 #[test]
 fn a_withdrawn_receive_asks_for_a_slice_at_the_end() {
     for (strobe, asked) in [
-        (Strobe::Elastic, Wanted::Demanded),
-        (Strobe::Fixed, Wanted::Armed),
-        (Strobe::Auto, Wanted::Armed),
+        (StrobeMode::Elastic, SliceDemand::Demanded),
+        (StrobeMode::Fixed, SliceDemand::Armed),
+        (StrobeMode::Auto, SliceDemand::Armed),
     ] {
         let settings = Settings {
             strobe,
@@ -184,8 +192,8 @@ fn a_withdrawn_receive_asks_for_a_slice_at_the_end() {
             .unwrap();
         ranks[1].world().send(&[7u8], 0, 1).unwrap();
         assert!(receive.test().unwrap());
-        assert_eq!(wanted(&machine), Wanted::Nothing);
-        assert!(!processes[0].endpoint().lock().roads.is_over());
+        assert_eq!(wanted(&machine), SliceDemand::Nothing);
+        assert!(!processes[0].endpoint().lock().mux.is_over());
         assert_eq!(wanted(&machine), asked);
         end(ranks);
     }
@@ -195,7 +203,7 @@ fn a_withdrawn_receive_asks_for_a_slice_at_the_end() {
 #[test]
 fn collectives_of_many_ranks_take_few_slices() {
     let settings = Settings {
-        intranode: Intranode::Nic,
+        intranode: IntranodeTransport::Nic,
         ..Settings::default()
     };
     let slices = Machine::new(8, 1, settings).run(|universe| {

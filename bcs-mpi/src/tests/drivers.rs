@@ -2,7 +2,7 @@
 
 use super::Machine;
 use crate::{Op, Source, Tag, Universe};
-use bcs_core::job::{Driver, Intranode, Settings, Strobe};
+use bcs_core::job::{IntranodeTransport, NicThreading, Settings, StrobeMode};
 
 /// Messages of all kinds to the next rank, and collectives of two communicators.
 fn everything(universe: &Universe) {
@@ -27,9 +27,13 @@ fn everything(universe: &Universe) {
 
 #[test]
 fn every_driver_does_the_same() {
-    for driver in [Driver::Shared, Driver::Coprocessor, Driver::Dedicated] {
-        for strobe in [Strobe::Elastic, Strobe::Fixed, Strobe::Auto] {
-            for intranode in [Intranode::Smartmap, Intranode::Nic] {
+    for driver in [
+        NicThreading::Shared,
+        NicThreading::Coprocessor,
+        NicThreading::Dedicated,
+    ] {
+        for strobe in [StrobeMode::Elastic, StrobeMode::Fixed, StrobeMode::Auto] {
+            for intranode in [IntranodeTransport::Smartmap, IntranodeTransport::Nic] {
                 let settings = Settings {
                     driver,
                     strobe,

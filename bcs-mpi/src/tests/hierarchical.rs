@@ -4,7 +4,7 @@
 use super::Machine;
 use crate::mpi::{Buffer, Comm, Request};
 use crate::{Communicator, Op, Universe};
-use bcs_core::job::{Collectives, Settings, Strobe};
+use bcs_core::job::{CollectiveMode, Settings, StrobeMode};
 use bcs_core::reduction::Datatype;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -16,10 +16,10 @@ const LENGTHS: [usize; 7] = [0, 1, 13, 512, 600, 3_000, 60_000];
 /// Ranks and nodes: leaders of others, and of nobody but themselves.
 const LAYOUTS: [(usize, usize); 4] = [(4, 2), (7, 2), (4, 3), (10, 3)];
 
-fn run(collectives: Collectives, body: impl Fn(&Universe) + Sync) {
+fn run(collectives: CollectiveMode, body: impl Fn(&Universe) + Sync) {
     for (number, (ranks, nodes)) in LAYOUTS.into_iter().enumerate() {
         let settings = Settings {
-            strobe: [Strobe::Elastic, Strobe::Fixed][number / 3],
+            strobe: [StrobeMode::Elastic, StrobeMode::Fixed][number / 3],
             collectives,
             ..Settings::default()
         };
@@ -31,9 +31,9 @@ fn run(collectives: Collectives, body: impl Fn(&Universe) + Sync) {
 #[test]
 fn leaders_collect_where_collectives_are_hierarchical_and_there_are_several_nodes() {
     for (collectives, nodes, by_leaders) in [
-        (Collectives::Hierarchical, 2, true),
-        (Collectives::Hierarchical, 1, false),
-        (Collectives::Nic, 2, false),
+        (CollectiveMode::Hierarchical, 2, true),
+        (CollectiveMode::Hierarchical, 1, false),
+        (CollectiveMode::Nic, 2, false),
     ] {
         let settings = Settings {
             collectives,
@@ -58,7 +58,7 @@ fn teams(world: &Communicator) -> Vec<Communicator> {
 }
 
 /// A collective under way, with its data and what is to come of them.
-struct UnderWay {
+struct PostedCollective {
     request: Request,
     data: Vec<u64>,
     expected: Option<Vec<u64>>,
@@ -79,7 +79,7 @@ fn sum(comm: &Communicator, case: usize, len: usize) -> Vec<u64> {
 }
 
 /// Posts case `case`, which is the same for all ranks.
-fn post(comm: &Communicator, case: usize, common: &mut ChaCha8Rng) -> UnderWay {
+fn post(comm: &Communicator, case: usize, common: &mut ChaCha8Rng) -> PostedCollective {
     let len = LENGTHS[common.random_range(0..LENGTHS.len())];
     let root = common.random_range(0..comm.size());
     let (me, untyped): (_, &Comm) = (comm.rank(), comm.untyped());
@@ -103,7 +103,7 @@ fn post(comm: &Communicator, case: usize, common: &mut ChaCha8Rng) -> UnderWay {
             (posted, Some(sum(comm, case, len)))
         }
     };
-    UnderWay {
+    PostedCollective {
         request: request.unwrap(),
         data,
         expected,
@@ -134,18 +134,18 @@ fn many_at_a_time(universe: &Universe) {
 
 #[test]
 fn many_at_a_time_by_the_ranks_of_a_node() {
-    run(Collectives::Hierarchical, many_at_a_time);
+    run(CollectiveMode::Hierarchical, many_at_a_time);
 }
 
 #[test]
 fn many_at_a_time_by_the_nics_alone() {
-    run(Collectives::Nic, many_at_a_time);
+    run(CollectiveMode::Nic, many_at_a_time);
 }
 
 /// Who does not call the same, on a node or on different ones.
 #[test]
 fn ranks_that_do_not_call_the_same_are_told_on_all_nodes() {
-    for collectives in [Collectives::Nic, Collectives::Hierarchical] {
+    for collectives in [CollectiveMode::Nic, CollectiveMode::Hierarchical] {
         run(collectives, |universe| {
             let world = universe.world();
             let (me, ranks) = (world.rank(), world.size());
@@ -177,7 +177,7 @@ fn ranks_that_do_not_call_the_same_are_told_on_all_nodes() {
 /// Two at a time, crossed: what one calls first the other calls second.
 #[test]
 fn crossed_collectives_are_errors_one_by_one() {
-    run(Collectives::Nic, |universe| {
+    run(CollectiveMode::Nic, |universe| {
         let world = universe.world();
         for odd in [0, 1, world.size() - 1] {
             let comm = world.dup().unwrap();
@@ -221,7 +221,7 @@ fn blocks(size: usize, of: impl Fn(usize) -> Vec<u64>) -> Vec<u64> {
 
 #[test]
 fn blocks_of_all_lengths_several_all_to_alls_at_a_time() {
-    for collectives in [Collectives::Hierarchical, Collectives::Nic] {
+    for collectives in [CollectiveMode::Hierarchical, CollectiveMode::Nic] {
         run(collectives, |universe| {
             let world = universe.world();
             let mut own = ChaCha8Rng::seed_from_u64(2_000 + world.rank() as u64);
@@ -267,7 +267,7 @@ fn blocks_of_all_lengths_several_all_to_alls_at_a_time() {
 /// nothing is left of it.
 #[test]
 fn all_to_alls_of_different_lengths_are_failures_at_the_receivers() {
-    run(Collectives::Hierarchical, |universe| {
+    run(CollectiveMode::Hierarchical, |universe| {
         let world = universe.world();
         let (me, size) = (world.rank(), world.size());
         for odd in [0, 1, size - 1] {
@@ -288,7 +288,7 @@ fn all_to_alls_of_different_lengths_are_failures_at_the_receivers() {
 /// Elements with gaps between them are packed by who gives them, and unpacked by who gets them.
 #[test]
 fn blocks_with_gaps_go_by_leaders_too() {
-    run(Collectives::Hierarchical, |universe| {
+    run(CollectiveMode::Hierarchical, |universe| {
         let world = universe.world();
         let (me, size) = (world.rank(), world.size());
         let pairs = crate::mpi::Datatype::from(Datatype::Uint64)

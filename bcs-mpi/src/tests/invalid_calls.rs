@@ -2,7 +2,7 @@
 
 use super::Machine;
 use crate::{Communicator, ErrorClass, Op, Result};
-use bcs_core::job::{Collectives, Intranode, Settings, Strobe};
+use bcs_core::job::{CollectiveMode, IntranodeTransport, Settings, StrobeMode};
 
 /// Ranks and nodes.
 const LAYOUTS: [(usize, usize); 5] = [(2, 1), (4, 1), (2, 2), (6, 2), (5, 3)];
@@ -10,16 +10,24 @@ const LAYOUTS: [(usize, usize); 5] = [(2, 1), (4, 1), (2, 2), (6, 2), (5, 3)];
 fn settings() -> impl Iterator<Item = Settings> {
     let ways = [
         (
-            Intranode::Smartmap,
-            Collectives::Hierarchical,
-            Strobe::Elastic,
+            IntranodeTransport::Smartmap,
+            CollectiveMode::Hierarchical,
+            StrobeMode::Elastic,
         ),
-        (Intranode::Smartmap, Collectives::Nic, Strobe::Elastic),
-        (Intranode::Nic, Collectives::Hierarchical, Strobe::Elastic),
         (
-            Intranode::Smartmap,
-            Collectives::Hierarchical,
-            Strobe::Fixed,
+            IntranodeTransport::Smartmap,
+            CollectiveMode::Nic,
+            StrobeMode::Elastic,
+        ),
+        (
+            IntranodeTransport::Nic,
+            CollectiveMode::Hierarchical,
+            StrobeMode::Elastic,
+        ),
+        (
+            IntranodeTransport::Smartmap,
+            CollectiveMode::Hierarchical,
+            StrobeMode::Fixed,
         ),
     ];
     ways.into_iter()
@@ -32,14 +40,14 @@ fn settings() -> impl Iterator<Item = Settings> {
 }
 
 /// What a call of which `wrong` had a wrong argument came to at this rank, which `waits` for that one.
-struct Came<'a> {
+struct CallOutcome<'a> {
     call: &'a str,
     class: ErrorClass,
     wrong: usize,
     waits: bool,
 }
 
-impl Came<'_> {
+impl CallOutcome<'_> {
     fn check(&self, comm: &Communicator, came: &Result<()>) {
         let Self {
             call,
@@ -84,7 +92,7 @@ fn collectives_of(comm: &Communicator, wrong: usize, len: usize) {
     let many = vec![1u64; len * size];
     let (mut to_one, mut to_many) = (vec![0u64; len], vec![0u64; len * size]);
     let short = len - usize::from(is_wrong);
-    let came = |call, class, waits| Came {
+    let came = |call, class, waits| CallOutcome {
         call,
         class,
         wrong,

@@ -2,24 +2,21 @@
 //! drivers and the shared-memory fabric of a job, whose OS threads run in this process, too. What is
 //! absent is node managers, and borders between processes.
 
-mod allegations;
-mod alone;
 mod arguments;
-mod beside;
+mod async_operations;
 mod collectives;
 mod communicators;
+mod concurrent_progress;
 mod create_group;
 mod datatypes;
 mod demand;
 mod drivers;
-mod ends;
 mod exchange;
-mod figures;
 mod groups;
 mod hierarchical;
 mod intercommunicators;
 mod invalid_calls;
-mod kept;
+mod leaks;
 mod manual;
 mod matched;
 mod messages;
@@ -27,42 +24,45 @@ mod modes;
 mod near_collectives;
 mod neighborhoods;
 mod neighbors;
-mod ones;
 mod operations;
 mod peers;
 mod persistent;
 mod persistent_collectives;
 mod probes;
+mod properties;
 mod recorded;
 mod safe;
 mod side_by_side;
+mod single_values;
 mod spread_operations;
 mod started;
+mod statistics;
 mod structures;
 mod topologies;
-mod undertakings;
+mod unchecked_memory;
 mod untyped;
 mod views;
 mod waiting;
+mod world_of_one;
 mod wraps;
 
-use crate::bcs::{Endpoint, Left};
+use crate::bcs::{Endpoint, LeakCounts};
 use crate::mpi::Process;
 use crate::mpi::process::place;
-use crate::recording::{Record, Recording};
+use crate::recording::{RecorderSetup, Recording};
 use crate::rust::universe::Universe;
 use crate::shared_memory::SharedMemory;
 use bcs_core::clock::now_ns;
-use bcs_core::job::{Cores, Intranode, NodeId, Placement, Settings, Strobe};
+use bcs_core::job::{Cores, IntranodeTransport, NodeId, Placement, Settings, StrobeMode};
 use bcs_core::memory::{NicMemory, RecorderFile, RecorderMemory};
-use bcs_core::smartmap::{Desk, NodeMemory};
+use bcs_core::smartmap::{NodeMemory, RankArea};
 use bcs_core::wake::MachinePage;
 use bcs_fabric::shm::Segment;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicHost, NicHostConfig};
 use mds::dump::RankDump;
-use mds::mmds::{Alleged, Layout};
-use mds::selection::{NodeSelection, RankSelection, Window};
+use mds::mmds::{RecorderLayout, UncheckedWords};
+use mds::selection::{NodeSelection, RankSelection, SliceWindow};
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -92,13 +92,13 @@ impl Machine {
                 .count();
             let node = NodeMemory::private(places).unwrap();
             let memory = |place| {
-                node.process(place)
+                node.process_id(place)
                     .store(std::process::id(), Ordering::Release);
                 let nic = NicMemory::private(settings.eager_limit).unwrap();
                 let node = node.clone();
                 let desk = match settings.intranode {
-                    Intranode::Smartmap => Some(Desk { node, place }),
-                    Intranode::Nic => None,
+                    IntranodeTransport::Smartmap => Some(RankArea { node, place }),
+                    IntranodeTransport::Nic => None,
                 };
                 SharedMemory::new(nic, desk, page.clone())
             };
@@ -117,21 +117,21 @@ impl Machine {
         let number = u32::try_from(rank).unwrap();
         let place = place(&self.placement, number);
         let memory = self.memories[rank].clone();
-        let record = recorder.map(|file| Record {
+        let record = recorder.map(|file| RecorderSetup {
             memory: RecorderMemory::map(file.fd(), self.layout().words()).unwrap(),
             layout: self.layout(),
             selection: RankSelection::default(),
-            window: Window::default(),
+            window: SliceWindow::default(),
         });
         let recording = Recording::new(record, memory.page.clone());
         let endpoint = Endpoint::new(memory, place, self.settings.clone());
-        Process::over(endpoint, self.placement.clone(), None, recording)
+        Process::with_endpoint(endpoint, self.placement.clone(), None, recording)
     }
 
     /// Where everything lies in the recorder of a rank.
-    fn layout(&self) -> Layout {
+    fn layout(&self) -> RecorderLayout {
         let (what, ranks) = (RankSelection::default(), self.memories.len());
-        Layout::new(&what, Window::default(), ranks)
+        RecorderLayout::new(&what, SliceWindow::default(), ranks)
     }
 
     /// What the NICs of all nodes are given: the ranks are this process.
@@ -165,8 +165,8 @@ impl Machine {
 
     /// A rank has finalised.
     fn look_at_the_end(&self, process: &Process) {
-        let left = process.endpoint().bcs_left();
-        let nothing = self.may_leave || left == Left::default();
+        let left = process.endpoint().bcs_leak_counts();
+        let nothing = self.may_leave || left == LeakCounts::default();
         assert!(nothing, "it has left {left}");
     }
 
@@ -181,7 +181,7 @@ impl Machine {
         let recorder = |_| RecorderFile::create(words).unwrap();
         let recorders: Vec<_> = (0..self.memories.len()).map(recorder).collect();
         self.run_with(&recorders, body);
-        let dump = |file| mds::mmds::read(&Recorded(file), &self.layout(), now_ns()).unwrap();
+        let dump = |file| mds::mmds::read(&RecordedRank(file), &self.layout(), now_ns()).unwrap();
         recorders.into_iter().map(dump).collect()
     }
 
@@ -231,9 +231,9 @@ impl Machine {
 }
 
 /// The recorder of a rank, when it is over.
-struct Recorded(RecorderFile);
+struct RecordedRank(RecorderFile);
 
-impl Alleged for Recorded {
+impl UncheckedWords for RecordedRank {
     fn read(&self, first: usize, words: &mut [u64]) -> std::io::Result<()> {
         Ok(self.0.read(first, words)?)
     }
@@ -258,8 +258,8 @@ fn run(ranks: usize, nodes: usize, body: impl Fn(&Universe) + Sync) {
 
 /// The same with other settings.
 fn run_with(ranks: usize, nodes: usize, settings: &Settings, body: impl Fn(&Universe) + Sync) {
-    for intranode in [Intranode::Smartmap, Intranode::Nic] {
-        for strobe in [Strobe::Elastic, Strobe::Fixed] {
+    for intranode in [IntranodeTransport::Smartmap, IntranodeTransport::Nic] {
+        for strobe in [StrobeMode::Elastic, StrobeMode::Fixed] {
             let settings = Settings {
                 strobe,
                 intranode,

@@ -27,7 +27,7 @@ const STYLES: [Style; 3] = [Style::Blocking, Style::Nonblocking, Style::Persiste
 type Source = Option<(usize, usize)>;
 
 /// One rank's part.
-struct Part<'a> {
+struct NeighborhoodCase<'a> {
     comm: &'a Comm,
     style: Style,
     seed: u64,
@@ -39,13 +39,13 @@ struct Part<'a> {
 }
 
 /// Blocks behind each other, with a gap after each.
-struct Spread {
+struct GappedBlocks {
     counts: Vec<i64>,
     displacements: Vec<i64>,
     data: Vec<u64>,
 }
 
-impl Spread {
+impl GappedBlocks {
     fn new(lens: impl Iterator<Item = usize>) -> Self {
         let (mut counts, mut displacements, mut end) = (Vec::new(), Vec::new(), 0);
         for len in lens {
@@ -98,7 +98,7 @@ macro_rules! call {
     };
 }
 
-impl Part<'_> {
+impl NeighborhoodCase<'_> {
     fn value(&self, (rank, block): (usize, usize), index: usize) -> u64 {
         let place = (rank as u64 * 1_009 + block as u64) * 100_003 + index as u64;
         (self.seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ place
@@ -168,7 +168,7 @@ impl Part<'_> {
                 .iter()
                 .map(|s| from(s).map_or(3, |block| self.len(block)))
         };
-        let (mut output, mut expected) = (Spread::new(lens()), Spread::new(lens()));
+        let (mut output, mut expected) = (GappedBlocks::new(lens()), GappedBlocks::new(lens()));
         for (place, source) in self.sources.iter().enumerate() {
             if let Some(block) = from(source) {
                 expected.fill(place, self.values(block, self.len(block)));
@@ -214,7 +214,7 @@ impl Part<'_> {
         self.compare(&output, &expected, "alltoall");
 
         let mut input =
-            Spread::new((0..self.destinations.len()).map(|block| self.len((me, block))));
+            GappedBlocks::new((0..self.destinations.len()).map(|block| self.len((me, block))));
         for block in 0..self.destinations.len() {
             input.fill(block, self.values((me, block), self.len((me, block))));
         }
@@ -223,7 +223,7 @@ impl Part<'_> {
                 .iter()
                 .map(|source| source.map_or(3, |block| self.len(block)))
         };
-        let (mut output, mut expected) = (Spread::new(lens()), Spread::new(lens()));
+        let (mut output, mut expected) = (GappedBlocks::new(lens()), GappedBlocks::new(lens()));
         for (place, source) in self.sources.iter().enumerate() {
             if let Some(block) = *source {
                 expected.fill(place, self.values(block, self.len(block)));
@@ -241,7 +241,7 @@ impl Part<'_> {
         self.compare(&output.data, &expected.data, "alltoallv");
 
         // The same with datatypes of their own: every other block counts bytes.
-        let types = |spread: &mut Spread| -> Vec<Datatype> {
+        let types = |spread: &mut GappedBlocks| -> Vec<Datatype> {
             spread.displacements.iter_mut().for_each(|at| *at *= 8);
             let blocks = spread.counts.iter_mut().enumerate();
             let typed = blocks.map(|(block, count)| {
@@ -277,7 +277,7 @@ impl Part<'_> {
 fn check(comm: &Comm, seed: u64, sources: &[Source], destinations: &[bool]) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     for style in STYLES {
-        let part = Part {
+        let part = NeighborhoodCase {
             comm,
             style,
             seed,
@@ -418,7 +418,7 @@ fn halos_of_tiles_are_exchanged_in_pieces() {
                         _ => NOTHING,
                     })
                     .collect();
-                let part = Part {
+                let part = NeighborhoodCase {
                     comm: &torus,
                     style,
                     seed: 0,

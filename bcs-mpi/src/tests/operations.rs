@@ -12,7 +12,7 @@ use crate::mpi::{self, AnyOp, Buffer, Comm};
 use crate::{Communicator, Complex, DoubleInt, ErrorClass, Op, TwoInt, UserOp, reduce_local};
 use bcs_core::job::Settings;
 use bcs_core::reduction::Datatype;
-use bcs_core::reduction::arithmetic::{Path, combine};
+use bcs_core::reduction::arithmetic::{ArithmeticPath, combine};
 use std::process::Command;
 
 /// A step x → ax + b in numbers modulo 2^32, as (a, b). One step after another is a step again:
@@ -302,7 +302,14 @@ fn every_predefined_operation_on_every_predefined_type() {
                 result.unwrap();
                 let mut expected = bytes(0, len);
                 for rank in 1..3 {
-                    combine(op, datatype, Path::Soft, &mut expected, &bytes(rank, len)).unwrap();
+                    combine(
+                        op,
+                        datatype,
+                        ArithmeticPath::Soft,
+                        &mut expected,
+                        &bytes(rank, len),
+                    )
+                    .unwrap();
                 }
                 assert!(data == expected, "{op} of {count} {datatype}");
             }

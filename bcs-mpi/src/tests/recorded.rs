@@ -3,8 +3,8 @@
 use super::Machine;
 use crate::rust::universe::Universe;
 use crate::{Op, Source, Tag};
-use bcs_core::job::{Intranode, Settings};
-use mds::dump::{CallRow, NONE, RankDump, Road};
+use bcs_core::job::{IntranodeTransport, Settings};
+use mds::dump::{CallRow, MessageTransport, NONE, RankDump};
 use mds::mmds::Primitive;
 
 /// Rank 0 sends 3 x 100 bytes to rank 1, and 2 x 2,000 to rank 2, which waits for them in the other order; the ranks of one
@@ -52,7 +52,7 @@ fn program(universe: &Universe) {
 
 fn near(dump: &RankDump) -> (u64, u64, u64) {
     assert!(dump.near.is_sorted_by(|one, other| one.slice < other.slice));
-    let add = |(messages, bytes, collectives), row: &mds::dump::NearRow| {
+    let add = |(messages, bytes, collectives), row: &mds::dump::LocalSliceRow| {
         (
             messages + row.messages,
             bytes + row.bytes,
@@ -69,7 +69,7 @@ fn names(calls: &[CallRow]) -> Vec<&str> {
 
 #[test]
 fn rows_are_what_was_done_on_both_roads_and_one_or_two_nodes() {
-    use Intranode::{Nic, Smartmap};
+    use IntranodeTransport::{Nic, Smartmap};
     // What rank 0 did by SMARTMAP: messages, bytes, collectives.
     for (nodes, intranode, expected) in [
         (1, Smartmap, (5, 4_300, 2)),
@@ -86,7 +86,11 @@ fn rows_are_what_was_done_on_both_roads_and_one_or_two_nodes() {
         let sent = &dumps[0].messages;
         let road = |peer: u64| {
             let here = intranode == Smartmap && (nodes == 1 || peer == 1);
-            (if here { Road::Smartmap } else { Road::Nic }) as u64
+            (if here {
+                MessageTransport::Smartmap
+            } else {
+                MessageTransport::Nic
+            }) as u64
         };
         let expected: Vec<_> = [
             (1, 7, 100, 0),

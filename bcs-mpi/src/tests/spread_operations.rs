@@ -115,7 +115,7 @@ fn number(rank: usize, index: usize) -> i64 {
 }
 
 /// Memory for elements of a shape.
-struct Room {
+struct ShapedBuffer {
     shape: Shape,
     datatype: Datatype,
     count: usize,
@@ -124,7 +124,7 @@ struct Room {
     base: i64,
 }
 
-impl Room {
+impl ShapedBuffer {
     fn new(shape: Shape, datatype: &Datatype, count: usize) -> Self {
         let last = shape.extent * (count.max(1) - 1) as i64;
         let ends = shape.places.iter().flat_map(|place| [*place, place + last]);
@@ -187,8 +187,8 @@ impl Room {
 fn every_reduction(comm: &Comm, shape: Shape) {
     let (me, size, count) = (comm.rank() as usize, comm.size() as usize, shape.count);
     let (datatype, op) = (shape.datatype(), shape.operation());
-    let full = |rank| Room::of(shape, &datatype, count, rank);
-    let empty = |count| Room::new(shape, &datatype, count);
+    let full = |rank| ShapedBuffer::of(shape, &datatype, count, rank);
+    let empty = |count| ShapedBuffer::new(shape, &datatype, count);
     let mut data = full(me);
     // SAFETY: all data stay during each call.
     unsafe {
@@ -220,7 +220,7 @@ fn every_reduction(comm: &Comm, shape: Shape) {
 
         let share = count / size;
         let width = shape.places.len();
-        let mut all = Room::of(shape, &datatype, share * size, me);
+        let mut all = ShapedBuffer::of(shape, &datatype, share * size, me);
         let mut result = empty(share);
         comm.reduce_scatter_block(Some(all.buffer()), result.buffer(), &op)
             .unwrap();
@@ -229,7 +229,7 @@ fn every_reduction(comm: &Comm, shape: Shape) {
         let counts: Vec<i64> = (0..size).map(|rank| (rank * share / size) as i64).collect();
         let total: i64 = counts.iter().sum();
         let first = counts[..me].iter().sum::<i64>() as usize * width;
-        let mut all = Room::of(shape, &datatype, total as usize, me);
+        let mut all = ShapedBuffer::of(shape, &datatype, total as usize, me);
         let mine = counts[me] as usize;
         let mut result = empty(mine);
         let call = comm.reduce_scatter(Some(all.buffer()), result.buffer(), &counts, &op);
@@ -272,8 +272,8 @@ fn predefined_operations_are_for_predefined_types() {
         let comm = universe.world().untyped();
         let datatype = SHAPES[0].datatype();
         let (mut data, mut room) = (
-            Room::of(SHAPES[0], &datatype, 3, 0),
-            Room::new(SHAPES[0], &datatype, 3),
+            ShapedBuffer::of(SHAPES[0], &datatype, 3, 0),
+            ShapedBuffer::new(SHAPES[0], &datatype, 3),
         );
         let error = comm.allreduce(data.buffer(), room.buffer(), Op::Sum);
         assert_eq!(error.unwrap_err().class, ErrorClass::Type);

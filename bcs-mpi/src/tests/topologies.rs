@@ -99,7 +99,7 @@ fn a_graph_that_cannot_be_says_why() {
 }
 
 /// Who names an edge, from where and to where it leads, and its weight.
-type Named = (i32, i32, i32, i32);
+type TestEdge = (i32, i32, i32, i32);
 
 /// Any rank names any edges. Both ends know each of them, with its weight, and several between the
 /// same two ranks in the same order.
@@ -116,7 +116,7 @@ fn edges_may_be_named_by_anybody() {
                     let mut rank = || rng.random_range(everybody.clone());
                     (rank(), rank(), rank(), weight)
                 };
-                let edges: Vec<Named> = (0..30).map(edge).collect();
+                let edges: Vec<TestEdge> = (0..30).map(edge).collect();
                 let named: Vec<_> = edges.iter().filter(|edge| edge.0 == me).collect();
                 // Every other source is named with all of the edges that follow from it.
                 let (mut sources, mut degrees) = (Vec::new(), Vec::new());
@@ -137,7 +137,7 @@ fn edges_may_be_named_by_anybody() {
                 let graph = comm.dist_graph_neighbors().unwrap();
                 let mut by_namer = edges.clone();
                 by_namer.sort_by_key(|edge| edge.0); // It is stable.
-                let ends = |at: fn(&Named) -> (i32, i32)| -> Vec<(i32, i32)> {
+                let ends = |at: fn(&TestEdge) -> (i32, i32)| -> Vec<(i32, i32)> {
                     let mine = by_namer.iter().filter(|edge| at(edge).0 == me);
                     mine.map(|edge| (at(edge).1, edge.3)).collect()
                 };

@@ -4,7 +4,7 @@
 use super::{Machine, run};
 use crate::mpi::request::waitall;
 use crate::mpi::{ANY_SOURCE, Buffer, Comm, Op, Persistent};
-use bcs_core::job::{Intranode, Settings};
+use bcs_core::job::{IntranodeTransport, Settings};
 use bcs_core::reduction::Datatype as Elementary;
 use std::sync::{Arc, Mutex};
 
@@ -82,7 +82,7 @@ impl Pair {
     }
 
     fn ready(&self) {
-        let parts = self.request.in_parts().unwrap();
+        let parts = self.request.partitioned().unwrap();
         parts.ready(&[3, 1, 0, 2]).unwrap();
     }
 
@@ -201,7 +201,7 @@ fn messages_come_right_in_slots_that_were_used_two_to_the_32_times() {
             // What the first uses have left is in the slots.
             for times in [0, u32::MAX - 3, u32::MAX - 3] {
                 let endpoint = universe.process().endpoint();
-                endpoint.lock().roads.slots_were_used(4, times);
+                endpoint.lock().mux.slots_were_used(4, times);
                 for round in 0..8 {
                     for len in [0, 2, 16, 200, 500, 3_000, 600_000] {
                         let value = |rank: i32| 1_000 * rank + round + len;
@@ -271,9 +271,9 @@ fn collectives_go_on_when_their_numbers_come_round() {
 #[test]
 fn an_id_is_not_used_again_while_a_freed_request_needs_it() {
     for (nodes, intranode) in [
-        (1, Intranode::Smartmap),
-        (1, Intranode::Nic),
-        (2, Intranode::Smartmap),
+        (1, IntranodeTransport::Smartmap),
+        (1, IntranodeTransport::Nic),
+        (2, IntranodeTransport::Smartmap),
     ] {
         let settings = Settings {
             intranode,

@@ -1,6 +1,6 @@
 //! PM: completions of sends, from the DH that moved the data to the SR of the sender's node.
 
-use super::{Told, stamp, stamped};
+use super::{CompletedSend, stamp, stamped};
 use bcs_core::job::NodeId;
 use bcs_fabric::{Block, GlobalAddress, Port};
 use zerocopy::IntoBytes;
@@ -10,34 +10,34 @@ use zerocopy::IntoBytes;
 pub struct CompletionBlock;
 
 /// Stamp and nothing, then the sends.
-const HEADER_WORDS: usize = Told::WORDS;
+const HEADER_WORDS: usize = CompletedSend::WORDS;
 
 impl CompletionBlock {
     /// How many completions a block holds: BR schedules no more endings for one source node.
     #[must_use]
     pub fn capacity() -> usize {
-        (Block::Completions.bytes() / 8 - HEADER_WORDS) / Told::WORDS
+        (Block::Completions.bytes() / 8 - HEADER_WORDS) / CompletedSend::WORDS
     }
 
     /// As words.
     #[must_use]
-    pub fn encode(slice: u64, sends: &[Told]) -> Vec<u64> {
-        let mut words = Vec::with_capacity(HEADER_WORDS + sends.len() * Told::WORDS);
+    pub fn encode(slice: u64, sends: &[CompletedSend]) -> Vec<u64> {
+        let mut words = Vec::with_capacity(HEADER_WORDS + sends.len() * CompletedSend::WORDS);
         words.extend([stamp(slice, sends.len()), 0]);
         words.extend(sends.iter().flat_map(|send| send.words()));
         words
     }
 
     /// Adds the sends that a lane completed in this slice.
-    pub fn read(port: &dyn Port, lane: NodeId, slice: u64, sends: &mut Vec<Told>) {
+    pub fn read(port: &dyn Port, lane: NodeId, slice: u64, sends: &mut Vec<CompletedSend>) {
         let at = GlobalAddress::new(Block::Completions, lane);
         let mut header = 0_u64;
         port.read(at, header.as_mut_bytes());
         let Some(count) = stamped(header, slice) else {
             return;
         };
-        let mut words = vec![[0_u64; Told::WORDS]; count.min(Self::capacity())];
+        let mut words = vec![[0_u64; CompletedSend::WORDS]; count.min(Self::capacity())];
         port.read(at.plus(HEADER_WORDS * 8), words.as_mut_bytes());
-        sends.extend(words.iter().map(Told::from_words));
+        sends.extend(words.iter().map(CompletedSend::from_words));
     }
 }

@@ -1,6 +1,6 @@
 //! Send descriptors, from the BS of the sender's node to the BR of the receiver's: in DEM, or ahead of it.
 
-use super::ahead_part::KIND;
+use super::collective_tree_message::KIND_WORD;
 use super::{stamp, stamped};
 use bcs_core::descriptor::{BadDescriptor, Payload, SendDescriptor};
 use bcs_core::job::NodeId;
@@ -50,9 +50,9 @@ impl Envelope {
 /// A send descriptor that has been found good, as its words, with the sender's name and the place in its order of
 /// posts: BS passes on what the rank has written, and looks at little of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Record([u64; RECORD_WORDS]);
+pub struct EnvelopeRecord([u64; RECORD_WORDS]);
 
-impl Record {
+impl EnvelopeRecord {
     /// Of what a rank has posted, with what BS has to know of it.
     ///
     /// # Errors
@@ -62,14 +62,14 @@ impl Record {
         mut words: [u64; RECORD_WORDS],
         source: u32,
         sequence: u64,
-    ) -> Result<(Self, Heading), BadDescriptor> {
+    ) -> Result<(Self, SendSummary), BadDescriptor> {
         let send = SendDescriptor::parse(&words)?;
         // The send descriptor leaves these two words to the envelope.
         words[6] = u64::from(source);
         words[7] = sequence;
-        let heading = Heading {
+        let heading = SendSummary {
             destination: send.destination,
-            owed: send.owed.then_some(send.request),
+            owed: send.needs_completion.then_some(send.request),
             eager: match send.payload {
                 Payload::Slot { slot, address } => Some((slot, address, send.len)),
                 Payload::Inline(_) | Payload::Memory(_) | Payload::Cancel => None,
@@ -82,7 +82,7 @@ impl Record {
 
 /// What BS has to know of a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heading {
+pub struct SendSummary {
     /// World rank of the receiver.
     pub destination: u32,
     /// The sender's request, if it is owed a completion.
@@ -105,7 +105,7 @@ pub struct BlockHeader {
 
 /// What says how envelopes that were sent ahead stand to those in blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AheadHeader {
+pub struct OutsideSliceHeader {
     /// The slice of the last block to the same node: its envelopes come before these.
     pub after: u64,
     /// How many were sent ahead to this node before these.
@@ -155,11 +155,11 @@ impl DescriptorBlock {
 
     /// Adds a descriptor.
     #[inline]
-    pub fn push(&mut self, Record(words): &Record) {
+    pub fn push(&mut self, EnvelopeRecord(words): &EnvelopeRecord) {
         self.words.extend_from_slice(words);
     }
 
-    /// Its words. `held_back` says that BS has more for this node that lack credit; `ahead`, how many it has sent ahead to
+    /// Its words. `held_back` says that BS has more for this node that lack credit; `corrupt_words`, how many it has sent ahead to
     /// it so far.
     pub fn seal(&mut self, slice: u64, held_back: bool, ahead: u64) -> &[u64] {
         self.words[0] = stamp(slice, self.len());
@@ -169,10 +169,10 @@ impl DescriptorBlock {
     }
 
     /// Its words, to be sent ahead.
-    pub fn seal_ahead(&mut self, header: AheadHeader) -> &[u64] {
+    pub fn seal_ahead(&mut self, header: OutsideSliceHeader) -> &[u64] {
         self.words[0] = header.after;
         self.words[1] = header.first;
-        self.words[KIND] = 0;
+        self.words[KIND_WORD] = 0;
         &self.words
     }
 
@@ -183,7 +183,7 @@ impl DescriptorBlock {
     pub fn read_ahead(
         words: &[u64],
         all: &mut Vec<Envelope>,
-    ) -> Result<AheadHeader, BadDescriptor> {
+    ) -> Result<OutsideSliceHeader, BadDescriptor> {
         let (header, records) = words.split_at_checked(HEADER_WORDS).unwrap_or_default();
         let &[after, first, ..] = header else {
             let (field, value) = ("words of a block", words.len() as u64);
@@ -196,7 +196,7 @@ impl DescriptorBlock {
             })?;
             all.push(Envelope::parse(record)?);
         }
-        Ok(AheadHeader { after, first })
+        Ok(OutsideSliceHeader { after, first })
     }
 
     /// What the block says that a lane brought in this slice, if it brought one.

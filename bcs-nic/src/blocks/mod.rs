@@ -6,23 +6,25 @@
 //! Whoever reads lanes is signalled for each block in one of them. So who was not reads none: to look at all
 //! lanes of all nodes in every slice would be n² cache lines.
 
-mod ahead_part;
+mod collective_tree_message;
+mod completed_send;
 mod completions;
 mod credits;
 mod descriptors;
 mod offers;
 mod strobe;
 mod token;
-mod told;
 
-pub use ahead_part::{AheadPart, Way};
+pub use collective_tree_message::{CollectiveTreeMessage, TreeDirection};
+pub use completed_send::CompletedSend;
 pub use completions::CompletionBlock;
 pub use credits::CreditBlock;
-pub use descriptors::{AheadHeader, BlockHeader, DescriptorBlock, Envelope, Heading, Record};
-pub use offers::{Board, Offer};
+pub use descriptors::{
+    BlockHeader, DescriptorBlock, Envelope, EnvelopeRecord, OutsideSliceHeader, SendSummary,
+};
+pub use offers::{Board, MemoryOffer};
 pub use strobe::Microstrobe;
-pub use token::{Content, Part, part_address};
-pub use told::Told;
+pub use token::{PartContent, StepPart, part_address};
 
 /// The stamp of a block: which slice it belongs to and how many records it has.
 #[must_use]

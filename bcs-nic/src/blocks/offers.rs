@@ -5,14 +5,14 @@
 //! where that member's memory is, and for two words, *ready* and *done*. A word says that it is
 //! so, or whose memory has come between.
 
-use crate::collective::{Collective, Group};
+use crate::collective::{NicGroup, ReadyCollective};
 use bcs_core::job::NodeId;
 use bcs_fabric::{Block, GlobalAddress, Port};
 use zerocopy::IntoBytes;
 
 /// Where the memory of an arrival is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub struct MemoryOffer {
     /// World rank.
     pub rank: u32,
     /// Where its contribution is.
@@ -40,14 +40,14 @@ pub struct Board {
 impl Board {
     /// The board at the place of this token.
     #[must_use]
-    pub fn new(token: u64, slice: u64, collective: &Collective) -> Self {
+    pub fn new(token: u64, slice: u64, collective: &ReadyCollective) -> Self {
         let name = [slice, u64::from(collective.slot), collective.sequence];
         Self { token, name }
     }
 
     /// Whether there is room on it for all nodes of a group.
     #[must_use]
-    pub fn has_room_for(group: &Group) -> bool {
+    pub fn has_room_for(group: &NicGroup) -> bool {
         let bytes = group.members.len() * OFFER_BYTES + group.nodes.len() * 2 * WORD_BYTES;
         bytes <= Block::TOKEN_STRIDE
     }
@@ -59,25 +59,25 @@ impl Board {
 
     /// Where the offers of the node at this place of the group are.
     #[must_use]
-    pub fn offers_at(self, place: usize, group: &Group) -> GlobalAddress {
+    pub fn offers_at(self, place: usize, group: &NicGroup) -> GlobalAddress {
         self.at(group.first[place] * OFFER_BYTES)
     }
 
     /// Where a node says that what it makes is ready.
     #[must_use]
-    pub fn ready_at(self, place: usize, group: &Group) -> GlobalAddress {
+    pub fn ready_at(self, place: usize, group: &NicGroup) -> GlobalAddress {
         self.at(group.members.len() * OFFER_BYTES + place * 2 * WORD_BYTES)
     }
 
     /// Where a node says that it needs nothing of others any more.
     #[must_use]
-    pub fn done_at(self, place: usize, group: &Group) -> GlobalAddress {
+    pub fn done_at(self, place: usize, group: &NicGroup) -> GlobalAddress {
         self.ready_at(place, group).plus(WORD_BYTES)
     }
 
     /// A node's offers as bytes.
     #[must_use]
-    pub fn encode_offers(self, offers: &[Offer]) -> Vec<u8> {
+    pub fn encode_offers(self, offers: &[MemoryOffer]) -> Vec<u8> {
         let [slice, slot, sequence] = self.name;
         let words = offers.iter().flat_map(|offer| {
             let count = offers.len() as u64;
@@ -90,7 +90,12 @@ impl Board {
 
     /// The offers of a node of the group, once they are there.
     #[must_use]
-    pub fn read_offers(self, port: &dyn Port, place: usize, group: &Group) -> Option<Vec<Offer>> {
+    pub fn read_offers(
+        self,
+        port: &dyn Port,
+        place: usize,
+        group: &NicGroup,
+    ) -> Option<Vec<MemoryOffer>> {
         let at = self.offers_at(place, group);
         let mut head = [0_u64; OFFER_BYTES / 8];
         port.read(at, head.as_mut_bytes());
@@ -101,12 +106,14 @@ impl Board {
         }
         let mut words = vec![0_u64; count * OFFER_BYTES / 8];
         port.read(at, words.as_mut_bytes());
-        let offers = words.chunks_exact(OFFER_BYTES / 8).map(|words| Offer {
-            rank: low(words[4]),
-            input: words[5],
-            output: words[6],
-            spoilt_by: culprit(words[4] >> 32),
-        });
+        let offers = words
+            .chunks_exact(OFFER_BYTES / 8)
+            .map(|words| MemoryOffer {
+                rank: low(words[4]),
+                input: words[5],
+                output: words[6],
+                spoilt_by: culprit(words[4] >> 32),
+            });
         Some(offers.collect())
     }
 

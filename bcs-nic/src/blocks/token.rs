@@ -12,11 +12,11 @@ use zerocopy::IntoBytes;
 
 /// What one part of a step is: its bytes, or, where they are missing, the world rank whose memory is not
 /// there. That takes the place of the bytes on their whole way, so all who wait for them are told.
-pub type Content = Result<Vec<u8>, u32>;
+pub type PartContent = Result<Vec<u8>, u32>;
 
 /// The data of one part of a token's place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct StepPart {
     /// The slice it was put in.
     pub slice: u64,
     /// The context's slot.
@@ -26,7 +26,7 @@ pub struct Part {
     /// Which step of it.
     pub step: u64,
     /// The bytes, if they are there.
-    pub content: Content,
+    pub content: PartContent,
 }
 
 /// Where part `part` of a token's place lies, when its parts have `part_bytes` of data each.
@@ -38,7 +38,7 @@ pub fn part_address(token: u64, part: usize, part_bytes: u64) -> GlobalAddress {
         .plus(token * Block::TOKEN_STRIDE + part * (part_bytes + TOKEN_HEADER_BYTES))
 }
 
-impl Part {
+impl StepPart {
     /// As bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {

@@ -36,7 +36,7 @@ impl Alarm {
     }
 
     /// The wait is over.
-    pub(super) fn over(&mut self, now_ns: u64) {
+    pub(super) fn end_wait(&mut self, now_ns: u64) {
         let Some(late_ns) = self.set_ns.take().and_then(|set| now_ns.checked_sub(set)) else {
             return; // it ended for something else
         };
@@ -59,7 +59,7 @@ mod tests {
         for strobe in 1..200 {
             let due = strobe * 500_000;
             let set = alarm.set(due, due - 400_000, true);
-            alarm.over(set + 50_000);
+            alarm.end_wait(set + 50_000);
         }
         let early = 100_000_000 - alarm.set(100_000_000, 99_600_000, true);
         assert!((48_000..=56_000).contains(&early), "{early} ns early");
@@ -72,7 +72,7 @@ mod tests {
             set_ns: None,
         };
         assert_eq!(alarm.set(500_000, 0, false), 500_000);
-        alarm.over(505_000);
+        alarm.end_wait(505_000);
         assert_eq!(alarm.lead_ns, 50_000, "and nothing is learnt from it");
         assert_eq!(alarm.set(500_000, 460_000, true), 500_000, "the rest");
     }

@@ -8,43 +8,47 @@
 //!
 //! An OS thread ([`os_thread`]) runs any number of state machines, whatever the driver, and sleeps
 //! on one bell. Mail between state machines of one OS thread is a queue, between OS threads a
-//! channel and a ring of the bell. Tests may turn the shared driver's one [`ByHand`].
+//! channel and a ring of the bell. Tests may turn the shared driver's one [`ManualNics`].
 
 mod alarm;
-mod by_hand;
-mod far;
-mod machines;
+mod manual_nics;
 mod os_thread;
 mod placement;
+mod remote_hosts;
+mod state_machines;
 
-pub use by_hand::ByHand;
-pub use far::Far;
-pub use placement::{NotPinned, Placed, place};
+pub use manual_nics::ManualNics;
+pub use placement::{ThreadPlacement, UnpinnedReason, place_os_threads};
+pub use remote_hosts::RemoteHosts;
 
 use crate::bounds::Bounds;
-use crate::bug::{Planted, PlantedBug};
+use crate::bug::{BuggyThread, PlantedBug};
 use crate::failure::NicFailure;
 use crate::threads::{
-    BufferReceiver, BufferSender, CollectiveHelper, DmaHelper, Held, Kept, NicThread, NodeConfig,
-    ReduceHelper, StrobeReceiver, StrobeSender,
+    BufferReceiver, BufferSender, CollectiveHelper, DmaHelper, NicThread, NodeConfig, ReduceHelper,
+    StalledWork, StrobeReceiver, StrobeSender, UnmatchedOperations,
 };
 use bcs_core::clock::now_ns;
-use bcs_core::job::{Driver, NicThreadId, NodeId, Placement, Settings, Strobe};
-use bcs_core::matching::{Pattern, Signature};
+use bcs_core::job::{NicThreadId, NicThreading, NodeId, Placement, Settings, StrobeMode};
+use bcs_core::matching::{MessageEnvelope, Pattern};
 use bcs_core::memory::NicMemory;
+use bcs_core::wait_state::LeakReport;
 use bcs_core::wake::machine_page::BellId;
-use bcs_core::wake::waiting::Patience;
+use bcs_core::wake::waiting::WaitPolicy;
 use bcs_core::wake::{MachinePage, bell, home_core, scheduling};
-use bcs_core::whereabouts::Left;
-use bcs_fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
-use bcs_fabric::udp::{Brought, Strays};
+use bcs_fabric::shm::{
+    ColocatedPorts, PendingBells, RankMemoryAccess, Segment, Sequencer, ShmPort,
+};
+use bcs_fabric::udp::{InboundBytes, RejectedDatagrams};
 use crossbeam_channel::Receiver;
-use far::FarThread;
-use machines::{Hosted, Letter, Machines, Routes, Seat, Strobing};
 use mds::dump::NodeDump;
 use mds::emds::StrobeRecorder;
-use mds::selection::{NodeSelection, Window};
-use os_thread::{Crew, Mailboxes, OsThread, Stations};
+use mds::selection::{NodeSelection, SliceWindow};
+use os_thread::{MachineRegistry, Mailboxes, OsThread, OsThreadPlan};
+use remote_hosts::DatagramThread;
+use state_machines::{
+    AddressedMail, HostedNicThread, Routes, StateMachines, StateMachinesConfig, StrobeParts,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -76,12 +80,12 @@ pub struct NicHostConfig {
     /// What is recorded (EMDS), if anything is.
     pub emds: Option<NodeSelection>,
     /// The way to nodes on other machines, if there are any.
-    pub far: Option<Far>,
+    pub far: Option<RemoteHosts>,
 }
 
 impl NicHostConfig {
     /// The slices of which rows are kept, if those of this node are recorded.
-    fn window(&self, node: NodeId) -> Option<Window> {
+    fn window(&self, node: NodeId) -> Option<SliceWindow> {
         let emds = self.emds.as_ref();
         let emds = emds.filter(|emds| emds.nodes.has(u32::from(node.0)));
         emds.map(|emds| emds.window)
@@ -99,22 +103,22 @@ pub struct Recordings {
     /// job whose ranks have all ended well.
     pub left_over: Vec<NicFailure>,
     /// What programs have left in these tables, by rank.
-    pub left_by_ranks: Vec<(u32, Left)>,
+    pub left_by_ranks: Vec<(u32, LeakReport)>,
 }
 
 /// What whoever hosts NICs is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum NicHostEvent {
     /// This must end the job.
     Failed(NicFailure),
-    /// The Strobe Sender, which was told to [rest](NicHost::rest), does: no slice is struck any more.
-    Rests,
+    /// The Strobe Sender, which was told to [rest](NicHost::quiesce), does: no slice is struck any more.
+    Quiesced,
     /// The first datagrams have come that are not of the job.
-    Strays(Strays),
+    RejectedDatagrams(RejectedDatagrams),
 }
 
 /// Who is told that.
-type Report = dyn Fn(News) + Send + Sync;
+type NicHostEventHandler = dyn Fn(NicHostEvent) + Send + Sync;
 
 /// The running NICs of this process.
 #[derive(Debug)]
@@ -122,9 +126,9 @@ pub struct NicHost {
     page: MachinePage,
     /// Not in the machine page: a rank could write it there.
     stop: Arc<AtomicBool>,
-    stations: Arc<Stations>,
+    stations: Arc<MachineRegistry>,
     threads: Vec<(BellId, JoinHandle<Recordings>)>,
-    far: Option<FarThread>,
+    far: Option<DatagramThread>,
 }
 
 impl NicHost {
@@ -136,18 +140,19 @@ impl NicHost {
     /// When an OS thread cannot be started.
     pub fn start(
         config: NicHostConfig,
-        report: impl Fn(News) + Send + Sync + 'static,
+        report: impl Fn(NicHostEvent) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
-        let plan = plan(&config);
-        let placed = place(config.settings.driver, &config.placement, &config.cores);
+        let plan = plan_os_threads(&config);
+        let placed = place_os_threads(config.settings.driver, &config.placement, &config.cores);
         let Mailboxes { routes, inboxes } = Mailboxes::new(&plan, &config.page);
-        let report: Arc<Report> = Arc::new(report);
-        let machines = |(crew, inbox): (Crew, _)| {
-            let machines = Machines::new(hosted(&crew, &config, routes.clone(), inbox));
+        let report: Arc<NicHostEventHandler> = Arc::new(report);
+        let machines = |(crew, inbox): (OsThreadPlan, _)| {
+            let machines =
+                StateMachines::new(state_machines_config(&crew, &config, routes.clone(), inbox));
             (crew, machines)
         };
         let all = plan.iter().cloned().zip(inboxes).map(machines).collect();
-        let stations = Arc::new(Stations::new(all));
+        let stations = Arc::new(MachineRegistry::new(all));
         let mut host = Self {
             page: config.page.clone(),
             stop: Arc::new(AtomicBool::new(false)),
@@ -156,7 +161,7 @@ impl NicHost {
             far: None,
         };
         if let Some(far) = config.far.as_ref().filter(|_| !config.strobe_sender)
-            && far.wires.hub().speaks()
+            && far.wires.hub().speaks_for_host()
         {
             // Who wants a strobe rings the one who passes that on.
             config.page.redirect(BellId::STROBE_SENDER, plan[0].bell);
@@ -169,7 +174,8 @@ impl NicHost {
             let (report, stop) = (report.clone(), host.stop.clone());
             let handle = std::thread::Builder::new().name(crew.name).spawn(move || {
                 placement::pin(core);
-                home.into_iter().for_each(|node| home_core::settle(node, 1));
+                home.into_iter()
+                    .for_each(|node| home_core::set_home_core(node, 1));
                 scheduling::prefer_short_slices();
                 scheduling::prefer_exact_timers();
                 thread.run(&stop, &*report)
@@ -177,7 +183,7 @@ impl NicHost {
             host.threads.push((crew.bell, handle));
         }
         if let Some(far) = config.far {
-            host.far = Some(FarThread::start(
+            host.far = Some(DatagramThread::start(
                 far,
                 stations,
                 config.page,
@@ -192,33 +198,33 @@ impl NicHost {
     /// ([`bell`]): nothing moves in these NICs, and none of them looks at a clock. What is on its way to another
     /// machine moves, however long that takes.
     #[must_use]
-    pub fn naps(&self) -> Option<u64> {
-        if self.far.as_ref().is_some_and(FarThread::is_busy) {
+    pub fn sleep_count(&self) -> Option<u64> {
+        if self.far.as_ref().is_some_and(DatagramThread::is_busy) {
             return None;
         }
         let bells = self.threads.iter().map(|(bell, _)| self.page.bell(*bell));
-        bell::naps(bells)
+        bell::total_sleeps(bells)
     }
 
     /// The oldest message for this pattern that has come for a rank and was not received, if whoever keeps it is
     /// at rest.
     #[must_use]
-    pub fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
-        self.stations.unmatched(rank, pattern)
+    pub fn oldest_unmatched_message(&self, rank: u32, pattern: Pattern) -> Option<MessageEnvelope> {
+        self.stations.oldest_unmatched_message(rank, pattern)
     }
 
     /// What is kept for a rank until its other half comes, of each kind at most so many, if whoever keeps it can be
     /// asked without being held up.
     #[must_use]
-    pub fn kept(&self, rank: u32, most: usize) -> Option<Kept> {
-        self.stations.kept(rank, most)
+    pub fn unmatched_operations(&self, rank: u32, most: usize) -> Option<UnmatchedOperations> {
+        self.stations.unmatched_operations(rank, most)
     }
 
     /// What these NICs hold that only a slice can move on, though no slice is wanted on this machine. While nothing
     /// moves in the job that is a fault of the runtime, since a NIC thread asks for what it holds (law 2).
     #[must_use]
-    pub fn forgotten(&self) -> Option<Held> {
-        let held = self.stations.held_for_slice()?;
+    pub fn stalled_work(&self) -> Option<StalledWork> {
+        let held = self.stations.stalled_work()?;
         (self.page.wanted() == (false, false)).then_some(held)
     }
 
@@ -228,24 +234,25 @@ impl NicHost {
     }
 
     /// The job is over: the Strobe Sender, if it is here, strikes what is still wanted and then no more, and says so
-    /// ([`News::Rests`]). Only then all NICs of the job have what ranks have posted.
-    pub fn rest(&self) {
-        self.stations.rest();
+    /// ([`NicHostEvent::Quiesced`]). Only then all NICs of the job have what ranks have posted.
+    pub fn quiesce(&self) {
+        self.stations.quiesce();
         self.page.ring(BellId::STROBE_SENDER);
     }
 
     /// Datagrams from other machines that were not taken so far.
     #[must_use]
-    pub fn strays(&self) -> Strays {
+    pub fn rejected_datagrams(&self) -> RejectedDatagrams {
         let far = self.far.as_ref();
-        far.map(FarThread::strays).unwrap_or_default()
+        far.map(DatagramThread::rejected_datagrams)
+            .unwrap_or_default()
     }
 
     /// How bytes of messages from other machines have come to ranks so far.
     #[must_use]
-    pub fn brought(&self) -> Brought {
+    pub fn inbound_bytes(&self) -> InboundBytes {
         let far = self.far.as_ref();
-        far.map(FarThread::brought).unwrap_or_default()
+        far.map(DatagramThread::inbound_bytes).unwrap_or_default()
     }
 
     /// Stops the OS threads, waits for them, and gives what was recorded.
@@ -275,13 +282,13 @@ impl NicHost {
 }
 
 /// Which OS threads there are, and which NIC threads each runs.
-fn plan(config: &NicHostConfig) -> Vec<Crew> {
+fn plan_os_threads(config: &NicHostConfig) -> Vec<OsThreadPlan> {
     let patience = |strobes| match config.settings.strobe {
-        Strobe::Elastic => Patience::TALKING_NIC,
-        Strobe::Fixed | Strobe::Auto if strobes => Patience::NIC,
-        Strobe::Fixed | Strobe::Auto => Patience::BETWEEN_STROBES,
+        StrobeMode::Elastic => WaitPolicy::ELASTIC_NIC,
+        StrobeMode::Fixed | StrobeMode::Auto if strobes => WaitPolicy::NIC,
+        StrobeMode::Fixed | StrobeMode::Auto => WaitPolicy::BETWEEN_STROBES,
     };
-    let strobe_sender = |name: &str, hosted: Vec<(NodeId, NicThreadId)>| Crew {
+    let strobe_sender = |name: &str, hosted: Vec<(NodeId, NicThreadId)>| OsThreadPlan {
         name: name.to_owned(),
         bell: BellId::STROBE_SENDER,
         strobes: config.strobe_sender,
@@ -292,7 +299,7 @@ fn plan(config: &NicHostConfig) -> Vec<Crew> {
     let of = |node: NodeId| NicThreadId::ALL.map(|thread| (node, thread)).to_vec();
     let mut crews = Vec::new();
     match config.settings.driver {
-        Driver::Shared => {
+        NicThreading::Shared => {
             let hosted = config.nodes.iter().flat_map(|&node| of(node)).collect();
             crews.push(strobe_sender("bcs-nic", hosted));
         }
@@ -301,10 +308,10 @@ fn plan(config: &NicHostConfig) -> Vec<Crew> {
                 crews.push(strobe_sender("bcs-SS", Vec::new()));
             }
             for &node in &config.nodes {
-                if driver == Driver::Coprocessor {
-                    crews.push(Crew {
+                if driver == NicThreading::Coprocessor {
+                    crews.push(OsThreadPlan {
                         name: format!("bcs-nic-{node}"),
-                        bell: BellId::of(node, NicThreadId::StrobeReceiver),
+                        bell: BellId::for_nic_thread(node, NicThreadId::StrobeReceiver),
                         strobes: false,
                         hosts_all: false,
                         patience: patience(false),
@@ -312,9 +319,9 @@ fn plan(config: &NicHostConfig) -> Vec<Crew> {
                     });
                     continue;
                 }
-                crews.extend(of(node).into_iter().map(|(node, thread)| Crew {
+                crews.extend(of(node).into_iter().map(|(node, thread)| OsThreadPlan {
                     name: format!("bcs-{}-{node}", thread.name()),
-                    bell: BellId::of(node, thread),
+                    bell: BellId::for_nic_thread(node, thread),
                     strobes: false,
                     hosts_all: false,
                     patience: patience(false),
@@ -326,25 +333,25 @@ fn plan(config: &NicHostConfig) -> Vec<Crew> {
     crews
 }
 
-fn memory(config: &NicHostConfig) -> NodeMemory {
-    let memory = NodeMemory::new(config.segment.clone(), config.nic_memory.clone());
-    memory.set(&config.settings)
+fn memory(config: &NicHostConfig) -> RankMemoryAccess {
+    let memory = RankMemoryAccess::new(config.segment.clone(), config.nic_memory.clone());
+    memory.with_settings(&config.settings)
 }
 
 /// What an OS thread runs.
-fn hosted(
-    crew: &Crew,
+fn state_machines_config(
+    crew: &OsThreadPlan,
     config: &NicHostConfig,
     routes: Arc<Routes>,
-    inbox: Receiver<Letter>,
-) -> Hosted {
+    inbox: Receiver<AddressedMail>,
+) -> StateMachinesConfig {
     let colocated = crew
         .hosts_all
-        .then(|| Colocated::new(config.placement.nodes()));
-    let bells = Bells::default();
-    Hosted {
-        seats: seats(crew, config, &bells, colocated.as_ref()),
-        strobing: strobing(crew, config, &bells, colocated.as_ref()),
+        .then(|| ColocatedPorts::new(config.placement.nodes()));
+    let bells = PendingBells::default();
+    StateMachinesConfig {
+        seats: hosted_threads(crew, config, &bells, colocated.as_ref()),
+        strobing: strobe_parts(crew, config, &bells, colocated.as_ref()),
         colocated,
         bells,
         routes,
@@ -356,12 +363,12 @@ fn hosted(
 }
 
 /// The state machines of an OS thread.
-fn seats(
-    crew: &Crew,
+fn hosted_threads(
+    crew: &OsThreadPlan,
     config: &NicHostConfig,
-    bells: &Bells,
-    colocated: Option<&Colocated>,
-) -> Vec<Seat> {
+    bells: &PendingBells,
+    colocated: Option<&ColocatedPorts>,
+) -> Vec<HostedNicThread> {
     let placement = Arc::new(config.placement.clone());
     let settings = Arc::new(config.settings.clone());
     let mut last: Option<NodeConfig> = None;
@@ -390,10 +397,10 @@ fn seats(
                 }
             };
             last = Some(node_config.clone());
-            Seat {
+            HostedNicThread {
                 node,
                 thread,
-                machine: machine(thread, node_config, config.bug),
+                machine: new_nic_thread(thread, node_config, config.bug),
                 port: {
                     let near = ShmPort::new(
                         config.segment.clone(),
@@ -403,7 +410,11 @@ fn seats(
                         thread,
                     );
                     let who = Some((node, thread));
-                    far::port(config.far.as_ref(), near.colocated(colocated.cloned()), who)
+                    remote_hosts::port(
+                        config.far.as_ref(),
+                        near.with_colocated(colocated.cloned()),
+                        who,
+                    )
                 },
                 memory: memory(config),
                 looks: false,
@@ -414,14 +425,14 @@ fn seats(
 }
 
 /// The state machine of a NIC thread, in which tests may plant a bug.
-pub(crate) fn machine(
+pub(crate) fn new_nic_thread(
     thread: NicThreadId,
     config: NodeConfig,
     bug: Option<PlantedBug>,
 ) -> Box<dyn NicThread> {
-    if let Some(bug) = bug.filter(|bug| bug.is_of(config.node, thread)) {
-        let sound = machine(thread, config.clone(), None);
-        return Box::new(Planted::new(bug, config, sound));
+    if let Some(bug) = bug.filter(|bug| bug.applies_to(config.node, thread)) {
+        let sound = new_nic_thread(thread, config.clone(), None);
+        return Box::new(BuggyThread::new(bug, config, sound));
     }
     match thread {
         NicThreadId::StrobeReceiver => Box::new(StrobeReceiver::new(config)),
@@ -433,28 +444,28 @@ pub(crate) fn machine(
     }
 }
 
-fn strobing(
-    crew: &Crew,
+fn strobe_parts(
+    crew: &OsThreadPlan,
     config: &NicHostConfig,
-    bells: &Bells,
-    colocated: Option<&Colocated>,
-) -> Option<Strobing> {
+    bells: &PendingBells,
+    colocated: Option<&ColocatedPorts>,
+) -> Option<StrobeParts> {
     let far = config.far.as_ref();
     let sequencer = || {
         let sequencer = Sequencer::new(config.segment.clone(), bells.clone());
         sequencer.with_ledger(far.and_then(|far| far.ledger.clone()))
     };
     let port = ShmPort::strobe_sender(config.segment.clone(), bells.clone(), memory(config));
-    crew.strobes.then(|| Strobing {
+    crew.strobes.then(|| StrobeParts {
         sender: StrobeSender::new(
             Arc::new(config.settings.clone()),
             config.page.clone(),
             &config.placement,
             now_ns(),
         )
-        .recorded(config.emds.is_some()),
+        .with_recording(config.emds.is_some()),
         sequencer: colocated.is_none().then(sequencer),
-        port: far::port(far, port.colocated(colocated.cloned()), None),
+        port: remote_hosts::port(far, port.with_colocated(colocated.cloned()), None),
         recorder: config
             .emds
             .as_ref()

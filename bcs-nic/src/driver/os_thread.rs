@@ -10,19 +10,19 @@
 //! come, and everybody waits for it.
 
 use super::alarm::Alarm;
-use super::far::Far;
-use super::machines::{Letter, Machines, Route, Routes};
-use super::{News, Recordings, Report};
-use crate::threads::{Held, Kept};
+use super::remote_hosts::RemoteHosts;
+use super::state_machines::{AddressedMail, MailRoute, Routes, StateMachines};
+use super::{NicHostEvent, NicHostEventHandler, Recordings};
+use crate::threads::{StalledWork, UnmatchedOperations};
 use bcs_core::clock::now_ns;
 use bcs_core::job::{NicThreadId, NodeId};
-use bcs_core::matching::{Pattern, Signature};
+use bcs_core::matching::{MessageEnvelope, Pattern};
 use bcs_core::wake::MachinePage;
 use bcs_core::wake::bell::{self, AWAKE};
 use bcs_core::wake::home_core;
 use bcs_core::wake::machine_page::BellId;
-use bcs_core::wake::waiting::{self, Patience};
-use bcs_fabric::shm::Bells;
+use bcs_core::wake::waiting::{self, WaitPolicy};
+use bcs_fabric::shm::PendingBells;
 use crossbeam_channel::{Receiver, unbounded};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,16 +31,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Which state machines an OS thread runs.
 #[derive(Clone, Debug)]
-pub(super) struct Crew {
+pub(super) struct OsThreadPlan {
     pub(super) name: String,
     pub(super) bell: BellId,
     pub(super) strobes: bool,
     pub(super) hosts_all: bool,
-    pub(super) patience: Patience,
+    pub(super) patience: WaitPolicy,
     pub(super) hosted: Vec<(NodeId, NicThreadId)>,
 }
 
-impl Crew {
+impl OsThreadPlan {
     /// The node that it works for, if it is one; the Strobe Sender's OS thread is with the first.
     pub(super) fn node(&self) -> Option<usize> {
         let first = self.hosted.first().map_or(0, |(node, _)| node.index());
@@ -52,11 +52,11 @@ impl Crew {
 #[derive(Debug)]
 pub(super) struct Mailboxes {
     pub(super) routes: Arc<Routes>,
-    pub(super) inboxes: Vec<Receiver<Letter>>,
+    pub(super) inboxes: Vec<Receiver<AddressedMail>>,
 }
 
 impl Mailboxes {
-    pub(super) fn new(crews: &[Crew], page: &MachinePage) -> Self {
+    pub(super) fn new(crews: &[OsThreadPlan], page: &MachinePage) -> Self {
         let mut routes = Routes::new();
         let mut inboxes = Vec::new();
         for crew in crews {
@@ -64,9 +64,9 @@ impl Mailboxes {
             inboxes.push(inbox);
             for &seat in &crew.hosted {
                 let (sender, bell) = (sender.clone(), crew.bell);
-                routes.insert(seat, Route { sender, bell });
+                routes.insert(seat, MailRoute { sender, bell });
                 // Whoever signals this NIC thread through the fabric rings the right bell.
-                page.redirect(BellId::of(seat.0, seat.1), crew.bell);
+                page.redirect(BellId::for_nic_thread(seat.0, seat.1), crew.bell);
             }
         }
         Self {
@@ -77,18 +77,18 @@ impl Mailboxes {
 }
 
 /// The state machines of an OS thread, where others of the process can help.
-struct Station {
+struct LockedMachines {
     bell: BellId,
-    machines: Mutex<Machines>,
+    machines: Mutex<StateMachines>,
 }
 
-impl Station {
+impl LockedMachines {
     /// A panic while they worked ends the job; until then they are as it left them.
-    fn lock(&self) -> MutexGuard<'_, Machines> {
+    fn lock(&self) -> MutexGuard<'_, StateMachines> {
         self.machines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn try_lock(&self) -> Option<MutexGuard<'_, Machines>> {
+    fn try_lock(&self) -> Option<MutexGuard<'_, StateMachines>> {
         match self.machines.try_lock() {
             Ok(machines) => Some(machines),
             Err(TryLockError::Poisoned(machines)) => Some(machines.into_inner()),
@@ -97,7 +97,7 @@ impl Station {
     }
 
     /// The same, looked for some times.
-    fn at_rest(&self) -> Option<MutexGuard<'_, Machines>> {
+    fn try_lock_repeatedly(&self) -> Option<MutexGuard<'_, StateMachines>> {
         const LOOKS: usize = 16;
         (0..LOOKS).find_map(|_| {
             let machines = self.try_lock();
@@ -110,17 +110,17 @@ impl Station {
 }
 
 /// All OS threads of NICs in this process.
-pub(super) struct Stations {
-    all: Vec<Station>,
+pub(super) struct MachineRegistry {
+    all: Vec<LockedMachines>,
     /// Which of them each bell is for.
     by_bell: HashMap<BellId, usize>,
 }
 
-impl Stations {
-    pub(super) fn new(all: Vec<(Crew, Machines)>) -> Self {
-        let bells = |(at, (crew, _)): (usize, &(Crew, Machines))| {
+impl MachineRegistry {
+    pub(super) fn new(all: Vec<(OsThreadPlan, StateMachines)>) -> Self {
+        let bells = |(at, (crew, _)): (usize, &(OsThreadPlan, StateMachines))| {
             let seats = crew.hosted.iter();
-            let bells = seats.map(|&(node, thread)| BellId::of(node, thread));
+            let bells = seats.map(|&(node, thread)| BellId::for_nic_thread(node, thread));
             let bells: Vec<BellId> = bells.chain([crew.bell]).collect();
             bells.into_iter().map(move |bell| (bell, at))
         };
@@ -128,7 +128,7 @@ impl Stations {
             by_bell: all.iter().enumerate().flat_map(bells).collect(),
             all: all
                 .into_iter()
-                .map(|(crew, machines)| Station {
+                .map(|(crew, machines)| LockedMachines {
                     bell: crew.bell,
                     machines: Mutex::new(machines),
                 })
@@ -137,40 +137,52 @@ impl Stations {
     }
 }
 
-impl std::fmt::Debug for Stations {
+impl std::fmt::Debug for MachineRegistry {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "{} stations", self.all.len())
     }
 }
 
-impl Stations {
+impl MachineRegistry {
     /// The oldest message for this pattern that a rank has not received, if whoever keeps it is at rest.
-    pub(super) fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
+    pub(super) fn oldest_unmatched_message(
+        &self,
+        rank: u32,
+        pattern: Pattern,
+    ) -> Option<MessageEnvelope> {
         let mut stations = self.all.iter();
-        stations.find_map(|station| station.try_lock()?.unmatched(rank, pattern))
+        stations.find_map(|station| station.try_lock()?.oldest_unmatched_message(rank, pattern))
     }
 
     /// The first of what is held that only a slice can move on, if its holder is at rest within some looks.
-    pub(super) fn held_for_slice(&self) -> Option<Held> {
+    pub(super) fn stalled_work(&self) -> Option<StalledWork> {
         let mut stations = self.all.iter();
-        stations.find_map(|station| station.at_rest()?.held_for_slice())
+        stations.find_map(|station| station.try_lock_repeatedly()?.stalled_work())
     }
 
     /// Tells the Strobe Sender to rest, if it is here.
-    pub(super) fn rest(&self) {
-        self.all.iter().for_each(|station| station.lock().rest());
+    pub(super) fn quiesce(&self) {
+        self.all.iter().for_each(|station| station.lock().quiesce());
     }
 
     /// What is kept for a rank, if whoever keeps it is at rest within some looks.
-    pub(super) fn kept(&self, rank: u32, most: usize) -> Option<Kept> {
+    pub(super) fn unmatched_operations(
+        &self,
+        rank: u32,
+        most: usize,
+    ) -> Option<UnmatchedOperations> {
         let mut stations = self.all.iter();
-        stations.find_map(|station| station.at_rest()?.kept(rank, most))
+        stations.find_map(|station| {
+            station
+                .try_lock_repeatedly()?
+                .unmatched_operations(rank, most)
+        })
     }
 }
 
 /// Whoever lets state machines work: those of its own and of others of the process.
 pub(super) struct Worker {
-    stations: Arc<Stations>,
+    stations: Arc<MachineRegistry>,
     /// Its own, if it has any.
     place: Option<usize>,
     page: MachinePage,
@@ -183,7 +195,11 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn new(stations: Arc<Stations>, place: Option<usize>, page: MachinePage) -> Self {
+    pub(super) fn new(
+        stations: Arc<MachineRegistry>,
+        place: Option<usize>,
+        page: MachinePage,
+    ) -> Self {
         Self {
             stations,
             place,
@@ -196,15 +212,15 @@ impl Worker {
 
     /// Lets the state machines of its own work until none moves on, and those of others that have got something from
     /// them.
-    pub(super) fn work_off(&mut self, report: &Report) {
-        let mut next = self.place.or_else(|| self.pass_on());
+    pub(super) fn work_off(&mut self, report: &NicHostEventHandler) {
+        let mut next = self.place.or_else(|| self.wake_or_help());
         while let Some(place) = next {
-            self.let_work(place, report);
-            next = self.pass_on();
+            self.run_machines(place, report);
+            next = self.wake_or_help();
         }
     }
 
-    fn let_work(&mut self, place: usize, report: &Report) {
+    fn run_machines(&mut self, place: usize, report: &NicHostEventHandler) {
         let station = &self.stations.all[place];
         let is_own = self.place == Some(place);
         let mut machines = if is_own {
@@ -217,7 +233,9 @@ impl Worker {
         };
         self.working = place;
         let failures = machines.run_until_rest();
-        let rests = machines.has_come_to_rest().then_some(News::Rests);
+        let rests = machines
+            .has_newly_quiesced()
+            .then_some(NicHostEvent::Quiesced);
         machines.take_to_wake(&mut self.to_wake);
         let timer_is_wrong = !is_own && !machines.deadline_is_told();
         drop(machines);
@@ -227,15 +245,15 @@ impl Worker {
         if timer_is_wrong {
             self.page.ring(station.bell);
         }
-        let failures = failures.into_iter().map(News::Failed);
+        let failures = failures.into_iter().map(NicHostEvent::Failed);
         failures.chain(rests).for_each(report);
     }
 
     /// Wakes those who have got something to do, but for whom it is better to help. Returns whom to help next.
-    fn pass_on(&mut self) -> Option<usize> {
+    fn wake_or_help(&mut self) -> Option<usize> {
         while let Some(bell) = self.to_wake.pop() {
             match self.stations.by_bell.get(&bell) {
-                Some(&place) if self.place == Some(place) || self.is_to_help(place) => {
+                Some(&place) if self.place == Some(place) || self.should_help(place) => {
                     self.to_help.push(place);
                 }
                 _ => self.page.ring(bell),
@@ -246,16 +264,20 @@ impl Worker {
 
     /// Whether it would have to be woken, and would have no core to itself. Who has none of its own is awake for
     /// this, and helps whoever sleeps.
-    fn is_to_help(&self, place: usize) -> bool {
+    fn should_help(&self, place: usize) -> bool {
         let bell = self.page.bell(self.stations.all[place].bell);
         let sleeps = bell::state(bell.load(Ordering::Relaxed)) != AWAKE;
         sleeps && (self.place.is_none() || !self.page.has_a_core_to_spare())
     }
 
     /// A state machine panicked while this worked.
-    pub(super) fn panicked(&self, panic: &(dyn std::any::Any + Send), report: &Report) {
+    pub(super) fn panicked(
+        &self,
+        panic: &(dyn std::any::Any + Send),
+        report: &NicHostEventHandler,
+    ) {
         let worked = self.stations.all[self.working].lock();
-        report(News::Failed(worked.panicked(panic)));
+        report(NicHostEvent::Failed(worked.panic_failure(panic)));
     }
 }
 
@@ -264,29 +286,29 @@ pub(super) struct OsThread {
     worker: Worker,
     /// Its own station.
     place: usize,
-    patience: Patience,
+    patience: WaitPolicy,
     /// Whether it keeps its core while a slice is under way.
     stays: bool,
     alarm: Alarm,
     /// When it is to look again at the latest.
     timer: Option<u64>,
-    far: Option<Far>,
+    far: Option<RemoteHosts>,
     /// Those for whom something has come from far.
-    far_bells: Option<Bells>,
+    far_bells: Option<PendingBells>,
 }
 
 impl OsThread {
     pub(super) fn new(
-        stations: Arc<Stations>,
+        stations: Arc<MachineRegistry>,
         place: usize,
         page: MachinePage,
-        patience: Patience,
-        far: Option<Far>,
+        patience: WaitPolicy,
+        far: Option<RemoteHosts>,
     ) -> Self {
         // Where one OS thread has all NICs of the job, it waits for nobody in a slice.
         let nodes = page.nodes();
         Self {
-            stays: u32::try_from(nodes).is_ok_and(|nodes| nodes <= page.census().cores),
+            stays: u32::try_from(nodes).is_ok_and(|nodes| nodes <= page.core_load().cores),
             worker: Worker::new(stations, Some(place), page),
             place,
             patience,
@@ -298,7 +320,7 @@ impl OsThread {
     }
 
     /// Runs until it is told to stop. A panic ends the job: all other nodes would wait for this one.
-    pub(super) fn run(mut self, stop: &AtomicBool, report: &Report) -> Recordings {
+    pub(super) fn run(mut self, stop: &AtomicBool, report: &NicHostEventHandler) -> Recordings {
         let ended = catch_unwind(AssertUnwindSafe(|| self.run_on(stop, report)));
         match ended {
             Ok(()) => self.worker.stations.all[self.place]
@@ -311,10 +333,10 @@ impl OsThread {
         }
     }
 
-    fn run_on(&mut self, stop: &AtomicBool, report: &Report) {
-        self.worker.page.awake(true);
+    fn run_on(&mut self, stop: &AtomicBool, report: &NicHostEventHandler) {
+        self.worker.page.count_awake(true);
         let wires = self.far.as_ref().map(|far| far.wires.clone());
-        let look_out = || wires.as_ref().map(|wires| wires.look_out());
+        let look_out = || wires.as_ref().map(|wires| wires.start_polling());
         // As long as it is awake nobody else is woken for what comes.
         let mut lookout = look_out();
         while !stop.load(Ordering::Acquire) {
@@ -328,10 +350,10 @@ impl OsThread {
         drop(lookout);
         // What came before the end: others may have said it after this thread had looked.
         self.work_off(report);
-        self.worker.page.awake(false);
+        self.worker.page.count_awake(false);
     }
 
-    fn work_off(&mut self, report: &Report) {
+    fn work_off(&mut self, report: &NicHostEventHandler) {
         if let Some(bells) = &self.far_bells {
             // Those for whom something was found in the last look.
             bells.take(&mut self.worker.to_wake);
@@ -351,20 +373,20 @@ impl OsThread {
         self.timer = due.map(|due| self.alarm.set(due, now_ns(), cores_suffice));
         let in_slice = self.stays && page.in_slice();
         let patience = if in_slice {
-            home_core::look(now_ns());
-            Patience::IN_SLICE
+            home_core::return_home_if_due(now_ns());
+            WaitPolicy::IN_SLICE
         } else {
             self.patience
         };
         let is_over = || in_slice && !page.in_slice();
         let has_come = || {
             let far = self.far.as_ref();
-            far.is_some_and(|far| far.wires.look(now_ns()))
+            far.is_some_and(|far| far.wires.poll(now_ns()))
         };
         let look = || is_over() || self.has_work(stop) || has_come();
         let is_found = self.has_work(stop) || waiting::spin(page, self.timer, patience, look);
         if is_found {
-            self.alarm.over(now_ns());
+            self.alarm.end_wait(now_ns());
         }
         is_found
     }
@@ -374,10 +396,10 @@ impl OsThread {
         let page = &self.worker.page;
         let bell = page.bell(self.station().bell);
         waiting::sleep(bell, page, self.timer, || self.has_work(stop));
-        self.alarm.over(now_ns());
+        self.alarm.end_wait(now_ns());
     }
 
-    fn station(&self) -> &Station {
+    fn station(&self) -> &LockedMachines {
         &self.worker.stations.all[self.place]
     }
 
@@ -403,14 +425,14 @@ impl OsThread {
 mod tests {
     use super::*;
     use crate::bounds::Bounds;
-    use crate::driver::{NicHostConfig, hosted, plan};
-    use bcs_core::job::{Cores, Driver, Placement, Settings};
+    use crate::driver::{NicHostConfig, plan_os_threads, state_machines_config};
+    use bcs_core::job::{Cores, NicThreading, Placement, Settings};
     use bcs_core::memory::NicMemory;
     use bcs_core::wake::bell::ASLEEP;
     use bcs_fabric::shm::Segment;
 
     /// The OS threads of a node's NIC and of the Strobe Sender, of which only the latter runs; the other sleeps.
-    fn beside_a_sleeper(driver: Driver, cores: u32) -> (OsThread, MachinePage) {
+    fn beside_a_sleeper(driver: NicThreading, cores: u32) -> (OsThread, MachinePage) {
         let page = MachinePage::private(1, cores).unwrap();
         let settings = Settings {
             driver,
@@ -431,24 +453,25 @@ mod tests {
             emds: None,
             far: None,
         };
-        let crews = plan(&config);
+        let crews = plan_os_threads(&config);
         let Mailboxes { routes, inboxes } = Mailboxes::new(&crews, &page);
         for crew in &crews[1..] {
             page.bell(crew.bell).store(ASLEEP, Ordering::Relaxed);
         }
         let machines = crews.into_iter().zip(inboxes).map(|(crew, inbox)| {
-            let machines = Machines::new(hosted(&crew, &config, routes.clone(), inbox));
+            let machines =
+                StateMachines::new(state_machines_config(&crew, &config, routes.clone(), inbox));
             (crew, machines)
         });
-        let stations = Arc::new(Stations::new(machines.collect()));
-        page.awake(true);
-        let thread = OsThread::new(stations, 0, page.clone(), Patience::NIC, None);
+        let stations = Arc::new(MachineRegistry::new(machines.collect()));
+        page.count_awake(true);
+        let thread = OsThread::new(stations, 0, page.clone(), WaitPolicy::NIC, None);
         (thread, page)
     }
 
     fn asleep(thread: &OsThread) -> usize {
         let bells = thread.worker.stations.all[1..].iter();
-        let asleep = |station: &&Station| {
+        let asleep = |station: &&LockedMachines| {
             thread
                 .worker
                 .page
@@ -460,7 +483,7 @@ mod tests {
 
     #[test]
     fn where_cores_are_short_a_slice_wakes_nobody_of_the_process() {
-        for (driver, sleepers) in [(Driver::Coprocessor, 1), (Driver::Dedicated, 6)] {
+        for (driver, sleepers) in [(NicThreading::Coprocessor, 1), (NicThreading::Dedicated, 6)] {
             let (mut thread, page) = beside_a_sleeper(driver, 1);
             page.demand();
             thread.work_off(&|news| panic!("{news:?}"));
@@ -471,7 +494,7 @@ mod tests {
 
     #[test]
     fn who_has_a_core_to_itself_is_woken() {
-        for (driver, left) in [(Driver::Coprocessor, 0), (Driver::Dedicated, 5)] {
+        for (driver, left) in [(NicThreading::Coprocessor, 0), (NicThreading::Dedicated, 5)] {
             let (mut thread, page) = beside_a_sleeper(driver, 2);
             page.demand();
             thread.work_off(&|news| panic!("{news:?}"));
@@ -485,30 +508,35 @@ mod tests {
 
     #[test]
     fn at_the_end_what_is_wanted_is_struck_and_then_nothing() {
-        let (mut thread, page) = beside_a_sleeper(Driver::Shared, 1);
+        let (mut thread, page) = beside_a_sleeper(NicThreading::Shared, 1);
         let (said, news) = std::sync::mpsc::channel();
         let report = move |news| said.send(news).unwrap();
         page.demand();
-        thread.worker.stations.rest();
+        thread.worker.stations.quiesce();
         thread.work_off(&report);
         assert_eq!(page.slice(), 1, "somebody wanted it");
         page.demand();
         thread.work_off(&report);
         assert_eq!(page.slice(), 1, "nobody is there any more");
-        assert_eq!(news.try_iter().collect::<Vec<_>>(), [News::Rests]);
+        assert_eq!(
+            news.try_iter().collect::<Vec<_>>(),
+            [NicHostEvent::Quiesced]
+        );
         assert!(thread.worker.stations.all[0].lock().deadline_ns().is_none());
     }
 
     /// It would sleep until a time that has been put off or brought forward.
     #[test]
     fn who_is_helped_hears_of_another_deadline() {
-        let (mut thread, page) = beside_a_sleeper(Driver::Coprocessor, 1);
+        let (mut thread, page) = beside_a_sleeper(NicThreading::Coprocessor, 1);
         let (strobes, nic) = (thread.place, 1);
         thread.worker.place = Some(nic);
         page.bell(thread.worker.stations.all[strobes].bell)
             .store(ASLEEP, Ordering::Relaxed);
         page.arm();
-        thread.worker.let_work(strobes, &|news| panic!("{news:?}"));
+        thread
+            .worker
+            .run_machines(strobes, &|news| panic!("{news:?}"));
         let bell = page.bell(thread.worker.stations.all[strobes].bell);
         assert_eq!(bell.load(Ordering::Relaxed), AWAKE);
     }

@@ -1,22 +1,22 @@
 //! Which core each OS thread of the NICs of a job is pinned to.
 //!
-//! One pure function, [`place`], says it of all of them, whichever process runs them. So what the launcher
+//! One pure function, [`place_os_threads`], says it of all of them, whichever process runs them. So what the launcher
 //! reports, and keeps ranks away from, is what NICs do.
 
-use bcs_core::job::{Cores, Driver, NicThreadId, NodeId, Placement};
+use bcs_core::job::{Cores, NicThreadId, NicThreading, NodeId, Placement};
 
 /// An OS thread of the NICs of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct ThreadPlacement {
     /// The name that the kernel knows it by.
     pub name: String,
     /// The core that it is pinned to, or why to none.
-    pub core: Result<usize, NotPinned>,
+    pub core: Result<usize, UnpinnedReason>,
 }
 
 /// Why an OS thread of a NIC may run on all cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotPinned {
+pub enum UnpinnedReason {
     /// A pinned thread would wait for its core while another one idles.
     #[error("cores are short: ranks {ranks}, OS threads of NICs {threads}, usable cores {usable}")]
     Short {
@@ -32,10 +32,10 @@ pub enum NotPinned {
     Unknown,
 }
 
-impl NotPinned {
+impl UnpinnedReason {
     /// Whether there are too few cores for each rank and each OS thread of the NICs to have one.
     #[must_use]
-    pub fn short(driver: Driver, placement: &Placement, usable: usize) -> Option<Self> {
+    pub fn cores_short(driver: NicThreading, placement: &Placement, usable: usize) -> Option<Self> {
         let (ranks, threads) = (placement.ranks(), driver.os_threads(placement.nodes()));
         (usable < ranks + threads).then_some(Self::Short {
             ranks,
@@ -52,8 +52,12 @@ impl NotPinned {
 /// its own, from the last one downwards, if there is one for each rank, too. Where ranks and NICs share
 /// cores nobody is pinned: the kernel then finds the idle one.
 #[must_use]
-pub fn place(driver: Driver, placement: &Placement, cores: &Cores) -> Vec<Placed> {
-    let short = NotPinned::short(driver, placement, cores.usable);
+pub fn place_os_threads(
+    driver: NicThreading,
+    placement: &Placement,
+    cores: &Cores,
+) -> Vec<ThreadPlacement> {
+    let short = UnpinnedReason::cores_short(driver, placement, cores.usable);
     let core_of = |turn: usize| {
         if let Some(turn) = turn.checked_rem(cores.of_nics.len()) {
             return Ok(cores.of_nics[turn]);
@@ -62,11 +66,11 @@ pub fn place(driver: Driver, placement: &Placement, cores: &Cores) -> Vec<Placed
             return Err(short);
         }
         let from_the_end = cores.allowed.iter().rev().nth(turn);
-        from_the_end.copied().ok_or(NotPinned::Unknown)
+        from_the_end.copied().ok_or(UnpinnedReason::Unknown)
     };
     let turns = names(driver, placement.nodes()).into_iter().enumerate();
     turns
-        .map(|(turn, name)| Placed {
+        .map(|(turn, name)| ThreadPlacement {
             name,
             core: core_of(turn),
         })
@@ -74,16 +78,16 @@ pub fn place(driver: Driver, placement: &Placement, cores: &Cores) -> Vec<Placed
 }
 
 /// What the OS threads of the NICs of a job are called.
-fn names(driver: Driver, nodes: usize) -> Vec<String> {
+fn names(driver: NicThreading, nodes: usize) -> Vec<String> {
     let nodes = (0..nodes).map(NodeId::from_index);
     let strobe_sender = ["bcs-SS".to_owned()].into_iter();
     match driver {
-        Driver::Shared => vec!["bcs-nic".to_owned()],
-        Driver::Coprocessor => {
+        NicThreading::Shared => vec!["bcs-nic".to_owned()],
+        NicThreading::Coprocessor => {
             let of_nodes = nodes.map(|node| format!("bcs-nic-{node}"));
             strobe_sender.chain(of_nodes).collect()
         }
-        Driver::Dedicated => {
+        NicThreading::Dedicated => {
             let name = |node, thread: NicThreadId| format!("bcs-{}-{node}", thread.name());
             let of_node = |node| NicThreadId::ALL.map(|thread| name(node, thread));
             strobe_sender.chain(nodes.flat_map(of_node)).collect()
@@ -92,7 +96,7 @@ fn names(driver: Driver, nodes: usize) -> Vec<String> {
 }
 
 /// The core of the OS thread of this name, if it is pinned to one.
-pub(super) fn core_of(name: &str, placed: &[Placed]) -> Option<usize> {
+pub(super) fn core_of(name: &str, placed: &[ThreadPlacement]) -> Option<usize> {
     let placed = placed.iter().find(|placed| placed.name == name);
     let placed = placed.expect("all OS threads of NICs are placed");
     placed.core.ok()
@@ -110,7 +114,7 @@ pub(super) fn pin(core: Option<usize>) {
 mod tests {
     use super::*;
     use crate::bounds::Bounds;
-    use crate::driver::{NicHostConfig, plan};
+    use crate::driver::{NicHostConfig, plan_os_threads};
     use bcs_core::job::Settings;
     use bcs_core::wake::MachinePage;
     use bcs_fabric::shm::Segment;
@@ -125,13 +129,13 @@ mod tests {
     }
 
     /// Two ranks on so many nodes.
-    fn placed(driver: Driver, nodes: usize, cores: &Cores) -> Vec<Placed> {
-        place(driver, &Placement::block(2, nodes).unwrap(), cores)
+    fn placed(driver: NicThreading, nodes: usize, cores: &Cores) -> Vec<ThreadPlacement> {
+        place_os_threads(driver, &Placement::block(2, nodes).unwrap(), cores)
     }
 
     #[test]
     fn where_os_threads_run_is_a_table() {
-        use Driver::{Coprocessor, Dedicated, Shared};
+        use NicThreading::{Coprocessor, Dedicated, Shared};
         const TWELVE: &[usize] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
         for (driver, nodes, allowed, of_nics, expected) in [
             // A core for each, from the last one downwards; no more than are needed.
@@ -159,21 +163,29 @@ mod tests {
 
     #[test]
     fn who_is_not_pinned_has_a_reason() {
-        let short = |threads, usable| NotPinned::Short {
+        let short = |threads, usable| UnpinnedReason::Short {
             threads,
             ranks: 2,
             usable,
         };
         for (driver, cores, expected) in [
-            (Driver::Shared, cores(&[0, 1], 2, &[]), short(1, 2)),
+            (NicThreading::Shared, cores(&[0, 1], 2, &[]), short(1, 2)),
             (
-                Driver::Coprocessor,
+                NicThreading::Coprocessor,
                 cores(&[0, 1, 2, 3], 4, &[]),
                 short(3, 4),
             ),
             // A quota: no more are busy at once than it allows.
-            (Driver::Shared, cores(&[0, 1, 2, 3], 2, &[]), short(1, 2)),
-            (Driver::Dedicated, cores(&[], 64, &[]), NotPinned::Unknown),
+            (
+                NicThreading::Shared,
+                cores(&[0, 1, 2, 3], 2, &[]),
+                short(1, 2),
+            ),
+            (
+                NicThreading::Dedicated,
+                cores(&[], 64, &[]),
+                UnpinnedReason::Unknown,
+            ),
         ] {
             for thread in placed(driver, 2, &cores) {
                 assert_eq!(thread.core, Err(expected), "{driver:?}, {cores:?}");
@@ -187,7 +199,11 @@ mod tests {
 
     #[test]
     fn the_os_threads_of_a_job_are_those_that_are_placed() {
-        for driver in [Driver::Shared, Driver::Coprocessor, Driver::Dedicated] {
+        for driver in [
+            NicThreading::Shared,
+            NicThreading::Coprocessor,
+            NicThreading::Dedicated,
+        ] {
             let config = NicHostConfig {
                 placement: Placement::block(2, 2).unwrap(),
                 settings: Settings {
@@ -205,9 +221,9 @@ mod tests {
                 emds: None,
                 far: None,
             };
-            let crews = plan(&config);
+            let crews = plan_os_threads(&config);
             let names: Vec<&str> = crews.iter().map(|crew| crew.name.as_str()).collect();
-            let placed = place(driver, &config.placement, &config.cores);
+            let placed = place_os_threads(driver, &config.placement, &config.cores);
             let expected: Vec<&str> = placed.iter().map(|thread| thread.name.as_str()).collect();
             assert_eq!(names, expected, "{driver:?}");
         }

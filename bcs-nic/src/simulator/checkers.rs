@@ -1,7 +1,7 @@
 //! What must never happen, whatever the faults.
 
-use super::program::Message;
-use bcs_core::job::Strobe;
+use super::program::ProgramMessage;
+use bcs_core::job::StrobeMode;
 use std::collections::BTreeMap;
 
 /// A checker.
@@ -33,7 +33,7 @@ pub enum Checker {
 
 /// What a checker saw.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Objection {
+pub struct CheckerViolation {
     /// Which checker.
     pub checker: Checker,
     /// What it saw.
@@ -44,7 +44,7 @@ pub struct Objection {
 
 /// A receive that has completed.
 #[derive(Clone, Debug)]
-pub(super) struct Received {
+pub(super) struct ObservedReceive {
     pub(super) source: u32,
     pub(super) tag: i32,
     pub(super) len: u64,
@@ -53,17 +53,17 @@ pub(super) struct Received {
 
 /// What one pair sends with one tag, in the order of the sends.
 #[derive(Default)]
-struct Lane<'a> {
-    messages: Vec<(&'a Message, bool)>,
+struct SendSequence<'a> {
+    messages: Vec<(&'a ProgramMessage, bool)>,
     /// Receives go on from here.
     next: usize,
 }
 
-impl Lane<'_> {
+impl SendSequence<'_> {
     /// The place of a message that nobody has got yet, from `first` on.
-    fn find(&self, got: &Received, first: usize) -> Option<usize> {
-        let is_it = |(message, taken): &(&Message, bool)| {
-            let bytes = || super::program::Program::payload(message);
+    fn find(&self, got: &ObservedReceive, first: usize) -> Option<usize> {
+        let is_it = |(message, taken): &(&ProgramMessage, bool)| {
+            let bytes = || super::program::ScriptedProgram::payload(message);
             !taken && message.len as u64 == got.len && bytes() == got.bytes
         };
         let rest = self.messages.iter().skip(first);
@@ -77,12 +77,12 @@ impl Lane<'_> {
 /// it may have been lost with a node.
 pub(super) fn check_receives(
     rank: u32,
-    messages: &[Message],
-    received: &[Option<Received>],
-    extracted: &[Received],
+    messages: &[ProgramMessage],
+    received: &[Option<ObservedReceive>],
+    extracted: &[ObservedReceive],
     lost: Option<usize>,
 ) -> Result<u64, (Checker, String)> {
-    let mut lanes: BTreeMap<(u32, i32), Lane<'_>> = BTreeMap::new();
+    let mut lanes: BTreeMap<(u32, i32), SendSequence<'_>> = BTreeMap::new();
     for message in messages
         .iter()
         .filter(|message| message.destination == rank && !message.missing)
@@ -130,7 +130,7 @@ pub(super) fn check_receives(
 /// By the clock: what was posted after cut `posted` of its node is exchanged with the next one and
 /// released after the one that follows, at the earliest.
 pub(super) fn check_release(
-    strobe: Strobe,
+    strobe: StrobeMode,
     rank: u32,
     posted: u64,
     released: u64,

@@ -1,16 +1,16 @@
 //! A simulated cluster of scripted ranks, and the loop that advances the time.
 
-use super::checkers::{Checker, Objection};
-use super::host::{Drawn, stores};
-use super::nics::{Nics, NicsConfig};
-use super::program::{CONTEXTS, May, Program};
-use super::rank::{ScriptedRank, World};
-use super::{Options, Report};
+use super::checkers::{Checker, CheckerViolation};
+use super::nics::{SimulatedNics, SimulatedNicsConfig};
+use super::program::{AllowedFeatures, CONTEXTS, ScriptedProgram};
+use super::rank::{RankView, ScriptedRank};
+use super::seeded_fabric::{SeededFabric, make_rank_stores};
+use super::{SimulatorOptions, SimulatorReport};
 use crate::bounds::Bounds;
-use bcs_core::job::{Placement, Settings, Strobe};
+use bcs_core::job::{Placement, Settings, StrobeMode};
 use bcs_core::limits::LONGEST_PUT_BYTES;
 use bcs_core::memory::NicMemory;
-use bcs_fabric::sim::Stores;
+use bcs_fabric::sim::SharedRankStores;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -21,22 +21,22 @@ const DEADLINE_NS: u64 = 4_000_000_000;
 /// Turns without time passing after which the cluster is in a livelock.
 const MAX_TURNS: u32 = 100_000;
 
-pub(super) struct Cluster {
-    nics: Nics,
+pub(super) struct SimulatedCluster {
+    nics: SimulatedNics,
     ranks: Vec<ScriptedRank>,
-    program: Program,
+    program: ScriptedProgram,
     placement: Placement,
     settings: Settings,
-    stores: Stores,
+    stores: SharedRankStores,
     crashes: bool,
 }
 
-impl Cluster {
+impl SimulatedCluster {
     pub(super) fn new(
-        options: &Options,
+        options: &SimulatorOptions,
         nodes: usize,
-        strobe: Strobe,
-        drawn: Drawn,
+        strobe: StrobeMode,
+        drawn: SeededFabric,
         random: &mut ChaCha8Rng,
     ) -> Self {
         let ranks = nodes + random.random_range(0..=nodes);
@@ -51,24 +51,24 @@ impl Cluster {
         };
         let ranks = u32::try_from(ranks).expect("a small job");
         let crashes = drawn.crashes();
-        let may = May {
+        let may = AllowedFeatures {
             wildcards: !crashes,
             missing: options.faults.memory,
             run_ahead: crashes || random.random_bool(0.5),
         };
         let bounds = draw_bounds(nodes, may, random);
-        let program = Program::new(ranks, settings.time_slice_ns, may, random);
+        let program = ScriptedProgram::new(ranks, settings.time_slice_ns, may, random);
         let memories: Vec<NicMemory> = (0..ranks)
             .map(|_| NicMemory::private(settings.eager_limit).expect("memory"))
             .collect();
-        let stores = stores(&drawn, &placement, &memories);
+        let stores = make_rank_stores(&drawn, &placement, &memories);
         let seed = random.random();
         let (oversleeps, oversleeping) = (random.random_bool(0.5), random.random());
-        let nics = Nics::new(NicsConfig {
+        let nics = SimulatedNics::new(SimulatedNicsConfig {
             settings: settings.clone(),
             bounds,
             memories: memories.clone(),
-            fabric: drawn.make(&placement, &memories, &stores, seed),
+            fabric: drawn.build_fabric(&placement, &memories, &stores, seed),
             placement: placement.clone(),
             oversleeping: oversleeps.then_some(oversleeping),
             bug: options.bug,
@@ -88,10 +88,10 @@ impl Cluster {
         }
     }
 
-    pub(super) fn run(mut self) -> Report {
-        let objection = self.live().err();
+    pub(super) fn run(mut self) -> SimulatorReport {
+        let objection = self.run_to_end().err();
         let fabric = self.nics.fabric();
-        Report {
+        SimulatorReport {
             nodes: self.placement.nodes(),
             ranks: self.placement.ranks(),
             strobe: self.settings.strobe,
@@ -105,7 +105,7 @@ impl Cluster {
         }
     }
 
-    fn live(&mut self) -> Result<(), Objection> {
+    fn run_to_end(&mut self) -> Result<(), CheckerViolation> {
         loop {
             let mut turns = 0;
             while self.turn()? {
@@ -113,7 +113,7 @@ impl Cluster {
                 if turns > MAX_TURNS {
                     return Err(self
                         .nics
-                        .objection((Checker::Liveness, "livelock".to_owned())));
+                        .violation((Checker::Liveness, "livelock".to_owned())));
                 }
             }
             if self.all_finished() && self.nics.is_idle() {
@@ -133,7 +133,7 @@ impl Cluster {
     }
 
     /// Advances the time to the next thing that happens.
-    fn pass_time(&mut self) -> Result<(), Objection> {
+    fn pass_time(&mut self) -> Result<(), CheckerViolation> {
         let now = self.nics.fabric().now_ns();
         let ranks = self
             .ranks
@@ -148,21 +148,21 @@ impl Cluster {
             }
             Some(_) => Err(self
                 .nics
-                .objection((Checker::Liveness, self.stuck("runs for ever")))),
+                .violation((Checker::Liveness, self.describe_stuck("runs for ever")))),
             None => Err(self
                 .nics
-                .objection((Checker::Liveness, self.stuck("hangs")))),
+                .violation((Checker::Liveness, self.describe_stuck("hangs")))),
         }
     }
 
-    fn stuck(&self, how: &str) -> String {
+    fn describe_stuck(&self, how: &str) -> String {
         let unfinished: Vec<String> = self
             .ranks
             .iter()
             .filter(|rank| !rank.is_finished())
             .map(ScriptedRank::describe)
             .collect();
-        let left = self.nics.left_over().into_iter();
+        let left = self.nics.table_leaks().into_iter();
         let left = left.map(|(node, thread, left)| {
             let thread = thread.name();
             format!("{thread} of node {node} has {left}")
@@ -177,7 +177,7 @@ impl Cluster {
     }
 
     /// Gives everything one chance at the present time; returns whether anything moved on.
-    fn turn(&mut self) -> Result<bool, Objection> {
+    fn turn(&mut self) -> Result<bool, CheckerViolation> {
         let mut progress = self.nics.turn()?;
         let fabric = self.nics.fabric();
         let (now_ns, alive) = (fabric.now_ns(), fabric.alive());
@@ -185,7 +185,7 @@ impl Cluster {
             let node = self.placement.node_of(self.ranks[at].rank).expect("placed");
             if alive.contains(node) {
                 let acted = self.act(at, now_ns);
-                progress |= acted.map_err(|what| self.nics.objection(what))?;
+                progress |= acted.map_err(|what| self.nics.violation(what))?;
             }
         }
         Ok(progress)
@@ -193,7 +193,7 @@ impl Cluster {
 
     fn act(&mut self, at: usize, now_ns: u64) -> Result<bool, (Checker, String)> {
         let node = self.placement.node_of(self.ranks[at].rank).expect("placed");
-        let world = World {
+        let world = RankView {
             program: &self.program,
             placement: &self.placement,
             settings: &self.settings,
@@ -209,21 +209,21 @@ impl Cluster {
         Ok(acted.is_some())
     }
 
-    fn check_rest(&mut self) -> Result<(), Objection> {
-        if self.nics.fabric_mut().comes_to_rest() {
+    fn check_rest(&mut self) -> Result<(), CheckerViolation> {
+        if self.nics.fabric_mut().run_until_idle() {
             return Ok(());
         }
         let what = "what was said to the end of the job never comes".to_owned();
-        Err(self.nics.objection((Checker::Liveness, what)))
+        Err(self.nics.violation((Checker::Liveness, what)))
     }
 
-    fn check_leaks(&mut self) -> Result<(), Objection> {
+    fn check_leaks(&mut self) -> Result<(), CheckerViolation> {
         if self.crashes {
             return Ok(()); // the dead leave their messages behind
         }
-        if let Some((node, thread, left)) = self.nics.left_over().into_iter().next() {
+        if let Some((node, thread, left)) = self.nics.table_leaks().into_iter().next() {
             let what = format!("{} of node {node} still has {left}", thread.name());
-            return Err(self.nics.objection((Checker::Leak, what)));
+            return Err(self.nics.violation((Checker::Leak, what)));
         }
         match self
             .ranks
@@ -232,7 +232,7 @@ impl Cluster {
         {
             Some(rank) => {
                 let what = format!("rank {rank} left descriptors or messages behind");
-                Err(self.nics.objection((Checker::Leak, what)))
+                Err(self.nics.violation((Checker::Leak, what)))
             }
             None => Ok(()),
         }
@@ -240,7 +240,7 @@ impl Cluster {
 }
 
 /// Half of the clusters have tables and blocks so small that their programs fill them.
-fn draw_bounds(nodes: usize, may: May, random: &mut ChaCha8Rng) -> Bounds {
+fn draw_bounds(nodes: usize, may: AllowedFeatures, random: &mut ChaCha8Rng) -> Bounds {
     let contexts = u32::try_from(CONTEXTS).expect("few");
     let mut bounds = Bounds {
         envelopes: nodes * random.random_range(1..=3),

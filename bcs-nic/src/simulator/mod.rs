@@ -4,27 +4,27 @@
 //! One seed fixes everything: the [`program`] of the ranks, the faults and when they strike, and
 //! so the trace. [`checkers`] look on; what they object to ends the run.
 
+mod canary_buffer;
 mod checkers;
 mod cluster;
 pub mod fabric;
-mod host;
 mod nics;
-mod place;
 mod program;
 mod rank;
+mod seeded_fabric;
 pub mod workbench;
 
-pub use checkers::{Checker, Objection};
-pub use nics::{Nics, NicsConfig};
+pub use checkers::{Checker, CheckerViolation};
+pub use nics::{SimulatedNics, SimulatedNicsConfig};
 
 use crate::bug::PlantedBug;
-use bcs_core::job::{NodeId, Strobe};
-use bcs_fabric::sim::{FaultCounts, Faults};
-use bcs_fabric::udp::wire::WireFaults;
-use fabric::{FabricKind, Machines, WireFaultKinds};
-use host::Drawn;
+use bcs_core::job::{NodeId, StrobeMode};
+use bcs_fabric::sim::{FaultCounts, FaultPlan};
+use bcs_fabric::udp::datagram_network::DatagramFaults;
+use fabric::{DatagramFaultKinds, FabricKind, HostTopology};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use seeded_fabric::SeededFabric;
 
 /// Which kinds of faults a run may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl FaultKinds {
 
 /// One run.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SimulatorOptions {
     /// Fixes everything.
     pub seed: u64,
     /// What joins its nodes.
@@ -86,10 +86,10 @@ pub struct Options {
     /// A planted bug.
     pub bug: Option<PlantedBug>,
     /// The strobe; `None` lets the seed choose.
-    pub strobe: Option<Strobe>,
+    pub strobe: Option<StrobeMode>,
 }
 
-impl Options {
+impl SimulatorOptions {
     /// A run of this seed with every fault.
     #[must_use]
     pub fn seed(seed: u64) -> Self {
@@ -106,13 +106,13 @@ impl Options {
 
 /// What a run came to.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct SimulatorReport {
     /// Nodes.
     pub nodes: usize,
     /// Ranks.
     pub ranks: usize,
     /// The strobe.
-    pub strobe: Strobe,
+    pub strobe: StrobeMode,
     /// Slices struck.
     pub slices: u64,
     /// Messages and collectives checked.
@@ -126,7 +126,7 @@ pub struct Report {
     /// A hash of all that happened, in order.
     pub trace_hash: u64,
     /// What a checker objected to, if one did.
-    pub objection: Option<Objection>,
+    pub objection: Option<CheckerViolation>,
 }
 
 /// Virtual time after which no more faults are injected: the liveness phase.
@@ -134,25 +134,26 @@ const FAULTS_END_NS: u64 = 20_000_000;
 
 /// Runs one seed.
 #[must_use]
-pub fn run(options: &Options) -> Report {
+pub fn run(options: &SimulatorOptions) -> SimulatorReport {
     let mut random = ChaCha8Rng::seed_from_u64(options.seed);
     let nodes = options.nodes.unwrap_or_else(|| random.random_range(2..=16));
-    let strobe = [Strobe::Elastic, Strobe::Fixed, Strobe::Auto][random.random_range(0..3)];
+    let strobe =
+        [StrobeMode::Elastic, StrobeMode::Fixed, StrobeMode::Auto][random.random_range(0..3)];
     let strobe = options.strobe.unwrap_or(strobe);
     let drawn = match options.fabric {
-        FabricKind::Sim => Drawn::Sim(choose_faults(options.faults, nodes, &mut random)),
+        FabricKind::Sim => SeededFabric::Sim(choose_faults(options.faults, nodes, &mut random)),
         FabricKind::Udp => {
             let faults = choose_wire_faults(options.faults, &mut random);
-            Drawn::Udp(Machines::draw(nodes, &mut random), faults)
+            SeededFabric::Udp(HostTopology::draw(nodes, &mut random), faults)
         }
     };
     let mut options = options.clone();
     options.faults.memory &= random.random_bool(0.5);
     let options = &options;
-    cluster::Cluster::new(options, nodes, strobe, drawn, &mut random).run()
+    cluster::SimulatedCluster::new(options, nodes, strobe, drawn, &mut random).run()
 }
 
-fn choose_faults(kinds: FaultKinds, nodes: usize, random: &mut ChaCha8Rng) -> Faults {
+fn choose_faults(kinds: FaultKinds, nodes: usize, random: &mut ChaCha8Rng) -> FaultPlan {
     // Every choice is made, whether or not it is used: the rest of a seed's run does not depend
     // on which kinds are allowed.
     let mut yes = |kind: bool| random.random_bool(0.5) && kind;
@@ -167,7 +168,7 @@ fn choose_faults(kinds: FaultKinds, nodes: usize, random: &mut ChaCha8Rng) -> Fa
     let factor = random.random_range(2..20);
     let victim = NodeId::from_index(random.random_range(0..nodes));
     let crash_ns = random.random_range(1_000..FAULTS_END_NS / 4);
-    Faults {
+    FaultPlan {
         lose: if lose { 0.05 } else { 0.0 },
         delay: if delay { (0.2, 300_000) } else { (0.0, 0) },
         reorder_ns: if reorder { 40_000 } else { 0 },
@@ -185,9 +186,9 @@ fn choose_faults(kinds: FaultKinds, nodes: usize, random: &mut ChaCha8Rng) -> Fa
     }
 }
 
-fn choose_wire_faults(kinds: FaultKinds, random: &mut ChaCha8Rng) -> WireFaults {
+fn choose_wire_faults(kinds: FaultKinds, random: &mut ChaCha8Rng) -> DatagramFaults {
     let mut yes = |kind: bool| random.random_bool(0.5) && kind;
-    let kinds = WireFaultKinds {
+    let kinds = DatagramFaultKinds {
         lose: yes(kinds.lose),
         repeat: yes(kinds.repeat),
         delay: yes(kinds.delay || kinds.reorder),
@@ -203,9 +204,9 @@ mod tests {
     #[test]
     fn a_quiet_cluster_computes_what_it_should() {
         for seed in 0..20 {
-            let options = Options {
+            let options = SimulatorOptions {
                 faults: FaultKinds::NONE,
-                ..Options::seed(seed)
+                ..SimulatorOptions::seed(seed)
             };
             let report = run(&options);
             assert_eq!(report.objection, None, "seed {seed}: {report:?}");
@@ -216,9 +217,15 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_trace() {
         for seed in 0..5 {
-            let (first, second) = (run(&Options::seed(seed)), run(&Options::seed(seed)));
+            let (first, second) = (
+                run(&SimulatorOptions::seed(seed)),
+                run(&SimulatorOptions::seed(seed)),
+            );
             assert_eq!(first.trace_hash, second.trace_hash, "seed {seed}");
-            assert_ne!(first.trace_hash, run(&Options::seed(seed + 100)).trace_hash);
+            assert_ne!(
+                first.trace_hash,
+                run(&SimulatorOptions::seed(seed + 100)).trace_hash
+            );
         }
     }
 }

@@ -1,31 +1,31 @@
 //! The NICs and the Strobe Sender of a simulated cluster, on a fabric in virtual time. Whoever runs the ranks,
 //! scripts or threads, gives them turns and advances the time.
 
-use super::checkers::{Checker, Objection};
-use super::fabric::Fabric;
+use super::checkers::{Checker, CheckerViolation};
+use super::fabric::VirtualFabric;
 use crate::bounds::Bounds;
 use crate::budget::Quota;
 use crate::bug::PlantedBug;
-use crate::driver::machine;
+use crate::driver::new_nic_thread;
 use crate::failure::NicFailure;
 use crate::mail::Mail;
-use crate::threads::{Context, LeftOver, NicThread, NodeConfig, Outbox, StrobeSender};
+use crate::threads::{NicThread, NicThreadContext, NodeConfig, Outbox, StrobeSender, TableLeak};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, Placement, Settings};
 use bcs_core::memory::NicMemory;
 use bcs_fabric::{Port, RankMemory, Variable};
 use mds::dump::NodeDump;
 use mds::emds::StrobeRecorder;
-use mds::selection::Window;
+use mds::selection::SliceWindow;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// How long a NIC thread may oversleep: some Compare-And-Writes and transfers of the others.
-const OVERSLEEPS_NS: u64 = 60_000;
+const MAX_OVERSLEEP_NS: u64 = 60_000;
 
 /// A state machine and what it works with.
-struct Seat {
+struct SimulatedNicThread {
     node: NodeId,
     thread: NicThreadId,
     machine: Box<dyn NicThread>,
@@ -38,7 +38,7 @@ struct Seat {
 
 /// What the NICs of a simulated cluster are made of.
 #[derive(Debug)]
-pub struct NicsConfig {
+pub struct SimulatedNicsConfig {
     /// Which ranks run where.
     pub placement: Placement,
     /// How the runtime is set.
@@ -48,20 +48,20 @@ pub struct NicsConfig {
     /// NIC memory of the ranks, by number.
     pub memories: Vec<NicMemory>,
     /// The fabric.
-    pub fabric: Box<dyn Fabric>,
+    pub fabric: Box<dyn VirtualFabric>,
     /// A seed that decides which NIC threads oversleep, and when: an OS thread may get no core for a
     /// while. `None`: all run whenever they can.
     pub oversleeping: Option<u64>,
     /// A planted bug, for the checkers' own test.
     pub bug: Option<PlantedBug>,
     /// The slices of which rows are kept, if they are recorded (EMDS).
-    pub emds: Option<Window>,
+    pub emds: Option<SliceWindow>,
 }
 
 /// The NICs and the Strobe Sender of a simulated cluster.
-pub struct Nics {
-    fabric: Box<dyn Fabric>,
-    seats: Vec<Seat>,
+pub struct SimulatedNics {
+    fabric: Box<dyn VirtualFabric>,
+    seats: Vec<SimulatedNicThread>,
     strobe_sender: StrobeSender,
     recorder: Option<StrobeRecorder>,
     strobe_port: Box<dyn Port>,
@@ -78,7 +78,7 @@ pub struct Nics {
     memories: Vec<NicMemory>,
 }
 
-impl std::fmt::Debug for Nics {
+impl std::fmt::Debug for SimulatedNics {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let finished: Vec<u64> = (0..self.cuts.len())
             .map(|node| {
@@ -90,14 +90,14 @@ impl std::fmt::Debug for Nics {
     }
 }
 
-impl Nics {
+impl SimulatedNics {
     /// The NICs of a cluster at rest.
     ///
     /// # Panics
     /// When there is not NIC memory for each rank.
     #[must_use]
-    pub fn new(config: NicsConfig) -> Self {
-        let NicsConfig {
+    pub fn new(config: SimulatedNicsConfig) -> Self {
+        let SimulatedNicsConfig {
             placement,
             settings,
             bounds,
@@ -123,10 +123,10 @@ impl Nics {
                 bounds,
                 emds,
             };
-            seats.extend(NicThreadId::ALL.map(|thread| Seat {
+            seats.extend(NicThreadId::ALL.map(|thread| SimulatedNicThread {
                 node,
                 thread,
-                machine: machine(thread, config.clone(), bug),
+                machine: new_nic_thread(thread, config.clone(), bug),
                 port: fabric.port(node, thread),
                 memory: fabric.memory(node),
                 mail: VecDeque::new(),
@@ -140,10 +140,10 @@ impl Nics {
                 &placement,
                 0,
             )
-            .recorded(emds.is_some()),
+            .with_recording(emds.is_some()),
             recorder: emds.map(|window| StrobeRecorder::new(1, window)),
             strobe_port: fabric.strobe_sender(),
-            quota: Quota::of(&settings, &bounds),
+            quota: Quota::with_bounds(&settings, &bounds),
             goes_ahead: settings.strobe.is_elastic(),
             seats,
             placement,
@@ -159,12 +159,12 @@ impl Nics {
 
     /// The fabric.
     #[must_use]
-    pub fn fabric(&self) -> &dyn Fabric {
+    pub fn fabric(&self) -> &dyn VirtualFabric {
         &*self.fabric
     }
 
     /// The same, to let time pass.
-    pub fn fabric_mut(&mut self) -> &mut dyn Fabric {
+    pub fn fabric_mut(&mut self) -> &mut dyn VirtualFabric {
         &mut *self.fabric
     }
 
@@ -190,7 +190,8 @@ impl Nics {
     /// Whether no slice is under way, and no NIC thread of a node that lives has mail or oversleeps.
     pub(super) fn is_at_rest(&self) -> bool {
         let (now_ns, alive) = (self.fabric.now_ns(), self.fabric.alive());
-        let is_at_rest = |seat: &Seat| seat.mail.is_empty() && seat.wakes_ns <= now_ns;
+        let is_at_rest =
+            |seat: &SimulatedNicThread| seat.mail.is_empty() && seat.wakes_ns <= now_ns;
         let mut alive = self.seats.iter().filter(|seat| alive.contains(seat.node));
         !self.strobe_sender.in_slice() && alive.all(is_at_rest)
     }
@@ -201,13 +202,13 @@ impl Nics {
     }
 
     /// What the tables of the nodes that live hold, by node and NIC thread: at the end, nothing. What is
-    /// there because a program has left it there ([`LeftOver::programs`]) is told, too.
+    /// there because a program has left it there ([`TableLeak::programs`]) is told, too.
     #[must_use]
-    pub fn left_over(&self) -> Vec<(NodeId, NicThreadId, LeftOver)> {
+    pub fn table_leaks(&self) -> Vec<(NodeId, NicThreadId, TableLeak)> {
         let alive = self.fabric.alive();
         let living = self.seats.iter().filter(|seat| alive.contains(seat.node));
-        let of = |seat: &Seat| {
-            let left = seat.machine.left_over(&*seat.port).into_iter();
+        let of = |seat: &SimulatedNicThread| {
+            let left = seat.machine.table_leaks(&*seat.port).into_iter();
             let (node, thread) = (seat.node, seat.thread);
             left.filter(|left| left.count > 0)
                 .map(move |left| (node, thread, left))
@@ -219,7 +220,9 @@ impl Nics {
     #[must_use]
     pub fn take_recorded(&mut self) -> Vec<NodeDump> {
         let seats = self.seats.iter_mut();
-        let mut dumps: Vec<NodeDump> = seats.filter_map(|seat| seat.machine.recorded(0)).collect();
+        let mut dumps: Vec<NodeDump> = seats
+            .filter_map(|seat| seat.machine.take_recording(0))
+            .collect();
         if let Some(first) = dumps.first_mut() {
             first.global = self.recorder.take().map(StrobeRecorder::finish);
         }
@@ -240,8 +243,8 @@ impl Nics {
 
     /// What a checker saw, in this slice.
     #[must_use]
-    pub fn objection(&self, (checker, what): (Checker, String)) -> Objection {
-        Objection {
+    pub fn violation(&self, (checker, what): (Checker, String)) -> CheckerViolation {
+        CheckerViolation {
             checker,
             what,
             slice: self.strobe_sender.slice(),
@@ -253,11 +256,11 @@ impl Nics {
     ///
     /// # Errors
     /// What a checker objects to, and what a NIC thread says must end the job.
-    pub fn turn(&mut self) -> Result<bool, Objection> {
+    pub fn turn(&mut self) -> Result<bool, CheckerViolation> {
         let progress = self.move_on()?;
         if let Some(failure) = self.take_failures().pop() {
             let what = format!("node {}: {failure}", failure.node);
-            return Err(self.objection((Checker::Soundness, what)));
+            return Err(self.violation((Checker::Soundness, what)));
         }
         Ok(progress)
     }
@@ -268,7 +271,7 @@ impl Nics {
     }
 
     /// A turn, which leaves failures to whoever takes them.
-    pub(super) fn move_on(&mut self) -> Result<bool, Objection> {
+    pub(super) fn move_on(&mut self) -> Result<bool, CheckerViolation> {
         let (now_ns, alive) = (self.fabric.now_ns(), self.fabric.alive());
         let settled = self.fabric.settle();
         let retries = self.fabric.retries();
@@ -279,14 +282,14 @@ impl Nics {
         if self.strobe_sender.slice() != self.last_slice {
             self.last_slice = self.strobe_sender.slice();
             self.strobes += 1;
-            self.fabric.take_entered();
+            self.fabric.take_inbound_bytes();
         }
         if let Some(times) = over {
             if let Some(recorder) = &mut self.recorder {
                 recorder.slice(times.row());
             }
             self.check_slice_end()
-                .map_err(|what| self.objection(what))?;
+                .map_err(|what| self.violation(what))?;
         }
         for at in 0..self.seats.len() {
             let seat = &self.seats[at];
@@ -298,11 +301,11 @@ impl Nics {
             if let (true, Some(random)) = (moved, &mut self.oversleeping)
                 && random.random_bool(0.05)
             {
-                self.seats[at].wakes_ns = now_ns + random.random_range(0..OVERSLEEPS_NS);
+                self.seats[at].wakes_ns = now_ns + random.random_range(0..MAX_OVERSLEEP_NS);
             }
         }
         if !progress {
-            self.check_demand().map_err(|what| self.objection(what))?;
+            self.check_demand().map_err(|what| self.violation(what))?;
         }
         Ok(progress)
     }
@@ -331,7 +334,7 @@ impl Nics {
     fn work(&mut self, at: usize, now_ns: u64) -> bool {
         let seat = &mut self.seats[at];
         let clock = || now_ns;
-        let mut context = Context {
+        let mut context = NicThreadContext {
             clock: &clock,
             port: &mut *seat.port,
             memory: &mut *seat.memory,
@@ -384,7 +387,7 @@ impl Nics {
         if finished.windows(2).any(|pair| pair[0] != pair[1]) {
             return Err((Checker::Agreement, format!("nodes finished {finished:?}")));
         }
-        for (node, bytes) in fabric.take_entered().into_iter().enumerate() {
+        for (node, bytes) in fabric.take_inbound_bytes().into_iter().enumerate() {
             if bytes > self.quota.budget {
                 let what = format!(
                     "{bytes} bytes entered node {node}, {} may",

@@ -5,9 +5,9 @@
 //! beside it, of other communicators with other masters, several at a time of each. Receives that nobody sends for are cancelled. So every operation
 //! has its partner in the same round, and whatever order the fabric brings about must end.
 
-mod together;
+mod round_collective;
 
-pub(super) use together::Together;
+pub(super) use round_collective::RoundCollective;
 
 use bcs_core::job::Placement;
 use bcs_core::limits::INLINE_BYTES;
@@ -17,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// A message of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Message {
+pub(super) struct ProgramMessage {
     pub(super) source: u32,
     pub(super) destination: u32,
     pub(super) tag: i32,
@@ -32,7 +32,7 @@ pub(super) struct Message {
 
 /// A post of a rank in a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Post {
+pub(super) enum ProgramPost {
     /// Send message number `0` of the round.
     Send(usize),
     /// Receive from this source with this tag, into room for `capacity` bytes, in pieces if there
@@ -60,7 +60,7 @@ pub(super) enum Post {
 
 /// How a rank arrives at a collective.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Arrival {
+pub(super) enum ArrivalMode {
     /// By itself.
     Own,
     /// For these, of its node, in communicator order.
@@ -71,36 +71,36 @@ pub(super) enum Arrival {
 
 /// A round.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Round {
-    pub(super) messages: Vec<Message>,
+pub(super) struct ProgramRound {
+    pub(super) messages: Vec<ProgramMessage>,
     /// By rank.
-    pub(super) posts: Vec<Vec<Post>>,
+    pub(super) posts: Vec<Vec<ProgramPost>>,
     /// Nanoseconds each rank computes before it posts.
     pub(super) compute_ns: Vec<u64>,
     /// Which context does what together, if any.
-    pub(super) together: Option<(u32, Together)>,
+    pub(super) together: Option<(u32, RoundCollective)>,
     /// A rank that does something else instead.
-    pub(super) astray: Option<(u32, Together)>,
+    pub(super) astray: Option<(u32, RoundCollective)>,
     /// In the end all contexts but the world are closed and opened again.
     pub(super) reopens: bool,
     /// What other contexts do together at the same time, some of them several things.
-    pub(super) beside: Vec<(u32, Together)>,
+    pub(super) beside: Vec<(u32, RoundCollective)>,
     /// Members of a node that do the same have one of them arrive for all.
     pub(super) led: bool,
     /// The memory of this member, of the second half of what it gives or gets, is not there.
-    pub(super) missing: Option<(u32, Side)>,
+    pub(super) missing: Option<(u32, CollectiveSide)>,
 }
 
 /// What a member gives to a collective, or gets from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum CollectiveSide {
     Input,
     Output,
 }
 
 /// What may be in a program.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct May {
+pub(super) struct AllowedFeatures {
     /// Receives may have wildcards, and contexts may be opened again. When a node dies a receive from any source fails,
     /// and whoever sent for it would wait for ever, and so would members of a context that some of them have not opened:
     /// not what a correct program does.
@@ -114,8 +114,8 @@ pub(super) struct May {
 
 /// A program.
 #[derive(Clone, Debug)]
-pub(super) struct Program {
-    pub(super) rounds: Vec<Round>,
+pub(super) struct ScriptedProgram {
+    pub(super) rounds: Vec<ProgramRound>,
     /// Members of the contexts from 1 on, in communicator order; context 0 is the world.
     subsets: Vec<Vec<u32>>,
 }
@@ -125,8 +125,13 @@ pub(super) const CONTEXTS: usize = 5;
 
 const LENGTHS: [usize; 10] = [0, 1, 8, 63, 64, 65, 1000, 4096, 4097, 50_000];
 
-impl Program {
-    pub(super) fn new(ranks: u32, slice_ns: u64, may: May, random: &mut ChaCha8Rng) -> Self {
+impl ScriptedProgram {
+    pub(super) fn new(
+        ranks: u32,
+        slice_ns: u64,
+        may: AllowedFeatures,
+        random: &mut ChaCha8Rng,
+    ) -> Self {
         let subset = |random: &mut ChaCha8Rng| {
             let mut subset: Vec<u32> = (0..ranks).filter(|_| random.random_bool(0.6)).collect();
             if subset.is_empty() {
@@ -137,18 +142,18 @@ impl Program {
         };
         let subsets: Vec<Vec<u32>> = (1..CONTEXTS).map(|_| subset(random)).collect();
         let mut id = 0;
-        let mut rounds: Vec<Round> = (0..random.random_range(3..8))
+        let mut rounds: Vec<ProgramRound> = (0..random.random_range(3..8))
             .map(|_| {
                 let compute = |_| random.random_range(0..slice_ns * 2);
                 let compute_ns = (0..ranks).map(compute).collect();
                 if may.wildcards && random.random_bool(0.25) {
-                    return Round::burst(compute_ns, slice_ns, may, &mut id, random);
+                    return ProgramRound::burst(compute_ns, slice_ns, may, &mut id, random);
                 }
-                Round::new(compute_ns, &subsets, may, &mut id, random)
+                ProgramRound::new(compute_ns, &subsets, may, &mut id, random)
             })
             .collect();
         // Who went astray is told at once, and its context is in use until all others have come.
-        let is_astray = |round: &Round| round.astray.is_some();
+        let is_astray = |round: &ProgramRound| round.astray.is_some();
         let first = rounds.iter().position(is_astray).unwrap_or(rounds.len());
         rounds[first..]
             .iter_mut()
@@ -165,7 +170,7 @@ impl Program {
     }
 
     /// The bytes of a message.
-    pub(super) fn payload(message: &Message) -> Vec<u8> {
+    pub(super) fn payload(message: &ProgramMessage) -> Vec<u8> {
         let mut bytes = pattern(message.id, message.len);
         let name = message.id.to_le_bytes();
         let named = name.len().min(bytes.len());
@@ -181,11 +186,11 @@ pub(super) fn pattern(id: u64, len: usize) -> Vec<u8> {
         .collect()
 }
 
-impl Round {
+impl ProgramRound {
     fn new(
         compute_ns: Vec<u64>,
         subsets: &[Vec<u32>],
-        may: May,
+        may: AllowedFeatures,
         id: &mut u64,
         random: &mut ChaCha8Rng,
     ) -> Self {
@@ -196,7 +201,7 @@ impl Round {
             ..Self::default()
         };
         for _ in 0..random.random_range(0..=ranks * 4) {
-            let mut message = Message {
+            let mut message = ProgramMessage {
                 source: random.random_range(0..ranks),
                 destination: random.random_range(0..ranks),
                 tag: random.random_range(0..4),
@@ -208,7 +213,7 @@ impl Round {
             // What is shorter may be eager, and then lies elsewhere.
             message.missing = random.random_bool(0.1) && may.missing && message.len > 4096;
             *id += 1;
-            round.posts[message.source as usize].push(Post::Send(round.messages.len()));
+            round.posts[message.source as usize].push(ProgramPost::Send(round.messages.len()));
             round.messages.push(message);
         }
         for rank in 0..ranks {
@@ -222,25 +227,25 @@ impl Round {
             };
             if random.random_bool(0.2) {
                 let rank = members[random.random_range(0..members.len())];
-                round.astray = Some((rank, Together::new(&members, random)));
+                round.astray = Some((rank, RoundCollective::new(&members, random)));
             }
-            (context, Together::new(&members, random))
+            (context, RoundCollective::new(&members, random))
         });
         round.led = random.random_bool(0.5);
         let side = match random.random_bool(0.5) {
-            true => Side::Input,
-            false => Side::Output,
+            true => CollectiveSide::Input,
+            false => CollectiveSide::Output,
         };
         let missing = (random.random_range(0..ranks), side);
         round.missing = (random.random_bool(0.6) && may.missing).then_some(missing);
         for (context, members) in (1..).zip(subsets).skip(1) {
             // Those of one context follow each other, short and long ones: nobody waits for one before the next.
             let count = [0, 0, 1, 1, 2, 4][random.random_range(0..6)];
-            let together = (0..count).map(|_| (context, Together::new(members, random)));
+            let together = (0..count).map(|_| (context, RoundCollective::new(members, random)));
             round.beside.extend(together);
         }
         if !may.run_ahead {
-            round.together = Some((0, Together::Barrier));
+            round.together = Some((0, RoundCollective::Barrier));
             (round.astray, round.missing, round.led) = (None, None, false);
         }
         round.reopens = random.random_bool(0.3) && may.wildcards;
@@ -253,7 +258,7 @@ impl Round {
     fn burst(
         compute_ns: Vec<u64>,
         slice_ns: u64,
-        may: May,
+        may: AllowedFeatures,
         id: &mut u64,
         random: &mut ChaCha8Rng,
     ) -> Self {
@@ -268,7 +273,7 @@ impl Round {
             let destination = (source + 1) % ranks;
             for tag in 0..count {
                 let len = [8, 8, 0, 64, 65, 1000][random.random_range(0..6)];
-                round.messages.push(Message {
+                round.messages.push(ProgramMessage {
                     source,
                     destination,
                     tag,
@@ -284,10 +289,10 @@ impl Round {
             round.posts[rank as usize] = round.burst_posts(rank, slice_ns, may, random);
         }
         if !may.run_ahead {
-            round.together = Some((0, Together::Barrier));
+            round.together = Some((0, RoundCollective::Barrier));
         } else if random.random_bool(0.5) {
             let members: Vec<u32> = (0..ranks).collect();
-            round.together = Some((0, Together::new(&members, random)));
+            round.together = Some((0, RoundCollective::new(&members, random)));
         }
         round
     }
@@ -297,14 +302,14 @@ impl Round {
         &self,
         rank: u32,
         slice_ns: u64,
-        may: May,
+        may: AllowedFeatures,
         random: &mut ChaCha8Rng,
-    ) -> Vec<Post> {
+    ) -> Vec<ProgramPost> {
         let mut posts = Vec::new();
         for message in &self.messages {
             if message.destination == rank {
                 let source = random.random_bool(0.5).then_some(message.source);
-                posts.push(Post::Receive {
+                posts.push(ProgramPost::Receive {
                     source,
                     tag: Some(message.tag),
                     capacity: 1000,
@@ -314,23 +319,23 @@ impl Round {
                 });
                 // Where tables are small, a receive that is not posted yet may leave the others without room.
                 if may.run_ahead && random.random_bool(0.1) {
-                    posts.push(Post::Compute(random.random_range(0..slice_ns / 4)));
+                    posts.push(ProgramPost::Compute(random.random_range(0..slice_ns / 4)));
                 }
             }
         }
         for (number, message) in self.messages.iter().enumerate() {
             if message.source == rank {
                 if random.random_bool(0.3) {
-                    posts.push(Post::Compute(random.random_range(0..slice_ns / 4)));
+                    posts.push(ProgramPost::Compute(random.random_range(0..slice_ns / 4)));
                 }
-                posts.push(Post::Send(number));
+                posts.push(ProgramPost::Send(number));
             }
         }
         posts
     }
 
     /// What a rank does at the end of the round.
-    pub(super) fn together_of(&self, rank: u32) -> Option<&Together> {
+    pub(super) fn collective_of(&self, rank: u32) -> Option<&RoundCollective> {
         match &self.astray {
             Some((astray, other)) if *astray == rank => Some(other),
             _ => self.together.as_ref().map(|(_, together)| together),
@@ -339,43 +344,49 @@ impl Round {
 
     /// How a member arrives at the end of the round. On a node whose members do the same, one of them, the
     /// root if that is there, may arrive for all.
-    pub(super) fn arrival(&self, rank: u32, members: &[u32], placement: &Placement) -> Arrival {
+    pub(super) fn arrival(&self, rank: u32, members: &[u32], placement: &Placement) -> ArrivalMode {
         let here = |member: &&u32| placement.node_of(**member) == placement.node_of(rank);
         let here: Vec<u32> = members.iter().filter(here).copied().collect();
-        let mut calls = here.iter().filter_map(|&member| self.together_of(member));
+        let mut calls = here.iter().filter_map(|&member| self.collective_of(member));
         let Some(first) = calls.next().filter(|_| self.led && here.len() > 1) else {
-            return Arrival::Own;
+            return ArrivalMode::Own;
         };
         if !calls.all(|other| other.call(0) == first.call(0)) {
-            return Arrival::Own;
+            return ArrivalMode::Own;
         }
         let root = match first {
-            Together::Barrier => None,
-            Together::Broadcast { root, .. } => Some(*root),
-            Together::Reduce { root, .. } => *root,
+            RoundCollective::Barrier => None,
+            RoundCollective::Broadcast { root, .. } => Some(*root),
+            RoundCollective::Reduce { root, .. } => *root,
         };
         let leader = root.filter(|root| here.contains(root)).unwrap_or(here[0]);
         if leader == rank {
-            Arrival::ForNode(here)
+            ArrivalMode::ForNode(here)
         } else {
-            Arrival::StoodFor
+            ArrivalMode::StoodFor
         }
     }
 
     /// Whose memory is not there that the collective needs, and for what. One for whom another one of
     /// its node arrives has given it what it had, and gets nothing from the NIC.
-    pub(super) fn lacks(&self, members: &[u32], placement: &Placement) -> Option<(u32, Side)> {
+    pub(super) fn missing_memory(
+        &self,
+        members: &[u32],
+        placement: &Placement,
+    ) -> Option<(u32, CollectiveSide)> {
         let (member, side) = self
             .missing
             .filter(|(member, _)| members.contains(member))?;
-        let together = self.together_of(member)?;
-        let arrives = self.arrival(member, members, placement) != Arrival::StoodFor;
+        let together = self.collective_of(member)?;
+        let arrives = self.arrival(member, members, placement) != ArrivalMode::StoodFor;
         let needed = match (together, side) {
-            (Together::Barrier, _) => false,
-            (Together::Broadcast { root, .. }, Side::Input) => *root == member,
-            (Together::Broadcast { root, .. }, Side::Output) => *root != member && arrives,
-            (Together::Reduce { .. }, Side::Input) => true,
-            (Together::Reduce { root, .. }, Side::Output) => {
+            (RoundCollective::Barrier, _) => false,
+            (RoundCollective::Broadcast { root, .. }, CollectiveSide::Input) => *root == member,
+            (RoundCollective::Broadcast { root, .. }, CollectiveSide::Output) => {
+                *root != member && arrives
+            }
+            (RoundCollective::Reduce { .. }, CollectiveSide::Input) => true,
+            (RoundCollective::Reduce { root, .. }, CollectiveSide::Output) => {
                 arrives && root.is_none_or(|root| root == member)
             }
         };
@@ -385,15 +396,15 @@ impl Round {
 
     /// Whether a member must be told of memory that is not there.
     pub(super) fn must_be_told(&self, rank: u32, members: &[u32], placement: &Placement) -> bool {
-        let Some((member, side)) = self.lacks(members, placement) else {
+        let Some((member, side)) = self.missing_memory(members, placement) else {
             return false;
         };
         let near = placement.node_of(rank) == placement.node_of(member);
         let needs_it = match self.together {
-            Some((_, Together::Reduce { root, .. })) => root.is_none_or(|root| root == rank),
+            Some((_, RoundCollective::Reduce { root, .. })) => root.is_none_or(|root| root == rank),
             _ => true,
         };
-        near || (side == Side::Input && needs_it)
+        near || (side == CollectiveSide::Input && needs_it)
     }
 
     /// Whether the `members` do not do the same, so that the collective must be refused.
@@ -409,8 +420,8 @@ impl Round {
     /// A rank's receives: all exact, or all from any source, or all from any source with any tag;
     /// a mixture could leave the wrong message for the exact one. They are shuffled among the
     /// sends, each kind in order.
-    fn add_receives(&mut self, rank: u32, may: May, random: &mut ChaCha8Rng) {
-        let incoming: Vec<&Message> = self
+    fn add_receives(&mut self, rank: u32, may: AllowedFeatures, random: &mut ChaCha8Rng) {
+        let incoming: Vec<&ProgramMessage> = self
             .messages
             .iter()
             .filter(|message| message.destination == rank)
@@ -423,7 +434,7 @@ impl Round {
             .unwrap_or(0);
         // Where both sides are missing, either may be noticed; and rooms that are missing overlap.
         let mut may_miss = may.missing && incoming.iter().all(|message| !message.missing);
-        let receives: Vec<Post> = incoming
+        let receives: Vec<ProgramPost> = incoming
             .iter()
             .flat_map(|message| {
                 let source = (style == 0).then_some(message.source);
@@ -431,7 +442,7 @@ impl Round {
                 let extract = random.random_bool(0.2);
                 let missing = random.random_bool(0.05) && may_miss && !extract;
                 may_miss &= !missing;
-                let receive = Post::Receive {
+                let receive = ProgramPost::Receive {
                     source,
                     tag,
                     capacity: longest,
@@ -440,8 +451,8 @@ impl Round {
                     missing,
                 };
                 let other = match random.random_range(0..10) {
-                    0 => Some(Post::ProbeOnce { source, tag }),
-                    1 => Some(Post::Decoy),
+                    0 => Some(ProgramPost::ProbeOnce { source, tag }),
+                    1 => Some(ProgramPost::Decoy),
                     _ => None,
                 };
                 [Some(receive), other].into_iter().flatten()
@@ -469,7 +480,7 @@ mod tests {
     #[test]
     fn programs_have_receives_of_all_kinds() {
         let receives = |wildcards| {
-            let may = May {
+            let may = AllowedFeatures {
                 wildcards,
                 missing: false,
                 run_ahead: true,
@@ -477,10 +488,10 @@ mod tests {
             let mut found = BTreeSet::new();
             for seed in 0..20 {
                 let mut random = ChaCha8Rng::seed_from_u64(seed);
-                let program = Program::new(5, 500_000, may, &mut random);
+                let program = ScriptedProgram::new(5, 500_000, may, &mut random);
                 let rounds = program.rounds.iter();
                 for post in rounds.flat_map(|round| round.posts.iter().flatten()) {
-                    if let Post::Receive { source, tag, .. } = post {
+                    if let ProgramPost::Receive { source, tag, .. } = post {
                         found.insert((source.is_some(), tag.is_some()));
                     }
                 }

@@ -5,36 +5,36 @@
 //! Nobody but the test acts as a rank, and nothing fails that it does not make fail. What the test
 //! waits for has a deadline in virtual time, so a NIC that hangs ends a test with a message.
 
-use super::fabric::{Datagrams, Fabric, Machines, Transfers};
-use super::nics::{Nics, NicsConfig};
+use super::fabric::{DatagramFabric, HostTopology, SimFabric, VirtualFabric};
+use super::nics::{SimulatedNics, SimulatedNicsConfig};
 use crate::bounds::Bounds;
-use crate::collective::Go;
+use crate::collective::StepGrant;
 use crate::failure::NicFailure;
+use bcs_core::check_bits::CheckBits;
 use bcs_core::descriptor::{
     CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
 };
 use bcs_core::job::{NicThreadId, NodeId, Placement, Settings};
 use bcs_core::layout::Location;
 use bcs_core::limits::INLINE_BYTES;
-use bcs_core::mark::Mark;
 use bcs_core::memory::ring::Producer;
 use bcs_core::memory::{GuardedBytes, MappedWords, NicMemory};
 use bcs_core::request::{Completion, RequestId};
 use bcs_core::wake::MachinePage;
 use bcs_fabric::Variable;
-use bcs_fabric::sim::{Faults, Latencies, Network, RankStore, Ranks};
-use bcs_fabric::udp::wire::WireFaults;
+use bcs_fabric::sim::{FaultPlan, Latencies, Network, RankStore, SimulatedRanks};
+use bcs_fabric::udp::datagram_network::DatagramFaults;
 use mds::dump::NodeDump;
-use mds::selection::Window;
+use mds::selection::SliceWindow;
 use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Virtual time by which everything must be over that a test waits for.
-const PATIENCE_NS: u64 = 5_000_000_000;
+const DEADLINE_NS: u64 = 5_000_000_000;
 /// Turns without time passing after which the cluster is in a livelock.
 const MAX_TURNS: u32 = 100_000;
 
-struct Rank {
+struct WorkbenchRank {
     memory: NicMemory,
     sends: Producer<MappedWords>,
     receives: Producer<MappedWords>,
@@ -44,9 +44,9 @@ struct Rank {
 
 /// A cluster for tests.
 pub struct Workbench {
-    nics: Nics,
+    nics: SimulatedNics,
     placement: Placement,
-    ranks: Vec<Rank>,
+    ranks: Vec<WorkbenchRank>,
     failures: Vec<NicFailure>,
 }
 
@@ -68,7 +68,7 @@ impl Workbench {
     /// When there can be no such job.
     #[must_use]
     pub fn new(ranks: usize, nodes: usize, bounds: Bounds) -> Self {
-        Self::with(ranks, nodes, bounds, Settings::default())
+        Self::with_settings(ranks, nodes, bounds, Settings::default())
     }
 
     /// The same with other settings.
@@ -76,7 +76,7 @@ impl Workbench {
     /// # Panics
     /// When there can be no such job.
     #[must_use]
-    pub fn with(ranks: usize, nodes: usize, bounds: Bounds, settings: Settings) -> Self {
+    pub fn with_settings(ranks: usize, nodes: usize, bounds: Bounds, settings: Settings) -> Self {
         let placement = Placement::block(ranks, nodes).expect("a small job");
         let memory = || NicMemory::private(settings.eager_limit).expect("memory");
         let memories: Vec<NicMemory> = (0..ranks).map(|_| memory()).collect();
@@ -87,17 +87,18 @@ impl Workbench {
             node: placement.node_of(rank).expect("placed"),
         };
         let stores = (0..).zip(&memories).map(store).collect();
-        let stores = Ranks::Scripted(Rc::new(RefCell::new(stores)));
-        let mut network = Network::new(nodes, stores, Latencies::default(), Faults::default(), 0);
+        let stores = SimulatedRanks::Scripted(Rc::new(RefCell::new(stores)));
+        let mut network =
+            Network::new(nodes, stores, Latencies::default(), FaultPlan::default(), 0);
         // Collectives of the world that are over have been granted.
         if let Some(last) = bounds.first_collective.checked_sub(1) {
-            let granted = Go::of(last, 1, 0).encode();
+            let granted = StepGrant::new(last, 1, 0).encode();
             let all = (0..nodes).map(NodeId::from_index);
-            all.for_each(|node| network.begin_with(node, Variable::Go(0), granted));
+            all.for_each(|node| network.set_initial(node, Variable::Go(0), granted));
         }
         let network = Rc::new(RefCell::new(network));
         let page = MachinePage::private(nodes, 1).expect("memory");
-        let fabric = Transfers::new(network, page);
+        let fabric = SimFabric::new(network, page);
         Self::on(placement, settings, bounds, memories, Box::new(fabric))
     }
 
@@ -107,8 +108,8 @@ impl Workbench {
     /// # Panics
     /// When there can be no such job.
     #[must_use]
-    pub fn apart(ranks: usize) -> Self {
-        Self::apart_with(ranks, Settings::default())
+    pub fn on_separate_hosts(ranks: usize) -> Self {
+        Self::on_separate_hosts_with(ranks, Settings::default())
     }
 
     /// The same with other settings.
@@ -116,12 +117,18 @@ impl Workbench {
     /// # Panics
     /// When there can be no such job.
     #[must_use]
-    pub fn apart_with(ranks: usize, settings: Settings) -> Self {
+    pub fn on_separate_hosts_with(ranks: usize, settings: Settings) -> Self {
         let placement = Placement::block(ranks, ranks).expect("a small job");
         let memory = || NicMemory::private(settings.eager_limit).expect("memory");
         let memories: Vec<NicMemory> = (0..ranks).map(|_| memory()).collect();
-        let wire = (WireFaults::default(), 0);
-        let fabric = Datagrams::new(&placement, &Machines::apart(ranks), &memories, 1, wire);
+        let wire = (DatagramFaults::default(), 0);
+        let fabric = DatagramFabric::new(
+            &placement,
+            &HostTopology::one_node_each(ranks),
+            &memories,
+            1,
+            wire,
+        );
         let bounds = Bounds::default();
         Self::on(placement, settings, bounds, memories, Box::new(fabric))
     }
@@ -131,9 +138,9 @@ impl Workbench {
         settings: Settings,
         bounds: Bounds,
         memories: Vec<NicMemory>,
-        fabric: Box<dyn Fabric>,
+        fabric: Box<dyn VirtualFabric>,
     ) -> Self {
-        let nics = Nics::new(NicsConfig {
+        let nics = SimulatedNics::new(SimulatedNicsConfig {
             placement: placement.clone(),
             settings,
             bounds,
@@ -141,9 +148,9 @@ impl Workbench {
             fabric,
             oversleeping: None,
             bug: None,
-            emds: Some(Window::default()),
+            emds: Some(SliceWindow::default()),
         });
-        let rank = |memory: NicMemory| Rank {
+        let rank = |memory: NicMemory| WorkbenchRank {
             sends: Producer::new(memory.words(), NicMemory::send_ring()),
             receives: Producer::new(memory.words(), NicMemory::receive_ring()),
             collectives: Producer::new(memory.words(), NicMemory::collective_ring()),
@@ -252,12 +259,12 @@ impl Workbench {
         bytes[0] = tag.to_le_bytes()[0];
         let send = SendDescriptor {
             request,
-            owed,
+            needs_completion: owed,
             context: 0,
             destination: to,
             tag,
             len: 1,
-            mark: Mark::NONE,
+            check_bits: CheckBits::NONE,
             payload: Payload::Inline(bytes),
         };
         self.post_send(from, &send);
@@ -278,12 +285,12 @@ impl Workbench {
         let request = self.request(from);
         let send = SendDescriptor {
             request,
-            owed: true,
+            needs_completion: true,
             context: 0,
             destination: to,
             tag,
             len,
-            mark: Mark::NONE,
+            check_bits: CheckBits::NONE,
             payload,
         };
         self.push_send(from, &send.encode());
@@ -304,16 +311,16 @@ impl Workbench {
     /// A receive of up to 64 bytes in the world, and a demand for the slice in which it is taken.
     pub fn receive(&mut self, rank: u32, source: Option<u32>, tag: Option<i32>) -> RequestId {
         let kind = ReceiveKind::Receive {
-            into: Location::at(4096),
+            into: Location::contiguous(4096),
             capacity: 64,
             shared: false,
         };
         self.page(rank).demand();
-        self.ask(rank, source, tag, kind)
+        self.post_receive_kind(rank, source, tag, kind)
     }
 
     /// Posts a receive, probe or cancel in the world, and asks for nothing.
-    pub fn ask(
+    pub fn post_receive_kind(
         &mut self,
         rank: u32,
         source: Option<u32>,
@@ -351,7 +358,7 @@ impl Workbench {
             output: 0,
             inline: None,
             for_node: false,
-            spoilt_by: None,
+            unreadable_member: None,
         };
         self.post_collective(rank, &collective);
         request
@@ -377,7 +384,7 @@ impl Workbench {
             output,
             inline: None,
             for_node: false,
-            spoilt_by: None,
+            unreadable_member: None,
         };
         self.post_collective(rank, &collective);
         request
@@ -402,7 +409,7 @@ impl Workbench {
             output: 4096,
             inline: Some([1; INLINE_BYTES]),
             for_node: false,
-            spoilt_by: None,
+            unreadable_member: None,
         };
         self.post_collective(rank, &collective);
         request
@@ -429,7 +436,7 @@ impl Workbench {
             output: 0,
             inline: Some(inline),
             for_node: false,
-            spoilt_by: None,
+            unreadable_member: None,
         };
         self.post_collective(rank, &open);
         request
@@ -446,7 +453,7 @@ impl Workbench {
     /// # Panics
     /// When it has not.
     #[must_use]
-    pub fn ended(&self, rank: u32, request: RequestId) -> Completion {
+    pub fn expect_completion(&self, rank: u32, request: RequestId) -> Completion {
         let failures = &self.failures;
         self.completion(rank, request).unwrap_or_else(|| {
             panic!("a request of rank {rank} has not ended; failures: {failures:?}")
@@ -490,8 +497,8 @@ impl Workbench {
 
     /// What the tables of the NICs hold, in words: at the end, nothing.
     #[must_use]
-    pub fn left_over(&self) -> Vec<String> {
-        let left = self.nics.left_over().into_iter();
+    pub fn table_leaks(&self) -> Vec<String> {
+        let left = self.nics.table_leaks().into_iter();
         left.map(|(node, thread, left)| format!("{} of node {node}: {left}", thread.name()))
             .collect()
     }
@@ -529,7 +536,7 @@ impl Workbench {
 
     /// A rank says that it is blocked.
     pub fn block(&self) {
-        self.page(0).block(true);
+        self.page(0).count_blocked(true);
     }
 
     /// Lets everything go on until no slice is wanted.
@@ -544,7 +551,7 @@ impl Workbench {
     ///
     /// # Panics
     /// When one of them does not end.
-    pub fn pass(&mut self, slices: u64) {
+    pub fn run_slices(&mut self, slices: u64) {
         for _ in 0..slices {
             let next = self.slices() + 1;
             self.demand();
@@ -558,7 +565,7 @@ impl Workbench {
     /// When that never comes.
     pub fn run(&mut self, until: impl Fn(&Self) -> bool) {
         let now_ns = |bench: &Self| bench.nics.fabric().now_ns();
-        let deadline_ns = now_ns(self) + PATIENCE_NS;
+        let deadline_ns = now_ns(self) + DEADLINE_NS;
         loop {
             let mut turns = 0;
             loop {

@@ -1,7 +1,7 @@
 //! What a reduction computes, and how: one for all who fold.
 
 use bcs_core::job::Settings;
-use bcs_core::reduction::arithmetic::{CombineError, Path, combine};
+use bcs_core::reduction::arithmetic::{ArithmeticPath, CombineError, combine};
 use bcs_core::reduction::{Datatype, Op};
 
 /// What a reduction computes, and how.
@@ -10,7 +10,7 @@ pub(super) struct Arithmetic {
     op: Op,
     datatype: Datatype,
     /// A question of time only, the bits are the same.
-    path: Path,
+    path: ArithmeticPath,
 }
 
 impl Arithmetic {
@@ -18,9 +18,9 @@ impl Arithmetic {
     pub(super) fn new(op: Op, datatype: Datatype, bytes: u64, settings: &Settings) -> Self {
         let elements = bytes / datatype.size() as u64;
         let path = if elements <= u64::from(settings.soft_reduce_elements) {
-            Path::Soft
+            ArithmeticPath::Soft
         } else {
-            Path::Host
+            ArithmeticPath::Host
         };
         Self { op, datatype, path }
     }

@@ -3,10 +3,10 @@
 //!
 //! - **Owns** the consuming side of the send and collective rings of the node's ranks, the
 //!   envelopes that wait for room or credit, and the credits.
-//! - **Takes** `Phase` (DEM) with the cut, `Settled`, `Lost`; credit blocks from the fabric.
-//! - **Emits** descriptor blocks; `Arrived` and `Early` to BR; `Awaited` and `Finished` to SR.
+//! - **Takes** `Phase` (DEM) with the cut, `AwaitedSendsCompleted`, `NodesLost`; credit blocks from the fabric.
+//! - **Emits** descriptor blocks; `Arrived` and `EarlyArrivals` to BR; `Awaited` and `ProcessResult` to SR.
 //! - **Ahead of the beat.** Under elastic strobes what is for a far node leaves when its rank nudges, if
-//!   nothing for that node waits for credit here: [`super::buffer_receiver::ahead`] says why that is the same. The next block to that
+//!   nothing for that node waits for credit here: [`super::buffer_receiver::corrupt_words`] says why that is the same. The next block to that
 //!   node says how many have, and so which of them are in the cut. Arrivals at collectives are taken then, too: BR knows
 //!   which of them need a slice.
 //! - **Invariants.** Envelopes of one sender to one receiver leave in the order of their posts:
@@ -15,22 +15,26 @@
 //!   [`Bounds::share`](crate::bounds::Bounds::share) envelopes to one receiver are unmatched there. An exchanged send has
 //!   freed its ring entry (law 4).
 
-use super::{Context, LeftOver, NicThread, NodeConfig, Put, PutWords, Retries};
-use crate::blocks::{AheadHeader, CreditBlock, DescriptorBlock, Heading, Record};
-use crate::failure::{Cause, Rubbish};
-use crate::mail::{Cut, Mail, Tally};
+use super::{
+    NicThread, NicThreadContext, NodeConfig, Retries, RetryablePut, RetryablePutWords, TableLeak,
+};
+use crate::blocks::{
+    CreditBlock, DescriptorBlock, EnvelopeRecord, OutsideSliceHeader, SendSummary,
+};
+use crate::failure::{CorruptPost, NicFailureCause};
+use crate::mail::{Cut, Mail, MicrophaseTally};
 use bcs_core::descriptor::{CollectiveDescriptor, Payload, SendDescriptor};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
-use bcs_core::limits::CARRIED_BYTES;
+use bcs_core::limits::MAX_UNRECEIVED_EAGER_BYTES;
 use bcs_core::memory::ring::Consumer;
 use bcs_core::memory::{MappedWords, NicMemory};
-use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_core::request::{Completion, RequestFailure, RequestId};
 use bcs_fabric::{Block, GlobalAddress, Port, SourceSpan};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 
 #[derive(Debug)]
-struct Rings {
+struct SenderRings {
     sends: Consumer<MappedWords>,
     collectives: Consumer<MappedWords>,
     taken: u64,
@@ -41,60 +45,60 @@ struct Rings {
 
 /// A send that has left its ring.
 #[derive(Clone, Copy, Debug)]
-struct Outgoing {
+struct QueuedSend {
     /// The place of its sender among the node's ranks.
     local: usize,
-    heading: Heading,
-    record: Record,
+    heading: SendSummary,
+    record: EnvelopeRecord,
 }
 
 /// A receiver, as the sending side sees it.
 #[derive(Debug, Default)]
-struct Receiver {
+struct ReceiverCredit {
     /// Envelopes delivered to it so far.
     delivered: u64,
     /// How many of them were matched, as its BR said last.
     matched: u64,
     /// Envelopes that wait for credit.
-    waiting: VecDeque<Outgoing>,
+    waiting: VecDeque<QueuedSend>,
 }
 
 /// The Buffer Sender of a node.
 #[derive(Debug)]
 pub struct BufferSender {
     config: NodeConfig,
-    rings: Vec<Rings>,
-    outgoing: Vec<VecDeque<Outgoing>>,
+    rings: Vec<SenderRings>,
+    outgoing: Vec<VecDeque<QueuedSend>>,
     /// How many envelopes all these hold: a BS with nothing to send looks at none of them.
     queued: usize,
     /// Whether a queue has no more room.
     is_full: bool,
     block: DescriptorBlock,
-    receivers: BTreeMap<u32, Receiver>,
+    receivers: BTreeMap<u32, ReceiverCredit>,
     /// Envelopes that wait for credit, by destination node.
     waiting: Vec<usize>,
     share: u64,
     credits_seen: Vec<u64>,
     /// Credit blocks that have been read: there is one for each signal.
     signals_seen: u64,
-    puts: Retries<Put>,
+    puts: Retries<RetryablePut>,
     exchanging: bool,
     exchanged: bool,
     /// Sends that were taken in this DEM.
     sends: u64,
     lost: NodeSet,
     /// Sends to other nodes that their senders wait for: they fail if the node dies.
-    owed: HashMap<(u32, RequestId), Owed>,
+    owed: HashMap<(u32, RequestId), AwaitedSend>,
     /// How many of them SR has not been told of.
     newly_owed: usize,
     /// What was sent ahead, by node.
-    ahead: Vec<Ahead>,
+    ahead: Vec<OutsideSliceSends>,
     nudges_seen: u32,
 }
 
 /// A send that its sender waits for.
 #[derive(Clone, Copy, Debug)]
-struct Owed {
+struct AwaitedSend {
     /// Where its receiver is.
     node: NodeId,
     /// Bytes of it that were sent with its descriptor.
@@ -103,7 +107,7 @@ struct Owed {
 
 /// What was sent ahead to a node.
 #[derive(Clone, Copy, Debug, Default)]
-struct Ahead {
+struct OutsideSliceSends {
     /// Bytes that were sent with descriptors, of messages that are not complete.
     carried: u64,
     sent: u64,
@@ -121,7 +125,7 @@ impl BufferSender {
         let rings = config
             .ranks
             .iter()
-            .map(|(_, memory)| Rings {
+            .map(|(_, memory)| SenderRings {
                 sends: Consumer::new(memory.words(), NicMemory::send_ring()),
                 collectives: Consumer::new(memory.words(), NicMemory::collective_ring()),
                 taken: 0,
@@ -147,13 +151,13 @@ impl BufferSender {
             lost: NodeSet::EMPTY,
             owed: HashMap::new(),
             newly_owed: 0,
-            ahead: vec![Ahead::default(); nodes],
+            ahead: vec![OutsideSliceSends::default(); nodes],
             nudges_seen: 0,
             config,
         }
     }
 
-    fn exchange(&mut self, slice: u64, cut: &Cut, context: &mut Context<'_>) {
+    fn exchange(&mut self, slice: u64, cut: &Cut, context: &mut NicThreadContext<'_>) {
         self.read_credits(context);
         let mut arrived = Vec::new();
         for local in 0..self.rings.len() {
@@ -165,7 +169,7 @@ impl BufferSender {
         context
             .out
             .send(NicThreadId::BufferReceiver, Mail::Arrived(arrived));
-        let has_untold = |ahead: &Ahead| ahead.told < ahead.sent;
+        let has_untold = |ahead: &OutsideSliceSends| ahead.told < ahead.sent;
         if self.queued > 0
             || self.waiting.iter().any(|&waiting| waiting > 0)
             || self.ahead.iter().any(has_untold)
@@ -180,7 +184,7 @@ impl BufferSender {
             context.out.send(NicThreadId::StrobeReceiver, awaited);
         }
         self.publish_held_back();
-        self.ask_for_more();
+        self.request_slice_if_needed();
         self.exchanging = true;
     }
 
@@ -190,8 +194,8 @@ impl BufferSender {
         local: usize,
         [sends, _, collectives]: [u64; 3],
         arrived: &mut Vec<(u32, CollectiveDescriptor)>,
-        context: &mut Context<'_>,
-    ) -> Result<(), Cause> {
+        context: &mut NicThreadContext<'_>,
+    ) -> Result<(), NicFailureCause> {
         // What went ahead was posted later.
         let rings = &self.rings[local];
         let collectives = collectives.max(rings.collectives.position());
@@ -206,14 +210,17 @@ impl BufferSender {
         local: usize,
         collectives: u64,
         arrived: &mut Vec<(u32, CollectiveDescriptor)>,
-    ) -> Result<(), Cause> {
+    ) -> Result<(), NicFailureCause> {
         let rank = self.config.ranks[local].0;
         let ring = &mut self.rings[local].collectives;
         let checked = ring.check(collectives);
-        checked.map_err(|corrupt| Cause::rubbish(rank, corrupt))?;
+        checked.map_err(|corrupt| NicFailureCause::corrupt_post(rank, corrupt))?;
         while let Some(words) = ring.pop(collectives) {
             let collective = CollectiveDescriptor::parse(&words);
-            arrived.push((rank, collective.map_err(|bad| Cause::rubbish(rank, bad))?));
+            arrived.push((
+                rank,
+                collective.map_err(|bad| NicFailureCause::corrupt_post(rank, bad))?,
+            ));
         }
         Ok(())
     }
@@ -223,12 +230,12 @@ impl BufferSender {
         &mut self,
         local: usize,
         sends: u64,
-        context: &mut Context<'_>,
-    ) -> Result<(), Cause> {
+        context: &mut NicThreadContext<'_>,
+    ) -> Result<(), NicFailureCause> {
         let rank = self.config.ranks[local].0;
         let rings = &mut self.rings[local];
         let checked = rings.sends.check(sends);
-        checked.map_err(|corrupt| Cause::rubbish(rank, corrupt))?;
+        checked.map_err(|corrupt| NicFailureCause::corrupt_post(rank, corrupt))?;
         rings.left = false;
         let bounds = self.config.bounds;
         loop {
@@ -241,27 +248,30 @@ impl BufferSender {
             let Some(words) = rings.sends.pop::<{ SendDescriptor::WORDS }>(sends) else {
                 return Ok(());
             };
-            let (record, heading) = Record::new(words, rank, rings.taken + 1)
-                .map_err(|bad| Cause::rubbish(rank, bad))?;
+            let (record, heading) = EnvelopeRecord::new(words, rank, rings.taken + 1)
+                .map_err(|bad| NicFailureCause::corrupt_post(rank, bad))?;
             let Some(node) = self.config.placement.node_of(heading.destination) else {
-                return Err(Cause::rubbish(rank, Rubbish::NoRank(heading.destination)));
+                return Err(NicFailureCause::corrupt_post(
+                    rank,
+                    CorruptPost::NoRank(heading.destination),
+                ));
             };
             rings.taken += 1;
             self.sends += 1;
             if self.lost.contains(node) {
-                give_up(rank, heading, context);
+                fail_send(rank, heading, context);
                 continue;
             }
             if let Some(request) = heading.cancels
-                && self.take_back((local, request), (node, heading.destination))
+                && self.withdraw_send((local, request), (node, heading.destination))
             {
-                let cancelled = Completion::failed(Failure::Cancelled);
+                let cancelled = Completion::failed(RequestFailure::Cancelled);
                 context.out.complete(rank, request, cancelled);
                 continue;
             }
             self.rings[local].held_back += 1;
             let queue = &mut self.outgoing[node.index()];
-            queue.push_back(Outgoing {
+            queue.push_back(QueuedSend {
                 local,
                 heading,
                 record,
@@ -272,9 +282,9 @@ impl BufferSender {
     }
 
     /// Takes a send out that has not left this node: it waits for room or for credit. Returns whether it did.
-    fn take_back(&mut self, (local, request): (usize, RequestId), to: (NodeId, u32)) -> bool {
+    fn withdraw_send(&mut self, (local, request): (usize, RequestId), to: (NodeId, u32)) -> bool {
         let (node, receiver) = to;
-        let is_it = |send: &Outgoing| send.local == local && send.heading.owed == Some(request);
+        let is_it = |send: &QueuedSend| send.local == local && send.heading.owed == Some(request);
         let queue = &mut self.outgoing[node.index()];
         if let Some(at) = queue.iter().position(is_it) {
             queue.remove(at);
@@ -295,8 +305,8 @@ impl BufferSender {
         true
     }
 
-    fn read_credits(&mut self, context: &mut Context<'_>) {
-        let signals = context.port.signals();
+    fn read_credits(&mut self, context: &mut NicThreadContext<'_>) {
+        let signals = context.port.signal_count();
         if std::mem::replace(&mut self.signals_seen, signals) == signals {
             return;
         }
@@ -326,15 +336,15 @@ impl BufferSender {
     }
 
     /// Puts one block for one destination node.
-    fn deliver(&mut self, node: NodeId, slice: u64, context: &mut Context<'_>) {
+    fn deliver(&mut self, node: NodeId, slice: u64, context: &mut NicThreadContext<'_>) {
         let waiting = self.waiting[node.index()] > 0;
         let queue = &mut self.outgoing[node.index()];
-        let Ahead { sent, told, .. } = self.ahead[node.index()];
+        let OutsideSliceSends { sent, told, .. } = self.ahead[node.index()];
         if queue.is_empty() && !waiting && told == sent {
             return;
         }
         let is_elastic = self.config.settings.strobe.is_elastic();
-        let is_ahead = is_elastic && context.port.far().contains(node);
+        let is_ahead = is_elastic && context.port.other_host_nodes().contains(node);
         let block = &mut self.block;
         block.clear();
         while block.len() < self.config.bounds.descriptors {
@@ -342,7 +352,7 @@ impl BufferSender {
                 break;
             };
             self.queued -= 1;
-            let Heading {
+            let SendSummary {
                 destination,
                 owed,
                 cancels,
@@ -361,7 +371,7 @@ impl BufferSender {
             self.rings[send.local].held_back -= 1;
             if let Some(request) = owed.filter(|_| node != self.config.node) {
                 let rank = self.config.ranks[send.local].0;
-                let owed = Owed { node, carried: 0 };
+                let owed = AwaitedSend { node, carried: 0 };
                 self.owed.insert((rank, request), owed);
                 self.newly_owed += usize::from(!is_ahead);
             }
@@ -374,7 +384,7 @@ impl BufferSender {
         self.exchanged = true;
         let ahead = &mut self.ahead[node.index()];
         (ahead.told, ahead.after) = (sent, slice);
-        PutWords {
+        RetryablePutWords {
             set: NodeSet::only(node),
             at: GlobalAddress::new(Block::Descriptors, self.config.node),
             words: self.block.seal(slice, waiting, sent),
@@ -384,9 +394,9 @@ impl BufferSender {
     }
 
     /// Sends ahead what may go. Returns whether anybody has posted.
-    fn go_ahead(&mut self, context: &mut Context<'_>) -> bool {
+    fn send_all_outside_slice(&mut self, context: &mut NicThreadContext<'_>) -> bool {
         let config = &self.config;
-        if !config.settings.strobe.is_elastic() || context.port.far().is_empty() {
+        if !config.settings.strobe.is_elastic() || context.port.other_host_nodes().is_empty() {
             return false;
         }
         let nudges = config.page.nudges(config.node, NicThreadId::BufferSender);
@@ -403,21 +413,21 @@ impl BufferSender {
             }
         }
         if !arrived.is_empty() {
-            let early = Mail::Early(arrived);
+            let early = Mail::EarlyArrivals(arrived);
             context.out.send(NicThreadId::BufferReceiver, early);
         }
-        for node in context.port.far().iter() {
-            self.send_ahead(node, context);
+        for node in context.port.other_host_nodes().iter() {
+            self.send_outside_slice(node, context);
         }
         self.look_for_room();
         self.publish_held_back();
-        self.config.tell_of_room(context.out);
-        self.ask_for_more();
+        self.config.ring_for_space(context.out);
+        self.request_slice_if_needed();
         true
     }
 
     /// The same to one node: what is at the head of its queue, as far as that is whole and has credit.
-    fn send_ahead(&mut self, node: NodeId, context: &mut Context<'_>) {
+    fn send_outside_slice(&mut self, node: NodeId, context: &mut NicThreadContext<'_>) {
         let (queue, ahead) = (
             &mut self.outgoing[node.index()],
             &mut self.ahead[node.index()],
@@ -427,7 +437,7 @@ impl BufferSender {
         }
         let share = self.share;
         loop {
-            let header = AheadHeader {
+            let header = OutsideSliceHeader {
                 after: ahead.after,
                 first: ahead.sent,
             };
@@ -447,9 +457,11 @@ impl BufferSender {
                 if let Some(request) = send.heading.owed {
                     // Word of it comes ahead, too: SR need not look for it.
                     let rank = self.config.ranks[send.local].0;
-                    let carried = carry(rank, send.heading.eager, (node, ahead.carried), context);
+                    let carried =
+                        send_eager_bytes(rank, send.heading.eager, (node, ahead.carried), context);
                     ahead.carried += carried;
-                    self.owed.insert((rank, request), Owed { node, carried });
+                    self.owed
+                        .insert((rank, request), AwaitedSend { node, carried });
                 }
                 self.block.push(&send.record);
                 queue.pop_front();
@@ -459,7 +471,9 @@ impl BufferSender {
             if self.block.is_empty() {
                 return;
             }
-            context.port.send_ahead(node, self.block.seal_ahead(header));
+            context
+                .port
+                .send_outside_slice(node, self.block.seal_ahead(header));
         }
     }
 
@@ -470,15 +484,17 @@ impl BufferSender {
 
     fn publish_held_back(&self) {
         for (rings, (_, memory)) in self.rings.iter().zip(self.config.ranks.iter()) {
-            if memory.held_back().load(Ordering::Relaxed) != rings.held_back {
-                memory.held_back().store(rings.held_back, Ordering::Release);
+            if memory.undelivered_sends().load(Ordering::Relaxed) != rings.held_back {
+                memory
+                    .undelivered_sends()
+                    .store(rings.held_back, Ordering::Release);
             }
         }
     }
 
     /// Law 2: sends with credit that found no room in this slice's block are work, and so are those
     /// that there is room for by now.
-    fn ask_for_more(&self) {
+    fn request_slice_if_needed(&self) {
         if self.waits_for_slice().is_none() {
             return;
         }
@@ -488,7 +504,7 @@ impl BufferSender {
         }
     }
 
-    fn mourn(&mut self, lost: NodeSet, context: &mut Context<'_>) {
+    fn handle_lost_nodes(&mut self, lost: NodeSet, context: &mut NicThreadContext<'_>) {
         for node in lost.iter() {
             self.lost.insert(node);
             self.waiting[node.index()] = 0;
@@ -500,7 +516,7 @@ impl BufferSender {
                 .flat_map(|(_, receiver)| receiver.waiting.drain(..));
             for send in self.outgoing[node.index()].drain(..).chain(waiting) {
                 self.rings[send.local].held_back -= 1;
-                give_up(self.config.ranks[send.local].0, send.heading, context);
+                fail_send(self.config.ranks[send.local].0, send.heading, context);
             }
         }
         let mut failed: Vec<_> = self
@@ -512,7 +528,7 @@ impl BufferSender {
         failed.sort_unstable_by_key(|(rank, request)| (*rank, request.word()));
         for (rank, request) in failed {
             self.owed.remove(&(rank, request));
-            let completion = Completion::failed(Failure::PeerGone);
+            let completion = Completion::failed(RequestFailure::PeerGone);
             context.out.complete(rank, request, completion);
         }
         self.look_for_room();
@@ -522,13 +538,14 @@ impl BufferSender {
 
 /// Sends an eager message to a node whose descriptor follows, if there is room for it beside what was carried there before.
 /// Returns how many bytes that were.
-fn carry(
+fn send_eager_bytes(
     rank: u32,
     eager: Option<(u32, u64, u64)>,
     (node, carried): (NodeId, u64),
-    context: &mut Context<'_>,
+    context: &mut NicThreadContext<'_>,
 ) -> u64 {
-    let Some((slot, address, len)) = eager.filter(|(.., len)| carried + len <= CARRIED_BYTES)
+    let Some((slot, address, len)) =
+        eager.filter(|(.., len)| carried + len <= MAX_UNRECEIVED_EAGER_BYTES)
     else {
         return 0;
     };
@@ -538,19 +555,19 @@ fn carry(
         offset: 0,
         len,
     };
-    context.port.carry(node, from);
+    context.port.send_eager_bytes(node, from);
     len
 }
 
-fn give_up(rank: u32, send: Heading, context: &mut Context<'_>) {
+fn fail_send(rank: u32, send: SendSummary, context: &mut NicThreadContext<'_>) {
     if let Some(request) = send.owed {
-        let completion = Completion::failed(Failure::PeerGone);
+        let completion = Completion::failed(RequestFailure::PeerGone);
         context.out.complete(rank, request, completion);
     }
 }
 
 impl NicThread for BufferSender {
-    fn handle(&mut self, mail: Mail, context: &mut Context<'_>) {
+    fn handle(&mut self, mail: Mail, context: &mut NicThreadContext<'_>) {
         match mail {
             Mail::Phase {
                 slice,
@@ -560,52 +577,52 @@ impl NicThread for BufferSender {
                 self.exchange(slice, &cut, context);
                 self.poll(context);
             }
-            Mail::Settled(sends) => {
+            Mail::AwaitedSendsCompleted(sends) => {
                 for send in sends {
-                    if let Some(Owed { node, carried }) = self.owed.remove(&send) {
+                    if let Some(AwaitedSend { node, carried }) = self.owed.remove(&send) {
                         self.ahead[node.index()].carried -= carried;
                     }
                 }
             }
-            Mail::Lost(nodes) => self.mourn(nodes, context),
+            Mail::NodesLost(nodes) => self.handle_lost_nodes(nodes, context),
             other => unreachable!("BS does not take {other:?}"),
         }
     }
 
-    fn left_over(&self, _port: &dyn Port) -> Vec<LeftOver> {
+    fn table_leaks(&self, _port: &dyn Port) -> Vec<TableLeak> {
         let outgoing = self.outgoing.iter().map(VecDeque::len).sum();
         let out_of_credit = self.receivers.values().map(|to| to.waiting.len()).sum();
         vec![
-            LeftOver::of_runtime("envelopes that wait for room", outgoing),
-            LeftOver::of_runtime("envelopes that wait for credit", out_of_credit),
-            LeftOver::of_runtime("sends that were not told to be complete", self.owed.len()),
-            LeftOver::of_runtime("blocks on their way", self.puts.len()),
+            TableLeak::runtime_leak("envelopes that wait for room", outgoing),
+            TableLeak::runtime_leak("envelopes that wait for credit", out_of_credit),
+            TableLeak::runtime_leak("sends that were not told to be complete", self.owed.len()),
+            TableLeak::runtime_leak("blocks on their way", self.puts.len()),
         ]
     }
 
-    fn looks(&self) -> bool {
+    fn needs_polling(&self) -> bool {
         self.exchanging
     }
 
     fn waits_for_slice(&self) -> Option<&'static str> {
         let held = self.config.bounds.held as u64;
-        let has_room = |rings: &Rings| rings.left && rings.held_back < held;
+        let has_room = |rings: &SenderRings| rings.left && rings.held_back < held;
         let waits = self.queued > 0 || self.rings.iter().any(has_room);
         waits.then_some("sends that the next block has room for")
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> bool {
-        let mut progress = Put::poll(context.port, &mut self.puts);
-        progress |= self.go_ahead(context);
+    fn poll(&mut self, context: &mut NicThreadContext<'_>) -> bool {
+        let mut progress = RetryablePut::poll(context.port, &mut self.puts);
+        progress |= self.send_all_outside_slice(context);
         if self.exchanging && self.puts.is_empty() {
             self.exchanging = false;
             let mut work = [false; 5];
             work[Microphase::Msm.index()] = self.exchanged;
-            let tally = Tally {
+            let tally = MicrophaseTally {
                 point_to_point: std::mem::take(&mut self.sends),
-                ..Tally::default()
+                ..MicrophaseTally::default()
             };
-            context.out.finished(Microphase::Dem, work, tally);
+            context.out.finish_microphase(Microphase::Dem, work, tally);
             return true;
         }
         progress

@@ -1,36 +1,36 @@
 //! CH, the Collective Helper: barriers and broadcasts, in BBM (paper section 4.4).
 //!
 //! - **Owns** the barriers and broadcasts at which all local ranks have arrived; of the long ones, whose
-//!   data are pulled, [`Pulls`] says all that follows.
-//! - **Takes** `Ready`, `GivenUp`, `Phase` (BBM); parts of the collective block.
+//!   data are pulled, [`PulledCollectives`] says all that follows.
+//! - **Takes** `Ready`, `AbandonedCollectives`, `Phase` (BBM); parts of the collective block.
 //! - **Emits** broadcast data as one PUT to all nodes of the group; completions to SR.
-//! - **Invariants.** A collective goes only as far as its context's `Go` says. A barrier is a
+//! - **Invariants.** A collective goes only as far as its context's `StepGrant` says. A barrier is a
 //!   broadcast without data. The root's ranks complete when the data has left, the others when
 //!   it has been written to them. A root whose memory cannot be read sends word of that in the
 //!   place of the data, in each of the steps that are granted, so no node waits for more than the
-//!   fabric. Who is told of memory that is not there is said with [`Spoilt`].
+//!   fabric. Who is told of memory that is not there is said with [`MissingMemory`].
 
-use super::pull::Pulls;
-use super::spoilt::Spoilt;
-use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
-use crate::blocks::{Content, Part, part_address};
+use super::missing_memory::MissingMemory;
+use super::pull::PulledCollectives;
+use super::{NicThread, NicThreadContext, NodeConfig, Retries, RetryablePut, TableLeak};
+use crate::blocks::{PartContent, StepPart, part_address};
 use crate::budget::Quota;
-use crate::collective::{Collective, Go, Steps, step_range, steps};
-use crate::mail::{GivenUp, Going, Mail};
+use crate::collective::{ReadyCollective, StepGrant, StepProgress, step_range, steps};
+use crate::mail::{AbandonedCollectives, GrantedCounts, Mail};
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::job::{Microphase, NicThreadId};
 use bcs_core::limits::INLINE_BYTES;
-use bcs_core::request::{Completion, Failure};
+use bcs_core::request::{Completion, RequestFailure};
 use bcs_fabric::{Port, RankMemory, Variable};
 
 #[derive(Debug)]
-struct Active {
-    collective: Collective,
-    steps: Steps,
+struct ActiveBroadcast {
+    collective: ReadyCollective,
+    steps: StepProgress,
     /// (step, token) of this slice whose data this node waits for.
     expected: Vec<(u64, u64)>,
     result: Completion,
-    spoilt: Spoilt,
+    spoilt: MissingMemory,
 }
 
 /// The Collective Helper of a node.
@@ -38,36 +38,36 @@ struct Active {
 pub struct CollectiveHelper {
     config: NodeConfig,
     quota: Quota,
-    active: Vec<Active>,
-    pulls: Pulls,
-    puts: Retries<Put>,
+    active: Vec<ActiveBroadcast>,
+    pulls: PulledCollectives,
+    puts: Retries<RetryablePut>,
     slice: Option<u64>,
-    going: Going,
+    going: GrantedCounts,
 }
 
 impl CollectiveHelper {
     /// The CH of a node.
     #[must_use]
     pub fn new(config: NodeConfig) -> Self {
-        let quota = Quota::of(&config.settings, &config.bounds);
+        let quota = Quota::with_bounds(&config.settings, &config.bounds);
         Self {
-            pulls: Pulls::new(&config, NicThreadId::CollectiveHelper),
+            pulls: PulledCollectives::new(&config, NicThreadId::CollectiveHelper),
             config,
             quota,
             active: Vec::new(),
             puts: Retries::default(),
             slice: None,
-            going: Going::default(),
+            going: GrantedCounts::default(),
         }
     }
 
-    fn start(&mut self, slice: u64, context: &mut Context<'_>) {
+    fn start(&mut self, slice: u64, context: &mut NicThreadContext<'_>) {
         self.slice = Some(slice);
         self.going = self.pulls.start(slice, context);
         for index in 0..self.active.len() {
             let active = &mut self.active[index];
             let slot = active.collective.slot;
-            let go = Go::decode(context.port.load(Variable::Go(slot)));
+            let go = StepGrant::decode(context.port.load(Variable::Go(slot)));
             let granted: Vec<_> = active
                 .steps
                 .granted(go, active.collective.sequence)
@@ -103,9 +103,15 @@ impl CollectiveHelper {
         )
     }
 
-    fn root_data(&self, index: usize, root: u32, step: u64, context: &mut Context<'_>) -> Content {
+    fn root_data(
+        &self,
+        index: usize,
+        root: u32,
+        step: u64,
+        context: &mut NicThreadContext<'_>,
+    ) -> PartContent {
         let (offset, len) = self.step_of(index, step);
-        let Active {
+        let ActiveBroadcast {
             collective, spoilt, ..
         } = &self.active[index];
         spoilt.check()?; // what is left is of no use any more
@@ -123,13 +129,13 @@ impl CollectiveHelper {
         index: usize,
         slice: u64,
         (step, token): (u64, u64),
-        content: Content,
-        context: &mut Context<'_>,
+        content: PartContent,
+        context: &mut NicThreadContext<'_>,
     ) {
         let collective = &self.active[index].collective;
         let mut set = collective.group.set;
         set.remove(self.config.node);
-        let part = Part {
+        let part = StepPart {
             slice,
             slot: collective.slot,
             sequence: collective.sequence,
@@ -137,7 +143,7 @@ impl CollectiveHelper {
             content,
         };
         if !set.is_empty() {
-            Put {
+            RetryablePut {
                 set,
                 at: part_address(token, 0, 0),
                 bytes: part.encode(),
@@ -149,7 +155,13 @@ impl CollectiveHelper {
     }
 
     /// Gives what a step brings to the ranks of this node.
-    fn deliver(&mut self, index: usize, step: u64, content: Content, context: &mut Context<'_>) {
+    fn deliver(
+        &mut self,
+        index: usize,
+        step: u64,
+        content: PartContent,
+        context: &mut NicThreadContext<'_>,
+    ) {
         let (offset, _) = self.step_of(index, step);
         let active = &mut self.active[index];
         let Some(bytes) = active.spoilt.note(content) else {
@@ -171,14 +183,14 @@ impl CollectiveHelper {
         }
     }
 
-    fn receive(&mut self, slice: u64, context: &mut Context<'_>) -> bool {
+    fn receive(&mut self, slice: u64, context: &mut NicThreadContext<'_>) -> bool {
         let mut progress = false;
         for index in 0..self.active.len() {
             for (step, token) in std::mem::take(&mut self.active[index].expected) {
                 let collective = &self.active[index].collective;
                 let (_, len) = self.step_of(index, step);
                 let (slot, sequence) = (collective.slot, collective.sequence);
-                let part = Part::read(context.port, part_address(token, 0, 0), slice, len)
+                let part = StepPart::read(context.port, part_address(token, 0, 0), slice, len)
                     .filter(|part| (part.slot, part.sequence, part.step) == (slot, sequence, step));
                 let Some(part) = part else {
                     self.active[index].expected.push((step, token));
@@ -192,7 +204,7 @@ impl CollectiveHelper {
         progress
     }
 
-    fn release_finished(&mut self, context: &mut Context<'_>) {
+    fn release_finished(&mut self, context: &mut NicThreadContext<'_>) {
         let step = self.quota.broadcast_step();
         self.active.retain(|active| {
             let collective = &active.collective;
@@ -205,7 +217,7 @@ impl CollectiveHelper {
                     .out
                     .complete(*rank, request, active.spoilt.or(active.result));
             }
-            collective.tell_over(context.out);
+            collective.report_over(context.out);
             false
         });
     }
@@ -219,8 +231,8 @@ pub(super) fn contribution(
     offset: u64,
     len: u64,
     memory: &mut dyn RankMemory,
-) -> Content {
-    if let Some(culprit) = descriptor.spoilt_by {
+) -> PartContent {
+    if let Some(culprit) = descriptor.unreadable_member {
         return Err(culprit);
     }
     let mut bytes = vec![0; usize::try_from(len).expect("a step is small")];
@@ -239,16 +251,16 @@ pub(super) fn contribution(
 }
 
 impl NicThread for CollectiveHelper {
-    fn handle(&mut self, mail: Mail, context: &mut Context<'_>) {
+    fn handle(&mut self, mail: Mail, context: &mut NicThreadContext<'_>) {
         match mail {
             Mail::Ready(collective) => {
                 let short = self.pulls.admit(collective);
-                self.active.extend(short.map(|collective| Active {
+                self.active.extend(short.map(|collective| ActiveBroadcast {
                     collective: *collective,
-                    steps: Steps::default(),
+                    steps: StepProgress::default(),
                     expected: Vec::new(),
                     result: Completion::done(),
-                    spoilt: Spoilt::default(),
+                    spoilt: MissingMemory::default(),
                 }));
             }
             Mail::Phase {
@@ -264,29 +276,32 @@ impl NicThread for CollectiveHelper {
                 self.active
                     .retain(|active| !give_up(*what, &active.collective, context));
             }
-            Mail::Lost(_) => {} // BR says which contexts are gone
+            Mail::NodesLost(_) => {} // BR says which contexts are gone
             other => unreachable!("CH does not take {other:?}"),
         }
     }
 
-    fn left_over(&self, port: &dyn Port) -> Vec<LeftOver> {
+    fn table_leaks(&self, port: &dyn Port) -> Vec<TableLeak> {
         let active = self.active.iter();
         let active = active.map(|active| (&active.collective, active.steps.done));
-        let mut left = LeftOver::collectives(active, port);
-        left.push(LeftOver::of_runtime("parts on their way", self.puts.len()));
+        let mut left = TableLeak::collectives(active, port);
+        left.push(TableLeak::runtime_leak(
+            "parts on their way",
+            self.puts.len(),
+        ));
         left.extend(self.pulls.left_over(port));
         left
     }
 
-    fn looks(&self) -> bool {
+    fn needs_polling(&self) -> bool {
         self.slice.is_some()
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+    fn poll(&mut self, context: &mut NicThreadContext<'_>) -> bool {
         let Some(slice) = self.slice else {
             return false;
         };
-        let mut progress = Put::poll(context.port, &mut self.puts);
+        let mut progress = RetryablePut::poll(context.port, &mut self.puts);
         progress |= self.pulls.poll(context);
         progress |= self.receive(slice, context);
         self.give_up_on_the_dead(context);
@@ -295,7 +310,9 @@ impl NicThread for CollectiveHelper {
             self.slice = None;
             self.release_finished(context);
             let tally = self.going.tally();
-            context.out.finished(Microphase::Bbm, [false; 5], tally);
+            context
+                .out
+                .finish_microphase(Microphase::Bbm, [false; 5], tally);
             return true;
         }
         progress
@@ -304,7 +321,7 @@ impl NicThread for CollectiveHelper {
 
 impl CollectiveHelper {
     /// A root that died in this very phase will not send: its broadcast is over.
-    fn give_up_on_the_dead(&mut self, context: &mut Context<'_>) {
+    fn give_up_on_the_dead(&mut self, context: &mut NicThreadContext<'_>) {
         let alive = context.port.alive();
         let placement = self.config.placement.clone();
         self.active.retain(|active| {
@@ -324,12 +341,20 @@ impl CollectiveHelper {
 }
 
 /// Fails a collective for all local ranks: a member is gone.
-pub(super) fn abandon(collective: &Collective, context: &mut Context<'_>) {
-    fail(collective, Completion::failed(Failure::PeerGone), context);
+pub(super) fn abandon(collective: &ReadyCollective, context: &mut NicThreadContext<'_>) {
+    fail(
+        collective,
+        Completion::failed(RequestFailure::PeerGone),
+        context,
+    );
 }
 
 /// Fails a collective if it is among those that are given up; returns whether it is.
-pub(super) fn give_up(what: GivenUp, collective: &Collective, context: &mut Context<'_>) -> bool {
+pub(super) fn give_up(
+    what: AbandonedCollectives,
+    collective: &ReadyCollective,
+    context: &mut NicThreadContext<'_>,
+) -> bool {
     let is_it = what.is_about(collective);
     if is_it {
         fail(collective, what.completion, context);
@@ -338,7 +363,7 @@ pub(super) fn give_up(what: GivenUp, collective: &Collective, context: &mut Cont
 }
 
 /// Fails a collective for all local ranks.
-fn fail(collective: &Collective, completion: Completion, context: &mut Context<'_>) {
+fn fail(collective: &ReadyCollective, completion: Completion, context: &mut NicThreadContext<'_>) {
     for (rank, descriptor) in &collective.local {
         context.out.complete(*rank, descriptor.request, completion);
     }

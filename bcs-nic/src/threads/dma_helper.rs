@@ -2,18 +2,20 @@
 //! to the memory of the receiver (paper figure 4.5, step 9).
 //!
 //! - **Owns** the schedule of the slice, from BR.
-//! - **Takes** `Chunks`, `Phase` (PM), `Ahead`, `Lost`.
+//! - **Takes** `Chunks`, `Phase` (PM), `OutsideSliceSends`, `NodesLost`.
 //! - **Emits** gets; completions of receives, and of sends of this node, to SR; completion blocks
 //!   to the SRs of the senders' other nodes; `Dropped` to BR for a transfer that failed; `Moved` to BR, who completes what
 //!   goes ahead of the beat.
 //! - **Invariants.** A request completes only after its data has moved. A transfer that failed
 //!   completes once, with the failure, however many chunks it still had.
 
-use super::{Context, LeftOver, NicThread, NodeConfig, Put, PutWords, Retries};
-use crate::blocks::{CompletionBlock, Told};
-use crate::mail::{Chunk, Mail, Moved, Tally};
+use super::{
+    NicThread, NicThreadContext, NodeConfig, Retries, RetryablePut, RetryablePutWords, TableLeak,
+};
+use crate::blocks::{CompletedSend, CompletionBlock};
+use crate::mail::{Chunk, ChunkOutcome, Mail, MicrophaseTally};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
-use bcs_core::request::{Completion, Failure};
+use bcs_core::request::{Completion, RequestFailure};
 use bcs_fabric::{Block, Event, FabricError, GlobalAddress, Port};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,10 +27,10 @@ pub struct DmaHelper {
     gets: Retries<Chunk>,
     /// What goes ahead of the beat.
     ahead: Retries<Chunk>,
-    puts: Retries<Put>,
+    puts: Retries<RetryablePut>,
     failed: BTreeSet<u64>,
     /// Sends of other nodes that are complete: by node.
-    done: BTreeMap<NodeId, Vec<Told>>,
+    done: BTreeMap<NodeId, Vec<CompletedSend>>,
     moving: Option<u64>,
 }
 
@@ -48,7 +50,7 @@ impl DmaHelper {
         }
     }
 
-    fn start(&mut self, slice: u64, context: &mut Context<'_>) {
+    fn start(&mut self, slice: u64, context: &mut NicThreadContext<'_>) {
         self.moving = Some(slice);
         for chunk in std::mem::take(&mut self.schedule) {
             let Some((from, to)) = chunk.copy else {
@@ -69,30 +71,30 @@ impl DmaHelper {
     }
 
     /// Asks for what goes ahead of the beat.
-    fn start_ahead(&mut self, chunks: Vec<Chunk>, context: &mut Context<'_>) {
+    fn start_outside_slice(&mut self, chunks: Vec<Chunk>, context: &mut NicThreadContext<'_>) {
         let mut ended = Vec::new();
         for chunk in chunks {
             let (from, to) = chunk.copy.expect("only what has to be moved is asked for");
             let ticket = context.port.get(from, to);
             match context.port.test_event(ticket) {
                 Event::Pending => self.ahead.push(ticket, chunk),
-                event => ended.push(how_it_ended(&chunk, event)),
+                event => ended.push(chunk_outcome(&chunk, event)),
             }
         }
-        tell_moved(ended, context);
+        report_outcomes(ended, context);
     }
 
     /// Looks at what was asked for ahead of the beat. Returns whether any of it has ended.
-    fn poll_ahead(&mut self, context: &mut Context<'_>) -> bool {
+    fn poll_outside_slice(&mut self, context: &mut NicThreadContext<'_>) -> bool {
         let mut ended = Vec::new();
         self.ahead.poll(context.port, |_, chunk, event| {
-            ended.push(how_it_ended(chunk, event));
+            ended.push(chunk_outcome(chunk, event));
             None
         });
-        tell_moved(ended, context)
+        report_outcomes(ended, context)
     }
 
-    fn moved(&mut self, chunk: &Chunk, context: &mut Context<'_>) {
+    fn moved(&mut self, chunk: &Chunk, context: &mut NicThreadContext<'_>) {
         if self.failed.contains(&chunk.transfer) {
             return;
         }
@@ -101,11 +103,11 @@ impl DmaHelper {
         }
     }
 
-    fn fail(&mut self, chunk: &Chunk, error: FabricError, context: &mut Context<'_>) {
+    fn fail(&mut self, chunk: &Chunk, error: FabricError, context: &mut NicThreadContext<'_>) {
         if !self.failed.insert(chunk.transfer) {
             return;
         }
-        let (receive, send) = chunk.failed(error);
+        let (receive, send) = chunk.failure_outcome(error);
         self.end(chunk, receive, send, context);
         context
             .out
@@ -116,8 +118,8 @@ impl DmaHelper {
         &mut self,
         chunk: &Chunk,
         receive: Completion,
-        send: Failure,
-        context: &mut Context<'_>,
+        send: RequestFailure,
+        context: &mut NicThreadContext<'_>,
     ) {
         let (rank, request) = chunk.receiver;
         context.out.complete(rank, request, receive);
@@ -131,7 +133,7 @@ impl DmaHelper {
             };
             context.out.complete(rank, request, completion);
         } else {
-            let told = Told {
+            let told = CompletedSend {
                 rank,
                 request,
                 failure: send,
@@ -141,11 +143,11 @@ impl DmaHelper {
     }
 
     /// Tells the senders' nodes, once everything has moved.
-    fn report(&mut self, slice: u64, context: &mut Context<'_>) {
+    fn report(&mut self, slice: u64, context: &mut NicThreadContext<'_>) {
         for (node, sends) in std::mem::take(&mut self.done) {
             let room = self.config.bounds.completions;
             assert!(sends.len() <= room, "BR schedules no more than are told");
-            PutWords {
+            RetryablePutWords {
                 set: NodeSet::only(node),
                 at: GlobalAddress::new(Block::Completions, self.config.node),
                 words: &CompletionBlock::encode(slice, &sends),
@@ -156,8 +158,8 @@ impl DmaHelper {
     }
 }
 
-fn how_it_ended(chunk: &Chunk, event: Event) -> Moved {
-    Moved {
+fn chunk_outcome(chunk: &Chunk, event: Event) -> ChunkOutcome {
+    ChunkOutcome {
         transfer: chunk.transfer,
         cost: chunk.cost,
         failed: match event {
@@ -167,17 +169,17 @@ fn how_it_ended(chunk: &Chunk, event: Event) -> Moved {
     }
 }
 
-fn tell_moved(ended: Vec<Moved>, context: &mut Context<'_>) -> bool {
+fn report_outcomes(ended: Vec<ChunkOutcome>, context: &mut NicThreadContext<'_>) -> bool {
     let has_any = !ended.is_empty();
     if has_any {
-        let moved = Mail::Moved(ended);
+        let moved = Mail::ChunkOutcomes(ended);
         context.out.send(NicThreadId::BufferReceiver, moved);
     }
     has_any
 }
 
 impl NicThread for DmaHelper {
-    fn handle(&mut self, mail: Mail, context: &mut Context<'_>) {
+    fn handle(&mut self, mail: Mail, context: &mut NicThreadContext<'_>) {
         match mail {
             Mail::Chunks(chunks) => self.schedule = chunks,
             Mail::Phase {
@@ -188,28 +190,28 @@ impl NicThread for DmaHelper {
                 self.start(slice, context);
                 self.poll(context);
             }
-            Mail::Ahead(chunks) => self.start_ahead(chunks, context),
-            Mail::Lost(_) => {} // gets from the dead fail by themselves
+            Mail::ChunksOutsideSlice(chunks) => self.start_outside_slice(chunks, context),
+            Mail::NodesLost(_) => {} // gets from the dead fail by themselves
             other => unreachable!("DH does not take {other:?}"),
         }
     }
 
-    fn left_over(&self, _port: &dyn Port) -> Vec<LeftOver> {
+    fn table_leaks(&self, _port: &dyn Port) -> Vec<TableLeak> {
         let on_their_way = self.gets.len() + self.ahead.len() + self.puts.len();
         vec![
-            LeftOver::of_runtime("chunks", self.schedule.len()),
-            LeftOver::of_runtime("chunks and blocks on their way", on_their_way),
-            LeftOver::of_runtime("failed transfers", self.failed.len()),
-            LeftOver::of_runtime("sends that were not told", self.done.len()),
+            TableLeak::runtime_leak("chunks", self.schedule.len()),
+            TableLeak::runtime_leak("chunks and blocks on their way", on_their_way),
+            TableLeak::runtime_leak("failed transfers", self.failed.len()),
+            TableLeak::runtime_leak("sends that were not told", self.done.len()),
         ]
     }
 
-    fn looks(&self) -> bool {
+    fn needs_polling(&self) -> bool {
         self.moving.is_some() || !self.ahead.is_empty()
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> bool {
-        let mut progress = self.poll_ahead(context);
+    fn poll(&mut self, context: &mut NicThreadContext<'_>) -> bool {
+        let mut progress = self.poll_outside_slice(context);
         let Some(slice) = self.moving else {
             return progress;
         };
@@ -235,13 +237,13 @@ impl NicThread for DmaHelper {
         if self.gets.is_empty() && !self.done.is_empty() {
             self.report(slice, context);
         }
-        progress |= Put::poll(context.port, &mut self.puts);
+        progress |= RetryablePut::poll(context.port, &mut self.puts);
         if self.gets.is_empty() && self.puts.is_empty() {
             self.moving = None;
             self.failed.clear();
             context
                 .out
-                .finished(Microphase::Pm, [false; 5], Tally::default());
+                .finish_microphase(Microphase::Pm, [false; 5], MicrophaseTally::default());
             return true;
         }
         progress

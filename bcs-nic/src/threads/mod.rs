@@ -1,7 +1,7 @@
 //! The NIC threads (paper section 4.1), each a state machine.
 //!
 //! A NIC thread is given mail ([`NicThread::handle`]) and a chance to look at the fabric
-//! ([`NicThread::poll`]). Time, fabric and rank memory come in with the [`Context`]; mail to the
+//! ([`NicThread::poll`]). Time, fabric and rank memory come in with the [`NicThreadContext`]; mail to the
 //! other threads of the node goes out by it. There is no clock, socket, OS thread or lock inside:
 //! the same state machines run on OS threads ([`crate::driver`]) and in virtual time
 //! ([`crate::simulator`]).
@@ -14,10 +14,10 @@ mod buffer_receiver;
 mod buffer_sender;
 mod collective_helper;
 mod dma_helper;
+mod missing_memory;
 mod pull;
 mod reduce_helper;
 mod slice_log;
-mod spoilt;
 mod strobe_receiver;
 mod strobe_sender;
 
@@ -30,17 +30,17 @@ pub use strobe_receiver::StrobeReceiver;
 pub use strobe_sender::{SliceTimes, StrobeSender};
 
 use crate::bounds::Bounds;
-use crate::collective::{Collective, Go};
-use crate::failure::{Cause, NicFailure};
-use crate::mail::{Mail, Release, Tally};
+use crate::collective::{ReadyCollective, StepGrant};
+use crate::failure::{NicFailure, NicFailureCause};
+use crate::mail::{Mail, MicrophaseTally, RequestCompletion};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, Placement, Settings};
-use bcs_core::matching::{Pattern, Signature};
+use bcs_core::matching::{MessageEnvelope, Pattern};
 use bcs_core::memory::NicMemory;
 use bcs_core::request::{Completion, RequestId};
+use bcs_core::wait_state::LeakReport;
 use bcs_core::wake::MachinePage;
-use bcs_core::whereabouts::Left;
 use bcs_fabric::{Event, Port, RankMemory, Ticket, Variable};
-use mds::selection::Window;
+use mds::selection::SliceWindow;
 use std::sync::Arc;
 use zerocopy::IntoBytes;
 
@@ -60,15 +60,15 @@ pub struct NodeConfig {
     /// How much its tables hold.
     pub bounds: Bounds,
     /// The slices of which rows are kept, if this node's are recorded (EMDS).
-    pub emds: Option<Window>,
+    pub emds: Option<SliceWindow>,
 }
 
 impl NodeConfig {
     /// Law 5: rings the ranks that wait for room in a ring or for the end of what BS holds back. To be called after
     /// anything was taken.
-    pub(crate) fn tell_of_room(&self, out: &mut Outbox) {
+    pub(crate) fn ring_for_space(&self, out: &mut Outbox) {
         for (rank, memory) in self.ranks.iter() {
-            if memory.take_wish_for_room() {
+            if memory.take_space_request() {
                 out.ring(*rank);
             }
         }
@@ -84,7 +84,7 @@ impl NodeConfig {
 
     /// A failure of this node that ends the job.
     #[must_use]
-    pub fn failure(&self, cause: Cause) -> NicFailure {
+    pub fn failure(&self, cause: NicFailureCause) -> NicFailure {
         NicFailure {
             node: self.node,
             cause,
@@ -111,7 +111,7 @@ impl Outbox {
 
     /// Completes a request of a local rank.
     pub fn complete(&mut self, rank: u32, request: RequestId, completion: Completion) {
-        let release = Release {
+        let release = RequestCompletion {
             rank,
             request,
             completion,
@@ -131,7 +131,12 @@ impl Outbox {
     }
 
     /// Tells SR that a microphase is finished.
-    pub fn finished(&mut self, phase: Microphase, work: [bool; 5], tally: Tally) {
+    pub fn finish_microphase(
+        &mut self,
+        phase: Microphase,
+        work: [bool; 5],
+        tally: MicrophaseTally,
+    ) {
         self.send(
             NicThreadId::StrobeReceiver,
             Mail::Finished { phase, work, tally },
@@ -140,7 +145,7 @@ impl Outbox {
 }
 
 /// What a NIC thread works with while it handles an input.
-pub struct Context<'a> {
+pub struct NicThreadContext<'a> {
     /// Nanoseconds: of the monotonic clock, or of virtual time. Read only where it is needed: most
     /// of what a NIC thread handles in a slice takes less time than to look at the clock.
     pub clock: &'a dyn Fn() -> u64,
@@ -154,7 +159,7 @@ pub struct Context<'a> {
     pub worked_ns: u64,
 }
 
-impl std::fmt::Debug for Context<'_> {
+impl std::fmt::Debug for NicThreadContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Context")
             .field("now_ns", &(self.clock)())
@@ -164,7 +169,7 @@ impl std::fmt::Debug for Context<'_> {
 
 /// Entries of a table that are still there when every rank has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOver {
+pub struct TableLeak {
     /// What they are.
     pub what: &'static str,
     /// How many.
@@ -174,9 +179,9 @@ pub struct LeftOver {
     pub programs: bool,
 }
 
-impl LeftOver {
+impl TableLeak {
     /// What a program may leave.
-    pub(crate) fn of_program(what: &'static str, count: usize) -> Self {
+    pub(crate) fn program_leak(what: &'static str, count: usize) -> Self {
         Self {
             what,
             count,
@@ -186,23 +191,23 @@ impl LeftOver {
 
     /// Collectives of which so many steps are done. What was granted must be done; what was not is the program's.
     pub(crate) fn collectives<'a>(
-        active: impl Iterator<Item = (&'a Collective, u64)>,
+        active: impl Iterator<Item = (&'a ReadyCollective, u64)>,
         port: &dyn Port,
     ) -> Vec<Self> {
-        let has_gone = |(collective, done): (&Collective, u64)| {
-            let go = Go::decode(port.load(Variable::Go(collective.slot)));
+        let has_gone = |(collective, done): (&ReadyCollective, u64)| {
+            let go = StepGrant::decode(port.load(Variable::Go(collective.slot)));
             let granted = go.steps_of(collective.sequence);
             granted.is_none_or(|steps| steps > done)
         };
         let (gone, waiting): (Vec<bool>, Vec<bool>) = active.map(has_gone).partition(|gone| *gone);
         vec![
-            Self::of_program("collectives", waiting.len()),
-            Self::of_runtime("collectives that have gone", gone.len()),
+            Self::program_leak("collectives", waiting.len()),
+            Self::runtime_leak("collectives that have gone", gone.len()),
         ]
     }
 
     /// What the runtime must have taken out.
-    pub(crate) fn of_runtime(what: &'static str, count: usize) -> Self {
+    pub(crate) fn runtime_leak(what: &'static str, count: usize) -> Self {
         Self {
             what,
             count,
@@ -211,7 +216,7 @@ impl LeftOver {
     }
 }
 
-impl std::fmt::Display for LeftOver {
+impl std::fmt::Display for TableLeak {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.count, self.what)
     }
@@ -219,18 +224,18 @@ impl std::fmt::Display for LeftOver {
 
 /// What a NIC keeps for one of its ranks until the other half of it comes: for whoever asks what a job does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct UnmatchedOperations {
     /// Receives that no message has met, the oldest first, as far as they were asked for.
     pub receives: Vec<Pattern>,
     /// How many others there are.
     pub more_receives: usize,
     /// Messages that no receive has met, the oldest first, as far as they were asked for.
-    pub messages: Vec<Signature>,
+    pub messages: Vec<MessageEnvelope>,
 }
 
 /// What a NIC thread holds that only a slice can move on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct StalledWork {
     /// The node of the NIC.
     pub node: NodeId,
     /// The NIC thread.
@@ -239,7 +244,7 @@ pub struct Held {
     pub what: &'static str,
 }
 
-impl std::fmt::Display for Held {
+impl std::fmt::Display for StalledWork {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { node, thread, what } = self;
         write!(f, "{} of node {node} holds {what}", thread.name())
@@ -249,29 +254,29 @@ impl std::fmt::Display for Held {
 /// A NIC thread.
 pub trait NicThread: Send {
     /// Takes mail.
-    fn handle(&mut self, mail: Mail, context: &mut Context<'_>);
+    fn handle(&mut self, mail: Mail, context: &mut NicThreadContext<'_>);
 
     /// Looks at the fabric; returns whether anything moved on.
-    fn poll(&mut self, context: &mut Context<'_>) -> bool;
+    fn poll(&mut self, context: &mut NicThreadContext<'_>) -> bool;
 
     /// Whether a [`poll`](Self::poll) may find something though nobody has signalled this thread: transfers or
     /// verdicts that it waits for.
-    fn looks(&self) -> bool;
+    fn needs_polling(&self) -> bool;
 
     /// What its tables hold that is nobody's any more, once every rank has ended and no slice is under
     /// way.
-    fn left_over(&self, _port: &dyn Port) -> Vec<LeftOver> {
+    fn table_leaks(&self, _port: &dyn Port) -> Vec<TableLeak> {
         Vec::new()
     }
 
     /// The oldest message for this pattern that has come for a rank of this node and was not received, if this
     /// thread keeps such: for whoever wonders why the rank waits.
-    fn unmatched(&self, _rank: u32, _pattern: Pattern) -> Option<Signature> {
+    fn oldest_unmatched_message(&self, _rank: u32, _pattern: Pattern) -> Option<MessageEnvelope> {
         None
     }
 
     /// What this thread keeps for a rank of this node, of each kind at most so many, if it keeps such.
-    fn kept(&self, _rank: u32, _most: usize) -> Option<Kept> {
+    fn unmatched_operations(&self, _rank: u32, _most: usize) -> Option<UnmatchedOperations> {
         None
     }
 
@@ -282,12 +287,12 @@ pub trait NicThread: Send {
     }
 
     /// What programs have left here, by rank, if this thread keeps such: once every rank has ended.
-    fn left_by_ranks(&self) -> Vec<(u32, Left)> {
+    fn rank_leaks(&self) -> Vec<(u32, LeakReport)> {
         Vec::new()
     }
 
     /// What this thread's EMDS recorded, if it has one. Its routines have taken so long in all.
-    fn recorded(&mut self, _worked_ns: u64) -> Option<mds::dump::NodeDump> {
+    fn take_recording(&mut self, _worked_ns: u64) -> Option<mds::dump::NodeDump> {
         None
     }
 }
@@ -347,7 +352,7 @@ impl<T> Retries<T> {
 
 /// A PUT that can be tried again.
 #[derive(Clone, Debug)]
-pub(crate) struct Put {
+pub(crate) struct RetryablePut {
     pub(crate) set: bcs_core::job::NodeSet,
     pub(crate) at: bcs_fabric::GlobalAddress,
     pub(crate) bytes: Vec<u8>,
@@ -356,16 +361,16 @@ pub(crate) struct Put {
 
 /// A PUT of words that are copied only if it has to be tried again.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PutWords<'a> {
+pub(crate) struct RetryablePutWords<'a> {
     pub(crate) set: bcs_core::job::NodeSet,
     pub(crate) at: bcs_fabric::GlobalAddress,
     pub(crate) words: &'a [u64],
     pub(crate) signal: Option<NicThreadId>,
 }
 
-impl PutWords<'_> {
+impl RetryablePutWords<'_> {
     /// Puts the block; a PUT that nobody can get is complete.
-    pub(crate) fn start(self, port: &mut dyn Port, retries: &mut Retries<Put>) {
+    pub(crate) fn start(self, port: &mut dyn Port, retries: &mut Retries<RetryablePut>) {
         let Self {
             set,
             at,
@@ -374,7 +379,7 @@ impl PutWords<'_> {
         } = self;
         let ticket = port.xfer_and_signal(&set, at, words.as_bytes(), signal);
         if port.test_event(ticket) != Event::Signalled {
-            let put = Put {
+            let put = RetryablePut {
                 set,
                 at,
                 bytes: words.as_bytes().to_vec(),
@@ -385,7 +390,7 @@ impl PutWords<'_> {
     }
 }
 
-impl Put {
+impl RetryablePut {
     /// Puts the block; a PUT that nobody can get is complete.
     pub(crate) fn start(self, port: &mut dyn Port, retries: &mut Retries<Self>) {
         let ticket = port.xfer_and_signal(&self.set, self.at, &self.bytes, self.signal);

@@ -2,8 +2,8 @@
 //! point (paper section 4.4).
 //!
 //! - **Owns** the reductions at which all local ranks have arrived; of the long ones, whose data are
-//!   pulled, [`Pulls`] says all that follows.
-//! - **Takes** `Ready`, `GivenUp`, `Phase` (RM); parts of the collective block.
+//!   pulled, [`PulledCollectives`] says all that follows.
+//! - **Takes** `Ready`, `AbandonedCollectives`, `Phase` (RM); parts of the collective block.
 //! - **Emits** partial results to the parent's node, results to the nodes that want them;
 //!   completions to SR.
 //! - **Invariants.** The association is canonical (law 9): local ranks in communicator order, then
@@ -15,26 +15,26 @@
 
 use super::arithmetic::Arithmetic;
 use super::collective_helper::{abandon, contribution, give_up};
-use super::pull::Pulls;
-use super::spoilt::Spoilt;
-use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
-use crate::blocks::{Content, Part, part_address};
+use super::missing_memory::MissingMemory;
+use super::pull::PulledCollectives;
+use super::{NicThread, NicThreadContext, NodeConfig, Retries, RetryablePut, TableLeak};
+use crate::blocks::{PartContent, StepPart, part_address};
 use crate::budget::Quota;
-use crate::collective::{Collective, Go, Group, Steps, step_range, steps};
-use crate::mail::{Going, Mail};
+use crate::collective::{NicGroup, ReadyCollective, StepGrant, StepProgress, step_range, steps};
+use crate::mail::{GrantedCounts, Mail};
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use bcs_core::limits::INLINE_BYTES;
-use bcs_core::request::{Completion, Failure};
+use bcs_core::request::{Completion, RequestFailure};
 use bcs_fabric::{GlobalAddress, Port, Variable};
 
 /// A step of a reduction in this slice.
 #[derive(Debug)]
-struct StepUnderWay {
+struct ActiveStep {
     step: u64,
     token: u64,
     /// This node's partial result so far, if all memory was there that it is made of.
-    partial: Content,
+    partial: PartContent,
     /// Children whose parts are still to come: (which child, place).
     children: Vec<(usize, usize)>,
     /// Whether the partial result has gone on.
@@ -44,16 +44,16 @@ struct StepUnderWay {
 }
 
 #[derive(Debug)]
-struct Active {
-    collective: Collective,
+struct ActiveReduction {
+    collective: ReadyCollective,
     root: Option<u32>,
     arithmetic: Arithmetic,
     place: usize,
     quota: Quota,
-    steps: Steps,
-    under_way: Vec<StepUnderWay>,
+    steps: StepProgress,
+    under_way: Vec<ActiveStep>,
     result: Completion,
-    spoilt: Spoilt,
+    spoilt: MissingMemory,
 }
 
 /// The Reduce Helper of a node.
@@ -61,55 +61,55 @@ struct Active {
 pub struct ReduceHelper {
     config: NodeConfig,
     quota: Quota,
-    active: Vec<Active>,
-    pulls: Pulls,
-    puts: Retries<Put>,
+    active: Vec<ActiveReduction>,
+    pulls: PulledCollectives,
+    puts: Retries<RetryablePut>,
     slice: Option<u64>,
-    going: Going,
+    going: GrantedCounts,
 }
 
 impl ReduceHelper {
     /// The RH of a node.
     #[must_use]
     pub fn new(config: NodeConfig) -> Self {
-        let quota = Quota::of(&config.settings, &config.bounds);
+        let quota = Quota::with_bounds(&config.settings, &config.bounds);
         Self {
-            pulls: Pulls::new(&config, NicThreadId::ReduceHelper),
+            pulls: PulledCollectives::new(&config, NicThreadId::ReduceHelper),
             config,
             quota,
             active: Vec::new(),
             puts: Retries::default(),
             slice: None,
-            going: Going::default(),
+            going: GrantedCounts::default(),
         }
     }
 
-    fn admit(&mut self, collective: Collective) {
+    fn admit(&mut self, collective: ReadyCollective) {
         let CollectiveKind::Reduce { root, op, datatype } = collective.kind() else {
             unreachable!("BR gives RH reductions only");
         };
         let place = collective
             .group
-            .place(self.config.node)
+            .place_of(self.config.node)
             .expect("local ranks are members");
-        self.active.push(Active {
+        self.active.push(ActiveReduction {
             root,
             arithmetic: Arithmetic::new(op, datatype, collective.bytes(), &self.config.settings),
             place,
             quota: self.quota,
-            steps: Steps::default(),
+            steps: StepProgress::default(),
             under_way: Vec::new(),
             result: Completion::done(),
-            spoilt: Spoilt::default(),
+            spoilt: MissingMemory::default(),
             collective,
         });
     }
 
-    fn start(&mut self, slice: u64, context: &mut Context<'_>) {
+    fn start(&mut self, slice: u64, context: &mut NicThreadContext<'_>) {
         self.slice = Some(slice);
         self.going = self.pulls.start(slice, context);
         for active in &mut self.active {
-            let go = Go::decode(context.port.load(Variable::Go(active.collective.slot)));
+            let go = StepGrant::decode(context.port.load(Variable::Go(active.collective.slot)));
             let granted: Vec<_> = active
                 .steps
                 .granted(go, active.collective.sequence)
@@ -130,7 +130,7 @@ impl ReduceHelper {
     }
 
     /// Moves every step of this slice on as far as it goes.
-    fn advance(&mut self, slice: u64, context: &mut Context<'_>) -> bool {
+    fn advance(&mut self, slice: u64, context: &mut NicThreadContext<'_>) -> bool {
         let mut progress = false;
         for active in &mut self.active {
             let mut under_way = std::mem::take(&mut active.under_way);
@@ -157,7 +157,7 @@ impl ReduceHelper {
         progress
     }
 
-    fn release_finished(&mut self, context: &mut Context<'_>) {
+    fn release_finished(&mut self, context: &mut NicThreadContext<'_>) {
         self.active.retain(|active| {
             let collective = &active.collective;
             if active.steps.done < steps(collective.bytes(), active.step_bytes()) {
@@ -165,7 +165,7 @@ impl ReduceHelper {
             }
             for (rank, descriptor) in &collective.local {
                 let wants = active.root.is_none_or(|root| root == *rank);
-                let completion = if wants || active.result.failure != Failure::None {
+                let completion = if wants || active.result.failure != RequestFailure::None {
                     active.result
                 } else {
                     Completion::done()
@@ -174,13 +174,13 @@ impl ReduceHelper {
                     .out
                     .complete(*rank, descriptor.request, active.spoilt.or(completion));
             }
-            collective.tell_over(context.out);
+            collective.report_over(context.out);
             false
         });
     }
 
     /// A node that died in this very phase will not send: reductions that wait for it are over.
-    fn give_up_on_the_dead(&mut self, context: &mut Context<'_>) {
+    fn give_up_on_the_dead(&mut self, context: &mut NicThreadContext<'_>) {
         let alive = context.port.alive();
         self.active.retain(|active| {
             let lost = active
@@ -198,7 +198,7 @@ impl ReduceHelper {
     }
 }
 
-impl Active {
+impl ActiveReduction {
     fn step_bytes(&self) -> u64 {
         self.quota.reduce_step(self.collective.group.nodes.len())
     }
@@ -232,8 +232,8 @@ impl Active {
         step: u64,
         token: u64,
         config: &NodeConfig,
-        context: &mut Context<'_>,
-    ) -> StepUnderWay {
+        context: &mut NicThreadContext<'_>,
+    ) -> ActiveStep {
         let partial = self.local_partial(step, context);
         let children = self
             .collective
@@ -242,7 +242,7 @@ impl Active {
             .enumerate()
             .collect();
         let waits_for_result = self.place != 0 && self.wanting(config).contains(config.node);
-        StepUnderWay {
+        ActiveStep {
             step,
             token,
             partial,
@@ -252,7 +252,7 @@ impl Active {
         }
     }
 
-    fn local_partial(&mut self, step: u64, context: &mut Context<'_>) -> Content {
+    fn local_partial(&mut self, step: u64, context: &mut NicThreadContext<'_>) -> PartContent {
         self.spoilt.check()?; // what is left is of no use any more
         let (offset, len) = self.range(step);
         let mut partial = None;
@@ -270,24 +270,24 @@ impl Active {
     /// `partial = partial OP bytes`.
     fn combine(&mut self, partial: &mut [u8], bytes: &[u8]) {
         if self.arithmetic.combine(partial, bytes).is_err() {
-            self.result.failure = Failure::BadDescriptor;
+            self.result.failure = RequestFailure::BadDescriptor;
         }
     }
 
-    fn part_at(&self, step: &StepUnderWay, part: usize) -> GlobalAddress {
+    fn part_at(&self, step: &ActiveStep, part: usize) -> GlobalAddress {
         part_address(step.token, part, self.step_bytes())
     }
 
     fn read_part(
         &self,
-        step: &StepUnderWay,
+        step: &ActiveStep,
         part: usize,
         slice: u64,
-        context: &Context<'_>,
-    ) -> Option<Content> {
+        context: &NicThreadContext<'_>,
+    ) -> Option<PartContent> {
         let (_, len) = self.range(step.step);
-        let found = Part::read(context.port, self.part_at(step, part), slice, len)?;
-        let Collective { slot, sequence, .. } = self.collective;
+        let found = StepPart::read(context.port, self.part_at(step, part), slice, len)?;
+        let ReadyCollective { slot, sequence, .. } = self.collective;
         let ours = (found.slot, found.sequence, found.step) == (slot, sequence, step.step);
         let whole = |bytes: &Vec<u8>| bytes.len() as u64 == len;
         (ours && found.content.as_ref().map_or(true, whole)).then_some(found.content)
@@ -296,9 +296,9 @@ impl Active {
     /// Combines the children's parts, each when all before it have come.
     fn take_children(
         &mut self,
-        step: &mut StepUnderWay,
+        step: &mut ActiveStep,
         slice: u64,
-        context: &mut Context<'_>,
+        context: &mut NicThreadContext<'_>,
     ) -> bool {
         let mut progress = false;
         while let Some(&(nth, _)) = step.children.first() {
@@ -320,15 +320,15 @@ impl Active {
     /// tree, the result to whoever wants it. So does word of what spoilt it, which is told here, too.
     fn pass_on(
         &mut self,
-        step: &mut StepUnderWay,
+        step: &mut ActiveStep,
         slice: u64,
         config: &NodeConfig,
-        puts: &mut Retries<Put>,
-        context: &mut Context<'_>,
+        puts: &mut Retries<RetryablePut>,
+        context: &mut NicThreadContext<'_>,
     ) {
         self.spoilt
             .note(step.partial.as_ref().map_err(|rank| *rank));
-        let (set, part) = match Group::parent(self.place) {
+        let (set, part) = match NicGroup::parent(self.place) {
             Some((parent, nth)) => (NodeSet::only(self.node(parent)), nth),
             None => {
                 let mut set = self.wanting(config);
@@ -342,14 +342,14 @@ impl Active {
         if set.is_empty() {
             return;
         }
-        let passed = Part {
+        let passed = StepPart {
             slice,
             slot: self.collective.slot,
             sequence: self.collective.sequence,
             step: step.step,
             content: std::mem::replace(&mut step.partial, Ok(Vec::new())),
         };
-        Put {
+        RetryablePut {
             set,
             at: self.part_at(step, part),
             bytes: passed.encode(),
@@ -364,15 +364,15 @@ impl Active {
 
     fn read_result(
         &self,
-        step: &StepUnderWay,
+        step: &ActiveStep,
         slice: u64,
-        context: &Context<'_>,
-    ) -> Option<Content> {
+        context: &NicThreadContext<'_>,
+    ) -> Option<PartContent> {
         self.read_part(step, self.result_part(), slice, context)
     }
 
     /// Writes a step's result to the local ranks that want it.
-    fn deliver(&mut self, step: u64, result: &Content, context: &mut Context<'_>) {
+    fn deliver(&mut self, step: u64, result: &PartContent, context: &mut NicThreadContext<'_>) {
         let Some(bytes) = self.spoilt.note(result.as_ref().map_err(|rank| *rank)) else {
             return;
         };
@@ -396,7 +396,7 @@ impl Active {
 }
 
 impl NicThread for ReduceHelper {
-    fn handle(&mut self, mail: Mail, context: &mut Context<'_>) {
+    fn handle(&mut self, mail: Mail, context: &mut NicThreadContext<'_>) {
         match mail {
             Mail::Ready(collective) => {
                 if let Some(short) = self.pulls.admit(collective) {
@@ -416,30 +416,33 @@ impl NicThread for ReduceHelper {
                 self.active
                     .retain(|active| !give_up(*what, &active.collective, context));
             }
-            Mail::Lost(_) => {} // BR says which contexts are gone
+            Mail::NodesLost(_) => {} // BR says which contexts are gone
             other => unreachable!("RH does not take {other:?}"),
         }
     }
 
-    fn left_over(&self, port: &dyn Port) -> Vec<LeftOver> {
+    fn table_leaks(&self, port: &dyn Port) -> Vec<TableLeak> {
         let active = self.active.iter();
         let active = active.map(|active| (&active.collective, active.steps.done));
-        let mut left = LeftOver::collectives(active, port);
-        left.push(LeftOver::of_runtime("parts on their way", self.puts.len()));
+        let mut left = TableLeak::collectives(active, port);
+        left.push(TableLeak::runtime_leak(
+            "parts on their way",
+            self.puts.len(),
+        ));
         left.extend(self.pulls.left_over(port));
         left
     }
 
-    fn looks(&self) -> bool {
+    fn needs_polling(&self) -> bool {
         self.slice.is_some()
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+    fn poll(&mut self, context: &mut NicThreadContext<'_>) -> bool {
         let Some(slice) = self.slice else {
             return false;
         };
         let mut progress = self.advance(slice, context);
-        progress |= Put::poll(context.port, &mut self.puts);
+        progress |= RetryablePut::poll(context.port, &mut self.puts);
         progress |= self.pulls.poll(context);
         self.give_up_on_the_dead(context);
         let waiting = self
@@ -450,7 +453,9 @@ impl NicThread for ReduceHelper {
             self.slice = None;
             self.release_finished(context);
             let tally = self.going.tally();
-            context.out.finished(Microphase::Rm, [false; 5], tally);
+            context
+                .out
+                .finish_microphase(Microphase::Rm, [false; 5], tally);
             return true;
         }
         progress

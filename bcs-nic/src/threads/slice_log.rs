@@ -2,7 +2,7 @@
 
 use super::NodeConfig;
 use crate::blocks::Microstrobe;
-use crate::mail::Tally;
+use crate::mail::MicrophaseTally;
 use bcs_core::job::{Microphase, NicThreadId};
 use mds::dump::{NodeDump, SliceRow};
 use mds::emds::SliceRecorder;
@@ -42,7 +42,7 @@ impl SliceLog {
     }
 
     /// So many ranks of the node are blocked, as the cut is taken.
-    pub(super) fn blocked(&mut self, ranks: usize) {
+    pub(super) fn set_blocked(&mut self, ranks: usize) {
         if let Some(row) = &mut self.row {
             row.bpts = ranks as u64;
         }
@@ -57,7 +57,7 @@ impl SliceLog {
     }
 
     /// A NIC thread has finished its part of a microphase.
-    pub(super) fn count(&mut self, phase: Microphase, tally: &Tally) {
+    pub(super) fn count(&mut self, phase: Microphase, tally: &MicrophaseTally) {
         let Some(row) = &mut self.row else { return };
         match phase {
             Microphase::Dem => {

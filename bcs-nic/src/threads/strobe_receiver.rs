@@ -2,7 +2,7 @@
 //!
 //! - **Owns** the completion side of the node's ranks: request slots, completion counters, and
 //!   the wish to ring the ranks' bells.
-//! - **Takes** microstrobes and completion blocks from the fabric; `Finished`, `Completed`, `Awaited` and
+//! - **Takes** microstrobes and completion blocks from the fabric; `ProcessResult`, `Completed`, `Awaited` and
 //!   `Told` from the other threads.
 //! - **Emits** `Phase` to the threads that a microphase needs; the report that the node has
 //!   finished it, and in which later ones it is quiet; completions to ranks.
@@ -11,11 +11,11 @@
 //!   at a time: SS does not strobe the next before all nodes have reported this one.
 
 use super::slice_log::SliceLog;
-use super::{Context, LeftOver, NicThread, NodeConfig, Outbox};
-use crate::blocks::{CompletionBlock, Microstrobe, Told};
-use crate::mail::{Cut, Mail, Release};
+use super::{NicThread, NicThreadContext, NodeConfig, Outbox, TableLeak};
+use crate::blocks::{CompletedSend, CompletionBlock, Microstrobe};
+use crate::mail::{Cut, Mail, RequestCompletion};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
-use bcs_core::request::{Completion, Failure};
+use bcs_core::request::{Completion, RequestFailure};
 use bcs_fabric::{Port, Variable};
 use mds::dump::NodeDump;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub struct StrobeReceiver {
     /// Which microphases of this slice the node has work in.
     work: [bool; 5],
     /// Completions that wait for the next strobe (by the clock).
-    held: Vec<Release>,
+    held: Vec<RequestCompletion>,
     /// Sends of which other nodes have still to tell that they are complete: without any, nothing is in a lane of
     /// completions. Those to a node that died are never taken off, and then the lanes are read for nothing.
     awaited: usize,
@@ -62,23 +62,23 @@ impl StrobeReceiver {
             held: Vec::new(),
             awaited: 0,
             lane_read: vec![0; nodes],
-            alive: NodeSet::first(nodes),
+            alive: NodeSet::first_nodes(nodes),
             takes: false,
             cut: Arc::default(),
         }
     }
 
-    fn begin(&mut self, strobe: Microstrobe, context: &mut Context<'_>) {
+    fn begin(&mut self, strobe: Microstrobe, context: &mut NicThreadContext<'_>) {
         self.current = Some(strobe);
         if let Some(log) = &mut self.log {
             log.begin(&strobe, (context.clock)(), context.worked_ns);
         }
         self.takes = strobe.phase == Microphase::Dem || strobe.alive != self.alive;
         if strobe.alive != self.alive {
-            self.mourn(strobe.alive, context);
+            self.announce_lost_nodes(strobe.alive, context);
         }
         let cut = (strobe.phase == Microphase::Dem).then(|| {
-            self.config.page.heard_strobe(strobe.slice);
+            self.config.page.note_remote_slice(strobe.slice);
             self.take_cut()
         });
         let threads: &[NicThreadId] = match strobe.phase {
@@ -99,7 +99,7 @@ impl StrobeReceiver {
         }
         if strobe.phase == Microphase::Dem {
             self.work = [false; 5];
-            Self::release(&self.config, &std::mem::take(&mut self.held), context.out);
+            Self::release_completions(&self.config, &std::mem::take(&mut self.held), context.out);
         }
     }
 
@@ -110,12 +110,12 @@ impl StrobeReceiver {
         tails.extend(self.config.ranks.iter().map(|(_, memory)| memory.tails()));
         if let Some(log) = &mut self.log {
             let ranks = self.config.ranks.iter();
-            log.blocked(ranks.filter(|(_, memory)| memory.says_it_waits()).count());
+            log.set_blocked(ranks.filter(|(_, memory)| memory.is_waiting()).count());
         }
         self.cut.clone()
     }
 
-    fn mourn(&mut self, alive: NodeSet, context: &mut Context<'_>) {
+    fn announce_lost_nodes(&mut self, alive: NodeSet, context: &mut NicThreadContext<'_>) {
         let lost = self
             .alive
             .iter()
@@ -124,12 +124,12 @@ impl StrobeReceiver {
         self.alive = alive;
         for thread in NicThreadId::ALL {
             if thread != NicThreadId::StrobeReceiver {
-                context.out.send(thread, Mail::Lost(lost));
+                context.out.send(thread, Mail::NodesLost(lost));
             }
         }
     }
 
-    fn finished(&mut self, phase: Microphase, work: [bool; 5], context: &mut Context<'_>) {
+    fn finished(&mut self, phase: Microphase, work: [bool; 5], context: &mut NicThreadContext<'_>) {
         let strobe = self
             .current
             .expect("a thread finished a microphase that was begun");
@@ -158,32 +158,38 @@ impl StrobeReceiver {
                 context.port.store(Variable::Quiet(later), strobe.slice);
             }
         }
-        context.port.report(Variable::Finished, strobe.sequence);
+        context
+            .port
+            .store_and_report(Variable::Finished, strobe.sequence);
         if self.takes {
-            self.config.tell_of_room(context.out);
+            self.config.ring_for_space(context.out);
         }
     }
 
-    fn completed(&mut self, batch: Vec<Release>, out: &mut Outbox) {
+    fn completed(&mut self, batch: Vec<RequestCompletion>, out: &mut Outbox) {
         if !self.config.settings.strobe.is_elastic() {
             // Law 1: released at the next strobe, which there must be.
             self.held.extend(batch);
             self.config.page.arm();
             return;
         }
-        Self::release(&self.config, &batch, out);
+        Self::release_completions(&self.config, &batch, out);
     }
 
     /// Tells ranks that requests of theirs are complete. Neighbours of one rank are counted together: to count waits
     /// until all that was written has left this core.
-    pub(crate) fn release(config: &NodeConfig, batch: &[Release], out: &mut Outbox) {
+    pub(crate) fn release_completions(
+        config: &NodeConfig,
+        batch: &[RequestCompletion],
+        out: &mut Outbox,
+    ) {
         for releases in batch.chunk_by(|one, next| one.rank == next.rank) {
             let rank = releases[0].rank;
             let Some(local) = config.local(rank) else {
                 continue;
             };
             let memory = &config.ranks[local].1;
-            let complete = |it: &Release| memory.complete(it.request, &it.completion);
+            let complete = |it: &RequestCompletion| memory.complete(it.request, &it.completion);
             let completed = releases.iter().map(|it| u64::from(complete(it))).sum();
             if completed > 0 {
                 memory.completions().fetch_add(completed, Ordering::Release);
@@ -193,7 +199,7 @@ impl StrobeReceiver {
     }
 
     /// Reads the completions that other nodes' DHs have put since the last look.
-    fn read_completions(&mut self, context: &mut Context<'_>) {
+    fn read_completions(&mut self, context: &mut NicThreadContext<'_>) {
         let Some(strobe) = self.current else { return };
         let mut sends = Vec::new();
         for lane in (0..self.lane_read.len()).map(NodeId::from_index) {
@@ -207,32 +213,36 @@ impl StrobeReceiver {
             }
         }
         self.awaited = self.awaited.saturating_sub(sends.len());
-        self.settle(&sends, context);
+        self.complete_awaited_sends(&sends, context);
     }
 
     /// Completes sends that other nodes have told to be complete.
-    fn settle(&mut self, sends: &[Told], context: &mut Context<'_>) {
+    fn complete_awaited_sends(
+        &mut self,
+        sends: &[CompletedSend],
+        context: &mut NicThreadContext<'_>,
+    ) {
         if sends.is_empty() {
             return;
         }
         let completion = |failure| match failure {
-            Failure::None => Completion::done(),
+            RequestFailure::None => Completion::done(),
             failure => Completion::failed(failure),
         };
-        let batch = sends.iter().map(|send| Release {
+        let batch = sends.iter().map(|send| RequestCompletion {
             rank: send.rank,
             request: send.request,
             completion: completion(send.failure),
         });
         self.completed(batch.collect(), context.out);
         let settled = sends.iter().map(|send| (send.rank, send.request));
-        let settled = Mail::Settled(settled.collect());
+        let settled = Mail::AwaitedSendsCompleted(settled.collect());
         context.out.send(NicThreadId::BufferSender, settled);
     }
 }
 
 impl NicThread for StrobeReceiver {
-    fn handle(&mut self, mail: Mail, context: &mut Context<'_>) {
+    fn handle(&mut self, mail: Mail, context: &mut NicThreadContext<'_>) {
         match mail {
             Mail::Finished { phase, work, tally } => {
                 if let Some(log) = &mut self.log {
@@ -242,12 +252,12 @@ impl NicThread for StrobeReceiver {
             }
             Mail::Completed(batch) => self.completed(batch, context.out),
             Mail::Awaited(sends) => self.awaited += sends,
-            Mail::Told(sends) => self.settle(&sends, context),
+            Mail::SendsCompleted(sends) => self.complete_awaited_sends(&sends, context),
             other => unreachable!("SR does not take {other:?}"),
         }
     }
 
-    fn looks(&self) -> bool {
+    fn needs_polling(&self) -> bool {
         false
     }
 
@@ -255,8 +265,8 @@ impl NicThread for StrobeReceiver {
         (!self.held.is_empty()).then_some("completions that the next strobe releases")
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> bool {
-        let signals = context.port.signals();
+    fn poll(&mut self, context: &mut NicThreadContext<'_>) -> bool {
+        let signals = context.port.signal_count();
         if signals == self.signals_seen {
             return false;
         }
@@ -278,11 +288,11 @@ impl NicThread for StrobeReceiver {
         true
     }
 
-    fn left_over(&self, _port: &dyn Port) -> Vec<LeftOver> {
-        vec![LeftOver::of_program("completions", self.held.len())]
+    fn table_leaks(&self, _port: &dyn Port) -> Vec<TableLeak> {
+        vec![TableLeak::program_leak("completions", self.held.len())]
     }
 
-    fn recorded(&mut self, worked_ns: u64) -> Option<NodeDump> {
+    fn take_recording(&mut self, worked_ns: u64) -> Option<NodeDump> {
         Some(self.log.take()?.finish(worked_ns))
     }
 }

@@ -1,9 +1,9 @@
 //! A case as this rank calls it: its buffers, and what must be in them afterwards.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
-use super::answer::compose;
-use super::case::{Case, Collective, Team};
+use super::case::{Case, Collective, PlacedCommunicator};
 use super::data::random;
+use super::oracle::compose;
 use bcs_mpi::mpi::{AnyOp, Blocks, Buffer, Datatype, Request, Result, UserOp};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -13,14 +13,14 @@ const UNTOUCHED: u8 = 0xe7;
 
 /// Where blocks of different lengths lie in a buffer: in any order, with gaps.
 #[derive(Clone, Debug, Default)]
-struct Places {
+struct GappedLayout {
     counts: Vec<i64>,
     /// In elements.
     displacements: Vec<i64>,
     elements: usize,
 }
 
-impl Places {
+impl GappedLayout {
     fn scattered(counts: &[usize], random: &mut ChaCha8Rng) -> Self {
         let mut left: Vec<usize> = (0..counts.len()).collect();
         let mut displacements = vec![0; counts.len()];
@@ -49,7 +49,7 @@ fn as_i64(number: usize) -> i64 {
 
 /// A case on this rank.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct CheckedCollective {
     case: Case,
     me: usize,
     size: usize,
@@ -57,25 +57,25 @@ pub(super) struct Call {
     output: Vec<u8>,
     expected: Vec<u8>,
     /// Of the output, or for scatters of the input, where blocks may be anywhere.
-    places: Places,
+    places: GappedLayout,
     /// For alltoallw.
     types: Vec<Datatype>,
-    bytes: Places,
+    bytes: GappedLayout,
     input_counts: Vec<i64>,
     input_displacements: Vec<i64>,
 }
 
-impl Call {
-    pub(super) fn new(case: Case, team: &Team) -> Self {
+impl CheckedCollective {
+    pub(super) fn new(case: Case, team: &PlacedCommunicator) -> Self {
         let mut call = Self {
             me: team.me,
             size: team.size,
             input: case.contribution(team.me, team.size),
             output: Vec::new(),
             expected: Vec::new(),
-            places: Places::default(),
+            places: GappedLayout::default(),
             types: vec![case.datatype.into(); team.size],
-            bytes: Places::default(),
+            bytes: GappedLayout::default(),
             input_counts: Vec::new(),
             input_displacements: Vec::new(),
             case,
@@ -120,7 +120,7 @@ impl Call {
     }
 
     /// Makes the output buffer, and says what must be in it in the end.
-    fn fill(&mut self, team: &Team) {
+    fn fill(&mut self, team: &PlacedCommunicator) {
         use Collective::{
             Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Alltoallw, Barrier, Bcast,
             Exscan, Gather, Gatherv, Reduce, ReduceScatter, ReduceScatterBlock, Scan, Scatter,
@@ -213,12 +213,12 @@ impl Call {
             .collect();
         if matches!(collective, Gather | Allgather | Alltoall) {
             self.expected = blocks.concat();
-            self.places = Places::default();
+            self.places = GappedLayout::default();
         } else {
             (self.places, self.expected) = self.laid_out(&blocks);
         }
         self.output = vec![UNTOUCHED; self.expected.len()];
-        self.bytes = Places {
+        self.bytes = GappedLayout {
             counts: self.places.counts.clone(),
             displacements: self.scaled(&self.places.displacements),
             elements: 0,
@@ -260,11 +260,11 @@ impl Call {
     }
 
     /// Blocks anywhere in a buffer.
-    fn laid_out(&self, blocks: &[Vec<u8>]) -> (Places, Vec<u8>) {
+    fn laid_out(&self, blocks: &[Vec<u8>]) -> (GappedLayout, Vec<u8>) {
         let unit = self.unit();
         let counts: Vec<usize> = blocks.iter().map(|block| block.len() / unit).collect();
         let mut random = random(self.case.seed, 2 << 40 | self.me as u64);
-        let places = Places::scattered(&counts, &mut random);
+        let places = GappedLayout::scattered(&counts, &mut random);
         let mut buffer = vec![UNTOUCHED; places.elements * unit];
         for (rank, block) in blocks.iter().enumerate() {
             let start = places.start(rank) * unit;
@@ -274,7 +274,7 @@ impl Call {
     }
 
     /// Calls it; gives a request if it does not block.
-    pub(super) fn start(&mut self, team: &Team) -> Result<Option<Request>> {
+    pub(super) fn start(&mut self, team: &PlacedCommunicator) -> Result<Option<Request>> {
         let (comm, blocking) = (&team.comm, self.case.blocking);
         let op = self.operation();
         let root = i32::try_from(self.root()).expect("few");

@@ -140,7 +140,7 @@ impl Case {
 
 /// A communicator, and on which node each of its ranks is.
 #[derive(Debug)]
-pub(super) struct Team {
+pub(super) struct PlacedCommunicator {
     pub(super) comm: Comm,
     pub(super) me: usize,
     pub(super) size: usize,
@@ -148,7 +148,7 @@ pub(super) struct Team {
     pub(super) node: Vec<i32>,
 }
 
-impl Team {
+impl PlacedCommunicator {
     pub(super) fn new(comm: Comm) -> Result<Self> {
         let size = usize::try_from(comm.size()).expect("positive");
         let me = usize::try_from(comm.rank()).expect("positive");

@@ -5,14 +5,14 @@
 //! by itself what it must get, from what all ranks contribute, and compares the whole of its output
 //! buffer, gaps between blocks included. Up to four non-blocking collectives are outstanding.
 
-mod answer;
 mod call;
 mod case;
 mod data;
+mod oracle;
 
 use bcs_mpi::mpi::{Comm, Request, Result};
-use call::Call;
-use case::{Case, Team};
+use call::CheckedCollective;
+use case::{Case, PlacedCommunicator};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -31,11 +31,11 @@ pub fn run(world: &Comm, seed: u64, cases: u64) -> Result<()> {
     let mut random = data::random(seed, 0);
     // When to wait for what is each rank's own choice; so is in which order.
     let mut own = data::random(seed, 1 + u64::from(world.rank().unsigned_abs()));
-    let mut under_way: Vec<(Call, Request)> = Vec::new();
+    let mut under_way: Vec<(CheckedCollective, Request)> = Vec::new();
     for number in 0..cases {
         let case = Case::draw(number, teams.len(), &mut random);
         let team = &teams[case.team];
-        let mut call = Call::new(case, team);
+        let mut call = CheckedCollective::new(case, team);
         match call.start(team)? {
             None => call.check(),
             Some(request) => under_way.push((call, request)),
@@ -52,7 +52,7 @@ pub fn run(world: &Comm, seed: u64, cases: u64) -> Result<()> {
     world.barrier()
 }
 
-fn finish(under_way: &mut Vec<(Call, Request)>, own: &mut ChaCha8Rng) -> Result<()> {
+fn finish(under_way: &mut Vec<(CheckedCollective, Request)>, own: &mut ChaCha8Rng) -> Result<()> {
     let (call, mut request) = under_way.swap_remove(own.random_range(0..under_way.len()));
     request.wait()?;
     call.check();
@@ -60,9 +60,12 @@ fn finish(under_way: &mut Vec<(Call, Request)>, own: &mut ChaCha8Rng) -> Result<
 }
 
 /// The world, the world backwards, and the ranks of my parity.
-fn teams(world: &Comm) -> Result<Vec<Team>> {
+fn teams(world: &Comm) -> Result<Vec<PlacedCommunicator>> {
     let backwards = world.split(Some(0), -world.rank())?;
     let parity = world.split(Some(world.rank().unsigned_abs() % 2), 0)?;
     let all = [Some(world.clone()), backwards, parity];
-    all.into_iter().flatten().map(Team::new).collect()
+    all.into_iter()
+        .flatten()
+        .map(PlacedCommunicator::new)
+        .collect()
 }

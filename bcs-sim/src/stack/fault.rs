@@ -2,8 +2,8 @@
 
 use bcs_core::job::NodeId;
 use bcs_fabric::sim;
-use bcs_fabric::udp::wire::WireFaults;
-use bcs_nic::simulator::fabric::{FabricKind, WireFaultKinds};
+use bcs_fabric::udp::datagram_network::DatagramFaults;
+use bcs_nic::simulator::fabric::{DatagramFaultKinds, FabricKind};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -65,7 +65,7 @@ impl FaultKind {
 
     /// Those that a job on such a fabric may have. Datagrams make no node slow; and a node that dies ends a job on
     /// several machines, as a rank does.
-    pub fn of(fabric: FabricKind) -> impl Iterator<Item = Self> {
+    pub fn possible_on(fabric: FabricKind) -> impl Iterator<Item = Self> {
         let of_transfers = [Self::Slowed, Self::Crashed];
         let of_datagrams = [Self::Repeated, Self::Cut];
         Self::ALL.into_iter().filter(move |kind| match fabric {
@@ -103,12 +103,12 @@ impl FaultKind {
 
 /// A set of kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Faults(u32);
+pub struct FaultSet(u32);
 
 /// Which faults have struck.
-pub type Struck = Faults;
+pub type StruckFaults = FaultSet;
 
-impl Faults {
+impl FaultSet {
     /// None.
     pub const NONE: Self = Self(0);
     /// All kinds.
@@ -133,7 +133,7 @@ impl Faults {
     }
 
     /// Each of these kinds with this chance, if it is among them.
-    pub(super) fn some(
+    pub(super) fn choose(
         self,
         kinds: impl Iterator<Item = FaultKind>,
         chance: f64,
@@ -154,13 +154,17 @@ impl Faults {
 const UNTIL_NS: u64 = 20_000_000;
 
 /// Those faults that are the simulated fabric's.
-pub(super) fn of_network(faults: Faults, nodes: usize, random: &mut ChaCha8Rng) -> sim::Faults {
+pub(super) fn draw_network_faults(
+    faults: FaultSet,
+    nodes: usize,
+    random: &mut ChaCha8Rng,
+) -> sim::FaultPlan {
     let slow = NodeId::from_index(random.random_range(0..nodes));
     let factor = random.random_range(2..20);
     let victim = NodeId::from_index(random.random_range(0..nodes));
     let crash_ns = random.random_range(1_000..UNTIL_NS / 4);
     let has = |kind| faults.contains(kind);
-    sim::Faults {
+    sim::FaultPlan {
         lose: if has(FaultKind::Lost) { 0.05 } else { 0.0 },
         delay: if has(FaultKind::Delayed) {
             (0.2, 300_000)
@@ -181,8 +185,8 @@ pub(super) fn of_network(faults: Faults, nodes: usize, random: &mut ChaCha8Rng) 
 }
 
 /// Those faults that are the network's of datagrams.
-pub(super) fn of_wire(faults: Faults, random: &mut ChaCha8Rng) -> WireFaults {
-    let kinds = WireFaultKinds {
+pub(super) fn draw_wire_faults(faults: FaultSet, random: &mut ChaCha8Rng) -> DatagramFaults {
+    let kinds = DatagramFaultKinds {
         lose: faults.contains(FaultKind::Lost),
         repeat: faults.contains(FaultKind::Repeated),
         delay: faults.contains(FaultKind::Delayed) || faults.contains(FaultKind::Reordered),
@@ -192,8 +196,8 @@ pub(super) fn of_wire(faults: Faults, random: &mut ChaCha8Rng) -> WireFaults {
 }
 
 /// What the fabric says has struck.
-pub(super) fn struck_by(counts: &sim::FaultCounts) -> Struck {
-    let mut struck = Struck::NONE;
+pub(super) fn struck_faults(counts: &sim::FaultCounts) -> StruckFaults {
+    let mut struck = StruckFaults::NONE;
     for (count, kind) in [
         (counts.lost, FaultKind::Lost),
         (counts.delayed, FaultKind::Delayed),

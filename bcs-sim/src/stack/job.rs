@@ -1,12 +1,15 @@
 //! A simulated job: ranks, NICs and fabric, and the loop that advances the time.
 
-use super::fault::{FaultKind, Faults, Struck, struck_by};
-use super::host::{Drawn, Host, Memories};
-use super::memory::Vanishing;
-use super::plan::{Plan, Shared};
-use super::{End, Options, Program, Report};
-use bcs_core::job::{Collectives, Folding, Intranode, NodeId, Placement, Road, Settings, Strobe};
-use bcs_core::lockstep::{self, Lockstep, Standing, ThreadNumber};
+use super::fabric::{FabricChoice, JobFabric, JobMemory};
+use super::fault::{FaultKind, FaultSet, StruckFaults, struck_faults};
+use super::memory::VanishSchedule;
+use super::plan::{InjectionState, Plan};
+use super::{JobEnd, SimulatedJobOptions, SimulatedJobReport, SimulatedProgram};
+use bcs_core::job::{
+    CollectiveMode, CopyMethod, FoldingMode, IntranodeTransport, NodeId, Placement, Settings,
+    StrobeMode,
+};
+use bcs_core::lockstep::{self, Lockstep, ThreadNumber, ThreadStatus};
 use bcs_core::memory::NicMemory;
 use bcs_core::smartmap::NodeMemory;
 use bcs_fabric::shm::Segment;
@@ -14,7 +17,7 @@ use bcs_mpi::mpi::Process;
 use bcs_mpi::shared_memory::SharedMemory;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::simulator::fabric::FabricKind;
-use bcs_nic::simulator::{Nics, NicsConfig};
+use bcs_nic::simulator::{SimulatedNics, SimulatedNicsConfig};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::atomic::Ordering;
@@ -25,25 +28,25 @@ const DEADLINE_NS: u64 = 20_000_000_000;
 /// Turns without time passing after which the job is in a livelock.
 const MAX_TURNS: u32 = 1_000_000;
 /// The longest time from a death to the end of all others.
-const ENDING_NS: u64 = 10_000_000;
+const MAX_ENDING_NS: u64 = 10_000_000;
 
 /// What a NIC says that ends a job by law 4.
-const STARVES: &str = "that no receive matches";
+const NO_MATCHING_RECEIVE: &str = "that no receive matches";
 
 /// A rank: a thread, and what it came to.
 struct Rank {
     thread: ThreadNumber,
     node: NodeId,
     /// What the program of the rank returned.
-    said: Arc<Mutex<Option<Result<(), String>>>>,
+    outcome: Arc<Mutex<Option<Result<(), String>>>>,
     memory: NicMemory,
     /// It was seen to have ended, one way or the other.
-    over: bool,
+    ended: bool,
 }
 
 pub(super) struct Job {
     lockstep: Lockstep,
-    nics: Nics,
+    nics: SimulatedNics,
     ranks: Vec<Rank>,
     placement: Placement,
     settings: Settings,
@@ -51,16 +54,16 @@ pub(super) struct Job {
     segments: Vec<Segment>,
     nodes: Vec<NodeMemory>,
     plan: Arc<Plan>,
-    shared: Shared,
+    shared: InjectionState,
     random: ChaCha8Rng,
     /// The rank that dies, and at which step.
-    dies: Option<(usize, u64)>,
+    planned_death: Option<(usize, u64)>,
     /// The job is being ended: why, and when all are gone.
     ending: Option<(String, u64)>,
 }
 
 impl Job {
-    pub(super) fn new(options: &Options) -> Self {
+    pub(super) fn new(options: &SimulatedJobOptions) -> Self {
         die_of_bad_memory();
         let mut random = ChaCha8Rng::seed_from_u64(options.seed);
         let mut turns = ChaCha8Rng::seed_from_u64(random.random());
@@ -77,26 +80,26 @@ impl Job {
         let ranks = nodes * random.random_range(1..=4) - random.random_range(0..nodes);
         let ranks = ranks.max(nodes);
         let placement = Placement::block(ranks, nodes).expect("a small job");
-        let kinds = FaultKind::of(options.fabric);
-        let faults = options.faults.some(kinds, 0.35, &mut random);
+        let kinds = FaultKind::possible_on(options.fabric);
+        let faults = options.faults.choose(kinds, 0.35, &mut random);
         let settings = draw_settings(faults, &mut random);
         let dies = (random.random_range(0..ranks), random.random_range(0..4_000));
         let plan = match options.program {
-            Program::Drawn => Plan::draw(ranks, faults, &mut random),
-            Program::Rules => Plan::rules(),
+            SimulatedProgram::Drawn => Plan::draw(ranks, faults, &mut random),
+            SimulatedProgram::Rules => Plan::rules(),
         };
         let plan = Arc::new(plan);
-        let fabric = Drawn::draw(options.fabric, faults, nodes, &mut random);
+        let fabric = FabricChoice::draw(options.fabric, faults, nodes, &mut random);
         let small = draw_bounds(nodes, &mut random);
         let bounds = if faults.contains(FaultKind::SmallTables) {
             small
         } else {
             Bounds::default()
         };
-        let mut memories = Memories::new(&placement, &settings);
-        let host = Host::new(fabric, &placement, &memories.nics, &mut random);
-        let of_ranks = memories.of_ranks(&placement, &*host.fabric);
-        let nics = Nics::new(NicsConfig {
+        let mut memories = JobMemory::new(&placement, &settings);
+        let host = JobFabric::new(fabric, &placement, &memories.nics, &mut random);
+        let of_ranks = memories.take_rank_memories(&placement, &*host.fabric);
+        let nics = SimulatedNics::new(SimulatedNicsConfig {
             placement: placement.clone(),
             settings: settings.clone(),
             bounds,
@@ -106,15 +109,15 @@ impl Job {
             bug: None,
             emds: None,
         });
-        let shared = Shared {
-            vanishing: Vanishing::default(),
-            struck: Arc::new(Mutex::new(Struck::NONE)),
+        let shared = InjectionState {
+            vanishing: VanishSchedule::default(),
+            struck: Arc::new(Mutex::new(StruckFaults::NONE)),
         };
         if faults.contains(FaultKind::SmallTables) {
-            shared.strike(FaultKind::SmallTables);
+            shared.record_fault(FaultKind::SmallTables);
         }
-        if settings.road == Road::Queues && faults.contains(FaultKind::Refused) {
-            shared.strike(FaultKind::Refused);
+        if settings.road == CopyMethod::Queues && faults.contains(FaultKind::Refused) {
+            shared.record_fault(FaultKind::Refused);
         }
         let mut job = Self {
             lockstep,
@@ -127,7 +130,7 @@ impl Job {
             plan,
             shared,
             random,
-            dies: faults.contains(FaultKind::Died).then_some(dies),
+            planned_death: faults.contains(FaultKind::Died).then_some(dies),
             ending: None,
         };
         for (rank, memory) in of_ranks.into_iter().enumerate() {
@@ -153,20 +156,20 @@ impl Job {
         Rank {
             thread: thread.expect("the kernel starts a thread"),
             node: node_of(&self.placement, rank),
-            said,
+            outcome: said,
             memory: nic,
-            over: false,
+            ended: false,
         }
     }
 
-    pub(super) fn run(mut self) -> Report {
-        let outcome = self.live();
+    pub(super) fn run(mut self) -> SimulatedJobReport {
+        let outcome = self.run_to_end();
         let fabric = self.nics.fabric();
         let mut struck = *lockstep::lock(&self.shared.struck);
-        struck_by(&fabric.fault_counts())
+        struck_faults(&fabric.fault_counts())
             .iter()
             .for_each(|kind| struck.insert(kind));
-        Report {
+        SimulatedJobReport {
             nodes: self.placement.nodes(),
             ranks: self.placement.ranks(),
             strobe: self.settings.strobe,
@@ -177,12 +180,12 @@ impl Job {
             plan: self.plan.describe(),
             struck,
             trace_hash: self.lockstep.trace_hash() ^ fabric.trace_hash().rotate_left(1),
-            end: outcome.clone().unwrap_or(End::Whole),
+            end: outcome.clone().unwrap_or(JobEnd::Finalized),
             objection: outcome.err(),
         }
     }
 
-    fn live(&mut self) -> Result<End, String> {
+    fn run_to_end(&mut self) -> Result<JobEnd, String> {
         let mut turns = 0;
         loop {
             let mut moved = false;
@@ -191,23 +194,23 @@ impl Job {
                 moved |= self.turn_nics()?;
             }
             moved |= self.lockstep.step();
-            self.strike();
-            self.look_after_ranks()?;
-            if let Some(end) = self.ended() {
+            self.inject_due_faults();
+            self.check_ranks()?;
+            if let Some(end) = self.take_end() {
                 return Ok(end);
             }
             if moved {
                 turns += 1;
                 if turns > MAX_TURNS {
-                    return Err(self.stuck("does not end"));
+                    return Err(self.describe_hang("does not end"));
                 }
                 continue;
             }
             if self.turn_nics()? {
                 continue;
             }
-            if self.ranks.iter().all(|rank| rank.over) && self.nics.is_idle() {
-                return self.check_end().map(|()| End::Whole);
+            if self.ranks.iter().all(|rank| rank.ended) && self.nics.is_idle() {
+                return self.check_end().map(|()| JobEnd::Finalized);
             }
             turns = 0;
             self.pass_time()?;
@@ -222,7 +225,7 @@ impl Job {
             Err(objection) => objection,
         };
         let small = lockstep::lock(&self.shared.struck).contains(FaultKind::SmallTables);
-        if small && objection.what.contains(STARVES) {
+        if small && objection.what.contains(NO_MATCHING_RECEIVE) {
             self.ending.get_or_insert((objection.what, 0));
             return Ok(false);
         }
@@ -230,22 +233,25 @@ impl Job {
     }
 
     /// Lets happen what was drawn: deaths of ranks and of whole nodes, memory that goes.
-    fn strike(&mut self) {
+    fn inject_due_faults(&mut self) {
         let now = self.lockstep.now_ns();
-        self.shared.vanishing.take_away(now);
-        if let Some((rank, step)) = self.dies
+        self.shared.vanishing.remove_due(now);
+        if let Some((rank, step)) = self.planned_death
             && self.lockstep.steps() >= step
         {
-            self.dies = None;
-            if !self.ranks[rank].over && self.ending.is_none() {
-                self.shared.strike(FaultKind::Died);
+            self.planned_death = None;
+            if !self.ranks[rank].ended && self.ending.is_none() {
+                self.shared.record_fault(FaultKind::Died);
                 self.lockstep.kill(self.ranks[rank].thread);
             }
         }
         let alive = self.nics.fabric().alive();
         for rank in 0..self.ranks.len() {
             let Rank {
-                thread, node, over, ..
+                thread,
+                node,
+                ended: over,
+                ..
             } = self.ranks[rank];
             if !over && !alive.contains(node) {
                 self.lockstep.kill(thread);
@@ -253,27 +259,37 @@ impl Job {
         }
     }
 
-    fn look_after_ranks(&mut self) -> Result<(), String> {
+    fn check_ranks(&mut self) -> Result<(), String> {
         // Deaths first: they are why others fail.
         for rank in 0..self.ranks.len() {
-            let Rank { thread, over, .. } = self.ranks[rank];
-            if !over && self.lockstep.standing(thread) == Standing::Dead {
-                self.ranks[rank].over = true;
-                self.bury(rank);
+            let Rank {
+                thread,
+                ended: over,
+                ..
+            } = self.ranks[rank];
+            if !over && self.lockstep.thread_status(thread) == ThreadStatus::Dead {
+                self.ranks[rank].ended = true;
+                self.mark_dead(rank);
                 self.end(format!("rank {rank} died"));
             }
         }
         for rank in 0..self.ranks.len() {
-            let Rank { thread, over, .. } = self.ranks[rank];
+            let Rank {
+                thread,
+                ended: over,
+                ..
+            } = self.ranks[rank];
             if over {
                 continue;
             }
-            match self.lockstep.standing(thread) {
-                Standing::Alive | Standing::Dead => continue,
-                Standing::Panicked(words) => return Err(format!("rank {rank} panicked: {words}")),
-                Standing::Ended => self.ranks[rank].over = true,
+            match self.lockstep.thread_status(thread) {
+                ThreadStatus::Alive | ThreadStatus::Dead => continue,
+                ThreadStatus::Panicked(words) => {
+                    return Err(format!("rank {rank} panicked: {words}"));
+                }
+                ThreadStatus::Ended => self.ranks[rank].ended = true,
             }
-            let said = lockstep::lock(&self.ranks[rank].said).take();
+            let said = lockstep::lock(&self.ranks[rank].outcome).take();
             if let Some(Err(error)) = said {
                 if self.ending.is_none() {
                     return Err(format!(
@@ -290,7 +306,7 @@ impl Job {
     }
 
     /// What a node manager does when it sees that a rank has died.
-    fn bury(&self, rank: usize) {
+    fn mark_dead(&self, rank: usize) {
         let node = self.ranks[rank].node;
         let pid = self.segments[node.index()].pid(number(rank));
         pid.expect("a rank").store(0, Ordering::Release);
@@ -300,23 +316,23 @@ impl Job {
             .position(|of| of == number(rank));
         let place = place.expect("a rank is on its node");
         self.nodes[node.index()]
-            .process(place)
+            .process_id(place)
             .store(0, Ordering::Release);
     }
 
     /// The job ends, if it is not ending already.
     fn end(&mut self, why: String) {
-        let at = self.lockstep.now_ns() + self.random.random_range(0..ENDING_NS);
+        let at = self.lockstep.now_ns() + self.random.random_range(0..MAX_ENDING_NS);
         self.ending.get_or_insert((why, at));
     }
 
     /// The end of a job that is ended: all are gone.
-    fn ended(&mut self) -> Option<End> {
+    fn take_end(&mut self) -> Option<JobEnd> {
         let (why, at) = self.ending.as_ref()?;
         if self.lockstep.now_ns() < *at {
             return None;
         }
-        Some(End::Told(why.clone()))
+        Some(JobEnd::Aborted(why.clone()))
     }
 
     fn pass_time(&mut self) -> Result<(), String> {
@@ -334,18 +350,18 @@ impl Job {
                 self.nics.fabric_mut().advance(at.max(now));
                 Ok(())
             }
-            Some(_) => Err(self.stuck("runs for ever")),
-            None => Err(self.stuck("hangs")),
+            Some(_) => Err(self.describe_hang("runs for ever")),
+            None => Err(self.describe_hang("hangs")),
         }
     }
 
-    fn stuck(&self, how: &str) -> String {
-        let place = |(rank, of): (usize, &Rank)| match of.memory.whereabouts() {
-            Some((_, place)) if !of.over => Some(format!("rank {rank} {place:?}")),
+    fn describe_hang(&self, how: &str) -> String {
+        let place = |(rank, of): (usize, &Rank)| match of.memory.wait_state() {
+            Some((_, place)) if !of.ended => Some(format!("rank {rank} {place:?}")),
             _ => None,
         };
         let places: Vec<String> = self.ranks.iter().enumerate().filter_map(place).collect();
-        let left = self.nics.left_over().into_iter();
+        let left = self.nics.table_leaks().into_iter();
         let left =
             left.map(|(node, thread, left)| format!("{} of node {node} has {left}", thread.name()));
         let left: Vec<String> = left.collect();
@@ -362,10 +378,10 @@ impl Job {
     /// What a program has left behind is its own affair; all else is to be out of the NICs' tables, and nothing
     /// under way.
     fn check_end(&mut self) -> Result<(), String> {
-        if !self.nics.fabric_mut().comes_to_rest() {
+        if !self.nics.fabric_mut().run_until_idle() {
             return Err("the job has ended, and what was said to its end never comes".to_owned());
         }
-        let left = self.nics.left_over().into_iter();
+        let left = self.nics.table_leaks().into_iter();
         let mut forgotten = left.filter(|(_, _, left)| !left.programs);
         match forgotten.next() {
             Some((node, thread, left)) => {
@@ -398,33 +414,34 @@ fn draw_bounds(nodes: usize, random: &mut ChaCha8Rng) -> Bounds {
     }
 }
 
-fn draw_settings(faults: Faults, random: &mut ChaCha8Rng) -> Settings {
+fn draw_settings(faults: FaultSet, random: &mut ChaCha8Rng) -> Settings {
     let either = |random: &mut ChaCha8Rng| random.random_bool(0.5);
     Settings {
-        strobe: [Strobe::Elastic, Strobe::Fixed, Strobe::Auto][random.random_range(0..3)],
+        strobe: [StrobeMode::Elastic, StrobeMode::Fixed, StrobeMode::Auto]
+            [random.random_range(0..3)],
         time_slice_ns: [100_000, 500_000][random.random_range(0..2)],
         eager_limit: [0, 64, 4096, 4096, 65_536][random.random_range(0..5)],
         // Small enough that messages are chunked.
         link_bandwidth: [100_000_000, 1_000_000_000, 4_000_000_000][random.random_range(0..3)],
         intranode: if random.random_range(0..4) > 0 {
-            Intranode::Smartmap
+            IntranodeTransport::Smartmap
         } else {
-            Intranode::Nic
+            IntranodeTransport::Nic
         },
         collectives: if random.random_range(0..4) > 0 {
-            Collectives::Hierarchical
+            CollectiveMode::Hierarchical
         } else {
-            Collectives::Nic
+            CollectiveMode::Nic
         },
         road: if faults.contains(FaultKind::Refused) {
-            Road::Queues
+            CopyMethod::Queues
         } else {
-            Road::Slots
+            CopyMethod::Slots
         },
         folding: if either(random) {
-            Folding::Threaded
+            FoldingMode::Threaded
         } else {
-            Folding::Serial
+            FoldingMode::Serial
         },
         soft_reduce_elements: [0, 3, 1 << 20][random.random_range(0..3)],
         ..Settings::default()
@@ -437,7 +454,7 @@ fn die_of_bad_memory() {
     extern "C" fn handler(signal: libc::c_int) {
         // Never returns in a thread of a rank. It interrupted that thread's own access to memory, and so no
         // code of the lockstep.
-        lockstep::die();
+        lockstep::kill_this_process();
         // SAFETY: the access is tried again, and ends the process.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }

@@ -10,21 +10,21 @@ const PAGE: usize = 4096;
 
 /// Memory that is to be taken away: (start, bytes, when in nanoseconds of virtual time).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Vanishing(Arc<Mutex<Vec<(usize, usize, u64)>>>);
+pub(super) struct VanishSchedule(Arc<Mutex<Vec<(usize, usize, u64)>>>);
 
-impl Vanishing {
+impl VanishSchedule {
     /// When the next is due.
     pub(super) fn next_ns(&self) -> Option<u64> {
         lockstep::lock(&self.0).iter().map(|entry| entry.2).min()
     }
 
     /// Takes away what is due. Returns whether anything was.
-    pub(super) fn take_away(&self, now_ns: u64) -> bool {
+    pub(super) fn remove_due(&self, now_ns: u64) -> bool {
         let mut any = false;
         lockstep::lock(&self.0).retain(|&(start, bytes, at_ns)| {
             if at_ns <= now_ns {
                 any = true;
-                close(start, bytes);
+                make_inaccessible(start, bytes);
             }
             at_ns > now_ns
         });
@@ -32,7 +32,7 @@ impl Vanishing {
     }
 }
 
-fn close(start: usize, bytes: usize) {
+fn make_inaccessible(start: usize, bytes: usize) {
     let address = std::ptr::with_exposed_provenance_mut(start);
     // SAFETY: the region is mapped, and is used by address only: whoever does is to find nothing.
     let closed = unsafe { mprotect(address, bytes, MprotectFlags::empty()) };
@@ -44,7 +44,7 @@ fn close(start: usize, bytes: usize) {
 pub(super) struct Region {
     start: NonNull<u8>,
     bytes: usize,
-    vanishing: Option<Vanishing>,
+    vanishing: Option<VanishSchedule>,
 }
 
 impl Region {
@@ -69,21 +69,21 @@ impl Region {
         self.start.as_ptr()
     }
 
-    fn from(&self, byte: usize) -> (usize, usize) {
+    fn range_from(&self, byte: usize) -> (usize, usize) {
         let first = (byte / PAGE * PAGE).min(self.bytes - PAGE);
         let start = self.start.as_ptr().expose_provenance() + first;
         (start, self.bytes - first)
     }
 
     /// Nobody can read or write it any more from (the page of) this byte on.
-    pub(super) fn close_from(&self, byte: usize) {
-        let (start, bytes) = self.from(byte);
-        close(start, bytes);
+    pub(super) fn make_inaccessible_from(&self, byte: usize) {
+        let (start, bytes) = self.range_from(byte);
+        make_inaccessible(start, bytes);
     }
 
-    /// As [`close_from`](Self::close_from), at some time.
-    pub(super) fn vanish(&mut self, byte: usize, at_ns: u64, vanishing: &Vanishing) {
-        let (start, bytes) = self.from(byte);
+    /// As [`make_inaccessible_from`](Self::make_inaccessible_from), at some time.
+    pub(super) fn vanish(&mut self, byte: usize, at_ns: u64, vanishing: &VanishSchedule) {
+        let (start, bytes) = self.range_from(byte);
         lockstep::lock(&vanishing.0).push((start, bytes, at_ns));
         self.vanishing = Some(vanishing.clone());
     }

@@ -13,38 +13,38 @@
 //! | `neighbors` | neighbourhood collectives |
 //! | `operations` | operations of the program's own that call MPI |
 
-mod bridges;
-mod deed;
+mod bad_memory;
+mod communicators;
+mod fabric;
 mod fault;
-mod host;
+mod intercommunicators;
 mod job;
 mod memory;
 mod neighbors;
 mod operations;
 mod plan;
-mod teams;
 
-pub use fault::{FaultKind, Faults, Struck};
+pub use fault::{FaultKind, FaultSet, StruckFaults};
 
-use bcs_core::job::{Intranode, Strobe};
+use bcs_core::job::{IntranodeTransport, StrobeMode};
 use bcs_nic::simulator::fabric::FabricKind;
 
 /// One run.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SimulatedJobOptions {
     /// Fixes everything.
     pub seed: u64,
     /// What joins its nodes.
     pub fabric: FabricKind,
     /// Kinds of faults that may strike.
-    pub faults: Faults,
+    pub faults: FaultSet,
     /// What its ranks do.
-    pub program: Program,
+    pub program: SimulatedProgram,
 }
 
 /// What the ranks of a run do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Program {
+pub enum SimulatedProgram {
     /// What the seed says.
     Drawn,
     /// They look whether the roads that the seed has given them keep the rules of roads.
@@ -53,24 +53,24 @@ pub enum Program {
 
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum JobEnd {
     /// All ranks have finalised.
-    Whole,
+    Finalized,
     /// The job was ended, and its user told why: not all ranks could go on.
-    Told(String),
+    Aborted(String),
 }
 
 /// What a run came to.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct SimulatedJobReport {
     /// Nodes.
     pub nodes: usize,
     /// Ranks.
     pub ranks: usize,
     /// The strobe.
-    pub strobe: Strobe,
+    pub strobe: StrobeMode,
     /// The road within a node.
-    pub intranode: Intranode,
+    pub intranode: IntranodeTransport,
     /// Slices struck.
     pub slices: u64,
     /// Steps of threads.
@@ -80,9 +80,9 @@ pub struct Report {
     /// Parts of the program, by name.
     pub plan: String,
     /// Which faults struck.
-    pub struck: Struck,
+    pub struck: StruckFaults,
     /// How it ended.
-    pub end: End,
+    pub end: JobEnd,
     /// A hash of all that happened, in order.
     pub trace_hash: u64,
     /// What must not be, if it was.
@@ -91,7 +91,7 @@ pub struct Report {
 
 /// Runs one seed.
 #[must_use]
-pub fn run(options: &Options) -> Report {
+pub fn run(options: &SimulatedJobOptions) -> SimulatedJobReport {
     job::Job::new(options).run()
 }
 
@@ -102,15 +102,15 @@ mod tests {
     #[test]
     fn without_faults_every_job_ends_whole() {
         for seed in 0..6 {
-            ends_whole(seed, FabricKind::Sim, Program::Drawn);
+            ends_whole(seed, FabricKind::Sim, SimulatedProgram::Drawn);
         }
     }
 
     #[test]
     fn jobs_on_datagrams_end_whole() {
         for seed in 0..4 {
-            ends_whole(seed, FabricKind::Udp, Program::Drawn);
-            ends_whole(seed, FabricKind::Udp, Program::Rules);
+            ends_whole(seed, FabricKind::Udp, SimulatedProgram::Drawn);
+            ends_whole(seed, FabricKind::Udp, SimulatedProgram::Rules);
         }
     }
 
@@ -118,11 +118,11 @@ mod tests {
     #[test]
     fn jobs_that_lose_datagrams_end_and_leave_the_same_trace() {
         for seed in 0..6 {
-            let options = Options {
+            let options = SimulatedJobOptions {
                 seed,
                 fabric: FabricKind::Udp,
-                faults: Faults::ALL,
-                program: Program::Drawn,
+                faults: FaultSet::ALL,
+                program: SimulatedProgram::Drawn,
             };
             let (report, again) = (run(&options), run(&options));
             assert_eq!(report.objection, None, "seed {seed}: {report:?}");
@@ -130,32 +130,32 @@ mod tests {
         }
     }
 
-    fn ends_whole(seed: u64, fabric: FabricKind, program: Program) {
-        let faults = Faults::NONE;
-        let report = run(&Options {
+    fn ends_whole(seed: u64, fabric: FabricKind, program: SimulatedProgram) {
+        let faults = FaultSet::NONE;
+        let report = run(&SimulatedJobOptions {
             seed,
             fabric,
             faults,
             program,
         });
         assert_eq!(report.objection, None, "seed {seed}: {report:?}");
-        assert_eq!(report.end, End::Whole, "seed {seed}: {report:?}");
+        assert_eq!(report.end, JobEnd::Finalized, "seed {seed}: {report:?}");
     }
 
     /// Layouts and settings differ: both roads, one of them, both strobes, all eager limits.
     #[test]
     fn roads_of_all_kinds_keep_the_rules() {
         for seed in 0..12 {
-            ends_whole(seed, FabricKind::Sim, Program::Rules);
+            ends_whole(seed, FabricKind::Sim, SimulatedProgram::Rules);
         }
     }
 
     #[test]
     fn the_same_seed_gives_the_same_trace() {
-        let faults = Faults::ALL;
-        let program = Program::Drawn;
+        let faults = FaultSet::ALL;
+        let program = SimulatedProgram::Drawn;
         let hash = |seed| {
-            run(&Options {
+            run(&SimulatedJobOptions {
                 seed,
                 fabric: FabricKind::Sim,
                 faults,

@@ -1,10 +1,10 @@
 //! What the ranks of a simulated job do: parts, one after the other, the same on all ranks.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
-use super::deed::Deed;
-use super::fault::{FaultKind, Faults, Struck};
-use super::memory::Vanishing;
-use super::{bridges, neighbors, operations, teams};
+use super::bad_memory::BadMemoryCase;
+use super::fault::{FaultKind, FaultSet, StruckFaults};
+use super::memory::VanishSchedule;
+use super::{communicators, intercommunicators, neighbors, operations};
 use crate::{collectives, traffic};
 use bcs_core::limits::SEND_RING_ENTRIES;
 use bcs_core::lockstep;
@@ -19,34 +19,34 @@ const BUFFER: usize = 1 << 30;
 
 /// What ranks and the simulator share.
 #[derive(Clone, Debug)]
-pub(super) struct Shared {
-    pub(super) vanishing: Vanishing,
-    pub(super) struck: Arc<Mutex<Struck>>,
+pub(super) struct InjectionState {
+    pub(super) vanishing: VanishSchedule,
+    pub(super) struck: Arc<Mutex<StruckFaults>>,
 }
 
-impl Shared {
-    pub(super) fn strike(&self, kind: FaultKind) {
+impl InjectionState {
+    pub(super) fn record_fault(&self, kind: FaultKind) {
         lockstep::lock(&self.struck).insert(kind);
     }
 }
 
 /// A part.
 #[derive(Clone, Debug)]
-enum Part {
+enum PlannedActivity {
     /// A random program of messages.
     Traffic { seed: u64 },
     /// Random collectives.
     Collectives { seed: u64, cases: u64 },
     /// Communicators made and freed.
-    Teams { seed: u64, count: usize, few: bool },
+    Communicators { seed: u64, count: usize, few: bool },
     /// Intercommunicators.
-    Bridges { seed: u64, count: usize },
+    Intercommunicators { seed: u64, count: usize },
     /// Neighbourhood collectives.
     Neighbors { seed: u64, graphs: usize },
     /// Operations of the program's own that call MPI.
     Operations { count: usize },
     /// An operation on bad memory.
-    Deed(Deed),
+    BadMemory(BadMemoryCase),
     /// More sends than a ring holds, to one rank that receives late.
     Flood { to: usize },
     /// The rules of roads.
@@ -55,38 +55,38 @@ enum Part {
 
 /// All parts.
 #[derive(Clone, Debug)]
-pub(super) struct Plan(Vec<Part>);
+pub(super) struct Plan(Vec<PlannedActivity>);
 
 impl Plan {
     /// To look whether roads keep their rules.
     pub(super) fn rules() -> Self {
-        Self(vec![Part::Rules])
+        Self(vec![PlannedActivity::Rules])
     }
 
-    pub(super) fn draw(ranks: usize, faults: Faults, random: &mut ChaCha8Rng) -> Self {
+    pub(super) fn draw(ranks: usize, faults: FaultSet, random: &mut ChaCha8Rng) -> Self {
         let few = faults.contains(FaultKind::SmallTables);
         let mut parts = Vec::new();
         for _ in 0..random.random_range(1..4) {
             parts.push(match random.random_range(0..8) {
-                0 | 1 => Part::Traffic {
+                0 | 1 => PlannedActivity::Traffic {
                     seed: random.random(),
                 },
-                2 | 3 => Part::Collectives {
+                2 | 3 => PlannedActivity::Collectives {
                     seed: random.random(),
                     cases: random.random_range(2..12),
                 },
-                5 => Part::Bridges {
+                5 => PlannedActivity::Intercommunicators {
                     seed: random.random(),
                     count: random.random_range(1..4),
                 },
-                6 => Part::Neighbors {
+                6 => PlannedActivity::Neighbors {
                     seed: random.random(),
                     graphs: random.random_range(1..4),
                 },
-                7 => Part::Operations {
+                7 => PlannedActivity::Operations {
                     count: random.random_range(1..6),
                 },
-                _ => Part::Teams {
+                _ => PlannedActivity::Communicators {
                     seed: random.random(),
                     count: random.random_range(2..8),
                     few,
@@ -99,36 +99,50 @@ impl Plan {
             FaultKind::Vanished,
         ];
         for fault in spoils.into_iter().filter(|&kind| faults.contains(kind)) {
-            let deed = Deed::draw(fault, ranks, random);
-            parts.insert(random.random_range(0..=parts.len()), Part::Deed(deed));
+            let deed = BadMemoryCase::draw(fault, ranks, random);
+            parts.insert(
+                random.random_range(0..=parts.len()),
+                PlannedActivity::BadMemory(deed),
+            );
         }
         if faults.contains(FaultKind::FullRing) {
             let to = random.random_range(0..ranks);
-            parts.insert(random.random_range(0..=parts.len()), Part::Flood { to });
+            parts.insert(
+                random.random_range(0..=parts.len()),
+                PlannedActivity::Flood { to },
+            );
         }
         Self(parts)
     }
 
     /// This rank does its part in all of it.
-    pub(super) fn run(&self, process: &Arc<Process>, shared: &Shared) -> Result<()> {
+    pub(super) fn run(&self, process: &Arc<Process>, shared: &InjectionState) -> Result<()> {
         process.attach_buffer(BUFFER)?;
         let world = process.world();
         for part in &self.0 {
             match part {
-                &Part::Traffic { seed } => {
+                &PlannedActivity::Traffic { seed } => {
                     if traffic::has_threads(&world, seed) {
-                        shared.strike(FaultKind::Threads);
+                        shared.record_fault(FaultKind::Threads);
                     }
                     traffic::run(process, seed, 1)?;
                 }
-                &Part::Collectives { seed, cases } => collectives::run(&world, seed, cases)?,
-                &Part::Teams { seed, count, few } => teams::run(&world, seed, count, few)?,
-                &Part::Bridges { seed, count } => bridges::run(&world, seed, count)?,
-                &Part::Neighbors { seed, graphs } => neighbors::run(&world, seed, graphs)?,
-                &Part::Operations { count } => operations::run(&world, count)?,
-                Part::Deed(deed) => deed.run(&world, shared)?,
-                &Part::Flood { to } => flood(process, to, shared)?,
-                Part::Rules => {
+                &PlannedActivity::Collectives { seed, cases } => {
+                    collectives::run(&world, seed, cases)?
+                }
+                &PlannedActivity::Communicators { seed, count, few } => {
+                    communicators::run(&world, seed, count, few)?
+                }
+                &PlannedActivity::Intercommunicators { seed, count } => {
+                    intercommunicators::run(&world, seed, count)?
+                }
+                &PlannedActivity::Neighbors { seed, graphs } => {
+                    neighbors::run(&world, seed, graphs)?
+                }
+                &PlannedActivity::Operations { count } => operations::run(&world, count)?,
+                PlannedActivity::BadMemory(deed) => deed.run(&world, shared)?,
+                &PlannedActivity::Flood { to } => flood(process, to, shared)?,
+                PlannedActivity::Rules => {
                     let broken = process.endpoint().bcs_conforms(&[]).err();
                     assert_eq!(broken, None, "a rule of roads is broken");
                 }
@@ -139,16 +153,16 @@ impl Plan {
 
     /// The parts by name.
     pub(super) fn describe(&self) -> String {
-        let name = |part: &Part| match part {
-            Part::Traffic { .. } => "traffic".to_owned(),
-            Part::Collectives { .. } => "collectives".to_owned(),
-            Part::Teams { .. } => "teams".to_owned(),
-            Part::Bridges { .. } => "bridges".to_owned(),
-            Part::Neighbors { .. } => "neighbors".to_owned(),
-            Part::Operations { .. } => "operations".to_owned(),
-            Part::Deed(deed) => format!("{:?}:{:?}", deed.fault, deed.kind),
-            Part::Flood { .. } => "flood".to_owned(),
-            Part::Rules => "rules".to_owned(),
+        let name = |part: &PlannedActivity| match part {
+            PlannedActivity::Traffic { .. } => "traffic".to_owned(),
+            PlannedActivity::Collectives { .. } => "collectives".to_owned(),
+            PlannedActivity::Communicators { .. } => "teams".to_owned(),
+            PlannedActivity::Intercommunicators { .. } => "bridges".to_owned(),
+            PlannedActivity::Neighbors { .. } => "neighbors".to_owned(),
+            PlannedActivity::Operations { .. } => "operations".to_owned(),
+            PlannedActivity::BadMemory(deed) => format!("{:?}:{:?}", deed.fault, deed.kind),
+            PlannedActivity::Flood { .. } => "flood".to_owned(),
+            PlannedActivity::Rules => "rules".to_owned(),
         };
         let names: Vec<String> = self.0.iter().map(name).collect();
         names.join(" ")
@@ -156,8 +170,8 @@ impl Plan {
 }
 
 /// All ranks but one send it more than a ring holds, before it receives anything.
-fn flood(process: &Arc<Process>, to: usize, shared: &Shared) -> Result<()> {
-    shared.strike(FaultKind::FullRing);
+fn flood(process: &Arc<Process>, to: usize, shared: &InjectionState) -> Result<()> {
+    shared.record_fault(FaultKind::FullRing);
     let world = process.world();
     let number = |of: i32| usize::try_from(of).expect("positive");
     let (me, ranks) = (number(world.rank()), number(world.size()));

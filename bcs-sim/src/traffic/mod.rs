@@ -7,13 +7,13 @@
 //! communicator. Every program ends if the library is right, and each rank checks what it got: every
 //! message once and whole, with its status, and those of a sender in the order of their sends.
 
-mod draw;
-mod part;
-mod receipts;
-mod room;
+mod buffer;
+mod execute;
+mod matching_oracle;
+mod program;
 
 use bcs_mpi::mpi::{Comm, Process, Result};
-use draw::Program;
+use program::TrafficProgram;
 use std::sync::Arc;
 
 /// All ranks draw so many programs from the seed, do their parts, and check what they got: how many messages.
@@ -32,11 +32,11 @@ pub fn run(process: &Arc<Process>, seed: u64, programs: u64) -> Result<usize> {
         .into_iter()
         .flatten()
         .collect();
-    let mut random = draw::random(seed, 0);
+    let mut random = program::random(seed, 0);
     let mut checked = 0;
     for number in 0..programs {
-        let program = Program::draw(number, ranks, comms.len(), &mut random);
-        checked += part::run(&program, &comms)?;
+        let program = TrafficProgram::draw(number, ranks, comms.len(), &mut random);
+        checked += execute::run(&program, &comms)?;
         process.flush_buffer()?;
         world.barrier()?;
     }
@@ -47,5 +47,5 @@ pub fn run(process: &Arc<Process>, seed: u64, programs: u64) -> Result<usize> {
 #[must_use]
 pub fn has_threads(world: &Comm, seed: u64) -> bool {
     let ranks = usize::try_from(world.size()).expect("positive");
-    Program::draw(0, ranks, 2, &mut draw::random(seed, 0)).threads
+    TrafficProgram::draw(0, ranks, 2, &mut program::random(seed, 0)).threads
 }

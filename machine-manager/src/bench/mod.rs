@@ -3,5 +3,5 @@
 mod picture;
 mod table;
 
-pub use picture::{Undrawn, picture};
+pub use picture::{BenchPlotError, picture};
 pub use table::table;

@@ -1,6 +1,6 @@
 //! Rows as a picture: a panel for each operation, size and time on logarithmic scales.
 
-use apps::bench::{Mode, Op, Row, Size};
+use apps::bench::{BenchOperation, BenchRow, BufferMode, ByteSize};
 use plotters::prelude::*;
 use std::fmt::Display;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::ops::Range;
 /// Why there is no picture.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to draw: {0}")]
-pub struct Undrawn(String);
+pub struct BenchPlotError(String);
 
 /// Of a panel, in pixels.
 const PANEL: (u32, u32) = (420, 300);
@@ -16,26 +16,26 @@ const PANEL: (u32, u32) = (420, 300);
 /// Where nothing is drawn on a logarithmic scale: half a byte.
 const NO_BYTES: f64 = 0.5;
 
-const COLORS: [(Mode, RGBColor); 4] = [
-    (Mode::Untouched, RGBColor(31, 90, 160)),
-    (Mode::Touched, RGBColor(200, 80, 20)),
-    (Mode::Turns, RGBColor(120, 80, 170)),
-    (Mode::Fresh, RGBColor(40, 130, 60)),
+const COLORS: [(BufferMode, RGBColor); 4] = [
+    (BufferMode::Untouched, RGBColor(31, 90, 160)),
+    (BufferMode::Touched, RGBColor(200, 80, 20)),
+    (BufferMode::Turns, RGBColor(120, 80, 170)),
+    (BufferMode::Fresh, RGBColor(40, 130, 60)),
 ];
 
 /// Draws `rows` as SVG.
 ///
 /// # Errors
 /// When there are no rows.
-pub fn picture(rows: &[Row]) -> Result<String, Undrawn> {
-    let mut operations: Vec<Op> = Vec::new();
+pub fn picture(rows: &[BenchRow]) -> Result<String, BenchPlotError> {
+    let mut operations: Vec<BenchOperation> = Vec::new();
     for row in rows {
         if !operations.contains(&row.op) {
             operations.push(row.op);
         }
     }
     if operations.is_empty() {
-        return Err(Undrawn("there are no rows".into()));
+        return Err(BenchPlotError("there are no rows".into()));
     }
     let columns = operations.len().min(3);
     let lines = operations.len().div_ceil(columns);
@@ -50,7 +50,7 @@ pub fn picture(rows: &[Row]) -> Result<String, Undrawn> {
         let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         area.fill(&WHITE).map_err(undrawn)?;
         for (panel, &op) in area.split_evenly((lines, columns)).iter().zip(&operations) {
-            let rows: Vec<&Row> = rows.iter().filter(|row| row.op == op).collect();
+            let rows: Vec<&BenchRow> = rows.iter().filter(|row| row.op == op).collect();
             draw(panel, op, &rows)?;
         }
         area.present().map_err(undrawn)?;
@@ -58,14 +58,14 @@ pub fn picture(rows: &[Row]) -> Result<String, Undrawn> {
     Ok(svg)
 }
 
-fn undrawn(error: impl Display) -> Undrawn {
-    Undrawn(error.to_string())
+fn undrawn(error: impl Display) -> BenchPlotError {
+    BenchPlotError(error.to_string())
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-fn draw(area: &Area<'_>, op: Op, rows: &[&Row]) -> Result<(), Undrawn> {
-    let place = |row: &Row| (row.bytes as f64).max(NO_BYTES);
+fn draw(area: &Area<'_>, op: BenchOperation, rows: &[&BenchRow]) -> Result<(), BenchPlotError> {
+    let place = |row: &BenchRow| (row.bytes as f64).max(NO_BYTES);
     let x = range(rows.iter().map(|row| place(row)));
     let y = decades(&range(rows.iter().flat_map(|row| [row.us, row.q1, row.q3])));
     let ranks = rows.first().map_or(0, |row| row.ranks);
@@ -138,7 +138,7 @@ fn decades(range: &Range<f64>) -> Range<f64> {
 fn size(bytes: f64) -> String {
     match bytes {
         bytes if bytes < 1.0 => "0".into(),
-        bytes => Size(bytes.round() as usize).to_string(),
+        bytes => ByteSize(bytes.round() as usize).to_string(),
     }
 }
 
@@ -146,8 +146,8 @@ fn size(bytes: f64) -> String {
 mod tests {
     use super::*;
 
-    fn row(op: Op, bytes: usize, mode: Mode) -> Row {
-        Row {
+    fn row(op: BenchOperation, bytes: usize, mode: BufferMode) -> BenchRow {
+        BenchRow {
             op,
             bytes,
             mode,
@@ -163,10 +163,10 @@ mod tests {
     #[test]
     fn every_operation_has_a_panel_with_all_its_modes() {
         let rows = [
-            row(Op::Latency, 0, Mode::Untouched),
-            row(Op::Latency, 1024, Mode::Untouched),
-            row(Op::Latency, 1024, Mode::Touched),
-            row(Op::Barrier, 0, Mode::Untouched),
+            row(BenchOperation::Latency, 0, BufferMode::Untouched),
+            row(BenchOperation::Latency, 1024, BufferMode::Untouched),
+            row(BenchOperation::Latency, 1024, BufferMode::Touched),
+            row(BenchOperation::Barrier, 0, BufferMode::Untouched),
         ];
         let svg = picture(&rows).unwrap();
         assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));

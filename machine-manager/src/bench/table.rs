@@ -1,6 +1,6 @@
 //! Rows as a table for people.
 
-use apps::bench::{Op, Row, Size};
+use apps::bench::{BenchOperation, BenchRow, ByteSize};
 use comfy_table::{CellAlignment, Table};
 
 /// A rule above, one under the heads, one below, as in the reports of the MDS. In the order that
@@ -9,7 +9,7 @@ const RULES: &str = "  ── ──      ──    ";
 
 /// The rows, in their order, with what their time means as bytes or messages in a second.
 #[must_use]
-pub fn table(rows: &[Row]) -> Table {
+pub fn table(rows: &[BenchRow]) -> Table {
     let mut table = Table::new();
     table.load_preset(RULES);
     table.set_header(["operation", "bytes", "buffers", "us", "quartiles", "rate"]);
@@ -21,7 +21,7 @@ pub fn table(rows: &[Row]) -> Table {
     for row in rows {
         table.add_row([
             row.op.to_string(),
-            Size(row.bytes).to_string(),
+            ByteSize(row.bytes).to_string(),
             row.mode.to_string(),
             figure(row.us),
             format!("{} - {}", figure(row.q1), figure(row.q3)),
@@ -44,13 +44,18 @@ fn figure(number: f64) -> String {
 
 /// Messages where their number counts, bytes where they cross once in the time of the row, the share
 /// of a processor that waiting took; nothing elsewhere.
-fn rate(row: &Row) -> String {
+fn rate(row: &BenchRow) -> String {
     match row.op {
-        Op::Rate => format!("{} M/s", figure(1.0 / row.us)),
-        Op::Latency | Op::Bandwidth | Op::Exchange | Op::Sendrecv if row.bytes > 0 => {
+        BenchOperation::Rate => format!("{} M/s", figure(1.0 / row.us)),
+        BenchOperation::Latency
+        | BenchOperation::Bandwidth
+        | BenchOperation::Exchange
+        | BenchOperation::Sendrecv
+            if row.bytes > 0 =>
+        {
             bandwidth(row.bytes as f64 / row.us)
         }
-        Op::Lag => row
+        BenchOperation::Lag => row
             .cpu_percent
             .map(|percent| format!("{} % CPU", figure(percent)))
             .unwrap_or_default(),
@@ -69,7 +74,7 @@ fn bandwidth(megabytes: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apps::bench::Mode;
+    use apps::bench::BufferMode;
 
     #[test]
     fn what_is_slow_is_not_told_as_nothing() {
@@ -80,28 +85,28 @@ mod tests {
         );
     }
 
-    fn row(op: Op, bytes: usize, us: f64) -> Row {
-        Row {
+    fn row(op: BenchOperation, bytes: usize, us: f64) -> BenchRow {
+        BenchRow {
             op,
             bytes,
-            mode: Mode::Untouched,
+            mode: BufferMode::Untouched,
             ranks: 2,
             us,
             q1: us * 0.9,
             q3: us * 1.5,
             iterations: 10,
-            cpu_percent: (op == Op::Lag).then_some(3.25),
+            cpu_percent: (op == BenchOperation::Lag).then_some(3.25),
         }
     }
 
     #[test]
     fn a_row_is_a_line_with_what_its_time_means() {
         let rows = [
-            row(Op::Latency, 0, 0.25),
-            row(Op::Bandwidth, 65_536, 4.0),
-            row(Op::Rate, 8, 0.1),
-            row(Op::Barrier, 0, 12_345.6),
-            row(Op::Lag, 8, 10_100.0),
+            row(BenchOperation::Latency, 0, 0.25),
+            row(BenchOperation::Bandwidth, 65_536, 4.0),
+            row(BenchOperation::Rate, 8, 0.1),
+            row(BenchOperation::Barrier, 0, 12_345.6),
+            row(BenchOperation::Lag, 8, 10_100.0),
         ];
         let text = table(&rows).to_string();
         let lines: Vec<Vec<&str>> = text

@@ -1,7 +1,7 @@
 //! The command line of `bcs bench`.
 
 use super::RunOptions;
-use apps::bench::Options;
+use apps::bench::BenchOptions;
 use clap::{Arg, Args};
 use std::path::PathBuf;
 
@@ -35,7 +35,7 @@ const USELESS: [&str; 7] = [
 pub struct BenchArgs {
     /// What is measured.
     #[command(flatten, next_help_heading = "What to measure")]
-    pub options: Options,
+    pub options: BenchOptions,
     /// Also write the rows to this file, as JSON
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub json: Option<PathBuf>,

@@ -77,7 +77,7 @@ pub enum MdsCommand {
         dir: PathBuf,
         /// By one road only
         #[arg(long, value_name = "W", value_enum)]
-        road: Option<MatrixRoad>,
+        road: Option<MatrixTransport>,
     },
     /// Print two runs side by side, with what changed most
     Compare {
@@ -158,7 +158,7 @@ pub struct SlicesArgs {
 
 /// `--road` of `bcs mds matrix`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MatrixRoad {
+pub enum MatrixTransport {
     /// By the NICs, in slices.
     Nic,
     /// Within a node, from memory to memory.

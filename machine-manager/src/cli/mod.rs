@@ -1,8 +1,8 @@
 //! The command line.
 
 mod bench;
-pub mod dialect;
-pub mod line;
+pub mod command_line;
+pub mod foreign_options;
 mod live;
 mod mds;
 mod run;
@@ -10,13 +10,13 @@ mod tune;
 
 pub use bench::BenchArgs;
 pub use live::{KillArgs, PsArgs, StateArgs, TopArgs};
-pub use mds::{ExportFormat, MatrixRoad, MdsArgs, MdsCommand, MdsTopic, SlicesArgs};
+pub use mds::{ExportFormat, MatrixTransport, MdsArgs, MdsCommand, MdsTopic, SlicesArgs};
 pub use run::{
-    ApplicationOptions, BindName, DeadlockName, DriverName, FabricName, FarOptions,
-    FurtherApplication, HeapName, InputName, NicOptions, ProgramArgs, RunArgs, RunOptions,
+    ApplicationOptions, BindName, DeadlockName, FabricName, FurtherApplication, HeapName,
+    HostOptions, InputName, NicOptions, NicThreadingName, ProgramArgs, RunArgs, RunOptions,
     StrobeName,
 };
-pub use tune::{Against, Trials, TuneArgs};
+pub use tune::{ReferenceOptions, Trials, TuneArgs};
 
 use crate::NAMES_OF_RUN;
 use crate::quantities::parse_duration;
@@ -186,7 +186,7 @@ pub fn run_options() -> clap::Command {
 
 /// A complaint of clap in one line: what is wrong.
 #[must_use]
-pub fn what(error: &clap::Error) -> String {
+pub fn complaint(error: &clap::Error) -> String {
     use clap::error::ErrorKind;
     if error.kind() == ErrorKind::MissingSubcommand {
         return "no program is named: say what to run, as in `bcs run -n 4 hello`".into();
@@ -198,7 +198,7 @@ pub fn what(error: &clap::Error) -> String {
     let what = what.strip_prefix("error: ").unwrap_or(&what);
     format!(
         "{what}{}",
-        dialect::did_you_mean(suggested(error).as_deref())
+        foreign_options::did_you_mean(suggested(error).as_deref())
     )
 }
 

@@ -1,14 +1,16 @@
 //! The command line of `bcs run`: the one table of its options. `bcs.toml` and the variables know
 //! them from here, too (`configuration.rs`).
 
-use crate::at_finalize::Says;
 use crate::cores::CoreList;
 use crate::hosts::Fabric;
+use crate::leak_reporter::LeakVerbosity;
 use crate::quantities::{
-    Given, given, parse_assignment, parse_bandwidth, parse_cores, parse_count, parse_duration,
-    parse_ports, parse_reduce, parse_size,
+    GivenQuantity, given, parse_assignment, parse_bandwidth, parse_cores, parse_count,
+    parse_duration, parse_ports, parse_reduce, parse_size,
 };
-use bcs_core::job::{Collectives, Driver, Folding, Intranode, Road, Strobe};
+use bcs_core::job::{
+    CollectiveMode, CopyMethod, FoldingMode, IntranodeTransport, NicThreading, StrobeMode,
+};
 use bcs_core::limits::DEFAULT_SOFT_REDUCE_ELEMENTS;
 use bcs_fabric::udp::Crypto;
 use clap::builder::ArgPredicate;
@@ -119,7 +121,7 @@ pub struct RunOptions {
     pub ppn: Option<usize>,
     /// Where nodes are, and how they are joined.
     #[command(flatten)]
-    pub far: FarOptions,
+    pub far: HostOptions,
     /// Cores of a rank: `none` (any core) or `core` (one each)
     ///
     /// Cores to which OS threads of NICs are pinned are left out.
@@ -135,7 +137,7 @@ pub struct RunOptions {
     /// With elastic strobes this is the longest gap between two slices, with auto strobes the longest
     /// slice.
     #[arg(long, value_name = "D", default_value = "500us", value_parser = given(parse_duration), help_heading = "Slices")]
-    pub time_slice: Given<Duration>,
+    pub time_slice: GivenQuantity<Duration>,
     /// Start of slices: `elastic`, `fixed` or `auto`
     ///
     /// Elastic slices start when a rank waits for one. Fixed and auto slices start by the clock, auto ones
@@ -156,8 +158,8 @@ pub struct RunOptions {
     /// Best way to copy between the memories of two ranks that may be used
     ///
     /// A lesser way is chosen to measure it.
-    #[arg(long, value_name = "R", value_enum, default_value_t = RoadName::Slots, help_heading = "Communication", hide_short_help = true)]
-    pub road: RoadName,
+    #[arg(long, value_name = "R", value_enum, default_value_t = CopyMethodName::Slots, help_heading = "Communication", hide_short_help = true)]
+    pub road: CopyMethodName,
     /// Heap of a C program: `slot` lets other ranks read it, `own` is the C library's
     ///
     /// A Rust program chooses its heap itself.
@@ -170,10 +172,10 @@ pub struct RunOptions {
     ///
     /// Blocking sends within a node do so up to 32 times this length. With 0 none does.
     #[arg(long, value_name = "B", default_value = "4KiB", value_parser = given(parse_size), help_heading = "Communication", hide_short_help = true)]
-    pub eager_limit: Given<u64>,
+    pub eager_limit: GivenQuantity<u64>,
     /// Bytes per second that may enter a node, as 2GB/s [default: measured]
     #[arg(long, value_name = "R", value_parser = given(parse_bandwidth), help_heading = "Communication", hide_short_help = true)]
-    pub link_bandwidth: Option<Given<u64>>,
+    pub link_bandwidth: Option<GivenQuantity<u64>>,
     /// How NICs run.
     #[command(flatten)]
     pub nics: NicOptions,
@@ -208,7 +210,7 @@ pub struct RunOptions {
     ///
     /// A bare number is one of seconds.
     #[arg(long, value_name = "D", value_parser = given(parse_duration), help_heading = "Job")]
-    pub timeout: Option<Given<Duration>>,
+    pub timeout: Option<GivenQuantity<Duration>>,
     /// In a deadlock `abort` the job (code 123) or `report`
     ///
     /// The text says which rank waits for which.
@@ -239,7 +241,7 @@ pub struct RunOptions {
     /// Time from SIGTERM to SIGKILL for the ranks of a job that ends badly
     #[arg(long, value_name = "D", value_parser = given(parse_duration),
           default_value = humantime::Duration::from(KILL_DELAY).to_string(), help_heading = "Job", hide_short_help = true)]
-    pub kill_delay: Given<Duration>,
+    pub kill_delay: GivenQuantity<Duration>,
     /// Record, and write dumps into this directory; see `bcs mds --help`
     ///
     /// There are dumps of all ranks and NICs.
@@ -268,7 +270,7 @@ pub struct RunOptions {
 
 /// Jobs on several machines.
 #[derive(Clone, Debug, Args)]
-pub struct FarOptions {
+pub struct HostOptions {
     /// Hosts of the nodes: a,b or a:4,b:2 with numbers of ranks
     ///
     /// Consecutive nodes are on one host. Without --nodes and --ppn each host has one node.
@@ -301,7 +303,7 @@ pub struct FarOptions {
     pub fabric_crypto: CryptoName,
     /// A node that is silent for this time is lost, and the job ends
     #[arg(long, value_name = "D", value_parser = given(parse_duration), default_value = "3s", help_heading = "Hosts", hide_short_help = true)]
-    pub node_timeout: Given<Duration>,
+    pub node_timeout: GivenQuantity<Duration>,
 }
 
 /// `--fabric`.
@@ -357,7 +359,7 @@ pub struct NicOptions {
         help_heading = "Communication",
         hide_short_help = true
     )]
-    pub nic_threads: Option<DriverName>,
+    pub nic_threads: Option<NicThreadingName>,
     /// Cores to which OS threads of NICs are pinned, as 2-5,7 [default: the last ones, if there are enough]
     ///
     /// They are used in this order, and in turn if they are too few.
@@ -387,7 +389,7 @@ pub enum StrobeName {
     Auto,
 }
 
-impl From<StrobeName> for Strobe {
+impl From<StrobeName> for StrobeMode {
     fn from(name: StrobeName) -> Self {
         match name {
             StrobeName::Fixed => Self::Fixed,
@@ -406,7 +408,7 @@ pub enum IntranodeName {
     Nic,
 }
 
-impl From<IntranodeName> for Intranode {
+impl From<IntranodeName> for IntranodeTransport {
     fn from(name: IntranodeName) -> Self {
         match name {
             IntranodeName::Smartmap => Self::Smartmap,
@@ -424,7 +426,7 @@ pub enum CollectivesName {
     Nic,
 }
 
-impl From<CollectivesName> for Collectives {
+impl From<CollectivesName> for CollectiveMode {
     fn from(name: CollectivesName) -> Self {
         match name {
             CollectivesName::Hierarchical => Self::Hierarchical,
@@ -435,7 +437,7 @@ impl From<CollectivesName> for Collectives {
 
 /// `--road`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RoadName {
+pub enum CopyMethodName {
     /// Heaps that lie in slots are read and written where they are.
     Slots,
     /// The kernel copies (process_vm_readv).
@@ -444,12 +446,12 @@ pub enum RoadName {
     Queues,
 }
 
-impl From<RoadName> for Road {
-    fn from(name: RoadName) -> Self {
+impl From<CopyMethodName> for CopyMethod {
+    fn from(name: CopyMethodName) -> Self {
         match name {
-            RoadName::Slots => Self::Slots,
-            RoadName::Kernel => Self::Kernel,
-            RoadName::Queues => Self::Queues,
+            CopyMethodName::Slots => Self::Slots,
+            CopyMethodName::Kernel => Self::Kernel,
+            CopyMethodName::Queues => Self::Queues,
         }
     }
 }
@@ -472,7 +474,7 @@ pub enum FoldingName {
     Serial,
 }
 
-impl From<FoldingName> for Folding {
+impl From<FoldingName> for FoldingMode {
     fn from(name: FoldingName) -> Self {
         match name {
             FoldingName::Threaded => Self::Threaded,
@@ -483,7 +485,7 @@ impl From<FoldingName> for Folding {
 
 /// `--nic-threads`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DriverName {
+pub enum NicThreadingName {
     /// One OS thread for all NICs of this machine.
     Shared,
     /// One OS thread per NIC.
@@ -492,12 +494,12 @@ pub enum DriverName {
     Dedicated,
 }
 
-impl From<DriverName> for Driver {
-    fn from(name: DriverName) -> Self {
+impl From<NicThreadingName> for NicThreading {
+    fn from(name: NicThreadingName) -> Self {
         match name {
-            DriverName::Shared => Self::Shared,
-            DriverName::Coprocessor => Self::Coprocessor,
-            DriverName::Dedicated => Self::Dedicated,
+            NicThreadingName::Shared => Self::Shared,
+            NicThreadingName::Coprocessor => Self::Coprocessor,
+            NicThreadingName::Dedicated => Self::Dedicated,
         }
     }
 }
@@ -531,7 +533,7 @@ pub enum AtFinalizeName {
     All,
 }
 
-impl From<AtFinalizeName> for Says {
+impl From<AtFinalizeName> for LeakVerbosity {
     fn from(name: AtFinalizeName) -> Self {
         match name {
             AtFinalizeName::Quiet => Self::Nothing,

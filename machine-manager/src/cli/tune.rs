@@ -2,7 +2,7 @@
 
 use super::{ProgramArgs, RunOptions, StrobeName};
 use crate::quantities::parse_size;
-use crate::tune::job::Options;
+use crate::tune::run_arguments::RunArguments;
 use crate::tune::setting::Slices;
 use clap::{Arg, Args};
 use std::path::PathBuf;
@@ -95,9 +95,9 @@ pub struct Trials {
     pub runs: Option<usize>,
     /// Also run it with these options of `bcs run` in the place of those given, and compare: as
     /// '--nodes 1 --intranode smartmap'
-    #[arg(long, value_name = "OPTIONS", value_parser = Against::parse, allow_hyphen_values = true,
+    #[arg(long, value_name = "OPTIONS", value_parser = ReferenceOptions::parse, allow_hyphen_values = true,
           help_heading = "What to try")]
-    pub against: Option<Against>,
+    pub against: Option<ReferenceOptions>,
     /// Append what the program writes to this file
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub output: Option<PathBuf>,
@@ -114,18 +114,18 @@ pub struct Trials {
 
 /// `--against`: as written, and what it means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Against {
+pub struct ReferenceOptions {
     /// The words.
     pub text: String,
     /// The options.
-    pub options: Options,
+    pub options: RunArguments,
 }
 
-impl Against {
+impl ReferenceOptions {
     fn parse(text: &str) -> Result<Self, String> {
         Ok(Self {
             text: text.trim().to_owned(),
-            options: Options::parse(text)?,
+            options: RunArguments::parse(text)?,
         })
     }
 }

@@ -7,7 +7,7 @@ use crate::exit_code;
 use crate::output::Output;
 use crate::standard_output::print;
 use anyhow::Context as _;
-use apps::bench::Row;
+use apps::bench::BenchRow;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use std::ffi::OsString;
@@ -76,7 +76,7 @@ pub(super) fn run(arguments: BenchArgs, matches: &ArgMatches, further: clap::Com
 
 /// What is wrong with a request that the command line allows.
 fn refusal(
-    options: &apps::bench::Options,
+    options: &apps::bench::BenchOptions,
     ranks: usize,
     matches: &ArgMatches,
 ) -> Option<&'static str> {
@@ -94,7 +94,7 @@ fn refusal(
 /// The table, and the files that are wanted. A job that failed may have measured something before.
 fn tell(output: &[u8], json: Option<PathBuf>, svg: Option<PathBuf>) -> anyhow::Result<()> {
     let output = String::from_utf8_lossy(output);
-    let rows = Row::of_output(&output).context("the program bench wrote a broken row")?;
+    let rows = BenchRow::of_output(&output).context("the program bench wrote a broken row")?;
     if rows.is_empty() {
         return Ok(());
     }

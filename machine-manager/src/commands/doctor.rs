@@ -4,7 +4,7 @@ use crate::cli::DoctorArgs;
 use crate::doctor::{self, Health};
 use crate::standard_output::print;
 use crate::{cores, exit_code};
-use bcs_core::job::{Driver, Settings};
+use bcs_core::job::{NicThreading, Settings};
 use std::process::ExitCode;
 
 pub(super) fn run(arguments: &DoctorArgs) -> ExitCode {
@@ -23,7 +23,7 @@ pub(super) fn run(arguments: &DoctorArgs) -> ExitCode {
         Ok(cores) => cores,
         Err(error) => return bad_input(&error),
     };
-    let driver = arguments.nics.nic_threads.map(Driver::from);
+    let driver = arguments.nics.nic_threads.map(NicThreading::from);
     let findings = doctor::examine(arguments.time_slice, driver, &cores);
     let mut bad = 0;
     for finding in &findings {

@@ -2,7 +2,7 @@
 
 use crate::cli::KillArgs;
 use crate::exit_code;
-use crate::live::call::{Call, CallError};
+use crate::live::client::{JobConnection, JobQueryError};
 use crate::live::jobs;
 use crate::live::name::JobName;
 use crate::standard_output::print;
@@ -48,7 +48,7 @@ fn end(name: &JobName, now: bool) -> Result<(), Errno> {
 
 /// The process of the job's `bcs run`, and no other that has got its id since.
 fn process(name: &JobName) -> Result<OwnedFd, Errno> {
-    let call = Call::connect(name);
+    let call = JobConnection::connect(name);
     let process = pidfd_open(
         Pid::from_raw(name.pid).ok_or(Errno::SRCH)?,
         PidfdFlags::empty(),
@@ -57,7 +57,7 @@ fn process(name: &JobName) -> Result<OwnedFd, Errno> {
         // Who listens lives, so the process is that one.
         Ok(call) => call.is_connected(),
         // So many wait to be let in that nobody else may. It was there a moment ago.
-        Err(CallError::Silent(_)) => true,
+        Err(JobQueryError::Silent(_)) => true,
         Err(_) => false,
     };
     if is_it { Ok(process) } else { Err(Errno::SRCH) }

@@ -1,14 +1,15 @@
 //! `bcs mds`: what the Monitoring and Debugging System recorded.
 
-use crate::cli::{ExportFormat, MatrixRoad, MdsCommand, SlicesArgs};
+use crate::cli::{ExportFormat, MatrixTransport, MdsCommand, SlicesArgs};
 use crate::exit_code;
 use crate::standard_output::{self, StandardOutput};
 use anyhow::Context as _;
 use mds::dump::{
-    DumpError, Dumps, MessageRow, Road, Row as _, read_dir, read_summaries, read_tables,
+    DumpError, MessageRow, MessageTransport, Row as _, RunDumps, read_dir, read_summaries,
+    read_tables,
 };
 use mds::figures::{self, Series};
-use mds::report::{self, Whose};
+use mds::report::{self, ReportScope};
 use source_lines::SourceLines;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -47,8 +48,8 @@ fn show(command: MdsCommand, faults: &mut Vec<DumpError>) -> anyhow::Result<()> 
             match json {
                 true => print_json(&mds::export::report(&dumps, said)?),
                 false => {
-                    let whose = rank.map_or(Whose::AllRanks, Whose::Rank);
-                    print(&report::whole(&dumps, whose)?)
+                    let whose = rank.map_or(ReportScope::AllRanks, ReportScope::Rank);
+                    print(&report::full_report(&dumps, whose)?)
                 }
             }
         }
@@ -65,8 +66,8 @@ fn show(command: MdsCommand, faults: &mut Vec<DumpError>) -> anyhow::Result<()> 
         MdsCommand::Matrix { dir, road } => {
             let dumps = opened(read_summaries(&dir), faults)?;
             let road = road.map(|road| match road {
-                MatrixRoad::Nic => Road::Nic,
-                MatrixRoad::Smartmap => Road::Smartmap,
+                MatrixTransport::Nic => MessageTransport::Nic,
+                MatrixTransport::Smartmap => MessageTransport::Smartmap,
             });
             print(&report::matrix(&dumps, road))
         }
@@ -101,21 +102,24 @@ fn show(command: MdsCommand, faults: &mut Vec<DumpError>) -> anyhow::Result<()> 
 }
 
 /// The dumps, with lines where the places of calls are addresses; their faults are put to the others.
-fn opened(read: Result<Dumps, DumpError>, faults: &mut Vec<DumpError>) -> anyhow::Result<Dumps> {
+fn opened(
+    read: Result<RunDumps, DumpError>,
+    faults: &mut Vec<DumpError>,
+) -> anyhow::Result<RunDumps> {
     // The error's sentence has its cause already.
     let mut dumps = read.map_err(anyhow::Error::msg)?;
     faults.append(&mut dumps.faults);
     let mut source = SourceLines::default();
     for site in dumps.ranks.iter_mut().flat_map(|rank| &mut rank.sites) {
         if let Ok(place) = site.place.parse() {
-            site.place = source.of(&place).to_string();
+            site.place = source.site_of_place(&place).to_string();
         }
     }
     Ok(dumps)
 }
 
 fn histogram(
-    dumps: &Dumps,
+    dumps: &RunDumps,
     name: &str,
     rank: Option<u32>,
     node: Option<u32>,
@@ -156,7 +160,7 @@ fn slices(arguments: &SlicesArgs, faults: &mut Vec<DumpError>) -> anyhow::Result
     std::fs::write(path, svg).with_context(|| format!("failed to write {}", path.display()))
 }
 
-fn export(dumps: &Dumps, format: ExportFormat, output: Option<&Path>) -> anyhow::Result<()> {
+fn export(dumps: &RunDumps, format: ExportFormat, output: Option<&Path>) -> anyhow::Result<()> {
     let tables = match format {
         ExportFormat::Csv => mds::export::write_csv,
         ExportFormat::Parquet => write_parquet,
@@ -177,7 +181,7 @@ use mds::export::write_parquet;
 
 /// Without the feature.
 #[cfg(not(feature = "parquet"))]
-fn write_parquet(_: &Dumps, _: &Path) -> io::Result<Vec<std::path::PathBuf>> {
+fn write_parquet(_: &RunDumps, _: &Path) -> io::Result<Vec<std::path::PathBuf>> {
     Err(io::Error::other(
         "this bcs was built without Parquet: build one with \
          `cargo build --release -p machine-manager --features parquet`, or export csv",
@@ -185,7 +189,7 @@ fn write_parquet(_: &Dumps, _: &Path) -> io::Result<Vec<std::path::PathBuf>> {
 }
 
 fn export_to_file(
-    dumps: &Dumps,
+    dumps: &RunDumps,
     format: ExportFormat,
     output: Option<&Path>,
 ) -> anyhow::Result<()> {
@@ -197,7 +201,7 @@ fn export_to_file(
     export_to(dumps, format, &mut BufWriter::new(file)).with_context(failed)
 }
 
-fn export_to(dumps: &Dumps, format: ExportFormat, to: &mut impl Write) -> anyhow::Result<()> {
+fn export_to(dumps: &RunDumps, format: ExportFormat, to: &mut impl Write) -> anyhow::Result<()> {
     match format {
         ExportFormat::ChromeTrace => mds::trace::write(dumps, to).map(drop)?,
         _ => mds::export::write_json(dumps, to)?,

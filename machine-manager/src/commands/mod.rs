@@ -15,12 +15,12 @@ mod state;
 mod top;
 mod tune;
 
-use crate::cli::line::{CONFIGURED, Line};
+use crate::cli::command_line::{BcsCommandLine, CONFIGURED};
 use crate::cli::{Cli, Command, FurtherApplication, MdsTopic};
 use crate::configuration::{self, Configuration};
 use crate::exit_code;
-use crate::live::call::CallError;
-use crate::live::jobs::NoJob;
+use crate::live::client::JobQueryError;
+use crate::live::jobs::JobLookupError;
 use clap::CommandFactory as _;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -31,7 +31,7 @@ use std::process::ExitCode;
 pub fn dispatch(name: &str, arguments: &[OsString]) -> ExitCode {
     // First as if nothing were configured: help, and what has nothing to do with it, works even
     // where the configuration is bad.
-    let line = match Line::read(name, arguments) {
+    let line = match BcsCommandLine::read(name, arguments) {
         Ok(line) => line,
         Err(answer) => return answer.give(),
     };
@@ -59,7 +59,7 @@ pub fn dispatch(name: &str, arguments: &[OsString]) -> ExitCode {
 }
 
 /// What has defaults from elsewhere.
-fn configured(line: &Line) -> ExitCode {
+fn configured(line: &BcsCommandLine) -> ExitCode {
     for note in &line.notes {
         eprintln!("bcs: {note}");
     }
@@ -106,19 +106,21 @@ fn configured(line: &Line) -> ExitCode {
 }
 
 /// Says why there is no such job.
-fn no_job(error: &NoJob) -> ExitCode {
+fn no_job(error: &JobLookupError) -> ExitCode {
     eprintln!("bcs: {error}");
     ExitCode::from(match error {
-        NoJob::Table(_) => exit_code::RUNTIME,
-        NoJob::None | NoJob::Unknown { .. } | NoJob::Several(_) => exit_code::BAD_INPUT,
+        JobLookupError::Table(_) => exit_code::RUNTIME,
+        JobLookupError::None | JobLookupError::Unknown { .. } | JobLookupError::Several(_) => {
+            exit_code::BAD_INPUT
+        }
     })
 }
 
 /// Says why a job has not answered.
-fn no_answer(error: &CallError) -> ExitCode {
+fn no_answer(error: &JobQueryError) -> ExitCode {
     eprintln!("bcs: {error}");
     ExitCode::from(match error {
-        CallError::Ended(_) => exit_code::BAD_INPUT,
+        JobQueryError::Ended(_) => exit_code::BAD_INPUT,
         _ => exit_code::RUNTIME,
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::PsArgs;
 use crate::exit_code;
-use crate::live::call::{Answered, CallError};
+use crate::live::client::{JobAnswer, JobQueryError};
 use crate::live::jobs;
 use crate::live::name::JobName;
 use crate::standard_output::print;
@@ -10,13 +10,13 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-type Job = (JobName, Result<Answered, CallError>);
+type Job = (JobName, Result<JobAnswer, JobQueryError>);
 
 pub(super) fn run(arguments: &PsArgs) -> ExitCode {
     let jobs = match jobs::all() {
         Ok(jobs) => jobs,
         Err(error) => {
-            eprintln!("bcs: {}", jobs::NoJob::from(error));
+            eprintln!("bcs: {}", jobs::JobLookupError::from(error));
             return ExitCode::from(exit_code::RUNTIME);
         }
     };
@@ -37,7 +37,7 @@ fn table(jobs: &[Job]) -> Table {
         let (id, pid) = (name.id.clone(), name.pid.to_string());
         let none = || "?".to_owned();
         table.add_row(match answered {
-            Ok(Answered { facts, .. }) => {
+            Ok(JobAnswer { facts, .. }) => {
                 let age = match facts.is_ending {
                     true => format!("{}, is ending", facts.age()),
                     false => facts.age(),
@@ -58,7 +58,7 @@ fn table(jobs: &[Job]) -> Table {
 
 fn as_json((name, answered): &Job) -> Value {
     match answered {
-        Ok(Answered { facts, .. }) => facts.json(),
+        Ok(JobAnswer { facts, .. }) => facts.json(),
         Err(error) => json!({
             "job": name.id,
             "pid": name.pid,

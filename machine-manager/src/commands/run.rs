@@ -1,33 +1,35 @@
 //! `bcs run`: from what was asked for to a job.
 
 use crate::applications::{self, BadApplication};
-use crate::at_finalize::AtFinalize;
 use crate::cli::{
-    BindName, DeadlockName, FabricName, FarOptions, HeapName, InputName, ProgramArgs, RunArgs,
+    BindName, DeadlockName, FabricName, HeapName, HostOptions, InputName, ProgramArgs, RunArgs,
     RunOptions,
 };
 use crate::cores::{self, BadCores};
-use crate::dispatcher::{Dispatcher, OnDeadlock, Surroundings};
+use crate::dispatcher::{DeadlockPolicy, Dispatcher, DispatcherOptions};
 use crate::exit_code;
-use crate::hosts::{BadHosts, Ended, Hosts, Limits, Named, parse_launcher, parse_names};
-use crate::launch::{Job, Launched, launch};
-use crate::live::door::Door;
+use crate::hosts::{
+    BadHosts, HostList, Hosts, Limits, StartInterruption, parse_launcher, parse_names,
+};
+use crate::input_broadcast::InputBroadcast;
+use crate::launch::{JobPlan, StartedJob, launch};
+use crate::leak_reporter::LeakReporter;
+use crate::live::control_socket::ControlSocket;
 use crate::live::name::JobName;
-use crate::live::question::Facts;
+use crate::live::question::JobFacts;
 use crate::output::Output;
 use crate::placing::{self, BadPlacing};
-use crate::quantities::{Given, date};
+use crate::quantities::{GivenQuantity, date};
 use crate::run_header::{self, RunHeader};
-use crate::shared_input::SharedInput;
 use crate::signals::Signals;
 use crate::terminal_input::TerminalInput;
 use anyhow::Context as _;
-use bcs_core::job::{BadJob, Driver, Placement, Settings, Strobe, in_units};
-use bcs_core::wake::machine_page::Chosen;
-use bcs_nic::driver::place;
-use node_manager::control::Input;
+use bcs_core::job::{BadJob, NicThreading, Placement, Settings, StrobeMode, in_units};
+use bcs_core::wake::machine_page::SliceLengths;
+use bcs_nic::driver::place_os_threads;
+use node_manager::control::InputReader;
 use node_manager::limits::{IMMORTAL_PATIENCE, MAX_KILL_DELAY};
-use node_manager::machine_profile::{self, NoFigures};
+use node_manager::machine_profile::{self, ProfileFileError};
 use rustix::process::Pid;
 use std::io::IsTerminal as _;
 use std::os::fd::AsFd;
@@ -52,15 +54,15 @@ enum BadInput {
     #[error(transparent)]
     Application(#[from] BadApplication),
     #[error(transparent)]
-    Figures(#[from] NoFigures),
+    Figures(#[from] ProfileFileError),
     #[error("--timeout {0} would end the job before it starts: give a longer time, or none")]
-    NoTime(Given<Duration>),
+    NoTime(GivenQuantity<Duration>),
     #[error(
         "--kill-delay {} is out of range: choose one from 0s to {}",
         .0,
         humantime::format_duration(MAX_KILL_DELAY)
     )]
-    KillDelay(Given<Duration>),
+    KillDelay(GivenQuantity<Duration>),
     #[error(
         "--stdin {rank} names none of the {ranks} ranks: give a number below that, all, or none"
     )]
@@ -103,8 +105,8 @@ pub(super) fn run_with(arguments: &RunArgs, further: clap::Command, output: Outp
         Ok(code) => code,
         Err(error) => {
             eprintln!("bcs: {error:#}");
-            let ended = error.downcast_ref::<Ended>();
-            ended.map_or(exit_code::RUNTIME, Ended::exit_code)
+            let ended = error.downcast_ref::<StartInterruption>();
+            ended.map_or(exit_code::RUNTIME, StartInterruption::exit_code)
         }
     }
 }
@@ -124,7 +126,7 @@ fn plan(
     options: &RunOptions,
     program: &ProgramArgs,
     further: clap::Command,
-) -> Result<Job, BadInput> {
+) -> Result<JobPlan, BadInput> {
     machine_profile::can_be_read()?;
     let ProgramArgs::Line(line) = program;
     let path = std::env::var_os("PATH");
@@ -148,10 +150,10 @@ fn plan(
     let cores = cores::of_job(options.nics.nic_cores.as_ref())?;
     let default_driver = || match &hosts {
         // Each host has cores of its own.
-        Some(_) => Driver::Coprocessor,
-        None => Driver::for_cores(cores.usable, ranks, placement.nodes()),
+        Some(_) => NicThreading::Coprocessor,
+        None => NicThreading::for_cores(cores.usable, ranks, placement.nodes()),
     };
-    let driver = options.nics.nic_threads.map(Driver::from);
+    let driver = options.nics.nic_threads.map(NicThreading::from);
     let settings = settings(options, driver.unwrap_or_else(default_driver))?;
     if let Some(time) = options.timeout.as_ref().filter(|time| time.value.is_zero()) {
         return Err(BadInput::NoTime(time.clone()));
@@ -168,22 +170,22 @@ fn plan(
         InputName::Rank(rank) if placement.node_of(rank).is_none() => {
             return Err(BadInput::NoSuchReader { rank, ranks });
         }
-        InputName::Rank(rank) if hosts.is_some() => Input::Through(rank),
-        InputName::Rank(rank) => Input::Rank(rank),
-        InputName::All => Input::All,
-        InputName::None => Input::None,
+        InputName::Rank(rank) if hosts.is_some() => InputReader::Through(rank),
+        InputName::Rank(rank) => InputReader::Rank(rank),
+        InputName::All => InputReader::All,
+        InputName::None => InputReader::None,
     };
     let one_each = options.bind == BindName::Core;
     if one_each && cores.allowed.is_empty() {
         return Err(BadInput::NoCores);
     }
-    let nics = place(settings.driver, &placement, &cores);
+    let nics = place_os_threads(settings.driver, &placement, &cores);
     let rank_cores = placing::rank_cores(one_each, &cores.allowed, &nics);
     let made = |option, path: &Option<PathBuf>| {
         let path = path.as_deref();
         path.map(|path| make_directory(option, path)).transpose()
     };
-    Ok(Job {
+    Ok(JobPlan {
         applications,
         placement,
         settings,
@@ -205,7 +207,7 @@ fn plan(
 fn placement(
     ranks: usize,
     options: &RunOptions,
-    named: Option<&Named>,
+    named: Option<&HostList>,
 ) -> Result<Placement, BadPlacing> {
     let by_hosts = named.filter(|_| options.nodes.is_none() && options.ppn.is_none());
     match by_hosts {
@@ -217,7 +219,7 @@ fn placement(
             }
             Ok(placement)
         }
-        Some(Named {
+        Some(HostList {
             slots: Some(slots), ..
         }) => placing::place_in_slots(ranks, slots),
         Some(named) => placing::place(ranks, Some(named.names.len().min(ranks)), None),
@@ -226,7 +228,7 @@ fn placement(
 
 /// Where nodes are, unless all are here and are to share memory.
 fn hosts(
-    options: &FarOptions,
+    options: &HostOptions,
     named: Option<Vec<String>>,
     nodes: usize,
 ) -> Result<Option<Hosts>, BadInput> {
@@ -247,7 +249,7 @@ fn hosts(
     Ok(Some(hosts))
 }
 
-fn settings(options: &RunOptions, driver: Driver) -> Result<Settings, BadInput> {
+fn settings(options: &RunOptions, driver: NicThreading) -> Result<Settings, BadInput> {
     let settings = Settings {
         strobe: options.strobe.into(),
         time_slice_ns: u64::try_from(options.time_slice.value.as_nanos()).unwrap_or(u64::MAX),
@@ -316,7 +318,7 @@ fn make_directory(option: &'static str, path: &Path) -> Result<PathBuf, BadInput
     Ok(made)
 }
 
-fn carry_out(options: &RunOptions, job: Job, output: Output) -> anyhow::Result<u8> {
+fn carry_out(options: &RunOptions, job: JobPlan, output: Output) -> anyhow::Result<u8> {
     node_manager::reaper::find_proc()?;
     // Children that a shell had before it became us (exec) are not ours to kill.
     let spared = match node_manager::reaper::childless() {
@@ -334,14 +336,16 @@ fn carry_out(options: &RunOptions, job: Job, output: Output) -> anyhow::Result<u
 
 fn start_and_watch(
     options: &RunOptions,
-    job: Job,
+    job: JobPlan,
     output: Output,
     spared: Vec<Pid>,
 ) -> anyhow::Result<u8> {
     let signals = Signals::take_over().context("failed to take signals over")?;
     let terminal = match job.input {
-        Input::Rank(_) => TerminalInput::open().context("failed to make a pipe for the input")?,
-        Input::All | Input::Through(_) | Input::None => None,
+        InputReader::Rank(_) => {
+            TerminalInput::open().context("failed to make a pipe for the input")?
+        }
+        InputReader::All | InputReader::Through(_) | InputReader::None => None,
     };
     let (input, far_end) = terminal.unzip();
     let stdin = match &far_end {
@@ -370,13 +374,13 @@ fn start_and_watch(
         timeout: timeout.as_ref(),
     };
     let launched = launch(job, stdin, limits)?;
-    let facts = Facts {
+    let facts = JobFacts {
         id: launched.job.clone(),
         nodes,
         ranks,
         is_recorded: launched.records,
         command,
-        ..Facts::default()
+        ..JobFacts::default()
     };
     let door = open_door(&launched, facts, hints_are_heard(options));
     if let Some(header) = &mut header {
@@ -391,25 +395,25 @@ fn start_and_watch(
             eprintln!("bcs: {why}: no heap is preloaded");
         }
     }
-    let chosen = (options.verbose && launched.settings.strobe == Strobe::Auto)
+    let chosen = (options.verbose && launched.settings.strobe == StrobeMode::Auto)
         .then(|| launched.page.clone())
         .flatten();
-    let shared_input = matches!(input_from, Input::All | Input::Through(_))
-        .then(|| SharedInput::new(launched.managers.len()));
-    let surroundings = Surroundings {
+    let shared_input = matches!(input_from, InputReader::All | InputReader::Through(_))
+        .then(|| InputBroadcast::new(launched.managers.len()));
+    let surroundings = DispatcherOptions {
         output,
         input,
         door,
         shared_input,
         on_deadlock,
-        at_finalize: AtFinalize::new(options.at_finalize.into()),
+        at_finalize: LeakReporter::new(options.at_finalize.into()),
         hints: hints_are_heard(options),
         signals,
         spared,
     };
     let code = Dispatcher::new(launched, surroundings, ranks, timeout).run()?;
     if let Some(page) = chosen {
-        say_chosen(&page.chosen());
+        say_chosen(&page.slice_lengths());
     }
     if let Some(Err(error)) = header.map(|header| header.write(code)) {
         eprintln!("bcs: {error}");
@@ -418,16 +422,16 @@ fn start_and_watch(
 }
 
 /// Where `bcs ps` and others find the job. It runs as well without: in a sandbox there may be no such sockets.
-fn open_door(launched: &Launched, facts: Facts, hints: bool) -> Option<Door> {
+fn open_door(launched: &StartedJob, facts: JobFacts, hints: bool) -> Option<ControlSocket> {
     let name = JobName::new(rustix::process::geteuid().as_raw(), &launched.job)?;
-    let facts = Facts {
+    let facts = JobFacts {
         pid: name.pid,
         user: name.user,
         ..facts
     };
     let nodes = launched.managers.iter();
     let nodes = nodes.map(|manager| manager.nodes.clone()).collect();
-    match Door::open(&name, facts, nodes) {
+    match ControlSocket::open(&name, facts, nodes) {
         Ok(door) => Some(door),
         Err(errno) => {
             if hints {
@@ -438,9 +442,9 @@ fn open_door(launched: &Launched, facts: Facts, hints: bool) -> Option<Door> {
     }
 }
 
-fn on_deadlock(options: &RunOptions, mds: Option<&Path>) -> OnDeadlock {
+fn on_deadlock(options: &RunOptions, mds: Option<&Path>) -> DeadlockPolicy {
     let in_dumps = mds.map(|directory| directory.join("deadlock.json"));
-    OnDeadlock {
+    DeadlockPolicy {
         aborts: options.on_deadlock == DeadlockName::Abort,
         files: options
             .deadlock_json
@@ -458,8 +462,8 @@ fn hints_are_heard(options: &RunOptions) -> bool {
 }
 
 /// `-v`, of a job whose slices were as long as it needed.
-fn say_chosen(chosen: &Chosen) {
-    let Chosen {
+fn say_chosen(chosen: &SliceLengths) {
+    let SliceLengths {
         now_ns,
         shortest_ns,
         longest_ns,
@@ -473,7 +477,7 @@ fn say_chosen(chosen: &Chosen) {
 }
 
 /// `-v`.
-fn describe(launched: &Launched, ranks: usize) {
+fn describe(launched: &StartedJob, ranks: usize) {
     let Settings {
         strobe,
         time_slice_ns,
@@ -500,7 +504,7 @@ fn describe(launched: &Launched, ranks: usize) {
     }
     eprintln!("bcs: bcs run is process {}", std::process::id());
     for (manager, process) in launched.managers.iter().zip(&launched.processes) {
-        let who = manager.name(driver == Driver::Shared);
+        let who = manager.name(driver == NicThreading::Shared);
         eprintln!("bcs: {who} is process {process}");
     }
 }

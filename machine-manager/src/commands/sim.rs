@@ -5,7 +5,7 @@ use crate::exit_code;
 use crate::standard_output::print;
 use bcs_core::limits::MAX_NODES;
 use bcs_nic::simulator::fabric::FabricKind;
-use bcs_nic::simulator::{self, FaultKinds, Options, Report};
+use bcs_nic::simulator::{self, FaultKinds, SimulatorOptions, SimulatorReport};
 use clap::ValueEnum as _;
 use std::process::ExitCode;
 
@@ -44,11 +44,11 @@ pub(super) fn run(arguments: &SimArgs) -> ExitCode {
     let faults = kinds(&arguments.faults);
     let mut objections = 0u64;
     for seed in arguments.seed..arguments.seed.saturating_add(arguments.seeds) {
-        let options = Options {
+        let options = SimulatorOptions {
             fabric: arguments.fabric.into(),
             nodes: arguments.nodes,
             faults,
-            ..Options::seed(seed)
+            ..SimulatorOptions::seed(seed)
         };
         let report = simulator::run(&options);
         if !print(line(seed, options.fabric, &report)) {
@@ -100,7 +100,7 @@ fn kinds(names: &[FaultName]) -> FaultKinds {
     }
 }
 
-fn line(seed: u64, fabric: FabricKind, report: &Report) -> String {
+fn line(seed: u64, fabric: FabricKind, report: &SimulatorReport) -> String {
     let faults = report.faults;
     let of_datagrams = match fabric {
         FabricKind::Sim => String::new(),

@@ -8,7 +8,9 @@ use crate::cli::{FaultName, SimArgs};
 use crate::exit_code;
 use crate::standard_output::print;
 use bcs_nic::simulator::fabric::FabricKind;
-use bcs_sim::stack::{self, End, FaultKind, Faults, Options, Program, Report};
+use bcs_sim::stack::{
+    self, FaultKind, FaultSet, JobEnd, SimulatedJobOptions, SimulatedJobReport, SimulatedProgram,
+};
 use clap::ValueEnum as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
@@ -89,7 +91,7 @@ impl Sum {
     }
 
     fn say(&self, fabric: FabricKind) {
-        let struck: Vec<String> = FaultKind::of(fabric)
+        let struck: Vec<String> = FaultKind::possible_on(fabric)
             .map(|kind| {
                 let seeds = self.struck.get(kind.name()).copied().unwrap_or(0);
                 format!("{} {seeds}", kind.name())
@@ -188,11 +190,11 @@ fn work(arguments: &SimArgs) -> ExitCode {
     let fabric = arguments.fabric.into();
     let faults = kinds(&arguments.faults);
     for seed in arguments.seed..arguments.seed.saturating_add(arguments.seeds) {
-        let options = Options {
+        let options = SimulatedJobOptions {
             seed,
             fabric,
             faults,
-            program: Program::Drawn,
+            program: SimulatedProgram::Drawn,
         };
         let report = stack::run(&options);
         let again = arguments.twice.then(|| stack::run(&options).trace_hash);
@@ -214,12 +216,12 @@ fn work(arguments: &SimArgs) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn kinds(names: &[FaultName]) -> Faults {
-    let mut faults = Faults::NONE;
+fn kinds(names: &[FaultName]) -> FaultSet {
+    let mut faults = FaultSet::NONE;
     for name in names {
         faults.insert(match name {
-            FaultName::All => return Faults::ALL,
-            FaultName::None => return Faults::NONE,
+            FaultName::All => return FaultSet::ALL,
+            FaultName::None => return FaultSet::NONE,
             FaultName::Lose => FaultKind::Lost,
             FaultName::Delay => FaultKind::Delayed,
             FaultName::Reorder => FaultKind::Reordered,
@@ -240,7 +242,7 @@ fn kinds(names: &[FaultName]) -> Faults {
     faults
 }
 
-fn line(seed: u64, report: &Report) -> String {
+fn line(seed: u64, report: &SimulatedJobReport) -> String {
     let struck: Vec<&str> = report.struck.iter().map(FaultKind::name).collect();
     let struck = if struck.is_empty() {
         "nothing".to_owned()
@@ -248,8 +250,8 @@ fn line(seed: u64, report: &Report) -> String {
         struck.join(" ")
     };
     let end = match &report.end {
-        End::Whole => "; whole".to_owned(),
-        End::Told(why) => format!("{TOLD}{why:?}"),
+        JobEnd::Finalized => "; whole".to_owned(),
+        JobEnd::Aborted(why) => format!("{TOLD}{why:?}"),
     };
     format!(
         "seed {seed}: {} nodes, {} ranks, {:?}, {:?}, {} slices, {} steps in {} us: {}{STRUCK}{struck}{end}; trace {:016x}",

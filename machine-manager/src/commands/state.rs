@@ -1,10 +1,10 @@
 //! `bcs state`: what all ranks of a job do now.
 
 use crate::cli::StateArgs;
-use crate::live::call::ask;
+use crate::live::client::ask;
 use crate::live::jobs;
-use crate::live::moment::Moment;
 use crate::live::question::Question;
+use crate::live::snapshot::JobSnapshot;
 use crate::standard_output::print;
 use source_lines::SourceLines;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ pub(super) fn run(arguments: &StateArgs) -> ExitCode {
         Err(error) => return super::no_job(&error),
     };
     let moment = match ask(&name, Question::State) {
-        Ok(answered) => Moment::of(answered, &mut SourceLines::default()),
+        Ok(answered) => JobSnapshot::of(answered, &mut SourceLines::default()),
         Err(error) => return super::no_answer(&error),
     };
     print(match arguments.json {

@@ -2,13 +2,13 @@
 
 use crate::cli::TopArgs;
 use crate::exit_code;
-use crate::live::call::{CallError, ask};
+use crate::live::client::{JobQueryError, ask};
 use crate::live::jobs;
-use crate::live::moment::Moment;
 use crate::live::name::JobName;
 use crate::live::question::Question;
-use crate::live::top::Figures;
-use crate::live::top::screen::{Screen, Woken};
+use crate::live::snapshot::JobSnapshot;
+use crate::live::top::TopFigures;
+use crate::live::top::screen::{Screen, ScreenEvent};
 use crate::standard_output::print;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -26,10 +26,10 @@ pub(super) fn run(arguments: &TopArgs) -> ExitCode {
     };
     let process = Pid::from_raw(name.pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     let Some(process) = process else {
-        return super::no_answer(&CallError::Ended(name));
+        return super::no_answer(&JobQueryError::Ended(name));
     };
     let is_seen = io::stdin().is_terminal() && io::stdout().is_terminal();
-    let watch = Watch {
+    let watch = TopSession {
         name,
         process,
         arguments,
@@ -37,9 +37,9 @@ pub(super) fn run(arguments: &TopArgs) -> ExitCode {
     };
     let watched = if is_seen { watch.live() } else { watch.plain() };
     match watched {
-        Ok(Over::Shown) => ExitCode::SUCCESS,
-        Ok(Over::Signal(signal)) => ExitCode::from(exit_code::for_signal(signal)),
-        Ok(Over::NoAnswer(error)) => super::no_answer(&error),
+        Ok(TopEnd::Shown) => ExitCode::SUCCESS,
+        Ok(TopEnd::Signal(signal)) => ExitCode::from(exit_code::for_signal(signal)),
+        Ok(TopEnd::NoAnswer(error)) => super::no_answer(&error),
         Err(error) => {
             eprintln!("bcs: failed to show job {}: {error}", watch.name);
             ExitCode::from(exit_code::RUNTIME)
@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &TopArgs) -> ExitCode {
     }
 }
 
-struct Watch<'a> {
+struct TopSession<'a> {
     name: JobName,
     /// Its `bcs run`.
     process: OwnedFd,
@@ -56,28 +56,28 @@ struct Watch<'a> {
 }
 
 /// How it ended.
-enum Over {
+enum TopEnd {
     /// All was shown, or nobody wants to see more, or the job has ended.
     Shown,
     Signal(i32),
-    NoAnswer(CallError),
+    NoAnswer(JobQueryError),
 }
 
-impl Watch<'_> {
+impl TopSession<'_> {
     /// A table at each look.
-    fn plain(&self) -> io::Result<Over> {
+    fn plain(&self) -> io::Result<TopEnd> {
         let mut before = None;
         for look in 1.. {
             let now = match self.look() {
                 Ok(now) => now,
-                Err(CallError::Ended(_)) if look > 1 => break,
-                Err(error) => return Ok(Over::NoAnswer(error)),
+                Err(JobQueryError::Ended(_)) if look > 1 => break,
+                Err(error) => return Ok(TopEnd::NoAnswer(error)),
             };
             let next = Instant::now() + self.arguments.interval;
-            let figures = Figures::between(before.as_ref(), &now);
+            let figures = TopFigures::between(before.as_ref(), &now);
             let is_read = print(figures.plain());
             if !is_read || self.arguments.count == Some(look) {
-                return Ok(Over::Shown);
+                return Ok(TopEnd::Shown);
             }
             before = Some(now);
             if self.ends_before(next) {
@@ -85,42 +85,44 @@ impl Watch<'_> {
             }
         }
         print(self.last_words());
-        Ok(Over::Shown)
+        Ok(TopEnd::Shown)
     }
 
     /// A view on the terminal.
-    fn live(&self) -> io::Result<Over> {
+    fn live(&self) -> io::Result<TopEnd> {
         let mut before = None;
         // Before the screen: what is wrong is said on the terminal as it was.
         let mut now = match self.look() {
             Ok(now) => now,
-            Err(error) => return Ok(Over::NoAnswer(error)),
+            Err(error) => return Ok(TopEnd::NoAnswer(error)),
         };
         let mut screen = Screen::open()?;
         for look in 1.. {
             let next = Instant::now() + self.arguments.interval;
-            let figures = Figures::between(before.as_ref(), &now);
+            let figures = TopFigures::between(before.as_ref(), &now);
             match screen.show(&figures, self.process.as_fd(), next)? {
-                Woken::Time if self.arguments.count == Some(look) => return Ok(Over::Shown),
-                Woken::Time => {}
-                Woken::Left => return Ok(Over::Shown),
-                Woken::Signal(signal) => return Ok(Over::Signal(signal)),
-                Woken::Gone => break,
+                ScreenEvent::Time if self.arguments.count == Some(look) => {
+                    return Ok(TopEnd::Shown);
+                }
+                ScreenEvent::Time => {}
+                ScreenEvent::Left => return Ok(TopEnd::Shown),
+                ScreenEvent::Signal(signal) => return Ok(TopEnd::Signal(signal)),
+                ScreenEvent::Gone => break,
             }
             match self.look() {
                 Ok(later) => before = Some(std::mem::replace(&mut now, later)),
-                Err(CallError::Ended(_)) => break,
-                Err(error) => return Ok(Over::NoAnswer(error)),
+                Err(JobQueryError::Ended(_)) => break,
+                Err(error) => return Ok(TopEnd::NoAnswer(error)),
             }
         }
         drop(screen);
         print(self.last_words());
-        Ok(Over::Shown)
+        Ok(TopEnd::Shown)
     }
 
-    fn look(&self) -> Result<Moment, CallError> {
+    fn look(&self) -> Result<JobSnapshot, JobQueryError> {
         let source = &mut self.source.borrow_mut();
-        ask(&self.name, Question::State).map(|answered| Moment::of(answered, source))
+        ask(&self.name, Question::State).map(|answered| JobSnapshot::of(answered, source))
     }
 
     /// Waits; returns whether the job has ended before that.

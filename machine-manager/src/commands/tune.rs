@@ -5,17 +5,17 @@ use crate::cli::{ProgramArgs, TuneArgs};
 use crate::exit_code;
 use crate::standard_output::{print, print_all};
 use crate::tune::file;
-use crate::tune::job::Options;
 use crate::tune::picture::picture;
 use crate::tune::race::{LEAST_RUNS, Race, Standing};
 use crate::tune::reasons::reason;
-use crate::tune::results::{Failure, Results, Row};
+use crate::tune::results::{Results, SettingResult, TrialFailure};
+use crate::tune::run_arguments::RunArguments;
 use crate::tune::setting::Setting;
 use crate::tune::table::table;
-use crate::tune::trial::{Ended, Stage};
+use crate::tune::trial::{TrialEnd, TrialRunner};
 use crate::tune::verdict::{typed, verdict};
 use anyhow::Context as _;
-use bcs_core::job::Strobe;
+use bcs_core::job::StrobeMode;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -43,18 +43,18 @@ const CONFIGURATION: &str = "bcs.toml";
 
 /// Why nothing was found.
 #[derive(Debug)]
-enum NoResults {
+enum TuneError {
     /// The request; nothing was started.
     BadInput(String),
     /// The program does not run with what is in effect.
-    Program(Failure),
+    Program(TrialFailure),
     /// A signal came before anything was known.
     Interrupted(i32),
     /// The runtime, or a file.
     Failed(anyhow::Error),
 }
 
-impl<E: Into<anyhow::Error>> From<E> for NoResults {
+impl<E: Into<anyhow::Error>> From<E> for TuneError {
     fn from(error: E) -> Self {
         Self::Failed(error.into())
     }
@@ -64,11 +64,11 @@ impl<E: Into<anyhow::Error>> From<E> for NoResults {
 pub(super) fn run(arguments: &TuneArgs, matches: &ArgMatches, further: clap::Command) -> ExitCode {
     let code = match tuned(arguments, matches, further) {
         Ok(code) => code,
-        Err(NoResults::BadInput(what)) => {
+        Err(TuneError::BadInput(what)) => {
             eprintln!("bcs: {what}");
             exit_code::BAD_INPUT
         }
-        Err(NoResults::Program(failure)) => {
+        Err(TuneError::Program(failure)) => {
             eprint!("{}", failure.last_words);
             eprintln!(
                 "bcs: nothing was tried: the program fails with what is in effect, with exit code {}",
@@ -76,8 +76,8 @@ pub(super) fn run(arguments: &TuneArgs, matches: &ArgMatches, further: clap::Com
             );
             failure.exit_code
         }
-        Err(NoResults::Interrupted(signal)) => exit_code::for_signal(signal),
-        Err(NoResults::Failed(error)) => {
+        Err(TuneError::Interrupted(signal)) => exit_code::for_signal(signal),
+        Err(TuneError::Failed(error)) => {
             eprintln!("bcs: {error:#}");
             exit_code::RUNTIME
         }
@@ -89,16 +89,16 @@ fn tuned(
     arguments: &TuneArgs,
     matches: &ArgMatches,
     further: clap::Command,
-) -> Result<u8, NoResults> {
+) -> Result<u8, TuneError> {
     let trials = &arguments.trials;
     let settings = settings(arguments, matches)?;
-    run::check(&arguments.run, &arguments.program, further).map_err(NoResults::BadInput)?;
+    run::check(&arguments.run, &arguments.program, further).map_err(TuneError::BadInput)?;
     let has_reference = trials.against.is_some();
     let rows = settings.len() + usize::from(has_reference);
     let runs = trials.runs.unwrap_or((RUNS_EACH * rows).max(RUNS));
     let least = RECORDED + LEAST_RUNS * rows;
     if runs < least {
-        return Err(NoResults::BadInput(format!(
+        return Err(TuneError::BadInput(format!(
             "--runs {runs} are too few for {rows} settings: give at least {least}"
         )));
     }
@@ -106,7 +106,7 @@ fn tuned(
     for path in results.into_iter().chain([&trials.output]).flatten() {
         let opened = OpenOptions::new().create(true).append(true).open(path);
         opened.map_err(|error| {
-            NoResults::BadInput(format!("failed to write {}: {error}", path.display()))
+            TuneError::BadInput(format!("failed to write {}: {error}", path.display()))
         })?;
     }
     let mut tuning = Tuning::new(arguments, matches, &settings)?;
@@ -142,8 +142,8 @@ fn in_effect(arguments: &TuneArgs) -> Setting {
 }
 
 /// All settings that are tried: each slice with each strobe mode and each eager limit, and what is in effect.
-fn settings(arguments: &TuneArgs, matches: &ArgMatches) -> Result<Vec<Setting>, NoResults> {
-    let bad = |what: String| Err(NoResults::BadInput(what));
+fn settings(arguments: &TuneArgs, matches: &ArgMatches) -> Result<Vec<Setting>, TuneError> {
+    let bad = |what: String| Err(TuneError::BadInput(what));
     for (id, instead) in [
         (
             "time_slice",
@@ -164,7 +164,7 @@ fn settings(arguments: &TuneArgs, matches: &ArgMatches) -> Result<Vec<Setting>, 
     }
     let trials = &arguments.trials;
     let current = in_effect(arguments);
-    let or = |listed: Vec<Strobe>| match listed.is_empty() {
+    let or = |listed: Vec<StrobeMode>| match listed.is_empty() {
         true => vec![current.strobe],
         false => listed,
     };
@@ -186,7 +186,7 @@ fn settings(arguments: &TuneArgs, matches: &ArgMatches) -> Result<Vec<Setting>, 
     }
     for setting in &settings {
         let checked = setting.check();
-        checked.map_err(|error| NoResults::BadInput(error.to_string()))?;
+        checked.map_err(|error| TuneError::BadInput(error.to_string()))?;
     }
     if settings.len() < 2 {
         return bad("one setting is nothing to choose from: give --slices a range".to_owned());
@@ -200,10 +200,10 @@ fn settings(arguments: &TuneArgs, matches: &ArgMatches) -> Result<Vec<Setting>, 
 
 /// Runs of a program, and what is known by now.
 struct Tuning {
-    stage: Stage,
+    stage: TrialRunner,
     /// The options of the job, without a setting.
-    options: Options,
-    against: Options,
+    options: RunArguments,
+    against: RunArguments,
     program: Vec<OsString>,
     results: Results,
     bar: ProgressBar,
@@ -214,11 +214,11 @@ impl Tuning {
         arguments: &TuneArgs,
         matches: &ArgMatches,
         settings: &[Setting],
-    ) -> Result<Self, NoResults> {
+    ) -> Result<Self, TuneError> {
         let ProgramArgs::Line(program) = &arguments.program;
         let against = arguments.trials.against.as_ref();
-        let options = Options::given(matches);
-        let row = |setting| Row {
+        let options = RunArguments::given(matches);
+        let row = |setting| SettingResult {
             setting,
             standing: Standing::AsGood,
             seconds: Vec::new(),
@@ -229,9 +229,10 @@ impl Tuning {
             .iter()
             .map(|word| word.to_string_lossy().into_owned());
         Ok(Self {
-            stage: Stage::new(arguments.trials.output.as_deref())?,
-            against: against
-                .map_or_else(Options::default, |against| options.with(&against.options)),
+            stage: TrialRunner::new(arguments.trials.output.as_deref())?,
+            against: against.map_or_else(RunArguments::default, |against| {
+                options.with(&against.options)
+            }),
             options,
             program: program.clone(),
             results: Results {
@@ -250,7 +251,7 @@ impl Tuning {
         })
     }
 
-    fn run(&mut self, options: &Options, more: &[OsString]) -> anyhow::Result<Ended> {
+    fn run(&mut self, options: &RunArguments, more: &[OsString]) -> anyhow::Result<TrialEnd> {
         self.results.runs += 1;
         let words = [&options.words(), more, &self.program].concat();
         self.stage.run(&words)
@@ -271,19 +272,19 @@ impl Tuning {
     }
 
     /// The first run: it says whether the program runs at all, and warms the machine up.
-    fn record_what_is_in_effect(&mut self) -> Result<(), NoResults> {
+    fn record_what_is_in_effect(&mut self) -> Result<(), TuneError> {
         self.bar.set_message("with what is in effect");
         match self.recorded(self.results.in_effect)? {
             Outcome::Took(_) => Ok(()),
-            Outcome::Failed(failure) => Err(NoResults::Program(failure)),
-            Outcome::Interrupted(signal) => Err(NoResults::Interrupted(signal)),
+            Outcome::Failed(failure) => Err(TuneError::Program(failure)),
+            Outcome::Interrupted(signal) => Err(TuneError::Interrupted(signal)),
         }
     }
 
     /// Runs who is next until the race is over, or a signal comes, which it gives back.
     fn race(&mut self, race: &mut Race) -> anyhow::Result<Option<i32>> {
         self.bar.set_length(race.runs_left() as u64);
-        while let Some(next) = race.whose_turn() {
+        while let Some(next) = race.next_setting() {
             let (options, name) = match self.results.rows[next].setting {
                 Some(setting) => (self.options.with_setting(&setting), setting.slice()),
                 None => (
@@ -293,7 +294,7 @@ impl Tuning {
             };
             self.bar.set_message(name);
             match Outcome::of(self.run(&options, &[])?) {
-                Outcome::Took(took) => race.ran(next, took.as_secs_f64()),
+                Outcome::Took(took) => race.record_run(next, took.as_secs_f64()),
                 Outcome::Failed(failure) => {
                     race.failed(next);
                     self.results.rows[next].failures.push(failure);
@@ -335,21 +336,21 @@ impl Tuning {
 /// How a run ended, for the race.
 enum Outcome {
     Took(Duration),
-    Failed(Failure),
+    Failed(TrialFailure),
     Interrupted(i32),
 }
 
 impl Outcome {
-    fn of(ended: Ended) -> Self {
+    fn of(ended: TrialEnd) -> Self {
         match ended {
-            Ended::Exited { code: 0, took, .. } => Self::Took(took),
-            Ended::Exited {
+            TrialEnd::Exited { code: 0, took, .. } => Self::Took(took),
+            TrialEnd::Exited {
                 code, last_words, ..
-            } => Self::Failed(Failure {
+            } => Self::Failed(TrialFailure {
                 exit_code: code,
                 last_words,
             }),
-            Ended::Interrupted(signal) => Self::Interrupted(signal),
+            TrialEnd::Interrupted(signal) => Self::Interrupted(signal),
         }
     }
 }

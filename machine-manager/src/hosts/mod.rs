@@ -4,12 +4,12 @@
 //! and output: so the job's key, the first that it is told, is in no argument and no variable.
 
 mod advice;
-mod meeting;
+mod handshake;
 mod standard_error;
 mod startup;
 
 use crate::program::Program;
-use crate::quantities::Given;
+use crate::quantities::GivenQuantity;
 use bcs_core::job::NodeId;
 use bcs_fabric::udp::Crypto;
 use node_manager::FAR_ROLE;
@@ -19,9 +19,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-pub use meeting::{Machines, greet, join};
+pub use handshake::{JobTopology, await_greetings, run_handshake};
 pub use standard_error::StandardError;
-pub use startup::{Ended, Limits};
+pub use startup::{Limits, StartInterruption};
 
 /// How nodes are to be joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub struct Hosts {
     /// How datagrams are guarded.
     pub crypto: Crypto,
     /// A node that is silent for so long is lost.
-    pub node_timeout: Given<Duration>,
+    pub node_timeout: GivenQuantity<Duration>,
 }
 
 /// What is wrong with hosts.
@@ -82,7 +82,7 @@ pub enum BadHosts {
     Launcher(String),
     /// A node must be given some time.
     #[error("--node-timeout {0} is out of range: choose one from 100ms")]
-    TooShort(Given<Duration>),
+    TooShort(GivenQuantity<Duration>),
 }
 
 /// A node that answers within less is not silent: its host may be busy.
@@ -115,7 +115,7 @@ impl Hosts {
 
     /// The host of a node.
     #[must_use]
-    pub fn of(&self, node: NodeId) -> Option<&str> {
+    pub fn host_of(&self, node: NodeId) -> Option<&str> {
         let names = self.names.as_ref()?;
         names.get(node.index()).map(String::as_str)
     }
@@ -148,7 +148,7 @@ impl Hosts {
         let mut waves: Vec<Vec<Vec<NodeId>>> = Vec::new();
         let mut of_host: BTreeMap<Option<String>, usize> = BTreeMap::new();
         for part in parts {
-            let host = self.of(part[0]).map(str::to_owned);
+            let host = self.host_of(part[0]).map(str::to_owned);
             let before = of_host.entry(host.clone()).or_default();
             // Those of this machine do not log in.
             let wave = host.map_or(0, |_| *before / LOGINS_AT_ONCE);
@@ -215,14 +215,14 @@ fn this_program() -> String {
 
 /// Hosts that a job may have, and how many ranks each of them takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct HostList {
     /// As they were named.
     pub names: Vec<String>,
     /// The slots of each; none where nobody has said any.
     pub slots: Option<Vec<usize>>,
 }
 
-impl Named {
+impl HostList {
     /// Whether all of them are this machine, which needs no launcher.
     #[must_use]
     pub fn are_here(&self) -> bool {
@@ -237,14 +237,14 @@ impl Named {
 ///
 /// # Errors
 /// [`BadHosts::NoName`].
-pub fn parse_names(text: &str) -> Result<Named, BadHosts> {
+pub fn parse_names(text: &str) -> Result<HostList, BadHosts> {
     let parts = text.split(',').map(|part| name_and_slots(part.trim()));
     let parts: Option<Vec<_>> = parts.collect();
     let parts = parts.ok_or_else(|| BadHosts::NoName(text.to_owned()))?;
     let any = parts.iter().any(|(_, slots)| slots.is_some());
     let slots = any.then(|| parts.iter().map(|(_, slots)| slots.unwrap_or(1)).collect());
     let names = parts.into_iter().map(|(name, _)| name.to_owned());
-    Ok(Named {
+    Ok(HostList {
         names: names.collect(),
         slots,
     })

@@ -7,13 +7,13 @@ use super::advice::Attempt;
 use super::standard_error::lines;
 use super::{Hosts, this_program};
 use crate::exit_code;
-use crate::launch::Manager;
-use crate::quantities::Given;
+use crate::launch::ManagerHandle;
+use crate::quantities::GivenQuantity;
 use crate::signals::{self, Signals};
 use crate::verdict::job_ended;
 use anyhow::Context as _;
 use bcs_core::job::Placement;
-use node_manager::control::{Arrived, Frame, FromManager};
+use node_manager::control::{Frame, FrameReadOutcome, FromManager};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, WaitId, WaitIdOptions, WaitIdStatus, waitid};
@@ -40,12 +40,12 @@ pub struct Limits<'a> {
     /// The signals of this process.
     pub signals: &'a Signals,
     /// `--timeout`, and when it is over.
-    pub timeout: Option<&'a (Instant, Given<Duration>)>,
+    pub timeout: Option<&'a (Instant, GivenQuantity<Duration>)>,
 }
 
 /// A job that was ended before it was started, by whoever started it.
 #[derive(Debug, thiserror::Error)]
-pub enum Ended {
+pub enum StartInterruption {
     /// By a signal.
     #[error("{}", job_ended(&format!("bcs run received {}", signals::describe(*.signal)), *.ranks))]
     Signal {
@@ -58,7 +58,7 @@ pub enum Ended {
     #[error("{}", job_ended(&format!("the time limit of {limit} was over, and {missing}"), *.ranks))]
     TimedOut {
         /// As it was given.
-        limit: Given<Duration>,
+        limit: GivenQuantity<Duration>,
         /// Who has not answered.
         missing: String,
         /// Ranks of the job.
@@ -66,7 +66,7 @@ pub enum Ended {
     },
 }
 
-impl Ended {
+impl StartInterruption {
     /// What `bcs run` exits with.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
@@ -91,7 +91,7 @@ pub(super) struct Startup<'a> {
 
 /// What a descriptor in the poll set is.
 #[derive(Clone, Copy, Debug)]
-enum Watched {
+enum StartupPollSource {
     Signals,
     Control(usize),
     StandardError(usize),
@@ -116,7 +116,7 @@ impl<'a> Startup<'a> {
     /// The answers of all node managers, as `take` finds them among what they say.
     pub(super) fn answers<T>(
         &mut self,
-        managers: &mut [Manager],
+        managers: &mut [ManagerHandle],
         take: Take<'_, T>,
     ) -> anyhow::Result<Vec<T>> {
         self.all(managers, |manager| {
@@ -141,8 +141,8 @@ impl<'a> Startup<'a> {
     /// What `find` finds in what each node manager has said. It is asked again whenever one has said more.
     pub(super) fn all<T>(
         &mut self,
-        managers: &mut [Manager],
-        mut find: impl FnMut(&mut Manager) -> anyhow::Result<Option<T>>,
+        managers: &mut [ManagerHandle],
+        mut find: impl FnMut(&mut ManagerHandle) -> anyhow::Result<Option<T>>,
     ) -> anyhow::Result<Vec<T>> {
         let mut found: Vec<Option<T>> = managers.iter().map(|_| None).collect();
         loop {
@@ -169,7 +169,7 @@ impl<'a> Startup<'a> {
     /// more.
     fn wait(
         &mut self,
-        managers: &mut [Manager],
+        managers: &mut [ManagerHandle],
         missing: &[bool],
     ) -> anyhow::Result<Option<usize>> {
         let is_missing = |index: &usize| missing[*index];
@@ -188,20 +188,26 @@ impl<'a> Startup<'a> {
             watched.push(what);
         };
         let signals = PollFd::from_borrowed_fd(self.limits.signals.fd(), PollFlags::IN);
-        watch(signals, Watched::Signals);
+        watch(signals, StartupPollSource::Signals);
         for index in absent {
             let manager = &managers[index];
             if let Some(control) = &manager.control {
                 let mut flags = PollFlags::IN;
                 flags.set(PollFlags::OUT, manager.writer.waiting() > 0);
-                watch(PollFd::new(control, flags), Watched::Control(index));
+                watch(
+                    PollFd::new(control, flags),
+                    StartupPollSource::Control(index),
+                );
             }
             if let Some(fd) = manager.standard_error.as_ref().and_then(|it| it.fd()) {
                 let fd = PollFd::from_borrowed_fd(fd, PollFlags::IN);
-                watch(fd, Watched::StandardError(index));
+                watch(fd, StartupPollSource::StandardError(index));
             }
             if let Some(pidfd) = &manager.pidfd {
-                watch(PollFd::new(pidfd, PollFlags::IN), Watched::Process(index));
+                watch(
+                    PollFd::new(pidfd, PollFlags::IN),
+                    StartupPollSource::Process(index),
+                );
             }
         }
         match poll(&mut fds, Some(&left)) {
@@ -210,19 +216,19 @@ impl<'a> Startup<'a> {
         }
         let ready = fds.iter().zip(watched);
         let ready = ready.filter(|(fd, _)| !fd.revents().is_empty());
-        let ready: Vec<Watched> = ready.map(|(_, what)| what).collect();
+        let ready: Vec<StartupPollSource> = ready.map(|(_, what)| what).collect();
         let mut gone = None;
         for what in ready {
             match what {
-                Watched::Signals => self.signalled()?,
-                Watched::Control(index) => {
+                StartupPollSource::Signals => self.signalled()?,
+                StartupPollSource::Control(index) => {
                     managers[index].send();
                     let _later = self.hear(&mut managers[index]);
                 }
-                Watched::StandardError(index) => {
+                StartupPollSource::StandardError(index) => {
                     let _later = self.hear(&mut managers[index]);
                 }
-                Watched::Process(index) => {
+                StartupPollSource::Process(index) => {
                     while self.hear(&mut managers[index]) {}
                     gone = Some(index);
                 }
@@ -234,7 +240,7 @@ impl<'a> Startup<'a> {
     /// The time that there is, and who is waited for.
     fn time_left(
         &self,
-        managers: &[Manager],
+        managers: &[ManagerHandle],
         missing: &[bool],
     ) -> anyhow::Result<(Timespec, String)> {
         let names = managers
@@ -250,7 +256,7 @@ impl<'a> Startup<'a> {
         let timeout = self.limits.timeout;
         if let Some((_, limit)) = timeout.filter(|(end, _)| *end <= now) {
             let has = if names.len() == 1 { "has" } else { "have" };
-            return Err(anyhow::Error::new(Ended::TimedOut {
+            return Err(anyhow::Error::new(StartInterruption::TimedOut {
                 limit: limit.clone(),
                 missing: format!("{who} {has} not answered"),
                 ranks,
@@ -285,7 +291,10 @@ impl<'a> Startup<'a> {
                 libc::SIGUSR2 => self.for_ranks.push(Signal::USR2),
                 _ => {
                     let ranks = self.placement.ranks();
-                    return Err(anyhow::Error::new(Ended::Signal { signal, ranks }));
+                    return Err(anyhow::Error::new(StartInterruption::Signal {
+                        signal,
+                        ranks,
+                    }));
                 }
             }
         }
@@ -301,7 +310,7 @@ impl<'a> Startup<'a> {
     }
 
     /// Reads what a node manager and its command have said. Returns whether there may be more.
-    fn hear(&mut self, manager: &mut Manager) -> bool {
+    fn hear(&mut self, manager: &mut ManagerHandle) -> bool {
         if let Some(words) = &mut manager.standard_error {
             words.read(&mut self.buffer);
         }
@@ -309,9 +318,9 @@ impl<'a> Startup<'a> {
             return false;
         };
         match manager.reader.receive(control, &mut self.buffer) {
-            Ok(Arrived::Bytes) => true,
-            Ok(Arrived::Nothing) => false,
-            Ok(Arrived::End) | Err(_) => {
+            Ok(FrameReadOutcome::Bytes) => true,
+            Ok(FrameReadOutcome::Nothing) => false,
+            Ok(FrameReadOutcome::End) | Err(_) => {
                 manager.control = None;
                 false
             }
@@ -319,7 +328,7 @@ impl<'a> Startup<'a> {
     }
 
     /// Why a node manager has ended, or was not started at all.
-    fn not_started(&mut self, manager: &mut Manager) -> anyhow::Error {
+    fn not_started(&mut self, manager: &mut ManagerHandle) -> anyhow::Error {
         let name = manager.name(false);
         let status = manager.pidfd.as_ref().and_then(exit_of);
         while self.hear(manager) {}
@@ -357,7 +366,7 @@ impl<'a> Startup<'a> {
 }
 
 /// What the command of a node manager has said last, or else what it has written instead of a node manager's words.
-fn last_words(manager: &Manager) -> Vec<String> {
+fn last_words(manager: &ManagerHandle) -> Vec<String> {
     let said = manager.standard_error.as_ref().map(|it| it.lines());
     let mut said = said.unwrap_or_default();
     if said.is_empty() {

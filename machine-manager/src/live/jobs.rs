@@ -1,6 +1,6 @@
 //! Which jobs run.
 
-use super::call::{Answered, Call, CallError};
+use super::client::{JobAnswer, JobConnection, JobQueryError};
 use super::name::JobName;
 use super::question::Question;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ const TABLE: &str = "/proc/net/unix";
 
 /// A job cannot be told.
 #[derive(Debug, thiserror::Error)]
-pub enum NoJob {
+pub enum JobLookupError {
     /// Nothing is known.
     #[error("failed to read {TABLE}, where running jobs are found: {0}")]
     Table(#[from] std::io::Error),
@@ -49,8 +49,8 @@ fn names() -> std::io::Result<Vec<JobName>> {
 
 /// Whether a process of this name's listens there, or does not let anybody ask.
 fn is_job(name: &JobName) -> bool {
-    match Call::connect(name) {
-        Ok(_) | Err(CallError::Silent(_)) => true,
+    match JobConnection::connect(name) {
+        Ok(_) | Err(JobQueryError::Silent(_)) => true,
         Err(_) => false,
     }
 }
@@ -58,22 +58,22 @@ fn is_job(name: &JobName) -> bool {
 /// Finds a job by its id or the process of its `bcs run`; or the only one, if none is named.
 ///
 /// # Errors
-/// [`NoJob`].
-pub fn find(called: Option<&str>) -> Result<JobName, NoJob> {
+/// [`JobLookupError`].
+pub fn find(called: Option<&str>) -> Result<JobName, JobLookupError> {
     let mut there = names()?;
     there.retain(is_job);
     match called {
-        _ if there.is_empty() => Err(NoJob::None),
+        _ if there.is_empty() => Err(JobLookupError::None),
         Some(called) => match there.iter().find(|name| name.is(called)) {
             Some(name) => Ok(name.clone()),
-            None => Err(NoJob::Unknown {
+            None => Err(JobLookupError::Unknown {
                 called: called.to_owned(),
                 there,
             }),
         },
         None => match <[JobName; 1]>::try_from(there) {
             Ok([name]) => Ok(name),
-            Err(there) => Err(NoJob::Several(there)),
+            Err(there) => Err(JobLookupError::Several(there)),
         },
     }
 }
@@ -83,9 +83,9 @@ pub fn find(called: Option<&str>) -> Result<JobName, NoJob> {
 ///
 /// # Errors
 /// When the kernel does not list sockets.
-pub fn all() -> std::io::Result<Vec<(JobName, Result<Answered, CallError>)>> {
+pub fn all() -> std::io::Result<Vec<(JobName, Result<JobAnswer, JobQueryError>)>> {
     let call = |name: JobName| {
-        let call = Call::connect(&name);
+        let call = JobConnection::connect(&name);
         if let Ok(call) = &call {
             call.ask(Question::Job);
         }
@@ -93,10 +93,10 @@ pub fn all() -> std::io::Result<Vec<(JobName, Result<Answered, CallError>)>> {
     };
     let calls: Vec<_> = names()?.into_iter().map(call).collect();
     let until = Instant::now() + PATIENCE;
-    let hear = |(name, call): (JobName, Result<Call, CallError>)| {
+    let hear = |(name, call): (JobName, Result<JobConnection, JobQueryError>)| {
         let answered = call.and_then(|call| call.hear(&name, until));
         match answered {
-            Err(CallError::Ended(_) | CallError::Impostor(_)) => None,
+            Err(JobQueryError::Ended(_) | JobQueryError::Impostor(_)) => None,
             answered => Some((name, answered)),
         }
     };

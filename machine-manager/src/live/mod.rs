@@ -29,12 +29,12 @@
 //! else, or does not read, is hung up on after a time; there is room for a few at once, and others wait for it in the
 //! kernel. What a client says is one of two questions, or rubbish.
 
-pub mod call;
-pub mod door;
-pub mod inquiry;
+pub mod client;
+pub mod control_socket;
 pub mod jobs;
-pub mod moment;
 pub mod name;
 pub mod question;
+pub mod snapshot;
+pub mod survey_rounds;
+pub mod text;
 pub mod top;
-pub mod words;

@@ -1,7 +1,7 @@
 //! What is asked of a running job, and what it answers.
 
 use bcs_core::job::NodeId;
-use node_manager::survey::Survey;
+use node_manager::survey::SurveyPart;
 use serde::{Deserialize, Serialize};
 
 /// A question has so many bytes: four that say what it is, the version, the question, and two of nothing.
@@ -66,20 +66,20 @@ impl Question {
 /// A part of an answer. The last one is [`Done`](Self::Done) or [`Refused`](Self::Refused), which stays the first of
 /// the variants in all versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Answer {
+pub enum AnswerPart {
     /// There is no answer: why.
     Refused(String),
     /// What job it is.
-    Job(Box<Facts>),
+    Job(Box<JobFacts>),
     /// What some of its ranks do.
-    Part(Box<Survey>),
+    Part(Box<SurveyPart>),
     /// All was said, but for what these nodes would have said.
     Done(Vec<NodeId>),
 }
 
 /// What job it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct JobFacts {
     /// Its id.
     pub id: String,
     /// The process of `bcs run`.
@@ -103,7 +103,7 @@ pub struct Facts {
 /// Of a command line so much is told.
 const COMMAND_BYTES: usize = 4_096;
 
-impl Facts {
+impl JobFacts {
     /// Leaves out of the command what is too long.
     #[must_use]
     pub fn shortened(mut self) -> Self {
@@ -146,9 +146,9 @@ mod tests {
 
     #[test]
     fn a_long_command_is_cut_between_words() {
-        let facts = |command: Vec<String>| Facts {
+        let facts = |command: Vec<String>| JobFacts {
             command,
-            ..Facts::default()
+            ..JobFacts::default()
         };
         let short = facts(vec!["a".into(), "b".into()]);
         assert_eq!(short.clone().shortened(), short);

@@ -14,11 +14,11 @@
 //! | `file.rs` | the choice, written into `bcs.toml` |
 
 pub mod file;
-pub mod job;
 pub mod picture;
 pub mod race;
 pub mod reasons;
 pub mod results;
+pub mod run_arguments;
 pub mod setting;
 pub mod statistics;
 pub mod table;

@@ -1,6 +1,6 @@
 //! Run time against slice, drawn: a line for each strobe mode and eager limit, with the spread of the runs.
 
-use super::results::{Results, Row};
+use super::results::{Results, SettingResult};
 use super::setting::name;
 use plotters::prelude::*;
 use std::fmt::Display;
@@ -9,10 +9,10 @@ use std::ops::Range;
 /// Why there is no picture.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to draw: {0}")]
-pub struct Undrawn(String);
+pub struct TunePlotError(String);
 
-fn undrawn(why: impl Display) -> Undrawn {
-    Undrawn(why.to_string())
+fn undrawn(why: impl Display) -> TunePlotError {
+    TunePlotError(why.to_string())
 }
 
 /// In pixels.
@@ -32,14 +32,14 @@ const GREY: RGBColor = RGBColor(110, 110, 110);
 /// Rows of one strobe mode and eager limit.
 struct Line<'a> {
     label: String,
-    rows: Vec<&'a Row>,
+    rows: Vec<&'a SettingResult>,
 }
 
 /// Draws the results as SVG.
 ///
 /// # Errors
 /// When nothing has run.
-pub fn picture(results: &Results) -> Result<String, Undrawn> {
+pub fn picture(results: &Results) -> Result<String, TunePlotError> {
     let lines = lines(results);
     if lines.is_empty() {
         return Err(undrawn("no setting has run"));
@@ -76,7 +76,7 @@ fn lines(results: &Results) -> Vec<Line<'_>> {
     lines
 }
 
-fn us(row: &Row) -> f64 {
+fn us(row: &SettingResult) -> f64 {
     row.setting
         .map_or(0.0, |setting| setting.time_slice_ns as f64 / 1e3)
 }
@@ -85,7 +85,7 @@ fn draw(
     area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
     results: &Results,
     lines: &[Line<'_>],
-) -> Result<(), Undrawn> {
+) -> Result<(), TunePlotError> {
     let drawn = || results.rows.iter().filter(|row| !row.seconds.is_empty());
     let x = range(
         lines.iter().flat_map(|line| &line.rows).map(|row| us(row)),
@@ -109,7 +109,7 @@ fn draw(
         .draw()
         .map_err(undrawn)?;
     for (line, color) in lines.iter().zip(COLORS.iter().cycle()) {
-        let place = |row: &&Row| Some((us(row), row.median()?));
+        let place = |row: &&SettingResult| Some((us(row), row.median()?));
         let points: Vec<(f64, f64)> = line.rows.iter().filter_map(place).collect();
         let dots = points
             .iter()
@@ -128,7 +128,7 @@ fn draw(
         chart.draw_series(dots).map_err(undrawn)?;
         chart.draw_series(spreads).map_err(undrawn)?;
     }
-    if let Some(seconds) = results.reference().and_then(Row::median) {
+    if let Some(seconds) = results.reference().and_then(SettingResult::median) {
         let ends = [(x.start, seconds), (x.end, seconds)];
         let series = chart
             .draw_series(LineSeries::new(ends, GREY))

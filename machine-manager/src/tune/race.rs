@@ -3,14 +3,14 @@
 //! A race goes in rounds, in each of which every setting that is still in it runs once, in another order each time, so
 //! that a machine that gets slower or faster favours none. Settings that are certainly slower drop out; the race is over
 //! when what is left is as good as the best, or when no runs are left. It knows no clock and no process: whoever holds
-//! it asks for the [next](Race::whose_turn) setting, runs it, and [tells](Race::ran).
+//! it asks for the [next](Race::next_setting) setting, runs it, and [tells](Race::record_run).
 //!
 //! Two questions are kept apart. *Is there a difference at all?* The fastest of twelve equal settings always looks
 //! faster than the slowest, so all of them together have to look different (ranks, at 1 %), or one has to be beyond
 //! any noise. Only then: *which is best?*, where a setting is given up as soon as it is behind the best by more than
 //! noise makes of two that are equal.
 
-use super::statistics::{alike, median, noise, of_ratio};
+use super::statistics::{equality_probability, median, noise, of_ratio};
 use std::collections::VecDeque;
 
 /// A difference that is worth a setting. Settings that are certainly nearer to the best than this are as good.
@@ -56,7 +56,7 @@ pub enum Standing {
 
 /// What a race has found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
+pub struct RaceResult {
     /// Of each setting, in the order of their numbers.
     pub standings: Vec<Standing>,
     /// The fastest, if any has run without failing.
@@ -97,7 +97,7 @@ impl Race {
     }
 
     /// The setting that runs next; none when the race is over.
-    pub fn whose_turn(&mut self) -> Option<usize> {
+    pub fn next_setting(&mut self) -> Option<usize> {
         if self.due.is_empty() {
             self.judge();
             if self.is_over() {
@@ -117,7 +117,7 @@ impl Race {
     }
 
     /// A setting has run.
-    pub fn ran(&mut self, setting: usize, seconds: f64) {
+    pub fn record_run(&mut self, setting: usize, seconds: f64) {
         self.runners[setting].seconds.push(seconds);
     }
 
@@ -136,7 +136,7 @@ impl Race {
 
     /// What is known now.
     #[must_use]
-    pub fn finding(&self) -> Finding {
+    pub fn finding(&self) -> RaceResult {
         let noise = self.noise();
         let best = self.best();
         let standing = |(number, runner): (usize, &Runner)| match runner {
@@ -151,7 +151,7 @@ impl Race {
         let is_last = medians.len() == 1 && self.settings().count() > 1;
         let slowest = medians.iter().copied().fold(0.0, f64::max);
         let fastest = medians.iter().copied().fold(f64::INFINITY, f64::min);
-        Finding {
+        RaceResult {
             standings: self.runners.iter().enumerate().map(standing).collect(),
             best,
             differ: is_last || self.differ && (slowest / fastest).ln() > WORTH,
@@ -208,8 +208,8 @@ impl Race {
         };
         let mut slower: Vec<bool> = self.runners.iter().map(hopeless).collect();
         let groups: Vec<&[f64]> = self.contenders().map(|(_, one)| &*one.seconds).collect();
-        self.differ |=
-            alike(&groups) < BY_CHANCE || self.settings().any(|(number, _)| slower[number]);
+        self.differ |= equality_probability(&groups) < BY_CHANCE
+            || self.settings().any(|(number, _)| slower[number]);
         if self.differ {
             for (runner, slower) in self.runners.iter().zip(&mut slower) {
                 *slower |= runner

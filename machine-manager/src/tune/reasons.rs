@@ -1,12 +1,12 @@
 //! Why a setting is good, from the dumps of a recorded run: granularity and overhead.
 
-use mds::dump::{DistributionDump, Dumps};
+use mds::dump::{DistributionDump, RunDumps};
 use mds::report::duration;
 
 /// What a recorded run with a setting, as one would type it, says of its slice: how long ranks compute between blocking
 /// calls, in time and in slices, and what share of their time these calls take.
 #[must_use]
-pub fn reason(dumps: &Dumps, setting: &str) -> Option<String> {
+pub fn reason(dumps: &RunDumps, setting: &str) -> Option<String> {
     let ranks = dumps.ranks.iter();
     let computing = ranks.clone().map(|rank| &rank.computation_granularity_ns);
     let computing = DistributionDump::merged(computing);
@@ -49,10 +49,10 @@ mod tests {
             time_slice_ns: 150_000,
             ..RunDump::default()
         };
-        let mut dumps = Dumps {
+        let mut dumps = RunDumps {
             run: Some(run),
             ranks: vec![rank],
-            ..Dumps::default()
+            ..RunDumps::default()
         };
         let said = reason(&dumps, "--time-slice 150us").unwrap();
         for words in [

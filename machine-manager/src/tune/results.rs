@@ -1,13 +1,13 @@
 //! All that `bcs tune` has found, for the table, the picture, the verdict and other programs (`--json`).
 
-use super::race::{Finding, Race, Standing};
+use super::race::{Race, RaceResult, Standing};
 use super::setting::Setting;
 use super::statistics::median;
 use serde::Serialize;
 
 /// A run that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Failure {
+pub struct TrialFailure {
     /// The exit code of `bcs run`.
     pub exit_code: u8,
     /// What it said last.
@@ -16,7 +16,7 @@ pub struct Failure {
 
 /// A setting, and how it ran.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct SettingResult {
     /// The setting; none of what the others are compared with.
     pub setting: Option<Setting>,
     /// `best`, `as-good`, `slower`, `failed` or `reference`.
@@ -25,10 +25,10 @@ pub struct Row {
     /// The run times, from command to prompt, in the order of the runs.
     pub seconds: Vec<f64>,
     /// Runs that failed.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<TrialFailure>,
 }
 
-impl Row {
+impl SettingResult {
     /// The median of its run times.
     #[must_use]
     pub fn median(&self) -> Option<f64> {
@@ -70,7 +70,7 @@ pub struct Results {
     /// The options of the reference, if there is one.
     pub against: Option<String>,
     /// The settings that were tried, and the reference behind them.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SettingResult>,
     /// The row of the fastest setting.
     pub best: Option<usize>,
     /// Whether settings differ by what noise does not make.
@@ -88,7 +88,7 @@ pub struct Results {
 impl Results {
     /// Takes what a race knows by now.
     pub fn take(&mut self, race: &Race) {
-        let Finding {
+        let RaceResult {
             standings,
             best,
             differ,
@@ -103,7 +103,7 @@ impl Results {
 
     /// The fastest row, and its setting.
     #[must_use]
-    pub fn best(&self) -> Option<(&Row, Setting)> {
+    pub fn best(&self) -> Option<(&SettingResult, Setting)> {
         let row = &self.rows[self.best?];
         Some((row, row.setting?))
     }
@@ -121,7 +121,7 @@ impl Results {
 
     /// The row of what is in effect.
     #[must_use]
-    pub fn now(&self) -> Option<&Row> {
+    pub fn now(&self) -> Option<&SettingResult> {
         let mut rows = self.rows.iter();
         rows.find(|row| row.setting == Some(self.in_effect))
     }
@@ -137,7 +137,7 @@ impl Results {
 
     /// What the others are compared with.
     #[must_use]
-    pub fn reference(&self) -> Option<&Row> {
+    pub fn reference(&self) -> Option<&SettingResult> {
         self.rows.iter().find(|row| row.setting.is_none())
     }
 
@@ -171,7 +171,7 @@ impl Results {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use bcs_core::job::Strobe;
+    use bcs_core::job::StrobeMode;
 
     /// Three slices with fixed strobes and one of them with elastic ones, and a reference.
     pub(in super::super) fn sample() -> Results {
@@ -182,25 +182,25 @@ pub(super) mod tests {
                 eager_limit: 4096,
             })
         };
-        let row = |setting, standing, seconds: &[f64]| Row {
+        let row = |setting, standing, seconds: &[f64]| SettingResult {
             setting,
             standing,
             seconds: seconds.to_vec(),
             failures: Vec::new(),
         };
-        let fixed = |us: u64| setting(Strobe::Fixed, us * 1000);
+        let fixed = |us: u64| setting(StrobeMode::Fixed, us * 1000);
         let mut rows = vec![
             row(fixed(50), Standing::Best, &[1.0, 1.02, 1.01]),
             row(fixed(500), Standing::Slower, &[1.2, 1.25, 1.5]),
             row(fixed(5000), Standing::Failed, &[4.0]),
             row(
-                setting(Strobe::Elastic, 500_000),
+                setting(StrobeMode::Elastic, 500_000),
                 Standing::AsGood,
                 &[1.03, 1.0, 1.02],
             ),
             row(None, Standing::Reference, &[0.9, 0.91, 0.92]),
         ];
-        rows[2].failures.push(Failure {
+        rows[2].failures.push(TrialFailure {
             exit_code: 124,
             last_words: "bcs: the time of --timeout was over\n".into(),
         });

@@ -1,7 +1,7 @@
 //! What is tried: a strobe mode, a slice length and an eager limit.
 
 use crate::quantities::parse_duration;
-use bcs_core::job::{BadJob, Settings, Strobe};
+use bcs_core::job::{BadJob, Settings, StrobeMode};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -10,24 +10,24 @@ use std::time::Duration;
 pub struct Setting {
     /// `--strobe`.
     #[serde(serialize_with = "as_word")]
-    pub strobe: Strobe,
+    pub strobe: StrobeMode,
     /// `--time-slice`.
     pub time_slice_ns: u64,
     /// `--eager-limit`.
     pub eager_limit: u64,
 }
 
-fn as_word<S: serde::Serializer>(strobe: &Strobe, serializer: S) -> Result<S::Ok, S::Error> {
+fn as_word<S: serde::Serializer>(strobe: &StrobeMode, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(name(*strobe))
 }
 
 /// A strobe mode as a user writes it.
 #[must_use]
-pub fn name(strobe: Strobe) -> &'static str {
+pub fn name(strobe: StrobeMode) -> &'static str {
     match strobe {
-        Strobe::Fixed => "fixed",
-        Strobe::Elastic => "elastic",
-        Strobe::Auto => "auto",
+        StrobeMode::Fixed => "fixed",
+        StrobeMode::Elastic => "elastic",
+        StrobeMode::Auto => "auto",
     }
 }
 
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn a_setting_is_written_as_a_user_does() {
         let setting = Setting {
-            strobe: Strobe::Fixed,
+            strobe: StrobeMode::Fixed,
             time_slice_ns: 1_300_000,
             eager_limit: 4096,
         };

@@ -74,7 +74,7 @@ pub fn of_ratio(noise: f64, samples: [usize; 2]) -> f64 {
 /// The probability that groups which do not differ look at least as different as these: the test of Kruskal and Wallis,
 /// which looks at ranks only. Samples that are equal have the mean of their ranks. 1 when there is nothing to compare.
 #[must_use]
-pub fn alike(groups: &[&[f64]]) -> f64 {
+pub fn equality_probability(groups: &[&[f64]]) -> f64 {
     let mut samples: Vec<(f64, usize)> = groups
         .iter()
         .enumerate()
@@ -153,17 +153,21 @@ mod tests {
     /// exp(-3.6) is its probability.
     #[test]
     fn groups_that_do_not_overlap_are_hardly_alike() {
-        let apart = alike(&[&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0], &[7.0, 8.0, 9.0]]);
+        let apart = equality_probability(&[&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0], &[7.0, 8.0, 9.0]]);
         assert!((apart - (-3.6_f64).exp()).abs() < 1e-9, "{apart}");
-        assert_eq!(alike(&[&[1.0, 1.0], &[1.0, 1.0]]), 1.0, "all equal");
-        assert_eq!(alike(&[&[1.0, 2.0]]), 1.0, "one group");
+        assert_eq!(
+            equality_probability(&[&[1.0, 1.0], &[1.0, 1.0]]),
+            1.0,
+            "all equal"
+        );
+        assert_eq!(equality_probability(&[&[1.0, 2.0]]), 1.0, "one group");
     }
 
     #[test]
     fn groups_that_are_alike_seldom_look_different() {
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let different = (0..1_000)
-            .filter(|_| alike(&views(&groups(&mut rng, 12, 4, 0.02))) < 0.01)
+            .filter(|_| equality_probability(&views(&groups(&mut rng, 12, 4, 0.02))) < 0.01)
             .count();
         assert!(different <= 15, "{different} of 1000");
     }

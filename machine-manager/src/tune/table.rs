@@ -1,6 +1,6 @@
 //! What was found as a table for people, with a chart in it.
 
-use super::results::{Results, Row, word};
+use super::results::{Results, SettingResult, word};
 use super::setting::name;
 use comfy_table::{CellAlignment, Table};
 
@@ -17,7 +17,7 @@ const WIDTH: usize = 32;
 pub fn table(results: &Results) -> Table {
     let varied = results.varied();
     let has = |option: &str| varied.contains(&option);
-    let reference = results.reference().and_then(Row::median);
+    let reference = results.reference().and_then(SettingResult::median);
     let mut heads = vec!["slice"];
     heads.extend(has("strobe").then_some("strobe"));
     heads.extend(has("eager-limit").then_some("eager limit"));
@@ -91,8 +91,8 @@ struct Scale {
 
 impl Scale {
     /// From the shortest to the longest of all runs.
-    fn of(rows: &[Row]) -> Self {
-        let ranges = rows.iter().filter_map(Row::range);
+    fn of(rows: &[SettingResult]) -> Self {
+        let ranges = rows.iter().filter_map(SettingResult::range);
         let (low, high) = ranges.fold((f64::INFINITY, 0.0_f64), |(low, high), (least, most)| {
             (low.min(least), high.max(most))
         });
@@ -117,7 +117,7 @@ impl Scale {
     }
 
     /// All runs of a row as a line, with a dot at their median.
-    fn draw(self, row: &Row) -> String {
+    fn draw(self, row: &SettingResult) -> String {
         let (Some((least, most)), Some(median)) = (row.range(), row.median()) else {
             return String::new();
         };

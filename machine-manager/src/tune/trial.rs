@@ -3,7 +3,7 @@
 use crate::exit_code;
 use crate::signals::Signals;
 use anyhow::Context as _;
-use node_manager::spawn::{Child, Image, Setup, Spawner};
+use node_manager::spawn::{Image, Setup, SpawnedProcess, Spawner};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -21,7 +21,7 @@ const LAST_BYTES: usize = 2 << 10;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum TrialEnd {
     /// By itself.
     Exited {
         /// With this exit code.
@@ -37,7 +37,7 @@ pub enum Ended {
 
 /// Who runs programs, one after the other.
 #[derive(Debug)]
-pub struct Stage {
+pub struct TrialRunner {
     signals: Signals,
     spawner: Spawner,
     null: OwnedFd,
@@ -45,7 +45,7 @@ pub struct Stage {
     output: Option<File>,
 }
 
-impl Stage {
+impl TrialRunner {
     /// To be made before any OS thread is started, since it takes signals over. What programs write is appended to a
     /// file, if there is one.
     ///
@@ -69,7 +69,7 @@ impl Stage {
     ///
     /// # Errors
     /// It could not be started, or what it wrote could not be passed on.
-    pub fn run(&mut self, words: &[OsString]) -> anyhow::Result<Ended> {
+    pub fn run(&mut self, words: &[OsString]) -> anyhow::Result<TrialEnd> {
         let line: Vec<OsString> = ["bcs", "run"].into_iter().map(OsString::from).collect();
         let line = [line.as_slice(), words].concat();
         let image = Image::new("/proc/self/exe".as_ref(), &line, [], None)?;
@@ -93,7 +93,12 @@ impl Stage {
         self.watch(&child, &said, start)
     }
 
-    fn watch(&mut self, child: &Child, said: &OwnedFd, start: Instant) -> anyhow::Result<Ended> {
+    fn watch(
+        &mut self,
+        child: &SpawnedProcess,
+        said: &OwnedFd,
+        start: Instant,
+    ) -> anyhow::Result<TrialEnd> {
         let mut last_words = Vec::new();
         let mut told = None;
         let mut is_open = true;
@@ -130,8 +135,8 @@ impl Stage {
                 }
             });
             return Ok(match told {
-                Some(signal) => Ended::Interrupted(signal),
-                None => Ended::Exited {
+                Some(signal) => TrialEnd::Interrupted(signal),
+                None => TrialEnd::Exited {
                     code,
                     took,
                     last_words: String::from_utf8_lossy(&last_words).into_owned(),

@@ -1,7 +1,7 @@
 //! What was found, in words.
 
 use super::race::Standing;
-use super::results::{Results, Row};
+use super::results::{Results, SettingResult};
 use super::setting::Setting;
 use std::fmt::Write as _;
 
@@ -40,7 +40,7 @@ pub fn typed(results: &Results, setting: &Setting) -> String {
 }
 
 fn failures(results: &Results) -> Vec<String> {
-    let failed = |row: &Row| {
+    let failed = |row: &SettingResult| {
         let failure = row.failures.first()?;
         let who = match &row.setting {
             Some(setting) => typed(results, setting),
@@ -68,7 +68,9 @@ fn choice(results: &Results) -> String {
     let noise = percent(results.noise.unwrap_or_default());
     if !results.differ {
         let slowest = results.rows.iter().filter(|row| row.setting.is_some());
-        let slowest = slowest.filter_map(Row::median).fold(median, f64::max);
+        let slowest = slowest
+            .filter_map(SettingResult::median)
+            .fold(median, f64::max);
         let will_do = match results.stays() {
             true => format!(
                 " What is in effect ({}) will do.",
@@ -84,7 +86,7 @@ fn choice(results: &Results) -> String {
     }
     if let (true, Some(now)) = (
         results.stays() && results.in_effect != setting,
-        results.now().and_then(Row::median),
+        results.now().and_then(SettingResult::median),
     ) {
         return format!(
             "Stay with what is in effect ({}): {now:.4} s. The fastest, {}, takes {median:.4} s, {} % less, which noise could \
@@ -98,7 +100,7 @@ fn choice(results: &Results) -> String {
         let setting = typed(results, &setting);
         return format!("None is recommended: the fastest, {setting}, has failed in its last run.");
     }
-    let gain = match results.now().and_then(Row::median) {
+    let gain = match results.now().and_then(SettingResult::median) {
         Some(now) if results.in_effect != setting => format!(
             ", {} % less than the {now:.4} s of what is in effect ({})",
             percent(1.0 - median / now),

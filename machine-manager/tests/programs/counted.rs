@@ -1,7 +1,7 @@
 //! What NICs record of their slices (EMDS), in a real job whose counts were all computed by hand.
 
 use crate::program::fixture;
-use mds::dump::{Dumps, NONE, SliceRow, StrobeRow, read_dir};
+use mds::dump::{NONE, RunDumps, SliceRow, StrobeRow, read_dir};
 use std::process::{Command, Stdio};
 
 /// Slices so long that all ranks go on between two strobes, and links that bring 100,000 bytes in one.
@@ -13,7 +13,7 @@ const BUDGET: u64 = 100_000;
 const TOKEN: u64 = 1_367;
 
 /// Ranks 0 and 1 on node 0, rank 2 on node 1, rank 3 on node 2.
-fn counted(driver: &str) -> Dumps {
+fn counted(driver: &str) -> RunDumps {
     let dir = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
         .args(["run", "--timeout", "60s", "-n", "4", "--nodes", "3"])

@@ -5,11 +5,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use test_network::{Faults, Joined, Options, TestNetwork};
+use test_network::{NetworkKind, NetworkOptions, SwitchFaults, TestNetwork};
 
 /// A network that is as good as the kernel's.
-pub(crate) const BRIDGE: Options = Options {
-    joined: Joined::Bridge,
+pub(crate) const BRIDGE: NetworkOptions = NetworkOptions {
+    joined: NetworkKind::Bridge,
     mtu: 1500,
 };
 
@@ -39,9 +39,9 @@ fn said(mut command: Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-pub(crate) fn lossy(hosts: usize, faults: Faults) -> Option<TestNetwork> {
-    let joined = Joined::Lossy(faults);
-    TestNetwork::make_or_skip(hosts, Options { joined, mtu: 1500 })
+pub(crate) fn lossy(hosts: usize, faults: SwitchFaults) -> Option<TestNetwork> {
+    let joined = NetworkKind::Lossy(faults);
+    TestNetwork::make_or_skip(hosts, NetworkOptions { joined, mtu: 1500 })
 }
 
 /// Nothing of a job is left on any host.
@@ -52,7 +52,7 @@ pub(crate) fn nothing_is_left(network: &TestNetwork) {
     }
 }
 
-const BAD: Faults = Faults {
+const BAD: SwitchFaults = SwitchFaults {
     seed: 17,
     loss_permille: 50,
     duplication_permille: 50,
@@ -62,7 +62,7 @@ const BAD: Faults = Faults {
     delay_permille: 200,
     delay_us: 500,
     jitter_us: 5_000,
-    ..Faults::NONE
+    ..SwitchFaults::NONE
 };
 
 #[test]
@@ -108,10 +108,10 @@ fn answers(text: &str) -> Vec<&str> {
 
 #[test]
 fn applications_compute_the_same_over_a_network_that_loses_a_tenth() {
-    let losses = Faults {
+    let losses = SwitchFaults {
         seed: 3,
         loss_permille: 100,
-        ..Faults::NONE
+        ..SwitchFaults::NONE
     };
     let Some(network) = lossy(4, losses) else {
         return;

@@ -5,7 +5,7 @@ use crate::hosts::{BRIDGE, lossy, nothing_is_left};
 use crate::program::fixture;
 use bcs_fabric::conformance::layouts;
 use std::process::Command;
-use test_network::{Faults, TestNetwork};
+use test_network::{SwitchFaults, TestNetwork};
 
 /// All laws are kept in all layouts that have as many machines.
 fn kept(network: &TestNetwork, crypto: &str) {
@@ -43,11 +43,11 @@ fn primitives_keep_their_laws_between_hosts() {
 
 /// Networks by seed, and how datagrams are guarded there.
 fn kept_over_a_bad_network(hosts: usize, seeds: &[(u64, &str)]) {
-    let Some(network) = lossy(hosts, Faults::NONE) else {
+    let Some(network) = lossy(hosts, SwitchFaults::NONE) else {
         return;
     };
     for &(seed, crypto) in seeds {
-        let faults = Faults {
+        let faults = SwitchFaults {
             seed,
             loss_permille: 50,
             duplication_permille: 50,
@@ -56,7 +56,7 @@ fn kept_over_a_bad_network(hosts: usize, seeds: &[(u64, &str)]) {
             reordering_hold_us: 2_000,
             delay_permille: 1_000,
             jitter_us: 5_000,
-            ..Faults::NONE
+            ..SwitchFaults::NONE
         };
         let before = network.counts().unwrap().all;
         network.set_faults(faults).unwrap();

@@ -1,7 +1,7 @@
 //! What ranks of real jobs leave behind for the MDS, however they end.
 
 use crate::program::fixture;
-use mds::dump::{Dumps, NearRow, PeerDump, RankDump, Road, read_dir};
+use mds::dump::{LocalSliceRow, MessageTransport, PeerDump, RankDump, RunDumps, read_dir};
 use mds::mmds::Primitive;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead as _, BufReader};
@@ -30,7 +30,7 @@ fn job(options: &str, how: &str, directory: &Path) -> Command {
 }
 
 /// Runs a job to its end: its exit code, and what it left.
-fn recorded(options: &str, how: &str) -> (Option<i32>, Dumps) {
+fn recorded(options: &str, how: &str) -> (Option<i32>, RunDumps) {
     let directory = tempfile::tempdir().unwrap();
     let output = job(options, how, directory.path()).output().unwrap();
     let dumps = read_dir(directory.path());
@@ -53,7 +53,7 @@ fn whole(dump: &RankDump) {
 
 /// What rank 0 did by SMARTMAP: messages, bytes, collectives.
 fn near(dump: &RankDump) -> (u64, u64, u64) {
-    let add = |sum: (u64, u64, u64), row: &NearRow| {
+    let add = |sum: (u64, u64, u64), row: &LocalSliceRow| {
         (
             sum.0 + row.messages,
             sum.1 + row.bytes,
@@ -64,7 +64,7 @@ fn near(dump: &RankDump) -> (u64, u64, u64) {
 }
 
 /// What all ranks have done before they end in whichever way.
-fn communicated(dumps: &Dumps, (near, far): (Road, Road)) {
+fn communicated(dumps: &RunDumps, (near, far): (MessageTransport, MessageTransport)) {
     assert_eq!(dumps.ranks.len(), 4);
     dumps.ranks.iter().for_each(whole);
     let rank = &dumps.ranks[0];
@@ -125,18 +125,22 @@ fn a_job_that_ends_has_left_what_it_did_on_both_roads() {
     for (options, roads, by_smartmap) in [
         (
             "--intranode smartmap",
-            (Road::Smartmap, Road::Smartmap),
+            (MessageTransport::Smartmap, MessageTransport::Smartmap),
             (6, 2_500, 3),
         ),
-        ("--intranode nic", (Road::Nic, Road::Nic), (0, 0, 0)),
+        (
+            "--intranode nic",
+            (MessageTransport::Nic, MessageTransport::Nic),
+            (0, 0, 0),
+        ),
         (
             "--nodes 2 --intranode smartmap",
-            (Road::Smartmap, Road::Nic),
+            (MessageTransport::Smartmap, MessageTransport::Nic),
             (5, 500, 2),
         ),
         (
             "--nodes 2 --intranode nic --nic-threads coprocessor",
-            (Road::Nic, Road::Nic),
+            (MessageTransport::Nic, MessageTransport::Nic),
             (0, 0, 0),
         ),
     ] {
@@ -174,8 +178,8 @@ fn a_job_that_ends_has_left_what_it_did_on_both_roads() {
 }
 
 /// None has finalized, and all that was done is there.
-fn ended_early(dumps: &Dumps) {
-    communicated(dumps, (Road::Smartmap, Road::Nic));
+fn ended_early(dumps: &RunDumps) {
+    communicated(dumps, (MessageTransport::Smartmap, MessageTransport::Nic));
     for dump in &dumps.ranks {
         assert!(!dump.finalized, "rank {}", dump.rank);
         let barriers = dump.primitives[&Primitive::Barrier].latency_ns.count;
@@ -230,7 +234,7 @@ fn ranks_of_a_job_that_is_told_to_end_leave_their_dumps() {
     kill_process(pid, Signal::TERM).unwrap();
     assert_eq!(run.wait().unwrap().code(), Some(143));
     let dumps = read_dir(directory.path()).unwrap();
-    communicated(&dumps, (Road::Smartmap, Road::Nic));
+    communicated(&dumps, (MessageTransport::Smartmap, MessageTransport::Nic));
     assert!(dumps.ranks.iter().all(|dump| !dump.finalized));
 }
 

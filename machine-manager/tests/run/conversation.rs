@@ -2,7 +2,7 @@
 //! the conversation themselves, so that they can also say what no library would.
 
 use super::job::{run, text};
-use bcs_core::job::welcome::PROTOCOL_VERSION;
+use bcs_core::job::handshake::PROTOCOL_VERSION;
 
 /// Hello, as postcard encodes it: variant 0, the version, and no reason why there is no slot.
 fn hello(version: u32) -> String {

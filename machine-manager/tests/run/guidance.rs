@@ -198,9 +198,9 @@ fn help_teaches_by_example_and_the_examples_parse() {
 /// It has its heap in its slot, by a shorter way than the preloaded one.
 #[test]
 fn nothing_is_preloaded_into_a_program_in_rust_with_the_heap() {
-    use node_manager::program_file::{Unsuited, suits};
+    use node_manager::program_file::{PreloadRefusal, suits};
     let bcs = env!("CARGO_BIN_EXE_bcs");
-    assert_eq!(suits(bcs.as_ref()), Err(Unsuited::HasIt));
+    assert_eq!(suits(bcs.as_ref()), Err(PreloadRefusal::HasIt));
     let ordinary = super::program::fixture("ordinary_heap");
     assert_eq!(suits(&ordinary), Ok(()));
 }

@@ -73,7 +73,10 @@ fn dumps_of_nodes_name_one_run() {
         );
         let output = run(&line, "");
         assert!(output.status.success(), "{output:?}");
-        let dumps = mds::dump::read_dir(&path).unwrap().whole().unwrap();
+        let dumps = mds::dump::read_dir(&path)
+            .unwrap()
+            .require_complete()
+            .unwrap();
         let nodes: Vec<(u32, bool)> = dumps
             .nodes
             .iter()

@@ -5,8 +5,8 @@ use super::job::{GONE_WITHIN, Job, Process, bcs, signal};
 use bcs_core::job::{Cores, NodeId, Placement, Settings};
 use bcs_fabric::udp::{Crypto, JobKey};
 use node_manager::control::{
-    Application, Arrived, FarStart, Frame, FrameReader, FrameWriter, FromManager, Greeting, Input,
-    Meet, Met, Start, ToManager,
+    Application, Frame, FrameReadOutcome, FrameReader, FrameWriter, FromManager, Greeting,
+    HandshakeReply, HandshakeRequest, InputReader, JobStart, MultiHostStart, ToManager,
 };
 use node_manager::rank_cores::RankCores;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -88,7 +88,7 @@ impl Far {
                 "it says nothing"
             );
             let arrived = self.reader.receive(&self.from, &mut vec![0; 1 << 16]);
-            assert_ne!(arrived, Ok(Arrived::End));
+            assert_ne!(arrived, Ok(FrameReadOutcome::End));
         }
     }
 
@@ -100,9 +100,9 @@ impl Far {
         assert_eq!(version, env!("CARGO_PKG_VERSION"));
     }
 
-    fn meet(&mut self) -> Met {
+    fn meet(&mut self) -> HandshakeReply {
         self.hear_greeting();
-        self.tell(&ToManager::Meet(Box::new(Meet {
+        self.tell(&ToManager::Handshake(Box::new(HandshakeRequest {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             key: JobKey::random().unwrap(),
             crypto: Crypto::Tag,
@@ -114,7 +114,7 @@ impl Far {
             directory: PathBuf::from("/"),
         })));
         self.hear(|reader| match reader.frame::<FromManager>().unwrap() {
-            Some(Frame::Message(FromManager::Met(met))) => Some(*met),
+            Some(Frame::Message(FromManager::HandshakeReply(met))) => Some(*met),
             Some(other) => panic!("{other:?}"),
             None => None,
         })
@@ -122,7 +122,7 @@ impl Far {
 
     fn start_ranks(&mut self, output_dir: Option<&Path>) {
         let met = self.meet();
-        self.tell(&ToManager::Start(Box::new(Start {
+        self.tell(&ToManager::Start(Box::new(JobStart {
             job: "a test".to_owned(),
             placement: Placement::block(2, 1).unwrap(),
             settings: Settings::default(),
@@ -136,7 +136,7 @@ impl Far {
                 environment: Vec::new(),
                 directory: None,
             }],
-            input: Input::None,
+            input: InputReader::None,
             output_dir: output_dir.map(Path::to_owned),
             rank_cores: RankCores::All,
             kill_delay: Duration::from_secs(20),
@@ -144,7 +144,7 @@ impl Far {
             mds: None,
             record: mds::Selection::default(),
             preload: false,
-            far: Some(FarStart {
+            far: Some(MultiHostStart {
                 parties: vec![vec![NodeId(0)]],
                 me: 0,
                 on_this_host: 1,

@@ -2,16 +2,16 @@
 //! writes into the segment.
 
 use super::job::{GONE_WITHIN, signal};
-use bcs_core::job::welcome::PROTOCOL_VERSION;
+use bcs_core::job::handshake::PROTOCOL_VERSION;
 use bcs_core::job::{Cores, NodeId, Placement, Settings};
 use bcs_core::wake::{MachinePage, Profile};
 use bcs_fabric::shm::Segment;
 use node_manager::control::{
-    Application, Arrived, Frame, FrameReader, FrameWriter, FromManager, Input, RankEnd, Start,
-    Stream, ToManager,
+    Application, Frame, FrameReadOutcome, FrameReader, FrameWriter, FromManager, InputReader,
+    JobStart, RankFailureKind, Stream, ToManager,
 };
 use node_manager::rank_cores::RankCores;
-use node_manager::spawn::{Child, Image, Setup, Spawner};
+use node_manager::spawn::{Image, Setup, SpawnedProcess, Spawner};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A node manager of one node.
 struct Manager {
-    child: Child,
+    child: SpawnedProcess,
     control: OwnedFd,
     reader: FrameReader,
     segment: Segment,
@@ -51,7 +51,7 @@ impl Manager {
             variables: &[],
         };
         let child = Spawner::default().spawn(&image, &setup).unwrap();
-        let start = Start {
+        let start = JobStart {
             job: "a test".to_owned(),
             placement: Placement::block(ranks, 1).unwrap(),
             settings: Settings::default(),
@@ -65,7 +65,7 @@ impl Manager {
                 environment: Vec::new(),
                 directory: None,
             }],
-            input: Input::None,
+            input: InputReader::None,
             output_dir: None,
             rank_cores: RankCores::All,
             kill_delay: Duration::from_secs(20),
@@ -105,7 +105,7 @@ impl Manager {
             let ready = poll(&mut fds, Some(&left.try_into().unwrap())).unwrap();
             assert!(ready > 0, "the node manager says nothing");
             let mut buffer = vec![0; 1 << 16];
-            if self.reader.receive(&self.control, &mut buffer) == Ok(Arrived::End) {
+            if self.reader.receive(&self.control, &mut buffer) == Ok(FrameReadOutcome::End) {
                 return None;
             }
         }
@@ -192,7 +192,10 @@ fn what_a_rank_wrote_comes_before_the_news_of_its_death() {
     let Frame::Message(FromManager::ProcessFail(news)) = manager.wait_for(failure) else {
         unreachable!("it is a failure");
     };
-    assert!(matches!(news.what, RankEnd::Killed { signal: 9, .. }));
+    assert!(matches!(
+        news.what,
+        RankFailureKind::Killed { signal: 9, .. }
+    ));
     manager.tell(&ToManager::Terminate);
     let mut late = 0;
     while let Some(frame) = manager.hear() {

@@ -36,7 +36,10 @@ fn shown(arguments: &str, directory: &Path) -> String {
 fn a_run_leaves_its_header() {
     let directory = tempfile::tempdir().unwrap();
     recorded(directory.path());
-    let dumps = read_dir(directory.path()).unwrap().whole().unwrap();
+    let dumps = read_dir(directory.path())
+        .unwrap()
+        .require_complete()
+        .unwrap();
     let run = dumps.run.unwrap();
     let expected = RunDump {
         job: dumps.nodes[0].job.clone(),

@@ -1,8 +1,8 @@
 //! `--ppn`, `--bind`, `--nic-cores`, `--wdir`, `--env`: where and with what ranks and NICs run.
 
 use super::job::{Job, PATIENCE, managers_of, run, signal, text};
-use bcs_core::job::{Cores, Driver, Placement};
-use bcs_nic::driver::{Placed, place};
+use bcs_core::job::{Cores, NicThreading, Placement};
+use bcs_nic::driver::{ThreadPlacement, place_os_threads};
 use machine_manager::cores::ranges;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -100,9 +100,9 @@ fn nic_threads_run_where_they_are_told_and_ranks_elsewhere() {
     let last = allowed[allowed.len() - 1];
     let all: Vec<usize> = allowed.iter().rev().copied().collect();
     for (driver, of_nics) in [
-        (Driver::Shared, vec![last]),
-        (Driver::Coprocessor, all),
-        (Driver::Dedicated, vec![last]),
+        (NicThreading::Shared, vec![last]),
+        (NicThreading::Coprocessor, all),
+        (NicThreading::Dedicated, vec![last]),
     ] {
         let list: Vec<String> = of_nics.iter().map(usize::to_string).collect();
         let line = format!(
@@ -130,8 +130,9 @@ fn nic_threads_run_where_they_are_told_and_ranks_elsewhere() {
             usable: allowed.len(),
             of_nics,
         };
-        let placed = place(driver, &Placement::block(2, 2).unwrap(), &cores);
-        let core_of = |thread: &Placed| (thread.name.clone(), thread.core.unwrap().to_string());
+        let placed = place_os_threads(driver, &Placement::block(2, 2).unwrap(), &cores);
+        let core_of =
+            |thread: &ThreadPlacement| (thread.name.clone(), thread.core.unwrap().to_string());
         let expected: BTreeMap<String, String> = placed.iter().map(core_of).collect();
         let start = Instant::now();
         while nic_threads(&job) != expected {

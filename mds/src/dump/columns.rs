@@ -39,18 +39,18 @@ struct Head {
     of: u32,
     table: String,
     rows: usize,
-    columns: Vec<Named>,
+    columns: Vec<ColumnHeader>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Named {
+struct ColumnHeader {
     name: String,
     unit: String,
 }
 
 /// Writes `rows` as the table of `owner`.
 pub(super) fn write<R: Row>(to: &mut impl Write, owner: Owner<'_>, rows: &[R]) -> io::Result<()> {
-    let columns = R::COLUMNS.iter().map(|column| Named {
+    let columns = R::COLUMNS.iter().map(|column| ColumnHeader {
         name: column.name.to_owned(),
         unit: column.unit.to_owned(),
     });
@@ -152,7 +152,7 @@ fn belongs(path: &Path, head: &Head, table: &str, owner: Owner<'_>) -> Result<()
 }
 
 /// Where in the file the columns of the row are.
-fn places<R: Row>(path: &Path, columns: &[Named]) -> Result<Vec<usize>, DumpError> {
+fn places<R: Row>(path: &Path, columns: &[ColumnHeader]) -> Result<Vec<usize>, DumpError> {
     let place = |column: &super::Column| {
         let found = columns.iter().position(|named| named.name == column.name);
         let found = found.filter(|place| columns[*place].unit == column.unit);
@@ -173,7 +173,7 @@ fn word_at(words: &[u8], at: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::NearRow;
+    use super::super::LocalSliceRow;
     use super::*;
 
     const OWNER: Owner<'static> = Owner {
@@ -181,8 +181,8 @@ mod tests {
         number: 3,
     };
 
-    fn rows() -> Vec<NearRow> {
-        let row = |slice| NearRow {
+    fn rows() -> Vec<LocalSliceRow> {
+        let row = |slice| LocalSliceRow {
             slice,
             messages: slice * 10,
             bytes: u64::MAX - slice,
@@ -197,7 +197,7 @@ mod tests {
         bytes
     }
 
-    fn read_near(bytes: &[u8]) -> Result<Vec<NearRow>, DumpError> {
+    fn read_near(bytes: &[u8]) -> Result<Vec<LocalSliceRow>, DumpError> {
         read(Path::new("rank-00003.near"), bytes, OWNER)
     }
 
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_table_of_no_rows_is_one() {
         let mut bytes = Vec::new();
-        write::<NearRow>(&mut bytes, OWNER, &[]).unwrap();
+        write::<LocalSliceRow>(&mut bytes, OWNER, &[]).unwrap();
         assert_eq!(read_near(&bytes).unwrap(), []);
     }
 

@@ -5,14 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use super::file::{Accompanied, Dump, Found, read_accompanied, read_run};
+use super::file::{DumpWithTables, JsonDump, LoadedDump, read_accompanied, read_run};
 use super::{CallRow, MessageRow};
 use super::{DumpError, NodeDump, RankDump, Row as _, RunDump};
-use crate::selection::{Numbers, Selection};
+use crate::selection::{NumberSet, Selection};
 
 /// All dumps of one run.
 #[derive(Debug, Default)]
-pub struct Dumps {
+pub struct RunDumps {
     /// The header. Without it `bcs run` was ended before its job.
     pub run: Option<RunDump>,
     /// In the order of ranks.
@@ -23,13 +23,13 @@ pub struct Dumps {
     pub faults: Vec<DumpError>,
 }
 
-impl Dumps {
+impl RunDumps {
     /// The dumps if all of them are there.
     ///
     /// # Errors
     ///
     /// The first fault.
-    pub fn whole(mut self) -> Result<Self, DumpError> {
+    pub fn require_complete(mut self) -> Result<Self, DumpError> {
         match self.faults.is_empty() {
             true => Ok(self),
             false => Err(self.faults.swap_remove(0)),
@@ -57,8 +57,8 @@ impl Dumps {
 /// # Errors
 ///
 /// Only when the directory cannot be read, or holds no dump at all. Anything else is one of the
-/// [faults](Dumps::faults), and the rest is there.
-pub fn read_dir(dir: &Path) -> Result<Dumps, DumpError> {
+/// [faults](RunDumps::faults), and the rest is there.
+pub fn read_dir(dir: &Path) -> Result<RunDumps, DumpError> {
     read_tables(dir, |_| true)
 }
 
@@ -67,7 +67,7 @@ pub fn read_dir(dir: &Path) -> Result<Dumps, DumpError> {
 /// # Errors
 ///
 /// As [`read_dir`].
-pub fn read_summaries(dir: &Path) -> Result<Dumps, DumpError> {
+pub fn read_summaries(dir: &Path) -> Result<RunDumps, DumpError> {
     read_tables(dir, |table| {
         table != CallRow::TABLE && table != MessageRow::TABLE
     })
@@ -78,7 +78,7 @@ pub fn read_summaries(dir: &Path) -> Result<Dumps, DumpError> {
 /// # Errors
 ///
 /// As [`read_dir`].
-pub fn read_tables(dir: &Path, wanted: fn(&str) -> bool) -> Result<Dumps, DumpError> {
+pub fn read_tables(dir: &Path, wanted: fn(&str) -> bool) -> Result<RunDumps, DumpError> {
     let refused = |source| DumpError::Read {
         path: dir.to_owned(),
         source,
@@ -91,7 +91,7 @@ pub fn read_tables(dir: &Path, wanted: fn(&str) -> bool) -> Result<Dumps, DumpEr
     paths.sort();
     let run_path = dir.join("run.json");
     let run = paths.contains(&run_path).then(|| read_run(&run_path));
-    let mut dumps = Dumps::default();
+    let mut dumps = RunDumps::default();
     match run {
         Some(Ok(run)) => dumps.run = Some(run),
         Some(Err(fault)) => dumps.faults.push(fault),
@@ -116,7 +116,7 @@ pub fn read_tables(dir: &Path, wanted: fn(&str) -> bool) -> Result<Dumps, DumpEr
 }
 
 /// Reads the dumps of one kind, on as many cores as there are: of a thousand ranks there are thousands of files.
-fn read_all<T: Accompanied>(
+fn read_all<T: DumpWithTables>(
     paths: &[PathBuf],
     wanted: fn(&str) -> bool,
     faults: &mut Vec<DumpError>,
@@ -128,7 +128,7 @@ fn read_all<T: Accompanied>(
     let paths: Vec<&PathBuf> = paths.iter().filter(of_kind).collect();
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let share = paths.len().div_ceil(cores).max(1);
-    let read: Vec<Result<Found<T>, DumpError>> = thread::scope(|scope| {
+    let read: Vec<Result<LoadedDump<T>, DumpError>> = thread::scope(|scope| {
         let shares: Vec<_> = paths
             .chunks(share)
             .map(|share| {
@@ -155,10 +155,10 @@ fn read_all<T: Accompanied>(
 
 /// Leaves out what is of another run than most dumps are. Where the header is of one of two runs, it is that one: the
 /// other was there before.
-fn keep_one_run(dir: &Path, dumps: &mut Dumps) {
+fn keep_one_run(dir: &Path, dumps: &mut RunDumps) {
     let mut found: BTreeMap<String, usize> = BTreeMap::new();
-    let ranks = dumps.ranks.iter().map(Dump::job);
-    for job in ranks.chain(dumps.nodes.iter().map(Dump::job)) {
+    let ranks = dumps.ranks.iter().map(JsonDump::job);
+    for job in ranks.chain(dumps.nodes.iter().map(JsonDump::job)) {
         *found.entry(job.to_owned()).or_default() += 1;
     }
     let of_run = dumps.run.as_ref().map(|run| run.job.clone());
@@ -188,7 +188,7 @@ fn keep_one_run(dir: &Path, dumps: &mut Dumps) {
 }
 
 /// Takes the dumps of other runs out: the names of their files and of their runs.
-fn others<T: Dump>(dumps: &mut Vec<T>, job: &str) -> Vec<(String, String)> {
+fn others<T: JsonDump>(dumps: &mut Vec<T>, job: &str) -> Vec<(String, String)> {
     let others = dumps.extract_if(.., |dump| dump.job() != job);
     others
         .map(|dump| (dump.file_name(), dump.job().to_owned()))
@@ -196,7 +196,7 @@ fn others<T: Dump>(dumps: &mut Vec<T>, job: &str) -> Vec<(String, String)> {
 }
 
 /// Says which ranks and nodes left no dump, where some of their kind were recorded.
-fn miss(dir: &Path, dumps: &mut Dumps) {
+fn miss(dir: &Path, dumps: &mut RunDumps) {
     let run = dumps.run.as_ref();
     let recorded = run.and_then(|run| run.recorded.parse::<Selection>().ok());
     let Selection { mmds, emds } = recorded.unwrap_or_default();
@@ -217,8 +217,8 @@ fn miss(dir: &Path, dumps: &mut Dumps) {
 }
 
 /// Those parts of the gaps that are among numbers.
-fn within(gaps: Vec<(u32, u32)>, numbers: &Numbers) -> Vec<(u32, u32)> {
-    let Numbers::Only(some) = numbers else {
+fn within(gaps: Vec<(u32, u32)>, numbers: &NumberSet) -> Vec<(u32, u32)> {
+    let NumberSet::Only(some) = numbers else {
         return gaps;
     };
     let parts = gaps.iter().flat_map(|&(from, to)| {
@@ -231,7 +231,7 @@ fn within(gaps: Vec<(u32, u32)>, numbers: &Numbers) -> Vec<(u32, u32)> {
 /// The numbers below `count`, of those that were recorded, that `found` (in rising order) does not have: `ranks 3 and 5 to 7`. Without a count it is
 /// that of the last one found. Nothing was recorded of a kind of which nothing is found.
 fn missing(
-    (kind, recorded): (&str, &Numbers),
+    (kind, recorded): (&str, &NumberSet),
     found: impl Iterator<Item = u32>,
     count: Option<u32>,
 ) -> Option<String> {
@@ -264,11 +264,11 @@ fn missing(
 #[cfg(test)]
 mod tests {
     use super::missing;
-    use crate::selection::Numbers;
+    use crate::selection::NumberSet;
 
     #[test]
     fn gaps_are_named_without_counting_them_one_by_one() {
-        let some = Numbers::Only(vec![(1, 3), (7, 9)]);
+        let some = NumberSet::Only(vec![(1, 3), (7, 9)]);
         assert_eq!(
             missing(("rank", &some), [1, 3].into_iter(), Some(9)).unwrap(),
             "ranks 2, 7 and 8"
@@ -278,7 +278,7 @@ mod tests {
             None
         );
         let missing =
-            |found: &[u32], count| missing(("rank", &Numbers::All), found.iter().copied(), count);
+            |found: &[u32], count| missing(("rank", &NumberSet::All), found.iter().copied(), count);
         assert_eq!(missing(&[0, 1, 2], Some(3)), None);
         assert_eq!(missing(&[0, 1, 2], None), None);
         assert_eq!(missing(&[], Some(3)), None);

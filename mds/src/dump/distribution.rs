@@ -9,7 +9,7 @@ use crate::Distribution;
 /// A distribution that is only read and merged. Its summary stands in the JSON file of its rank or node and its
 /// histogram in the log beside that: without the log the histogram is empty, whatever the count.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked")]
+#[serde(try_from = "RawDistribution")]
 pub struct DistributionDump {
     /// How many figures there were.
     pub count: u64,
@@ -28,7 +28,7 @@ pub struct DistributionDump {
 
 /// The members as a file has them, before it is known that they agree with each other.
 #[derive(Deserialize)]
-struct Unchecked {
+struct RawDistribution {
     count: u64,
     min: u64,
     max: u64,
@@ -199,12 +199,12 @@ impl From<&Distribution> for DistributionDump {
     }
 }
 
-impl TryFrom<Unchecked> for DistributionDump {
+impl TryFrom<RawDistribution> for DistributionDump {
     type Error = String;
 
     /// `average` follows from the others, so what the file says of it is not looked at.
-    fn try_from(file: Unchecked) -> Result<Self, String> {
-        let Unchecked {
+    fn try_from(file: RawDistribution) -> Result<Self, String> {
+        let RawDistribution {
             count,
             min,
             max,

@@ -16,13 +16,13 @@ use crate::mmds::Primitive;
 use super::columns::Owner;
 use super::label::{Label, labelled};
 use super::{DistributionDump, DumpError, NodeDump, RankDump, Row, RunDump};
-use super::{columns, histograms, whole};
+use super::{atomic_file, columns, histograms};
 
 /// The end of the name of a histogram log.
 const LOG: &str = "hlog";
 
 /// A kind of JSON file.
-pub(super) trait Dump: Serialize + DeserializeOwned + Send {
+pub(super) trait JsonDump: Serialize + DeserializeOwned + Send {
     /// The member `"format"`.
     const FORMAT: &'static str;
     /// What its file names begin with.
@@ -33,7 +33,7 @@ pub(super) trait Dump: Serialize + DeserializeOwned + Send {
 }
 
 /// A dump with a histogram log and tables beside it.
-pub(super) trait Accompanied: Dump {
+pub(super) trait DumpWithTables: JsonDump {
     /// The rank or node.
     fn number(&self) -> u32;
     /// How long was recorded.
@@ -56,7 +56,7 @@ struct Content<T> {
     tables: BTreeMap<String, usize>,
 }
 
-impl Dump for RunDump {
+impl JsonDump for RunDump {
     const FORMAT: &'static str = "bcs-mds-run";
     const PREFIX: &'static str = "run";
 
@@ -69,7 +69,7 @@ impl Dump for RunDump {
     }
 }
 
-impl Dump for RankDump {
+impl JsonDump for RankDump {
     const FORMAT: &'static str = "bcs-mds-rank";
     const PREFIX: &'static str = "rank-";
 
@@ -82,7 +82,7 @@ impl Dump for RankDump {
     }
 }
 
-impl Dump for NodeDump {
+impl JsonDump for NodeDump {
     const FORMAT: &'static str = "bcs-mds-node";
     const PREFIX: &'static str = "node-";
 
@@ -186,7 +186,7 @@ macro_rules! tables {
     (% $dump:ident $member:ident $inner:ident) => { $dump.$member.as_mut().map(|of| &mut of.$inner) };
 }
 
-impl Accompanied for RankDump {
+impl DumpWithTables for RankDump {
     fn number(&self) -> u32 {
         self.rank
     }
@@ -210,11 +210,11 @@ impl Accompanied for RankDump {
         messages MessageRow |rows| wrong(rows, "side or road", |row| {
             row.received <= 1 && row.road <= 1
         }),
-        near NearRow |rows| not_rising(rows, |row| row.slice),
+        near LocalSliceRow |rows| not_rising(rows, |row| row.slice),
     }
 }
 
-impl Accompanied for NodeDump {
+impl DumpWithTables for NodeDump {
     fn number(&self) -> u32 {
         self.node
     }
@@ -248,7 +248,7 @@ fn not_rising<R: Row>(rows: &[R], number: fn(&R) -> u64) -> Option<String> {
     (!rising).then(|| "its slices are not in rising order".to_owned())
 }
 
-fn owner<T: Accompanied>(dump: &T) -> Owner<'_> {
+fn owner<T: DumpWithTables>(dump: &T) -> Owner<'_> {
     Owner {
         job: dump.job(),
         number: dump.number(),
@@ -282,16 +282,16 @@ pub fn write_run(dir: &Path, dump: &RunDump) -> Result<PathBuf, DumpError> {
     write_json(dir, dump, BTreeMap::new())
 }
 
-fn write_accompanied<T: Accompanied>(dir: &Path, dump: &T) -> Result<PathBuf, DumpError> {
+fn write_accompanied<T: DumpWithTables>(dir: &Path, dump: &T) -> Result<PathBuf, DumpError> {
     let json = dir.join(dump.file_name());
-    whole::write(&json.with_extension(LOG), |file| {
+    atomic_file::write(&json.with_extension(LOG), |file| {
         let distributions = dump.distributions().into_iter();
         histograms::write(file, owner(dump), dump.run_ns(), distributions)
     })?;
     let mut tables = BTreeMap::new();
     for (table, rows) in dump.tables() {
         if rows > 0 {
-            whole::write(&json.with_extension(table), |file| {
+            atomic_file::write(&json.with_extension(table), |file| {
                 dump.write_table(table, file)
             })?;
             tables.insert(table.to_owned(), rows);
@@ -300,14 +300,14 @@ fn write_accompanied<T: Accompanied>(dir: &Path, dump: &T) -> Result<PathBuf, Du
     write_json(dir, dump, tables)
 }
 
-fn write_json<T: Dump>(
+fn write_json<T: JsonDump>(
     dir: &Path,
     dump: &T,
     tables: BTreeMap<String, usize>,
 ) -> Result<PathBuf, DumpError> {
     let path = dir.join(dump.file_name());
     let content = Label::new(T::FORMAT, Content { dump, tables });
-    whole::write(&path, |file| {
+    atomic_file::write(&path, |file| {
         // No newline at the end: so every file that was cut short is known by its unfinished object.
         serde_json::to_writer(&mut *file, &content)?;
         file.flush()
@@ -316,7 +316,7 @@ fn write_json<T: Dump>(
 }
 
 /// A dump as it was read, with what was wrong with the files beside its JSON file.
-pub(super) struct Found<T> {
+pub(super) struct LoadedDump<T> {
     pub(super) dump: T,
     pub(super) faults: Vec<DumpError>,
 }
@@ -326,10 +326,10 @@ pub(super) struct Found<T> {
 /// # Errors
 ///
 /// When its JSON file is not one.
-pub(super) fn read_accompanied<T: Accompanied>(
+pub(super) fn read_accompanied<T: DumpWithTables>(
     path: &Path,
     wanted: fn(&str) -> bool,
-) -> Result<Found<T>, DumpError> {
+) -> Result<LoadedDump<T>, DumpError> {
     let Content { mut dump, tables } = read_json::<T>(path)?;
     let log = path.with_extension(LOG);
     let mut faults = Vec::new();
@@ -352,13 +352,13 @@ pub(super) fn read_accompanied<T: Accompanied>(
             Err(fault) => faults.push(fault),
         }
     }
-    Ok(Found { dump, faults })
+    Ok(LoadedDump { dump, faults })
 }
 
 /// Gives each distribution its histogram. One fault is enough to say that a log does not belong.
 fn join(
     path: &Path,
-    logged: Vec<histograms::Logged>,
+    logged: Vec<histograms::LoggedHistogram>,
     distributions: Vec<(String, &mut DistributionDump)>,
 ) -> Option<DumpError> {
     let mut logged: BTreeMap<String, Vec<(u64, u64)>> = logged.into_iter().collect();
@@ -381,7 +381,7 @@ fn join(
 
 /// The bytes of a file of which the JSON file at `json` speaks.
 fn beside(json: &Path, path: &Path, most: u64) -> Result<Vec<u8>, DumpError> {
-    whole::read(path, most).map_err(|error| match error {
+    atomic_file::read(path, most).map_err(|error| match error {
         DumpError::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             DumpError::Absent {
                 path: path.to_owned(),
@@ -402,8 +402,8 @@ pub fn read_run(path: &Path) -> Result<RunDump, DumpError> {
 }
 
 /// Also holds the file to its name, so that no rank is counted twice.
-fn read_json<T: Dump>(path: &Path) -> Result<Content<T>, DumpError> {
-    let bytes = whole::read(path, MOST_TEXT_BYTES)?;
+fn read_json<T: JsonDump>(path: &Path) -> Result<Content<T>, DumpError> {
+    let bytes = atomic_file::read(path, MOST_TEXT_BYTES)?;
     // First whether it is whole: cut inside a number, an object does not end with its brace but is not "unexpected end"
     // to the parser.
     let unfinished = bytes.starts_with(b"{") && !bytes.trim_ascii_end().ends_with(b"}");

@@ -41,7 +41,7 @@ struct Head {
 }
 
 /// What a log says of one distribution: its tag and its buckets.
-pub(super) type Logged = (String, Vec<(u64, u64)>);
+pub(super) type LoggedHistogram = (String, Vec<(u64, u64)>);
 
 /// Writes the histograms of distributions that hold something, each under its tag, as recorded in `run_ns`.
 pub(super) fn write<'a>(
@@ -55,7 +55,7 @@ pub(super) fn write<'a>(
         of: owner.number,
     };
     let head = serde_json::to_string(&Label::new(FORMAT, head))?;
-    let mut serializer = Deflated::new();
+    let mut serializer = DeflateSerializer::new();
     let mut log = IntervalLogWriterBuilder::new()
         .add_comment(&head)
         .begin_log_with(to, &mut serializer)?;
@@ -76,14 +76,14 @@ pub(super) fn write<'a>(
 
 /// What the crate's own serializer writes, by one compressor for all histograms: it makes one for each, and of a thousand
 /// ranks that takes longer than everything else.
-struct Deflated {
+struct DeflateSerializer {
     serializer: V2Serializer,
     plain: Vec<u8>,
     deflated: Vec<u8>,
     compressor: Compress,
 }
 
-impl Deflated {
+impl DeflateSerializer {
     fn new() -> Self {
         Self {
             serializer: V2Serializer::new(),
@@ -94,7 +94,7 @@ impl Deflated {
     }
 }
 
-impl Serializer for Deflated {
+impl Serializer for DeflateSerializer {
     type SerializeError = io::Error;
 
     fn serialize<T: Counter, W: Write>(
@@ -156,7 +156,11 @@ fn histogram(buckets: &[(u64, u64)]) -> io::Result<Histogram<u64>> {
 /// # Errors
 ///
 /// Anything but a whole log. `path` is only for the message.
-pub(super) fn read(path: &Path, bytes: &[u8], owner: Owner<'_>) -> Result<Vec<Logged>, DumpError> {
+pub(super) fn read(
+    path: &Path,
+    bytes: &[u8],
+    owner: Owner<'_>,
+) -> Result<Vec<LoggedHistogram>, DumpError> {
     if bytes.last() != Some(&b'\n') {
         return Err(DumpError::Truncated {
             path: path.to_owned(),
@@ -246,7 +250,7 @@ fn counts(plain: &[u8]) -> Result<Vec<(u64, u64)>, String> {
     if word(plain, 4).map(as_usize) != Some(left.len()) {
         return Err("is not as long as it says".to_owned());
     }
-    let scale = Scale::of(digits);
+    let scale = HdrScale::of(digits);
     let mut buckets = Vec::new();
     let mut index = 0_u64;
     while !left.is_empty() {
@@ -269,11 +273,11 @@ fn counts(plain: &[u8]) -> Result<Vec<(u64, u64)>, String> {
 
 /// How buckets are numbered: the first `2 * half` are of one figure, and then each `half` of them are twice as wide as
 /// those before.
-struct Scale {
+struct HdrScale {
     half_bits: u32,
 }
 
-impl Scale {
+impl HdrScale {
     fn of(digits: u32) -> Self {
         let single = 2 * 10_u64.pow(digits);
         Self {
@@ -355,7 +359,7 @@ mod tests {
     fn the_crate_reads_what_is_written() {
         let histogram = histogram(&[(0, 3), (77, 1), (1 << 40, 9)]).unwrap();
         let mut bytes = Vec::new();
-        let mut deflated = Deflated::new();
+        let mut deflated = DeflateSerializer::new();
         for _ in 0..2 {
             bytes.clear();
             let length = deflated.serialize(&histogram, &mut bytes).unwrap();

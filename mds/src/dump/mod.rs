@@ -16,6 +16,7 @@
 //! All of it is written whole or not at all, and read by total functions, each file strictly and the directory
 //! tolerantly: what cannot be read is left out and said.
 
+mod atomic_file;
 mod columns;
 mod directory;
 mod distribution;
@@ -28,14 +29,13 @@ mod node;
 mod rank;
 mod rows;
 mod run;
-mod whole;
 
-pub use ::mmds::Road;
-pub use directory::{Dumps, read_dir, read_summaries, read_tables};
+pub use ::mmds::MessageTransport;
+pub use directory::{RunDumps, read_dir, read_summaries, read_tables};
 pub use distribution::DistributionDump;
 pub use error::DumpError;
 pub use file::{read_run, write_node, write_rank, write_run};
 pub use node::{NodeDump, StrobeDump};
 pub use rank::{CommunicatorDump, PeerDump, PrimitiveDump, RankDump, SiteDump};
-pub use rows::{CallRow, Column, MessageRow, NONE, NearRow, Row, SliceRow, StrobeRow};
+pub use rows::{CallRow, Column, LocalSliceRow, MessageRow, NONE, Row, SliceRow, StrobeRow};
 pub use run::RunDump;

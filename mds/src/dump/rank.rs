@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::mmds::Primitive;
-use ::mmds::Road;
+use ::mmds::MessageTransport;
 
-use super::{CallRow, DistributionDump, MessageRow, NearRow};
+use super::{CallRow, DistributionDump, LocalSliceRow, MessageRow};
 
 /// The Main MDS of one rank (Table 5.3): `rank-00003.json`, format `bcs-mds-rank`, and its tables.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ pub struct RankDump {
     pub messages: Vec<MessageRow>,
     /// What went by SMARTMAP, by slices.
     #[serde(skip)]
-    pub near: Vec<NearRow>,
+    pub near: Vec<LocalSliceRow>,
 }
 
 /// What one primitive was seen to do.
@@ -85,7 +85,7 @@ pub struct PeerDump {
     /// The other rank, in `MPI_COMM_WORLD`.
     pub rank: u32,
     /// The road.
-    pub road: Road,
+    pub road: MessageTransport,
     /// Messages to it.
     pub sent: u64,
     /// Their bytes.

@@ -161,7 +161,7 @@ rows! {
 rows! {
     /// What a rank did by SMARTMAP in one slice of the clock, which no NIC sees. Slices in which it did nothing are
     /// missing.
-    NearRow "near" {
+    LocalSliceRow "near" {
         /// The number of the slice: that of the last strobe.
         slice "number",
         /// Messages that the rank sent to ranks of its node.
@@ -242,7 +242,7 @@ mod tests {
     fn a_row_is_its_words() {
         comes_back::<SliceRow>();
         comes_back::<StrobeRow>();
-        comes_back::<NearRow>();
+        comes_back::<LocalSliceRow>();
         comes_back::<CallRow>();
         comes_back::<MessageRow>();
     }

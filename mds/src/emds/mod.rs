@@ -18,9 +18,9 @@ use crate::Distribution;
 /// at once fetches some thirty cache lines for it that programs have pushed out since the slice before; a note takes
 /// four.
 #[derive(Debug)]
-struct Notes<R>(Vec<R>);
+struct PendingRows<R>(Vec<R>);
 
-impl<R> Notes<R> {
+impl<R> PendingRows<R> {
     /// So many slices are entered at a time.
     const MOST: usize = 64;
 

@@ -1,12 +1,12 @@
 //! The rows of a window of slices.
 
-use crate::selection::Window;
+use crate::selection::SliceWindow;
 
 /// Rows of the slices of a window, in memory that is asked for when it is made; what of it is never written is never
 /// used.
 #[derive(Debug)]
 pub(super) struct Rows<R> {
-    window: Window,
+    window: SliceWindow,
     rows: Vec<R>,
     /// Where the next row goes when there is no more room: the oldest one lies there.
     oldest: usize,
@@ -14,7 +14,7 @@ pub(super) struct Rows<R> {
 }
 
 impl<R> Rows<R> {
-    pub(super) fn new(window: Window) -> Self {
+    pub(super) fn new(window: SliceWindow) -> Self {
         let room = usize::try_from(window.rows()).expect("MOST_SLICE_ROWS bounds it");
         Self {
             window,
@@ -50,7 +50,7 @@ impl<R> Rows<R> {
 mod tests {
     use super::*;
 
-    fn kept(window: Window, slices: impl Iterator<Item = u64>) -> (Vec<u64>, u64) {
+    fn kept(window: SliceWindow, slices: impl Iterator<Item = u64>) -> (Vec<u64>, u64) {
         let mut rows = Rows::new(window);
         slices.for_each(|slice| rows.keep(slice, slice));
         rows.finish()
@@ -59,22 +59,25 @@ mod tests {
     #[test]
     fn the_last_rows_are_kept_in_their_order() {
         let odd = |upto: u64| (1..=upto).filter(|slice| slice % 2 == 1);
-        assert_eq!(kept(Window::Last(4), odd(5)), (vec![1, 3, 5], 0));
-        assert_eq!(kept(Window::Last(4), odd(7)), (vec![1, 3, 5, 7], 0));
-        assert_eq!(kept(Window::Last(4), odd(13)), (vec![7, 9, 11, 13], 3));
-        assert_eq!(kept(Window::Last(4), odd(39)), (vec![33, 35, 37, 39], 16));
+        assert_eq!(kept(SliceWindow::Last(4), odd(5)), (vec![1, 3, 5], 0));
+        assert_eq!(kept(SliceWindow::Last(4), odd(7)), (vec![1, 3, 5, 7], 0));
+        assert_eq!(kept(SliceWindow::Last(4), odd(13)), (vec![7, 9, 11, 13], 3));
+        assert_eq!(
+            kept(SliceWindow::Last(4), odd(39)),
+            (vec![33, 35, 37, 39], 16)
+        );
     }
 
     #[test]
     fn rows_between_two_slices_are_kept_both_included() {
-        let window = Window::Between(3, 6);
+        let window = SliceWindow::Between(3, 6);
         assert_eq!(kept(window, 0..20), (vec![3, 4, 5, 6], 0));
         assert_eq!(kept(window, 5..6), (vec![5], 0));
     }
 
     #[test]
     fn memory_is_taken_at_the_start() {
-        let mut rows = Rows::new(Window::Last(100));
+        let mut rows = Rows::new(SliceWindow::Last(100));
         let room = rows.rows.capacity();
         (0..1_000).for_each(|slice| rows.keep(slice, slice));
         assert_eq!((rows.rows.capacity(), room), (100, 100));

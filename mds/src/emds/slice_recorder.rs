@@ -2,10 +2,10 @@
 
 use crate::Distribution;
 use crate::dump::{DistributionDump, NONE, NodeDump, SliceRow};
-use crate::selection::Window;
+use crate::selection::SliceWindow;
 
 use super::rows::Rows;
-use super::{Notes, SliceLog, enter};
+use super::{PendingRows, SliceLog, enter};
 
 impl SliceRow {
     /// A slice that has just been struck: nothing has been done in it, and no microphase has a time.
@@ -40,7 +40,7 @@ impl SliceRow {
 /// Records the slices of one node, in memory that does not grow: 520 KiB, and 216 bytes for each row of the window.
 #[derive(Debug)]
 pub struct SliceRecorder {
-    notes: Notes<SliceRow>,
+    notes: PendingRows<SliceRow>,
     rows: Rows<SliceRow>,
     log: SliceLog,
     ltdem_ns: Distribution,
@@ -57,9 +57,9 @@ pub struct SliceRecorder {
 impl SliceRecorder {
     /// A recorder for `node`, from slice number `first_slice` on.
     #[must_use]
-    pub fn new(node: u32, first_slice: u64, window: Window) -> Self {
+    pub fn new(node: u32, first_slice: u64, window: SliceWindow) -> Self {
         Self {
-            notes: Notes::new(),
+            notes: PendingRows::new(),
             rows: Rows::new(window),
             log: SliceLog::new(first_slice),
             ltdem_ns: Distribution::new(),
@@ -154,7 +154,7 @@ mod tests {
     use crate::dump::Row;
 
     fn recorder(node: u32, first_slice: u64) -> SliceRecorder {
-        SliceRecorder::new(node, first_slice, Window::default())
+        SliceRecorder::new(node, first_slice, SliceWindow::default())
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
             demanded: slice % 2,
             ..SliceRow::struck(slice, slice * 10)
         };
-        let mut recorder = SliceRecorder::new(0, 1, Window::Last(100));
+        let mut recorder = SliceRecorder::new(0, 1, SliceWindow::Last(100));
         (1..=1_000).for_each(|slice| recorder.slice(row(slice)));
         let dump = recorder.finish(1_001);
         assert_eq!(

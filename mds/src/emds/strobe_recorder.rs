@@ -2,16 +2,16 @@
 
 use crate::Distribution;
 use crate::dump::{NONE, StrobeDump, StrobeRow};
-use crate::selection::Window;
+use crate::selection::SliceWindow;
 
 use super::rows::Rows;
-use super::{Notes, SliceLog, enter};
+use super::{PendingRows, SliceLog, enter};
 
 /// Records the slices as the Strobe Sender sees them, in memory that does not grow: 300 KiB, and 88 bytes for each row
 /// of the window.
 #[derive(Debug)]
 pub struct StrobeRecorder {
-    notes: Notes<StrobeRow>,
+    notes: PendingRows<StrobeRow>,
     rows: Rows<StrobeRow>,
     log: SliceLog,
     gtdem_ns: Distribution,
@@ -25,9 +25,9 @@ pub struct StrobeRecorder {
 impl StrobeRecorder {
     /// A recorder from slice number `first_slice` on.
     #[must_use]
-    pub fn new(first_slice: u64, window: Window) -> Self {
+    pub fn new(first_slice: u64, window: SliceWindow) -> Self {
         Self {
-            notes: Notes::new(),
+            notes: PendingRows::new(),
             rows: Rows::new(window),
             log: SliceLog::new(first_slice),
             gtdem_ns: Distribution::new(),
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn gaps_times_and_retries_are_kept_apart() {
-        let mut recorder = StrobeRecorder::new(0, Window::default());
+        let mut recorder = StrobeRecorder::new(0, SliceWindow::default());
         let first = StrobeRow {
             slice: 10,
             strobe_ns: 5_000,

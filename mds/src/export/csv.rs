@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::dump::{Dumps, NONE, Row};
+use crate::dump::{NONE, Row, RunDumps};
 use crate::figures;
 
 use super::tables::{Sink, tables};
@@ -15,7 +15,7 @@ use super::tables::{Sink, tables};
 /// # Errors
 ///
 /// Those of the file system.
-pub fn write_csv(dumps: &Dumps, dir: &Path) -> io::Result<Vec<PathBuf>> {
+pub fn write_csv(dumps: &RunDumps, dir: &Path) -> io::Result<Vec<PathBuf>> {
     fs::create_dir_all(dir)?;
     let mut files = Files {
         dir,
@@ -73,7 +73,7 @@ fn table<'a, R: Row + 'a>(
     Ok(path)
 }
 
-fn metrics(dumps: &Dumps, dir: &Path) -> io::Result<PathBuf> {
+fn metrics(dumps: &RunDumps, dir: &Path) -> io::Result<PathBuf> {
     let (path, mut file) = file(dir, "metrics")?;
     writeln!(file, "metric,count,min,average,p50,p95,p99,max,total")?;
     for metric in figures::known(dumps) {
@@ -91,7 +91,7 @@ fn metrics(dumps: &Dumps, dir: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-fn sites(dumps: &Dumps, dir: &Path) -> io::Result<PathBuf> {
+fn sites(dumps: &RunDumps, dir: &Path) -> io::Result<PathBuf> {
     let (path, mut file) = file(dir, "sites")?;
     writeln!(file, "rank,site,place,call,count,total_ns,max_ns,bytes")?;
     for dump in &dumps.ranks {
@@ -113,7 +113,7 @@ fn sites(dumps: &Dumps, dir: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-fn flows(dumps: &Dumps, dir: &Path) -> io::Result<PathBuf> {
+fn flows(dumps: &RunDumps, dir: &Path) -> io::Result<PathBuf> {
     let (path, mut file) = file(dir, "flows")?;
     writeln!(file, "from,to,road,messages,bytes")?;
     for flow in figures::flows(dumps) {

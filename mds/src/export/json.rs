@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use crate::dump::{DistributionDump, Dumps, Row};
+use crate::dump::{DistributionDump, Row, RunDumps};
 use crate::figures::{self, Metric};
 
 /// What `bcs mds report` says, for programs: the header, what could not be read (`faults`), every metric, every rank and every node with
@@ -13,7 +13,7 @@ use crate::figures::{self, Metric};
 /// # Errors
 ///
 /// Never with dumps that were read; they are made of what JSON has.
-pub fn report(dumps: &Dumps, faults: Vec<String>) -> serde_json::Result<Value> {
+pub fn report(dumps: &RunDumps, faults: Vec<String>) -> serde_json::Result<Value> {
     let flows = figures::flows(dumps).into_iter().map(|flow| {
         json!({
             "from": flow.from,
@@ -34,7 +34,7 @@ pub fn report(dumps: &Dumps, faults: Vec<String>) -> serde_json::Result<Value> {
 }
 
 /// Every metric by its name, all ranks or nodes together.
-fn metrics(dumps: &Dumps) -> Value {
+fn metrics(dumps: &RunDumps) -> Value {
     let metrics = figures::known(dumps).into_iter().filter_map(|metric| {
         let figures = metric.distribution(dumps, None);
         let mut value = summary(&metric, &figures);
@@ -65,7 +65,7 @@ pub(crate) fn summary(metric: &Metric, figures: &DistributionDump) -> Value {
 /// # Errors
 ///
 /// Those of `to`.
-pub fn write_json(dumps: &Dumps, to: &mut impl Write) -> io::Result<()> {
+pub fn write_json(dumps: &RunDumps, to: &mut impl Write) -> io::Result<()> {
     let faults = dumps.faults.iter().map(ToString::to_string).collect();
     let mut all = report(dumps, faults)?;
     for (value, dump) in items(&mut all, "ranks").zip(&dumps.ranks) {

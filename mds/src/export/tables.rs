@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::dump::{Dumps, Row};
+use crate::dump::{Row, RunDumps};
 
 /// Who takes tables.
 pub(super) trait Sink {
@@ -15,7 +15,7 @@ pub(super) trait Sink {
 }
 
 /// Gives all tables to `sink`.
-pub(super) fn tables(dumps: &Dumps, sink: &mut impl Sink) -> io::Result<()> {
+pub(super) fn tables(dumps: &RunDumps, sink: &mut impl Sink) -> io::Result<()> {
     let ranks = || dumps.ranks.iter();
     let nodes = || dumps.nodes.iter();
     let strobes = nodes().filter_map(|dump| Some((dump.node, &dump.global.as_ref()?.strobes[..])));

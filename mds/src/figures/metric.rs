@@ -3,7 +3,7 @@
 
 use thiserror::Error;
 
-use crate::dump::{DistributionDump, Dumps, NodeDump, RankDump, StrobeDump};
+use crate::dump::{DistributionDump, NodeDump, RankDump, RunDumps, StrobeDump};
 use crate::mmds::Primitive;
 
 /// What a metric is counted in.
@@ -31,7 +31,7 @@ impl Unit {
 
 /// Where it stands in dumps.
 #[derive(Debug, Clone, Copy)]
-enum Source {
+enum MetricSource {
     Rank(fn(&RankDump) -> &DistributionDump),
     Latency(Primitive),
     Size(Primitive),
@@ -49,7 +49,7 @@ pub struct Metric {
     pub unit: Unit,
     /// What it says, in words.
     pub about: String,
-    source: Source,
+    source: MetricSource,
 }
 
 /// There is no metric of this name.
@@ -66,144 +66,144 @@ const NS: Unit = Unit::Nanoseconds;
 const COUNT: Unit = Unit::Count;
 
 /// Those that every run may have.
-const FIXED: [(&str, Unit, &str, Source); 23] = [
+const FIXED: [(&str, Unit, &str, MetricSource); 23] = [
     (
         "GETTS",
         NS,
         "global elapsed time from the previous time slice that was struck",
-        Source::Global(|of| &of.getts_ns),
+        MetricSource::Global(|of| &of.getts_ns),
     ),
     (
         "GTDEM",
         NS,
         "global time to complete the descriptor exchange microphase (DEM)",
-        Source::Global(|of| &of.gtdem_ns),
+        MetricSource::Global(|of| &of.gtdem_ns),
     ),
     (
         "GTMSM",
         NS,
         "global time to complete the message scheduling microphase (MSM)",
-        Source::Global(|of| &of.gtmsm_ns),
+        MetricSource::Global(|of| &of.gtmsm_ns),
     ),
     (
         "GTTS",
         NS,
         "global time to complete the time slice",
-        Source::Global(|of| &of.gtts_ns),
+        MetricSource::Global(|of| &of.gtts_ns),
     ),
     (
         "USRSTS",
         COUNT,
         "looks, in a slice, at whether it was over on all nodes that came out false",
-        Source::Global(|of| &of.usrsts),
+        MetricSource::Global(|of| &of.usrsts),
     ),
     (
         "USRDEM",
         COUNT,
         "looks, in a slice, at whether the DEM was over on all nodes that came out false",
-        Source::Global(|of| &of.usrdem),
+        MetricSource::Global(|of| &of.usrdem),
     ),
     (
         "USRMSM",
         COUNT,
         "looks, in a slice, at whether the MSM was over on all nodes that came out false",
-        Source::Global(|of| &of.usrmsm),
+        MetricSource::Global(|of| &of.usrmsm),
     ),
     (
         "LETTS",
         NS,
         "local elapsed time from the previous time slice that was struck",
-        Source::Node(|of| &of.letts_ns),
+        MetricSource::Node(|of| &of.letts_ns),
     ),
     (
         "LTDEM",
         NS,
         "local time to complete the DEM",
-        Source::Node(|of| &of.ltdem_ns),
+        MetricSource::Node(|of| &of.ltdem_ns),
     ),
     (
         "LTMSM",
         NS,
         "local time to complete the MSM",
-        Source::Node(|of| &of.ltmsm_ns),
+        MetricSource::Node(|of| &of.ltmsm_ns),
     ),
     (
         "LTPM",
         NS,
         "local time to complete the point-to-point microphase (PM)",
-        Source::Node(|of| &of.ltpm_ns),
+        MetricSource::Node(|of| &of.ltpm_ns),
     ),
     (
         "LTBBM",
         NS,
         "local time to complete the broadcast and barrier microphase (BBM)",
-        Source::Node(|of| &of.ltbbm_ns),
+        MetricSource::Node(|of| &of.ltbbm_ns),
     ),
     (
         "LTRM",
         NS,
         "local time to complete the reduce microphase (RM)",
-        Source::Node(|of| &of.ltrm_ns),
+        MetricSource::Node(|of| &of.ltrm_ns),
     ),
     (
         "LTTS",
         NS,
         "local time to complete the time slice",
-        Source::Node(|of| &of.ltts_ns),
+        MetricSource::Node(|of| &of.ltts_ns),
     ),
     (
         "LTR.sr",
         NS,
         "time in the routines of the Strobe Receiver, in a slice in which it had any",
-        Source::Thread("sr"),
+        MetricSource::Thread("sr"),
     ),
     (
         "LTR.bs",
         NS,
         "the same of the Buffer Sender",
-        Source::Thread("bs"),
+        MetricSource::Thread("bs"),
     ),
     (
         "LTR.br",
         NS,
         "the same of the Buffer Receiver",
-        Source::Thread("br"),
+        MetricSource::Thread("br"),
     ),
     (
         "LTR.dh",
         NS,
         "the same of the DMA Helper",
-        Source::Thread("dh"),
+        MetricSource::Thread("dh"),
     ),
     (
         "LTR.ch",
         NS,
         "the same of the Collective Helper",
-        Source::Thread("ch"),
+        MetricSource::Thread("ch"),
     ),
     (
         "LTR.rh",
         NS,
         "the same of the Reduce Helper",
-        Source::Thread("rh"),
+        MetricSource::Thread("rh"),
     ),
     (
         "empty-runs",
         COUNT,
         "lengths of runs of slices that were not struck, because nobody had work",
-        Source::Node(|of| &of.empty_runs),
+        MetricSource::Node(|of| &of.empty_runs),
     ),
     (
         "computation",
         NS,
         "computation granularity: times between two blocking primitives",
-        Source::Rank(|of| &of.computation_granularity_ns),
+        MetricSource::Rank(|of| &of.computation_granularity_ns),
     ),
     (
         "communication",
         NS,
         "communication overhead: times inside blocking primitives",
-        Source::Rank(|of| &of.communication_overhead_ns),
+        MetricSource::Rank(|of| &of.communication_overhead_ns),
     ),
 ];
 
@@ -253,7 +253,7 @@ const COUNTS: [(&str, &str); 10] = [
 
 /// All metrics that the dumps have, in the order of reports.
 #[must_use]
-pub fn known(dumps: &Dumps) -> Vec<Metric> {
+pub fn known(dumps: &RunDumps) -> Vec<Metric> {
     let fixed = FIXED.iter().map(|(name, unit, about, source)| Metric {
         name: (*name).to_owned(),
         unit: *unit,
@@ -269,13 +269,13 @@ pub fn known(dumps: &Dumps) -> Vec<Metric> {
             name: primitive.name().to_owned(),
             unit: NS,
             about: format!("latency of {primitive}, from the call to its completion"),
-            source: Source::Latency(*primitive),
+            source: MetricSource::Latency(*primitive),
         };
         let size = primitive.has_size().then(|| Metric {
             name: format!("{primitive}.size"),
             unit: Unit::Bytes,
             about: format!("data of each {primitive}"),
-            source: Source::Size(*primitive),
+            source: MetricSource::Size(*primitive),
         });
         [Some(latency), size].into_iter().flatten()
     });
@@ -287,7 +287,7 @@ pub fn known(dumps: &Dumps) -> Vec<Metric> {
 /// # Errors
 ///
 /// [`UnknownMetric`], with all names that there are.
-pub fn find(dumps: &Dumps, name: &str) -> Result<Metric, UnknownMetric> {
+pub fn find(dumps: &RunDumps, name: &str) -> Result<Metric, UnknownMetric> {
     let known = known(dumps);
     let names: Vec<&str> = known.iter().map(|metric| metric.name.as_str()).collect();
     let place = names
@@ -316,31 +316,31 @@ impl Metric {
     pub fn is_of_ranks(&self) -> bool {
         matches!(
             self.source,
-            Source::Rank(_) | Source::Latency(_) | Source::Size(_)
+            MetricSource::Rank(_) | MetricSource::Latency(_) | MetricSource::Size(_)
         )
     }
 
     /// All figures, of all ranks or nodes, or of the one of this number.
     #[must_use]
-    pub fn distribution(&self, dumps: &Dumps, of: Option<u32>) -> DistributionDump {
+    pub fn distribution(&self, dumps: &RunDumps, of: Option<u32>) -> DistributionDump {
         let wanted = |number: u32| of.is_none_or(|of| of == number);
         let ranks = dumps.ranks.iter().filter(|dump| wanted(dump.rank));
         let nodes = dumps.nodes.iter().filter(|dump| wanted(dump.node));
         match self.source {
-            Source::Rank(pick) => DistributionDump::merged(ranks.map(pick)),
-            Source::Latency(primitive) => {
+            MetricSource::Rank(pick) => DistributionDump::merged(ranks.map(pick)),
+            MetricSource::Latency(primitive) => {
                 let seen = ranks.filter_map(|dump| dump.primitives.get(&primitive));
                 DistributionDump::merged(seen.map(|seen| &seen.latency_ns))
             }
-            Source::Size(primitive) => {
+            MetricSource::Size(primitive) => {
                 let seen = ranks.filter_map(|dump| dump.primitives.get(&primitive));
                 DistributionDump::merged(seen.filter_map(|seen| seen.size_bytes.as_ref()))
             }
-            Source::Node(pick) => DistributionDump::merged(nodes.map(pick)),
-            Source::Thread(name) => {
+            MetricSource::Node(pick) => DistributionDump::merged(nodes.map(pick)),
+            MetricSource::Thread(name) => {
                 DistributionDump::merged(nodes.filter_map(|dump| dump.ltr_ns.get(name)))
             }
-            Source::Global(pick) => {
+            MetricSource::Global(pick) => {
                 DistributionDump::merged(nodes.filter_map(|dump| dump.global.as_ref()).map(pick))
             }
         }
@@ -355,9 +355,9 @@ mod tests {
     fn names_are_found_in_any_case_and_others_are_refused_with_all_that_there_are() {
         let mut rank = RankDump::default();
         rank.primitives.insert(Primitive::Isend, Default::default());
-        let dumps = Dumps {
+        let dumps = RunDumps {
             ranks: vec![rank],
-            ..Dumps::default()
+            ..RunDumps::default()
         };
         assert_eq!(find(&dumps, "getts").unwrap().name, "GETTS");
         assert_eq!(find(&dumps, "mpi_isend.SIZE").unwrap().unit, Unit::Bytes);

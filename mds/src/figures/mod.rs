@@ -19,6 +19,6 @@ pub use ranges::ranges;
 pub use series::{Series, SeriesColumn, SliceLine, UnknownColumn, column, columns};
 pub use sites::sites;
 pub use span::span_ns;
-pub use traffic::{Cell, Flow, flows, matrix};
+pub use traffic::{Flow, TrafficSum, flows, matrix};
 pub(crate) use waits::MessageKey;
-pub use waits::{Blame, Cause, Culprit, Split, Sufferer, blame};
+pub use waits::{Blame, Culprit, Split, Sufferer, WaitCause, blame};

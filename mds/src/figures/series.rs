@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use crate::dump::{Column, Dumps, NONE, NearRow, Row, SliceRow, StrobeRow};
+use crate::dump::{Column, LocalSliceRow, NONE, Row, RunDumps, SliceRow, StrobeRow};
 
 /// All that is known of one slice.
 #[derive(Debug, Clone, Default)]
@@ -16,7 +16,7 @@ pub struct SliceLine {
     /// The words of a strobe row, of a slice row of the nodes together, and of a near row of the ranks together.
     strobe: Option<StrobeRow>,
     nodes: Option<Vec<u64>>,
-    near: NearRow,
+    near: LocalSliceRow,
 }
 
 /// The slices of a run, in the order of their numbers.
@@ -38,7 +38,7 @@ pub struct UnknownColumn {
 
 /// The table that a column is in, and its place there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ColumnSource {
     Strobe(usize),
     Slice(usize),
     Near(usize),
@@ -51,7 +51,7 @@ pub struct SeriesColumn {
     pub name: String,
     /// `ns`, `bytes`, `number` or `count`.
     pub unit: &'static str,
-    place: Place,
+    place: ColumnSource,
 }
 
 /// All columns.
@@ -62,17 +62,21 @@ pub fn columns() -> Vec<SeriesColumn> {
         unit: column.unit,
         place,
     };
-    let of_table = |columns: &[Column], prefix: &str, place: fn(usize) -> Place| {
+    let of_table = |columns: &[Column], prefix: &str, place: fn(usize) -> ColumnSource| {
         let numbered = columns.iter().enumerate().skip(1);
         let wanted = numbered.filter(|(_, column)| column.name != "strobe_ns");
         wanted
             .map(|(index, column)| named(column, prefix, place(index)))
             .collect::<Vec<_>>()
     };
-    let mut all = of_table(StrobeRow::COLUMNS, "", Place::Strobe);
+    let mut all = of_table(StrobeRow::COLUMNS, "", ColumnSource::Strobe);
     all.retain(|column| column.name != "DEMANDED");
-    all.extend(of_table(SliceRow::COLUMNS, "", Place::Slice));
-    all.extend(of_table(NearRow::COLUMNS, "near_", Place::Near));
+    all.extend(of_table(SliceRow::COLUMNS, "", ColumnSource::Slice));
+    all.extend(of_table(
+        LocalSliceRow::COLUMNS,
+        "near_",
+        ColumnSource::Near,
+    ));
     all
 }
 
@@ -104,7 +108,7 @@ pub fn column(name: &str) -> Result<SeriesColumn, UnknownColumn> {
 impl Series {
     /// The slices from `from` to `to`, of the whole job or of `node` alone.
     #[must_use]
-    pub fn of(dumps: &Dumps, node: Option<u32>, from: u64, to: u64) -> Self {
+    pub fn of(dumps: &RunDumps, node: Option<u32>, from: u64, to: u64) -> Self {
         let mut lines: BTreeMap<u64, SliceLine> = BTreeMap::new();
         let mut line = |slice: u64, add: &dyn Fn(&mut SliceLine)| {
             if (from..=to).contains(&slice) {
@@ -162,9 +166,9 @@ impl SliceLine {
     #[must_use]
     pub fn figure(&self, column: &SeriesColumn) -> Option<u64> {
         let word = match column.place {
-            Place::Strobe(index) => self.strobe.as_ref()?.words().nth(index)?,
-            Place::Slice(index) => *self.nodes.as_ref()?.get(index)?,
-            Place::Near(index) => self.near.words().nth(index)?,
+            ColumnSource::Strobe(index) => self.strobe.as_ref()?.words().nth(index)?,
+            ColumnSource::Slice(index) => *self.nodes.as_ref()?.get(index)?,
+            ColumnSource::Near(index) => self.near.words().nth(index)?,
         };
         (word != NONE).then_some(word)
     }
@@ -200,7 +204,7 @@ mod tests {
             }],
             ..StrobeDump::default()
         };
-        let near = |slice, bytes| NearRow {
+        let near = |slice, bytes| LocalSliceRow {
             slice,
             messages: 1,
             bytes,
@@ -210,10 +214,10 @@ mod tests {
             near: vec![near(7, 8), near(9, 16)],
             ..RankDump::default()
         };
-        let dumps = Dumps {
+        let dumps = RunDumps {
             nodes: vec![node(0, 5, Some(strobes)), node(1, 9, None)],
             ranks: vec![rank],
-            ..Dumps::default()
+            ..RunDumps::default()
         };
         let figures = |series: &Series, names: [&str; 6]| {
             let line = &series.lines[0];

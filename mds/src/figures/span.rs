@@ -1,10 +1,10 @@
 //! When the run was.
 
-use crate::dump::{Dumps, NONE};
+use crate::dump::{NONE, RunDumps};
 
 /// From when to when there is something in the dumps, by their clock.
 #[must_use]
-pub fn span_ns(dumps: &Dumps) -> (u64, u64) {
+pub fn span_ns(dumps: &RunDumps) -> (u64, u64) {
     let began_ns = dumps.began_ns();
     let run = dumps.run.iter().map(|run| run.ended_ns);
     let ranks = dumps.ranks.iter();

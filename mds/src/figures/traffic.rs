@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::dump::{Dumps, Road};
+use crate::dump::{MessageTransport, RunDumps};
 
 /// Messages from one to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Cell {
+pub struct TrafficSum {
     /// How many.
     pub messages: u64,
     /// Their bytes.
@@ -21,27 +21,27 @@ pub struct Flow {
     /// The rank that receives.
     pub to: u32,
     /// The road.
-    pub road: Road,
+    pub road: MessageTransport,
     /// What went.
-    pub sent: Cell,
+    pub sent: TrafficSum,
 }
 
 /// All pairs of ranks that exchanged messages, in the order of senders, receivers and roads. What a rank sent is its own
 /// figure; of a rank without a dump it is what the others received.
 #[must_use]
-pub fn flows(dumps: &Dumps) -> Vec<Flow> {
+pub fn flows(dumps: &RunDumps) -> Vec<Flow> {
     let mut flows = Vec::new();
     for dump in &dumps.ranks {
         for peer in &dump.peers {
-            let sent = Cell {
+            let sent = TrafficSum {
                 messages: peer.sent,
                 bytes: peer.sent_bytes,
             };
-            let received = Cell {
+            let received = TrafficSum {
                 messages: peer.received,
                 bytes: peer.received_bytes,
             };
-            let mut add = |from, to, sent: Cell| {
+            let mut add = |from, to, sent: TrafficSum| {
                 if sent.messages > 0 {
                     let road = peer.road;
                     flows.push(Flow {
@@ -66,10 +66,10 @@ pub fn flows(dumps: &Dumps) -> Vec<Flow> {
 #[must_use]
 pub fn matrix(
     flows: &[Flow],
-    road: Option<Road>,
+    road: Option<MessageTransport>,
     of: impl Fn(u32) -> u32,
-) -> BTreeMap<(u32, u32), Cell> {
-    let mut cells: BTreeMap<(u32, u32), Cell> = BTreeMap::new();
+) -> BTreeMap<(u32, u32), TrafficSum> {
+    let mut cells: BTreeMap<(u32, u32), TrafficSum> = BTreeMap::new();
     for flow in flows
         .iter()
         .filter(|flow| road.is_none_or(|road| road == flow.road))
@@ -101,13 +101,13 @@ mod tests {
             peers,
             ..RankDump::default()
         };
-        let near = peer(1, Road::Smartmap, 3, 2);
-        let dumps = Dumps {
+        let near = peer(1, MessageTransport::Smartmap, 3, 2);
+        let dumps = RunDumps {
             ranks: vec![
-                rank(0, vec![near, peer(9, Road::Nic, 1, 5)]),
-                rank(1, vec![peer(0, Road::Smartmap, 2, 3)]),
+                rank(0, vec![near, peer(9, MessageTransport::Nic, 1, 5)]),
+                rank(1, vec![peer(0, MessageTransport::Smartmap, 2, 3)]),
             ],
-            ..Dumps::default()
+            ..RunDumps::default()
         };
         let flows = flows(&dumps);
         let found: Vec<(u32, u32, u64)> = flows
@@ -118,12 +118,15 @@ mod tests {
         let nodes = matrix(&flows, None, |rank| rank / 2);
         assert_eq!(
             nodes[&(0, 0)],
-            Cell {
+            TrafficSum {
                 messages: 5,
                 bytes: 40
             }
         );
         assert_eq!(nodes.len(), 3);
-        assert_eq!(matrix(&flows, Some(Road::Nic), |rank| rank).len(), 2);
+        assert_eq!(
+            matrix(&flows, Some(MessageTransport::Nic), |rank| rank).len(),
+            2
+        );
     }
 }

@@ -15,23 +15,23 @@
 //!
 //! Who did what stands in `waits/others.rs`, and when slices were struck in `waits/strobes.rs`.
 
-mod others;
+mod peer_activity;
 mod strobes;
 
 use std::collections::BTreeMap;
 
-use crate::dump::{CallRow, Dumps, MessageRow, NONE};
+use crate::dump::{CallRow, MessageRow, NONE, RunDumps};
 use crate::mmds::Primitive;
 
 use super::primitive;
 
-pub(crate) use others::MessageKey;
-use others::{Collectives, Others, Wait};
+pub(crate) use peer_activity::MessageKey;
+use peer_activity::{CallWait, CollectiveCounter, PeerActivity};
 use strobes::Strobes;
 
 /// Why somebody waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Cause {
+pub enum WaitCause {
     /// The other side had not posted: it was computing.
     PostedLate,
     /// Both had posted, and it waited for a strobe, or for the budget of a slice.
@@ -42,7 +42,7 @@ pub enum Cause {
     Other,
 }
 
-impl Cause {
+impl WaitCause {
     /// All causes, in the order of the figure.
     pub const ALL: [Self; 4] = [
         Self::PostedLate,
@@ -63,14 +63,14 @@ impl Cause {
     }
 }
 
-/// A wait, in nanoseconds by cause, in the order of [`Cause::ALL`].
+/// A wait, in nanoseconds by cause, in the order of [`WaitCause::ALL`].
 pub type Split = [u64; 4];
 
 /// Who is to blame: the rank that posted late, or whose message was scheduled or moved late, and from where it posted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Culprit {
     /// Why others waited.
-    pub cause: Cause,
+    pub cause: WaitCause,
     /// The rank.
     pub rank: u32,
     /// The place in its program.
@@ -123,9 +123,9 @@ fn add(sum: &mut Split, split: &Split) {
 
 /// Splits all waits, of which there are rows.
 #[must_use]
-pub fn blame(dumps: &Dumps) -> Blame {
-    let others = Others::of(dumps);
-    let mut culprits: BTreeMap<(Cause, u32, String), (u64, u64)> = BTreeMap::new();
+pub fn blame(dumps: &RunDumps) -> Blame {
+    let others = PeerActivity::of(dumps);
+    let mut culprits: BTreeMap<(WaitCause, u32, String), (u64, u64)> = BTreeMap::new();
     let mut sufferers = Vec::new();
     for dump in &dumps.ranks {
         let mut sufferer = Sufferer {
@@ -136,7 +136,7 @@ pub fn blame(dumps: &Dumps) -> Blame {
         };
         let mut by_completion: Vec<&MessageRow> = dump.messages.iter().collect();
         by_completion.sort_by_key(|row| row.completed_ns);
-        let mut collectives = Collectives::of(dump);
+        let mut collectives = CollectiveCounter::of(dump);
         for call in &dump.calls {
             let number = collectives.number(call);
             if call.ended_ns == NONE || !blocks(call) {
@@ -154,7 +154,7 @@ pub fn blame(dumps: &Dumps) -> Blame {
             let split = split(&wait, others.strobes());
             add(&mut sufferer.split, &split);
             let guilty = [wait.other, wait.last, wait.other];
-            for ((cause, by), waited_ns) in Cause::ALL.into_iter().zip(guilty).zip(split) {
+            for ((cause, by), waited_ns) in WaitCause::ALL.into_iter().zip(guilty).zip(split) {
                 if waited_ns > 0 {
                     let entry = culprits
                         .entry((cause, by.dump.rank, by.place()))
@@ -192,7 +192,7 @@ fn blocks(call: &CallRow) -> bool {
 }
 
 /// The parts of a wait.
-fn split(wait: &Wait<'_>, strobes: &Strobes) -> Split {
+fn split(wait: &CallWait<'_>, strobes: &Strobes) -> Split {
     let (called, returned) = (wait.called_ns, wait.returned_ns.max(wait.called_ns));
     let complete = wait.complete_ns.clamp(called, returned);
     let posted = wait.other.at_ns.clamp(called, complete);

@@ -1,12 +1,12 @@
 //! The distributions in a recorder's memory, as they are read.
 
-use ::mmds::histogram::{HEAD, LARGEST, LEAST, MOST, Scale, TOTAL};
+use ::mmds::histogram::{BucketScale, HEAD, LARGEST, LEAST, MOST, TOTAL};
 
 use crate::dump::DistributionDump;
 
 /// What these words allege, and one more figure if there is one. Whatever they are, the dump is one that can be
 /// read again: its count is that of its buckets.
-pub(super) fn dump(scale: Scale, words: &[u64], more: Option<u64>) -> DistributionDump {
+pub(super) fn dump(scale: BucketScale, words: &[u64], more: Option<u64>) -> DistributionDump {
     let mut buckets: Vec<u64> = words.get(HEAD..).unwrap_or_default().to_vec();
     buckets.resize(scale.bucket(LARGEST) + 1, 0);
     let head = |at| words.get(at).copied().unwrap_or(0);
@@ -38,7 +38,7 @@ mod tests {
     use crate::Distribution;
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-    fn memory(scale: Scale) -> Vec<AtomicU64> {
+    fn memory(scale: BucketScale) -> Vec<AtomicU64> {
         (0..scale.words()).map(|_| AtomicU64::new(0)).collect()
     }
 
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn words_are_the_distribution_that_an_hdr_histogram_is() {
-        let scale = Scale::of_digits(2);
+        let scale = BucketScale::of_digits(2);
         let words = memory(scale);
         let mut live = Distribution::new();
         for figure in [
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn nothing_is_a_distribution_and_so_is_rubbish() {
-        let scale = Scale::of_digits(1);
+        let scale = BucketScale::of_digits(1);
         assert_eq!(dump(scale, &[], None), DistributionDump::default());
         assert_eq!(
             dump(scale, &alleged(&memory(scale)), None),
@@ -91,11 +91,13 @@ mod tests {
 
     #[test]
     fn zero_alone_is_a_figure() {
-        let words = memory(Scale::COARSE);
-        Scale::COARSE.record(&words, 0, 0);
-        let dump = dump(Scale::COARSE, &alleged(&words), None);
+        let words = memory(BucketScale::COARSE);
+        BucketScale::COARSE.record(&words, 0, 0);
+        let dump = dump(BucketScale::COARSE, &alleged(&words), None);
         assert_eq!((dump.count, dump.min, dump.max, dump.total), (1, 0, 0, 0));
         let words = alleged(&words);
-        assert!(Scale::is_used([words[0], words[1], words[2], words[3]]));
+        assert!(BucketScale::is_used([
+            words[0], words[1], words[2], words[3]
+        ]));
     }
 }

@@ -7,13 +7,14 @@
 //! ```
 
 mod distribution;
-mod glance;
 mod reader;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 
 pub use ::mmds::{
-    Alleged, Begun, Called, Layout, Memory, Message, Primitive, Recorder, Site, Times, Traffic,
+    CallInfo, CallOrigin, MessageInfo, Primitive, RankTimes, RankTraffic, Recorder, RecorderLayout,
+    Site, UncheckedWords, WordMemory,
 };
-pub use glance::{Glance, glance};
 pub use reader::{OTHER_PLACES, read};
+pub use snapshot::{RecorderSnapshot, take_snapshot};

@@ -7,17 +7,17 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::distribution::dump;
-use super::{Alleged, Primitive};
+use super::{Primitive, UncheckedWords};
 use crate::dump::{
-    CallRow, CommunicatorDump, DistributionDump, MessageRow, NONE, NearRow, PeerDump,
-    PrimitiveDump, RankDump, Road, SiteDump,
+    CallRow, CommunicatorDump, DistributionDump, LocalSliceRow, MessageRow, MessageTransport, NONE,
+    PeerDump, PrimitiveDump, RankDump, SiteDump,
 };
-use ::mmds::event::{NO_NUMBER, Packed, primitive_of};
-use ::mmds::histogram::{HEAD, Scale};
+use ::mmds::event::{NO_NUMBER, PackedEvent, primitive_of};
+use ::mmds::histogram::{BucketScale, HEAD};
 use ::mmds::layout::{
-    BEGAN, BLOCKED, CALLS, COMMUNICATOR_WORDS, ENDED, ENTERED, EVENT_WORDS, HEAD_WORDS, Layout,
-    MESSAGES, MOST_COMMUNICATORS, MOST_SITES, NEAR, NEAR_WORDS, PEER_WORDS, PLACE_BYTES,
-    SITE_PLACE, SITE_TIMES, SITE_WORDS, SITES, UNDER_WAY,
+    ACCOUNTED_UNTIL, BEGAN, BLOCKED, CALLS, COMMUNICATOR_WORDS, CURRENT_CALL, ENDED, EVENT_WORDS,
+    HEAD_WORDS, LOCAL_ROW_WORDS, LOCAL_ROWS, MESSAGES, MOST_COMMUNICATORS, MOST_SITES, PEER_WORDS,
+    PLACE_BYTES, RecorderLayout, SITE_PLACE, SITE_TIMES, SITE_WORDS, SITES,
 };
 
 /// What the site is called of calls that have no room of their own.
@@ -28,8 +28,12 @@ pub const OTHER_PLACES: &str = "other places";
 ///
 /// # Errors
 /// When the words cannot be read.
-pub fn read(words: &impl Alleged, layout: &Layout, ended_ns: u64) -> io::Result<RankDump> {
-    let reader = Reader { words, layout };
+pub fn read(
+    words: &impl UncheckedWords,
+    layout: &RecorderLayout,
+    ended_ns: u64,
+) -> io::Result<RankDump> {
+    let reader = RecorderReader { words, layout };
     let head = reader.words(0, HEAD_WORDS)?;
     let began_ns = head[BEGAN];
     if began_ns == 0 {
@@ -40,15 +44,15 @@ pub fn read(words: &impl Alleged, layout: &Layout, ended_ns: u64) -> io::Result<
         0 => ended_ns,
         said => said.min(ended_ns),
     };
-    let rest_ns = (!finalized).then(|| end_ns.saturating_sub(head[ENTERED]));
+    let rest_ns = (!finalized).then(|| end_ns.saturating_sub(head[ACCOUNTED_UNTIL]));
     let in_call = rest_ns.filter(|_| head[BLOCKED] != 0);
     let between = rest_ns.filter(|_| head[BLOCKED] == 0);
     let sites = reader.sites(&head)?;
     let (mut calls, calls_dropped) =
         reader.events(layout.calls, layout.call_rows, head[CALLS], finalized)?;
-    let under_way = Packed::of(std::array::from_fn(|word| head[UNDER_WAY + word]));
+    let under_way = PackedEvent::from_words(std::array::from_fn(|word| head[CURRENT_CALL + word]));
     if !finalized && under_way.begun_ns != 0 {
-        calls.push(Packed {
+        calls.push(PackedEvent {
             ended_ns: NONE,
             ..under_way
         });
@@ -60,7 +64,7 @@ pub fn read(words: &impl Alleged, layout: &Layout, ended_ns: u64) -> io::Result<
         head[MESSAGES],
         finalized,
     )?;
-    let (near, near_dropped) = reader.near(head[NEAR])?;
+    let (near, near_dropped) = reader.near(head[LOCAL_ROWS])?;
     Ok(RankDump {
         began_ns,
         run_ns: end_ns.saturating_sub(began_ns),
@@ -84,9 +88,9 @@ pub fn read(words: &impl Alleged, layout: &Layout, ended_ns: u64) -> io::Result<
     })
 }
 
-pub(super) struct Reader<'a, A> {
+pub(super) struct RecorderReader<'a, A> {
     pub(super) words: &'a A,
-    pub(super) layout: &'a Layout,
+    pub(super) layout: &'a RecorderLayout,
 }
 
 /// The sites of a dump, and where those of the recorder are among them.
@@ -113,7 +117,7 @@ fn number(number: u32) -> u64 {
     }
 }
 
-fn call_row(call: &Packed, sites: &Sites) -> Option<CallRow> {
+fn call_row(call: &PackedEvent, sites: &Sites) -> Option<CallRow> {
     Primitive::ALL.get(usize::from(call.kind))?;
     Some(CallRow {
         begun_ns: call.begun_ns,
@@ -130,8 +134,8 @@ fn call_row(call: &Packed, sites: &Sites) -> Option<CallRow> {
 
 /// The rows of messages. Those that were received were numbered as they were complete; in a stream they get the same
 /// numbers in the order in which their receives were posted, which is the one in which messages were sent.
-fn message_rows(messages: &[Packed], sites: &Sites) -> Vec<MessageRow> {
-    let row = |message: &Packed| MessageRow {
+fn message_rows(messages: &[PackedEvent], sites: &Sites) -> Vec<MessageRow> {
+    let row = |message: &PackedEvent| MessageRow {
         received: u64::from(message.kind & 1),
         posted_ns: message.begun_ns,
         completed_ns: message.ended_ns,
@@ -143,8 +147,8 @@ fn message_rows(messages: &[Packed], sites: &Sites) -> Vec<MessageRow> {
         bytes: message.bytes,
         ordinal: number(message.ordinal),
         road: match message.kind & 2 {
-            0 => Road::Nic as u64,
-            _ => Road::Smartmap as u64,
+            0 => MessageTransport::Nic as u64,
+            _ => MessageTransport::Smartmap as u64,
         },
     };
     let mut rows: Vec<MessageRow> = messages.iter().map(row).collect();
@@ -166,7 +170,7 @@ fn message_rows(messages: &[Packed], sites: &Sites) -> Vec<MessageRow> {
     rows
 }
 
-impl<A: Alleged> Reader<'_, A> {
+impl<A: UncheckedWords> RecorderReader<'_, A> {
     pub(super) fn words(&self, first: usize, count: usize) -> io::Result<Vec<u64>> {
         let mut words = vec![0; count];
         self.words.read(first, &mut words)?;
@@ -183,7 +187,7 @@ impl<A: Alleged> Reader<'_, A> {
     fn used(&self, first: usize) -> io::Result<Option<DistributionDump>> {
         let mut head = [0; HEAD];
         self.words.read(first, &mut head)?;
-        if !Scale::is_used(head) {
+        if !BucketScale::is_used(head) {
             return Ok(None);
         }
         let dump = self.distribution(first, None)?;
@@ -259,7 +263,7 @@ impl<A: Alleged> Reader<'_, A> {
         Ok(SiteDump {
             place,
             primitive,
-            time_ns: dump(Scale::COARSE, &words[SITE_TIMES..SITE_PLACE], None),
+            time_ns: dump(BucketScale::COARSE, &words[SITE_TIMES..SITE_PLACE], None),
             bytes: words[1],
         })
     }
@@ -268,7 +272,7 @@ impl<A: Alleged> Reader<'_, A> {
         let words = self.words(self.layout.peers, self.layout.ranks * PEER_WORDS)?;
         let mut peers = Vec::new();
         for (rank, both) in (0_u32..).zip(words.chunks_exact(PEER_WORDS)) {
-            for (road, words) in [Road::Nic, Road::Smartmap]
+            for (road, words) in [MessageTransport::Nic, MessageTransport::Smartmap]
                 .into_iter()
                 .zip(both.chunks_exact(4))
             {
@@ -338,20 +342,20 @@ impl<A: Alleged> Reader<'_, A> {
         rows: usize,
         count: u64,
         finalized: bool,
-    ) -> io::Result<(Vec<Packed>, u64)> {
+    ) -> io::Result<(Vec<PackedEvent>, u64)> {
         let words = self.rows(first, (rows, EVENT_WORDS), count)?;
         let torn = !finalized && rows > 0 && count >= rows as u64;
         let (events, _) = words.as_chunks::<EVENT_WORDS>();
         let kept = events.iter().skip(usize::from(torn)).copied();
         let dropped = dropped(count, rows).saturating_add(u64::from(torn));
-        Ok((kept.map(Packed::of).collect(), dropped))
+        Ok((kept.map(PackedEvent::from_words).collect(), dropped))
     }
 
-    fn near(&self, count: u64) -> io::Result<(Vec<NearRow>, u64)> {
+    fn near(&self, count: u64) -> io::Result<(Vec<LocalSliceRow>, u64)> {
         let rows = self.layout.near_rows;
-        let words = self.rows(self.layout.near, (rows, NEAR_WORDS), count)?;
-        let (kept, _) = words.as_chunks::<NEAR_WORDS>();
-        let row = |&[slice, messages, bytes, collectives]: &[u64; NEAR_WORDS]| NearRow {
+        let words = self.rows(self.layout.near, (rows, LOCAL_ROW_WORDS), count)?;
+        let (kept, _) = words.as_chunks::<LOCAL_ROW_WORDS>();
+        let row = |&[slice, messages, bytes, collectives]: &[u64; LOCAL_ROW_WORDS]| LocalSliceRow {
             slice,
             messages,
             bytes,

@@ -5,24 +5,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use proptest::prelude::*;
 
 use super::{
-    Alleged as _, Begun, Called, Layout, Memory as _, Message, OTHER_PLACES, Primitive, Recorder,
-    Site, Times, Traffic, glance, read,
+    CallInfo, CallOrigin, MessageInfo, OTHER_PLACES, Primitive, RankTimes, RankTraffic, Recorder,
+    RecorderLayout, Site, UncheckedWords as _, WordMemory as _, read, take_snapshot,
 };
-use crate::dump::{CallRow, MessageRow, NONE, NearRow, RankDump, Road};
+use crate::dump::{CallRow, LocalSliceRow, MessageRow, MessageTransport, NONE, RankDump};
 use crate::selection::Selection;
 
 const RANKS: usize = 4;
 
 struct Rank {
     recorder: Recorder<Box<[AtomicU64]>>,
-    layout: Layout,
+    layout: RecorderLayout,
 }
 
 impl Rank {
     fn recording(what: &str, began_ns: u64) -> Self {
         let selection: Selection = what.parse().unwrap();
         let mmds = selection.mmds.clone().unwrap_or_default();
-        let layout = Layout::new(&mmds, selection.window(), RANKS);
+        let layout = RecorderLayout::new(&mmds, selection.window(), RANKS);
         let memory: Box<[AtomicU64]> = (0..layout.words()).map(|_| AtomicU64::new(0)).collect();
         let recorder = Recorder::new(memory, layout, &mmds, selection.window(), began_ns);
         Self { recorder, layout }
@@ -33,7 +33,7 @@ impl Rank {
     }
 
     /// A blocking call from one time to another one.
-    fn blocks(&mut self, site: Site, called: Called, (from_ns, to_ns): (u64, u64)) -> Begun {
+    fn blocks(&mut self, site: Site, called: CallInfo, (from_ns, to_ns): (u64, u64)) -> CallOrigin {
         let begun = self.recorder.enter(site, &called, from_ns, 3);
         self.recorder.leave(&begun, &called, to_ns);
         self.recorder
@@ -51,15 +51,15 @@ impl Rank {
     }
 }
 
-fn blocking(primitive: Primitive, bytes: u64) -> Called {
-    Called {
+fn blocking(primitive: Primitive, bytes: u64) -> CallInfo {
+    CallInfo {
         bytes,
-        ..Called::plain(primitive, true)
+        ..CallInfo::plain(primitive, true)
     }
 }
 
-fn message(peer: u32, tag: i32, road: Road) -> Message {
-    Message {
+fn message(peer: u32, tag: i32, road: MessageTransport) -> MessageInfo {
+    MessageInfo {
         context: 0,
         peer,
         tag,
@@ -110,22 +110,22 @@ fn a_rank_knows_what_it_has_recorded_so_far() {
     let mut rank = Rank::new(100);
     let mut begun = rank.blocks(Site::here(), blocking(Primitive::Send, 100), (150, 180));
     rank.recorder
-        .posted(&mut begun, &message(1, 7, Road::Smartmap));
-    let other = Message {
+        .posted(&mut begun, &message(1, 7, MessageTransport::Smartmap));
+    let other = MessageInfo {
         context: 5,
-        ..message(2, 7, Road::Nic)
+        ..message(2, 7, MessageTransport::Nic)
     };
     rank.recorder.received(&begun, &other, 190);
     let recorder = &rank.recorder;
     assert_eq!(recorder.calls_so_far(), Some(1));
-    let traffic = Traffic {
+    let traffic = RankTraffic {
         sent: 1,
         sent_bytes: 100,
         received: 1,
         received_bytes: 100,
     };
     assert_eq!(recorder.traffic_so_far(), Some(traffic));
-    let times = |communication_ns, computation_ns| Times {
+    let times = |communication_ns, computation_ns| RankTimes {
         communication_ns,
         computation_ns,
     };
@@ -148,7 +148,7 @@ fn what_is_not_recorded_is_not_known() {
 fn a_rank_that_dies_while_blocked_loses_no_time_and_says_where_it_was() {
     let mut rank = Rank::new(100);
     rank.blocks(Site::here(), blocking(Primitive::Send, 8), (120, 130));
-    let called = Called {
+    let called = CallInfo {
         peer: Some(2),
         tag: Some(7),
         context: Some(0),
@@ -245,16 +245,16 @@ fn sites_without_room_are_counted_together() {
 #[test]
 fn messages_are_counted_by_peer_road_and_communicator() {
     let mut rank = Rank::new(0);
-    let called = Called::plain(Primitive::Isend, false);
+    let called = CallInfo::plain(Primitive::Isend, false);
     let mut begun = rank.recorder.enter(Site::here(), &called, 5, 2);
     rank.recorder
-        .posted(&mut begun, &message(1, 7, Road::Smartmap));
+        .posted(&mut begun, &message(1, 7, MessageTransport::Smartmap));
     rank.recorder.leave(&begun, &called, 6);
     rank.recorder
-        .sent(&begun, &message(1, 7, Road::Smartmap), 9);
-    let far = Message {
+        .sent(&begun, &message(1, 7, MessageTransport::Smartmap), 9);
+    let far = MessageInfo {
         context: 600,
-        ..message(3, 0, Road::Nic)
+        ..message(3, 0, MessageTransport::Nic)
     };
     rank.recorder.received(&begun, &far, 12);
     rank.recorder.received(&begun, &far, 13);
@@ -278,8 +278,8 @@ fn messages_are_counted_by_peer_road_and_communicator() {
     assert_eq!(
         peers,
         [
-            (1, Road::Smartmap, 1, 100, 0, 0),
-            (3, Road::Nic, 0, 0, 2, 200)
+            (1, MessageTransport::Smartmap, 1, 100, 0, 0),
+            (3, MessageTransport::Nic, 0, 0, 2, 200)
         ]
     );
     let communicators: Vec<_> = dump
@@ -296,7 +296,7 @@ fn messages_are_counted_by_peer_road_and_communicator() {
         })
         .collect();
     assert_eq!(communicators, [(0, 1, 0, 0, 0), (600, 0, 200, 2, 72)]);
-    let near = |slice, messages, bytes, collectives| NearRow {
+    let near = |slice, messages, bytes, collectives| LocalSliceRow {
         slice,
         messages,
         bytes,
@@ -328,16 +328,16 @@ fn messages_are_counted_by_peer_road_and_communicator() {
 #[test]
 fn messages_are_numbered_in_the_order_of_their_posts_also_if_they_complete_in_another() {
     let mut rank = Rank::new(0);
-    let called = Called::plain(Primitive::Irecv, false);
-    let begun: Vec<Begun> = (0..3)
+    let called = CallInfo::plain(Primitive::Irecv, false);
+    let begun: Vec<CallOrigin> = (0..3)
         .map(|at| rank.recorder.enter(Site::here(), &called, 10 + at, 0))
         .collect();
     for nth in [2, 0, 1] {
         rank.recorder
-            .received(&begun[nth], &message(1, 7, Road::Nic), 20);
+            .received(&begun[nth], &message(1, 7, MessageTransport::Nic), 20);
     }
     rank.recorder
-        .received(&begun[0], &message(1, 8, Road::Nic), 20);
+        .received(&begun[0], &message(1, 8, MessageTransport::Nic), 20);
     let dump = rank.finished(30);
     let numbered: Vec<_> = dump
         .messages
@@ -358,9 +358,12 @@ fn the_last_rows_are_kept_and_the_others_counted() {
         );
         begun.slice = at;
         rank.recorder
-            .posted(&mut begun, &message(0, 0, Road::Smartmap));
-        rank.recorder
-            .sent(&begun, &message(0, 0, Road::Smartmap), 10 * at + 1);
+            .posted(&mut begun, &message(0, 0, MessageTransport::Smartmap));
+        rank.recorder.sent(
+            &begun,
+            &message(0, 0, MessageTransport::Smartmap),
+            10 * at + 1,
+        );
     }
     let killed = rank.dump(100);
     let begun: Vec<u64> = killed.calls.iter().map(|call| call.begun_ns).collect();
@@ -397,9 +400,9 @@ fn what_was_not_selected_is_left_out() {
     rank.blocks(Site::here(), blocking(Primitive::Recv, 5), (10, 20));
     let mut begun = rank.blocks(Site::here(), blocking(Primitive::Send, 5), (30, 40));
     rank.recorder
-        .posted(&mut begun, &message(0, 0, Road::Smartmap));
+        .posted(&mut begun, &message(0, 0, MessageTransport::Smartmap));
     rank.recorder
-        .sent(&begun, &message(0, 0, Road::Smartmap), 40);
+        .sent(&begun, &message(0, 0, MessageTransport::Smartmap), 40);
     let dump = rank.finished(50);
     assert_eq!(
         dump.primitives.keys().collect::<Vec<_>>(),
@@ -446,7 +449,8 @@ fn a_rank_that_never_began_has_an_empty_dump() {
 fn rows_of_large_jobs_are_fewer() {
     let rows = |chosen: &str, ranks| {
         let selection: Selection = chosen.parse().unwrap();
-        let layout = Layout::new(&selection.mmds.clone().unwrap(), selection.window(), ranks);
+        let layout =
+            RecorderLayout::new(&selection.mmds.clone().unwrap(), selection.window(), ranks);
         (layout.near_rows, layout.call_rows, layout.message_rows)
     };
     assert_eq!(rows("mmds", 4), (10_000, 1 << 16, 1 << 16));
@@ -499,7 +503,7 @@ proptest! {
             word.store(value, Ordering::Relaxed);
         }
         let dump = rank.dump(seed);
-        let _seen = glance(rank.recorder.memory(), &rank.layout, seed).unwrap();
+        let _seen = take_snapshot(rank.recorder.memory(), &rank.layout, seed).unwrap();
         let text = serde_json::to_string(&dump).unwrap();
         let again: RankDump = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(again.sites.len(), dump.sites.len());
@@ -515,7 +519,8 @@ proptest! {
 #[test]
 fn a_glance_is_what_a_running_rank_has_done_so_far() {
     let mut rank = Rank::new(1_000);
-    let at = |rank: &Rank, now_ns| glance(rank.recorder.memory(), &rank.layout, now_ns).unwrap();
+    let at =
+        |rank: &Rank, now_ns| take_snapshot(rank.recorder.memory(), &rank.layout, now_ns).unwrap();
     rank.blocks(Site::here(), blocking(Primitive::Recv, 8), (1_500, 1_900));
     let seen = at(&rank, 2_000).unwrap();
     assert_eq!((seen.calls, seen.run_ns, seen.in_mpi_ns), (1, 1_000, 400));
@@ -540,7 +545,7 @@ fn nothing_is_seen_of_a_recorder_that_nobody_has() {
     let empty: Box<[AtomicU64]> = (0..rank.layout.words())
         .map(|_| AtomicU64::new(0))
         .collect();
-    assert_eq!(glance(&empty, &rank.layout, 7).unwrap(), None);
+    assert_eq!(take_snapshot(&empty, &rank.layout, 7).unwrap(), None);
 }
 
 /// `cargo test --release -p mds recording_costs -- --ignored --nocapture`: without clock and lock.
@@ -562,7 +567,7 @@ fn recording_costs() {
         println!("{what}: {best:.1} ns");
     };
     let called = blocking(Primitive::Send, 8);
-    let message = message(1, 7, Road::Smartmap);
+    let message = message(1, 7, MessageTransport::Smartmap);
     let mut rank = Rank::new(0);
     let enter =
         move |at| std::hint::black_box(_ = rank.recorder.enter(Site::here(), &called, at, 3));

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::dump::{Dumps, RankDump, Road};
+use crate::dump::{MessageTransport, RankDump, RunDumps};
 use crate::export;
-use crate::figures::{self, Cell, Flow, Metric, Series, SeriesColumn, SliceLine};
+use crate::figures::{self, Flow, Metric, Series, SeriesColumn, SliceLine, TrafficSum};
 use crate::mmds::Primitive;
 use crate::report;
 
@@ -26,7 +26,7 @@ const MOST_SITES: usize = 50;
 const MOST_CULPRITS: usize = 30;
 
 /// All of it.
-pub(super) fn data(dumps: &Dumps, faults: &[String]) -> serde_json::Result<Value> {
+pub(super) fn data(dumps: &RunDumps, faults: &[String]) -> serde_json::Result<Value> {
     let (began_ns, ended_ns) = figures::span_ns(dumps);
     let mut blame = report::blame_json(&figures::blame(dumps));
     for (list, most) in [("culprits", MOST_CULPRITS), ("sufferers", MOST_RANKS)] {
@@ -60,7 +60,7 @@ fn rank(dump: &RankDump) -> Value {
 }
 
 /// A column for each figure by slice that says anything.
-fn slices(dumps: &Dumps, began_ns: u64) -> Value {
+fn slices(dumps: &RunDumps, began_ns: u64) -> Value {
     let series = Series::of(dumps, None, 0, u64::MAX);
     let columns: Vec<SeriesColumn> = figures::columns()
         .into_iter()
@@ -96,7 +96,7 @@ fn slices(dumps: &Dumps, began_ns: u64) -> Value {
     })
 }
 
-fn metric(dumps: &Dumps, metric: &Metric) -> Option<Value> {
+fn metric(dumps: &RunDumps, metric: &Metric) -> Option<Value> {
     let figures = metric.distribution(dumps, None);
     (figures.count > 0).then(|| {
         let mut value = export::summary(metric, &figures);
@@ -107,9 +107,9 @@ fn metric(dumps: &Dumps, metric: &Metric) -> Option<Value> {
 }
 
 /// The cells of the matrix that hold something: from, to, messages, bytes, bytes by the NIC.
-fn matrix(dumps: &Dumps) -> Value {
+fn matrix(dumps: &RunDumps) -> Value {
     let flows = figures::flows(dumps);
-    let numbers = |cells: &BTreeMap<(u32, u32), Cell>| {
+    let numbers = |cells: &BTreeMap<(u32, u32), TrafficSum>| {
         let numbers: BTreeSet<u32> = cells.keys().flat_map(|(from, to)| [*from, *to]).collect();
         numbers
     };
@@ -132,8 +132,12 @@ fn matrix(dumps: &Dumps) -> Value {
     Value::Null
 }
 
-fn cells(all: &BTreeMap<(u32, u32), Cell>, flows: &[Flow], of: &dyn Fn(u32) -> u32) -> Vec<Value> {
-    let by_nic = figures::matrix(flows, Some(Road::Nic), of);
+fn cells(
+    all: &BTreeMap<(u32, u32), TrafficSum>,
+    flows: &[Flow],
+    of: &dyn Fn(u32) -> u32,
+) -> Vec<Value> {
+    let by_nic = figures::matrix(flows, Some(MessageTransport::Nic), of);
     let cells = all.iter().map(|((from, to), cell)| {
         let by_nic = by_nic.get(&(*from, *to)).map_or(0, |cell| cell.bytes);
         json!([from, to, cell.messages, cell.bytes, by_nic])
@@ -142,7 +146,7 @@ fn cells(all: &BTreeMap<(u32, u32), Cell>, flows: &[Flow], of: &dyn Fn(u32) -> u
 }
 
 /// The call sites with the most time.
-fn sites(dumps: &Dumps) -> Vec<Value> {
+fn sites(dumps: &RunDumps) -> Vec<Value> {
     let sites = figures::sites(&dumps.ranks).into_iter().take(MOST_SITES);
     let values = sites.map(|site| {
         json!({

@@ -7,7 +7,7 @@ mod data;
 
 use serde_json::Value;
 
-use crate::dump::Dumps;
+use crate::dump::RunDumps;
 
 /// The page without its data.
 const PAGE: &str = include_str!("page.html");
@@ -20,7 +20,7 @@ const PLACE: &str = "/*DATA*/ null";
 /// # Errors
 ///
 /// Never with dumps that were read; they are made of what JSON has.
-pub fn page(dumps: &Dumps, faults: &[String]) -> serde_json::Result<String> {
+pub fn page(dumps: &RunDumps, faults: &[String]) -> serde_json::Result<String> {
     let data = data::data(dumps, faults)?;
     Ok(PAGE.replacen(PLACE, &embedded(&data)?, 1))
 }
@@ -42,9 +42,9 @@ mod tests {
             command: vec!["</script><script>alert(1)</script>".to_owned()],
             ..RunDump::default()
         };
-        let dumps = Dumps {
+        let dumps = RunDumps {
             run: Some(run),
-            ..Dumps::default()
+            ..RunDumps::default()
         };
         let page = page(&dumps, &[]).unwrap();
         assert_eq!(page.matches("</script>").count(), 1);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::dump::{Dumps, RunDump};
+use crate::dump::{RunDump, RunDumps};
 use crate::figures::{self, Unit};
 
 use super::table;
@@ -27,7 +27,7 @@ struct Figure {
 /// First what the two runs were, then their figures, those that changed most first. Times that are less than a thousandth of
 /// the time of all ranks are left out.
 #[must_use]
-pub fn compare(one: &Dumps, other: &Dumps) -> String {
+pub fn compare(one: &RunDumps, other: &RunDumps) -> String {
     let mut text = settings(one.run.as_ref(), other.run.as_ref());
     let (ones, others) = (figures_of(one), figures_of(other));
     let mut rows: Vec<(&String, Figure, Figure, f64)> = ones
@@ -112,7 +112,7 @@ fn settings(one: Option<&RunDump>, other: Option<&RunDump>) -> String {
 }
 
 /// The figures of a run that say something in another one, too: totals and averages of every metric, and counts.
-fn figures_of(dumps: &Dumps) -> BTreeMap<String, Figure> {
+fn figures_of(dumps: &RunDumps) -> BTreeMap<String, Figure> {
     let all_ns: f64 = dumps.ranks.iter().map(|rank| rank.run_ns as f64).sum();
     let mut figures = BTreeMap::new();
     let mut add = |name: String, value: f64, unit| {

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::dump::{Dumps, RunDump};
+use crate::dump::{RunDump, RunDumps};
 use crate::figures;
 
 use super::words::{duration, size};
 
 /// A line for each thing that distinguishes a run from another.
 #[must_use]
-pub fn header(dumps: &Dumps) -> String {
+pub fn header(dumps: &RunDumps) -> String {
     let (began_ns, ended_ns) = figures::span_ns(dumps);
     let mut lines = match &dumps.run {
         Some(run) => of_run(run),

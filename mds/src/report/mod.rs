@@ -16,8 +16,8 @@
 //! | `waits.rs` | who waited for whom |
 //! | `words.rs` | how times and sizes are written |
 
+mod assumptions;
 mod balance;
-mod beat;
 mod compare;
 mod header;
 mod histogram;
@@ -30,14 +30,14 @@ mod slices;
 mod waits;
 mod words;
 
+pub use assumptions::{assumptions, choice_of_slice};
 pub use balance::balance;
-pub use beat::{assumptions, choice_of_slice};
 pub use compare::compare;
 pub use header::header;
 pub use histogram::histogram;
 pub use nodes::table_nodes;
 pub use peers::{matrix, peers};
-pub use ranks::{ReportError, Whose, run_time, table_5_3};
+pub use ranks::{ReportError, ReportScope, run_time, table_5_3};
 pub use sites::sites;
 pub use sizes::{collectives, messages};
 pub use slices::slices;
@@ -46,7 +46,7 @@ pub use words::{duration, size};
 
 use comfy_table::{CellAlignment, Table};
 
-use crate::dump::{DistributionDump, Dumps};
+use crate::dump::{DistributionDump, RunDumps};
 use crate::figures;
 
 /// Rules as in the paper's tables: above, under the heads, below. In the order that comfy-table gives.
@@ -57,7 +57,7 @@ const RULES: &str = "  ── ──      ──    ";
 /// # Errors
 ///
 /// [`ReportError::NoSuchRank`].
-pub fn whole(dumps: &Dumps, whose: Whose) -> Result<String, ReportError> {
+pub fn full_report(dumps: &RunDumps, whose: ReportScope) -> Result<String, ReportError> {
     let chosen = ranks::chosen(&dumps.ranks, whose)?;
     let mut sections = vec![header(dumps)];
     if !chosen.is_empty() {
@@ -72,7 +72,7 @@ pub fn whole(dumps: &Dumps, whose: Whose) -> Result<String, ReportError> {
         sections.push(titled("Messages by size", messages(chosen)));
         sections.push(titled("Collectives by size", collectives(chosen)));
     }
-    if whose == Whose::AllRanks {
+    if whose == ReportScope::AllRanks {
         if !dumps.ranks.is_empty() {
             sections.push(titled("Messages by peer", peers(dumps)));
         }

@@ -1,6 +1,6 @@
 //! Tables 5.1 and 5.2: what nodes did.
 
-use crate::dump::{DistributionDump, Dumps, NodeDump};
+use crate::dump::{DistributionDump, NodeDump, RunDumps};
 use crate::figures::{self, Unit};
 
 use super::words::{cut, percent, size};
@@ -11,7 +11,7 @@ const MOST: usize = 32;
 /// Two short tables: the slices of each node with its counts, and the times of slices and microphases, all nodes
 /// merged, after those of the Strobe Sender.
 #[must_use]
-pub fn table_nodes(dumps: &Dumps) -> String {
+pub fn table_nodes(dumps: &RunDumps) -> String {
     [slices(&dumps.nodes), times(dumps), moved(&dumps.nodes)].join("\n\n")
 }
 
@@ -46,7 +46,7 @@ fn slices(dumps: &[NodeDump]) -> String {
 }
 
 /// All metrics of nodes that are times, then the retries, which are counts.
-fn times(dumps: &Dumps) -> String {
+fn times(dumps: &RunDumps) -> String {
     let mut table = super::table([
         "Metric",
         "Min(ms)",

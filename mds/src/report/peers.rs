@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::dump::{Dumps, Road};
-use crate::figures::{self, Cell};
+use crate::dump::{MessageTransport, RunDumps};
+use crate::figures::{self, TrafficSum};
 
 use super::words::{cut, percent, size};
 use super::{table, table_of};
@@ -15,24 +15,25 @@ const MOST_MATRIX_RANKS: usize = 64;
 const MOST: usize = 20;
 
 /// The name of a road.
-pub(super) fn name(road: Road) -> &'static str {
+pub(super) fn name(road: MessageTransport) -> &'static str {
     match road {
-        Road::Nic => "NIC",
-        Road::Smartmap => "SMARTMAP",
+        MessageTransport::Nic => "NIC",
+        MessageTransport::Smartmap => "SMARTMAP",
     }
 }
 
 /// The pairs of ranks that exchanged the most, with the road, and what went by each road in all.
 #[must_use]
-pub fn peers(dumps: &Dumps) -> String {
+pub fn peers(dumps: &RunDumps) -> String {
     let mut flows = figures::flows(dumps);
     if flows.is_empty() {
         return String::new();
     }
     let all: f64 = flows.iter().map(|flow| flow.sent.bytes as f64).sum();
-    let roads = [Road::Nic, Road::Smartmap].map(|road| {
+    let roads = [MessageTransport::Nic, MessageTransport::Smartmap].map(|road| {
         let of_road = flows.iter().filter(|flow| flow.road == road);
-        let sum = |of: fn(&Cell) -> u64| of_road.clone().map(|flow| of(&flow.sent) as f64).sum();
+        let sum =
+            |of: fn(&TrafficSum) -> u64| of_road.clone().map(|flow| of(&flow.sent) as f64).sum();
         let (messages, bytes): (f64, f64) = (sum(|sent| sent.messages), sum(|sent| sent.bytes));
         format!("{}: {messages:.0} messages, {}", name(road), size(bytes))
     });
@@ -58,7 +59,7 @@ pub fn peers(dumps: &Dumps) -> String {
 
 /// The matrix of bytes, senders down and receivers across, by one road or all. Of more than 64 ranks it is that of nodes.
 #[must_use]
-pub fn matrix(dumps: &Dumps, road: Option<Road>) -> String {
+pub fn matrix(dumps: &RunDumps, road: Option<MessageTransport>) -> String {
     let flows = figures::flows(dumps);
     let of_ranks = figures::matrix(&flows, road, |rank| rank);
     let ranks = numbers(&of_ranks);
@@ -91,7 +92,7 @@ pub fn matrix(dumps: &Dumps, road: Option<Road>) -> String {
     let road = road.map_or("all roads".to_owned(), |road| {
         format!("the road {}", name(road))
     });
-    let sum = |of: fn(&Cell) -> u64| cells.values().map(of).fold(0_u64, u64::saturating_add);
+    let sum = |of: fn(&TrafficSum) -> u64| cells.values().map(of).fold(0_u64, u64::saturating_add);
     format!(
         "{}\n{} messages, {}, by {road}",
         rows.trim_fmt(),
@@ -100,6 +101,6 @@ pub fn matrix(dumps: &Dumps, road: Option<Road>) -> String {
     )
 }
 
-fn numbers(cells: &BTreeMap<(u32, u32), Cell>) -> BTreeSet<u32> {
+fn numbers(cells: &BTreeMap<(u32, u32), TrafficSum>) -> BTreeSet<u32> {
     cells.keys().flat_map(|(from, to)| [*from, *to]).collect()
 }

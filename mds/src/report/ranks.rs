@@ -9,7 +9,7 @@ use crate::mmds::Primitive;
 
 /// The ranks that a report is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub enum ReportScope {
     /// All of them, merged.
     AllRanks,
     /// This one.
@@ -36,7 +36,7 @@ pub enum ReportError {
 /// # Errors
 ///
 /// [`ReportError::NoSuchRank`].
-pub fn table_5_3(dumps: &[RankDump], whose: Whose) -> Result<String, ReportError> {
+pub fn table_5_3(dumps: &[RankDump], whose: ReportScope) -> Result<String, ReportError> {
     let dumps = chosen(dumps, whose)?;
     let mut primitives: BTreeMap<Primitive, DistributionDump> = BTreeMap::new();
     for dump in dumps {
@@ -75,7 +75,7 @@ pub fn table_5_3(dumps: &[RankDump], whose: Whose) -> Result<String, ReportError
 /// # Errors
 ///
 /// [`ReportError::NoSuchRank`].
-pub fn run_time(dumps: &[RankDump], whose: Whose) -> Result<String, ReportError> {
+pub fn run_time(dumps: &[RankDump], whose: ReportScope) -> Result<String, ReportError> {
     let dumps = chosen(dumps, whose)?;
     let seconds = |of: fn(&RankDump) -> u64| dumps.iter().map(of).sum::<u64>() as f64 / 1e9;
     Ok(format!(
@@ -88,10 +88,10 @@ pub fn run_time(dumps: &[RankDump], whose: Whose) -> Result<String, ReportError>
     ))
 }
 
-pub(super) fn chosen(dumps: &[RankDump], whose: Whose) -> Result<&[RankDump], ReportError> {
+pub(super) fn chosen(dumps: &[RankDump], whose: ReportScope) -> Result<&[RankDump], ReportError> {
     match whose {
-        Whose::AllRanks => Ok(dumps),
-        Whose::Rank(rank) => {
+        ReportScope::AllRanks => Ok(dumps),
+        ReportScope::Rank(rank) => {
             let found = dumps.iter().position(|dump| dump.rank == rank);
             let index = found.ok_or_else(|| ReportError::NoSuchRank {
                 rank,
@@ -125,13 +125,13 @@ mod tests {
                 ..RankDump::default()
             })
             .collect();
-        let error = table_5_3(&dumps, Whose::Rank(9)).unwrap_err();
+        let error = table_5_3(&dumps, ReportScope::Rank(9)).unwrap_err();
         assert_eq!(
             error.to_string(),
             "failed to report on rank 9: it left no dump; there are dumps of 3 ranks from 4 to 6"
         );
         assert!(
-            run_time(&[], Whose::Rank(0))
+            run_time(&[], ReportScope::Rank(0))
                 .unwrap_err()
                 .to_string()
                 .ends_with("no rank at all")

@@ -58,7 +58,7 @@ pub fn messages(dumps: &[RankDump]) -> String {
 
 /// Calls of one collective of one class of sizes.
 #[derive(Default)]
-struct Calls {
+struct SizeClassCalls {
     times_ns: Vec<u64>,
     bytes: u64,
 }
@@ -66,7 +66,7 @@ struct Calls {
 /// How long collectives of each size take, from the calls that are kept.
 #[must_use]
 pub fn collectives(dumps: &[RankDump]) -> String {
-    let mut classes: BTreeMap<(Primitive, u64), Calls> = BTreeMap::new();
+    let mut classes: BTreeMap<(Primitive, u64), SizeClassCalls> = BTreeMap::new();
     for call in dumps.iter().flat_map(|dump| &dump.calls) {
         let Some(primitive) = collective(call) else {
             continue;

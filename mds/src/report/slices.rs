@@ -1,6 +1,6 @@
 //! Figures by slice.
 
-use crate::dump::Dumps;
+use crate::dump::RunDumps;
 use crate::figures::{Series, SeriesColumn, span_ns};
 
 use super::table_of;
@@ -8,7 +8,7 @@ use super::table_of;
 /// A row for each slice: its number, when it was struck (in milliseconds since the run began), and these columns. Times are
 /// in microseconds.
 #[must_use]
-pub fn slices(dumps: &Dumps, series: &Series, columns: &[SeriesColumn]) -> String {
+pub fn slices(dumps: &RunDumps, series: &Series, columns: &[SeriesColumn]) -> String {
     let (began_ns, _) = span_ns(dumps);
     let heads: Vec<String> = columns
         .iter()

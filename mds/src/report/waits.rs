@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::figures::{Blame, Cause, Split};
+use crate::figures::{Blame, Split, WaitCause};
 
 use super::words::{cut, duration, percent};
 use super::{milliseconds, table};
@@ -19,7 +19,7 @@ pub fn blame(blame: &Blame, rank: Option<u32>) -> String {
     let mut culprits: Vec<_> = blame
         .culprits
         .iter()
-        .filter(|one| one.cause != Cause::Other)
+        .filter(|one| one.cause != WaitCause::Other)
         .collect();
     let more = cut(&mut culprits, MOST, "places");
     let mut rows = table(["To blame", "Place", "Cause", "Waits", "Waited(ms)", "%"]);
@@ -67,7 +67,7 @@ pub fn blame(blame: &Blame, rank: Option<u32>) -> String {
 }
 
 fn causes(total: &Split) -> String {
-    let causes = Cause::ALL.iter().zip(total).map(|(cause, ns)| {
+    let causes = WaitCause::ALL.iter().zip(total).map(|(cause, ns)| {
         let share = percent(*ns as f64, sum(total));
         format!(
             "{} {} ms ({share} %)",

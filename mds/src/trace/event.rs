@@ -5,14 +5,14 @@ use serde_json::{Map, Value, json};
 /// A process and a thread of the trace. The numbers say where in the picture they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Track {
-    pub(super) place: Place,
+    pub(super) place: TrackId,
     pub(super) process: String,
     pub(super) thread: String,
 }
 
 /// The numbers of a process and a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TrackId {
     pub(super) process: u64,
     pub(super) thread: u64,
 }
@@ -33,7 +33,7 @@ pub(super) enum Shape {
 #[derive(Debug, Clone)]
 pub(super) struct Event {
     pub(super) shape: Shape,
-    pub(super) place: Place,
+    pub(super) place: TrackId,
     pub(super) name: String,
     pub(super) category: &'static str,
     pub(super) at_ns: u64,
@@ -44,7 +44,7 @@ pub(super) struct Event {
 impl Track {
     /// The events that give the track its names and its place.
     pub(super) fn names(&self) -> [Value; 4] {
-        let Place { process, thread } = self.place;
+        let TrackId { process, thread } = self.place;
         let named = |what: &str, value: Value| json!({"ph": "M", "name": what, "pid": process, "tid": thread, "args": value});
         [
             named("process_name", json!({"name": self.process})),
@@ -57,7 +57,7 @@ impl Track {
 
 impl Event {
     /// A bar from one time on.
-    pub(super) fn bar(place: Place, name: impl Into<String>, at_ns: u64, lasts_ns: u64) -> Self {
+    pub(super) fn bar(place: TrackId, name: impl Into<String>, at_ns: u64, lasts_ns: u64) -> Self {
         Self {
             shape: Shape::Bar,
             place,

@@ -17,7 +17,7 @@ mod ranks;
 
 use std::io::{self, Write};
 
-use crate::dump::Dumps;
+use crate::dump::RunDumps;
 use crate::figures::span_ns;
 
 use event::{Event, Track};
@@ -42,7 +42,7 @@ pub struct Counts {
 /// # Errors
 ///
 /// Those of `to`.
-pub fn write(dumps: &Dumps, to: &mut impl Write) -> io::Result<Counts> {
+pub fn write(dumps: &RunDumps, to: &mut impl Write) -> io::Result<Counts> {
     let (began_ns, ended_ns) = span_ns(dumps);
     let mut events = Vec::new();
     let mut counts = Counts::default();

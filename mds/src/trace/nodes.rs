@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value};
 
-use crate::dump::{Dumps, NONE, Row, SliceRow};
+use crate::dump::{NONE, Row, RunDumps, SliceRow};
 
 use super::Counts;
-use super::event::{Event, Place, Track};
+use super::event::{Event, Track, TrackId};
 
 /// Picks a time out of a row.
 type Pick = fn(&SliceRow) -> u64;
 
 /// The process of the whole job.
-const JOB: Place = Place {
+const JOB: TrackId = TrackId {
     process: 0,
     thread: 1,
 };
@@ -42,7 +42,7 @@ pub(super) fn process(node: u32) -> u64 {
 }
 
 /// All tracks but those of ranks.
-pub(super) fn tracks(dumps: &Dumps) -> Vec<Track> {
+pub(super) fn tracks(dumps: &RunDumps) -> Vec<Track> {
     let mut tracks = Vec::new();
     if dumps.nodes.iter().any(|dump| dump.global.is_some()) {
         tracks.push(Track {
@@ -57,7 +57,7 @@ pub(super) fn tracks(dumps: &Dumps) -> Vec<Track> {
             (MICROPHASES..).zip(["microphases".to_owned()].into_iter().chain(names))
         {
             tracks.push(Track {
-                place: Place {
+                place: TrackId {
                     process: process(dump.node),
                     thread,
                 },
@@ -69,7 +69,7 @@ pub(super) fn tracks(dumps: &Dumps) -> Vec<Track> {
     tracks
 }
 
-pub(super) fn add(dumps: &Dumps, events: &mut Vec<Event>, counts: &mut Counts) {
+pub(super) fn add(dumps: &RunDumps, events: &mut Vec<Event>, counts: &mut Counts) {
     for dump in &dumps.nodes {
         for row in dump.global.iter().flat_map(|global| &global.strobes) {
             events.push(Event {
@@ -93,7 +93,7 @@ pub(super) fn add(dumps: &Dumps, events: &mut Vec<Event>, counts: &mut Counts) {
 
 /// A slice of a node: itself, its microphases in it, and what each NIC thread did.
 fn slice(node: u32, row: &SliceRow, events: &mut Vec<Event>) {
-    let place = |thread| Place {
+    let place = |thread| TrackId {
         process: process(node),
         thread,
     };

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::dump::{Dumps, MessageRow, NONE, RankDump};
+use crate::dump::{MessageRow, NONE, RankDump, RunDumps};
 use crate::figures::{MessageKey, primitive};
 use crate::mmds::Primitive;
 
 use super::Counts;
-use super::event::{Event, Place, Shape, Track};
+use super::event::{Event, Shape, Track, TrackId};
 use super::nodes::{figures, process};
 
 /// The thread of the first rank; below are those of the NIC.
@@ -20,7 +20,7 @@ const LANES: u64 = 64;
 
 /// Adds what ranks did, and gives their tracks.
 pub(super) fn add(
-    dumps: &Dumps,
+    dumps: &RunDumps,
     ended_ns: u64,
     events: &mut Vec<Event>,
     counts: &mut Counts,
@@ -48,8 +48,8 @@ pub(super) fn add(
     tracks
 }
 
-fn place(dump: &RankDump, lane: u64) -> Place {
-    Place {
+fn place(dump: &RankDump, lane: u64) -> TrackId {
+    TrackId {
         process: process(dump.node),
         thread: FIRST_RANK + u64::from(dump.rank) * LANES + lane,
     }
@@ -115,7 +115,7 @@ fn message(dump: &RankDump, row: &MessageRow) -> Event {
 }
 
 /// Adds an arrow for each message of which both sides have a row: how many.
-fn arrows(dumps: &Dumps, events: &mut Vec<Event>) -> usize {
+fn arrows(dumps: &RunDumps, events: &mut Vec<Event>) -> usize {
     let mut sent: HashMap<MessageKey, (&RankDump, &MessageRow)> = HashMap::new();
     for dump in &dumps.ranks {
         for row in dump.messages.iter().filter(|row| row.received == 0) {

@@ -17,8 +17,9 @@ use std::path::Path;
 
 use mds::Distribution;
 use mds::dump::{
-    self, CallRow, CommunicatorDump, DistributionDump, Dumps, MessageRow, NONE, NearRow, NodeDump,
-    PeerDump, PrimitiveDump, RankDump, Road, RunDump, SiteDump, SliceRow, StrobeDump, StrobeRow,
+    self, CallRow, CommunicatorDump, DistributionDump, LocalSliceRow, MessageRow, MessageTransport,
+    NONE, NodeDump, PeerDump, PrimitiveDump, RankDump, RunDump, RunDumps, SiteDump, SliceRow,
+    StrobeDump, StrobeRow,
 };
 use mds::mmds::Primitive;
 
@@ -45,7 +46,7 @@ pub(crate) struct Size {
 }
 
 /// All dumps of the run.
-pub(crate) fn dumps() -> Dumps {
+pub(crate) fn dumps() -> RunDumps {
     dumps_of(Size {
         ranks: RANKS,
         steps: STEPS,
@@ -53,8 +54,8 @@ pub(crate) fn dumps() -> Dumps {
 }
 
 /// The same of another size, with two ranks to a node.
-pub(crate) fn dumps_of(size: Size) -> Dumps {
-    Dumps {
+pub(crate) fn dumps_of(size: Size) -> RunDumps {
+    RunDumps {
         run: Some(run(size)),
         ranks: (0..size.ranks).map(|number| rank(size, number)).collect(),
         nodes: (0..size.ranks / 2)
@@ -65,7 +66,7 @@ pub(crate) fn dumps_of(size: Size) -> Dumps {
 }
 
 /// Writes them.
-pub(crate) fn write(dir: &Path, dumps: &Dumps) {
+pub(crate) fn write(dir: &Path, dumps: &RunDumps) {
     for rank in &dumps.ranks {
         dump::write_rank(dir, rank).unwrap();
     }
@@ -185,8 +186,8 @@ fn rank(size: Size, rank: u32) -> RankDump {
             bytes: BYTES,
             ordinal: step,
             road: match is_near(rank, peer) {
-                true => Road::Smartmap as u64,
-                false => Road::Nic as u64,
+                true => MessageTransport::Smartmap as u64,
+                false => MessageTransport::Nic as u64,
             },
         };
         messages.extend([
@@ -194,7 +195,7 @@ fn rank(size: Size, rank: u32) -> RankDump {
             message(1, left, posts_ns, completed_ns),
         ]);
         if is_near(rank, right) {
-            near.push(NearRow {
+            near.push(LocalSliceRow {
                 slice: (sends_ns - BEGAN_NS) / SLICE_NS,
                 messages: 1,
                 bytes: BYTES,
@@ -231,7 +232,11 @@ fn rank(size: Size, rank: u32) -> RankDump {
 fn peer(rank: u32, near: bool, [sent, received]: [u64; 2]) -> PeerDump {
     PeerDump {
         rank,
-        road: if near { Road::Smartmap } else { Road::Nic },
+        road: if near {
+            MessageTransport::Smartmap
+        } else {
+            MessageTransport::Nic
+        },
         sent,
         sent_bytes: sent * BYTES,
         received,

@@ -16,7 +16,7 @@ fn both_recorders_are_the_default() {
     assert_eq!(parsed("mmds,emds"), Selection::default());
     assert_eq!(Selection::default().to_string(), "mmds,emds");
     let default = Selection::default();
-    assert_eq!(default.window(), Window::Last(10_000));
+    assert_eq!(default.window(), SliceWindow::Last(10_000));
     assert!(default.of_rank(7).is_some() && default.of_node(7).is_some());
 }
 
@@ -26,7 +26,7 @@ fn what_is_not_named_is_not_recorded() {
     assert_eq!(parsed("mmds").emds, None);
     let emds = parsed("emds:7500-12500");
     assert_eq!(emds.mmds, None);
-    assert_eq!(emds.window(), Window::Between(7_500, 12_500));
+    assert_eq!(emds.window(), SliceWindow::Between(7_500, 12_500));
     assert_eq!(emds.window().rows(), 5_001);
     assert!(emds.window().has(7_500) && emds.window().has(12_500));
     assert!(!emds.window().has(7_499) && !emds.window().has(12_501));
@@ -38,7 +38,7 @@ fn options_choose_ranks_primitives_metrics_and_room() {
                 mmds:digits=3:calls=0:messages=12,emds:nodes=2+0:rows=7";
     let selection = parsed(text);
     let mmds = selection.mmds.as_ref().unwrap();
-    assert_eq!(mmds.ranks, Numbers::Only(vec![(0, 5), (8, 8)]));
+    assert_eq!(mmds.ranks, NumberSet::Only(vec![(0, 5), (8, 8)]));
     assert!(selection.of_rank(5).is_some() && selection.of_rank(6).is_none());
     assert!(mmds.primitives.has(Primitive::Send) && !mmds.primitives.has(Primitive::Wait));
     assert!(mmds.metrics.has(Metric::Sites) && !mmds.metrics.has(Metric::Latency));

@@ -2,10 +2,10 @@
 
 use super::calls;
 use super::modes::{BCS_All, BCS_Vectorial, all, vectorial};
-use crate::answer::at;
+use crate::answer::comm_of;
 use crate::c::{MPI_BYTE, MPI_Comm, MPI_Datatype, MPI_Op};
 use crate::calls::collectives::{
-    Vector, apart, apart_at_root, apart_by_block, apart_from_own, apart_from_own_at_root,
+    VectorBlocks, apart, apart_at_root, apart_by_block, apart_from_own, apart_from_own_at_root,
     apart_with_own, at_root, blocks_at_root, not_beside, of_each, optional, peers, unless_in_place,
 };
 use crate::calls::reducing::{contribution, of_all, op_but_beside};
@@ -16,16 +16,16 @@ use std::ffi::{c_int, c_void};
 
 calls! {
     fn bcs_barrier(comm: MPI_Comm) {
-        at(comm)?.run(Comm::barrier)
+        comm_of(comm)?.run(Comm::barrier)
     }
 
     fn bcs_bcast(data: *mut c_void, bytes: usize, root: c_int, comm: MPI_Comm) {
-        at(comm)?.run(|comm| comm.bcast(not_beside(comm, root, data, bytes, MPI_BYTE)?, root))
+        comm_of(comm)?.run(|comm| comm.bcast(not_beside(comm, root, data, bytes, MPI_BYTE)?, root))
     }
 
     fn bcs_reduce(all: BCS_All, data: *const c_void, result: *mut c_void, count: usize, datatype: MPI_Datatype, op: MPI_Op, root: c_int, comm: MPI_Comm) {
         let all = self::all(all)?;
-        at(comm)?.run(|comm| {
+        comm_of(comm)?.run(|comm| {
             if all {
                 let given = of_all(data, result, count, datatype)?;
                 return comm.allreduce(given, buffer(result, count, datatype)?, op_on(op, datatype)?);
@@ -38,7 +38,7 @@ calls! {
 
     fn bcs_scatter(vectorial: BCS_Vectorial, data: *const c_void, lengths: *const usize, places: *const usize, result: *mut c_void, bytes: usize, root: c_int, comm: MPI_Comm) {
         let vectorial = self::vectorial(vectorial)?;
-        at(comm)?.run(|comm| {
+        comm_of(comm)?.run(|comm| {
             let taken = of_each(comm, root, result, bytes, MPI_BYTE)?;
             if vectorial {
                 apart_from_own_at_root(comm, root, (result, data), (lengths, places), MPI_BYTE)?;
@@ -52,7 +52,7 @@ calls! {
 
     fn bcs_gather(vectorial: BCS_Vectorial, data: *const c_void, bytes: usize, result: *mut c_void, lengths: *const usize, places: *const usize, root: c_int, comm: MPI_Comm) {
         let vectorial = self::vectorial(vectorial)?;
-        at(comm)?.run(|comm| {
+        comm_of(comm)?.run(|comm| {
             let given = of_each(comm, root, data, bytes, MPI_BYTE)?;
             if vectorial {
                 apart_from_own_at_root(comm, root, (data, result), (lengths, places), MPI_BYTE)?;
@@ -66,11 +66,11 @@ calls! {
 
     fn bcs_allgather(vectorial: BCS_Vectorial, data: *const c_void, bytes: usize, result: *mut c_void, lengths: *const usize, places: *const usize, comm: MPI_Comm) {
         let vectorial = self::vectorial(vectorial)?;
-        at(comm)?.run(|comm| {
+        comm_of(comm)?.run(|comm| {
             let given = optional(data, bytes, MPI_BYTE)?;
             if vectorial {
                 apart_from_own(comm, data, result, (lengths, places), MPI_BYTE)?;
-                let taken = Vector::of(result, (lengths, places), MPI_BYTE, peers(comm)?)?;
+                let taken = VectorBlocks::of(result, (lengths, places), MPI_BYTE, peers(comm)?)?;
                 return comm.allgatherv(given, taken.blocks());
             }
             apart_by_block(comm, (data, result), bytes, MPI_BYTE)?;
@@ -80,13 +80,13 @@ calls! {
 
     fn bcs_alltoall(vectorial: BCS_Vectorial, data: *const c_void, lengths: *const usize, places: *const usize, result: *mut c_void, result_lengths: *const usize, result_places: *const usize, bytes: usize, comm: MPI_Comm) {
         let vectorial = self::vectorial(vectorial)?;
-        at(comm)?.run(|comm| {
+        comm_of(comm)?.run(|comm| {
             if vectorial {
                 let (ranks, lists) = (peers(comm)?, ((lengths, places), (result_lengths, result_places)));
                 apart_with_own(comm, (data, result), lists, (MPI_BYTE, MPI_BYTE))?;
-                let given = unless_in_place(data, || Vector::of(data, lists.0, MPI_BYTE, ranks))?;
-                let taken = Vector::of(result, lists.1, MPI_BYTE, ranks)?;
-                return comm.alltoallv(given.as_ref().map(Vector::blocks), taken.blocks());
+                let given = unless_in_place(data, || VectorBlocks::of(data, lists.0, MPI_BYTE, ranks))?;
+                let taken = VectorBlocks::of(result, lists.1, MPI_BYTE, ranks)?;
+                return comm.alltoallv(given.as_ref().map(VectorBlocks::blocks), taken.blocks());
             }
             apart(data, result, bytes)?;
             comm.alltoall(optional(data, bytes, MPI_BYTE)?, buffer(result, bytes, MPI_BYTE)?)

@@ -1,7 +1,7 @@
 //! What a program attaches to communicators (MPI 5.0, 7.7 and 17.1).
 
 use super::calls;
-use crate::answer::{Outcome, at};
+use crate::answer::{Outcome, comm_of};
 use crate::c::*;
 use crate::keyvals::{COMM_KEYS, CommKey, CopyFunction, DeleteFunction, Key};
 use crate::objects::{place, put};
@@ -61,7 +61,7 @@ fn free(keyval: *mut c_int) -> Outcome {
 }
 
 fn set(comm: MPI_Comm, keyval: c_int, value: *mut c_void) -> Outcome {
-    at(comm)?.run(|comm| {
+    comm_of(comm)?.run(|comm| {
         let key = COMM_KEYS.get(keyval)?;
         comm.set_attr(&key.core, value.expose_provenance())?;
         key.key.attach();
@@ -70,7 +70,7 @@ fn set(comm: MPI_Comm, keyval: c_int, value: *mut c_void) -> Outcome {
 }
 
 fn get(comm: MPI_Comm, keyval: c_int, value: *mut c_void, flag: *mut c_int) -> Outcome {
-    at(comm)?.run(|comm| {
+    comm_of(comm)?.run(|comm| {
         let found = match predefined(comm, keyval) {
             Some(found) => found,
             None => comm.attr(&COMM_KEYS.get(keyval)?.core)?,
@@ -81,7 +81,7 @@ fn get(comm: MPI_Comm, keyval: c_int, value: *mut c_void, flag: *mut c_int) -> O
 }
 
 fn delete(comm: MPI_Comm, keyval: c_int) -> Outcome {
-    at(comm)?.run(|comm| comm.delete_attr(&COMM_KEYS.get(keyval)?.core))
+    comm_of(comm)?.run(|comm| comm.delete_attr(&COMM_KEYS.get(keyval)?.core))
 }
 
 calls! {

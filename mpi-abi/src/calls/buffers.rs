@@ -2,9 +2,9 @@
 
 use super::calls;
 use super::requests::{checked, hand_out};
-use crate::answer::{Outcome, at, error, of_session};
+use crate::answer::{Outcome, comm_of, error, run_on_session};
 use crate::c::*;
-use crate::objects::{Kind, Number, place, put};
+use crate::objects::{Number, RequestKind, place, put};
 use crate::state;
 use bcs_core::lockstep;
 use bcs_mpi::mpi::{AttachedBuffer, ErrorClass, Result};
@@ -68,7 +68,11 @@ where
 fn flush(on: MPI_Comm, buffer: &AttachedBuffer, request: *mut MPI_Request) -> Outcome {
     let process = state::process()?;
     checked(request)?;
-    hand_out((on, Kind::Collective), request, buffer.iflush(process))
+    hand_out(
+        (on, RequestKind::Collective),
+        request,
+        buffer.iflush(process),
+    )
 }
 
 calls! {
@@ -90,42 +94,42 @@ calls! {
     }
 
     fn PMPI_Comm_attach_buffer | PMPI_Comm_attach_buffer_c(comm: MPI_Comm, buffer: *mut c_void, size: N) {
-        at(comm)?.run(|own| attach(comm.0, &own.buffer(), buffer, size))
+        comm_of(comm)?.run(|own| attach(comm.0, &own.buffer(), buffer, size))
     }
 
     fn PMPI_Comm_detach_buffer | PMPI_Comm_detach_buffer_c(comm: MPI_Comm, buffer_addr: *mut c_void, size: *mut N) {
-        at(comm)?.run(|own| detach(comm.0, &own.buffer(), buffer_addr, size))
+        comm_of(comm)?.run(|own| detach(comm.0, &own.buffer(), buffer_addr, size))
     }
 
     fn PMPI_Comm_flush_buffer(comm: MPI_Comm) {
-        at(comm)?.run(|own| {
+        comm_of(comm)?.run(|own| {
             own.buffer().flush();
             Ok(())
         })
     }
 
     fn PMPI_Comm_iflush_buffer(comm: MPI_Comm, request: *mut MPI_Request) {
-        let buffer = at(comm)?.run(|own| Ok(own.buffer()))?;
+        let buffer = comm_of(comm)?.run(|own| Ok(own.buffer()))?;
         flush(comm, &buffer, request)
     }
 
     fn PMPI_Session_attach_buffer | PMPI_Session_attach_buffer_c(session: MPI_Session, buffer: *mut c_void, size: N) {
-        of_session(session, |own| attach(session.0, &own.buffer, buffer, size))
+        run_on_session(session, |own| attach(session.0, &own.buffer, buffer, size))
     }
 
     fn PMPI_Session_detach_buffer | PMPI_Session_detach_buffer_c(session: MPI_Session, buffer_addr: *mut c_void, size: *mut N) {
-        of_session(session, |own| detach(session.0, &own.buffer, buffer_addr, size))
+        run_on_session(session, |own| detach(session.0, &own.buffer, buffer_addr, size))
     }
 
     fn PMPI_Session_flush_buffer(session: MPI_Session) {
-        of_session(session, |own| {
+        run_on_session(session, |own| {
             own.buffer.flush();
             Ok(())
         })
     }
 
     fn PMPI_Session_iflush_buffer(session: MPI_Session, request: *mut MPI_Request) {
-        let buffer = of_session(session, |own| Ok(own.buffer.clone()))?;
+        let buffer = run_on_session(session, |own| Ok(own.buffer.clone()))?;
         flush(MPI_COMM_SELF, &buffer, request)
     }
 }

@@ -11,14 +11,14 @@ use std::ffi::{c_int, c_void};
 
 /// What a rank is in a collective that has a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum RootRole {
     Root,
     /// In the root's group, of two.
     Beside,
     Other,
 }
 
-impl Part {
+impl RootRole {
     /// What this rank is. A root that does not exist is another one: the core says what is wrong with it.
     pub(super) fn of(comm: &Comm, root: c_int) -> Self {
         match (comm.is_inter(), root) {
@@ -66,9 +66,9 @@ pub(crate) fn at_root(
     count: impl Number,
     of: MPI_Datatype,
 ) -> Result<Buffer> {
-    match Part::of(comm, root) {
-        Part::Root => buffer(address, count, of),
-        Part::Beside | Part::Other => Ok(Buffer::EMPTY),
+    match RootRole::of(comm, root) {
+        RootRole::Root => buffer(address, count, of),
+        RootRole::Beside | RootRole::Other => Ok(Buffer::EMPTY),
     }
 }
 
@@ -79,10 +79,10 @@ pub(crate) fn blocks_at_root(
     address: *const c_void,
     lists: (*const impl Number, *const impl Number),
     of: MPI_Datatype,
-) -> Result<Vector> {
-    match Part::of(comm, root) {
-        Part::Root => Vector::of(address, lists, of, peers(comm)?),
-        Part::Beside | Part::Other => Ok(Vector::NONE),
+) -> Result<VectorBlocks> {
+    match RootRole::of(comm, root) {
+        RootRole::Root => VectorBlocks::of(address, lists, of, peers(comm)?),
+        RootRole::Beside | RootRole::Other => Ok(VectorBlocks::NONE),
     }
 }
 
@@ -94,10 +94,10 @@ pub(crate) fn of_each(
     count: impl Number,
     of: MPI_Datatype,
 ) -> Result<Option<Buffer>> {
-    match Part::of(comm, root) {
-        Part::Root | Part::Beside if comm.is_inter() => Ok(None),
+    match RootRole::of(comm, root) {
+        RootRole::Root | RootRole::Beside if comm.is_inter() => Ok(None),
         // In place is only the root. Where nothing is, the address says nothing.
-        Part::Other if count.wide() == 0 => buffer(address, count, of).map(Some),
+        RootRole::Other if count.wide() == 0 => buffer(address, count, of).map(Some),
         _ => optional(address, count, of),
     }
 }
@@ -110,9 +110,9 @@ pub(crate) fn not_beside(
     count: impl Number,
     of: MPI_Datatype,
 ) -> Result<Buffer> {
-    match Part::of(comm, root) {
-        Part::Beside => Ok(Buffer::EMPTY),
-        Part::Root | Part::Other => buffer(address, count, of),
+    match RootRole::of(comm, root) {
+        RootRole::Beside => Ok(Buffer::EMPTY),
+        RootRole::Root | RootRole::Other => buffer(address, count, of),
     }
 }
 
@@ -124,7 +124,7 @@ pub(super) fn wide<T: Number>(start: *const T, len: c_int) -> Result<Vec<i64>> {
 
 /// Blocks of a vector collective, with lists as wide as the core has them.
 #[derive(Debug)]
-pub(crate) struct Vector {
+pub(crate) struct VectorBlocks {
     address: *mut c_void,
     counts: Vec<i64>,
     displacements: Vec<i64>,
@@ -137,7 +137,7 @@ enum Types {
     Each(Vec<Datatype>),
 }
 
-impl Vector {
+impl VectorBlocks {
     const NONE: Self = Self {
         address: std::ptr::null_mut(),
         counts: Vec::new(),
@@ -322,9 +322,9 @@ pub(crate) fn apart_from_own_at_root(
     lists: (*const impl Number, *const impl Number),
     of: MPI_Datatype,
 ) -> Result<()> {
-    match Part::of(comm, root) {
-        Part::Root => of_root_alone(apart_from_own(comm, one, whole, lists, of)),
-        Part::Beside | Part::Other => Ok(()),
+    match RootRole::of(comm, root) {
+        RootRole::Root => of_root_alone(apart_from_own(comm, one, whole, lists, of)),
+        RootRole::Beside | RootRole::Other => Ok(()),
     }
 }
 
@@ -336,8 +336,8 @@ pub(crate) fn apart_at_root(
     count: impl Number,
     of: MPI_Datatype,
 ) -> Result<()> {
-    match Part::of(comm, root) {
-        Part::Root if !comm.is_inter() => {
+    match RootRole::of(comm, root) {
+        RootRole::Root if !comm.is_inter() => {
             of_root_alone(apart_by_block(comm, (one, whole), count, of))
         }
         _ => Ok(()),
@@ -358,7 +358,7 @@ macro_rules! collectives {
         $crate::calls::calls! {$(
             fn $name $(| $large)? ($($argument: $type,)* $comm: MPI_Comm) {
                 let invalid = || $crate::calls::collectives::invalid!($($root)?; $($op $of)?);
-                $crate::answer::at($comm)?.together(stringify!($name), invalid, |$comm| {
+                $crate::answer::comm_of($comm)?.run_collective(stringify!($name), invalid, |$comm| {
                     $(let $local = $made;)*
                     $comm.$blocking($($value),*)
                 })
@@ -367,7 +367,7 @@ macro_rules! collectives {
             fn $iname $(| $ilarge)? ($($argument: $type,)* $comm: MPI_Comm, request: *mut MPI_Request) {
                 let invalid = || $crate::calls::collectives::invalid!($($root)?; $($op $of)?);
                 let on = (stringify!($iname), $comm, request);
-                $crate::calls::requests::begun_together(on, invalid, |$comm| {
+                $crate::calls::requests::start_collective(on, invalid, |$comm| {
                     $(let $local = $made;)*
                     $comm.$nonblocking($($value),*)
                 })
@@ -377,7 +377,7 @@ macro_rules! collectives {
                 $($argument: $type,)* $comm: MPI_Comm, _info: MPI_Info, request: *mut MPI_Request
             ) {
                 let on = (stringify!($init), $comm, request);
-                $crate::calls::requests::kept_together(on, |$comm| {
+                $crate::calls::requests::make_persistent_collective(on, |$comm| {
                     $(let $local = $made;)*
                     $comm.$persistent($($value),*)
                 })
@@ -513,7 +513,7 @@ collectives! {
     let _apart = apart_from_own(comm, sendbuf, recvbuf, (recvcounts, displs), recvtype)?;
     (
         optional(sendbuf, sendcount, sendtype)?,
-        Vector::of(recvbuf, (recvcounts, displs), recvtype, peers(comm)?)?.blocks(),
+        VectorBlocks::of(recvbuf, (recvcounts, displs), recvtype, peers(comm)?)?.blocks(),
     );
 
     PMPI_Alltoall | PMPI_Alltoall_c = alltoall
@@ -545,11 +545,11 @@ collectives! {
         comm, (sendbuf, recvbuf), ((sendcounts, sdispls), (recvcounts, rdispls)), (sendtype, recvtype),
     )?;
     let input = unless_in_place(sendbuf, || {
-        Vector::of(sendbuf, (sendcounts, sdispls), sendtype, ranks)
+        VectorBlocks::of(sendbuf, (sendcounts, sdispls), sendtype, ranks)
     })?;
     (
-        input.as_ref().map(Vector::blocks),
-        Vector::of(recvbuf, (recvcounts, rdispls), recvtype, ranks)?.blocks(),
+        input.as_ref().map(VectorBlocks::blocks),
+        VectorBlocks::of(recvbuf, (recvcounts, rdispls), recvtype, ranks)?.blocks(),
     );
 
     PMPI_Alltoallw | PMPI_Alltoallw_c = alltoallw
@@ -566,10 +566,10 @@ collectives! {
         comm, (sendbuf, recvbuf), ((sendcounts, sdispls), (recvcounts, rdispls)), (MPI_BYTE, MPI_BYTE),
     )?;
     let input = unless_in_place(sendbuf, || {
-        Vector::of_types(sendbuf, (sendcounts, sdispls), sendtypes, ranks)
+        VectorBlocks::of_types(sendbuf, (sendcounts, sdispls), sendtypes, ranks)
     })?;
     (
-        input.as_ref().map(Vector::blocks),
-        Vector::of_types(recvbuf, (recvcounts, rdispls), recvtypes, ranks)?.blocks(),
+        input.as_ref().map(VectorBlocks::blocks),
+        VectorBlocks::of_types(recvbuf, (recvcounts, rdispls), recvtypes, ranks)?.blocks(),
     );
 }

@@ -3,8 +3,8 @@
 use super::calls;
 use super::environment::put_string;
 use super::error_handling::handler;
-use super::requests::begun_collective;
-use crate::answer::{At, Outcome, at, error, given};
+use super::requests::start_uncancellable;
+use crate::answer::{CallComm, Outcome, comm_of, error, run_with_handler};
 use crate::c::*;
 use crate::objects::{COMMS, INFOS, comm_handle, group, group_handle, put, text as bytes};
 use crate::state;
@@ -48,11 +48,11 @@ pub(super) fn comparison(of: Comparison) -> c_int {
 /// Makes a communicator, by the function of this name with the P. Its place is known before anybody else is asked, and has no communicator if that fails.
 pub(super) fn made(
     name: &'static str,
-    of: &At,
+    of: &CallComm,
     place: *mut MPI_Comm,
     make: impl FnOnce(&Comm) -> Result<Option<Comm>>,
 ) -> Outcome {
-    of.made_together(name, |comm| {
+    of.run_comm_creation(name, |comm| {
         put(place, MPI_COMM_NULL)?;
         put(place, comm_handle(make(comm)?))
     })
@@ -63,7 +63,7 @@ pub(super) fn made(
 static RESERVED: Mutex<BTreeMap<usize, Option<ErrorHandler>>> = Mutex::new(BTreeMap::new());
 
 /// The error handler of a communicator that is not there yet. Whether one is to come.
-pub(super) fn is_to_have(handle: MPI_Comm, handler: &ErrorHandler) -> bool {
+pub(super) fn set_reserved_handler(handle: MPI_Comm, handler: &ErrorHandler) -> bool {
     let mut reserved = lockstep::lock(&RESERVED);
     let known = reserved.get_mut(&handle.0);
     known.is_some_and(|known| {
@@ -73,16 +73,16 @@ pub(super) fn is_to_have(handle: MPI_Comm, handler: &ErrorHandler) -> bool {
 }
 
 /// A handle that stands for a communicator as soon as there is one.
-struct Reserved(MPI_Comm);
+struct ReservedHandle(MPI_Comm);
 
-impl Reserved {
+impl ReservedHandle {
     fn new() -> Self {
         let handle = MPI_Comm(COMMS.reserve());
         lockstep::lock(&RESERVED).insert(handle.0, None);
         Self(handle)
     }
 
-    fn is(self, comm: Comm) {
+    fn fill(self, comm: Comm) {
         let handler = lockstep::lock(&RESERVED).remove(&self.0.0).flatten();
         if let Some(handler) = handler {
             // It was made just now, so nobody has freed it.
@@ -93,7 +93,7 @@ impl Reserved {
     }
 }
 
-impl Drop for Reserved {
+impl Drop for ReservedHandle {
     fn drop(&mut self) {
         lockstep::lock(&RESERVED).remove(&self.0.0);
         COMMS.fill(self.0.0, None);
@@ -101,17 +101,17 @@ impl Drop for Reserved {
 }
 
 /// Begins to duplicate a communicator. The program has the handle from now on.
-fn duplicated(
+fn start_duplication(
     on: MPI_Comm,
     place: *mut MPI_Comm,
     request: *mut MPI_Request,
     begin: impl FnOnce(&Comm, Box<dyn FnOnce(Comm) + Send>) -> Result<Request>,
 ) -> Outcome {
-    begun_collective(on, request, |comm| {
+    start_uncancellable(on, request, |comm| {
         put(place, MPI_COMM_NULL)?;
-        let reserved = Reserved::new();
+        let reserved = ReservedHandle::new();
         let handle = reserved.0;
-        let begun = begin(comm, Box::new(|comm| reserved.is(comm)))?;
+        let begun = begin(comm, Box::new(|comm| reserved.fill(comm)))?;
         put(place, handle)?;
         Ok(begun)
     })
@@ -124,7 +124,7 @@ fn free(comm: *mut MPI_Comm) -> Outcome {
     }
     // SAFETY: the caller's promise.
     let handle = unsafe { *comm };
-    let held = at(handle)?;
+    let held = comm_of(handle)?;
     held.run(|comm| match handle {
         MPI_COMM_SELF => Err(error(ErrorClass::Comm, "MPI_COMM_SELF cannot be freed")),
         _ => comm.free(),
@@ -135,41 +135,41 @@ fn free(comm: *mut MPI_Comm) -> Outcome {
 
 calls! {
     fn PMPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) {
-        at(comm)?.run(|comm| put(rank, comm.rank()))
+        comm_of(comm)?.run(|comm| put(rank, comm.rank()))
     }
 
     fn PMPI_Comm_size(comm: MPI_Comm, size: *mut c_int) {
-        at(comm)?.run(|comm| put(size, comm.size()))
+        comm_of(comm)?.run(|comm| put(size, comm.size()))
     }
 
     fn PMPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) {
-        at(comm)?.run(|comm| put(group, group_handle(comm.group())))
+        comm_of(comm)?.run(|comm| put(group, group_handle(comm.group())))
     }
 
     fn PMPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: *mut c_int) {
-        let other = at(comm2)?;
-        at(comm1)?.run(|comm| put(result, comparison(comm.compare(other.comm()))))
+        let other = comm_of(comm2)?;
+        comm_of(comm1)?.run(|comm| put(result, comparison(comm.compare(other.comm()))))
     }
 
     fn PMPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) {
-        made("PMPI_Comm_dup", &at(comm)?, newcomm, |comm| comm.dup().map(Some))
+        made("PMPI_Comm_dup", &comm_of(comm)?, newcomm, |comm| comm.dup().map(Some))
     }
 
     fn PMPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) {
-        made("PMPI_Comm_dup_with_info", &at(comm)?, newcomm, |comm| comm.dup_with_info(&super::info(info)?).map(Some))
+        made("PMPI_Comm_dup_with_info", &comm_of(comm)?, newcomm, |comm| comm.dup_with_info(&super::info(info)?).map(Some))
     }
 
     fn PMPI_Comm_idup(comm: MPI_Comm, newcomm: *mut MPI_Comm, request: *mut MPI_Request) {
-        duplicated(comm, newcomm, request, |comm, then| comm.idup(then))
+        start_duplication(comm, newcomm, request, |comm, then| comm.idup(then))
     }
 
     fn PMPI_Comm_idup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm, request: *mut MPI_Request) {
-        duplicated(comm, newcomm, request, |comm, then| comm.idup_with_info(&super::info(info)?, then))
+        start_duplication(comm, newcomm, request, |comm, then| comm.idup_with_info(&super::info(info)?, then))
     }
 
     fn PMPI_Comm_create_from_group(group: MPI_Group, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newcomm: *mut MPI_Comm) {
         let (process, handler) = (state::process()?, handler(errhandler)?);
-        given(&handler.clone(), || {
+        run_with_handler(&handler.clone(), || {
             put(newcomm, MPI_COMM_NULL)?;
             let (group, info) = (super::group(group)?, super::info(info)?);
             if group.rank().is_none() {
@@ -182,7 +182,7 @@ calls! {
 
     fn PMPI_Intercomm_create_from_groups(local_group: MPI_Group, local_leader: c_int, remote_group: MPI_Group, remote_leader: c_int, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newintercomm: *mut MPI_Comm) {
         let (process, handler) = (state::process()?, handler(errhandler)?);
-        given(&handler.clone(), || {
+        run_with_handler(&handler.clone(), || {
             put(newintercomm, MPI_COMM_NULL)?;
             let (local, info) = (super::group(local_group)?, super::info(info)?);
             // Only the leader's is looked at.
@@ -196,7 +196,7 @@ calls! {
     }
 
     fn PMPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm) {
-        made("PMPI_Comm_split", &at(comm)?, newcomm, |comm| {
+        made("PMPI_Comm_split", &comm_of(comm)?, newcomm, |comm| {
             let color = match color {
                 MPI_UNDEFINED => None,
                 color => Some(u32::try_from(color).map_err(|_| {
@@ -208,7 +208,7 @@ calls! {
     }
 
     fn PMPI_Comm_split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm) {
-        made("PMPI_Comm_split_type", &at(comm)?, newcomm, |comm| {
+        made("PMPI_Comm_split_type", &comm_of(comm)?, newcomm, |comm| {
             let info = super::info(info)?;
             let resource = info.get("mpi_hw_resource_type")?;
             let by_node = resource.as_deref() == Some("mpi_shared_memory");
@@ -226,11 +226,11 @@ calls! {
     }
 
     fn PMPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) {
-        made("PMPI_Comm_create", &at(comm)?, newcomm, |comm| comm.create(&super::group(group)?))
+        made("PMPI_Comm_create", &comm_of(comm)?, newcomm, |comm| comm.create(&super::group(group)?))
     }
 
     fn PMPI_Comm_create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int, newcomm: *mut MPI_Comm) {
-        at(comm)?.run(|comm| {
+        comm_of(comm)?.run(|comm| {
             put(newcomm, MPI_COMM_NULL)?;
             put(newcomm, comm_handle(comm.create_group(&super::group(group)?, tag)?))
         })
@@ -252,22 +252,22 @@ calls! {
     }
 
     fn PMPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) {
-        at(comm)?.run(|comm| put(flag, c_int::from(comm.is_inter())))
+        comm_of(comm)?.run(|comm| put(flag, c_int::from(comm.is_inter())))
     }
 
     fn PMPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int) {
-        at(comm)?.run(|comm| put(size, comm.remote_size()?))
+        comm_of(comm)?.run(|comm| put(size, comm.remote_size()?))
     }
 
     fn PMPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) {
-        at(comm)?.run(|comm| put(group, group_handle(comm.remote_group()?)))
+        comm_of(comm)?.run(|comm| put(group, group_handle(comm.remote_group()?)))
     }
 
     fn PMPI_Intercomm_create(local_comm: MPI_Comm, local_leader: c_int, peer_comm: MPI_Comm, remote_leader: c_int, tag: c_int, newintercomm: *mut MPI_Comm) {
-        let local = at(local_comm)?;
+        let local = comm_of(local_comm)?;
         // Only the leader's peer is looked at.
         let peer = match local.comm().rank() == local_leader {
-            true => Some(at(peer_comm)?),
+            true => Some(comm_of(peer_comm)?),
             false => None,
         };
         made("PMPI_Intercomm_create", &local, newintercomm, |comm| {
@@ -277,11 +277,11 @@ calls! {
     }
 
     fn PMPI_Intercomm_merge(intercomm: MPI_Comm, high: c_int, newintracomm: *mut MPI_Comm) {
-        made("PMPI_Intercomm_merge", &at(intercomm)?, newintracomm, |comm| comm.intercomm_merge(high != 0).map(Some))
+        made("PMPI_Intercomm_merge", &comm_of(intercomm)?, newintracomm, |comm| comm.intercomm_merge(high != 0).map(Some))
     }
 
     fn PMPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) {
-        at(comm)?.run(|comm| {
+        comm_of(comm)?.run(|comm| {
             comm.set_name(&text(comm_name)?);
             Ok(())
         })
@@ -291,20 +291,20 @@ calls! {
         // The null handle has a name, too (7.8).
         let name = match comm {
             MPI_COMM_NULL => "MPI_COMM_NULL".to_owned(),
-            comm => at(comm)?.comm().name(),
+            comm => comm_of(comm)?.comm().name(),
         };
         let room = MPI_MAX_OBJECT_NAME.unsigned_abs() as usize;
         Ok(put_string(comm_name, resultlen, name.as_bytes(), room)?)
     }
 
     fn PMPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) {
-        at(comm)?.run(|comm| {
+        comm_of(comm)?.run(|comm| {
             comm.set_info(&super::info(info)?);
             Ok(())
         })
     }
 
     fn PMPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) {
-        at(comm)?.run(|comm| put(info_used, MPI_Info(INFOS.insert(comm.info()))))
+        comm_of(comm)?.run(|comm| put(info_used, MPI_Info(INFOS.insert(comm.info()))))
     }
 }

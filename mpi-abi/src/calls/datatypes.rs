@@ -6,8 +6,8 @@ use super::type_attributes::{copied, delete_all};
 use crate::answer::{Outcome, error};
 use crate::c::*;
 use crate::objects::{
-    Contents, DATATYPES, Derived, Ingredient, Kept, Made, Number, datatype, datatype_handle,
-    elementary, list, made, place, put,
+    DATATYPES, DatatypeContents, DatatypeEntry, DatatypeProperties, DerivedDatatype, Ingredient,
+    Number, datatype, datatype_entry, datatype_handle, elementary, list, place, put,
 };
 use crate::state;
 use bcs_mpi::mpi::datatype::{Distribution, Order};
@@ -75,15 +75,15 @@ fn derive(
     Ok(())
 }
 
-fn derived(datatype: Datatype, numbers: Numbers, datatypes: Vec<Ingredient>) -> Derived {
-    let contents = Arc::new(Contents {
+fn derived(datatype: Datatype, numbers: Numbers, datatypes: Vec<Ingredient>) -> DerivedDatatype {
+    let contents = Arc::new(DatatypeContents {
         combiner: numbers.combiner,
         integers: numbers.integers,
         addresses: numbers.addresses,
         counts: numbers.counts,
         datatypes,
     });
-    Derived { datatype, contents }
+    DerivedDatatype { datatype, contents }
 }
 
 /// The length of lists, which is a count.
@@ -249,8 +249,8 @@ calls! {
         let numbers = Numbers { combiner: MPI_COMBINER_DUP, ..Numbers::default() };
         let derived = derived(old.dup()?, numbers, vec![ingredient]);
         let attributes = Mutex::new(copied(oldtype)?);
-        let kept = Arc::new(Kept { attributes, ..Kept::default() });
-        Ok(put(newtype, MPI_Datatype(DATATYPES.insert(Made { derived, kept })))?)
+        let kept = Arc::new(DatatypeProperties { attributes, ..DatatypeProperties::default() });
+        Ok(put(newtype, MPI_Datatype(DATATYPES.insert(DatatypeEntry { derived, kept })))?)
     }
 
     fn PMPI_Type_commit(datatype: *mut MPI_Datatype) {
@@ -260,11 +260,11 @@ calls! {
     fn PMPI_Type_free(datatype: *mut MPI_Datatype) {
         // Functions of the program look at its handle meanwhile, perhaps.
         let handle = *place(datatype)?;
-        if elementary(handle).is_some() || is_of_fortran(&made(handle)?) {
+        if elementary(handle).is_some() || is_of_fortran(&datatype_entry(handle)?) {
             let reason = format!("the datatype {:#x} is predefined", handle.0);
             return Err(error(ErrorClass::Type, reason).into());
         }
-        delete_all(handle, &made(handle)?.kept)?;
+        delete_all(handle, &datatype_entry(handle)?.kept)?;
         DATATYPES.remove(handle.0);
         Ok(put(datatype, MPI_DATATYPE_NULL)?)
     }

@@ -1,7 +1,7 @@
 //! The process and its environment (MPI 5.0, chapters 9 and 11).
 
 use super::calls;
-use crate::answer::at;
+use crate::answer::comm_of;
 use crate::c::*;
 use crate::instances;
 use crate::objects::{INFOS, list_mut, put};
@@ -68,7 +68,7 @@ calls! {
 
     fn PMPI_Abort(comm: MPI_Comm, errorcode: c_int) {
         // A handle that is none is no reason to go on.
-        let comm = at(comm).or_else(|_| at(MPI_COMM_SELF))?;
+        let comm = comm_of(comm).or_else(|_| comm_of(MPI_COMM_SELF))?;
         comm.run(|comm| {
             let reason = format!("rank {} called MPI_Abort", comm.process().world_rank());
             comm.process().abort(instances::known_to_others(errorcode), &reason)

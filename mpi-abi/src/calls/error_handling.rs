@@ -1,9 +1,11 @@
 //! Error handlers, and the error codes of a program (MPI 5.0, 9.3 to 9.5).
 
 use super::calls;
-use super::communicators::is_to_have;
+use super::communicators::set_reserved_handler;
 use super::environment::put_string;
-use crate::answer::{Outcome, ask_of_file, at, calling, code_for_handler, error, of_no_file};
+use crate::answer::{
+    Outcome, ask_of_file, call_user_function, code_for_handler, comm_of, error, run_on_file,
+};
 use crate::c::*;
 use crate::files::{self, FileHandler};
 use crate::instances;
@@ -179,7 +181,7 @@ calls! {
         create(comm_errhandler_fn, errhandler, |function| {
             Handler::Comm(ErrorHandler::create(move |_, _| {
                 let mut code = code_for_handler();
-                calling(|mut comm| {
+                call_user_function(|mut comm| {
                     // SAFETY: the program's promise: it is a function of this type.
                     unsafe { function(&raw mut comm, &raw mut code) }
                 });
@@ -201,7 +203,7 @@ calls! {
 
     fn PMPI_File_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) {
         state::process()?;
-        of_no_file(|| {
+        run_on_file(|| {
             no_file(file)?;
             files::set_handler(file_handler(errhandler)?);
             Ok(())
@@ -210,7 +212,7 @@ calls! {
 
     fn PMPI_File_get_errhandler(file: MPI_File, errhandler: *mut MPI_Errhandler) {
         state::process()?;
-        of_no_file(|| {
+        run_on_file(|| {
             no_file(file)?;
             *place(errhandler)? = file_handle(files::handler());
             Ok(())
@@ -219,21 +221,21 @@ calls! {
 
     fn PMPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) {
         state::process()?;
-        of_no_file(|| no_file(fh))?;
+        run_on_file(|| no_file(fh))?;
         ask_of_file(errorcode);
         Ok(())
     }
 
     fn PMPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) {
         let handler = handler(errhandler);
-        if let Ok(handler) = &handler && is_to_have(comm, handler) {
+        if let Ok(handler) = &handler && set_reserved_handler(comm, handler) {
             return Ok(());
         }
-        at(comm)?.run(|comm| comm.set_error_handler(handler?))
+        comm_of(comm)?.run(|comm| comm.set_error_handler(handler?))
     }
 
     fn PMPI_Comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) {
-        at(comm)?.run(|comm| {
+        comm_of(comm)?.run(|comm| {
             let errhandler = place(errhandler)?;
             *errhandler = handle(comm.error_handler());
             Ok(())
@@ -241,7 +243,7 @@ calls! {
     }
 
     fn PMPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) {
-        at(comm)?.ask(errorcode);
+        comm_of(comm)?.ask(errorcode);
         Ok(())
     }
 

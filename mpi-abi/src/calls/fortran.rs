@@ -4,7 +4,8 @@ use super::calls;
 use crate::answer::error;
 use crate::c::*;
 use crate::objects::{
-    Contents, DATATYPES, Derived, Made, datatype, datatype_handle, list_mut, put,
+    DATATYPES, DatatypeContents, DatatypeEntry, DerivedDatatype, datatype, datatype_handle,
+    list_mut, put,
 };
 use crate::state;
 use bcs_core::lockstep;
@@ -39,7 +40,7 @@ const INTEGERS: [Kind; 4] = [
 static ASKED: Mutex<BTreeMap<(c_int, c_int, c_int), MPI_Datatype>> = Mutex::new(BTreeMap::new());
 
 /// Whether a datatype is one that was asked for by precision and range: it is for nobody to free.
-pub(super) fn is_of_fortran(made: &Made) -> bool {
+pub(super) fn is_of_fortran(made: &DatatypeEntry) -> bool {
     matches!(
         made.derived.contents.combiner,
         MPI_COMBINER_F90_REAL | MPI_COMBINER_F90_COMPLEX | MPI_COMBINER_F90_INTEGER
@@ -66,14 +67,14 @@ fn asked(combiner: c_int, kinds: &[Kind], precision: c_int, range: c_int) -> Res
         MPI_COMBINER_F90_INTEGER => vec![range],
         _ => vec![precision, range],
     };
-    let contents = Contents {
+    let contents = DatatypeContents {
         combiner,
         integers,
         addresses: Vec::new(),
         counts: Vec::new(),
         datatypes: Vec::new(),
     };
-    let derived = Derived {
+    let derived = DerivedDatatype {
         datatype: datatype(*predefined)?,
         contents: Arc::new(contents),
     };

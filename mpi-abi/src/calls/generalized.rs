@@ -2,11 +2,11 @@
 
 use super::calls;
 use super::requests::checked;
-use super::taken::no_request;
+use super::taken_requests::no_request;
 use crate::answer::error;
 use crate::c::*;
-use crate::general::General;
-use crate::objects::{Entry, Kind, REQUESTS, What, put};
+use crate::generalized_request::GeneralizedRequest;
+use crate::objects::{REQUESTS, RequestContent, RequestEntry, RequestKind, put};
 use crate::state;
 use bcs_mpi::mpi::ErrorClass;
 use std::ffi::c_void;
@@ -17,15 +17,15 @@ calls! {
         let process = state::process()?;
         checked(request)?;
         let (completion, started) = process.external();
-        let general = General::new((query_fn, free_fn, cancel_fn), extra_state, completion);
-        let entry = Entry::new(MPI_COMM_SELF, What::Once(started), Kind::General(Arc::new(general)));
+        let general = GeneralizedRequest::new((query_fn, free_fn, cancel_fn), extra_state, completion);
+        let entry = RequestEntry::new(MPI_COMM_SELF, RequestContent::Once(started), RequestKind::General(Arc::new(general)));
         Ok(put(request, MPI_Request(REQUESTS.insert(entry)))?)
     }
 
     fn PMPI_Grequest_complete(request: MPI_Request) {
         state::process()?;
         let found = REQUESTS.with_mut(request.0, |entry| {
-            (entry.kind.general().cloned(), matches!(entry.what, What::Freed))
+            (entry.kind.general().cloned(), matches!(entry.what, RequestContent::Freed))
         });
         let (general, is_freed) = found.ok_or_else(|| no_request(request))?;
         let Some(general) = general else {

@@ -27,9 +27,9 @@ macro_rules! integers {
 }
 
 /// Kinds of which a program can make none.
-struct Predefined;
+struct PredefinedTable;
 
-impl Predefined {
+impl PredefinedTable {
     fn to_integer(&self, handle: usize) -> Option<c_int> {
         c_int::try_from(handle).ok().filter(|_| handle < FIRST)
     }
@@ -50,7 +50,7 @@ integers! {
     PMPI_Message_toint PMPI_Message_fromint MPI_Message MESSAGES, MPI_MESSAGE_NULL;
     PMPI_Op_toint PMPI_Op_fromint MPI_Op OPS, MPI_OP_NULL;
     PMPI_Request_toint PMPI_Request_fromint MPI_Request REQUESTS, MPI_REQUEST_NULL;
-    PMPI_File_toint PMPI_File_fromint MPI_File Predefined, MPI_FILE_NULL;
+    PMPI_File_toint PMPI_File_fromint MPI_File PredefinedTable, MPI_FILE_NULL;
     PMPI_Session_toint PMPI_Session_fromint MPI_Session SESSIONS, MPI_SESSION_NULL;
-    PMPI_Win_toint PMPI_Win_fromint MPI_Win Predefined, MPI_WIN_NULL;
+    PMPI_Win_toint PMPI_Win_fromint MPI_Win PredefinedTable, MPI_WIN_NULL;
 }

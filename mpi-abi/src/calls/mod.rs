@@ -33,7 +33,7 @@ pub(crate) mod reducing;
 mod requests;
 mod sessions;
 mod statuses;
-mod taken;
+mod taken_requests;
 mod tool;
 mod tool_control;
 mod tool_events;

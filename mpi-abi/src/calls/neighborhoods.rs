@@ -1,6 +1,6 @@
 //! Collectives among neighbours (MPI 5.0, 8.6 to 8.8). There is no `MPI_IN_PLACE` for them.
 
-use super::collectives::{Vector, collectives};
+use super::collectives::{VectorBlocks, collectives};
 use crate::c::*;
 use crate::objects::buffer;
 use bcs_mpi::mpi::error::Operation;
@@ -45,7 +45,7 @@ collectives! {
     let sources = degrees(comm)?.0;
     (
         buffer(sendbuf, sendcount, sendtype)?,
-        Vector::of(recvbuf, (recvcounts, displs), recvtype, sources)?.blocks(),
+        VectorBlocks::of(recvbuf, (recvcounts, displs), recvtype, sources)?.blocks(),
     );
 
     PMPI_Neighbor_alltoall | PMPI_Neighbor_alltoall_c = neighbor_alltoall
@@ -72,8 +72,8 @@ collectives! {
     =>
     let degrees = degrees(comm)?;
     (
-        Vector::of(sendbuf, (sendcounts, sdispls), sendtype, degrees.1)?.blocks(),
-        Vector::of(recvbuf, (recvcounts, rdispls), recvtype, degrees.0)?.blocks(),
+        VectorBlocks::of(sendbuf, (sendcounts, sdispls), sendtype, degrees.1)?.blocks(),
+        VectorBlocks::of(recvbuf, (recvcounts, rdispls), recvtype, degrees.0)?.blocks(),
     );
 
     PMPI_Neighbor_alltoallw | PMPI_Neighbor_alltoallw_c = neighbor_alltoallw
@@ -87,7 +87,7 @@ collectives! {
     =>
     let degrees = degrees(comm)?;
     (
-        Vector::of_types(sendbuf, (sendcounts, sdispls), sendtypes, degrees.1)?.blocks(),
-        Vector::of_types(recvbuf, (recvcounts, rdispls), recvtypes, degrees.0)?.blocks(),
+        VectorBlocks::of_types(sendbuf, (sendcounts, sdispls), sendtypes, degrees.1)?.blocks(),
+        VectorBlocks::of_types(recvbuf, (recvcounts, rdispls), recvtypes, degrees.0)?.blocks(),
     );
 }

@@ -4,7 +4,7 @@ use super::calls;
 use super::collectives::apart;
 use crate::answer::error;
 use crate::c::*;
-use crate::combining::{OwnOp, UserFunction, op_on};
+use crate::combining::{ProgramOp, UserFunction, op_on};
 use crate::objects::{OPS, buffer, list_mut, predefined_op, put};
 use crate::state;
 use bcs_mpi::mpi::{ErrorClass, reduce_local};
@@ -18,7 +18,7 @@ calls! {
             return Err(error(ErrorClass::Arg, reason).into());
         };
         put(op, MPI_OP_NULL)?;
-        let made = OwnOp::new(UserFunction::from(function), commute != 0);
+        let made = ProgramOp::new(UserFunction::from(function), commute != 0);
         Ok(put(op, MPI_Op(OPS.insert(made)))?)
     }
 

@@ -1,7 +1,7 @@
 //! Packed data (MPI 5.0, 5.2 and 5.3).
 
 use super::calls;
-use crate::answer::{at, error};
+use crate::answer::{comm_of, error};
 use crate::c::*;
 use crate::objects::{Number, buffer, datatype, list, list_mut, place, text};
 use crate::state;
@@ -71,7 +71,7 @@ fn unpacking(
 
 calls! {
     fn PMPI_Pack | PMPI_Pack_c(inbuf: *const c_void, incount: N, datatype: MPI_Datatype, outbuf: *mut c_void, outsize: N, position: *mut N, comm: MPI_Comm) {
-        at(comm)?.run(|comm| {
+        comm_of(comm)?.run(|comm| {
             let position = place(position)?;
             let mut next = self::position(*position)?;
             let data = buffer(inbuf, incount, datatype)?;
@@ -82,7 +82,7 @@ calls! {
     }
 
     fn PMPI_Unpack | PMPI_Unpack_c(inbuf: *const c_void, insize: N, position: *mut N, outbuf: *mut c_void, outcount: N, datatype: MPI_Datatype, comm: MPI_Comm) {
-        at(comm)?.run(|comm| {
+        comm_of(comm)?.run(|comm| {
             let position = place(position)?;
             let mut next = self::position(*position)?;
             let data = buffer(outbuf, outcount, datatype)?;
@@ -93,7 +93,7 @@ calls! {
     }
 
     fn PMPI_Pack_size | PMPI_Pack_size_c(incount: N, datatype: MPI_Datatype, comm: MPI_Comm, size: *mut N) {
-        at(comm)?.run(|comm| {
+        comm_of(comm)?.run(|comm| {
             let bytes = comm.pack_size(incount.wide(), &self::datatype(datatype)?)?;
             *place(size)? = N::try_from(bytes).unwrap_or(N::from(MPI_UNDEFINED));
             Ok(())

@@ -1,12 +1,12 @@
 //! Partitioned communication (MPI 5.0, chapter 4), but for its inits, which are with those of other messages.
 
 use super::calls;
-use super::taken::{no_request, whose};
+use super::taken_requests::{comm_or_self, no_request};
 use crate::answer::{Outcome, error};
 use crate::c::*;
-use crate::objects::{REQUESTS, What, list, put};
+use crate::objects::{REQUESTS, RequestContent, list, put};
 use crate::state;
-use bcs_mpi::mpi::{ErrorClass, InParts, Result};
+use bcs_mpi::mpi::{ErrorClass, PartitionedMessage, Result};
 use std::ffi::c_int;
 
 /// The number of a partition.
@@ -16,17 +16,20 @@ fn number(partition: c_int) -> Result<usize> {
 }
 
 /// Does something about a message in parts, without the table's lock. Errors are its communicator's.
-fn with_parts<T>(handle: MPI_Request, call: impl FnOnce(&InParts) -> Result<T>) -> Outcome<T> {
+fn with_parts<T>(
+    handle: MPI_Request,
+    call: impl FnOnce(&PartitionedMessage) -> Result<T>,
+) -> Outcome<T> {
     state::process()?;
     let found = REQUESTS.with_mut(handle.0, |entry| {
         let parts = match &entry.what {
-            What::Persistent(persistent) => persistent.in_parts(),
-            What::Once(_) | What::Taken | What::Freed => None,
+            RequestContent::Persistent(persistent) => persistent.partitioned(),
+            RequestContent::Once(_) | RequestContent::Taken | RequestContent::Freed => None,
         };
         (entry.on, parts)
     });
     let (on, parts) = found.ok_or_else(|| no_request(handle))?;
-    whose(on)?.run(|_| match parts {
+    comm_or_self(on)?.run(|_| match parts {
         Some(parts) => call(&parts),
         None => Err(error(ErrorClass::Request, "the request has no partitions")),
     })

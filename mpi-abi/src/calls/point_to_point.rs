@@ -1,11 +1,11 @@
 //! Messages (MPI 5.0, chapter 3).
 
 use super::calls;
-use super::requests::{begun, hand_out, kept};
+use super::requests::{hand_out, make_persistent, start_message};
 use super::statuses::{of_error, status_of, tell};
-use crate::answer::{Outcome, at, error};
+use crate::answer::{Outcome, comm_of, error};
 use crate::c::*;
-use crate::objects::{Kind, MESSAGES, Number, buffer, datatype, put};
+use crate::objects::{MESSAGES, Number, RequestKind, buffer, datatype, put};
 use crate::state;
 use bcs_mpi::mpi::{Buffer, Comm, Error, ErrorClass, Message, Status};
 use std::ffi::{c_int, c_void};
@@ -41,7 +41,7 @@ fn received(
     place: *mut MPI_Status,
     receive: impl FnOnce(&Comm) -> Result<Status, Box<Error>>,
 ) -> Outcome {
-    at(on)?.run(|comm| match receive(comm) {
+    comm_of(on)?.run(|comm| match receive(comm) {
         Ok(status) => {
             tell(place, status);
             Ok(())
@@ -67,8 +67,8 @@ fn with_message<T>(
     // SAFETY: the caller's promise.
     let number = unsafe { *handle };
     if number == MPI_MESSAGE_NO_PROC {
-        let mut message = at(MPI_COMM_SELF)?.run(|comm| comm.mprobe(MPI_PROC_NULL, 0))?;
-        let received = at(MPI_COMM_SELF)?.run(|_| receive(&mut message))?;
+        let mut message = comm_of(MPI_COMM_SELF)?.run(|comm| comm.mprobe(MPI_PROC_NULL, 0))?;
+        let received = comm_of(MPI_COMM_SELF)?.run(|_| receive(&mut message))?;
         unsafe { *handle = MPI_MESSAGE_NULL };
         return Ok((MPI_COMM_SELF, received));
     }
@@ -76,7 +76,7 @@ fn with_message<T>(
         let reason = format!("{:#x} is no message", number.0);
         return Err(error(ErrorClass::Request, reason).into());
     };
-    let comm = at(on)?;
+    let comm = comm_of(on)?;
     match comm.run(|_| receive(&mut message)) {
         Ok(received) => {
             unsafe { *handle = MPI_MESSAGE_NULL };
@@ -99,19 +99,19 @@ fn handle_of(on: MPI_Comm, message: Message) -> MPI_Message {
 
 calls! {
     fn PMPI_Send | PMPI_Send_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm) {
-        at(comm)?.run(|comm| comm.send(data(buf, count, datatype, dest)?, dest, tag))
+        comm_of(comm)?.run(|comm| comm.send(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Ssend | PMPI_Ssend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm) {
-        at(comm)?.run(|comm| comm.ssend(data(buf, count, datatype, dest)?, dest, tag))
+        comm_of(comm)?.run(|comm| comm.ssend(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Rsend | PMPI_Rsend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm) {
-        at(comm)?.run(|comm| comm.rsend(data(buf, count, datatype, dest)?, dest, tag))
+        comm_of(comm)?.run(|comm| comm.rsend(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Bsend | PMPI_Bsend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm) {
-        at(comm)?.run(|comm| comm.bsend(data(buf, count, datatype, dest)?, dest, tag))
+        comm_of(comm)?.run(|comm| comm.bsend(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Recv | PMPI_Recv_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) {
@@ -119,55 +119,55 @@ calls! {
     }
 
     fn PMPI_Isend | PMPI_Isend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        begun(comm, request, |comm| comm.isend(data(buf, count, datatype, dest)?, dest, tag))
+        start_message(comm, request, |comm| comm.isend(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Issend | PMPI_Issend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        begun(comm, request, |comm| comm.issend(data(buf, count, datatype, dest)?, dest, tag))
+        start_message(comm, request, |comm| comm.issend(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Irsend | PMPI_Irsend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        begun(comm, request, |comm| comm.irsend(data(buf, count, datatype, dest)?, dest, tag))
+        start_message(comm, request, |comm| comm.irsend(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Ibsend | PMPI_Ibsend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        begun(comm, request, |comm| comm.ibsend(data(buf, count, datatype, dest)?, dest, tag))
+        start_message(comm, request, |comm| comm.ibsend(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Irecv | PMPI_Irecv_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        begun(comm, request, |comm| comm.irecv(data(buf, count, datatype, source)?, source, tag))
+        start_message(comm, request, |comm| comm.irecv(data(buf, count, datatype, source)?, source, tag))
     }
 
     fn PMPI_Send_init | PMPI_Send_init_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        kept(comm, request, |comm| comm.send_init(data(buf, count, datatype, dest)?, dest, tag))
+        make_persistent(comm, request, |comm| comm.send_init(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Psend_init(buf: *const c_void, partitions: c_int, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, _info: MPI_Info, request: *mut MPI_Request) {
-        kept(comm, request, |comm| {
+        make_persistent(comm, request, |comm| {
             comm.psend_init(parts(partitions)?, &data(buf, count, datatype, dest)?, dest, tag)
         })
     }
 
     fn PMPI_Precv_init(buf: *mut c_void, partitions: c_int, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, _info: MPI_Info, request: *mut MPI_Request) {
-        kept(comm, request, |comm| {
+        make_persistent(comm, request, |comm| {
             comm.precv_init(parts(partitions)?, &data(buf, count, datatype, dest)?, dest, tag)
         })
     }
 
     fn PMPI_Ssend_init | PMPI_Ssend_init_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        kept(comm, request, |comm| comm.ssend_init(data(buf, count, datatype, dest)?, dest, tag))
+        make_persistent(comm, request, |comm| comm.ssend_init(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Rsend_init | PMPI_Rsend_init_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        kept(comm, request, |comm| comm.rsend_init(data(buf, count, datatype, dest)?, dest, tag))
+        make_persistent(comm, request, |comm| comm.rsend_init(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Bsend_init | PMPI_Bsend_init_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        kept(comm, request, |comm| comm.bsend_init(data(buf, count, datatype, dest)?, dest, tag))
+        make_persistent(comm, request, |comm| comm.bsend_init(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Recv_init | PMPI_Recv_init_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        kept(comm, request, |comm| comm.recv_init(data(buf, count, datatype, source)?, source, tag))
+        make_persistent(comm, request, |comm| comm.recv_init(data(buf, count, datatype, source)?, source, tag))
     }
 
     fn PMPI_Sendrecv | PMPI_Sendrecv_c(sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype, source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status) {
@@ -179,7 +179,7 @@ calls! {
     }
 
     fn PMPI_Sendrecv_replace | PMPI_Sendrecv_replace_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status) {
-        let came = at(comm)?.run(|comm| {
+        let came = comm_of(comm)?.run(|comm| {
             comm.sendrecv_replace(buffer(buf, count, datatype)?, (dest, sendtag), (source, recvtag))
         })?;
         tell(status, came);
@@ -187,7 +187,7 @@ calls! {
     }
 
     fn PMPI_Isendrecv | PMPI_Isendrecv_c(sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype, source: c_int, recvtag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        begun(comm, request, |comm| {
+        start_message(comm, request, |comm| {
             let out = data(sendbuf, sendcount, sendtype, dest)?;
             let into = data(recvbuf, recvcount, recvtype, source)?;
             comm.isendrecv((out, dest, sendtag), (into, source, recvtag))
@@ -195,32 +195,32 @@ calls! {
     }
 
     fn PMPI_Isendrecv_replace | PMPI_Isendrecv_replace_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        begun(comm, request, |comm| {
+        start_message(comm, request, |comm| {
             comm.isendrecv_replace(buffer(buf, count, datatype)?, (dest, sendtag), (source, recvtag))
         })
     }
 
     fn PMPI_Probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) {
-        let came = at(comm)?.run(|comm| comm.probe(source, tag))?;
+        let came = comm_of(comm)?.run(|comm| comm.probe(source, tag))?;
         tell(status, came);
         Ok(())
     }
 
     fn PMPI_Iprobe(source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, status: *mut MPI_Status) {
-        let came = at(comm)?.run(|comm| comm.iprobe(source, tag))?;
+        let came = comm_of(comm)?.run(|comm| comm.iprobe(source, tag))?;
         put(flag, c_int::from(came.is_some()))?;
         came.into_iter().for_each(|came| tell(status, came));
         Ok(())
     }
 
     fn PMPI_Mprobe(source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status) {
-        let found = at(comm)?.run(|comm| comm.mprobe(source, tag))?;
+        let found = comm_of(comm)?.run(|comm| comm.mprobe(source, tag))?;
         tell(status, found.status());
         Ok(put(message, handle_of(comm, found))?)
     }
 
     fn PMPI_Improbe(source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, message: *mut MPI_Message, status: *mut MPI_Status) {
-        let found = at(comm)?.run(|comm| comm.improbe(source, tag))?;
+        let found = comm_of(comm)?.run(|comm| comm.improbe(source, tag))?;
         put(flag, c_int::from(found.is_some()))?;
         if let Some(found) = found {
             tell(status, found.status());
@@ -237,7 +237,7 @@ calls! {
 
     fn PMPI_Imrecv | PMPI_Imrecv_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, message: *mut MPI_Message, request: *mut MPI_Request) {
         let (on, started) = with_message(message, |message| message.irecv(buffer(buf, count, datatype)?))?;
-        hand_out((on, Kind::Message), request, started)
+        hand_out((on, RequestKind::Message), request, started)
     }
 
     fn PMPI_Get_count | PMPI_Get_count_c(status: *const MPI_Status, datatype: MPI_Datatype, count: *mut N) {

@@ -1,7 +1,7 @@
 //! Reductions and scans (MPI 5.0, 6.9 to 6.11).
 
 use super::collectives::{
-    Part, apart, at_root, collectives, of_root_alone, optional, unless_in_place, wide,
+    RootRole, apart, at_root, collectives, of_root_alone, optional, unless_in_place, wide,
 };
 use crate::answer::error;
 use crate::c::*;
@@ -18,14 +18,14 @@ pub(crate) fn contribution(
     count: impl Number,
     of: MPI_Datatype,
 ) -> Result<Buffer> {
-    match Part::of(comm, root) {
-        Part::Root | Part::Beside if comm.is_inter() => Ok(Buffer::EMPTY),
-        Part::Root if sendbuf.addr() != IN_PLACE => {
+    match RootRole::of(comm, root) {
+        RootRole::Root | RootRole::Beside if comm.is_inter() => Ok(Buffer::EMPTY),
+        RootRole::Root if sendbuf.addr() != IN_PLACE => {
             of_root_alone(apart(sendbuf, recvbuf, count))?;
             buffer(sendbuf, count, of)
         }
-        Part::Root => of_all(sendbuf, recvbuf, count, of),
-        Part::Beside | Part::Other => buffer(sendbuf, count, of),
+        RootRole::Root => of_all(sendbuf, recvbuf, count, of),
+        RootRole::Beside | RootRole::Other => buffer(sendbuf, count, of),
     }
 }
 
@@ -52,9 +52,9 @@ pub(crate) fn op_but_beside(
     op: MPI_Op,
     of: MPI_Datatype,
 ) -> Result<AnyOp> {
-    match Part::of(comm, root) {
-        Part::Beside => Ok(Op::Sum.into()),
-        Part::Root | Part::Other => op_on(op, of),
+    match RootRole::of(comm, root) {
+        RootRole::Beside => Ok(Op::Sum.into()),
+        RootRole::Root | RootRole::Other => op_on(op, of),
     }
 }
 

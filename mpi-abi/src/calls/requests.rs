@@ -4,12 +4,13 @@
 
 use super::calls;
 use super::statuses::{tell, tell_nothing};
-use super::taken::{
-    Group, Taken, answer, done, known, no_request, put_back, take, tell_known, whose,
+use super::taken_requests::{
+    TakenRequest, TakenRequests, answer, comm_or_self, done, known, no_request, put_back, take,
+    tell_known,
 };
-use crate::answer::{Outcome, at, error};
+use crate::answer::{Outcome, comm_of, error};
 use crate::c::*;
-use crate::objects::{Entry, Kind, REQUESTS, What, list, list_mut, put};
+use crate::objects::{REQUESTS, RequestContent, RequestEntry, RequestKind, list, list_mut, put};
 use crate::state;
 use bcs_mpi::mpi::request::{testall, testany, testsome, waitall, waitany, waitsome};
 use bcs_mpi::mpi::{Comm, ErrorClass, InvalidArguments, Persistent, Request, Result, Status};
@@ -26,79 +27,83 @@ pub(super) fn checked(place: *mut MPI_Request) -> Result<()> {
 
 /// Starts a message on a communicator, and hands out its request.
 #[inline]
-pub(super) fn begun(
+pub(super) fn start_message(
     on: MPI_Comm,
     place: *mut MPI_Request,
     start: impl FnOnce(&Comm) -> Result<Request>,
 ) -> Outcome {
-    let comm = at(on)?;
+    let comm = comm_of(on)?;
     checked(place)?;
     let request = comm.run(start)?;
-    hand_out((on, Kind::Message), place, request)
+    hand_out((on, RequestKind::Message), place, request)
 }
 
 /// Starts something else on a communicator, which cannot be cancelled.
 #[inline]
-pub(super) fn begun_collective(
+pub(super) fn start_uncancellable(
     on: MPI_Comm,
     place: *mut MPI_Request,
     start: impl FnOnce(&Comm) -> Result<Request>,
 ) -> Outcome {
-    let comm = at(on)?;
+    let comm = comm_of(on)?;
     checked(place)?;
     let request = comm.run(start)?;
-    hand_out((on, Kind::Collective), place, request)
+    hand_out((on, RequestKind::Collective), place, request)
 }
 
 /// The same of a collective, of this name with the P.
 #[inline]
-pub(super) fn begun_together(
+pub(super) fn start_collective(
     (name, on, place): (&'static str, MPI_Comm, *mut MPI_Request),
     arguments: impl FnOnce() -> InvalidArguments,
     start: impl FnOnce(&Comm) -> Result<Request>,
 ) -> Outcome {
-    let request = at(on)?.together(name, arguments, |comm| {
+    let request = comm_of(on)?.run_collective(name, arguments, |comm| {
         checked(place)?;
         start(comm)
     })?;
-    hand_out((on, Kind::Collective), place, request)
+    hand_out((on, RequestKind::Collective), place, request)
 }
 
 /// Hands out a request on a communicator.
 #[inline(always)]
 pub(super) fn hand_out(
-    (on, kind): (MPI_Comm, Kind),
+    (on, kind): (MPI_Comm, RequestKind),
     place: *mut MPI_Request,
     request: Request,
 ) -> Outcome {
-    let entry = Entry::new(on, What::Once(request), kind);
+    let entry = RequestEntry::new(on, RequestContent::Once(request), kind);
     Ok(put(place, MPI_Request(REQUESTS.insert(entry)))?)
 }
 
 /// Makes what can be started again and again.
-pub(super) fn kept(
+pub(super) fn make_persistent(
     on: MPI_Comm,
     place: *mut MPI_Request,
     make: impl FnOnce(&Comm) -> Result<Persistent>,
 ) -> Outcome {
-    let comm = at(on)?;
+    let comm = comm_of(on)?;
     checked(place)?;
     // What it starts knows whether it can be cancelled.
-    let what = What::Persistent(Box::new(comm.run(make)?));
-    let entry = Entry::new(on, what, Kind::Message);
+    let what = RequestContent::Persistent(Box::new(comm.run(make)?));
+    let entry = RequestEntry::new(on, what, RequestKind::Message);
     Ok(put(place, MPI_Request(REQUESTS.insert(entry)))?)
 }
 
 /// The same of a collective, of this name with the P, which all members make.
-pub(super) fn kept_together(
+pub(super) fn make_persistent_collective(
     (name, on, place): (&'static str, MPI_Comm, *mut MPI_Request),
     make: impl FnOnce(&Comm) -> Result<Persistent>,
 ) -> Outcome {
-    let made = at(on)?.made_together(name, |comm| {
+    let made = comm_of(on)?.run_comm_creation(name, |comm| {
         checked(place)?;
         make(comm)
     })?;
-    let entry = Entry::new(on, What::Persistent(Box::new(made)), Kind::Collective);
+    let entry = RequestEntry::new(
+        on,
+        RequestContent::Persistent(Box::new(made)),
+        RequestKind::Collective,
+    );
     Ok(put(place, MPI_Request(REQUESTS.insert(entry)))?)
 }
 
@@ -228,7 +233,7 @@ calls! {
         if rest.is_empty() {
             return Ok(());
         }
-        let mut group = Group::take_some(handles, rest)?;
+        let mut group = TakenRequests::take_some(handles, rest)?;
         let answers = waitall(&mut group.requests);
         group.done(0..answers.len());
         group.tell_all(answers, array_of_statuses)
@@ -237,7 +242,7 @@ calls! {
     fn PMPI_Testall(count: c_int, array_of_requests: *mut MPI_Request, flag: *mut c_int, array_of_statuses: *mut MPI_Status) {
         state::process()?;
         put(flag, 0)?;
-        let mut group = Group::take(list_mut(array_of_requests, count)?)?;
+        let mut group = TakenRequests::take(list_mut(array_of_requests, count)?)?;
         let Some(answers) = testall(&mut group.requests) else {
             group.put_back_rest(&[]);
             return Ok(());
@@ -250,7 +255,7 @@ calls! {
     fn PMPI_Waitany(count: c_int, array_of_requests: *mut MPI_Request, index: *mut c_int, status: *mut MPI_Status) {
         state::process()?;
         put(index, MPI_UNDEFINED)?;
-        let mut group = Group::take(list_mut(array_of_requests, count)?)?;
+        let mut group = TakenRequests::take(list_mut(array_of_requests, count)?)?;
         let found = waitany(&mut group.requests);
         let Some((nth, came)) = found else {
             group.put_back_rest(&[]);
@@ -267,7 +272,7 @@ calls! {
         state::process()?;
         put(index, MPI_UNDEFINED)?;
         put(flag, 0)?;
-        let mut group = Group::take(list_mut(array_of_requests, count)?)?;
+        let mut group = TakenRequests::take(list_mut(array_of_requests, count)?)?;
         let active = group.requests.iter().any(Request::is_active);
         let found = testany(&mut group.requests);
         let Some((nth, came)) = found else {
@@ -316,18 +321,20 @@ calls! {
 fn cancel(handle: MPI_Request) -> Outcome {
     let found = REQUESTS.with_mut(handle.0, |entry| {
         let cancelled = match (&mut entry.what, &entry.kind) {
-            (What::Freed, _) => return None,
-            (_, Kind::General(general)) => return Some((entry.on, Ok(Some(general.clone())))),
-            (_, Kind::Collective) => {
+            (RequestContent::Freed, _) => return None,
+            (_, RequestKind::General(general)) => {
+                return Some((entry.on, Ok(Some(general.clone()))));
+            }
+            (_, RequestKind::Collective) => {
                 let reason = "the request is of a collective, which cannot be cancelled";
                 Err(error(ErrorClass::Request, reason))
             }
-            (What::Once(request), Kind::Message) => {
+            (RequestContent::Once(request), RequestKind::Message) => {
                 request.cancel();
                 Ok(())
             }
-            (What::Persistent(persistent), Kind::Message) => persistent.cancel(),
-            (What::Taken, Kind::Message) => Ok(()),
+            (RequestContent::Persistent(persistent), RequestKind::Message) => persistent.cancel(),
+            (RequestContent::Taken, RequestKind::Message) => Ok(()),
         };
         Some((entry.on, cancelled.map(|()| None)))
     });
@@ -335,7 +342,7 @@ fn cancel(handle: MPI_Request) -> Outcome {
     // The program's function is called without the table's lock.
     match cancelled {
         Ok(None) => Ok(()),
-        cancelled => whose(on)?.run(|_| match cancelled? {
+        cancelled => comm_or_self(on)?.run(|_| match cancelled? {
             Some(general) => general.cancel(),
             None => Ok(()),
         }),
@@ -348,26 +355,26 @@ fn free(handle: &mut MPI_Request) -> Outcome {
     let found = REQUESTS.with_mut(handle.0, |entry| {
         let general = entry.kind.general().cloned();
         match &mut entry.what {
-            What::Freed => return None,
-            What::Persistent(persistent) => {
+            RequestContent::Freed => return None,
+            RequestContent::Persistent(persistent) => {
                 if let Err(active) = persistent.may_be_freed() {
                     return Some((entry.on, Err(active)));
                 }
             }
-            What::Once(_) | What::Taken => {}
+            RequestContent::Once(_) | RequestContent::Taken => {}
         }
         let stays = general
             .as_ref()
             .is_some_and(|general| !general.is_completed());
         if stays {
-            entry.what = What::Freed;
+            entry.what = RequestContent::Freed;
         }
         Some((entry.on, Ok((general, stays))))
     });
     let (on, freed) = found.flatten().ok_or_else(|| no_request(*handle))?;
     let (general, stays) = match freed {
         Ok(freed) => freed,
-        Err(active) => return whose(on)?.run(|_| Err(active)),
+        Err(active) => return comm_or_self(on)?.run(|_| Err(active)),
     };
     let freed = std::mem::replace(handle, MPI_REQUEST_NULL);
     let over = general.as_ref().map_or(Ok(()), |general| general.free());
@@ -377,12 +384,12 @@ fn free(handle: &mut MPI_Request) -> Outcome {
     }
     match over {
         Ok(()) => Ok(()),
-        error => whose(on)?.run(|_| error),
+        error => comm_or_self(on)?.run(|_| error),
     }
 }
 
 /// What a request has come to, if it is over; it stays as it is.
-fn peek(handle: MPI_Request) -> Result<(Option<Taken>, Result<Option<Status>>)> {
+fn peek(handle: MPI_Request) -> Result<(Option<TakenRequest>, Result<Option<Status>>)> {
     let (mut taken, mut request) = take(handle)?;
     let mut came = request.peek();
     if taken.is_some() {
@@ -415,7 +422,7 @@ fn some(
 ) -> Outcome {
     state::process()?;
     put(outcount, MPI_UNDEFINED)?;
-    let mut group = Group::take(handles)?;
+    let mut group = TakenRequests::take(handles)?;
     if !group.requests.iter().any(Request::is_active) {
         group.put_back_rest(&[]);
         return Ok(());
@@ -442,21 +449,25 @@ fn some(
 fn start(handle: MPI_Request) -> Outcome {
     let taken = REQUESTS.with_mut(handle.0, |entry| {
         let what = match entry.what {
-            What::Persistent(_) => std::mem::replace(&mut entry.what, What::Taken),
-            What::Once(_) | What::Taken | What::Freed => What::Taken,
+            RequestContent::Persistent(_) => {
+                std::mem::replace(&mut entry.what, RequestContent::Taken)
+            }
+            RequestContent::Once(_) | RequestContent::Taken | RequestContent::Freed => {
+                RequestContent::Taken
+            }
         };
         (entry.on, what)
     });
     let (on, mut what) = taken.ok_or_else(|| no_request(handle))?;
     let started = match &mut what {
-        What::Persistent(persistent) => persistent.start(),
-        What::Once(_) | What::Taken | What::Freed => {
+        RequestContent::Persistent(persistent) => persistent.start(),
+        RequestContent::Once(_) | RequestContent::Taken | RequestContent::Freed => {
             let reason = "the request is none that can be started again";
             Err(error(ErrorClass::Request, reason))
         }
     };
-    if matches!(what, What::Persistent(_)) {
+    if matches!(what, RequestContent::Persistent(_)) {
         REQUESTS.with_mut(handle.0, |entry| entry.what = what);
     }
-    at(on)?.run(|_| started)
+    comm_of(on)?.run(|_| started)
 }

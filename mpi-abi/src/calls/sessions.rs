@@ -3,7 +3,7 @@
 use super::calls;
 use super::communicators::info as told;
 use super::error_handling::{session_handle, session_handler};
-use crate::answer::{ask_session, error, given_session, of_session};
+use crate::answer::{ask_session, error, run_on_session, run_with_session_handler};
 use crate::c::*;
 use crate::objects::{INFOS, SESSIONS, Session, group_handle, list_mut, place, put, text};
 use crate::state;
@@ -41,7 +41,7 @@ fn set(name: &[u8]) -> Result<&'static Comm> {
 calls! {
     fn PMPI_Session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: *mut MPI_Session) {
         let handler = session_handler(errhandler)?;
-        given_session(handler, || {
+        run_with_session_handler(handler, || {
             let session = place(session)?;
             let told = told(info)?;
             let level = told.get("thread_level")?;
@@ -61,7 +61,7 @@ calls! {
 
     fn PMPI_Session_finalize(session: *mut MPI_Session) {
         let handle = place(session)?;
-        of_session(*handle, |session| {
+        run_on_session(*handle, |session| {
             session.buffer.flush();
             Ok(())
         })?;
@@ -73,11 +73,11 @@ calls! {
     }
 
     fn PMPI_Session_get_num_psets(session: MPI_Session, _info: MPI_Info, npset_names: *mut c_int) {
-        of_session(session, |_| put(npset_names, c_int::try_from(SETS.len()).expect("they are few")))
+        run_on_session(session, |_| put(npset_names, c_int::try_from(SETS.len()).expect("they are few")))
     }
 
     fn PMPI_Session_get_nth_pset(session: MPI_Session, _info: MPI_Info, n: c_int, pset_len: *mut c_int, pset_name: *mut c_char) {
-        of_session(session, |_| {
+        run_on_session(session, |_| {
             let found = usize::try_from(n).ok().and_then(|n| SETS.get(n));
             let (name, _) = found.ok_or_else(|| {
                 error(ErrorClass::Arg, format!("there is no set of processes {n}, but 0 to {}", SETS.len() - 1))
@@ -97,11 +97,11 @@ calls! {
     }
 
     fn PMPI_Session_get_info(session: MPI_Session, info_used: *mut MPI_Info) {
-        of_session(session, |session| put(info_used, MPI_Info(INFOS.insert(session.info.dup()))))
+        run_on_session(session, |session| put(info_used, MPI_Info(INFOS.insert(session.info.dup()))))
     }
 
     fn PMPI_Session_get_pset_info(session: MPI_Session, pset_name: *const c_char, info: *mut MPI_Info) {
-        of_session(session, |_| {
+        run_on_session(session, |_| {
             let size = set(text(pset_name)?)?.size();
             let told = Info::new();
             told.set("mpi_size", &size.to_string())?;
@@ -110,25 +110,25 @@ calls! {
     }
 
     fn PMPI_Group_from_session_pset(session: MPI_Session, pset_name: *const c_char, newgroup: *mut MPI_Group) {
-        of_session(session, |session| {
+        run_on_session(session, |session| {
             let group = set(text(pset_name)?)?.group();
             put(newgroup, group_handle(group.of_session(&session.buffer)))
         })
     }
 
     fn PMPI_Session_set_errhandler(session: MPI_Session, errhandler: MPI_Errhandler) {
-        of_session(session, |session| {
+        run_on_session(session, |session| {
             session.set_handler(session_handler(errhandler)?);
             Ok(())
         })
     }
 
     fn PMPI_Session_get_errhandler(session: MPI_Session, errhandler: *mut MPI_Errhandler) {
-        of_session(session, |session| put(errhandler, session_handle(session.handler())))
+        run_on_session(session, |session| put(errhandler, session_handle(session.handler())))
     }
 
     fn PMPI_Session_call_errhandler(session: MPI_Session, errorcode: c_int) {
-        of_session(session, |own| {
+        run_on_session(session, |own| {
             ask_session(session, own, errorcode);
             Ok(())
         })

@@ -4,9 +4,9 @@ use super::tool_calls;
 use crate::c::*;
 use crate::tool::Refusal;
 use crate::tool::binding::Binding;
-use crate::tool::experiments::{bind, create, free, unbind, with, with_any};
 use crate::tool::performance::ALL;
 use crate::tool::places::{address, index, look, nth, number, put, string, tell, text};
+use crate::tool::sessions::{bind, create, free, unbind, with, with_any};
 use std::ffi::{c_char, c_int, c_void};
 
 tool_calls! {

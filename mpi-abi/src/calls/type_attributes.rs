@@ -4,21 +4,26 @@ use super::calls;
 use crate::answer::{Outcome, error};
 use crate::c::*;
 use crate::keyvals::{Key, Keys, TYPE_KEYS, WIN_KEYS};
-use crate::objects::{Attributes, Kept, kept, place, put};
+use crate::objects::{Attributes, DatatypeProperties, datatype_properties, place, put};
 use crate::state;
 use bcs_core::lockstep;
 use bcs_mpi::mpi::{ErrorClass, Result};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-fn attached(kept: &Kept, key: &Key<MPI_Datatype>) -> Option<usize> {
+fn attached(kept: &DatatypeProperties, key: &Key<MPI_Datatype>) -> Option<usize> {
     let attributes = lockstep::lock(&kept.attributes);
     let found = attributes.iter().find(|(known, _)| **known == *key);
     found.map(|(_, value)| *value)
 }
 
 /// Deletes a value, if the key's function agrees.
-fn delete(of: MPI_Datatype, kept: &Kept, key: &Key<MPI_Datatype>, value: usize) -> Result<()> {
+fn delete(
+    of: MPI_Datatype,
+    kept: &DatatypeProperties,
+    key: &Key<MPI_Datatype>,
+    value: usize,
+) -> Result<()> {
     let last = key.delete(of, value)?;
     lockstep::lock(&kept.attributes).retain(|(known, _)| **known != *key);
     if last {
@@ -32,7 +37,7 @@ fn delete(of: MPI_Datatype, kept: &Kept, key: &Key<MPI_Datatype>, value: usize) 
 /// # Errors
 /// When a function of the program fails.
 pub(super) fn copied(of: MPI_Datatype) -> Result<Attributes> {
-    let attributes = lockstep::lock(&kept(of)?.attributes).clone();
+    let attributes = lockstep::lock(&datatype_properties(of)?.attributes).clone();
     let mut copies = Vec::new();
     for (key, value) in attributes {
         if let Some(copy) = key.copy(of, value)? {
@@ -46,7 +51,7 @@ pub(super) fn copied(of: MPI_Datatype) -> Result<Attributes> {
 ///
 /// # Errors
 /// When a function of the program fails: its attribute and those set before stay.
-pub(super) fn delete_all(of: MPI_Datatype, kept: &Kept) -> Result<()> {
+pub(super) fn delete_all(of: MPI_Datatype, kept: &DatatypeProperties) -> Result<()> {
     loop {
         let last = lockstep::lock(&kept.attributes).last().cloned();
         let Some((key, value)) = last else {
@@ -94,7 +99,7 @@ calls! {
     }
 
     fn PMPI_Type_set_attr(datatype: MPI_Datatype, type_keyval: c_int, attribute_val: *mut c_void) {
-        let kept = kept(datatype)?;
+        let kept = datatype_properties(datatype)?;
         let key = TYPE_KEYS.get(type_keyval)?;
         if key.is_freed() {
             return Err(error(ErrorClass::Keyval, format!("the key {type_keyval} was freed")).into());
@@ -108,7 +113,7 @@ calls! {
     }
 
     fn PMPI_Type_get_attr(datatype: MPI_Datatype, type_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) {
-        let found = attached(&*kept(datatype)?, &*TYPE_KEYS.get(type_keyval)?);
+        let found = attached(&*datatype_properties(datatype)?, &*TYPE_KEYS.get(type_keyval)?);
         put(flag, c_int::from(found.is_some()))?;
         if let Some(found) = found {
             put(attribute_val.cast::<usize>(), found)?;
@@ -117,7 +122,7 @@ calls! {
     }
 
     fn PMPI_Type_delete_attr(datatype: MPI_Datatype, type_keyval: c_int) {
-        let kept = kept(datatype)?;
+        let kept = datatype_properties(datatype)?;
         let key = TYPE_KEYS.get(type_keyval)?;
         let Some(value) = attached(&kept, &key) else {
             let reason = format!("nothing is attached by the key {type_keyval}");

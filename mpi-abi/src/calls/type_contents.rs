@@ -5,7 +5,8 @@ use super::environment::put_string;
 use crate::answer::{Outcome, error};
 use crate::c::*;
 use crate::objects::{
-    Contents, Ingredient, datatype, datatype_handle, elementary, kept, list_mut, made, put, text,
+    DatatypeContents, Ingredient, datatype, datatype_entry, datatype_handle, datatype_properties,
+    elementary, list_mut, put, text,
 };
 use bcs_core::lockstep;
 use bcs_mpi::mpi::{ErrorClass, Result};
@@ -13,15 +14,15 @@ use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
 /// The contents of a derived datatype; nothing for a predefined one.
-fn contents(handle: MPI_Datatype) -> Result<Option<Arc<Contents>>> {
+fn contents(handle: MPI_Datatype) -> Result<Option<Arc<DatatypeContents>>> {
     match elementary(handle) {
         Some(_) => Ok(None),
-        None => Ok(Some(made(handle)?.derived.contents)),
+        None => Ok(Some(datatype_entry(handle)?.derived.contents)),
     }
 }
 
 /// The same, for a function that cannot tell large counts.
-fn small_contents(handle: MPI_Datatype) -> Result<Option<Arc<Contents>>> {
+fn small_contents(handle: MPI_Datatype) -> Result<Option<Arc<DatatypeContents>>> {
     let contents = contents(handle)?;
     let counts = contents
         .as_ref()
@@ -156,7 +157,7 @@ calls! {
     fn PMPI_Type_get_name(datatype: MPI_Datatype, type_name: *mut c_char, resultlen: *mut c_int) {
         let given = match datatype {
             MPI_DATATYPE_NULL => None,
-            _ => lockstep::lock(&kept(datatype)?.name).clone(),
+            _ => lockstep::lock(&datatype_properties(datatype)?.name).clone(),
         };
         let name = given.unwrap_or_else(|| default_name(datatype).into());
         let room = MPI_MAX_OBJECT_NAME.unsigned_abs() as usize;
@@ -164,7 +165,7 @@ calls! {
     }
 
     fn PMPI_Type_set_name(datatype: MPI_Datatype, type_name: *const c_char) {
-        let kept = kept(datatype)?;
+        let kept = datatype_properties(datatype)?;
         let name = text(type_name)?;
         let room = MPI_MAX_OBJECT_NAME.unsigned_abs() as usize;
         let name = &name[..name.len().min(room - 1)];

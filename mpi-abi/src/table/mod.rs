@@ -13,7 +13,7 @@ mod shards;
 mod shared;
 mod slots;
 
-pub use shards::{Opened, Shards};
+pub use shards::{OpenTable, Shards};
 pub use shared::Table;
 
 /// Predefined handles are below.

@@ -63,8 +63,8 @@ impl<T> Shards<T> {
 
     /// For what is asked of many handles one after the other. Nothing else may be asked of this table meanwhile.
     #[inline]
-    pub fn open(&self) -> Opened<'_, T> {
-        Opened {
+    pub fn open(&self) -> OpenTable<'_, T> {
+        OpenTable {
             of: self,
             locked: None,
         }
@@ -121,12 +121,12 @@ impl<T> Shards<T> {
 
 /// A table of which one shard is locked at a time: that of the handle that was asked for last.
 #[derive(Debug)]
-pub struct Opened<'a, T> {
+pub struct OpenTable<'a, T> {
     of: &'a Shards<T>,
     locked: Option<(usize, OwnerGuard<'a, Slots<T>>)>,
 }
 
-impl<T> Opened<'_, T> {
+impl<T> OpenTable<'_, T> {
     #[inline(always)]
     fn shard(&mut self, shard: usize) -> &mut Slots<T> {
         if !matches!(self.locked, Some((locked, _)) if locked == shard) {

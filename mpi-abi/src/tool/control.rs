@@ -9,7 +9,7 @@ use crate::c::*;
 use crate::state;
 use crate::table::Table;
 use bcs_core::limits::{
-    INLINE_BYTES, MAX_COPIED_BYTES, MAX_EAGER_LIMIT, MAX_ENVELOPES_PER_RANK, MAX_KEPT_BYTES,
+    INLINE_BYTES, MAX_COPIED_BYTES, MAX_EAGER_LIMIT, MAX_ENVELOPES_PER_RANK, MAX_UNEXPECTED_BYTES,
     REQUEST_SLOTS,
 };
 use bcs_mpi::mpi::Process;
@@ -146,7 +146,7 @@ pub static ALL: &[ControlVariable] = &[
     bound(
         "bcs_most_unexpected_bytes",
         "bytes of such messages of its node that a rank keeps; beyond, their senders wait",
-        MAX_KEPT_BYTES,
+        MAX_UNEXPECTED_BYTES,
     ),
     bound(
         "bcs_most_copied_bytes",

@@ -74,7 +74,9 @@ impl Enumeration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bcs_core::job::{Collectives, Driver, Folding, Intranode, Road, Strobe};
+    use bcs_core::job::{
+        CollectiveMode, CopyMethod, FoldingMode, IntranodeTransport, NicThreading, StrobeMode,
+    };
     use std::fmt::Debug;
 
     #[test]
@@ -111,17 +113,21 @@ mod tests {
     #[test]
     fn items_are_the_variants_of_settings() {
         use Enumeration as E;
-        let strobes = [Strobe::Fixed, Strobe::Elastic, Strobe::Auto];
+        let strobes = [StrobeMode::Fixed, StrobeMode::Elastic, StrobeMode::Auto];
         named(strobes.map(|it| (it, it as usize)), E::Strobe);
-        let drivers = [Driver::Shared, Driver::Coprocessor, Driver::Dedicated];
+        let drivers = [
+            NicThreading::Shared,
+            NicThreading::Coprocessor,
+            NicThreading::Dedicated,
+        ];
         named(drivers.map(|it| (it, it as usize)), E::NicThreads);
-        let intranode = [Intranode::Smartmap, Intranode::Nic];
+        let intranode = [IntranodeTransport::Smartmap, IntranodeTransport::Nic];
         named(intranode.map(|it| (it, it as usize)), E::Intranode);
-        let collectives = [Collectives::Hierarchical, Collectives::Nic];
+        let collectives = [CollectiveMode::Hierarchical, CollectiveMode::Nic];
         named(collectives.map(|it| (it, it as usize)), E::Collectives);
-        let roads = [Road::Slots, Road::Kernel, Road::Queues];
+        let roads = [CopyMethod::Slots, CopyMethod::Kernel, CopyMethod::Queues];
         named(roads.map(|it| (it, it as usize)), E::Road);
-        let folding = [Folding::Threaded, Folding::Serial];
+        let folding = [FoldingMode::Threaded, FoldingMode::Serial];
         named(folding.map(|it| (it, it as usize)), E::Folding);
     }
 }

@@ -3,8 +3,8 @@
 //! Any thread may call. A function holds the turn from its beginning to its end, so nobody frees what it works with. It
 //! may take the lock of the rank's endpoint meanwhile. Whoever has that one never comes here.
 
-use super::{Outcome, Refusal, control, experiments};
-use crate::answer::mistaken;
+use super::{Outcome, Refusal, control, sessions};
+use crate::answer::abort_after_panic;
 use crate::c::MPI_SUCCESS;
 use bcs_core::lockstep;
 use std::ffi::c_int;
@@ -28,7 +28,7 @@ pub fn end() -> Outcome {
     *uses = uses.checked_sub(1).ok_or(Refusal::NotInitialized)?;
     if *uses == 0 {
         control::forget();
-        experiments::forget();
+        sessions::forget();
     }
     Ok(())
 }
@@ -38,7 +38,7 @@ pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => MPI_SUCCESS,
         Ok(Err(refusal)) => refusal.code(),
-        Err(_) => mistaken(&name[1..]),
+        Err(_) => abort_after_panic(&name[1..]),
     }
 }
 

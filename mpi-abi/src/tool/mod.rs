@@ -38,11 +38,11 @@ pub mod clock;
 pub mod control;
 pub mod counting;
 pub mod enumerations;
-pub mod experiments;
 pub mod form;
 pub mod interface;
 pub mod performance;
 pub mod places;
 pub mod refusal;
+pub mod sessions;
 
 pub use refusal::{Outcome, Refusal};

@@ -10,7 +10,7 @@ use crate::objects::{
     COMMS, DATATYPES, ERROR_HANDLERS, GROUPS, INFOS, MESSAGES, OPS, REQUESTS, SESSIONS,
 };
 use crate::state;
-use bcs_mpi::mpi::figures::Figures;
+use bcs_mpi::mpi::statistics::RankStatistics;
 use std::ffi::c_int;
 
 /// A performance variable.
@@ -40,7 +40,7 @@ pub enum Class {
 enum Figure {
     /// From the rank. Before there is a rank, and where it does not record this, it is 0: a tool that starts each
     /// variable that is listed gets no error, and `bcs_mds` and `bcs_recording` say what the zeros mean.
-    OfRank(fn(Figures<'_>) -> Option<u64>),
+    OfRank(fn(RankStatistics<'_>) -> Option<u64>),
     /// From the tables of handles, which are always there.
     OfTables(fn() -> usize),
 }
@@ -77,7 +77,7 @@ const fn of_rank(
     class: Class,
     name: &'static str,
     about: &'static str,
-    figure: fn(Figures<'_>) -> Option<u64>,
+    figure: fn(RankStatistics<'_>) -> Option<u64>,
 ) -> PerformanceVariable {
     PerformanceVariable {
         name,
@@ -319,7 +319,7 @@ impl PerformanceVariable {
             (Figure::OfTables(held), _) => Ok(held() as u64),
             (Figure::OfRank(_), None) => Ok(0),
             (Figure::OfRank(figure), Some(rank)) => {
-                let figures = rank.figures().ok_or(Refusal::NotAccessible)?;
+                let figures = rank.statistics().ok_or(Refusal::NotAccessible)?;
                 Ok(figure(figures).unwrap_or(0))
             }
         }

@@ -7,12 +7,12 @@
 //! | `copying.rs` | measuring the link bandwidth |
 //! | `record.rs` | what is remembered, and where |
 
-mod copying;
-mod record;
+mod copy_bandwidth;
+mod measurement_file;
 
 use crate::cores;
-use bcs_core::wake::profile::{self, Measured, Profile};
-use record::{Figures, Machine, Record};
+use bcs_core::wake::profile::{self, Profile, ProfileMeasurement};
+use measurement_file::{Machine, MeasurementFile, StoredMeasurement};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -23,7 +23,7 @@ pub const PROFILE_VARIABLE: &str = "BCS_MACHINE_PROFILE";
 
 /// Why a measurement is not remembered. The next start measures anew.
 #[derive(Debug, thiserror::Error)]
-pub enum Forgotten {
+pub enum ProfileStoreError {
     /// There is no directory for it.
     #[error("there is no directory for it: neither XDG_CACHE_HOME nor HOME is set")]
     NoPlace,
@@ -43,7 +43,7 @@ pub enum Forgotten {
     "{PROFILE_VARIABLE} names {}, which has no figures that can be used: it is as the file that `bcs doctor` names under \
      waiting", .0.display()
 )]
-pub struct NoFigures(PathBuf);
+pub struct ProfileFileError(PathBuf);
 
 /// Something that was measured on this machine.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub struct Measurement<T> {
     /// When it was measured.
     pub measured: SystemTime,
     /// The file that remembers it.
-    pub file: Result<PathBuf, Forgotten>,
+    pub file: Result<PathBuf, ProfileStoreError>,
 }
 
 /// Bytes per second that may enter a node.
@@ -65,7 +65,7 @@ pub struct LinkBandwidth {
 
 /// What waiting costs, as it is remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waiting {
+pub struct WaitCosts {
     /// A yield while nobody else wants the core.
     pub yield_ns: u32,
     /// A yield while one other thread wants it, and yields itself.
@@ -78,7 +78,7 @@ pub struct Waiting {
     pub undisturbed: bool,
 }
 
-impl Waiting {
+impl WaitCosts {
     /// The profile that jobs go by.
     #[must_use]
     pub fn profile(&self) -> Profile {
@@ -93,8 +93,8 @@ impl Waiting {
     }
 }
 
-impl From<Measured> for Waiting {
-    fn from(measured: Measured) -> Self {
+impl From<ProfileMeasurement> for WaitCosts {
+    fn from(measured: ProfileMeasurement) -> Self {
         let [yield_ns, shared_yield_ns, wake_ns, switch_ns] = measured.profile.figures();
         Self {
             yield_ns,
@@ -115,7 +115,7 @@ const DISTURBED_FOR: Duration = Duration::from_mins(10);
 #[must_use]
 pub fn link_bandwidth() -> Measurement<LinkBandwidth> {
     let measure = || LinkBandwidth {
-        bytes_per_second: copying::measure(),
+        bytes_per_second: copy_bandwidth::measure(),
     };
     of_this_machine(&Machine::this(), measure)
 }
@@ -125,7 +125,7 @@ pub fn link_bandwidth() -> Measurement<LinkBandwidth> {
 ///
 /// # Errors
 /// That file has no figures.
-pub fn waiting() -> Result<Measurement<Waiting>, NoFigures> {
+pub fn wait_costs() -> Result<Measurement<WaitCosts>, ProfileFileError> {
     match named() {
         Some(path) => said_by(path),
         None => {
@@ -139,7 +139,7 @@ pub fn waiting() -> Result<Measurement<Waiting>, NoFigures> {
 ///
 /// # Errors
 /// It has none.
-pub fn can_be_read() -> Result<(), NoFigures> {
+pub fn can_be_read() -> Result<(), ProfileFileError> {
     named().map_or(Ok(()), |path| said_by(path).map(drop))
 }
 
@@ -147,38 +147,41 @@ fn named() -> Option<PathBuf> {
     std::env::var_os(PROFILE_VARIABLE).map(PathBuf::from)
 }
 
-fn said_by(path: PathBuf) -> Result<Measurement<Waiting>, NoFigures> {
-    match Record::read_of_any_machine(&path) {
+fn said_by(path: PathBuf) -> Result<Measurement<WaitCosts>, ProfileFileError> {
+    match MeasurementFile::read_of_any_machine(&path) {
         Some(said) => Ok(said.measurement(Ok(path))),
-        None => Err(NoFigures(path)),
+        None => Err(ProfileFileError(path)),
     }
 }
 
-fn of_this_machine<T: Figures>(machine: &Machine, measure: impl FnOnce() -> T) -> Measurement<T> {
-    match record::path::<T>(machine, |name| std::env::var_os(name)) {
+fn of_this_machine<T: StoredMeasurement>(
+    machine: &Machine,
+    measure: impl FnOnce() -> T,
+) -> Measurement<T> {
+    match measurement_file::path::<T>(machine, |name| std::env::var_os(name)) {
         Some(path) => remembered(&path, machine, measure),
         None => {
-            let measured = Record::new(machine.clone(), measure(), SystemTime::now());
-            measured.measurement(Err(Forgotten::NoPlace))
+            let measured = MeasurementFile::new(machine.clone(), measure(), SystemTime::now());
+            measured.measurement(Err(ProfileStoreError::NoPlace))
         }
     }
 }
 
-fn remembered<T: Figures>(
+fn remembered<T: StoredMeasurement>(
     path: &Path,
     machine: &Machine,
     measure: impl FnOnce() -> T,
 ) -> Measurement<T> {
-    if let Some(known) = Record::read(path, machine) {
+    if let Some(known) = MeasurementFile::read(path, machine) {
         return known.measurement(Ok(path.to_owned()));
     }
-    let measured = Record::new(machine.clone(), measure(), SystemTime::now());
-    match measured.keep(path) {
+    let measured = MeasurementFile::new(machine.clone(), measure(), SystemTime::now());
+    match measured.store(path) {
         // Of several starts at once all take what the first one has measured.
         Ok(kept) => kept.measurement(Ok(path.to_owned())),
         Err(error) => {
             let path = path.to_owned();
-            measured.measurement(Err(Forgotten::Unwritten { path, error }))
+            measured.measurement(Err(ProfileStoreError::Unwritten { path, error }))
         }
     }
 }

@@ -107,7 +107,11 @@ fn several_starts_at_once_agree() {
             let (path, barrier) = (&path, &barrier);
             // Threads are one process, and each needs a name of its own for what it writes.
             scope.spawn(move || {
-                let own = Record::new(machine("6.1"), super::tests::rate(rate), SystemTime::now());
+                let own = MeasurementFile::new(
+                    machine("6.1"),
+                    super::tests::rate(rate),
+                    SystemTime::now(),
+                );
                 barrier.wait();
                 own.keep_as(path, &rate.to_string()).unwrap()
             })
@@ -115,7 +119,7 @@ fn several_starts_at_once_agree() {
         let started: Vec<_> = (1..=starts).map(start).collect();
         let kept = started.into_iter().map(|start| start.join().unwrap());
         kept.map(|kept| {
-            kept.measurement(Err(Forgotten::NoPlace))
+            kept.measurement(Err(ProfileStoreError::NoPlace))
                 .found
                 .bytes_per_second
         })
@@ -135,7 +139,7 @@ fn the_place_follows_the_variables_and_the_name_of_the_machine() {
             let found = variables.iter().find(|(of, _)| *of == name);
             found.map(|(_, value)| OsString::from(value))
         };
-        let path = record::path::<LinkBandwidth>(&machine("6.1"), lookup)?;
+        let path = measurement_file::path::<LinkBandwidth>(&machine("6.1"), lookup)?;
         Some(path.display().to_string())
     };
     let file = "bcs/link-bandwidth-node_7.json";
@@ -150,8 +154,8 @@ fn the_place_follows_the_variables_and_the_name_of_the_machine() {
     assert_eq!(place(&[]), None);
 }
 
-fn figures(undisturbed: bool) -> Waiting {
-    Waiting {
+fn figures(undisturbed: bool) -> WaitCosts {
+    WaitCosts {
         yield_ns: 680,
         shared_yield_ns: 2_400,
         wake_ns: 58_000,
@@ -168,10 +172,10 @@ fn what_was_disturbed_is_measured_anew_after_a_while() {
     let now = SystemTime::now();
     let keep = |undisturbed, age| {
         let _none_yet = fs::remove_file(&path);
-        let record = Record::new(machine("6.1"), figures(undisturbed), now - age);
-        record.keep(&path).unwrap();
+        let record = MeasurementFile::new(machine("6.1"), figures(undisturbed), now - age);
+        record.store(&path).unwrap();
     };
-    let is_known = || Record::<Waiting>::read(&path, &machine("6.1")).is_some();
+    let is_known = || MeasurementFile::<WaitCosts>::read(&path, &machine("6.1")).is_some();
     let (long, short) = (2 * DISTURBED_FOR, DISTURBED_FOR / 2);
     for (undisturbed, age, known) in [
         (true, long, true),
@@ -186,17 +190,17 @@ fn what_was_disturbed_is_measured_anew_after_a_while() {
         cores: Some(4),
         ..machine("6.1")
     };
-    assert!(Record::<Waiting>::read(&path, &four_cores).is_none());
-    let found = Record::<Waiting>::read_of_any_machine(&path).expect("of any machine");
+    assert!(MeasurementFile::<WaitCosts>::read(&path, &four_cores).is_none());
+    let found = MeasurementFile::<WaitCosts>::read_of_any_machine(&path).expect("of any machine");
     assert_eq!(
-        found.measurement(Err(Forgotten::NoPlace)).found,
+        found.measurement(Err(ProfileStoreError::NoPlace)).found,
         figures(false)
     );
 }
 
 #[test]
 fn figures_that_cannot_be_true_are_not_believed() {
-    let believed = |change: fn(&mut Waiting)| {
+    let believed = |change: fn(&mut WaitCosts)| {
         let mut figures = self::figures(true);
         change(&mut figures);
         figures.are_credible(Duration::ZERO)
@@ -214,7 +218,7 @@ fn a_file_that_the_user_names_is_used_or_refused() {
     let path = home.path().join("c.json");
     let refused = said_by(path.clone()).unwrap_err().to_string();
     assert!(refused.contains(&path.display().to_string()), "{refused}");
-    let record = Record::new(machine("9.9"), figures(false), SystemTime::UNIX_EPOCH);
-    record.keep(&path).unwrap();
+    let record = MeasurementFile::new(machine("9.9"), figures(false), SystemTime::UNIX_EPOCH);
+    record.store(&path).unwrap();
     assert_eq!(said_by(path).unwrap().found, figures(false));
 }

@@ -2,7 +2,7 @@
 
 use crate::rank::{PLACE, before_exec, command, in_slot, is_rank, succeed};
 use bcs_core::memory::Slot;
-use bcs_core::memory::slot::{Refusal, SLOT_BYTES};
+use bcs_core::memory::slot::{SLOT_BYTES, SlotError};
 use std::process::Command;
 
 /// Takes the slot's addresses before anything allocates, if the environment says so.
@@ -14,7 +14,7 @@ static EARLY: extern "C" fn() = {
         if unsafe { libc::getenv(c"SLOT_HEAP_TAKEN".as_ptr()) }.is_null() {
             return;
         }
-        let at = Slot::of(PLACE).unwrap().base() + SLOT_BYTES / 2;
+        let at = Slot::at_place(PLACE).unwrap().base() + SLOT_BYTES / 2;
         // SAFETY: nothing else lies there.
         unsafe {
             libc::mmap(
@@ -31,7 +31,7 @@ static EARLY: extern "C" fn() = {
 };
 
 /// As a rank that has no slot: it can work nevertheless.
-fn check_refusal(expected: impl Fn(&Refusal) -> bool, words: &str) {
+fn check_refusal(expected: impl Fn(&SlotError) -> bool, words: &str) {
     let refusal = slot_heap::slot().expect("a rank has a place").unwrap_err();
     assert!(expected(&refusal), "{refusal:?}");
     assert!(refusal.to_string().contains(words), "{refusal}");
@@ -76,7 +76,7 @@ fallback!(
     a_limited_address_space,
     "5",
     |command| limit(command, || set_limit(libc::RLIMIT_AS, 4 << 30)),
-    Refusal::Limit {
+    SlotError::Limit {
         name: "RLIMIT_AS",
         limit: 0x1_0000_0000,
         ..
@@ -87,7 +87,7 @@ fallback!(
     limited_files,
     "5",
     |command| limit(command, || set_limit(libc::RLIMIT_FSIZE, 1 << 20)),
-    Refusal::Limit {
+    SlotError::Limit {
         name: "RLIMIT_FSIZE",
         ..
     },
@@ -97,7 +97,7 @@ fallback!(
     limited_data,
     "5",
     |command| limit(command, || set_limit(libc::RLIMIT_DATA, 8 << 30)),
-    Refusal::Limit {
+    SlotError::Limit {
         name: "RLIMIT_DATA",
         ..
     },
@@ -109,7 +109,7 @@ fallback!(
     |command| {
         command.env("SLOT_HEAP_TAKEN", "1");
     },
-    Refusal::Taken {
+    SlotError::Taken {
         from: 0x300_0000_0000
     },
     "0x30000000000"
@@ -118,7 +118,7 @@ fallback!(
     no_memfds,
     "5",
     |command| before_exec(command, deny_memfds),
-    Refusal::Kernel {
+    SlotError::Kernel {
         call: "memfd_create",
         ..
     },
@@ -128,10 +128,10 @@ fallback!(
     too_many_ranks,
     "160",
     |_| (),
-    Refusal::TooMany { place: 160 },
+    SlotError::TooMany { place: 160 },
     "160 slots"
 );
-fallback!(no_number, "seven", |_| (), Refusal::NoPlace, "BCS_SLOT");
+fallback!(no_number, "seven", |_| (), SlotError::NoPlace, "BCS_SLOT");
 
 /// Refuses `memfd_create`, as some containers do.
 fn deny_memfds() -> std::io::Result<()> {

@@ -42,7 +42,7 @@ fn of_slot(block: usize) -> Vec<bool> {
 fn known_to_others(block: usize) -> Vec<bool> {
     let own = slot_heap::slot().unwrap().unwrap();
     let offset = block - own.slot().base();
-    let touch = |page| own.remapped().touch(offset + page * PAGE + 1, 1);
+    let touch = |page| own.remapped().overlaps(offset + page * PAGE + 1, 1);
     (0..PAGES).map(touch).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Hosts that are network namespaces, and how they are joined.
 
-pub(crate) mod failed;
+pub(crate) mod error;
 pub(crate) mod namespaces;
 mod program;
 mod switch_process;
@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::switch::counts::Counts;
-use crate::switch::faults::Faults;
+use crate::switch::counts::SwitchCounts;
+use crate::switch::faults::SwitchFaults;
 
-use failed::{Failed, NotHere};
-use namespaces::{Name, Namespaces, sweep};
+use error::{NetworkError, NetworkUnavailable};
+use namespaces::{Namespaces, NetworkName, sweep};
 use program::{ip, ip_lines, nft};
 use switch_process::SwitchProcess;
 
@@ -41,27 +41,27 @@ const FIRST_INDEX: usize = 1_000;
 
 /// How hosts are joined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Joined {
+pub enum NetworkKind {
     /// By a bridge of the kernel, which is fast.
     #[default]
     Bridge,
     /// By the lossy switch.
-    Lossy(Faults),
+    Lossy(SwitchFaults),
 }
 
 /// What a network is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
+pub struct NetworkOptions {
     /// How its hosts are joined.
-    pub joined: Joined,
+    pub joined: NetworkKind,
     /// What a frame carries, at most.
     pub mtu: u16,
 }
 
-impl Default for Options {
+impl Default for NetworkOptions {
     fn default() -> Self {
         Self {
-            joined: Joined::Bridge,
+            joined: NetworkKind::Bridge,
             mtu: 1500,
         }
     }
@@ -85,7 +85,7 @@ impl TestNetwork {
     /// # Panics
     ///
     /// When these are more than 200 hosts.
-    pub fn make(hosts: usize, options: Options) -> Result<Self, NotHere> {
+    pub fn make(hosts: usize, options: NetworkOptions) -> Result<Self, NetworkUnavailable> {
         assert!(hosts <= HOSTS, "{hosts} hosts are more than {HOSTS}");
         sweep()?;
         let namespaces = Namespaces::make(hosts)?;
@@ -102,8 +102,8 @@ impl TestNetwork {
             wait_for_carriers(namespace)?;
         }
         let switch = match options.joined {
-            Joined::Bridge => None,
-            Joined::Lossy(faults) => {
+            NetworkKind::Bridge => None,
+            NetworkKind::Lossy(faults) => {
                 let ethernet = |host| ethernet_address(namespaces.name, host);
                 let ports = (0..hosts).map(|host| format!("{}={}", port(host), ethernet(host)));
                 let mut switch = SwitchProcess::start(namespaces.switch(), ports)?;
@@ -120,7 +120,7 @@ impl TestNetwork {
     ///
     /// When it cannot be made and the environment has `BCS_REQUIRE_TEST_NETWORK`, as in CI.
     #[must_use]
-    pub fn make_or_skip(hosts: usize, options: Options) -> Option<Self> {
+    pub fn make_or_skip(hosts: usize, options: NetworkOptions) -> Option<Self> {
         match Self::make(hosts, options) {
             Ok(network) => Some(network),
             Err(reason) if env::var_os(REQUIRED).is_some() => panic!("{REQUIRED} is set: {reason}"),
@@ -192,7 +192,7 @@ impl TestNetwork {
     /// # Errors
     ///
     /// `ip` cannot say it.
-    pub fn processes(&self, host: usize) -> Result<Vec<u32>, Failed> {
+    pub fn processes(&self, host: usize) -> Result<Vec<u32>, NetworkError> {
         namespaces::processes(self.host(host))
     }
 
@@ -201,7 +201,7 @@ impl TestNetwork {
     /// # Errors
     ///
     /// It is not done.
-    pub fn cut(&self, host: usize) -> Result<(), Failed> {
+    pub fn cut(&self, host: usize) -> Result<(), NetworkError> {
         self.set_port(host, "down")
     }
 
@@ -210,13 +210,13 @@ impl TestNetwork {
     /// # Errors
     ///
     /// It is not done.
-    pub fn mend(&self, host: usize) -> Result<(), Failed> {
+    pub fn mend(&self, host: usize) -> Result<(), NetworkError> {
         self.set_port(host, "up")?;
         wait_for_carriers(self.host(host))?;
         wait_for_carriers(self.namespaces.switch())
     }
 
-    fn set_port(&self, host: usize, state: &str) -> Result<(), Failed> {
+    fn set_port(&self, host: usize, state: &str) -> Result<(), NetworkError> {
         let port = port(host);
         ip_lines(
             self.namespaces.switch(),
@@ -234,7 +234,7 @@ impl TestNetwork {
     /// # Panics
     ///
     /// When it is more than all.
-    pub fn drop_share(&self, host: usize, percent: u8) -> Result<(), Failed> {
+    pub fn drop_share(&self, host: usize, percent: u8) -> Result<(), NetworkError> {
         assert!(percent <= 100, "{percent} % are more than all");
         let dropped = match percent {
             0 => String::new(),
@@ -259,7 +259,7 @@ impl TestNetwork {
     /// # Errors
     ///
     /// There is a bridge, or the switch has ended.
-    pub fn set_faults(&self, faults: Faults) -> Result<(), Failed> {
+    pub fn set_faults(&self, faults: SwitchFaults) -> Result<(), NetworkError> {
         self.switch()?.set_faults(faults)
     }
 
@@ -268,12 +268,12 @@ impl TestNetwork {
     /// # Errors
     ///
     /// There is a bridge, or the switch has ended.
-    pub fn counts(&self) -> Result<Counts, Failed> {
+    pub fn counts(&self) -> Result<SwitchCounts, NetworkError> {
         self.switch()?.counts()
     }
 
-    fn switch(&self) -> Result<MutexGuard<'_, SwitchProcess>, Failed> {
-        let switch = self.switch.as_ref().ok_or(Failed::Bridge)?;
+    fn switch(&self) -> Result<MutexGuard<'_, SwitchProcess>, NetworkError> {
+        let switch = self.switch.as_ref().ok_or(NetworkError::Bridge)?;
         Ok(switch.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -284,14 +284,17 @@ fn port(host: usize) -> String {
 }
 
 /// Joins all hosts by cables to ports, and the ports of a bridge with each other.
-fn join(namespaces: &Namespaces, Options { joined, mtu }: Options) -> Result<(), Failed> {
+fn join(
+    namespaces: &Namespaces,
+    NetworkOptions { joined, mtu }: NetworkOptions,
+) -> Result<(), NetworkError> {
     let mut lines = String::new();
     let bridge = match joined {
-        Joined::Bridge => {
+        NetworkKind::Bridge => {
             lines += "link add bridge0 type bridge\nlink set bridge0 up\n";
             " master bridge0"
         }
-        Joined::Lossy(_) => " promisc on",
+        NetworkKind::Lossy(_) => " promisc on",
     };
     for (host, namespace) in namespaces.hosts().iter().enumerate() {
         let port = port(host);
@@ -309,12 +312,12 @@ fn join(namespaces: &Namespaces, Options { joined, mtu }: Options) -> Result<(),
 }
 
 /// What `ip` is to do on a host.
-fn set_up(name: Name, host: usize, joined: Joined) -> String {
+fn set_up(name: NetworkName, host: usize, joined: NetworkKind) -> String {
     let (v4, v6) = (address(name, host), address_v6(name, host));
     let segments = match joined {
-        Joined::Bridge => "",
+        NetworkKind::Bridge => "",
         // A frame that is to be cut into many later would be one to the switch.
-        Joined::Lossy(_) => " gso_max_segs 1",
+        NetworkKind::Lossy(_) => " gso_max_segs 1",
     };
     format!(
         "link set lo up\n\
@@ -326,7 +329,7 @@ fn set_up(name: Name, host: usize, joined: Joined) -> String {
 
 /// What `ip` is to do on all other hosts. A host that had to ask for an address would keep its first datagrams until
 /// the answer, and send them among later ones: no run could be told again.
-fn neighbour(name: Name, host: usize) -> String {
+fn neighbour(name: NetworkName, host: usize) -> String {
     let (v4, v6) = (address(name, host), address_v6(name, host));
     let behind = format!(
         "lladdr {} dev eth0 nud permanent",
@@ -337,7 +340,7 @@ fn neighbour(name: Name, host: usize) -> String {
 
 /// Waits until all ends of cables in a namespace that are up have found that the other end is: the kernel looks at it
 /// when it has time, and drops until then what they send.
-fn wait_for_carriers(namespace: &str) -> Result<(), Failed> {
+fn wait_for_carriers(namespace: &str) -> Result<(), NetworkError> {
     let deadline = Instant::now() + CARRIERS;
     let words = ["-n", namespace, "-br", "link", "show", "up", "type", "veth"];
     loop {
@@ -347,7 +350,7 @@ fn wait_for_carriers(namespace: &str) -> Result<(), Failed> {
             return Ok(());
         }
         if Instant::now() > deadline {
-            return Err(Failed::Refused {
+            return Err(NetworkError::Refused {
                 command: format!("ip {}", words.join(" ")),
                 said: format!("not all are UP after {CARRIERS:?}: {ends}"),
             });
@@ -356,19 +359,19 @@ fn wait_for_carriers(namespace: &str) -> Result<(), Failed> {
 }
 
 /// The networks of a process have different addresses, and those of most processes, so that one knows them in a log.
-fn address(name: Name, host: usize) -> Ipv4Addr {
+fn address(name: NetworkName, host: usize) -> Ipv4Addr {
     let [.., high, low] = name.pid.wrapping_add(name.number).to_be_bytes();
     Ipv4Addr::new(10, high, low, last_byte(host))
 }
 
-fn address_v6(name: Name, host: usize) -> Ipv6Addr {
+fn address_v6(name: NetworkName, host: usize) -> Ipv6Addr {
     let [.., high, low] = name.pid.wrapping_add(name.number).to_be_bytes();
     let subnet = u16::from_be_bytes([high, low]);
     let last = u16::from(last_byte(host));
     Ipv6Addr::new(0xfdbc, 0x5000, 0, subnet, 0, 0, 0, last)
 }
 
-fn ethernet_address(name: Name, host: usize) -> String {
+fn ethernet_address(name: NetworkName, host: usize) -> String {
     let [a, b, c, d] = address(name, host).octets();
     // 2 says that nobody has assigned it.
     format!("02:bc:{a:02x}:{b:02x}:{c:02x}:{d:02x}")

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::failed::Failed;
+use super::error::NetworkError;
 use super::program::ip;
 
 /// Where `ip netns` keeps names.
@@ -22,12 +22,12 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// The name of a network: `bcs-PID-NUMBER`. Those of its namespaces have it before them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Name {
+pub(super) struct NetworkName {
     pub(super) pid: u32,
     pub(super) number: u32,
 }
 
-impl Name {
+impl NetworkName {
     /// That of a network to be made.
     fn fresh() -> Self {
         Self {
@@ -62,14 +62,14 @@ impl Name {
 /// Those of one network. They end with this value, and so does what runs in them.
 #[derive(Debug)]
 pub(super) struct Namespaces {
-    pub(super) name: Name,
+    pub(super) name: NetworkName,
     made: Vec<String>,
 }
 
 impl Namespaces {
     /// Those of the hosts, and of their switch.
-    pub(super) fn make(hosts: usize) -> Result<Self, Failed> {
-        let name = Name::fresh();
+    pub(super) fn make(hosts: usize) -> Result<Self, NetworkError> {
+        let name = NetworkName::fresh();
         let mut namespaces = Self {
             name,
             made: Vec::new(),
@@ -81,7 +81,7 @@ impl Namespaces {
         Ok(namespaces)
     }
 
-    fn add(&mut self, namespace: String) -> Result<(), Failed> {
+    fn add(&mut self, namespace: String) -> Result<(), NetworkError> {
         ip(&["netns", "add", &namespace])?;
         self.made.push(namespace);
         Ok(())
@@ -116,13 +116,13 @@ pub(super) fn path(namespace: &str) -> PathBuf {
 }
 
 /// The processes in a namespace.
-pub(super) fn processes(namespace: &str) -> Result<Vec<u32>, Failed> {
+pub(super) fn processes(namespace: &str) -> Result<Vec<u32>, NetworkError> {
     let pids = ip(&["netns", "pids", namespace])?;
     Ok(pids.lines().filter_map(|pid| pid.parse().ok()).collect())
 }
 
 /// Ends what runs in a namespace, and takes its name away: the kernel removes it when its last process has ended.
-fn remove(namespace: &str) -> Result<(), Failed> {
+fn remove(namespace: &str) -> Result<(), NetworkError> {
     let removed = processes(namespace).and_then(|pids| {
         for pid in pids {
             // A thread of this process may be on a host.
@@ -146,11 +146,12 @@ fn remove(namespace: &str) -> Result<(), Failed> {
 /// # Errors
 ///
 /// One of them is not removed.
-pub fn sweep() -> Result<Vec<String>, Failed> {
+pub fn sweep() -> Result<Vec<String>, NetworkError> {
     // Where nothing was ever made there is no folder.
     let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let left = names.filter(|name| Name::of_namespace(name).is_some_and(Name::is_left));
+    let left =
+        names.filter(|name| NetworkName::of_namespace(name).is_some_and(NetworkName::is_left));
     left.map(|name| remove(&name).map(|()| name)).collect()
 }
 
@@ -160,29 +161,32 @@ mod tests {
 
     #[test]
     fn a_namespace_names_its_network() {
-        let name = Name { pid: 12, number: 3 };
+        let name = NetworkName { pid: 12, number: 3 };
         for part in ["0", "switch"] {
-            assert_eq!(Name::of_namespace(&name.namespace(part)), Some(name));
+            assert_eq!(NetworkName::of_namespace(&name.namespace(part)), Some(name));
         }
         for other in ["bcs-12", "bcs-12-3", "bcs-a-3-0", "cni-12-3-0", ""] {
-            assert_eq!(Name::of_namespace(other), None, "{other}");
+            assert_eq!(NetworkName::of_namespace(other), None, "{other}");
         }
     }
 
     #[test]
     fn what_a_living_process_has_made_is_not_left() {
         let pid = process::id();
-        let made = Name::fresh();
+        let made = NetworkName::fresh();
         assert!(!made.is_left());
         let number = u32::MAX;
-        assert!(Name { pid, number }.is_left(), "of one that had this pid");
+        assert!(
+            NetworkName { pid, number }.is_left(),
+            "of one that had this pid"
+        );
         let parent = std::os::unix::process::parent_id();
-        let of_parent = Name {
+        let of_parent = NetworkName {
             pid: parent,
             ..made
         };
         assert!(!of_parent.is_left());
         let pid = u32::MAX;
-        assert!(Name { pid, ..made }.is_left());
+        assert!(NetworkName { pid, ..made }.is_left());
     }
 }

@@ -3,20 +3,20 @@
 use std::io::{self, Write};
 use std::process::{Command, Output, Stdio};
 
-use super::failed::Failed;
+use super::error::NetworkError;
 
 /// Runs `ip` with these words.
-pub(super) fn ip(words: &[&str]) -> Result<String, Failed> {
+pub(super) fn ip(words: &[&str]) -> Result<String, NetworkError> {
     run("ip", "iproute2", words, "")
 }
 
 /// Has `ip` do all lines of a text, in a namespace.
-pub(super) fn ip_lines(namespace: &str, lines: &str) -> Result<(), Failed> {
+pub(super) fn ip_lines(namespace: &str, lines: &str) -> Result<(), NetworkError> {
     run("ip", "iproute2", &["-n", namespace, "-batch", "-"], lines).map(|_| ())
 }
 
 /// Has `nft` do what a text says, in a namespace.
-pub(super) fn nft(namespace: &str, rules: &str) -> Result<(), Failed> {
+pub(super) fn nft(namespace: &str, rules: &str) -> Result<(), NetworkError> {
     // `ip` would say only that what it was to run has failed.
     run("nft", "nftables", &["--version"], "")?;
     let words = ["netns", "exec", namespace, "nft", "-f", "-"];
@@ -28,22 +28,24 @@ fn run(
     package: &'static str,
     words: &[&str],
     input: &str,
-) -> Result<String, Failed> {
+) -> Result<String, NetworkError> {
     let Output {
         status,
         stdout,
         stderr,
-    } = output(Command::new(program).args(words), input).map_err(|source| Failed::Absent {
-        program,
-        package,
-        source,
+    } = output(Command::new(program).args(words), input).map_err(|source| {
+        NetworkError::Absent {
+            program,
+            package,
+            source,
+        }
     })?;
     if status.success() {
         return Ok(String::from_utf8_lossy(&stdout).into_owned());
     }
     let command = format!("{program} {}", words.join(" "));
     let said = String::from_utf8_lossy(&stderr);
-    Err(Failed::Refused {
+    Err(NetworkError::Refused {
         command: [command.as_str(), input.trim()]
             .join("\n")
             .trim()

@@ -5,10 +5,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use crate::switch::counts::Counts;
-use crate::switch::faults::Faults;
+use crate::switch::counts::SwitchCounts;
+use crate::switch::faults::SwitchFaults;
 
-use super::failed::Failed;
+use super::error::NetworkError;
 
 const PROGRAM: &str = "lossy-switch";
 
@@ -25,7 +25,7 @@ impl SwitchProcess {
     pub(super) fn start(
         namespace: &str,
         ports: impl Iterator<Item = String>,
-    ) -> Result<Self, Failed> {
+    ) -> Result<Self, NetworkError> {
         let mut child = Command::new("ip")
             .args(["netns", "exec", namespace])
             .arg(program()?)
@@ -34,7 +34,7 @@ impl SwitchProcess {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(|source| Failed::System {
+            .map_err(|source| NetworkError::System {
                 what: format!("start {PROGRAM}"),
                 source,
             })?;
@@ -48,26 +48,27 @@ impl SwitchProcess {
         switch.answer().map(|_ready| switch)
     }
 
-    pub(super) fn counts(&mut self) -> Result<Counts, Failed> {
+    pub(super) fn counts(&mut self) -> Result<SwitchCounts, NetworkError> {
         self.ask("counts")
     }
 
     /// They hold when this returns.
-    pub(super) fn set_faults(&mut self, faults: Faults) -> Result<(), Failed> {
+    pub(super) fn set_faults(&mut self, faults: SwitchFaults) -> Result<(), NetworkError> {
         let line = serde_json::to_string(&faults).expect("faults are JSON");
         self.ask(&line).map(|_counts| ())
     }
 
-    fn ask(&mut self, line: &str) -> Result<Counts, Failed> {
-        writeln!(self.orders, "{line}").map_err(|error| Failed::Switch(error.to_string()))?;
+    fn ask(&mut self, line: &str) -> Result<SwitchCounts, NetworkError> {
+        writeln!(self.orders, "{line}").map_err(|error| NetworkError::Switch(error.to_string()))?;
         self.answer()
     }
 
-    fn answer(&mut self) -> Result<Counts, Failed> {
+    fn answer(&mut self) -> Result<SwitchCounts, NetworkError> {
         let mut line = String::new();
         let read = self.answers.read_line(&mut line);
-        read.map_err(|error| Failed::Switch(error.to_string()))?;
-        serde_json::from_str(&line).map_err(|error| Failed::Switch(format!("{error}: {line:?}")))
+        read.map_err(|error| NetworkError::Switch(error.to_string()))?;
+        serde_json::from_str(&line)
+            .map_err(|error| NetworkError::Switch(format!("{error}: {line:?}")))
     }
 }
 
@@ -81,8 +82,8 @@ impl Drop for SwitchProcess {
 }
 
 /// Where Cargo puts it: beside this program, or beside the folder of this test.
-fn program() -> Result<PathBuf, Failed> {
-    let own = env::current_exe().map_err(|source| Failed::System {
+fn program() -> Result<PathBuf, NetworkError> {
+    let own = env::current_exe().map_err(|source| NetworkError::System {
         what: "find this program".to_owned(),
         source,
     })?;
@@ -90,5 +91,5 @@ fn program() -> Result<PathBuf, Failed> {
     beside
         .map(|folder| folder.join(PROGRAM))
         .find(|path| path.is_file())
-        .ok_or_else(|| Failed::NotBuilt(own.with_file_name(PROGRAM).display().to_string()))
+        .ok_or_else(|| NetworkError::NotBuilt(own.with_file_name(PROGRAM).display().to_string()))
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What has happened to UDP datagrams.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
+pub struct DatagramCounts {
     /// So many have come.
     pub datagrams: u64,
     /// Of these, dropped as a fault.
@@ -25,7 +25,7 @@ pub struct Tally {
     pub held: u64,
 }
 
-impl AddAssign for Tally {
+impl AddAssign for DatagramCounts {
     fn add_assign(&mut self, other: Self) {
         self.datagrams += other.datagrams;
         self.lost += other.lost;
@@ -47,12 +47,12 @@ pub struct PairCounts {
     pub to: usize,
     /// What has happened to them.
     #[serde(flatten)]
-    pub tally: Tally,
+    pub tally: DatagramCounts,
 }
 
 /// What a switch has done so far. A datagram for all hosts counts once for each.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct SwitchCounts {
     /// Frames of all kinds that have come.
     pub frames: u64,
     /// Frames that the kernel did not take: their port is cut.
@@ -62,7 +62,7 @@ pub struct Counts {
     pub overrun: u64,
     /// All UDP datagrams.
     #[serde(flatten)]
-    pub all: Tally,
+    pub all: DatagramCounts,
     /// The same by pairs of hosts, without those between which nothing has come.
     pub pairs: Vec<PairCounts>,
 }

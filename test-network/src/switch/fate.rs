@@ -3,7 +3,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::faults::Faults;
+use super::faults::SwitchFaults;
 
 /// ChaCha makes so many words at a time: each datagram has a block of its own.
 const BLOCK_WORDS: u128 = 16;
@@ -16,28 +16,28 @@ const DRAWN: usize = 12;
 pub(super) struct Fate {
     pub(super) lost: bool,
     /// How it leaves if it is not lost.
-    pub(super) first: Way,
+    pub(super) first: DepartureFate,
     /// How it leaves a second time.
-    pub(super) second: Option<Way>,
+    pub(super) second: Option<DepartureFate>,
 }
 
 /// How a datagram leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct DepartureFate {
     pub(super) held_back: bool,
     pub(super) delay_ns: u64,
-    pub(super) change: Option<Change>,
+    pub(super) change: Option<ByteCorruption>,
 }
 
 /// How a byte of it is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct ByteCorruption {
     place: u32,
     /// Not 0.
     pub(super) flip: u8,
 }
 
-impl Change {
+impl ByteCorruption {
     /// The place of the byte, in `length` of them.
     pub(super) fn place(self, length: usize) -> usize {
         usize::try_from(scaled(self.place, length as u64)).expect("it is less than a length")
@@ -46,7 +46,7 @@ impl Change {
 
 impl Fate {
     /// The fate of the `nth` datagram from one port to another.
-    pub(super) fn of(faults: &Faults, from: usize, to: usize, nth: u64) -> Self {
+    pub(super) fn draw(faults: &SwitchFaults, from: usize, to: usize, nth: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(faults.seed);
         rng.set_stream((from as u64) << 32 | to as u64);
         rng.set_word_pos(u128::from(nth) * BLOCK_WORDS);
@@ -54,20 +54,20 @@ impl Fate {
         let [lost, repeated, first @ .., a, b, c, d, e] = drawn;
         Self {
             lost: happens(lost, faults.loss_permille),
-            first: Way::of(faults, first),
+            first: DepartureFate::of(faults, first),
             second: happens(repeated, faults.duplication_permille)
-                .then(|| Way::of(faults, [a, b, c, d, e])),
+                .then(|| DepartureFate::of(faults, [a, b, c, d, e])),
         }
     }
 }
 
-impl Way {
-    fn of(faults: &Faults, drawn: [u32; 5]) -> Self {
+impl DepartureFate {
+    fn of(faults: &SwitchFaults, drawn: [u32; 5]) -> Self {
         let [held_back, delayed, jitter, changed, change] = drawn;
         let jitter_ns = scaled(jitter, u64::from(faults.jitter_us) * 1000 + 1);
         let delay_ns = u64::from(faults.delay_us) * 1000 + jitter_ns;
         let [flip, ..] = change.to_le_bytes();
-        let change = Change {
+        let change = ByteCorruption {
             place: change,
             flip: flip.max(1),
         };

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// a switch without faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Faults {
+pub struct SwitchFaults {
     /// The fate of the n-th datagram from one port to another is a function of this, the ports and n.
     pub seed: u64,
     /// So many are dropped.
@@ -34,7 +34,7 @@ pub struct Faults {
     pub bandwidth_bytes_per_s: Option<NonZeroU64>,
 }
 
-impl Faults {
+impl SwitchFaults {
     /// None.
     pub const NONE: Self = Self {
         seed: 0,
@@ -51,14 +51,14 @@ impl Faults {
     };
 }
 
-impl Default for Faults {
+impl Default for SwitchFaults {
     fn default() -> Self {
         Self::NONE
     }
 }
 
 /// As JSON: `{"loss_permille": 50}`. What is not named has its default.
-impl FromStr for Faults {
+impl FromStr for SwitchFaults {
     type Err = serde_json::Error;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -68,14 +68,14 @@ impl FromStr for Faults {
 
 /// A line that the program `lossy-switch` reads. It answers each by its counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum SwitchCommand {
     /// `counts`: nothing but the answer.
     Counts,
     /// Other faults from now on, as JSON.
-    Faults(Faults),
+    Faults(SwitchFaults),
 }
 
-impl FromStr for Order {
+impl FromStr for SwitchCommand {
     type Err = serde_json::Error;
 
     fn from_str(line: &str) -> Result<Self, Self::Err> {

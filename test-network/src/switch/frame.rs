@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use etherparse::{IpNumber, NetSlice, SlicedPacket, UdpHeader, UdpSlice};
 
-use super::fate::Change;
+use super::fate::ByteCorruption;
 
 /// Length of an Ethernet address, and where the checksum is in a header of UDP.
 const ADDRESS: usize = 6;
@@ -50,7 +50,7 @@ impl Datagram {
     }
 
     /// Changes a byte of what it carries, and makes the checksum right for that. Says whether there was a byte.
-    pub(super) fn corrupt(&self, frame: &mut [u8], change: Change) -> bool {
+    pub(super) fn corrupt(&self, frame: &mut [u8], change: ByteCorruption) -> bool {
         let Some(whole) = self.whole.clone() else {
             return false;
         };

@@ -1,7 +1,7 @@
 //! The lossy switch as a state machine: frames and the time go in, frames come out. It knows no socket and no clock.
 //!
 //! It is an Ethernet switch that learns which address is behind which port. UDP datagrams, over IPv4 or IPv6, meet
-//! [`Faults`]; all other frames (ARP, neighbour discovery, ICMP, TCP) leave at once as they have come. Fragments of a
+//! [`SwitchFaults`]; all other frames (ARP, neighbour discovery, ICMP, TCP) leave at once as they have come. Fragments of a
 //! datagram meet all faults but corruption.
 //!
 //! *Order.* The datagrams from one port to another are a *pair's*. The fate of a pair's n-th is a function of the seed,
@@ -22,54 +22,54 @@ pub(crate) mod counts;
 mod fate;
 pub(crate) mod faults;
 pub(crate) mod frame;
-mod held;
+mod frame_queue;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
 
-use counts::{Counts, PairCounts, Tally};
-use fate::{Fate, Way};
-use faults::Faults;
+use counts::{DatagramCounts, PairCounts, SwitchCounts};
+use fate::{DepartureFate, Fate};
+use faults::SwitchFaults;
 use frame::{Address, Datagram};
-use held::{Held, Turn, Waiting};
+use frame_queue::{DepartureKey, FrameQueue, QueuedFrame};
 
 /// More addresses than this are not learned: frames for others go to all ports.
-const LEARNED: usize = 4_096;
+const MAX_LEARNED_ADDRESSES: usize = 4_096;
 
 const SECOND_NS: u128 = 1_000_000_000;
 
 /// A switch. Times are nanoseconds since any moment; they never go back.
 #[derive(Debug)]
 pub struct Switch {
-    faults: Faults,
+    faults: SwitchFaults,
     /// The port behind which each address was last seen.
     learned: HashMap<Address, usize>,
-    ports: Vec<Line>,
+    ports: Vec<PortTransmitter>,
     /// By the port that they come from, and the one that they go to.
-    pairs: Vec<Vec<Pair>>,
-    held: Held,
+    pairs: Vec<Vec<PortPair>>,
+    held: FrameQueue,
     frames: u64,
 }
 
 /// What a port sends to its host.
 #[derive(Debug, Clone, Default)]
-struct Line {
+struct PortTransmitter {
     /// When it has sent all that it was given.
     free_ns: u64,
 }
 
 /// The datagrams from a port to another.
 #[derive(Debug, Clone, Default)]
-struct Pair {
-    tally: Tally,
+struct PortPair {
+    tally: DatagramCounts,
     /// Those that are held back, and how many have yet to overtake them.
-    held_back: Vec<(Turn, u32)>,
+    held_back: Vec<(DepartureKey, u32)>,
 }
 
-impl Pair {
+impl PortPair {
     /// One of the pair has left. Returns those that are held back no longer.
-    fn overtaken(&mut self) -> Vec<Turn> {
+    fn note_overtaking(&mut self) -> Vec<DepartureKey> {
         for (_, missing) in &mut self.held_back {
             *missing -= 1;
         }
@@ -83,11 +83,11 @@ impl Switch {
     #[must_use]
     pub fn new(ports: usize) -> Self {
         Self {
-            faults: Faults::NONE,
+            faults: SwitchFaults::NONE,
             learned: HashMap::new(),
-            ports: vec![Line::default(); ports],
-            pairs: vec![vec![Pair::default(); ports]; ports],
-            held: Held::default(),
+            ports: vec![PortTransmitter::default(); ports],
+            pairs: vec![vec![PortPair::default(); ports]; ports],
+            held: FrameQueue::default(),
             frames: 0,
         }
     }
@@ -101,27 +101,27 @@ impl Switch {
     pub fn learn(&mut self, address: [u8; 6], port: usize) {
         assert!(port < self.ports.len(), "there is no port {port}");
         let known = self.learned.contains_key(&address);
-        if !frame::is_group(address) && (known || self.learned.len() < LEARNED) {
+        if !frame::is_group(address) && (known || self.learned.len() < MAX_LEARNED_ADDRESSES) {
             self.learned.insert(address, port);
         }
     }
 
     /// Datagrams that come from now on meet these faults.
-    pub fn set_faults(&mut self, faults: Faults) {
+    pub fn set_faults(&mut self, faults: SwitchFaults) {
         self.faults = faults;
     }
 
     /// What it has done so far. What happens outside of it (`refused`, `overrun`) is 0.
     #[must_use]
-    pub fn counts(&self) -> Counts {
-        let mut counts = Counts {
+    pub fn counts(&self) -> SwitchCounts {
+        let mut counts = SwitchCounts {
             frames: self.frames,
-            ..Counts::default()
+            ..SwitchCounts::default()
         };
         for (from, row) in self.pairs.iter().enumerate() {
             for (to, pair) in row.iter().enumerate() {
                 let tally = pair.tally;
-                if tally != Tally::default() {
+                if tally != DatagramCounts::default() {
                     counts.all += tally;
                     counts.pairs.push(PairCounts { from, to, tally });
                 }
@@ -174,7 +174,7 @@ impl Switch {
             let pair = &mut self.pairs[waiting.from][waiting.to];
             pair.tally.held -= 1;
             pair.held_back.retain(|(other, _)| *other != turn);
-            self.leave(&waiting, send);
+            self.send_out(&waiting, send);
         }
     }
 
@@ -188,7 +188,7 @@ impl Switch {
         send: &mut dyn FnMut(usize, &[u8]),
     ) {
         let tally = &mut self.pairs[from][to].tally;
-        let fate = Fate::of(&self.faults, from, to, tally.datagrams);
+        let fate = Fate::draw(&self.faults, from, to, tally.datagrams);
         tally.datagrams += 1;
         if fate.lost {
             tally.lost += 1;
@@ -201,22 +201,22 @@ impl Switch {
                 let changed = datagram.corrupt(&mut frame, change);
                 self.pairs[from][to].tally.corrupted += u64::from(changed);
             }
-            let waiting = Waiting {
+            let waiting = QueuedFrame {
                 from,
                 to,
                 held_back: way.held_back,
                 frame,
             };
-            self.set_out(now_ns, way, waiting, send);
+            self.schedule(now_ns, way, waiting, send);
         }
     }
 
     /// A datagram leaves now, or waits for its turn.
-    fn set_out(
+    fn schedule(
         &mut self,
         now_ns: u64,
-        way: Way,
-        waiting: Waiting,
+        way: DepartureFate,
+        waiting: QueuedFrame,
         send: &mut dyn FnMut(usize, &[u8]),
     ) {
         let mut leaves_ns = self.sent_ns(now_ns, &waiting).saturating_add(way.delay_ns);
@@ -229,7 +229,7 @@ impl Switch {
         }
         // Those whose turn is later than now wait, and so does everyone who is held back, if only for no time.
         if leaves_ns == now_ns && !way.held_back {
-            return self.leave(&waiting, send);
+            return self.send_out(&waiting, send);
         }
         let (from, to) = (waiting.from, waiting.to);
         let turn = self.held.put(leaves_ns, waiting);
@@ -246,7 +246,7 @@ impl Switch {
     }
 
     /// When a port will have sent a frame to its host.
-    fn sent_ns(&mut self, now_ns: u64, waiting: &Waiting) -> u64 {
+    fn sent_ns(&mut self, now_ns: u64, waiting: &QueuedFrame) -> u64 {
         let Some(bandwidth) = self.faults.bandwidth_bytes_per_s else {
             return now_ns;
         };
@@ -258,13 +258,13 @@ impl Switch {
     }
 
     /// A datagram leaves, and with it those that it was the last to overtake.
-    fn leave(&mut self, waiting: &Waiting, send: &mut dyn FnMut(usize, &[u8])) {
+    fn send_out(&mut self, waiting: &QueuedFrame, send: &mut dyn FnMut(usize, &[u8])) {
         send(waiting.to, &waiting.frame);
         if waiting.held_back {
             return;
         }
         let pair = &mut self.pairs[waiting.from][waiting.to];
-        for turn in pair.overtaken() {
+        for turn in pair.note_overtaking() {
             pair.tally.held -= 1;
             let waiting = self.held.take(turn);
             send(waiting.to, &waiting.frame);

@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use etherparse::{EtherType, Ethernet2Header, PacketBuilder, SlicedPacket, TransportSlice};
 
 use super::frame::udp_checksum;
-use super::held::HELD_FRAMES;
+use super::frame_queue::MAX_QUEUED_FRAMES;
 use super::*;
 
 const MAC: [[u8; 6]; 3] = [[2, 0, 0, 0, 0, 0], [2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]];
@@ -77,7 +77,7 @@ fn numbered(number: u32) -> Vec<u8> {
 }
 
 /// A switch with three ports that knows who is behind each.
-fn acquainted(faults: Faults) -> Switch {
+fn acquainted(faults: SwitchFaults) -> Switch {
     let mut switch = Switch::new(3);
     for port in 0..3 {
         take(&mut switch, 0, port, &other(port, ALL));
@@ -116,8 +116,8 @@ fn stream(switch: &mut Switch, count: u32) -> Sent {
 }
 
 /// One of each, at a rate that is neither rare nor usual.
-fn all_faults(seed: u64) -> Faults {
-    Faults {
+fn all_faults(seed: u64) -> SwitchFaults {
+    SwitchFaults {
         seed,
         loss_permille: 100,
         duplication_permille: 100,
@@ -126,7 +126,7 @@ fn all_faults(seed: u64) -> Faults {
         delay_us: 20,
         jitter_us: 30,
         corruption_permille: 100,
-        ..Faults::NONE
+        ..SwitchFaults::NONE
     }
 }
 
@@ -156,7 +156,7 @@ fn frames_go_where_their_address_was_seen() {
 
 #[test]
 fn without_faults_all_leave_at_once_as_they_came() {
-    let mut switch = acquainted(Faults::NONE);
+    let mut switch = acquainted(SwitchFaults::NONE);
     for nth in 0..1000 {
         let frame = numbered(nth);
         assert_eq!(take(&mut switch, 0, 0, &frame), [(1, frame)]);
@@ -176,7 +176,7 @@ fn the_same_seed_makes_the_same_fates_and_another_seed_others() {
 
 #[test]
 fn fates_depend_on_the_number_within_the_pair_and_on_nothing_else() {
-    let faults = Faults {
+    let faults = SwitchFaults {
         loss_permille: 500,
         corruption_permille: 0,
         ..all_faults(3)
@@ -187,7 +187,7 @@ fn fates_depend_on_the_number_within_the_pair_and_on_nothing_else() {
     };
     let alone = numbers(stream(&mut acquainted(faults), 500));
     // At other times, among others, and with other faults beside.
-    let faults = Faults {
+    let faults = SwitchFaults {
         delay_permille: 0,
         duplication_permille: 900,
         ..faults
@@ -237,9 +237,9 @@ fn faults_have_their_rates() {
 
 #[test]
 fn nothing_but_udp_meets_faults() {
-    let faults = Faults {
+    let faults = SwitchFaults {
         loss_permille: 1000,
-        ..Faults::NONE
+        ..SwitchFaults::NONE
     };
     let mut switch = acquainted(faults);
     let damaged = {
@@ -263,9 +263,9 @@ fn nothing_but_udp_meets_faults() {
 
 #[test]
 fn a_changed_datagram_has_one_other_byte_and_a_right_checksum() {
-    let faults = Faults {
+    let faults = SwitchFaults {
         corruption_permille: 1000,
-        ..Faults::NONE
+        ..SwitchFaults::NONE
     };
     let mut switch = acquainted(faults);
     let mut places = BTreeSet::new();
@@ -298,9 +298,9 @@ fn a_changed_datagram_has_one_other_byte_and_a_right_checksum() {
 
 #[test]
 fn who_sends_no_checksum_gets_none() {
-    let faults = Faults {
+    let faults = SwitchFaults {
         corruption_permille: 1000,
-        ..Faults::NONE
+        ..SwitchFaults::NONE
     };
     let mut frame = udp_v4(0, 1, b"abc");
     let checksum = frame.len() - 5..frame.len() - 3;
@@ -315,10 +315,10 @@ fn fragments_are_lost_and_not_changed() {
     let mut frame = udp_v4(0, 1, &[7; 64]);
     // More fragments follow; the header's checksum is no business of a switch.
     frame[20] |= 0x20;
-    let faults = |loss_permille| Faults {
+    let faults = |loss_permille| SwitchFaults {
         loss_permille,
         corruption_permille: 1000,
-        ..Faults::NONE
+        ..SwitchFaults::NONE
     };
     let mut switch = acquainted(faults(0));
     assert_eq!(take(&mut switch, 0, 0, &frame), [(1, frame.clone())]);
@@ -328,16 +328,16 @@ fn fragments_are_lost_and_not_changed() {
 
 #[test]
 fn who_is_held_back_leaves_behind_those_that_overtake_it() {
-    let faults = Faults {
+    let faults = SwitchFaults {
         reordering_permille: 1000,
         reordering_behind: 2,
         reordering_hold_us: 50,
-        ..Faults::NONE
+        ..SwitchFaults::NONE
     };
     let mut switch = acquainted(faults);
     assert_eq!(take(&mut switch, 0, 0, &numbered(0)), []);
     assert_eq!(take(&mut switch, 0, 0, &numbered(1)), []);
-    switch.set_faults(Faults::NONE);
+    switch.set_faults(SwitchFaults::NONE);
     assert_eq!(take(&mut switch, 10, 0, &numbered(2)).len(), 1);
     // Another pair's is none that overtakes.
     assert_eq!(take(&mut switch, 10, 2, &udp_v4(2, 1, b"abc")).len(), 1);
@@ -354,11 +354,11 @@ fn who_is_held_back_leaves_behind_those_that_overtake_it() {
 
 #[test]
 fn delays_are_between_the_least_and_the_least_with_the_jitter() {
-    let faults = Faults {
+    let faults = SwitchFaults {
         delay_permille: 1000,
         delay_us: 100,
         jitter_us: 50,
-        ..Faults::NONE
+        ..SwitchFaults::NONE
     };
     let mut switch = acquainted(faults);
     for nth in 0..1000 {
@@ -378,9 +378,9 @@ fn delays_are_between_the_least_and_the_least_with_the_jitter() {
 fn a_bandwidth_lets_so_many_bytes_pass_in_order() {
     let frame = numbered(0);
     let bandwidth = frame.len() as u64 * 1_000_000;
-    let faults = Faults {
+    let faults = SwitchFaults {
         bandwidth_bytes_per_s: NonZeroU64::new(bandwidth),
-        ..Faults::NONE
+        ..SwitchFaults::NONE
     };
     let mut switch = acquainted(faults);
     for nth in 0..100 {
@@ -393,19 +393,22 @@ fn a_bandwidth_lets_so_many_bytes_pass_in_order() {
 
 #[test]
 fn what_waits_has_a_bound() {
-    let faults = Faults {
+    let faults = SwitchFaults {
         delay_permille: 1000,
         delay_us: 1,
-        ..Faults::NONE
+        ..SwitchFaults::NONE
     };
     let mut switch = acquainted(faults);
     let frame = numbered(0);
-    for _ in 0..HELD_FRAMES + 3 {
+    for _ in 0..MAX_QUEUED_FRAMES + 3 {
         assert_eq!(take(&mut switch, 0, 0, &frame), []);
     }
     let counts = switch.counts().all;
-    assert_eq!((counts.held, counts.overflowed), (HELD_FRAMES as u64, 3));
-    assert_eq!(rest(&mut switch).len(), HELD_FRAMES);
+    assert_eq!(
+        (counts.held, counts.overflowed),
+        (MAX_QUEUED_FRAMES as u64, 3)
+    );
+    assert_eq!(rest(&mut switch).len(), MAX_QUEUED_FRAMES);
 }
 
 #[test]
@@ -428,15 +431,21 @@ fn a_checksum_that_was_left_to_the_device_is_the_right_one() {
 
 #[test]
 fn orders_are_lines() {
-    use super::faults::Order;
-    assert_eq!("counts\n".parse::<Order>().unwrap(), Order::Counts);
+    use super::faults::SwitchCommand;
+    assert_eq!(
+        "counts\n".parse::<SwitchCommand>().unwrap(),
+        SwitchCommand::Counts
+    );
     let faults = all_faults(1);
     let line = serde_json::to_string(&faults).unwrap();
-    assert_eq!(line.parse::<Order>().unwrap(), Order::Faults(faults));
-    let short = "{\"loss_permille\": 5}".parse::<Faults>().unwrap();
+    assert_eq!(
+        line.parse::<SwitchCommand>().unwrap(),
+        SwitchCommand::Faults(faults)
+    );
+    let short = "{\"loss_permille\": 5}".parse::<SwitchFaults>().unwrap();
     assert_eq!((short.loss_permille, short.reordering_behind), (5, 3));
-    assert!("{\"los_permille\": 5}".parse::<Order>().is_err());
+    assert!("{\"los_permille\": 5}".parse::<SwitchCommand>().is_err());
     let counts = acquainted(faults).counts();
     let line = serde_json::to_string(&counts).unwrap();
-    assert_eq!(serde_json::from_str::<Counts>(&line).unwrap(), counts);
+    assert_eq!(serde_json::from_str::<SwitchCounts>(&line).unwrap(), counts);
 }

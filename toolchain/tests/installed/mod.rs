@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use toolchain::{Parts, install};
+use toolchain::{BuildArtifacts, install};
 
 fn cargo(words: &[&str]) {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -32,7 +32,7 @@ pub(crate) fn installed(prefix: &Path) {
         words.push("--release");
     }
     cargo(&words);
-    let parts = Parts {
+    let parts = BuildArtifacts {
         command: &products.join("bcs"),
         archive: &products.join("libmpi_abi.a"),
         heap: &products.join(toolchain::HEAP),

@@ -22,7 +22,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::process;
-use crate::verdict::{CannotTell, Outcome};
+use crate::verdict::{CheckOutcome, UnsuitableMachine};
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -74,7 +74,7 @@ const LAYOUTS: [&str; 3] = ["--nodes 1", "--nodes 2", "--road queues"];
 
 /// A line of a list of tests.
 #[derive(Debug, PartialEq)]
-struct Line {
+struct TestListLine {
     program: String,
     ranks: u32,
     arguments: Vec<String>,
@@ -86,7 +86,7 @@ struct Line {
     memory_gb: f64,
 }
 
-impl Line {
+impl TestListLine {
     fn parse(line: &str) -> Option<Self> {
         let line = line.split('#').next().unwrap_or_default();
         let mut words = line.split_whitespace().peekable();
@@ -175,7 +175,7 @@ impl Suite {
                 let why = format!(
                     "{name} names no folder: MPICH's tests are to be built first, as xtask/src/checks/abi_mpich.rs says"
                 );
-                CannotTell(why)
+                UnsuitableMachine(why)
             })
         };
         let theirs = workspace.root().join("target/peers/mpich/bin/mpicc_abi");
@@ -187,7 +187,7 @@ impl Suite {
     }
 
     /// Whether MPICH itself cannot build a test for the standard ABI: it calls what is not in the standard any more.
-    fn nobody_builds(&self, folder: &str, line: &Line) -> Result<bool> {
+    fn nobody_builds(&self, folder: &str, line: &TestListLine) -> Result<bool> {
         let Some(theirs) = &self.theirs else {
             return Ok(false);
         };
@@ -203,7 +203,7 @@ impl Suite {
         Ok(!process::run(&mut compile, LIMIT)?.status.success())
     }
 
-    fn lines(&self, folder: &str) -> Result<Vec<Line>> {
+    fn lines(&self, folder: &str) -> Result<Vec<TestListLine>> {
         let list = [self.built.join(folder), self.sources().join(folder)]
             .map(|folder| folder.join("testlist"));
         let Some(list) = list.iter().find(|list| list.is_file()) else {
@@ -211,7 +211,7 @@ impl Suite {
         };
         let text = fs::read_to_string(list)
             .with_context(|| format!("failed to read {}", list.display()))?;
-        let lines = text.lines().filter_map(Line::parse);
+        let lines = text.lines().filter_map(TestListLine::parse);
         Ok(lines
             .filter(|line| line.ranks <= RANKS && !line.fails_with_mpich)
             .collect())
@@ -228,7 +228,7 @@ impl Suite {
     }
 }
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let suite = Suite::find(workspace)?;
     let memory_gb = rustix::system::sysinfo().totalram as f64 / 1e9;
     let mut outcomes = Vec::new();
@@ -263,13 +263,13 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         let figure = format!(
             "{layout}: {passed} of {all} lines, {share:.1} % ({left_out} that MPICH cannot build either, {too_large} that need more memory than is here)"
         );
-        outcomes.push(Outcome::exact(
+        outcomes.push(CheckOutcome::exact(
             all > 0 && share >= BAR,
             figure,
             format!("at least {BAR} %"),
         ));
     }
-    Ok(Outcome::of_all(&outcomes))
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
 #[cfg(test)]
@@ -278,19 +278,26 @@ mod tests {
 
     #[test]
     fn lines_of_lists_are_read() {
-        let line =
-            Line::parse("bcast 4 arg=-x=3 env=A=b resultTest=TestErrFatal mpiversion=4.0 # why")
-                .unwrap();
+        let line = TestListLine::parse(
+            "bcast 4 arg=-x=3 env=A=b resultTest=TestErrFatal mpiversion=4.0 # why",
+        )
+        .unwrap();
         assert_eq!(line.ranks, 4);
         assert_eq!(line.arguments, ["-x=3"]);
         assert_eq!(line.environment, [("A".to_owned(), "b".to_owned())]);
-        let limited = Line::parse("timeout 2 timeLimit=10").unwrap();
+        let limited = TestListLine::parse("timeout 2 timeLimit=10").unwrap();
         let limit = ("MPIEXEC_TIMEOUT".to_owned(), "10".to_owned());
         assert_eq!(limited.environment, [limit]);
-        assert!((Line::parse("large 4 mem=80").unwrap().memory_gb - 80.0).abs() < f64::EPSILON);
+        assert!(
+            (TestListLine::parse("large 4 mem=80").unwrap().memory_gb - 80.0).abs() < f64::EPSILON
+        );
         assert_eq!(line.result.as_deref(), Some("TestErrFatal"));
-        assert_eq!(Line::parse("alone").unwrap().ranks, 2);
-        assert!(Line::parse("odd 2 xfail=ticket1").unwrap().fails_with_mpich);
-        assert!(Line::parse("  # nothing").is_none());
+        assert_eq!(TestListLine::parse("alone").unwrap().ranks, 2);
+        assert!(
+            TestListLine::parse("odd 2 xfail=ticket1")
+                .unwrap()
+                .fails_with_mpich
+        );
+        assert!(TestListLine::parse("  # nothing").is_none());
     }
 }

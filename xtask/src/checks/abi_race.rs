@@ -9,11 +9,11 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::bootstrap::median;
-use crate::contest::Side;
+use crate::contest::Contestant;
 use crate::hosts::Hosts;
-use crate::peers::{MPICH, Settings, Way};
+use crate::peers::{LauncherSettings, MPICH, MessagePath};
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::{CannotTell, Outcome, Verdict};
+use crate::verdict::{CheckOutcome, UnsuitableMachine, Verdict};
 use crate::workspace::Workspace;
 
 /// The cores that all ranks share.
@@ -37,16 +37,18 @@ impl Race<'_> {
     fn ours(&self) -> Result<f64> {
         let ranks = self.ranks.to_string();
         let mut command = self.workspace.bcs(["run", "-n", &ranks])?;
-        match (self.hosts, Side::ours(self.ranks, CORES)) {
+        match (self.hosts, Contestant::ours(self.ranks, CORES)) {
             (Some(hosts), _) => command.args(hosts.options()),
-            (None, Side::Ours(binding)) => command.args(["--intranode", "smartmap"]).args(binding),
+            (None, Contestant::Ours(binding)) => {
+                command.args(["--intranode", "smartmap"]).args(binding)
+            }
             (None, _) => unreachable!("it is ours"),
         };
         command.arg(self.program).args(&self.arguments);
         (self.solve)(&mut command)
     }
 
-    fn theirs(&self, settings: &Settings, library: &Path) -> Result<f64> {
+    fn theirs(&self, settings: &LauncherSettings, library: &Path) -> Result<f64> {
         let mut command = MPICH.launch(self.workspace, settings, self.ranks, self.hosts)?;
         command
             .arg(self.workspace.release()?.join("bcs"))
@@ -57,18 +59,21 @@ impl Race<'_> {
     }
 
     /// Our time over theirs, at most `bar`.
-    pub(super) fn run(&self, bar: f64) -> Result<Outcome> {
+    pub(super) fn run(&self, bar: f64) -> Result<CheckOutcome> {
         MPICH.mpiexec(self.workspace)?;
         let peers = self.workspace.target().join("peers");
         let library = peers.join(MPICH.name).join("lib/libmpi_abi.so.1");
         if !library.is_file() {
             let why = format!("{} has no {}", MPICH.requirement, library.display());
-            return Err(CannotTell(why).into());
+            return Err(UnsuitableMachine(why).into());
         }
         let mut outcomes = Vec::new();
         let (way, place) = match self.hosts {
-            None => (Way::Node, String::new()),
-            Some(hosts) => (Way::Hosts, format!(" on 2 hosts (MTU {})", hosts.mtu())),
+            None => (MessagePath::Node, String::new()),
+            Some(hosts) => (
+                MessagePath::Hosts,
+                format!(" on 2 hosts (MTU {})", hosts.mtu()),
+            ),
         };
         for settings in MPICH.settings(way, self.ranks, CORES) {
             let (ours_s, theirs_s) = (RefCell::new(vec![]), RefCell::new(vec![]));

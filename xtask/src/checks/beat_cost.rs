@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use crate::bootstrap::median;
 use crate::process;
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::{Outcome, Verdict};
+use crate::verdict::{CheckOutcome, Verdict};
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -37,7 +37,7 @@ const SLICES: f64 = SECONDS * 2_000.0;
 /// for a slice that often.
 const LEAST_EXCHANGES_PER_SLICE: f64 = 0.9;
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     workspace.release()?;
     let computing = thread::available_parallelism()
         .map_or(2, usize::from)

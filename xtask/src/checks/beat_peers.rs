@@ -4,11 +4,11 @@
 //! to it are measured; who is better is asked for each row.
 
 use anyhow::Result;
-use apps::bench::{Case, Mode, Op, Options};
+use apps::bench::{BenchCase, BenchOperation, BenchOptions, BufferMode};
 
-use crate::confined::Confined;
-use crate::contest::{Contest, Demand, Figure, rows};
-use crate::verdict::Outcome;
+use crate::confinement::CoreConfinement;
+use crate::contest::{Contest, Demand, RatioStatistic, rows};
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -45,11 +45,16 @@ const MIB: usize = 1 << 20;
 const CORES: usize = 2;
 
 /// Roots take turns: a loop of broadcasts from one root is a stream that nobody waits for.
-fn turns(ops: &[Op]) -> Options {
-    rows(ops, &SIZES, Mode::Turns)
+fn turns(ops: &[BenchOperation]) -> BenchOptions {
+    rows(ops, &SIZES, BufferMode::Turns)
 }
 
-fn demand(what: &'static str, rows: fn(&Case) -> bool, of: Figure, at_most: f64) -> Demand {
+fn demand(
+    what: &'static str,
+    rows: fn(&BenchCase) -> bool,
+    of: RatioStatistic,
+    at_most: f64,
+) -> Demand {
     Demand {
         what,
         rows,
@@ -58,49 +63,54 @@ fn demand(what: &'static str, rows: fn(&Case) -> bool, of: Figure, at_most: f64)
     }
 }
 
-fn judge(workspace: &Workspace, contest: &Contest, demands: &[Demand]) -> Result<Outcome> {
+fn judge(workspace: &Workspace, contest: &Contest, demands: &[Demand]) -> Result<CheckOutcome> {
     let (outcome, table) = contest.judge_in_full(workspace, demands)?;
     println!("{table}\n");
     Ok(outcome)
 }
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let ops = [
-        Op::Latency,
-        Op::Barrier,
-        Op::Bcast,
-        Op::Allreduce,
-        Op::Alltoall,
+        BenchOperation::Latency,
+        BenchOperation::Barrier,
+        BenchOperation::Bcast,
+        BenchOperation::Allreduce,
+        BenchOperation::Alltoall,
     ];
     let contest = Contest::between_nodes(2, 2, turns(&ops))?;
     let demands = [
-        demand("all rows", |_| true, Figure::GeometricMean, 1.0),
+        demand("all rows", |_| true, RatioStatistic::GeometricMean, 1.0),
         demand(
             "8 B and barrier",
             |case| case.bytes <= 8,
-            Figure::EachRow,
+            RatioStatistic::EachRow,
             1.6,
         ),
-        demand("all rows", |_| true, Figure::EachRow, 1.6),
-        demand("1 MiB", |case| case.bytes == MIB, Figure::EachRow, 0.9),
+        demand("all rows", |_| true, RatioStatistic::EachRow, 1.6),
+        demand(
+            "1 MiB",
+            |case| case.bytes == MIB,
+            RatioStatistic::EachRow,
+            0.9,
+        ),
     ];
     judge(workspace, &contest, &demands)
 }
 
 /// The bars are for messages and bytes in a second. Times are their inverse.
-fn rate(workspace: &Workspace) -> Result<Outcome> {
-    let contest = Contest::between_nodes(2, 2, turns(&[Op::Bandwidth]))?;
+fn rate(workspace: &Workspace) -> Result<CheckOutcome> {
+    let contest = Contest::between_nodes(2, 2, turns(&[BenchOperation::Bandwidth]))?;
     let demands = [
         demand(
             "rate of 8 B",
             |case| case.bytes == 8,
-            Figure::EachRow,
+            RatioStatistic::EachRow,
             1.0 / 5.0,
         ),
         demand(
             "bandwidth",
             |case| case.bytes > 8,
-            Figure::EachRow,
+            RatioStatistic::EachRow,
             1.0 / 1.5,
         ),
     ];
@@ -108,10 +118,20 @@ fn rate(workspace: &Workspace) -> Result<Outcome> {
 }
 
 /// Only what all ranks do: of two ranks alone, the first two of us are on one node.
-fn oversubscribed(workspace: &Workspace) -> Result<Outcome> {
-    let _confined = Confined::to(CORES)?;
-    let ops = [Op::Barrier, Op::Bcast, Op::Allreduce, Op::Alltoall];
+fn oversubscribed(workspace: &Workspace) -> Result<CheckOutcome> {
+    let _confined = CoreConfinement::to_cores(CORES)?;
+    let ops = [
+        BenchOperation::Barrier,
+        BenchOperation::Bcast,
+        BenchOperation::Allreduce,
+        BenchOperation::Alltoall,
+    ];
     let contest = Contest::between_nodes(8, 4, turns(&ops))?;
-    let mean = demand("8 ranks on 4 nodes", |_| true, Figure::GeometricMean, 0.5);
+    let mean = demand(
+        "8 ranks on 4 nodes",
+        |_| true,
+        RatioStatistic::GeometricMean,
+        0.5,
+    );
     judge(workspace, &contest, &[mean])
 }

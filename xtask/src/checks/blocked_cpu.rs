@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::process;
 use crate::rounds::Bar;
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -20,13 +20,13 @@ pub(super) const CHECK: Check = Check {
 };
 
 /// One run: what others on the machine do can only lengthen it a little, and ten seconds are long.
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let bar = Bar::AtMost(0.1);
     let mut command =
         workspace.bcs(["run", "-n", "8", "--nodes", "4", "doze", "--seconds", "10"])?;
     let finished = process::run(&mut command, Duration::from_secs(60))?.succeeded()?;
     let cpu_s = finished.cpu.as_secs_f64();
-    Ok(Outcome {
+    Ok(CheckOutcome {
         verdict: bar.judge(cpu_s),
         figure: format!(
             "processor time of all processes, start included: {cpu_s:.3} s in {:.1?}",

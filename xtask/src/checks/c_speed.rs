@@ -1,12 +1,12 @@
 //! What the way through C costs: `apps/c/bench.c` on our library against our bench in Rust, in turns.
 
 use anyhow::{Context, Result};
-use apps::bench::{Mode, Op, Options, Row};
+use apps::bench::{BenchOperation, BenchOptions, BenchRow, BufferMode};
 
 use crate::contest::rows;
 use crate::process;
 use crate::rounds::{Bar, Rounds, turns};
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 use std::process::Command;
 use std::time::Duration;
@@ -28,9 +28,13 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// In microseconds.
 const MORE_US: f64 = 0.030;
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let bench = workspace.c_bench()?;
-    let options = rows(&[Op::Latency], &[8, 64 << 10], Mode::Untouched);
+    let options = rows(
+        &[BenchOperation::Latency],
+        &[8, 64 << 10],
+        BufferMode::Untouched,
+    );
     let bound = ["--bind".to_owned(), "core".to_owned()];
     let own_heap = [&bound[..], &["--heap".to_owned(), "own".to_owned()]].concat();
     let mut short_us = Vec::new();
@@ -60,7 +64,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         crate::bootstrap::median(&c),
         crate::bootstrap::median(&rust)
     ));
-    Ok(Outcome::of_all(&[
+    Ok(CheckOutcome::of_all(&[
         more,
         preloaded.outcome("64 KiB, preloaded heap", " x"),
         own.outcome("64 KiB, the program's own heap", " x"),
@@ -68,10 +72,10 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
 }
 
 /// The two rows.
-fn measure(mut command: Command, options: &Options) -> Result<[f64; 2]> {
+fn measure(mut command: Command, options: &BenchOptions) -> Result<[f64; 2]> {
     command.args(options.words());
     let output = process::run(&mut command, LIMIT)?.succeeded()?.stdout;
-    let rows = Row::of_output(&output).context("it wrote a broken row")?;
+    let rows = BenchRow::of_output(&output).context("it wrote a broken row")?;
     let times: Vec<f64> = rows.iter().map(|row| row.us).collect();
     <[f64; 2]>::try_from(times).map_err(|times| anyhow::anyhow!("it wrote {} rows", times.len()))
 }

@@ -8,11 +8,11 @@ use anyhow::{Context, Result};
 use super::Check;
 use super::abi_race::CORES;
 use crate::c_bench::CBench;
-use crate::contest::Side;
-use crate::peers::{ALL, Way};
+use crate::contest::Contestant;
+use crate::peers::{ALL, MessagePath};
 use crate::process;
 use crate::rounds::{Bar, Rounds, turns};
-use crate::verdict::{CannotTell, Outcome};
+use crate::verdict::{CheckOutcome, UnsuitableMachine};
 use crate::workspace::Workspace;
 
 pub(super) const CHECK: Check = Check {
@@ -33,13 +33,13 @@ const WORDS: [&str; 2] = ["4", "300"];
 /// A peer may take a hundred times as long as we do.
 const LIMIT: Duration = Duration::from_secs(300);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let ours = CBench::build_of(workspace, "threads", SOURCE)?;
     // Ranks that have more threads than cores are not bound: it is how each is fastest.
     let mut peers = Vec::new();
     for peer in ALL {
         let program = peer.built(workspace, "threads", SOURCE)?;
-        let settings = peer.settings(Way::Node, RANKS + 1, CORES);
+        let settings = peer.settings(MessagePath::Node, RANKS + 1, CORES);
         peers.extend(
             settings
                 .iter()
@@ -56,8 +56,9 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
                     let (peer, settings, program) = &peers[at];
                     let mut command = peer.launch(workspace, settings, RANKS, None)?;
                     command.arg(program);
-                    rate(command)
-                        .map_err(|error| CannotTell(format!("{} failed: {error:#}", peer.name)))?
+                    rate(command).map_err(|error| {
+                        UnsuitableMachine(format!("{} failed: {error:#}", peer.name))
+                    })?
                 }
             };
             rates[side].push(rate);
@@ -69,7 +70,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
     let mut outcome = measured.outcome("our rate over that of the best peer", " x");
     let names = peers
         .iter()
-        .map(|(peer, settings, _)| Side::Peer(peer, settings).name());
+        .map(|(peer, settings, _)| Contestant::Peer(peer, settings).name());
     for (name, rates) in std::iter::once("bcs".to_owned()).chain(names).zip(&rates) {
         let median = crate::bootstrap::median(rates);
         outcome.figure.push_str(&format!("; {name} {median:.0}/s"));

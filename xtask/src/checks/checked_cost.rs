@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use apps::bench::{Mode, Op, Row};
+use apps::bench::{BenchOperation, BenchRow, BufferMode};
 
 use crate::contest::rows;
 use crate::process;
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -23,13 +23,13 @@ pub(super) const CHECK: Check = Check {
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let within = against(workspace, "1", "within a node")?;
     let between = against(workspace, "2", "between two nodes")?;
-    Ok(Outcome::of_all(&[within, between]))
+    Ok(CheckOutcome::of_all(&[within, between]))
 }
 
-fn against(workspace: &Workspace, nodes: &str, what: &str) -> Result<Outcome> {
+fn against(workspace: &Workspace, nodes: &str, what: &str) -> Result<CheckOutcome> {
     let checked = || half_round_trip_us(workspace, nodes, &["--checked"]);
     let unchecked = || half_round_trip_us(workspace, nodes, &[]);
     let measured = Rounds::default().ratio(Bar::AtMost(1.3), checked, unchecked)?;
@@ -40,9 +40,9 @@ fn against(workspace: &Workspace, nodes: &str, what: &str) -> Result<Outcome> {
 fn half_round_trip_us(workspace: &Workspace, nodes: &str, options: &[&str]) -> Result<f64> {
     let mut command = workspace.bcs(["run", "-n", "2", "--nodes", nodes])?;
     command.args(options).arg("bench");
-    command.args(rows(&[Op::Latency], &[8], Mode::Untouched).words());
+    command.args(rows(&[BenchOperation::Latency], &[8], BufferMode::Untouched).words());
     let output = process::run(&mut command, LIMIT)?.succeeded()?.stdout;
-    let found = Row::of_output(&output).context("it wrote a broken row")?;
+    let found = BenchRow::of_output(&output).context("it wrote a broken row")?;
     let [row] = &found[..] else {
         anyhow::bail!("one row was asked for, and {} came", found.len());
     };

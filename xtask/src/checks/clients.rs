@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use crate::process;
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::{BUILD_LIMIT, Workspace};
 
 use super::Check;
@@ -49,7 +49,7 @@ fn layouts() -> Vec<String> {
     layouts
 }
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let programs = built(workspace)?;
     let layouts = layouts();
     for client in CLIENTS {
@@ -65,7 +65,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         CLIENTS.len(),
         layouts.len()
     );
-    Ok(Outcome::exact(true, figure, "all find their answers"))
+    Ok(CheckOutcome::exact(true, figure, "all find their answers"))
 }
 
 /// The folder of the programs. Nothing in them is unsafe, nor in the workspace that they are: it is forbidden there.

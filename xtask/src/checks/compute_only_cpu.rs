@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::job::Job;
+use crate::job::WatchedJob;
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -19,7 +19,7 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let bar = Bar::AtMost(0.3);
     let measured = Rounds::default().figure(bar, || {
         // The strobes of both kinds; the larger of the two counts.
@@ -34,7 +34,7 @@ fn share(workspace: &Workspace, strobe: &str) -> Result<f64> {
     let mut command = workspace.bcs(["run", "-v", "-n", "2", "--nodes", "2"])?;
     command.args(["--time-slice", "500us", "--strobe", strobe]);
     command.args(["spin", "--seconds", "1"]);
-    let mut job = Job::start(command, Duration::from_secs(60))?;
+    let mut job = WatchedJob::start(command, Duration::from_secs(60))?;
     job.wait_for("computing")?;
     let before = job.runtime_cpu()?;
     let (_, after) = job.runtime_cpu_at("rank ")?;

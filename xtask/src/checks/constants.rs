@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -66,14 +66,14 @@ type Key = (String, String);
 
 /// What the document says of a constant.
 #[derive(Debug)]
-struct Row {
+struct DocumentedConstant {
     kind: String,
     reason: String,
 }
 
 /// What the code has.
 #[derive(Debug, Default)]
-struct Code {
+struct DeclaredConstants {
     times: BTreeSet<Key>,
     /// All integers, and whether other files see them.
     integers: BTreeMap<Key, bool>,
@@ -81,10 +81,10 @@ struct Code {
     compared: BTreeMap<String, BTreeSet<String>>,
 }
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let text = fs::read_to_string(workspace.root().join(DOCUMENT));
     let rows = rows(&text.with_context(|| format!("failed to read {DOCUMENT}"))?)?;
-    let mut code = Code::default();
+    let mut code = DeclaredConstants::default();
     for name in CRATES {
         let source = workspace.root().join(name).join("src");
         for file in files(&source)? {
@@ -96,7 +96,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
     Ok(judged(&rows, &code))
 }
 
-impl Code {
+impl DeclaredConstants {
     fn add(&mut self, file: &Path, source: &str) {
         let file = file.display().to_string();
         let source = source.split("#[cfg(test)]\nmod tests {").next();
@@ -130,12 +130,14 @@ impl Code {
     }
 }
 
-fn judged(rows: &BTreeMap<Key, Row>, code: &Code) -> Outcome {
+fn judged(rows: &BTreeMap<Key, DocumentedConstant>, code: &DeclaredConstants) -> CheckOutcome {
     let mut wrong = Vec::new();
     for key @ (file, constant) in code.times.iter().chain(code.deciding()) {
         match rows.get(key) {
             None => wrong.push(format!("{file}: {constant} has no row")),
-            Some(Row { kind, .. }) if code.times.contains(key) && may_be_no_time(kind) => {
+            Some(DocumentedConstant { kind, .. })
+                if code.times.contains(key) && may_be_no_time(kind) =>
+            {
                 wrong.push(format!("{file}: {constant} is a time, and {kind}"));
             }
             Some(_) => {}
@@ -148,7 +150,7 @@ fn judged(rows: &BTreeMap<Key, Row>, code: &Code) -> Outcome {
         [] => figure(rows, code),
         wrong => wrong.join("\n          "),
     };
-    Outcome::exact(
+    CheckOutcome::exact(
         wrong.is_empty(),
         figure,
         "each has a row, and no time is plain",
@@ -159,7 +161,7 @@ fn may_be_no_time(kind: &str) -> bool {
     ["plain", LIMIT].contains(&kind)
 }
 
-fn figure(rows: &BTreeMap<Key, Row>, code: &Code) -> String {
+fn figure(rows: &BTreeMap<Key, DocumentedConstant>, code: &DeclaredConstants) -> String {
     let numbers = rows.iter().filter(|(key, _)| !code.times.contains(key));
     let (limits, deciding): (Vec<_>, Vec<_>) = numbers
         .map(|(_, row)| row)
@@ -173,14 +175,14 @@ fn figure(rows: &BTreeMap<Key, Row>, code: &Code) -> String {
     )
 }
 
-impl Row {
+impl DocumentedConstant {
     fn is_not_shown(&self) -> bool {
         self.kind == "plain" && self.reason.starts_with(NOT_SHOWN)
     }
 }
 
 /// The rows of a document, by file and name.
-fn rows(document: &str) -> Result<BTreeMap<Key, Row>> {
+fn rows(document: &str) -> Result<BTreeMap<Key, DocumentedConstant>> {
     let mut rows = BTreeMap::new();
     for line in document.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
@@ -193,7 +195,7 @@ fn rows(document: &str) -> Result<BTreeMap<Key, Row>> {
         );
         ensure!(!reason.is_empty(), "{DOCUMENT}: no reason: {line}");
         let bare = |cell: &str| cell.trim_matches('`').to_owned();
-        let row = Row {
+        let row = DocumentedConstant {
             kind: kind.to_owned(),
             reason: reason.to_owned(),
         };
@@ -336,8 +338,8 @@ fn arguments(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn code(files: &[(&str, &str)]) -> Code {
-        let mut code = Code::default();
+    fn code(files: &[(&str, &str)]) -> DeclaredConstants {
+        let mut code = DeclaredConstants::default();
         for (file, source) in files {
             code.add(Path::new(file), source);
         }

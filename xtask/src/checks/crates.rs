@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use crate::process;
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -34,7 +34,7 @@ const MOST: usize = 25;
 /// Cargo may have to read the registry.
 const LIMIT: Duration = Duration::from_secs(120);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let program = tempfile::tempdir().context("failed to make a folder for a program")?;
     write(program.path(), workspace.root())?;
     let mut tree: Command = workspace.cargo(["tree", "--edges", "normal", "--prefix", "none"]);
@@ -58,7 +58,7 @@ fn write(folder: &Path, root: &Path) -> Result<()> {
     Ok(())
 }
 
-fn judged(tree: &str) -> Result<Outcome> {
+fn judged(tree: &str) -> Result<CheckOutcome> {
     let crates: BTreeSet<(&str, &str)> = tree.lines().filter_map(external).collect();
     ensure!(!crates.is_empty(), "the program depends on nothing");
     let names: BTreeSet<&str> = crates.iter().map(|(name, _)| *name).collect();
@@ -79,7 +79,7 @@ fn judged(tree: &str) -> Result<Outcome> {
         figure += &format!("\n          {}", list.collect::<Vec<_>>().join(", "));
     }
     let bar = format!("at most {MOST}, each in one version");
-    Ok(Outcome::exact(held, figure, bar))
+    Ok(CheckOutcome::exact(held, figure, bar))
 }
 
 /// Name and version of a crate that is in no folder of ours: `name v1.2.3`, and what Cargo says behind.

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use crate::process;
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -55,7 +55,7 @@ const HIDDEN: &str = "--all-phases";
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let repository = Repository::of(workspace)?;
     let documents = repository.files.iter().filter(|file| {
         let of_docs = file.starts_with("docs/") && file.ends_with(".md");
@@ -81,7 +81,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         missing => missing.join("\n          "),
     };
     let bar = "all exist, ARCHITECTURE.md is short";
-    Ok(Outcome::exact(missing.is_empty(), figure, bar))
+    Ok(CheckOutcome::exact(missing.is_empty(), figure, bar))
 }
 
 /// What is too long to be read in half an hour: the document, or lines of it.
@@ -100,12 +100,12 @@ fn too_long(document: &str) -> impl Iterator<Item = String> {
 
 /// Words of a document that are code, a span or a line of a block, and files that it links to.
 #[derive(Debug, PartialEq, Eq)]
-struct Code {
+struct CodeSpan {
     line: usize,
     text: String,
 }
 
-fn codes(document: &str) -> Vec<Code> {
+fn codes(document: &str) -> Vec<CodeSpan> {
     let mut codes = Vec::new();
     let mut in_block = false;
     for (event, place) in
@@ -114,12 +114,12 @@ fn codes(document: &str) -> Vec<Code> {
         let line = 1 + document[..place.start].matches('\n').count();
         match event {
             Event::Start(Tag::CodeBlock(_)) => in_block = true,
-            Event::Start(Tag::Link { dest_url, .. }) => codes.push(Code {
+            Event::Start(Tag::Link { dest_url, .. }) => codes.push(CodeSpan {
                 line,
                 text: linked(&dest_url).to_owned(),
             }),
             Event::End(TagEnd::CodeBlock) => in_block = false,
-            Event::Code(text) => codes.push(Code {
+            Event::Code(text) => codes.push(CodeSpan {
                 line,
                 text: text.to_string(),
             }),
@@ -129,7 +129,7 @@ fn codes(document: &str) -> Vec<Code> {
                 let commands = lines
                     .filter(|(_, text)| text.starts_with("cargo ") || text.starts_with("bcs "));
                 codes.extend(commands.map(|(nth, text)| {
-                    Code {
+                    CodeSpan {
                         line: line + nth,
                         text: text
                             .split(" #")
@@ -468,7 +468,7 @@ mod tests {
         assert_eq!(repository().lacks("https://x.y/z.md"), None);
         let found = codes("Text, and\na [link](src/ring.rs#there).\n");
         let text = "src/ring.rs".to_owned();
-        assert_eq!(found, [Code { line: 2, text }]);
+        assert_eq!(found, [CodeSpan { line: 2, text }]);
     }
 
     #[test]

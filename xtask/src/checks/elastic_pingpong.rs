@@ -8,7 +8,7 @@ use crate::bare_pingpong::half_round_trip_us;
 use crate::bootstrap::median;
 use crate::process;
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -34,7 +34,7 @@ pub(super) const RENDEZVOUS: Check = Check {
 const ROUND_TRIPS: u32 = 5_000;
 
 /// Medians on both sides: on a shared machine a mean tells how often something else ran.
-fn one_way(workspace: &Workspace, options: &[&str]) -> Result<Outcome> {
+fn one_way(workspace: &Workspace, options: &[&str]) -> Result<CheckOutcome> {
     workspace.release()?;
     let (mut ours_us, mut futex_us, mut means_us) = (vec![], vec![], vec![]);
     let bcs = || {

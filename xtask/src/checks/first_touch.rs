@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::process;
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -21,7 +21,7 @@ pub(super) const CHECK: Check = Check {
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let mut build = workspace.cargo(["build", "--release", "--package", "heap-preload"]);
     process::run(&mut build, Duration::from_secs(900))?.succeeded()?;
     // Whatever else it finds to say.

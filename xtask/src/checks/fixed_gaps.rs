@@ -9,7 +9,7 @@ use mds::dump::{DistributionDump, read_dir};
 use crate::bootstrap::median;
 use crate::process;
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -51,7 +51,12 @@ const MEDIAN_TOLERANCE: f64 = 0.01;
 
 /// The figure of a round is the larger of two shares: how much of its tolerance the median used up, and how much
 /// the 99th percentile. So one bar, 1, holds both.
-fn gaps(workspace: &Workspace, ranks: usize, options: &[&str], tolerance: f64) -> Result<Outcome> {
+fn gaps(
+    workspace: &Workspace,
+    ranks: usize,
+    options: &[&str],
+    tolerance: f64,
+) -> Result<CheckOutcome> {
     let ranks = ranks.to_string();
     let (mut medians, mut p99s, mut longest, mut struck) = (vec![], vec![], vec![], vec![]);
     let measured = Rounds::default().figure(Bar::AtMost(1.0), || {
@@ -61,7 +66,7 @@ fn gaps(workspace: &Workspace, ranks: usize, options: &[&str], tolerance: f64) -
         command.arg(dir.path()).args(["--intranode", "nic", "beat"]);
         command.args(options);
         process::run(&mut command, Duration::from_secs(60))?.succeeded()?;
-        let nodes = read_dir(dir.path())?.whole()?.nodes;
+        let nodes = read_dir(dir.path())?.require_complete()?.nodes;
         let strobes = nodes.into_iter().find_map(|node| node.global);
         let gaps = strobes
             .context("no node has dumped the global figures")?

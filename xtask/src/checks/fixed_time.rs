@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::process;
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -60,7 +60,7 @@ fn slices(
     program: &[&str],
     line: &str,
     bar: Bar,
-) -> Result<Outcome> {
+) -> Result<CheckOutcome> {
     let measured = Rounds::default().figure(bar, || {
         let mut command = workspace.bcs(["run", "-n", "2", "--nodes", "2"])?;
         command.args(["--strobe", "fixed", "--time-slice", "500us"]);

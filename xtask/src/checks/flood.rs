@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::process;
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -27,7 +27,7 @@ const MOST_MEMORY: u64 = SENDS * 1024 + (32 << 20);
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let sends = SENDS.to_string();
     let mut most = 0;
     let mut walls = vec![];
@@ -45,7 +45,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         walls.push(format!("{:.1} s", finished.wall.as_secs_f64()));
     }
     let mebibytes = |bytes: u64| bytes >> 20;
-    Ok(Outcome::exact(
+    Ok(CheckOutcome::exact(
         most <= MOST_MEMORY,
         format!(
             "all arrive, in {}; the largest process had {} MiB",

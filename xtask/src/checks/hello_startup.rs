@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 use crate::{peers, process};
 
@@ -31,7 +31,12 @@ pub(super) const OF_64: Check = Check {
 /// Starting takes milliseconds; this is only so that a job that hangs is seen to.
 const LIMIT: Duration = Duration::from_secs(60);
 
-fn startup(workspace: &Workspace, ours: &[&str], theirs: &[&str], bar: f64) -> Result<Outcome> {
+fn startup(
+    workspace: &Workspace,
+    ours: &[&str],
+    theirs: &[&str],
+    bar: f64,
+) -> Result<CheckOutcome> {
     let mpiexec = peers::MPICH.mpiexec(workspace)?;
     workspace.release()?;
     let bcs = || {

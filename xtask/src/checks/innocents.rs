@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use crate::said::Said;
-use crate::verdict::Outcome;
+use crate::test_output::TestOutput;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -21,13 +21,13 @@ const ROUNDS: &str = "3";
 
 const ROUNDS_VARIABLE: &str = "BCS_INNOCENT_ROUNDS";
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let rounds = std::env::var(ROUNDS_VARIABLE).unwrap_or_else(|_| ROUNDS.to_owned());
     let mut test = workspace.cargo(["test", "--package", "machine-manager", "--test", "programs"]);
     test.args(["innocents", "--", "--test-threads", "1"]);
     test.env(ROUNDS_VARIABLE, &rounds);
-    let passed = Said::by(&mut test)?.figure("test result: ok.")?;
-    Ok(Outcome::exact(
+    let passed = TestOutput::run(&mut test)?.figure("test result: ok.")?;
+    Ok(CheckOutcome::exact(
         passed >= 2.0,
         format!("no false word in {rounds} rounds"),
         "none",

@@ -22,10 +22,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
-use graph::{Circle, Graph};
+use graph::{Graph, ImportCycle};
 use mentions::Mention;
 use tree::Tree;
 
@@ -49,13 +49,13 @@ const CRATES: [(&str, &[[&str; 2]]); 3] = [
 /// The files of a crate by their paths from `src`, and their text.
 pub(super) type Sources = BTreeMap<String, String>;
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let outcomes = CRATES.map(|(name, strangers)| {
-        let layers = Layers::read(workspace.root(), name, strangers)?;
+        let layers = LayerFindings::read(workspace.root(), name, strangers)?;
         Ok(layers.outcome(name))
     });
-    let outcomes: Vec<Outcome> = outcomes.into_iter().collect::<Result<_>>()?;
-    Ok(Outcome::of_all(&outcomes))
+    let outcomes: Vec<CheckOutcome> = outcomes.into_iter().collect::<Result<_>>()?;
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
 /// Reads all files of Rust below `folder`, whose path from `src` is `path`.
@@ -78,19 +78,19 @@ pub(super) fn read(folder: &Path, path: &str, sources: &mut Sources) -> Result<(
 
 /// What is found of one crate.
 #[derive(Debug)]
-struct Layers {
+struct LayerFindings {
     files: usize,
     imports: usize,
     /// Circles of files.
-    of_files: Vec<Circle>,
+    of_files: Vec<ImportCycle>,
     /// Circles of folders, and of files beside folders, by the folder that they lie in. Those of files alone
     /// are circles of files already.
-    of_folders: Vec<(String, Circle)>,
+    of_folders: Vec<(String, ImportCycle)>,
     /// Why the pairs that are never to name each other are not strangers.
     acquainted: Vec<String>,
 }
 
-impl Layers {
+impl LayerFindings {
     fn read(root: &Path, name: &str, strangers: &[[&str; 2]]) -> Result<Self> {
         let mut sources = Sources::new();
         read(&root.join(name).join("src"), "", &mut sources)?;
@@ -108,7 +108,7 @@ impl Layers {
         let folders = graph::folders(&files);
         for folder in &folders {
             let circles = Graph::within(folder, &folders, &imports).circles();
-            let circles = circles.into_iter().filter(Circle::has_folder);
+            let circles = circles.into_iter().filter(ImportCycle::has_folder);
             of_folders.extend(circles.map(|circle| (folder.clone(), circle)));
         }
         Ok(Self {
@@ -127,7 +127,7 @@ impl Layers {
         self.of_files.is_empty() && self.of_folders.is_empty() && self.acquainted.is_empty()
     }
 
-    fn outcome(&self, name: &str) -> Outcome {
+    fn outcome(&self, name: &str) -> CheckOutcome {
         let standing: usize = self
             .of_files
             .iter()
@@ -150,7 +150,7 @@ impl Layers {
             lines.extend(circle.edges.iter().map(|edge| format!("    {edge}")));
         }
         lines.extend(self.acquainted.iter().map(|line| format!("  {line}")));
-        Outcome::exact(
+        CheckOutcome::exact(
             self.holds(),
             lines.join("\n          "),
             format!("{name}: no circle, and strangers do not name each other"),

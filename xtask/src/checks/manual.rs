@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -49,7 +49,7 @@ const PROGRAMS: [&str; 3] = ["fixtures/src/bin", "apps/examples", "bcs-mpi/examp
 /// Where the tests are that run them, and name them.
 const JOBS: [&str; 2] = ["machine-manager/tests", "fixtures/tests"];
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let root = workspace.root();
     let sources_of = |folder: &str| -> Result<Sources> {
         let mut sources = Sources::new();
@@ -69,7 +69,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         let name = path.split('/').next().unwrap_or_default();
         jobs.contains(&format!("\"{}\"", name.trim_end_matches(".rs")))
     });
-    let found = Found::of(&library, &programs)?;
+    let found = ManualCoverage::of(&library, &programs)?;
     let figure = match found.uncalled.as_slice() {
         [] => format!("{} functions", found.listed),
         names => format!(
@@ -79,7 +79,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
             names.join("\n          ")
         ),
     };
-    Ok(Outcome::exact(
+    Ok(CheckOutcome::exact(
         found.uncalled.is_empty(),
         figure,
         "all that are listed",
@@ -92,12 +92,12 @@ fn is_test(path: &str) -> bool {
 }
 
 /// What is listed and what of it is not called.
-struct Found {
+struct ManualCoverage {
     listed: usize,
     uncalled: Vec<String>,
 }
 
-impl Found {
+impl ManualCoverage {
     fn of(library: &Sources, programs: &Sources) -> Result<Self> {
         let root = library.get("lib.rs").context("there is no lib.rs")?;
         let list = library.get(LIST).context("there is no list")?;

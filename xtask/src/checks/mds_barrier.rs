@@ -5,9 +5,9 @@ use std::thread;
 
 use anyhow::Result;
 
-use crate::barriers::{Experiment, record};
+use crate::barriers::{BarrierSpacing, record};
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::{CannotTell, Outcome};
+use crate::verdict::{CheckOutcome, UnsuitableMachine};
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -23,11 +23,11 @@ pub(super) const CHECK: Check = Check {
 /// A run takes 23 seconds, and has five thousand gaps in it: rounds beyond these say nothing new.
 const ROUNDS: usize = 30;
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     if cores < 2 {
         let why = "two ranks compute by the clock, and there is one core";
-        return Err(CannotTell(why.to_owned()).into());
+        return Err(UnsuitableMachine(why.to_owned()).into());
     }
     let barriers = workspace.fixture_program("barriers")?;
     let bars = [
@@ -41,12 +41,12 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         ..Rounds::default()
     };
     let measured = rounds.figures(bars, |_| {
-        let Experiment {
+        let BarrierSpacing {
             median_off,
             within_8_percent,
             within_20_percent,
             apart,
-        } = Experiment::of(&record(workspace, &barriers)?.nodes)?;
+        } = BarrierSpacing::from_dumps(&record(workspace, &barriers)?.nodes)?;
         Ok([median_off, within_8_percent, within_20_percent, apart])
     })?;
     let what = [
@@ -56,6 +56,6 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         "share of barriers nine slices apart",
     ];
     let outcomes = measured.iter().zip(what);
-    let outcomes: Vec<Outcome> = outcomes.map(|(one, what)| one.outcome(what, "")).collect();
-    Ok(Outcome::of_all(&outcomes))
+    let outcomes: Vec<CheckOutcome> = outcomes.map(|(one, what)| one.outcome(what, "")).collect();
+    Ok(CheckOutcome::of_all(&outcomes))
 }

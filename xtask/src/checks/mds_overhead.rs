@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use mds::dump::{Dumps, RankDump, read_dir};
+use mds::dump::{RankDump, RunDumps, read_dir};
 
 use crate::bootstrap::median;
-use crate::rounds::{Bar, Measured, Rounds, all_sides};
-use crate::said::Said;
+use crate::rounds::{Bar, Rounds, RoundsResult, all_sides};
 use crate::sweep3d::Problem;
-use crate::verdict::{Outcome, Verdict};
+use crate::test_output::TestOutput;
+use crate::verdict::{CheckOutcome, Verdict};
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -48,12 +48,12 @@ const ROUNDS: Rounds = Rounds {
 const TIMES: usize = 5;
 
 /// The problem, and where dumps go.
-struct Recorded<'a> {
+struct RecordedProblem<'a> {
     workspace: &'a Workspace,
     problem: Problem,
 }
 
-impl<'a> Recorded<'a> {
+impl<'a> RecordedProblem<'a> {
     fn new(workspace: &'a Workspace) -> Result<Self> {
         workspace.release()?;
         let problem = Problem::new(DECK)?;
@@ -80,23 +80,23 @@ impl<'a> Recorded<'a> {
     }
 }
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
-    let problem = Recorded::new(workspace)?;
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
+    let problem = RecordedProblem::new(workspace)?;
     let mut outcomes = by_events(workspace, &problem)?;
     outcomes.extend(by_pairs(&problem)?);
-    Ok(Outcome::of_all(&outcomes))
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
-fn by_events(workspace: &Workspace, problem: &Recorded<'_>) -> Result<Vec<Outcome>> {
+fn by_events(workspace: &Workspace, problem: &RecordedProblem<'_>) -> Result<Vec<CheckOutcome>> {
     let call_ns = call_ns(workspace)?;
     let slice_ns = slice_ns(workspace)?;
     problem.recorded(LAYOUTS[1])?;
-    let dumps = read_dir(&problem.dump())?.whole()?;
+    let dumps = read_dir(&problem.dump())?.require_complete()?;
     let (ranks, nics) = shares(&dumps, call_ns, slice_ns)?;
     let outcome = |who: &str, event: &str, ns: f64, share: f64, bar: f64| {
         let held = Bar::AtMost(bar).judge(share) == Verdict::Held;
         let (share, bar) = (share * 100.0, bar * 100.0);
-        Outcome::exact(
+        CheckOutcome::exact(
             held,
             format!("{who}, by events: {share:.4} % of the run time ({ns:.0} ns {event})"),
             format!("at most {bar} %"),
@@ -109,7 +109,7 @@ fn by_events(workspace: &Workspace, problem: &Recorded<'_>) -> Result<Vec<Outcom
 }
 
 /// Which share of the run time the events take: of the rank that has most, and of the NICs, which one OS thread runs.
-fn shares(dumps: &Dumps, call_ns: f64, slice_ns: f64) -> Result<(f64, f64)> {
+fn shares(dumps: &RunDumps, call_ns: f64, slice_ns: f64) -> Result<(f64, f64)> {
     let calls = |rank: &RankDump| (rank.calls.len() as u64 + rank.calls_dropped) as f64;
     let of_ranks = dumps
         .ranks
@@ -127,7 +127,7 @@ fn shares(dumps: &Dumps, call_ns: f64, slice_ns: f64) -> Result<(f64, f64)> {
 fn call_ns(workspace: &Workspace) -> Result<f64> {
     let mut command = workspace.cargo(["test", "--release", "-p", "bcs-mpi", "--lib"]);
     command.args(["recording_costs", "--", "--ignored", "--nocapture"]);
-    let said = Said::by(&mut command)?;
+    let said = TestOutput::run(&mut command)?;
     Ok(said.figure("a send:")?.max(said.figure("a receive:")?))
 }
 
@@ -141,7 +141,7 @@ fn slice_ns(workspace: &Workspace) -> Result<f64> {
             true => command.env("BCS_EMDS", "1"),
             false => command.env_remove("BCS_EMDS"),
         };
-        Said::by(&mut command)?.figure("8 bytes, 2 nodes:")
+        TestOutput::run(&mut command)?.figure("8 bytes, 2 nodes:")
     };
     let mut more = Vec::new();
     for round in 0..TIMES {
@@ -151,7 +151,7 @@ fn slice_ns(workspace: &Workspace) -> Result<f64> {
     Ok(median(&more).max(0.0))
 }
 
-fn by_pairs(problem: &Recorded<'_>) -> Result<Vec<Outcome>> {
+fn by_pairs(problem: &RecordedProblem<'_>) -> Result<Vec<CheckOutcome>> {
     let measured = ROUNDS.figures([Bar::AtMost(PAIRS); 2], |round| {
         let [near, near_recorded, far, far_recorded] = all_sides(round, |side| match side {
             0 => problem.solve(LAYOUTS[0], None),
@@ -167,8 +167,8 @@ fn by_pairs(problem: &Recorded<'_>) -> Result<Vec<Outcome>> {
 }
 
 /// It is not the median that has to hold, but all that the pairs leave possible.
-fn certain(measured: &Measured, what: &str) -> Outcome {
-    Outcome {
+fn certain(measured: &RoundsResult, what: &str) -> CheckOutcome {
+    CheckOutcome {
         verdict: Bar::AtMost(PAIRS).judge(measured.interval.high),
         bar: format!("at most {PAIRS} x, the upper end of the interval"),
         ..measured.outcome(what, " x")
@@ -196,13 +196,13 @@ mod tests {
             },
             ..StrobeDump::default()
         };
-        let mut dumps = Dumps {
+        let mut dumps = RunDumps {
             ranks: vec![rank(10, 0), rank(10, 30)],
             nodes: vec![NodeDump {
                 global: Some(global),
                 ..NodeDump::default()
             }],
-            ..Dumps::default()
+            ..RunDumps::default()
         };
         assert_eq!(shares(&dumps, 100.0, 500.0).unwrap(), (0.004, 0.01));
         dumps.nodes.clear();
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_upper_end_of_the_interval_has_to_hold() {
-        let measured = |high| Measured {
+        let measured = |high| RoundsResult {
             samples: vec![1.0; 400],
             median: 1.0,
             interval: Interval { low: 0.99, high },

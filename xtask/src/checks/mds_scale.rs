@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use crate::process;
 use crate::rounds::{Bar, Rounds, all_sides};
 use crate::sweep3d::Problem;
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -33,7 +33,7 @@ const BYTES: u64 = 200_000_000;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     workspace.release()?;
     let problem = Problem::new(DECK)?;
     let dump = problem.dir.path().join("dump");
@@ -68,14 +68,14 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         "seconds to report them",
     ];
     let all = measured.iter().zip(what);
-    let mut outcomes: Vec<Outcome> = all.map(|(one, what)| one.outcome(what, " s")).collect();
+    let mut outcomes: Vec<CheckOutcome> = all.map(|(one, what)| one.outcome(what, " s")).collect();
     let bytes = bytes_of(&dump)?;
-    outcomes.push(Outcome::exact(
+    outcomes.push(CheckOutcome::exact(
         bytes < BYTES,
         format!("the dump has {:.1} MB", bytes as f64 / 1e6),
         format!("less than {} MB", BYTES / 1_000_000),
     ));
-    Ok(Outcome::of_all(&outcomes))
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
 fn bytes_of(dir: &Path) -> Result<u64> {

@@ -24,10 +24,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::peers::{MPICH, Way};
+use crate::peers::{MPICH, MessagePath};
 use crate::process;
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::{CannotTell, Outcome};
+use crate::verdict::{CheckOutcome, UnsuitableMachine};
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -137,7 +137,7 @@ impl Apps {
         let folder = env::var_os("BCS_MINI_APPS").map(PathBuf::from);
         let Some(folder) = folder.filter(|folder| folder.is_dir()) else {
             let why = "BCS_MINI_APPS names no folder: the programs are to be built first, as xtask/src/checks/mini_apps.rs says";
-            return Err(CannotTell(why.into()).into());
+            return Err(UnsuitableMachine(why.into()).into());
         };
         let folder = folder
             .canonicalize()
@@ -189,7 +189,7 @@ fn are_the_same(one: &[f64], other: &[f64]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(close)
 }
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let apps = Apps::find()?;
     MPICH.mpiexec(workspace)?;
     let launcher = workspace.c_bench()?.launcher().to_owned();
@@ -230,7 +230,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
                 }
                 solve(app.command(command, &apps.ours, words, room.path()))
             };
-            let settings = &MPICH.settings(Way::Node, ranks, CORES)[0];
+            let settings = &MPICH.settings(MessagePath::Node, ranks, CORES)[0];
             let theirs = || {
                 let command = MPICH.launch(workspace, settings, ranks, None)?;
                 solve(app.command(command, &apps.theirs, words, room.path()))
@@ -239,7 +239,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
             outcomes.push(measured.outcome(&format!("{} with {ranks} ranks", app.name), " x"));
         }
     }
-    Ok(Outcome::of_all(&outcomes))
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ mod writers;
 
 use anyhow::Result;
 
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 /// An acceptance check.
@@ -81,8 +81,8 @@ pub struct Check {
     pub about_time: bool,
     /// It takes no more than about a minute.
     pub quick: bool,
-    /// Runs it. An error is a miss, unless it is a [`CannotTell`](crate::verdict::CannotTell).
-    pub run: fn(&Workspace) -> Result<Outcome>,
+    /// Runs it. An error is a miss, unless it is a [`UnsuitableMachine`](crate::verdict::UnsuitableMachine).
+    pub run: fn(&Workspace) -> Result<CheckOutcome>,
 }
 
 /// All checks, in the order they are listed.

@@ -6,14 +6,14 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use apps::bench::{Mode, Op, Options};
+use apps::bench::{BenchOperation, BenchOptions, BufferMode};
 
-use crate::confined::Confined;
-use crate::contest::{Side, rows};
-use crate::job::Job;
+use crate::confinement::CoreConfinement;
+use crate::contest::{Contestant, rows};
+use crate::job::WatchedJob;
 use crate::process;
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -36,8 +36,8 @@ const MOST: usize = 1_000;
 /// A job of 1,000 ranks on a slow machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
-    let _confined = Confined::to(CORES)?;
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
+    let _confined = CoreConfinement::to_cores(CORES)?;
     let outcomes = [
         collectives(workspace, 1)?,
         collectives(workspace, 8)?,
@@ -45,7 +45,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         memory(workspace)?,
         ping_pong(workspace)?,
     ];
-    Ok(Outcome::of_all(&outcomes))
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
 /// Microseconds of each row, and for each rank of the job.
@@ -53,18 +53,22 @@ fn for_each_rank(
     workspace: &Workspace,
     nodes: usize,
     ranks: usize,
-    options: &Options,
+    options: &BenchOptions,
 ) -> Result<Vec<f64>> {
-    let side = Side::Ours(vec!["--nodes".into(), nodes.to_string()]);
+    let side = Contestant::Ours(vec!["--nodes".into(), nodes.to_string()]);
     let rows = side.measure(workspace, ranks, None, options)?;
     Ok(rows.iter().map(|row| row.us / ranks as f64).collect())
 }
 
 /// A barrier, and an allreduce of 8 bytes: the worse of both counts.
-fn collectives(workspace: &Workspace, nodes: usize) -> Result<Outcome> {
-    let options = Options {
+fn collectives(workspace: &Workspace, nodes: usize) -> Result<CheckOutcome> {
+    let options = BenchOptions {
         row_ms: 100,
-        ..rows(&[Op::Barrier, Op::Allreduce], &[8], Mode::Untouched)
+        ..rows(
+            &[BenchOperation::Barrier, BenchOperation::Allreduce],
+            &[8],
+            BufferMode::Untouched,
+        )
     };
     let measure = |ranks| for_each_rank(workspace, nodes, ranks, &options);
     let mut others = String::new();
@@ -86,7 +90,7 @@ fn collectives(workspace: &Workspace, nodes: usize) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn start(workspace: &Workspace) -> Result<Outcome> {
+fn start(workspace: &Workspace) -> Result<CheckOutcome> {
     workspace.release()?;
     let hello = |ranks: usize| {
         let mut command = workspace.bcs(["run", "-n", &ranks.to_string(), "hello"])?;
@@ -99,10 +103,10 @@ fn start(workspace: &Workspace) -> Result<Outcome> {
 }
 
 /// `hello` enters a barrier, and sends nothing.
-fn memory(workspace: &Workspace) -> Result<Outcome> {
+fn memory(workspace: &Workspace) -> Result<CheckOutcome> {
     const MOST_BYTES: u64 = 64 << 20;
     let command = workspace.bcs(["run", "-v", "-n", &MOST.to_string(), "hello"])?;
-    let mut job = Job::start(command, LIMIT)?;
+    let mut job = WatchedJob::start(command, LIMIT)?;
     job.wait_for("hello from rank")?;
     let memory = job
         .runtime()
@@ -112,7 +116,7 @@ fn memory(workspace: &Workspace) -> Result<Outcome> {
     job.finish()?;
     let bytes = memory.metadata()?.blocks() * 512;
     ensure!(bytes > 0, "nobody has used the memory of the node");
-    Ok(Outcome::exact(
+    Ok(CheckOutcome::exact(
         bytes < MOST_BYTES,
         format!(
             "memory of a node of {MOST} ranks that have not sent: {:.1} MiB",
@@ -139,15 +143,15 @@ fn node_memory(pid: i32) -> Option<File> {
 
 /// Two ranks; all others wait for the end of it. Every sample begins with a barrier of all, and 1,000 ranks on two
 /// cores need some 40 ms until they sleep again: hence samples of two seconds.
-fn ping_pong(workspace: &Workspace) -> Result<Outcome> {
+fn ping_pong(workspace: &Workspace) -> Result<CheckOutcome> {
     const PRESENT: usize = 4;
-    let options = Options {
+    let options = BenchOptions {
         row_ms: 4_000,
         samples: 2,
-        ..rows(&[Op::Latency], &[8], Mode::Untouched)
+        ..rows(&[BenchOperation::Latency], &[8], BufferMode::Untouched)
     };
     let measure = |ranks| {
-        let side = Side::Ours(Vec::new());
+        let side = Contestant::Ours(Vec::new());
         Ok(side.measure(workspace, ranks, None, &options)?[0].us)
     };
     let among = || measure(MOST);

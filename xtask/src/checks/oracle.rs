@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use crate::process;
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -54,7 +54,7 @@ fn in_every_layout(
     fixture: &str,
     variable: &str,
     cases: usize,
-) -> Result<Outcome> {
+) -> Result<CheckOutcome> {
     let cases = match std::env::var(variable) {
         Ok(cases) => cases
             .parse()
@@ -86,7 +86,7 @@ fn in_every_layout(
             "{fixture} {layout} did not say that it went through {per_layout} cases: {said}"
         );
     }
-    Ok(Outcome::exact(
+    Ok(CheckOutcome::exact(
         true,
         format!(
             "{} agree, in {} layouts",

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use crate::process;
-use crate::verdict::{CannotTell, Outcome};
+use crate::verdict::{CheckOutcome, UnsuitableMachine};
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -41,13 +41,13 @@ const SAID: [&str; 2] = [">Rank 63 on node ", ">From "];
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let browser = BROWSERS.into_iter().find(|browser| {
         let found = process::run(Command::new(browser).arg("--version"), LIMIT);
         found.is_ok_and(|finished| finished.status.success())
     });
     let browser = browser.ok_or_else(|| {
-        CannotTell(format!(
+        UnsuitableMachine(format!(
             "there is none of {} on this machine",
             BROWSERS.join(", ")
         ))
@@ -72,7 +72,11 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         complaints => format!("{bytes} bytes, {}", complaints.join("; ")),
     };
     let held = bytes < MOST_BYTES && complaints.is_empty();
-    Ok(Outcome::exact(held, figure, "below 5 MB, no complaint"))
+    Ok(CheckOutcome::exact(
+        held,
+        figure,
+        "below 5 MB, no complaint",
+    ))
 }
 
 /// What the browser says on its console. The page must have drawn all of its pictures.

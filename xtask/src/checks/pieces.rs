@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::process;
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -26,7 +26,7 @@ const KINDS: usize = 5;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let mut outcomes = Vec::new();
     for nodes in ["1", "2"] {
         let layout = format!("-n 2 --nodes {nodes} --strobe elastic");
@@ -48,7 +48,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
             outcomes.push(measured.outcome(&format!("--nodes {nodes}: {what}"), " x"));
         }
     }
-    Ok(Outcome::of_all(&outcomes))
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
 /// Of what the example says of 1 MiB: the greatest ratio to the same bytes side by side, but of the column; and of

@@ -10,7 +10,7 @@ use bcs_core::wake::profile::{self, Profile};
 
 use crate::bootstrap::median;
 use crate::process;
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -37,9 +37,9 @@ const LIMIT: Duration = Duration::from_secs(60);
 const FIGURES: [&str; 4] = ["yield", "shared yield", "wake", "switch"];
 
 /// Microseconds by operation and size.
-type Rows = BTreeMap<(String, u64), f64>;
+type OperationTimes = BTreeMap<(String, u64), f64>;
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let folder = tempfile::tempdir().context("failed to make a folder for profiles")?;
     let measured = profile::measure().profile;
     let fakes: Vec<(String, Profile)> = fakes(measured).collect();
@@ -51,7 +51,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         let others = fakes
             .iter()
             .map(|(_, fake)| timed(workspace, folder.path(), *fake));
-        rounds.push((as_it_is, others.collect::<Result<Vec<Rows>>>()?));
+        rounds.push((as_it_is, others.collect::<Result<Vec<OperationTimes>>>()?));
     }
     for (as_it_is, others) in &rounds {
         for (row, us) in as_it_is {
@@ -80,7 +80,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         "at most {MOST} x in each of {} rows; 8 B at most 1 KiB",
         ratios.len()
     );
-    Ok(Outcome::exact(
+    Ok(CheckOutcome::exact(
         worst <= MOST && short <= long * NOISE,
         figure,
         bar,
@@ -101,7 +101,7 @@ fn fakes(measured: Profile) -> impl Iterator<Item = (String, Profile)> {
     })
 }
 
-fn timed(workspace: &Workspace, folder: &Path, profile: Profile) -> Result<Rows> {
+fn timed(workspace: &Workspace, folder: &Path, profile: Profile) -> Result<OperationTimes> {
     let [yield_ns, shared_yield_ns, wake_ns, switch_ns] = profile.figures();
     let said = serde_json::json!({
         "format": "bcs-waiting",
@@ -128,7 +128,7 @@ fn timed(workspace: &Workspace, folder: &Path, profile: Profile) -> Result<Rows>
         let op = row.get("op")?.as_str()?.to_owned();
         Some(((op, row.get("bytes")?.as_u64()?), row.get("us")?.as_f64()?))
     };
-    let rows: Option<Rows> = rows.iter().map(row).collect();
+    let rows: Option<OperationTimes> = rows.iter().map(row).collect();
     let rows = rows.context("the rows have op, bytes and us")?;
     ensure!(!rows.is_empty(), "nothing was timed");
     Ok(rows)

@@ -17,11 +17,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
-use parts::Part;
+use parts::DocumentPart;
 use session::Session;
 
 pub(super) const CHECK: Check = Check {
@@ -41,7 +41,7 @@ const INTEGRATION: &str = ".ci/run";
 /// Commands that are not run, with the reason. What takes no more than minutes does not belong here.
 const NOT_RUN: [(&str, &str); 0] = [];
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let steps = steps(&read(workspace.root(), INTEGRATION)?);
     ensure!(!steps.is_empty(), "{INTEGRATION} has no steps");
     let mut outcomes = Vec::new();
@@ -57,12 +57,12 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         .iter()
         .map(|command| format!(", and no document has `{command}`"));
     let figure = figure + &gone.collect::<String>();
-    outcomes.push(Outcome::exact(
+    outcomes.push(CheckOutcome::exact(
         unknown.is_empty(),
         figure,
         "each with a reason",
     ));
-    Ok(Outcome::of_all(&outcomes))
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
 fn read(root: &Path, file: &str) -> Result<String> {
@@ -81,23 +81,24 @@ fn steps(script: &str) -> Vec<String> {
 fn typed(
     workspace: &Workspace,
     document: &str,
-    parts: &[Part],
+    parts: &[DocumentPart],
     steps: &[String],
-) -> Result<Outcome> {
+) -> Result<CheckOutcome> {
     let folder = tempfile::tempdir().context("failed to make a folder for a clone")?;
     let clone = copy::of(workspace, folder.path())?;
     let mut session = Session::default();
     let (mut typed, mut counted) = (0, 0);
     for part in parts {
         match part {
-            Part::Command { text, .. } if steps.contains(text) => counted += 1,
-            Part::Command { text, .. } if NOT_RUN.iter().any(|(not_run, _)| not_run == text) => {}
-            Part::Command { line, text } => {
+            DocumentPart::Command { text, .. } if steps.contains(text) => counted += 1,
+            DocumentPart::Command { text, .. }
+                if NOT_RUN.iter().any(|(not_run, _)| not_run == text) => {}
+            DocumentPart::Command { line, text } => {
                 typed += 1;
                 session.types(*line, text);
             }
-            Part::File { path, text } => session.writes(path, text),
-            Part::Output { .. } => {}
+            DocumentPart::File { path, text } => session.writes(path, text),
+            DocumentPart::Output { .. } => {}
         }
     }
     ensure!(typed + counted > 0, "{document} has no commands");
@@ -107,9 +108,9 @@ fn typed(
     let mut last = None;
     for part in parts {
         match part {
-            Part::Command { line, .. } => last = Some(*line),
-            Part::File { .. } => {}
-            Part::Output { line, text } => {
+            DocumentPart::Command { line, .. } => last = Some(*line),
+            DocumentPart::File { .. } => {}
+            DocumentPart::Output { line, text } => {
                 let Some(of) = last.and_then(|command| said.by(command)) else {
                     // Behind a command that failed none was run.
                     if said.failure().is_none() {
@@ -129,7 +130,7 @@ fn typed(
         .iter()
         .map(|what| format!("\n          {document}, {what}"));
     let figure = counts + &lines.collect::<String>();
-    Ok(Outcome::exact(
+    Ok(CheckOutcome::exact(
         wrong.is_empty(),
         figure,
         "all succeed and say what is shown",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use crate::process;
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -27,17 +27,17 @@ const LAYOUTS: [&str; 2] = ["-n 2 --nodes 2", "-n 8 --nodes 4"];
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let mut outcomes = Vec::new();
     for layout in LAYOUTS {
         let [soft, host] =
             ADDERS.map(|adder| lines(workspace, &format!("{layout} --reduce {adder}")));
         outcomes.push(compared(layout, &soft?, &host?));
     }
-    Ok(Outcome::of_all(&outcomes))
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
-fn compared(layout: &str, soft: &[String], host: &[String]) -> Outcome {
+fn compared(layout: &str, soft: &[String], host: &[String]) -> CheckOutcome {
     let pairs = soft.iter().zip(host);
     let differ: Vec<String> = pairs
         .filter(|(soft, host)| soft != host)
@@ -50,7 +50,7 @@ fn compared(layout: &str, soft: &[String], host: &[String]) -> Outcome {
         differ.concat()
     );
     let all_equal = differ.is_empty() && soft.len() == host.len();
-    Outcome::exact(all_equal, figure, "none")
+    CheckOutcome::exact(all_equal, figure, "none")
 }
 
 /// What the ranks say, sorted: `RANK OPERATION BYTES FINGERPRINT`.

@@ -3,8 +3,8 @@
 use anyhow::Result;
 
 use crate::rounds::{Bar, Rounds};
-use crate::said::Said;
-use crate::verdict::Outcome;
+use crate::test_output::TestOutput;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -17,11 +17,11 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let round = || -> Result<[f64; 2]> {
         let mut test = workspace.cargo(["test", "--release", "-p", "apps", "--lib"]);
         test.args(["grind_time", "--", "--ignored", "--nocapture"]);
-        let said = Said::by(&mut test)?;
+        let said = TestOutput::run(&mut test)?;
         let array = said.figure("array:")?;
         Ok([
             said.figure("mesh:")? / array,
@@ -35,6 +35,6 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         "the same with levels chosen anew every four cycles",
     ];
     let all = measured.iter().zip(what);
-    let outcomes: Vec<Outcome> = all.map(|(one, what)| one.outcome(what, " x")).collect();
-    Ok(Outcome::of_all(&outcomes))
+    let outcomes: Vec<CheckOutcome> = all.map(|(one, what)| one.outcome(what, " x")).collect();
+    Ok(CheckOutcome::of_all(&outcomes))
 }

@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 
-use crate::confined::Confined;
+use crate::confinement::CoreConfinement;
 use crate::rounds::{Bar, Rounds};
-use crate::sage::Gas;
-use crate::verdict::Outcome;
+use crate::sage::SageReference;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -23,9 +23,9 @@ pub(super) const CHECK: Check = Check {
 /// The deck as it comes with the program.
 const ARGUMENTS: [&str; 2] = ["--deck", "timing_h"];
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
-    let _confined = Confined::to(CORES)?;
-    let gas = Gas::default();
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
+    let _confined = CoreConfinement::to_cores(CORES)?;
+    let gas = SageReference::default();
     let contest = |ranks, bar| {
         let race = Race {
             workspace,
@@ -37,7 +37,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         };
         race.run(bar)
     };
-    Ok(Outcome::of_all(&[
+    Ok(CheckOutcome::of_all(&[
         nodes(workspace, &gas)?,
         contest(2, 1.02)?,
         contest(8, 0.9)?,
@@ -45,7 +45,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
 }
 
 /// Two ranks on two nodes against two on one.
-fn nodes(workspace: &Workspace, gas: &Gas) -> Result<Outcome> {
+fn nodes(workspace: &Workspace, gas: &SageReference) -> Result<CheckOutcome> {
     let on = |nodes: &str| {
         let mut command = workspace.bcs(["run", "-n", "2", "--nodes", nodes, "sage"])?;
         gas.solve(command.args(ARGUMENTS))

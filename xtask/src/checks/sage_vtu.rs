@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use crate::process;
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::wheel::Wheel;
 use crate::workspace::Workspace;
 
@@ -60,14 +60,21 @@ const TOLERANCE: f64 = 1e-12;
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let python = VTK.program_under(workspace.target())?;
     let outcomes = RUNS.map(|(layout, arguments)| read(workspace, &python, layout, arguments));
-    let outcomes = outcomes.into_iter().collect::<Result<Vec<Outcome>>>()?;
-    Ok(Outcome::of_all(&outcomes))
+    let outcomes = outcomes
+        .into_iter()
+        .collect::<Result<Vec<CheckOutcome>>>()?;
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
-fn read(workspace: &Workspace, python: &Path, layout: &str, arguments: &str) -> Result<Outcome> {
+fn read(
+    workspace: &Workspace,
+    python: &Path,
+    layout: &str,
+    arguments: &str,
+) -> Result<CheckOutcome> {
     let folder = tempfile::tempdir().context("failed to make a directory for the dump")?;
     let file = folder.path().join("cells.vtu");
     let mut sage = workspace.bcs(["run"])?;
@@ -85,7 +92,7 @@ fn read(workspace: &Workspace, python: &Path, layout: &str, arguments: &str) -> 
     let found_mass: f64 = words.next().context("VTK says no mass")?.parse()?;
     ensure!(found_mass.is_finite(), "VTK finds a mass of {found_mass}");
     let off = (found_mass / mass - 1.0).abs();
-    Ok(Outcome::exact(
+    Ok(CheckOutcome::exact(
         found_cells == cells && off <= TOLERANCE,
         format!(
             "{arguments}: {found_cells} cells of {cells}, mass {found_mass:e} of {mass:e}, off by {off:.1e}"

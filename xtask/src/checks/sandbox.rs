@@ -4,12 +4,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use apps::bench::{Case, Mode, Op, Row};
+use apps::bench::{BenchCase, BenchOperation, BenchRow, BufferMode};
 
 use crate::contest::rows;
 use crate::process;
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::{CannotTell, Outcome};
+use crate::verdict::{CheckOutcome, UnsuitableMachine};
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -30,7 +30,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// The sandbox's way to say that the kernel does not let it be built.
 const CANNOT: Option<i32> = Some(77);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let sandbox = workspace.fixture_program("sandbox")?;
     let bcs = workspace.release()?.join("bcs");
     let inside = || {
@@ -46,17 +46,22 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
 
 /// The geometric mean of all rows.
 fn mean_us(mut command: Command) -> Result<f64> {
-    let options = rows(&[Op::Latency, Op::Bandwidth], &SIZES, Mode::Untouched);
+    let options = rows(
+        &[BenchOperation::Latency, BenchOperation::Bandwidth],
+        &SIZES,
+        BufferMode::Untouched,
+    );
     command
         .args(["run", "-n", "2", "--bind", "core"])
         .args(["--intranode", "smartmap", "bench"])
         .args(options.words());
     let finished = process::run(&mut command, LIMIT)?;
     if finished.status.code() == CANNOT {
-        return Err(CannotTell(finished.stderr.trim().to_owned()).into());
+        return Err(UnsuitableMachine(finished.stderr.trim().to_owned()).into());
     }
-    let found = Row::of_output(&finished.succeeded()?.stdout).context("it wrote a broken row")?;
-    let cases: Vec<Case> = found.iter().map(Row::case).collect();
+    let found =
+        BenchRow::of_output(&finished.succeeded()?.stdout).context("it wrote a broken row")?;
+    let cases: Vec<BenchCase> = found.iter().map(BenchRow::case).collect();
     anyhow::ensure!(cases == options.cases(), "other rows than asked for");
     #[expect(clippy::cast_precision_loss, reason = "a few rows")]
     let count = found.len() as f64;

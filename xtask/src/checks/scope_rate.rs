@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::process;
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -21,7 +21,7 @@ pub(super) const CHECK: Check = Check {
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let mut rates = Vec::new();
     let ratio = || {
         let mut command = workspace.fixture("-n 2 --bind core", "windows", [])?;

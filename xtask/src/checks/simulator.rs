@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::process;
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -21,7 +21,7 @@ pub(super) const CHECK: Check = Check {
 /// With a build before it.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let mut command = workspace.cargo(["test", "--release", "--package", "bcs-nic"]);
     command.args(["--test", "simulator"]);
     let finished = process::run(&mut command, LIMIT)?;
@@ -34,5 +34,5 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         _ => said.join("; "),
     };
     let held = finished.status.success() && !finished.timed_out;
-    Ok(Outcome::exact(held, figure, "all tests pass"))
+    Ok(CheckOutcome::exact(held, figure, "all tests pass"))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::process;
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -26,7 +26,7 @@ const SEEDS_PER_STRIKE: u64 = 5_000 / 300 + 1;
 
 const LIMIT: Duration = Duration::from_secs(3600);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     jobs(workspace, &[], seeds("BCS_SIM_MPI_SEEDS", SEEDS)?)
 }
 
@@ -40,7 +40,7 @@ pub(super) fn seeds(variable: &str, otherwise: u64) -> Result<u64> {
 }
 
 /// Runs jobs of so many seeds, each twice, with these options.
-pub(super) fn jobs(workspace: &Workspace, options: &[&str], seeds: u64) -> Result<Outcome> {
+pub(super) fn jobs(workspace: &Workspace, options: &[&str], seeds: u64) -> Result<CheckOutcome> {
     let seeds_given = seeds.to_string();
     let always = ["sim", "--mpi", "--twice", "--seeds", &seeds_given];
     let mut command = workspace.bcs(always.iter().chain(options).copied())?;
@@ -77,5 +77,5 @@ pub(super) fn jobs(workspace: &Workspace, options: &[&str], seeds: u64) -> Resul
         "no objection; each kind in {} seeds",
         seeds / SEEDS_PER_STRIKE
     );
-    Ok(Outcome::exact(held, figure, bar))
+    Ok(CheckOutcome::exact(held, figure, bar))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::process;
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -27,17 +27,17 @@ const LIMIT: Duration = Duration::from_secs(1800);
 
 const FABRIC: [&str; 2] = ["--fabric", "udp"];
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let seeds = seeds("BCS_SIM_UDP_SEEDS", SEEDS)?;
     let both = [
         scripted(workspace, seeds)?,
         jobs(workspace, &FABRIC, seeds)?,
     ];
-    Ok(Outcome::of_all(&both))
+    Ok(CheckOutcome::of_all(&both))
 }
 
 /// Scripted ranks, on 2 to 16 nodes.
-fn scripted(workspace: &Workspace, seeds: u64) -> Result<Outcome> {
+fn scripted(workspace: &Workspace, seeds: u64) -> Result<CheckOutcome> {
     let seeds_given = seeds.to_string();
     let always = ["sim", "--twice", "--seeds", &seeds_given];
     let mut command = workspace.bcs(always.iter().chain(&FABRIC).copied())?;
@@ -54,5 +54,5 @@ fn scripted(workspace: &Workspace, seeds: u64) -> Result<Outcome> {
         figure.push_str("; ");
         figure.push_str(objection);
     }
-    Ok(Outcome::exact(held, figure, "no objection"))
+    Ok(CheckOutcome::exact(held, figure, "no objection"))
 }

@@ -10,9 +10,9 @@ use mds::dump::read_dir;
 
 use crate::bare_timer::BareTimer;
 use crate::bootstrap::median;
-use crate::job::Job;
-use crate::rounds::{Bar, Measured, Rounds, all_sides};
-use crate::verdict::Outcome;
+use crate::job::WatchedJob;
+use crate::rounds::{Bar, Rounds, RoundsResult, all_sides};
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -41,7 +41,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// What runs, and what its ranks do.
 #[derive(Debug, Clone, Copy)]
-enum Program {
+enum RankWork {
     /// All ranks compute.
     Spin,
     /// They sleep, or wait for who sleeps.
@@ -55,7 +55,7 @@ enum Program {
 struct Layout {
     nodes: u32,
     driver: &'static str,
-    program: Program,
+    program: RankWork,
     /// Every slice is struck, and goes through all phases.
     all_phases: bool,
 }
@@ -65,7 +65,7 @@ struct Layout {
 const SHARED: Layout = Layout {
     nodes: 2,
     driver: "shared",
-    program: Program::Spin,
+    program: RankWork::Spin,
     all_phases: true,
 };
 
@@ -81,12 +81,12 @@ impl Layout {
     }
 }
 
-impl Program {
+impl RankWork {
     fn add_to(self, command: &mut Command, load: &Path) {
         match self {
-            Program::Spin => command.args(["spin", "--seconds", SECONDS]),
-            Program::Doze => command.args(["doze", "--seconds", SECONDS]),
-            Program::Loaded => {
+            RankWork::Spin => command.args(["spin", "--seconds", SECONDS]),
+            RankWork::Doze => command.args(["doze", "--seconds", SECONDS]),
+            RankWork::Loaded => {
                 let period_us = SLICE.as_micros().to_string();
                 command.arg(load).args([SECONDS, &period_us])
             }
@@ -96,14 +96,14 @@ impl Program {
     /// The heads of the lines that begin and end the middle part.
     fn middle(self) -> (&'static str, &'static str) {
         match self {
-            Program::Spin | Program::Loaded => ("computing", "rank "),
-            Program::Doze => ("dozing", "awake"),
+            RankWork::Spin | RankWork::Loaded => ("computing", "rank "),
+            RankWork::Doze => ("dozing", "awake"),
         }
     }
 
     /// Whether nearly every slice had what it was to have, by the line that ended the middle part.
     fn did_its_part(self, line: &str, slices: f64) -> Result<()> {
-        if !matches!(self, Program::Loaded) {
+        if !matches!(self, RankWork::Loaded) {
             return Ok(());
         }
         let number = line.split_whitespace().nth(2);
@@ -119,21 +119,21 @@ impl Program {
     }
 }
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     workspace.release()?;
     let load = workspace.fixture_program("slice_load")?;
     let mut outcomes = shared(workspace, &load)?;
     outcomes.extend(drivers(workspace, &load)?);
-    Ok(Outcome::of_all(&outcomes))
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
 /// Against a thread that only wakes, which is measured beside the same computing ranks.
-fn shared(workspace: &Workspace, load: &Path) -> Result<Vec<Outcome>> {
+fn shared(workspace: &Workspace, load: &Path) -> Result<Vec<CheckOutcome>> {
     let nodes = f64::from(NODES);
     let growth = nodes / f64::from(SHARED.nodes);
     let slice = |layout| slice_us(workspace, load, layout);
     let loaded = Layout {
-        program: Program::Loaded,
+        program: RankWork::Loaded,
         ..SHARED
     };
     let many = Layout {
@@ -172,16 +172,16 @@ fn shared(workspace: &Workspace, load: &Path) -> Result<Vec<Outcome>> {
 }
 
 /// The other drivers, and ranks that sleep.
-fn drivers(workspace: &Workspace, load: &Path) -> Result<Vec<Outcome>> {
+fn drivers(workspace: &Workspace, load: &Path) -> Result<Vec<CheckOutcome>> {
     let layout = |driver, program| Layout {
         driver,
         program,
         ..SHARED
     };
     let layouts = [
-        layout("coprocessor", Program::Spin),
-        layout("dedicated", Program::Spin),
-        layout("shared", Program::Doze),
+        layout("coprocessor", RankWork::Spin),
+        layout("dedicated", RankWork::Spin),
+        layout("shared", RankWork::Doze),
     ];
     let bars = [Bar::AtMost(60.0), Bar::AtMost(120.0), Bar::Reported];
     let measured = Rounds::default().figures(bars, |round| {
@@ -197,7 +197,7 @@ fn drivers(workspace: &Workspace, load: &Path) -> Result<Vec<Outcome>> {
     ))
 }
 
-fn told<const N: usize>(measured: &[Measured; N], what: [&str; N]) -> Vec<Outcome> {
+fn told<const N: usize>(measured: &[RoundsResult; N], what: [&str; N]) -> Vec<CheckOutcome> {
     let all = measured.iter().zip(what);
     all.map(|(one, what)| one.outcome(what, " us")).collect()
 }
@@ -210,7 +210,7 @@ fn bare_us(workspace: &Workspace) -> Result<f64> {
     };
     let mut command = idle.command(workspace)?;
     command.args(["spin", "--seconds", SECONDS]);
-    let mut job = Job::start(command, LIMIT)?;
+    let mut job = WatchedJob::start(command, LIMIT)?;
     job.wait_for("computing")?;
     let timer = BareTimer::start(SLICE);
     job.wait_for("rank ")?;
@@ -226,14 +226,14 @@ fn slice_us(workspace: &Workspace, load: &Path, layout: Layout) -> Result<f64> {
     let mut command = layout.command(workspace)?;
     command.arg("--mds").arg(dir.path());
     layout.program.add_to(&mut command, load);
-    let mut job = Job::start(command, LIMIT)?;
+    let mut job = WatchedJob::start(command, LIMIT)?;
     let (begin, end) = layout.program.middle();
     job.wait_for(begin)?;
     let (start, before) = (Instant::now(), job.runtime_cpu()?);
     let last = job.wait_for(end)?;
     let (wall, cpu) = (start.elapsed(), job.runtime_cpu()?.saturating_sub(before));
     job.finish()?;
-    let nodes = read_dir(dir.path())?.whole()?.nodes;
+    let nodes = read_dir(dir.path())?.require_complete()?.nodes;
     let strobes = nodes.into_iter().find_map(|node| node.global);
     let gaps = strobes
         .context("no node has dumped the global figures")?

@@ -1,10 +1,10 @@
 //! Between the ranks of one node we are as fast as the best of the other MPI implementations, or faster.
 
 use anyhow::Result;
-use apps::bench::{Mode, Op};
+use apps::bench::{BenchOperation, BufferMode};
 
-use crate::contest::{Contest, Demand, Figure, rows};
-use crate::verdict::Outcome;
+use crate::contest::{Contest, Demand, RatioStatistic, rows};
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -70,14 +70,14 @@ pub(super) const COLLECTIVES_IN_C: Check = Check {
 };
 
 /// We as we come, or our programs in C.
-type Who = fn(Contest) -> Contest;
+type ContestVariant = fn(Contest) -> Contest;
 
 /// Ranks of all but the oversubscribed ones.
 const RANKS: usize = 2;
 
 const MIB: usize = 1 << 20;
 
-fn latency(workspace: &Workspace, of: Who) -> Result<Outcome> {
+fn latency(workspace: &Workspace, of: ContestVariant) -> Result<CheckOutcome> {
     let sizes = [
         0,
         8,
@@ -88,17 +88,24 @@ fn latency(workspace: &Workspace, of: Who) -> Result<Outcome> {
         64 << 10,
         256 << 10,
     ];
-    let contest = Contest::with_all(RANKS, rows(&[Op::Latency], &sizes, Mode::Untouched))?;
+    let contest = Contest::with_all(
+        RANKS,
+        rows(&[BenchOperation::Latency], &sizes, BufferMode::Untouched),
+    )?;
     of(contest).judge(workspace, &all_rows(0.95, 1.15))
 }
 
-fn large(workspace: &Workspace, of: Who) -> Result<Outcome> {
-    let mut options = rows(&[Op::Latency], &[MIB, 4 * MIB], Mode::Untouched);
-    options.mode.push(Mode::Touched);
+fn large(workspace: &Workspace, of: ContestVariant) -> Result<CheckOutcome> {
+    let mut options = rows(
+        &[BenchOperation::Latency],
+        &[MIB, 4 * MIB],
+        BufferMode::Untouched,
+    );
+    options.mode.push(BufferMode::Touched);
     let demand = |what, rows, at_most| Demand {
         what,
         rows,
-        of: Figure::EachRow,
+        of: RatioStatistic::EachRow,
         at_most,
     };
     of(Contest::with_all(RANKS, options)?).judge(
@@ -106,21 +113,21 @@ fn large(workspace: &Workspace, of: Who) -> Result<Outcome> {
         &[
             demand(
                 "1 MiB untouched",
-                |case| case.bytes == MIB && case.mode == Mode::Untouched,
+                |case| case.bytes == MIB && case.mode == BufferMode::Untouched,
                 0.7,
             ),
             demand(
                 "4 MiB untouched",
-                |case| case.bytes == 4 * MIB && case.mode == Mode::Untouched,
+                |case| case.bytes == 4 * MIB && case.mode == BufferMode::Untouched,
                 0.6,
             ),
-            demand("touched", |case| case.mode == Mode::Touched, 0.9),
+            demand("touched", |case| case.mode == BufferMode::Touched, 0.9),
         ],
     )
 }
 
 /// The bars are for messages and bytes in a second. Times are their inverse.
-fn rate(workspace: &Workspace, of: Who) -> Result<Outcome> {
+fn rate(workspace: &Workspace, of: ContestVariant) -> Result<CheckOutcome> {
     let sizes = [
         1 << 10,
         4 << 10,
@@ -131,25 +138,29 @@ fn rate(workspace: &Workspace, of: Who) -> Result<Outcome> {
         MIB,
         4 * MIB,
     ];
-    let options = rows(&[Op::Rate, Op::Bandwidth], &sizes, Mode::Untouched);
+    let options = rows(
+        &[BenchOperation::Rate, BenchOperation::Bandwidth],
+        &sizes,
+        BufferMode::Untouched,
+    );
     of(Contest::with_all(RANKS, options)?).judge(workspace, &all_rows(1.0, 1.0 / 0.87))
 }
 
-fn collectives(workspace: &Workspace, of: Who) -> Result<Outcome> {
+fn collectives(workspace: &Workspace, of: ContestVariant) -> Result<CheckOutcome> {
     let ops = [
-        Op::Barrier,
-        Op::Bcast,
-        Op::Reduce,
-        Op::Allreduce,
-        Op::Alltoall,
+        BenchOperation::Barrier,
+        BenchOperation::Bcast,
+        BenchOperation::Reduce,
+        BenchOperation::Allreduce,
+        BenchOperation::Alltoall,
     ];
     let sizes = [8, 1 << 10, 8 << 10, 64 << 10, MIB];
-    let contest = Contest::with_all(RANKS, rows(&ops, &sizes, Mode::Untouched))?;
+    let contest = Contest::with_all(RANKS, rows(&ops, &sizes, BufferMode::Untouched))?;
     let [mean, each] = all_rows(0.85, 1.15);
     let large = Demand {
         what: "1 MiB",
         rows: |case| case.bytes == MIB,
-        of: Figure::EachRow,
+        of: RatioStatistic::EachRow,
         at_most: 0.7,
     };
     of(contest).judge(workspace, &[mean, each, large])
@@ -164,7 +175,7 @@ fn all_rows(mean: f64, each: f64) -> [Demand; 2] {
         at_most,
     };
     [
-        demand(Figure::GeometricMean, mean),
-        demand(Figure::EachRow, each),
+        demand(RatioStatistic::GeometricMean, mean),
+        demand(RatioStatistic::EachRow, each),
     ]
 }

@@ -1,11 +1,11 @@
 //! Within a node, with a buffer for each message: rows in which a peer has been faster than we.
 
 use anyhow::Result;
-use apps::bench::{Mode, Op, Options};
+use apps::bench::{BenchOperation, BenchOptions, BufferMode};
 
-use crate::confined::Confined;
-use crate::contest::{Contest, Demand, Figure, rows};
-use crate::verdict::Outcome;
+use crate::confinement::CoreConfinement;
+use crate::contest::{Contest, Demand, RatioStatistic, rows};
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -22,15 +22,23 @@ const CORES: usize = 2;
 
 const KIB: usize = 1 << 10;
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
-    let _confined = Confined::to(CORES)?;
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
+    let _confined = CoreConfinement::to_cores(CORES)?;
     // An allreduce of this size takes some ms.
-    let large = Options {
+    let large = BenchOptions {
         row_ms: 100,
-        ..rows(&[Op::Allreduce], &[KIB * KIB], Mode::Fresh)
+        ..rows(
+            &[BenchOperation::Allreduce],
+            &[KIB * KIB],
+            BufferMode::Fresh,
+        )
     };
-    let small = rows(&[Op::Latency, Op::Allreduce], &[KIB], Mode::Fresh);
-    Ok(Outcome::of_all(&[
+    let small = rows(
+        &[BenchOperation::Latency, BenchOperation::Allreduce],
+        &[KIB],
+        BufferMode::Fresh,
+    );
+    Ok(CheckOutcome::of_all(&[
         contest(workspace, 8, large, "8 ranks", 0.95)?,
         contest(workspace, 2, small, "2 ranks", 1.0)?,
     ]))
@@ -39,14 +47,14 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
 fn contest(
     workspace: &Workspace,
     ranks: usize,
-    options: Options,
+    options: BenchOptions,
     what: &'static str,
     at_most: f64,
-) -> Result<Outcome> {
+) -> Result<CheckOutcome> {
     let demand = Demand {
         what,
         rows: |_| true,
-        of: Figure::EachRow,
+        of: RatioStatistic::EachRow,
         at_most,
     };
     let contest = Contest::with_all(ranks, options)?;

@@ -1,12 +1,12 @@
 //! Collectives of several nodes, of which the ranks of a node do their part themselves, against the NICs alone.
 
 use anyhow::{Result, ensure};
-use apps::bench::{Mode, Op, Options};
+use apps::bench::{BenchOperation, BenchOptions, BufferMode};
 use std::time::Duration;
 
-use crate::contest::{Contest, Demand, Figure, Side, rows};
+use crate::contest::{Contest, Contestant, Demand, RatioStatistic, rows};
 use crate::process;
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -33,13 +33,13 @@ const CASES: &str = "300";
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let mut outcomes = Vec::new();
     for (nodes, ranks, what) in LAYOUTS {
         outcomes.push(faster(workspace, nodes, nodes * ranks, what)?);
         outcomes.push(equal(workspace, nodes, nodes * ranks, what)?);
     }
-    Ok(Outcome::of_all(&outcomes))
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
 fn faster(
@@ -47,26 +47,26 @@ fn faster(
     nodes: usize,
     ranks: usize,
     what: &'static str,
-) -> Result<Outcome> {
+) -> Result<CheckOutcome> {
     let words = |line: String| line.split_whitespace().map(str::to_owned).collect();
     let ops = [
-        Op::Barrier,
-        Op::Bcast,
-        Op::Reduce,
-        Op::Allreduce,
-        Op::Alltoall,
+        BenchOperation::Barrier,
+        BenchOperation::Bcast,
+        BenchOperation::Reduce,
+        BenchOperation::Allreduce,
+        BenchOperation::Alltoall,
     ];
     // What the NICs need for the longest is enough to go by.
     let sizes = [8, 1 << 10, 8 << 10, 64 << 10, 1 << 20];
-    let options = Options {
+    let options = BenchOptions {
         row_ms: 5,
         samples: 3,
-        ..rows(&ops, &sizes, Mode::Untouched)
+        ..rows(&ops, &sizes, BufferMode::Untouched)
     };
     let contest = Contest {
         sides: vec![
-            Side::Ours(words(format!("--nodes {nodes}"))),
-            Side::Baseline(words(format!("--nodes {nodes} --intranode nic"))),
+            Contestant::Ours(words(format!("--nodes {nodes}"))),
+            Contestant::Baseline(words(format!("--nodes {nodes} --intranode nic"))),
         ],
         ranks,
         options,
@@ -75,7 +75,7 @@ fn faster(
     let demand = Demand {
         what,
         rows: |_| true,
-        of: Figure::GeometricMean,
+        of: RatioStatistic::GeometricMean,
         at_most: 1.0,
     };
     let (outcome, table) = contest.judge_in_full(workspace, &[demand])?;
@@ -84,7 +84,7 @@ fn faster(
 }
 
 /// The same collectives by both roads, each against an oracle that knows the order.
-fn equal(workspace: &Workspace, nodes: usize, ranks: usize, what: &str) -> Result<Outcome> {
+fn equal(workspace: &Workspace, nodes: usize, ranks: usize, what: &str) -> Result<CheckOutcome> {
     for road in ["smartmap", "nic"] {
         let layout = format!("-n {ranks} --nodes {nodes} --intranode {road}");
         let seed = (nodes * 100 + ranks).to_string();
@@ -96,7 +96,7 @@ fn equal(workspace: &Workspace, nodes: usize, ranks: usize, what: &str) -> Resul
             "oracle {layout} did not say that it went through {CASES} cases: {said}"
         );
     }
-    Ok(Outcome::exact(
+    Ok(CheckOutcome::exact(
         true,
         format!(
             "{what}: {CASES} random collectives by both roads agree with the oracle to the bit"

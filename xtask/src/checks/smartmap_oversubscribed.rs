@@ -5,15 +5,15 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use apps::bench::{Mode, Op, Options, Row};
+use apps::bench::{BenchOperation, BenchOptions, BenchRow, BufferMode};
 
 use crate::bare_pingpong::half_round_trip_on_one_core_us;
 use crate::bootstrap::median;
-use crate::confined::Confined;
-use crate::contest::{Contest, Demand, Figure, Side, rows};
+use crate::confinement::CoreConfinement;
+use crate::contest::{Contest, Contestant, Demand, RatioStatistic, rows};
 use crate::process;
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::{CannotTell, Outcome};
+use crate::verdict::{CheckOutcome, UnsuitableMachine};
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -30,8 +30,11 @@ pub(super) const IN_C: Check = Check {
     name: "c-oversubscribed",
     about: "the collectives of smartmap-oversubscribed of programs in C",
     run: |workspace| {
-        let _confined = Confined::to(CORES)?;
-        Ok(Outcome::of_all(&all_collectives(workspace, Contest::in_c)?))
+        let _confined = CoreConfinement::to_cores(CORES)?;
+        Ok(CheckOutcome::of_all(&all_collectives(
+            workspace,
+            Contest::in_c,
+        )?))
     },
     ..CHECK
 };
@@ -44,8 +47,8 @@ const ROUND_TRIPS: u32 = 5_000;
 /// The start of a job and a second of measuring.
 const LIMIT: Duration = Duration::from_secs(120);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
-    let confined = Confined::to(CORES)?;
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
+    let confined = CoreConfinement::to_cores(CORES)?;
     let [four, eight, sixteen] = all_collectives(workspace, |contest| contest)?;
     let outcomes = [
         four,
@@ -55,11 +58,11 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         waiting(workspace)?,
         one_core(workspace, confined.cores()[0])?,
     ];
-    Ok(Outcome::of_all(&outcomes))
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
 /// Of 4, 8 and 16 ranks.
-fn all_collectives(workspace: &Workspace, of: fn(Contest) -> Contest) -> Result<[Outcome; 3]> {
+fn all_collectives(workspace: &Workspace, of: fn(Contest) -> Contest) -> Result<[CheckOutcome; 3]> {
     Ok([
         collectives(
             workspace,
@@ -76,14 +79,14 @@ fn mean(what: &'static str, at_most: f64) -> Demand {
     Demand {
         what,
         rows: |_| true,
-        of: Figure::GeometricMean,
+        of: RatioStatistic::GeometricMean,
         at_most,
     }
 }
 
 fn each(what: &'static str, at_most: f64) -> Demand {
     Demand {
-        of: Figure::EachRow,
+        of: RatioStatistic::EachRow,
         ..mean(what, at_most)
     }
 }
@@ -93,11 +96,11 @@ fn collectives(
     ranks: usize,
     of: fn(Contest) -> Contest,
     demands: &[Demand],
-) -> Result<Outcome> {
+) -> Result<CheckOutcome> {
     let options = rows(
-        &[Op::Barrier, Op::Allreduce],
+        &[BenchOperation::Barrier, BenchOperation::Allreduce],
         &[8, 1 << 20],
-        Mode::Untouched,
+        BufferMode::Untouched,
     );
     of(Contest::with_all(ranks, options)?).judge(workspace, demands)
 }
@@ -105,22 +108,22 @@ fn collectives(
 /// Eight ranks, of which one computes 10 ms of its own processor time between collectives.
 const LAGGING_RANKS: usize = 8;
 
-fn lag() -> Options {
-    Options {
+fn lag() -> BenchOptions {
+    BenchOptions {
         row_ms: 100,
         samples: 1,
-        ..rows(&[Op::Lag], &[8], Mode::Untouched)
+        ..rows(&[BenchOperation::Lag], &[8], BufferMode::Untouched)
     }
 }
 
-fn laggard(workspace: &Workspace) -> Result<Outcome> {
+fn laggard(workspace: &Workspace) -> Result<CheckOutcome> {
     let wall = mean("wall time with a laggard", 1.02);
     Contest::with_all(LAGGING_RANKS, lag())?.judge(workspace, &[wall])
 }
 
 /// What the ranks use that wait for it, in per cent of the wall time; the one that uses most counts.
-fn waiting(workspace: &Workspace) -> Result<Outcome> {
-    let ours = Side::ours(LAGGING_RANKS, CORES);
+fn waiting(workspace: &Workspace) -> Result<CheckOutcome> {
+    let ours = Contestant::ours(LAGGING_RANKS, CORES);
     let measured = Rounds::default().figure(Bar::AtMost(5.0), || {
         let rows = ours.measure(workspace, LAGGING_RANKS, None, &lag())?;
         rows[0]
@@ -131,17 +134,17 @@ fn waiting(workspace: &Workspace) -> Result<Outcome> {
 }
 
 /// Two ranks that are kept to one core from outside, against two processes that give it to each other.
-fn one_core(workspace: &Workspace, core: usize) -> Result<Outcome> {
+fn one_core(workspace: &Workspace, core: usize) -> Result<CheckOutcome> {
     let bcs = workspace.release()?.join("bcs");
     let (ours_us, bare_us) = (RefCell::new(vec![]), RefCell::new(vec![]));
     let ours = || {
         let mut command = Command::new("taskset");
         command.args(["-c", &core.to_string()]).arg(&bcs);
         command.args(["run", "-n", "2", "bench"]);
-        command.args(rows(&[Op::Latency], &[8], Mode::Untouched).words());
+        command.args(rows(&[BenchOperation::Latency], &[8], BufferMode::Untouched).words());
         let finished = process::run(&mut command, LIMIT)
-            .map_err(|error| CannotTell(format!("no taskset (util-linux): {error:#}")))?;
-        let rows = Row::of_output(&finished.succeeded()?.stdout)?;
+            .map_err(|error| UnsuitableMachine(format!("no taskset (util-linux): {error:#}")))?;
+        let rows = BenchRow::of_output(&finished.succeeded()?.stdout)?;
         let us = rows.first().context("there is no row")?.us;
         ours_us.borrow_mut().push(us);
         Ok(us)

@@ -1,10 +1,10 @@
 //! The roads of bytes between ranks of a node against each other, and the two ways to fold a long reduction.
 
 use anyhow::Result;
-use apps::bench::{Case, Mode, Op, Options};
+use apps::bench::{BenchCase, BenchOperation, BenchOptions, BufferMode};
 
-use crate::contest::{Contest, Demand, Figure, Side, rows};
-use crate::verdict::Outcome;
+use crate::contest::{Contest, Contestant, Demand, RatioStatistic, rows};
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -22,35 +22,35 @@ const RANKS: usize = 2;
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     // Up to 1 KiB messages are copied into a queue, whatever the road.
     let sizes = [4, 8, 16, 32, 64, 256].map(|kib| kib * KIB);
     let messages = rows(
-        &[Op::Latency],
+        &[BenchOperation::Latency],
         &[&sizes[..], &[MIB, 4 * MIB]].concat(),
-        Mode::Untouched,
+        BufferMode::Untouched,
     );
     let reductions = rows(
-        &[Op::Reduce, Op::Allreduce],
+        &[BenchOperation::Reduce, BenchOperation::Allreduce],
         &[8 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB],
-        Mode::Untouched,
+        BufferMode::Untouched,
     );
     let never_slower = Demand {
         what: "never slower",
         rows: |_| true,
-        of: Figure::EachRow,
+        of: RatioStatistic::EachRow,
         at_most: 1.0,
     };
     let clearly_faster = Demand {
         what: "8 to 64 KiB",
-        rows: |case: &Case| (8 * KIB..=64 * KIB).contains(&case.bytes),
-        of: Figure::EachRow,
+        rows: |case: &BenchCase| (8 * KIB..=64 * KIB).contains(&case.bytes),
+        of: RatioStatistic::EachRow,
         at_most: 1.0 / 1.5,
     };
     let on_the_whole = Demand {
         what: "threaded against serial",
         rows: |_| true,
-        of: Figure::GeometricMean,
+        of: RatioStatistic::GeometricMean,
         at_most: 1.0,
     };
     let outcomes = [
@@ -63,19 +63,19 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         against(workspace, "--road queues", &messages, &[never_slower])?,
         against(workspace, "--folding serial", &reductions, &[on_the_whole])?,
     ];
-    Ok(Outcome::of_all(&outcomes))
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
 /// The default against another way.
 fn against(
     workspace: &Workspace,
     way: &str,
-    options: &Options,
+    options: &BenchOptions,
     demands: &[Demand],
-) -> Result<Outcome> {
+) -> Result<CheckOutcome> {
     let words = way.split_whitespace().map(str::to_owned).collect();
     let contest = Contest {
-        sides: vec![Side::Ours(Vec::new()), Side::Baseline(words)],
+        sides: vec![Contestant::Ours(Vec::new()), Contestant::Baseline(words)],
         ranks: RANKS,
         options: options.clone(),
         hosts: None,

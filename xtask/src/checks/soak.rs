@@ -13,12 +13,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use test_network::{Faults, Joined, Options, TestNetwork};
+use test_network::{NetworkKind, NetworkOptions, SwitchFaults, TestNetwork};
 
 use crate::bootstrap::median;
-use crate::network::{bcs_run, name_of, names, nobody_is_left};
-use crate::process::typed;
-use crate::verdict::{CannotTell, Outcome};
+use crate::network::{bcs_run, check_no_processes, describe_process, leftover_names};
+use crate::process::command_line;
+use crate::verdict::{CheckOutcome, UnsuitableMachine};
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -64,28 +64,28 @@ const HOSTS: usize = 2;
 
 const LAYOUTS: [&str; 3] = ["1-node", "2-nodes", "2-hosts"];
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let seconds = seeds(SECONDS_VARIABLE, SECONDS)?;
     let seed = seeds(SEED_VARIABLE, u64::from(std::process::id()))?;
     let wanted = std::env::var(LAYOUTS_VARIABLE).unwrap_or_else(|_| LAYOUTS.join(","));
-    let before = names();
+    let before = leftover_names();
     let mut outcomes = Vec::new();
     for layout in wanted.split(',') {
         eprintln!("soak: {layout} for {seconds} s, {SEED_VARIABLE}={seed}");
         let outcome = one(workspace, layout, seconds, seed);
-        outcomes.push(Outcome::from_result(
+        outcomes.push(CheckOutcome::from_result(
             outcome.with_context(|| format!("{layout}, seed {seed}")),
         ));
     }
-    let left: Vec<String> = names()
+    let left: Vec<String> = leftover_names()
         .into_iter()
         .filter(|name| !before.contains(name))
         .collect();
     ensure!(left.is_empty(), "the jobs have left {left:?}");
-    Ok(Outcome::of_all(&outcomes))
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
-fn one(workspace: &Workspace, layout: &str, seconds: u64, seed: u64) -> Result<Outcome> {
+fn one(workspace: &Workspace, layout: &str, seconds: u64, seed: u64) -> Result<CheckOutcome> {
     let options = format!("-n 4 --timeout {}s", seconds + GRACE_S);
     let (mut command, network) = match layout {
         "1-node" | "2-nodes" => {
@@ -112,23 +112,26 @@ fn one(workspace: &Workspace, layout: &str, seconds: u64, seed: u64) -> Result<O
     }
     let run = Run::of(command)?;
     if let Some(network) = &network {
-        nobody_is_left(network)?;
+        check_no_processes(network)?;
     }
     run.judged(layout, seconds)
 }
 
 /// Hosts whose network loses datagrams.
 fn lossy(seed: u64) -> Result<TestNetwork> {
-    let faults = Faults {
+    let faults = SwitchFaults {
         seed,
         loss_permille: LOSS_PERMILLE,
-        ..Faults::NONE
+        ..SwitchFaults::NONE
     };
-    let options = Options {
-        joined: Joined::Lossy(faults),
+    let options = NetworkOptions {
+        joined: NetworkKind::Lossy(faults),
         mtu: 1500,
     };
-    Ok(TestNetwork::make(HOSTS, options).map_err(|reason| CannotTell(reason.to_string()))?)
+    Ok(
+        TestNetwork::make(HOSTS, options)
+            .map_err(|reason| UnsuitableMachine(reason.to_string()))?,
+    )
 }
 
 /// Memory of all processes of the job at a time, in KiB, by their numbers.
@@ -149,7 +152,7 @@ struct Run {
 impl Run {
     /// Runs the job, and measures it whenever it reports.
     fn of(mut command: Command) -> Result<Self> {
-        let text = typed(&command);
+        let text = command_line(&command);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let start = Instant::now();
         let mut child = piped
@@ -192,7 +195,9 @@ impl Run {
             // It may have ended since.
             if let Some(kib) = resident(pid) {
                 resident_kib.insert(pid, kib);
-                self.names.entry(pid).or_insert_with(|| name_of(pid));
+                self.names
+                    .entry(pid)
+                    .or_insert_with(|| describe_process(pid));
             }
         }
         self.samples.push(Sample {
@@ -202,7 +207,7 @@ impl Run {
         Ok(())
     }
 
-    fn judged(&self, layout: &str, seconds: u64) -> Result<Outcome> {
+    fn judged(&self, layout: &str, seconds: u64) -> Result<CheckOutcome> {
         let sixth = Duration::from_secs(seconds) / 6;
         let first = self.samples.iter().position(|sample| sample.after >= sixth);
         let first = first.context("there is no report after a sixth of the time")?;
@@ -232,7 +237,7 @@ impl Run {
             }
         }
         let (_, worst) = worst.context("the job has processes")?;
-        Ok(Outcome::exact(
+        Ok(CheckOutcome::exact(
             grown == 0,
             format!(
                 "{layout}: {}; of {} processes {grown} grew by more than {} %, the most {worst}",

@@ -11,8 +11,8 @@ use anyhow::{Context, Result};
 use bcs_core::limits::DEFAULT_SOFT_REDUCE_ELEMENTS;
 
 use crate::rounds::{Bar, Rounds};
-use crate::soft_float::{Row, measure_both};
-use crate::verdict::{CannotTell, Outcome};
+use crate::soft_float::{OperationCosts, measure_both};
+use crate::verdict::{CheckOutcome, UnsuitableMachine};
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -25,16 +25,16 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-fn run(_: &Workspace) -> Result<Outcome> {
+fn run(_: &Workspace) -> Result<CheckOutcome> {
     let limit = f64::from(DEFAULT_SOFT_REDUCE_ELEMENTS);
     let (mut greatest, mut loss_ns) = (vec![], vec![]);
     let ratio = || {
         let rows = measure_both();
-        let crossovers = rows.iter().filter_map(Row::crossover);
-        let crossover = crossovers.reduce(f64::max).context(CannotTell(
+        let crossovers = rows.iter().filter_map(OperationCosts::crossover);
+        let crossover = crossovers.reduce(f64::max).context(UnsuitableMachine(
             "this processor computes no type with its floating-point unit".into(),
         ))?;
-        let loss = |row: &Row| Some(row.soft.of(limit) - row.host?.of(limit));
+        let loss = |row: &OperationCosts| Some(row.soft.of(limit) - row.host?.of(limit));
         loss_ns.extend(rows.iter().filter_map(loss).reduce(f64::max));
         greatest.push(crossover);
         Ok(limit / crossover)

@@ -6,10 +6,10 @@ use std::thread;
 use anyhow::{Result, anyhow};
 
 use crate::bootstrap::median;
-use crate::confined::Confined;
+use crate::confinement::CoreConfinement;
 use crate::rounds::{Bar, Rounds, all_sides};
-use crate::sweep3d::{Layouts, Messages};
-use crate::verdict::Outcome;
+use crate::sweep3d::{CommunicationStyle, Layouts};
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -48,8 +48,8 @@ const ONE_NODE: &str = "--nodes 1 --intranode smartmap";
 const ELASTIC: &str = "--nodes 2 --strobe elastic";
 const FIXED: &str = "--nodes 2 --strobe fixed --time-slice 500us";
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
-    use Messages::{Blocking, NonBlocking};
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
+    use CommunicationStyle::{Blocking, NonBlocking};
     let problem = Layouts::new(workspace, DECK)?;
     let sides = [
         (ONE_NODE, Blocking),
@@ -91,23 +91,23 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         "fixed slices of 500 us, blocking",
     ];
     let all = measured.iter().zip(what);
-    let mut outcomes: Vec<Outcome> = all.map(|(one, what)| one.outcome(what, " x")).collect();
+    let mut outcomes: Vec<CheckOutcome> = all.map(|(one, what)| one.outcome(what, " x")).collect();
     outcomes[0].figure.push_str(&format!(
         "; non-blocking on one node: {:.3} s",
         median(&alone_s)
     ));
-    Ok(Outcome::of_all(&outcomes))
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
-fn two_jobs(workspace: &Workspace) -> Result<Outcome> {
-    let _confined = Confined::to(CORES)?;
+fn two_jobs(workspace: &Workspace) -> Result<CheckOutcome> {
+    let _confined = CoreConfinement::to_cores(CORES)?;
     let problem = Layouts::new(workspace, DECK)?;
     let measured = Rounds::default().figures([Bar::AtMost(2.2); 2], |round| {
         let seconds = all_sides(round, |side| match side {
-            0 => problem.solve(ELASTIC, Messages::Blocking),
-            1 => solve_two(&problem, ELASTIC, Messages::Blocking),
-            2 => problem.solve(ELASTIC, Messages::NonBlocking),
-            _ => solve_two(&problem, ELASTIC, Messages::NonBlocking),
+            0 => problem.solve(ELASTIC, CommunicationStyle::Blocking),
+            1 => solve_two(&problem, ELASTIC, CommunicationStyle::Blocking),
+            2 => problem.solve(ELASTIC, CommunicationStyle::NonBlocking),
+            _ => solve_two(&problem, ELASTIC, CommunicationStyle::NonBlocking),
         })?;
         let [blocking, two_blocking, posted, two_posted] = seconds;
         Ok([two_blocking / blocking, two_posted / posted])
@@ -116,12 +116,12 @@ fn two_jobs(workspace: &Workspace) -> Result<Outcome> {
         format!("the slower of two jobs on 2 nodes at once against one alone, {messages}")
     });
     let all = measured.iter().zip(&what);
-    let outcomes: Vec<Outcome> = all.map(|(one, what)| one.outcome(what, " x")).collect();
-    Ok(Outcome::of_all(&outcomes))
+    let outcomes: Vec<CheckOutcome> = all.map(|(one, what)| one.outcome(what, " x")).collect();
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
 /// The solver's time of the slower one of two jobs at once.
-fn solve_two(layouts: &Layouts<'_>, layout: &str, messages: Messages) -> Result<f64> {
+fn solve_two(layouts: &Layouts<'_>, layout: &str, messages: CommunicationStyle) -> Result<f64> {
     let mut commands = [
         layouts.command(layout, messages)?,
         layouts.command(layout, messages)?,

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::process;
 use crate::sweep3d::{Answers, Iteration, process_grid};
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -22,7 +22,7 @@ pub(super) const CHECK: Check = Check {
 
 /// One way to run it.
 #[derive(Debug, Clone, Copy)]
-struct Way {
+struct SolveLayout {
     ranks: u32,
     nodes: u32,
     comm: &'static str,
@@ -31,9 +31,9 @@ struct Way {
 }
 
 /// As one would type it.
-impl fmt::Display for Way {
+impl fmt::Display for SolveLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Way {
+        let SolveLayout {
             ranks,
             nodes,
             comm,
@@ -48,14 +48,14 @@ impl fmt::Display for Way {
     }
 }
 
-fn ways() -> Vec<Way> {
+fn ways() -> Vec<SolveLayout> {
     let mut ways = Vec::new();
     for ranks in [1, 2, 3, 4, 6] {
         for nodes in (1..=3).filter(|nodes| *nodes <= ranks) {
             for comm in ["blocking", "nonblocking"] {
                 for strobe in ["fixed", "elastic"] {
                     for nic_threads in ["shared", "coprocessor", "dedicated"] {
-                        ways.push(Way {
+                        ways.push(SolveLayout {
                             ranks,
                             nodes,
                             comm,
@@ -77,7 +77,7 @@ fn deck(ranks: u32) -> String {
     format!("{npe_i} {npe_j} 4 3 1\n12 12 12 6 1\n.4 .4 .4 -6.0\n0 0 0\n0 1 -3\n")
 }
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let dir = tempfile::tempdir().context("failed to make a directory for the decks")?;
     let ways = ways();
     let mut first: Option<Vec<Iteration>> = None;
@@ -92,7 +92,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
             .args(["sweep3d", "--comm", way.comm, "--deck"])
             .arg(&deck_path);
         let answers = process::run(&mut command, Duration::from_secs(120))
-            .and_then(process::Finished::succeeded)
+            .and_then(process::ProcessResult::succeeded)
             .and_then(|finished| finished.stdout.parse::<Answers>())
             .with_context(|| format!("failed at `{way}`"))?;
         match &first {
@@ -111,7 +111,11 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
             "; the first that differs from `{first}` is `{way}`"
         ));
     }
-    Ok(Outcome::exact(differing.is_empty(), figure, "all of them"))
+    Ok(CheckOutcome::exact(
+        differing.is_empty(),
+        figure,
+        "all of them",
+    ))
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::bootstrap::median;
-use crate::job::Job;
+use crate::job::WatchedJob;
 use crate::rounds::{Bar, Rounds};
 use crate::sweep3d::process_grid;
-use crate::verdict::{Outcome, Verdict};
+use crate::verdict::{CheckOutcome, Verdict};
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -39,12 +39,12 @@ fn deck(ranks: u32) -> String {
 }
 
 /// What a run took.
-struct Cost {
+struct SolveCost {
     elapsed_s: f64,
     runtime_percent: f64,
 }
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     workspace.release()?;
     let dir = tempfile::tempdir().context("failed to make a directory for the decks")?;
     let many_costs = RefCell::new(Vec::new());
@@ -62,7 +62,8 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
     let measured = Rounds::default().ratio(Bar::AtMost(1.8), many, few)?;
     let mut outcome = measured.outcome("solver time of 32 ranks against 2", " x");
     let costs = many_costs.into_inner();
-    let of_all = |figure: fn(&Cost) -> f64| median(&costs.iter().map(figure).collect::<Vec<_>>());
+    let of_all =
+        |figure: fn(&SolveCost) -> f64| median(&costs.iter().map(figure).collect::<Vec<_>>());
     let runtime_percent = of_all(|cost| cost.runtime_percent);
     outcome.figure.push_str(&format!(
         "; of the rounds' medians: {:.2} s against {:.2} s; the runtime takes {runtime_percent:.1} % of the \
@@ -81,7 +82,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
 
 /// The runtime's processes are `bcs run` and the managers, which host the NICs. Their clocks are read when the
 /// last line of the report comes, with their start in them, as it is in the whole.
-fn solve(workspace: &Workspace, dir: &Path, ranks: u32, nodes: u32) -> Result<Cost> {
+fn solve(workspace: &Workspace, dir: &Path, ranks: u32, nodes: u32) -> Result<SolveCost> {
     let path = dir.join(format!("input.{ranks}"));
     fs::write(&path, deck(ranks)).context("failed to write a deck")?;
     let (ranks, nodes) = (ranks.to_string(), nodes.to_string());
@@ -89,10 +90,10 @@ fn solve(workspace: &Workspace, dir: &Path, ranks: u32, nodes: u32) -> Result<Co
     command
         .args(["sweep3d", "--comm", "nonblocking", "--deck"])
         .arg(path);
-    let mut job = Job::start(command, LIMIT)?;
+    let mut job = WatchedJob::start(command, LIMIT)?;
     let (line, runtime) = job.runtime_cpu_at(" Elapsed time was:")?;
     let (_, whole) = job.finish()?;
-    Ok(Cost {
+    Ok(SolveCost {
         elapsed_s: number_after(&line, "Elapsed time was:")?,
         runtime_percent: 100.0 * runtime.as_secs_f64() / whole.as_secs_f64(),
     })

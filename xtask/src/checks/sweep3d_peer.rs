@@ -5,9 +5,9 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-use crate::confined::Confined;
-use crate::sweep3d::{Solver, process_grid};
-use crate::verdict::Outcome;
+use crate::confinement::CoreConfinement;
+use crate::sweep3d::{Sweep3dReference, process_grid};
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -29,19 +29,19 @@ fn deck(ranks: usize) -> Result<String> {
     ))
 }
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
-    let _confined = Confined::to(CORES)?;
-    Ok(Outcome::of_all(&[
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
+    let _confined = CoreConfinement::to_cores(CORES)?;
+    Ok(CheckOutcome::of_all(&[
         contest(workspace, 2, 1.02)?,
         contest(workspace, 8, 0.9)?,
     ]))
 }
 
-fn contest(workspace: &Workspace, ranks: usize, bar: f64) -> Result<Outcome> {
+fn contest(workspace: &Workspace, ranks: usize, bar: f64) -> Result<CheckOutcome> {
     let dir = tempfile::tempdir().context("failed to make a directory for the deck")?;
     let deck_path = dir.path().join("input");
     fs::write(&deck_path, deck(ranks)?).context("failed to write a deck")?;
-    let solver = Solver::default();
+    let solver = Sweep3dReference::default();
     let words = ["--comm", "nonblocking", "--deck"].map(OsString::from);
     let race = Race {
         workspace,

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use crate::process;
 use crate::rounds::Bar;
 use crate::sweep3d::{Answers, PUBLISHED_50};
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -23,7 +23,7 @@ pub(super) const CHECK: Check = Check {
 /// Relative. The answers are of 1995, and rounding differs by some 1e-11 with the order of operations.
 const TOLERANCE: f64 = 1e-9;
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let published: Answers = PUBLISHED_50
         .parse()
         .context("the published answers are damaged")?;
@@ -31,7 +31,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
     let finished = process::run(&mut command, Duration::from_secs(300))?.succeeded()?;
     let answers: Answers = finished.stdout.parse()?;
     let (deviation, place) = answers.deviation(&published)?;
-    Ok(Outcome {
+    Ok(CheckOutcome {
         verdict: Bar::AtMost(TOLERANCE).judge(deviation),
         figure: format!("largest relative deviation {deviation:.2e} ({place}); fix-ups exact"),
         bar: format!("at most {TOLERANCE:e}, fix-ups exact"),

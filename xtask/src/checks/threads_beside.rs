@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::process;
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -30,7 +30,7 @@ pub(super) const OPERATION: Check = Check {
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let worse = || {
         let layout = "-n 2 --nodes 1";
         let mut command = workspace.fixture(layout, "threads_beside", [])?;
@@ -53,7 +53,7 @@ fn worse_ratio(said: &str) -> Result<f64> {
     Ok(ratio("median")?.max(ratio("99 %")?))
 }
 
-fn operation(workspace: &Workspace) -> Result<Outcome> {
+fn operation(workspace: &Workspace) -> Result<CheckOutcome> {
     let layouts = [
         "-n 2 --nodes 1",
         "-n 2 --nodes 1 --intranode nic",
@@ -65,7 +65,7 @@ fn operation(workspace: &Workspace) -> Result<Outcome> {
         process::run(&mut command, LIMIT)?.succeeded()?;
     }
     let figure = format!("1,000 reductions in each of {} layouts", layouts.len());
-    Ok(Outcome::exact(true, figure, "all"))
+    Ok(CheckOutcome::exact(true, figure, "all"))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::bootstrap::median;
 use crate::process;
 use crate::rounds::turns;
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -39,13 +39,13 @@ const SWEEP_ROUNDS: usize = 20;
 /// A run takes seconds, and `bcs tune` some dozens of runs.
 const LIMIT: Duration = Duration::from_secs(1200);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let mut outcomes = Vec::new();
     for (grain, count) in GRAINS {
         outcomes.extend(swept(workspace, grain, count)?);
     }
     outcomes.push(alone(workspace)?);
-    Ok(Outcome::of_all(&outcomes))
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
 /// What `bcs tune` finds of the program.
@@ -62,7 +62,7 @@ fn tuned(workspace: &Workspace, words: &[&str]) -> Result<Value> {
 }
 
 /// The slice that is named, and auto strobes, against a full sweep.
-fn swept(workspace: &Workspace, grain: &str, count: &str) -> Result<[Outcome; 2]> {
+fn swept(workspace: &Workspace, grain: &str, count: &str) -> Result<[CheckOutcome; 2]> {
     let found = tuned(workspace, &[grain, count])?;
     let rows = found["rows"].as_array().context("results without rows")?;
     let slice = |row: &Value| {
@@ -85,7 +85,7 @@ fn swept(workspace: &Workspace, grain: &str, count: &str) -> Result<[Outcome; 2]
     let ratio = medians[best] / least;
     let quarter = LENGTHS * SWEEP_ROUNDS / 4;
     let differ = found["differ"].as_bool() == Some(true);
-    let named = Outcome::exact(
+    let named = CheckOutcome::exact(
         differ && ratio <= 1.02 && runs <= quarter as u64,
         format!(
             "grains of {grain} us: {} us is named in {runs} runs, {ratio:.4} x the best of the sweep",
@@ -94,7 +94,7 @@ fn swept(workspace: &Workspace, grain: &str, count: &str) -> Result<[Outcome; 2]
         format!("a slice is named, at most 1.02 x, at most {quarter} runs"),
     );
     let ratio = auto / least;
-    let auto = Outcome::exact(
+    let auto = CheckOutcome::exact(
         ratio <= 1.05,
         format!("grains of {grain} us: with auto strobes {ratio:.4} x the best of the sweep"),
         "at most 1.05 x",
@@ -116,10 +116,10 @@ fn sweep(workspace: &Workspace, settings: &[String], grain: &str, count: &str) -
     Ok(seconds.iter().map(|seconds| median(seconds)).collect())
 }
 
-fn alone(workspace: &Workspace) -> Result<Outcome> {
+fn alone(workspace: &Workspace) -> Result<CheckOutcome> {
     let found = tuned(workspace, &ALONE)?;
     let differ = found["differ"].as_bool();
-    Ok(Outcome::exact(
+    Ok(CheckOutcome::exact(
         differ == Some(false),
         format!("a program that only computes: differ is {differ:?}"),
         "no difference",

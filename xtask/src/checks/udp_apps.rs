@@ -5,11 +5,11 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-use crate::confined::Confined;
+use crate::confinement::CoreConfinement;
 use crate::hosts::{ETHERNET, Hosts};
-use crate::sage::Gas;
-use crate::sweep3d::Solver;
-use crate::verdict::Outcome;
+use crate::sage::SageReference;
+use crate::sweep3d::Sweep3dReference;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -34,14 +34,14 @@ pub(super) const SAGE: Check = Check {
 
 const RANKS: usize = 2;
 
-fn sweep3d(workspace: &Workspace) -> Result<Outcome> {
-    let _confined = Confined::to(CORES)?;
+fn sweep3d(workspace: &Workspace) -> Result<CheckOutcome> {
+    let _confined = CoreConfinement::to_cores(CORES)?;
     let hosts = Hosts::make(ETHERNET)?;
     let dir = tempfile::tempdir().context("failed to make a directory for the deck")?;
     let deck = dir.path().join("input");
     fs::write(&deck, DECK).context("failed to write a deck")?;
-    let solver = Solver::default();
-    let race = |comm: &str, bar: f64| -> Result<Outcome> {
+    let solver = Sweep3dReference::default();
+    let race = |comm: &str, bar: f64| -> Result<CheckOutcome> {
         let words = ["--comm", comm, "--deck"].map(OsString::from);
         let race = Race {
             workspace,
@@ -55,16 +55,16 @@ fn sweep3d(workspace: &Workspace) -> Result<Outcome> {
         outcome.figure.insert_str(0, &format!("{comm} "));
         Ok(outcome)
     };
-    Ok(Outcome::of_all(&[
+    Ok(CheckOutcome::of_all(&[
         race("nonblocking", 1.02)?,
         race("blocking", 1.10)?,
     ]))
 }
 
-fn sage(workspace: &Workspace) -> Result<Outcome> {
-    let _confined = Confined::to(CORES)?;
+fn sage(workspace: &Workspace) -> Result<CheckOutcome> {
+    let _confined = CoreConfinement::to_cores(CORES)?;
     let hosts = Hosts::make(ETHERNET)?;
-    let gas = Gas::default();
+    let gas = SageReference::default();
     let race = Race {
         workspace,
         ranks: RANKS,

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use test_network::{Joined, Options, TestNetwork};
+use test_network::{NetworkKind, NetworkOptions, TestNetwork};
 
-use crate::network::{bcs_run, nobody_is_left};
+use crate::network::{bcs_run, check_no_processes};
 use crate::process;
-use crate::verdict::{CannotTell, Outcome};
+use crate::verdict::{CheckOutcome, UnsuitableMachine};
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -29,22 +29,27 @@ const LIMIT: Duration = Duration::from_secs(120);
 const RECEIVED: &str = " has received ";
 const PUT: &str = " bytes of messages from other machines; the kernel put ";
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let mut outcomes = Vec::new();
     for mtu in [1500, 9000] {
-        let joined = Joined::Bridge;
-        let network = TestNetwork::make(2, Options { joined, mtu });
-        let network = network.map_err(|reason| CannotTell(reason.to_string()))?;
+        let joined = NetworkKind::Bridge;
+        let network = TestNetwork::make(2, NetworkOptions { joined, mtu });
+        let network = network.map_err(|reason| UnsuitableMachine(reason.to_string()))?;
         for crypto in ["none", "tag"] {
             outcomes.push(share(workspace, &network, mtu, crypto)?);
         }
-        nobody_is_left(&network)?;
+        check_no_processes(&network)?;
     }
-    Ok(Outcome::of_all(&outcomes))
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
 /// What share it is of what all node managers say that they have received.
-fn share(workspace: &Workspace, network: &TestNetwork, mtu: u16, crypto: &str) -> Result<Outcome> {
+fn share(
+    workspace: &Workspace,
+    network: &TestNetwork,
+    mtu: u16,
+    crypto: &str,
+) -> Result<CheckOutcome> {
     let options = format!("-v -n 2 --fabric-crypto {crypto}");
     let mut command = bcs_run(workspace, network, 2, &options)?;
     command.args(["bench", "--ops", "bandwidth", "--sizes", "64KiB,1MiB,4MiB"]);
@@ -61,7 +66,7 @@ fn share(workspace: &Workspace, network: &TestNetwork, mtu: u16, crypto: &str) -
         all as f64 * 1e-9
     );
     (all > 0)
-        .then(|| Outcome::exact(share >= LEAST, figure, "at least 90 %"))
+        .then(|| CheckOutcome::exact(share >= LEAST, figure, "at least 90 %"))
         .with_context(|| format!("nobody has said how messages came:\n{said}"))
 }
 
@@ -76,12 +81,12 @@ fn counts(line: &str) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bcs_fabric::udp::Brought;
+    use bcs_fabric::udp::InboundBytes;
 
     #[test]
     fn what_a_node_manager_says_is_understood() {
         let (placed, copied) = (95, 5);
-        let line = format!("bcs: node 1{RECEIVED}{}", Brought { placed, copied });
+        let line = format!("bcs: node 1{RECEIVED}{}", InboundBytes { placed, copied });
         assert_eq!(counts(&line), Some((100, 95)));
         assert_eq!(counts("bcs: node 1 has received nothing"), None);
     }

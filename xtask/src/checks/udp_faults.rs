@@ -13,9 +13,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use test_network::TestNetwork;
 
 use crate::bootstrap::median;
-use crate::network::{bcs_run, make, name_of, names, nobody_is_left};
+use crate::network::{bcs_run, check_no_processes, describe_process, leftover_names, make};
 use crate::process;
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -78,11 +78,11 @@ impl fmt::Display for Fault {
     }
 }
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let rounds = seeds("BCS_UDP_FAULTS", ROUNDS)?;
     let seed = seeds("BCS_UDP_FAULTS_SEED", fresh_seed())?;
     eprintln!("BCS_UDP_FAULTS_SEED={seed}");
-    let before = names();
+    let before = leftover_names();
     let network = make(HOSTS)?;
     let trial = Trial::new(workspace, &network)?;
     let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -93,7 +93,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
             let host = random.random_range(0..HOSTS);
             let after = Duration::from_millis(random.random_range(0..MOMENTS_MS));
             let done = trial.round(*fault, host, after);
-            let done = done.and_then(|seconds| nobody_is_left(&network).map(|()| seconds));
+            let done = done.and_then(|seconds| check_no_processes(&network).map(|()| seconds));
             match done {
                 Ok(seconds) => took.push(seconds),
                 Err(error) => {
@@ -104,7 +104,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
             }
         }
     }
-    let left: Vec<String> = names()
+    let left: Vec<String> = leftover_names()
         .into_iter()
         .filter(|name| !before.contains(name))
         .collect();
@@ -128,7 +128,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
     if !left.is_empty() {
         figure.push_str(&format!("; left: {left:?}"));
     }
-    Ok(Outcome::exact(
+    Ok(CheckOutcome::exact(
         objections.is_empty() && left.is_empty(),
         figure,
         format!("ended within {TIMEOUT:?} and {GRACE:?}, or the right answers; nothing left"),
@@ -150,12 +150,12 @@ struct Trial<'a> {
 }
 
 /// A job that is under way.
-struct Running {
+struct RunningJob {
     child: Child,
     stdout: BufReader<ChildStdout>,
 }
 
-impl Drop for Running {
+impl Drop for RunningJob {
     fn drop(&mut self) {
         // It has ended, or it is to end: `bcs run` takes its job with it.
         let _ended = self.child.kill();
@@ -248,7 +248,7 @@ impl<'a> Trial<'a> {
         let all = self.network.processes(host)?;
         let mut meant = all
             .iter()
-            .filter(|pid| is_meant(&name_of(**pid)))
+            .filter(|pid| is_meant(&describe_process(**pid)))
             .peekable();
         ensure!(
             meant.peek().is_some(),
@@ -283,14 +283,14 @@ impl<'a> Trial<'a> {
 }
 
 /// Starts a job, and waits until it is in the middle.
-fn begun(mut command: Command) -> Result<Running> {
+fn begun(mut command: Command) -> Result<RunningJob> {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().context("failed to start a job")?;
     let stdout = child.stdout.take().context("a job has an output")?;
-    let mut job = Running {
+    let mut job = RunningJob {
         child,
         stdout: BufReader::new(stdout),
     };
@@ -306,7 +306,7 @@ fn begun(mut command: Command) -> Result<Running> {
     bail!("it ended before it was under way, with exit code {code:?}: {told}")
 }
 
-impl Running {
+impl RunningJob {
     /// Its exit code, and the rest of what it wrote.
     fn end(&mut self) -> Result<(Option<i32>, String, String)> {
         let (mut said, mut told) = (String::new(), String::new());

@@ -12,11 +12,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use test_network::TestNetwork;
 
-use crate::network::{LAUNCHER, make, nobody_is_left};
-use crate::process::{self, Finished};
-use crate::sage::Gas;
+use crate::network::{LAUNCHER, check_no_processes, make};
+use crate::process::{self, ProcessResult};
+use crate::sage::SageReference;
 use crate::sweep3d::Answers;
-use crate::verdict::{CannotTell, Outcome};
+use crate::verdict::{CheckOutcome, UnsuitableMachine};
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -49,7 +49,7 @@ const SAGE: &str = "sage --deck sedov --levels 2 --cycles 6";
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// How hosts are told from each other.
-struct Way {
+struct HostSetup {
     fabric: &'static str,
     hosts: String,
     launcher: &'static str,
@@ -57,41 +57,44 @@ struct Way {
     why: &'static str,
 }
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let network = make(2)?;
-    let answers = OfOneMachine::find(workspace)?;
-    let told = Way {
+    let answers = ReferenceAnswers::find(workspace)?;
+    let told = HostSetup {
         fabric: "udp",
         hosts: network.hosts().join(","),
         launcher: LAUNCHER,
         why: "as --fabric udp says",
     };
     let mut jobs = try_all(workspace, &told, &answers)?;
-    nobody_is_left(&network)?;
-    let hidden = [Hidden::make(&network, 0)?, Hidden::make(&network, 1)?];
-    let found = Way {
+    check_no_processes(&network)?;
+    let hidden = [
+        HiddenHost::make(&network, 0)?,
+        HiddenHost::make(&network, 1)?,
+    ];
+    let found = HostSetup {
         fabric: "auto",
-        hosts: hidden.each_ref().map(Hidden::host).join(","),
-        launcher: Hidden::LAUNCHER,
+        hosts: hidden.each_ref().map(HiddenHost::host).join(","),
+        launcher: HiddenHost::LAUNCHER,
         why: "since none can map another's memory",
     };
     jobs += try_all(workspace, &found, &answers)?;
-    hidden.into_iter().try_for_each(Hidden::end)?;
-    nobody_is_left(&network)?;
+    hidden.into_iter().try_for_each(HiddenHost::end)?;
+    check_no_processes(&network)?;
     let figure = format!(
         "{jobs} jobs of {NODES} nodes on 2 hosts have the right answers, and in each all 6 pairs are joined as they \
         should be"
     );
-    Ok(Outcome::exact(true, figure, "all of them"))
+    Ok(CheckOutcome::exact(true, figure, "all of them"))
 }
 
 /// What applications find on one machine.
-struct OfOneMachine {
+struct ReferenceAnswers {
     sweep3d: Vec<Answers>,
-    gas: Gas,
+    gas: SageReference,
 }
 
-impl OfOneMachine {
+impl ReferenceAnswers {
     fn find(workspace: &Workspace) -> Result<Self> {
         let command = |program: &str| -> Result<Command> {
             let mut command = workspace.bcs(["run", "-n", "4"])?;
@@ -102,7 +105,7 @@ impl OfOneMachine {
             let finished = process::run(&mut command(program)?, LIMIT)?.succeeded()?;
             finished.stdout.parse()
         });
-        let gas = Gas::default();
+        let gas = SageReference::default();
         gas.solve(&mut command(SAGE)?)?;
         Ok(Self {
             sweep3d: sweep3d.collect::<Result<_>>()?,
@@ -112,41 +115,41 @@ impl OfOneMachine {
 }
 
 /// Runs all programs with all drivers, and gives how many jobs that were.
-fn try_all(workspace: &Workspace, way: &Way, expected: &OfOneMachine) -> Result<usize> {
+fn try_all(workspace: &Workspace, way: &HostSetup, expected: &ReferenceAnswers) -> Result<usize> {
     let mut jobs = 0;
     for driver in DRIVERS {
         for (options, name, words, answer) in FIXTURES {
             let program = workspace.fixture_program(name)?;
             let mut command = bcs_run(workspace, way, driver, options)?;
             command.arg(program).args(words.split(' '));
-            let said = well_joined(way, &mut command)?.stdout;
+            let said = run_and_check_pairs(way, &mut command)?.stdout;
             ensure!(
                 said.starts_with(answer),
                 "`{}` was to say `{answer}`, and said `{said}`",
-                process::typed(&command)
+                process::command_line(&command)
             );
             jobs += 1;
         }
         for (program, expected) in SWEEP3D.iter().zip(&expected.sweep3d) {
             let mut command = bcs_run(workspace, way, driver, "-n 4")?;
             command.args(program.split(' '));
-            let found: Answers = well_joined(way, &mut command)?.stdout.parse()?;
+            let found: Answers = run_and_check_pairs(way, &mut command)?.stdout.parse()?;
             ensure!(
                 found == *expected,
                 "`{}` found {found:?}, and one machine {expected:?}",
-                process::typed(&command)
+                process::command_line(&command)
             );
             jobs += 1;
         }
         let mut command = bcs_run(workspace, way, driver, "-n 4")?;
-        let finished = well_joined(way, command.args(SAGE.split(' ')))?;
+        let finished = run_and_check_pairs(way, command.args(SAGE.split(' ')))?;
         expected.gas.judge(&finished.stdout)?;
         jobs += 1;
     }
     Ok(jobs)
 }
 
-fn bcs_run(workspace: &Workspace, way: &Way, driver: &str, options: &str) -> Result<Command> {
+fn bcs_run(workspace: &Workspace, way: &HostSetup, driver: &str, options: &str) -> Result<Command> {
     let mut command = workspace.bcs(["run", "-v", "--fabric", way.fabric])?;
     command.args(["--hosts", &way.hosts, "--launcher", way.launcher]);
     command.args(["--nic-threads", driver, "--nodes", &NODES.to_string()]);
@@ -155,7 +158,7 @@ fn bcs_run(workspace: &Workspace, way: &Way, driver: &str, options: &str) -> Res
 }
 
 /// Runs a job, and sees that it has said of each pair of nodes what it should.
-fn well_joined(way: &Way, command: &mut Command) -> Result<Finished> {
+fn run_and_check_pairs(way: &HostSetup, command: &mut Command) -> Result<ProcessResult> {
     let finished = process::run(command, LIMIT)?.succeeded()?;
     let found = pairs(&finished.stderr)?;
     let each = NODES / 2;
@@ -217,14 +220,14 @@ fn pairs(said: &str) -> Result<BTreeMap<(usize, usize), (String, String)>> {
 }
 
 /// A host whose processes see no others: it has a namespace for them, with a `/proc` of its own. They end with it.
-struct Hidden {
+struct HiddenHost {
     /// It has made the namespaces, so it is what the host is called.
     maker: Child,
     /// At its end the namespace ends.
     input: ChildStdin,
 }
 
-impl Hidden {
+impl HiddenHost {
     const LAUNCHER: &str = "nsenter --net=/proc/{host}/ns/net --mount=/proc/{host}/ns/mnt \
                             --pid=/proc/{host}/ns/pid_for_children";
 
@@ -244,7 +247,7 @@ impl Hidden {
         }
         hidden.end()?;
         let why = "processes of two hosts cannot be hidden from each other: unshare --pid --mount-proc is refused";
-        Err(CannotTell(why.to_owned()).into())
+        Err(UnsuitableMachine(why.to_owned()).into())
     }
 
     fn host(&self) -> String {

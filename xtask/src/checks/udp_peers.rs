@@ -6,16 +6,16 @@
 use std::rc::Rc;
 
 use anyhow::Result;
-use apps::bench::{Mode, Op, Options};
+use apps::bench::{BenchOperation, BenchOptions, BufferMode};
 
 use crate::bare_datagrams::bytes_a_second;
 use crate::bootstrap::median;
-use crate::contest::{Contest, Demand, Side, rows};
+use crate::breakdown::{LatencyBreakdown, OPS};
+use crate::contest::{Contest, Contestant, Demand, rows};
 use crate::hosts::{ETHERNET, Hosts};
 use crate::peers::OPEN_MPI;
 use crate::rounds::{Bar, Rounds, all_sides};
-use crate::split::{OPS, Split};
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -58,7 +58,7 @@ const JUMBO: u16 = 9000;
 const LARGE: [usize; 2] = [1 << 20, 4 << 20];
 
 /// Judges it all, prints the table, and says in the outcome what hosts these are.
-fn judge(workspace: &Workspace, contest: &Contest, demands: &[Demand]) -> Result<Outcome> {
+fn judge(workspace: &Workspace, contest: &Contest, demands: &[Demand]) -> Result<CheckOutcome> {
     let (mut outcome, table) = contest.judge_in_full(workspace, demands)?;
     println!("{table}\n");
     if let Some(hosts) = &contest.hosts {
@@ -67,49 +67,57 @@ fn judge(workspace: &Workspace, contest: &Contest, demands: &[Demand]) -> Result
     Ok(outcome)
 }
 
-fn of_8_bytes(ops: &[Op]) -> Options {
-    rows(ops, &[8], Mode::Untouched)
+fn of_8_bytes(ops: &[BenchOperation]) -> BenchOptions {
+    rows(ops, &[8], BufferMode::Untouched)
 }
 
 /// Where the time goes is printed beside it: nothing is held to that.
-fn latency(workspace: &Workspace) -> Result<Outcome> {
+fn latency(workspace: &Workspace) -> Result<CheckOutcome> {
     let hosts = Rc::new(Hosts::make(ETHERNET)?);
     for op in OPS {
-        println!("{}", Split::measure(workspace, &hosts, op)?);
+        println!("{}", LatencyBreakdown::measure(workspace, &hosts, op)?);
     }
     let options = of_8_bytes(&OPS);
     let contest = Contest::between_hosts(&hosts, &[], options)?.against(&OPEN_MPI);
     let demands = [
-        Demand::each("half a round trip", |case| case.op == Op::Latency, 3.0),
-        Demand::each("collectives", |case| case.op != Op::Latency, 4.0),
+        Demand::each(
+            "half a round trip",
+            |case| case.op == BenchOperation::Latency,
+            3.0,
+        ),
+        Demand::each(
+            "collectives",
+            |case| case.op != BenchOperation::Latency,
+            4.0,
+        ),
     ];
     judge(workspace, &contest, &demands)
 }
 
 /// The bar is for messages in a second. Times are their inverse.
-fn rate(workspace: &Workspace) -> Result<Outcome> {
+fn rate(workspace: &Workspace) -> Result<CheckOutcome> {
     let hosts = Rc::new(Hosts::make(ETHERNET)?);
-    let contest = Contest::between_hosts(&hosts, &[], of_8_bytes(&[Op::Rate]))?;
+    let contest = Contest::between_hosts(&hosts, &[], of_8_bytes(&[BenchOperation::Rate]))?;
     let twice = Demand::each("rate of 8 B", |_| true, 1.0 / 2.0);
     judge(workspace, &contest, &[twice])
 }
 
-fn bandwidth(workspace: &Workspace, mtu: u16) -> Result<Outcome> {
+fn bandwidth(workspace: &Workspace, mtu: u16) -> Result<CheckOutcome> {
     let hosts = Rc::new(Hosts::make(mtu)?);
     let [mib, four_mib] = against_two_cores(workspace, &hosts)?;
     let peers = against_peers(workspace, &hosts)?;
-    Ok(Outcome::of_all(&[peers, mib, four_mib]))
+    Ok(CheckOutcome::of_all(&[peers, mib, four_mib]))
 }
 
-fn of_large(sizes: &[usize]) -> Options {
-    Options {
+fn of_large(sizes: &[usize]) -> BenchOptions {
+    BenchOptions {
         samples: 3,
-        ..rows(&[Op::Bandwidth], sizes, Mode::Untouched)
+        ..rows(&[BenchOperation::Bandwidth], sizes, BufferMode::Untouched)
     }
 }
 
 /// Nobody tags anything. The bar is for bytes in a second, times are their inverse.
-fn against_peers(workspace: &Workspace, hosts: &Rc<Hosts>) -> Result<Outcome> {
+fn against_peers(workspace: &Workspace, hosts: &Rc<Hosts>) -> Result<CheckOutcome> {
     let options = of_large(&LARGE);
     let contest = Contest::between_hosts(hosts, &["--fabric-crypto", "none"], options)?;
     let demand = Demand::each("bandwidth", |_| true, 1.0 / 0.8);
@@ -117,8 +125,8 @@ fn against_peers(workspace: &Workspace, hosts: &Rc<Hosts>) -> Result<Outcome> {
 }
 
 /// With tags, which is how jobs come.
-fn against_two_cores(workspace: &Workspace, hosts: &Hosts) -> Result<[Outcome; 2]> {
-    let ours = Side::Ours(Vec::new());
+fn against_two_cores(workspace: &Workspace, hosts: &Hosts) -> Result<[CheckOutcome; 2]> {
+    let ours = Contestant::Ours(Vec::new());
     let by_us = |bytes: usize| -> Result<f64> {
         let measured = ours.measure(workspace, 2, Some(hosts), &of_large(&[bytes]))?;
         Ok(bytes as f64 * 1e6 / measured[0].us)

@@ -6,12 +6,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use test_network::TestNetwork;
 
-use crate::live_stranger::{Sent, besieged};
-use crate::network::{bcs_run, make, nobody_is_left};
+use crate::live_stranger::{ForgeryCounts, run_under_attack};
+use crate::network::{bcs_run, check_no_processes, make};
 use crate::process;
 use crate::rounds::{Bar, Rounds};
-use crate::sage::Gas;
-use crate::verdict::Outcome;
+use crate::sage::SageReference;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -38,19 +38,19 @@ const GAS: [&str; 7] = [
     "sage", "--deck", "timing_c", "--levels", "1", "--cycles", "60",
 ];
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let network = make(3)?;
     let outcomes = [
         in_virtual_time(workspace)?,
         answers(workspace, &network)?,
         time(workspace, &network)?,
     ];
-    nobody_is_left(&network)?;
-    Ok(Outcome::of_all(&outcomes))
+    check_no_processes(&network)?;
+    Ok(CheckOutcome::of_all(&outcomes))
 }
 
 /// The laws of the primitives among strangers, as a test has it.
-fn in_virtual_time(workspace: &Workspace) -> Result<Outcome> {
+fn in_virtual_time(workspace: &Workspace) -> Result<CheckOutcome> {
     let datagrams = seeds("BCS_STRANGERS", DATAGRAMS)?;
     let test = "conformance::tests::siege::udp_keeps_the_laws_among_strangers";
     let mut command = workspace.cargo(["test", "--package", "bcs-fabric", "--lib", "--"]);
@@ -61,11 +61,11 @@ fn in_virtual_time(workspace: &Workspace) -> Result<Outcome> {
     let line = said.lines().find(is_count);
     let line = line.context("the test did not say how many there were")?;
     let figure = format!("in virtual time {line}: each but the replayed refused, all laws kept");
-    Ok(Outcome::exact(true, figure, "all laws kept"))
+    Ok(CheckOutcome::exact(true, figure, "all laws kept"))
 }
 
 /// Programs that know what their answers are.
-fn answers(workspace: &Workspace, network: &TestNetwork) -> Result<Outcome> {
+fn answers(workspace: &Workspace, network: &TestNetwork) -> Result<CheckOutcome> {
     let programs = [
         ("conformance", "-n 4", "unwritable", "16 rules"),
         (
@@ -82,7 +82,7 @@ fn answers(workspace: &Workspace, network: &TestNetwork) -> Result<Outcome> {
         let mut command = bcs_run(workspace, network, 2, options)?;
         command.arg(program).args(words.split_whitespace());
         let act = || process::run(&mut command, LIMIT)?.succeeded();
-        let (finished, sent) = besieged(network, A_SECOND, seed, act)?;
+        let (finished, sent) = run_under_attack(network, A_SECOND, seed, act)?;
         ensure!(
             finished.stdout.starts_with(answer),
             "{name} was to say `{answer}`, and said `{}`",
@@ -101,20 +101,20 @@ fn answers(workspace: &Workspace, network: &TestNetwork) -> Result<Outcome> {
         figures.push(format!("{name}: {} sent", sum(&sent)));
     }
     let figure = format!("right answers, and strangers named; {}", figures.join(", "));
-    Ok(Outcome::exact(true, figure, "right answers"))
+    Ok(CheckOutcome::exact(true, figure, "right answers"))
 }
 
-fn sum(sent: &Sent) -> u64 {
+fn sum(sent: &ForgeryCounts) -> u64 {
     sent.values().sum()
 }
 
-fn time(workspace: &Workspace, network: &TestNetwork) -> Result<Outcome> {
+fn time(workspace: &Workspace, network: &TestNetwork) -> Result<CheckOutcome> {
     let command = || -> Result<Command> {
         let mut command = bcs_run(workspace, network, 2, "-n 2")?;
         command.args(GAS);
         Ok(command)
     };
-    let gas = Gas::default();
+    let gas = SageReference::default();
     let mut seed = 100;
     let mut pace = Vec::new();
     let measured = Rounds::default().ratio(
@@ -122,7 +122,7 @@ fn time(workspace: &Workspace, network: &TestNetwork) -> Result<Outcome> {
         || {
             seed += 1;
             let act = || gas.solve(&mut command()?);
-            let (seconds, sent) = besieged(network, A_SECOND, seed, act)?;
+            let (seconds, sent) = run_under_attack(network, A_SECOND, seed, act)?;
             pace.push(sum(&sent) as f64 / seconds);
             Ok(seconds)
         },

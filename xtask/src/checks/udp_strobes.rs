@@ -6,10 +6,10 @@ use anyhow::{Context, Result};
 use mds::dump::read_dir;
 
 use crate::bootstrap::median;
-use crate::network::{bcs_run, make, nobody_is_left};
+use crate::network::{bcs_run, check_no_processes, make};
 use crate::process;
 use crate::rounds::{Bar, Rounds};
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -32,7 +32,7 @@ const TOLERANCE: f64 = 0.05;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let network = make(HOSTS)?;
     let (mut medians, mut p99s, mut struck) = (vec![], vec![], vec![]);
     let rounds = Rounds {
@@ -47,8 +47,8 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         command.arg(dir.path());
         command.args(["bench", "--ops", "allreduce", "--sizes", "8"]);
         process::run(&mut command, LIMIT)?.succeeded()?;
-        nobody_is_left(&network)?;
-        let nodes = read_dir(dir.path())?.whole()?.nodes;
+        check_no_processes(&network)?;
+        let nodes = read_dir(dir.path())?.require_complete()?.nodes;
         let strobes = nodes.into_iter().find_map(|node| node.global);
         let gaps = strobes
             .context("no node has dumped the global figures")?

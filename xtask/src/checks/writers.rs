@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::process;
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -27,7 +27,7 @@ const MOST_MEMORY: u64 = 64 << 20;
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-fn run(workspace: &Workspace) -> Result<Outcome> {
+fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let layout = format!("-n {RANKS} --nodes 4");
     let words = [SECONDS.to_string(), LINES_PER_SECOND.to_string()];
     let words = words.iter().map(String::as_str);
@@ -35,7 +35,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
     let finished = process::run(&mut command, LIMIT)?.succeeded()?;
     let wrong = wrong_lines(&finished.stdout, SECONDS * LINES_PER_SECOND);
     let mebibytes = finished.peak_memory >> 20;
-    Ok(Outcome::exact(
+    Ok(CheckOutcome::exact(
         wrong == 0 && finished.peak_memory <= MOST_MEMORY,
         format!(
             "{wrong} lines lost, torn or out of order of {}, {} MiB in {:.1} s; the largest process had {mebibytes} MiB",

@@ -1,6 +1,6 @@
 //! Ratios of medians, and how far they can be trusted.
 
-use apps::bench::Case;
+use apps::bench::BenchCase;
 
 use crate::bootstrap::{Interval, median, middle_95_percent, resampled};
 
@@ -9,7 +9,7 @@ use crate::bootstrap::{Interval, median, middle_95_percent, resampled};
 #[derive(Debug, Clone, Default)]
 pub struct Samples {
     /// The rows.
-    pub cases: Vec<Case>,
+    pub cases: Vec<BenchCase>,
     /// Which sides we are compared with.
     pub rivals: Vec<usize>,
     /// By round, side and row.
@@ -20,7 +20,7 @@ pub struct Samples {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// The row.
-    pub case: Case,
+    pub case: BenchCase,
     /// The median of each side, in microseconds.
     pub medians_us: Vec<f64>,
     /// The rival whose median is the least.
@@ -33,7 +33,7 @@ pub struct Comparison {
 
 /// Ratios of all rows, drawn again and again from the rounds.
 #[derive(Debug, Clone)]
-pub struct Resampled {
+pub struct BootstrapRatios {
     ratios: Vec<f64>,
     drawn: Vec<Vec<f64>>,
 }
@@ -88,8 +88,8 @@ impl Samples {
     ///
     /// When there are no rounds or no rivals.
     #[must_use]
-    pub fn resample(&self, seed: u64) -> Resampled {
-        Resampled {
+    pub fn resample(&self, seed: u64) -> BootstrapRatios {
+        BootstrapRatios {
             ratios: self.ratios(&self.all_rounds()),
             drawn: resampled(self.rounds.len(), seed, |rounds| self.ratios(rounds)),
         }
@@ -101,7 +101,7 @@ impl Samples {
     ///
     /// As [`resample`](Self::resample).
     #[must_use]
-    pub fn compare(&self, resampled: &Resampled) -> Vec<Comparison> {
+    pub fn compare(&self, resampled: &BootstrapRatios) -> Vec<Comparison> {
         let mut comparisons: Vec<Comparison> = self
             .cases
             .iter()
@@ -122,7 +122,7 @@ impl Samples {
     }
 }
 
-impl Resampled {
+impl BootstrapRatios {
     /// The ratio of a row.
     #[must_use]
     pub fn ratio(&self, row: usize) -> f64 {
@@ -155,17 +155,17 @@ fn mean_of(ratios: &[f64], rows: &[usize]) -> f64 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use apps::bench::{Mode, Op};
+    use apps::bench::{BenchOperation, BufferMode};
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
     /// Rows of latencies, one for each of `ratios`: we take that many times what the second of two rivals takes, who
     /// is the better one. `spread` is how far single rounds are off.
     pub(crate) fn samples(ratios: &[f64], rounds: usize, spread: f64) -> Samples {
-        let cases = (0..ratios.len()).map(|row| Case {
-            op: Op::Latency,
+        let cases = (0..ratios.len()).map(|row| BenchCase {
+            op: BenchOperation::Latency,
             bytes: 8 << row,
-            mode: Mode::Untouched,
+            mode: BufferMode::Untouched,
         });
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let mut off = |us: f64| us * (1.0 + spread * (2.0 * rng.random::<f64>() - 1.0));

@@ -1,10 +1,10 @@
 //! What a contest has to show, and whether it does.
 
-use apps::bench::Case;
+use apps::bench::BenchCase;
 
-use super::comparison::{Resampled, Samples};
+use super::comparison::{BootstrapRatios, Samples};
 use crate::rounds::Bar;
-use crate::verdict::{Outcome, Verdict};
+use crate::verdict::{CheckOutcome, Verdict};
 
 /// A bar for some of the rows.
 #[derive(Debug, Clone, Copy)]
@@ -12,16 +12,16 @@ pub struct Demand {
     /// Which rows, for people.
     pub what: &'static str,
     /// Which rows.
-    pub rows: fn(&Case) -> bool,
+    pub rows: fn(&BenchCase) -> bool,
     /// What is judged of their ratios.
-    pub of: Figure,
+    pub of: RatioStatistic,
     /// The greatest ratio of our time and the best peer's that is allowed.
     pub at_most: f64,
 }
 
 /// A figure of several ratios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Figure {
+pub enum RatioStatistic {
     /// Their geometric mean.
     GeometricMean,
     /// Each of them: one that misses is a miss, and all have to hold.
@@ -29,7 +29,7 @@ pub enum Figure {
 }
 
 /// A demand that was looked at.
-struct Judged {
+struct DemandResult {
     verdict: Verdict,
     /// Its interval leaves no doubt.
     clear: bool,
@@ -39,8 +39,8 @@ struct Judged {
 impl Demand {
     /// Each of these rows takes at most so many times what the best peer takes.
     #[must_use]
-    pub const fn each(what: &'static str, rows: fn(&Case) -> bool, at_most: f64) -> Self {
-        let of = Figure::EachRow;
+    pub const fn each(what: &'static str, rows: fn(&BenchCase) -> bool, at_most: f64) -> Self {
+        let of = RatioStatistic::EachRow;
         Self {
             what,
             rows,
@@ -49,23 +49,23 @@ impl Demand {
         }
     }
 
-    fn judge(&self, samples: &Samples, resampled: &Resampled) -> Judged {
+    fn judge(&self, samples: &Samples, resampled: &BootstrapRatios) -> DemandResult {
         let rows: Vec<usize> = (0..samples.cases.len())
             .filter(|row| (self.rows)(&samples.cases[*row]))
             .collect();
         assert!(!rows.is_empty(), "no row was measured for {}", self.what);
         let bar = Bar::AtMost(self.at_most);
         match self.of {
-            Figure::GeometricMean => {
+            RatioStatistic::GeometricMean => {
                 let (mean, interval) = (resampled.mean(&rows), resampled.interval_of(&rows));
                 let clear = bar.judge_interval(interval);
-                Judged {
+                DemandResult {
                     verdict: clear.unwrap_or_else(|| bar.judge(mean)),
                     clear: clear.is_some(),
                     text: format!("{}: geometric mean {mean:.3} ({interval})", self.what),
                 }
             }
-            Figure::EachRow => {
+            RatioStatistic::EachRow => {
                 let worst = rows
                     .iter()
                     .copied()
@@ -78,8 +78,8 @@ impl Demand {
                 // One row that surely misses is enough.
                 let missed = clear.contains(&Some(Verdict::Missed));
                 let ratio = resampled.ratio(worst);
-                let Case { op, bytes, mode } = samples.cases[worst];
-                Judged {
+                let BenchCase { op, bytes, mode } = samples.cases[worst];
+                DemandResult {
                     verdict: if missed {
                         Verdict::Missed
                     } else {
@@ -98,8 +98,8 @@ impl Demand {
 
     fn bar(&self) -> String {
         let figure = match self.of {
-            Figure::GeometricMean => "geometric mean",
-            Figure::EachRow => "each row",
+            RatioStatistic::GeometricMean => "geometric mean",
+            RatioStatistic::EachRow => "each row",
         };
         format!("{}: {figure} at most {:.3}", self.what, self.at_most)
     }
@@ -113,20 +113,20 @@ pub(super) fn judge(
     samples: &Samples,
     seed: u64,
     last: bool,
-) -> Option<Outcome> {
+) -> Option<CheckOutcome> {
     let resampled = samples.resample(seed);
-    let judged: Vec<Judged> = demands
+    let judged: Vec<DemandResult> = demands
         .iter()
         .map(|demand| demand.judge(samples, &resampled))
         .collect();
-    let surely_missed = |one: &Judged| one.clear && one.verdict == Verdict::Missed;
+    let surely_missed = |one: &DemandResult| one.clear && one.verdict == Verdict::Missed;
     let clear = judged.iter().all(|one| one.clear) || judged.iter().any(surely_missed);
     if !(clear || last) {
         return None;
     }
     let texts: Vec<String> = judged.iter().map(|one| one.text.clone()).collect();
     let bars: Vec<String> = demands.iter().map(Demand::bar).collect();
-    Some(Outcome {
+    Some(CheckOutcome {
         verdict: Verdict::of_all(judged.iter().map(|one| one.verdict))?,
         figure: format!(
             "time by the best peer's, medians of {} rounds (95 % intervals)\n    {}",
@@ -145,11 +145,11 @@ mod tests {
     const MEAN: Demand = Demand {
         what: "all",
         rows: |_| true,
-        of: Figure::GeometricMean,
+        of: RatioStatistic::GeometricMean,
         at_most: 0.95,
     };
     const EACH: Demand = Demand {
-        of: Figure::EachRow,
+        of: RatioStatistic::EachRow,
         at_most: 1.15,
         ..MEAN
     };

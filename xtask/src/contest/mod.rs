@@ -14,29 +14,29 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, ensure};
-use apps::bench::{Mode, Op, Options, Size};
+use apps::bench::{BenchOperation, BenchOptions, BufferMode, ByteSize};
 use clap::Args;
 
-pub use comparison::{Comparison, Resampled, Samples, geometric_mean};
-pub use demand::{Demand, Figure};
-pub use side::Side;
+pub use comparison::{BootstrapRatios, Comparison, Samples, geometric_mean};
+pub use demand::{Demand, RatioStatistic};
+pub use side::Contestant;
 
-use crate::bare_pingpong::allowed;
+use crate::bare_pingpong::allowed_cores;
 use crate::hosts::Hosts;
-use crate::peers::{self, Peer, Way};
+use crate::peers::{self, MessagePath, Peer};
 use crate::rounds::{Rounds, turns};
-use crate::verdict::Outcome;
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 /// Who measures what.
 #[derive(Debug, Clone)]
 pub struct Contest {
     /// We first; then others.
-    pub sides: Vec<Side>,
+    pub sides: Vec<Contestant>,
     /// Ranks of each job.
     pub ranks: usize,
     /// The rows.
-    pub options: Options,
+    pub options: BenchOptions,
     /// Two hosts that all jobs run over; none for this machine.
     pub hosts: Option<Rc<Hosts>>,
 }
@@ -56,10 +56,15 @@ impl Contest {
     /// # Errors
     ///
     /// The kernel does not say how many cores there are.
-    pub fn with_all(ranks: usize, options: Options) -> Result<Self> {
-        let cores = allowed()?.len();
-        let mut sides = vec![Side::ours(ranks, cores)];
-        sides.extend(Side::of_peers(&peers::ALL, Way::Node, ranks, cores));
+    pub fn with_all(ranks: usize, options: BenchOptions) -> Result<Self> {
+        let cores = allowed_cores()?.len();
+        let mut sides = vec![Contestant::ours(ranks, cores)];
+        sides.extend(Contestant::of_peers(
+            &peers::ALL,
+            MessagePath::Node,
+            ranks,
+            cores,
+        ));
         Ok(Self {
             sides,
             ranks,
@@ -73,10 +78,15 @@ impl Contest {
     /// # Errors
     ///
     /// The kernel does not say how many cores there are.
-    pub fn between_nodes(ranks: usize, nodes: usize, options: Options) -> Result<Self> {
-        let mut sides = vec![Side::Ours(vec!["--nodes".into(), nodes.to_string()])];
-        let cores = allowed()?.len();
-        sides.extend(Side::of_peers(&peers::ALL, Way::Tcp, ranks, cores));
+    pub fn between_nodes(ranks: usize, nodes: usize, options: BenchOptions) -> Result<Self> {
+        let mut sides = vec![Contestant::Ours(vec!["--nodes".into(), nodes.to_string()])];
+        let cores = allowed_cores()?.len();
+        sides.extend(Contestant::of_peers(
+            &peers::ALL,
+            MessagePath::Tcp,
+            ranks,
+            cores,
+        ));
         Ok(Self {
             sides,
             ranks,
@@ -91,12 +101,17 @@ impl Contest {
     /// # Errors
     ///
     /// The kernel does not say how many cores there are.
-    pub fn between_hosts(hosts: &Rc<Hosts>, ours: &[&str], options: Options) -> Result<Self> {
+    pub fn between_hosts(hosts: &Rc<Hosts>, ours: &[&str], options: BenchOptions) -> Result<Self> {
         const RANKS: usize = 2;
         let words = ours.iter().copied().map(str::to_owned).collect();
-        let mut sides = vec![Side::Ours(words)];
-        let cores = allowed()?.len();
-        sides.extend(Side::of_peers(&peers::ALL, Way::Hosts, RANKS, cores));
+        let mut sides = vec![Contestant::Ours(words)];
+        let cores = allowed_cores()?.len();
+        sides.extend(Contestant::of_peers(
+            &peers::ALL,
+            MessagePath::Hosts,
+            RANKS,
+            cores,
+        ));
         Ok(Self {
             sides,
             ranks: RANKS,
@@ -109,8 +124,8 @@ impl Contest {
     #[must_use]
     pub fn in_c(mut self) -> Self {
         for side in &mut self.sides {
-            if let Side::Ours(words) = side {
-                *side = Side::InC(std::mem::take(words));
+            if let Contestant::Ours(words) = side {
+                *side = Contestant::InC(std::mem::take(words));
             }
         }
         self
@@ -120,10 +135,10 @@ impl Contest {
     #[must_use]
     pub fn against(mut self, peer: &Peer) -> Self {
         for side in &mut self.sides {
-            if let Side::Peer(other, settings) = *side
+            if let Contestant::Peer(other, settings) = *side
                 && other != peer
             {
-                *side = Side::Onlooker(other, settings);
+                *side = Contestant::Onlooker(other, settings);
             }
         }
         self
@@ -134,7 +149,7 @@ impl Contest {
     /// # Errors
     ///
     /// A side failed.
-    pub fn judge(&self, workspace: &Workspace, demands: &[Demand]) -> Result<Outcome> {
+    pub fn judge(&self, workspace: &Workspace, demands: &[Demand]) -> Result<CheckOutcome> {
         Ok(self.measured(workspace, demands)?.0)
     }
 
@@ -147,13 +162,13 @@ impl Contest {
         &self,
         workspace: &Workspace,
         demands: &[Demand],
-    ) -> Result<(Outcome, String)> {
+    ) -> Result<(CheckOutcome, String)> {
         let (outcome, samples) = self.measured(workspace, demands)?;
         Ok((outcome, self.table(&samples)))
     }
 
     fn table(&self, samples: &Samples) -> String {
-        let names: Vec<String> = self.sides.iter().map(Side::name).collect();
+        let names: Vec<String> = self.sides.iter().map(Contestant::name).collect();
         let resampled = samples.resample(ROUNDS.seed);
         let rows = samples.compare(&resampled);
         let means = report::means(samples, &resampled);
@@ -164,7 +179,11 @@ impl Contest {
         )
     }
 
-    fn measured(&self, workspace: &Workspace, demands: &[Demand]) -> Result<(Outcome, Samples)> {
+    fn measured(
+        &self,
+        workspace: &Workspace,
+        demands: &[Demand],
+    ) -> Result<(CheckOutcome, Samples)> {
         self.prepare(workspace)?;
         for round in 0..ROUNDS.warm_ups {
             self.round(workspace, round)?;
@@ -192,7 +211,7 @@ impl Contest {
     fn samples(&self) -> Samples {
         let is_rival = |side: &usize| {
             let side = &self.sides[*side];
-            matches!(side, Side::Peer(..) | Side::Baseline(_))
+            matches!(side, Contestant::Peer(..) | Contestant::Baseline(_))
         };
         Samples {
             cases: self.options.cases(),
@@ -216,10 +235,10 @@ impl Contest {
 
 /// Rows for a contest, with times for each that suit many rounds.
 #[must_use]
-pub fn rows(ops: &[Op], sizes: &[usize], mode: Mode) -> Options {
-    Options {
+pub fn rows(ops: &[BenchOperation], sizes: &[usize], mode: BufferMode) -> BenchOptions {
+    BenchOptions {
         ops: ops.to_vec(),
-        sizes: sizes.iter().copied().map(Size).collect(),
+        sizes: sizes.iter().copied().map(ByteSize).collect(),
         mode: vec![mode],
         row_ms: 20,
         samples: 5,
@@ -243,7 +262,7 @@ pub struct ContestArgs {
     bcs: Vec<String>,
     /// Peers to be compared with
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpich,openmpi,impi",
-        value_parser = peers::named)]
+        value_parser = peers::find_peer)]
     peers: Vec<&'static Peer>,
     /// Keep the peers to TCP over the loopback device; those that cannot be are left out
     #[arg(long)]
@@ -256,31 +275,31 @@ pub struct ContestArgs {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     #[command(flatten)]
-    options: Options,
+    options: BenchOptions,
 }
 
 impl ContestArgs {
     fn contest(&self) -> Result<Contest> {
-        let (ranks, cores) = (self.ranks as usize, allowed()?.len());
+        let (ranks, cores) = (self.ranks as usize, allowed_cores()?.len());
         let words = |line: &String| line.split_whitespace().map(str::to_owned).collect();
         let hosts = self.hosts.map(Hosts::make).transpose()?.map(Rc::new);
-        let mut sides: Vec<Side> = self
+        let mut sides: Vec<Contestant> = self
             .bcs
             .iter()
-            .map(|line| Side::Ours(words(line)))
+            .map(|line| Contestant::Ours(words(line)))
             .collect();
         if sides.is_empty() {
             sides.push(match hosts {
-                None => Side::ours(ranks, cores),
-                Some(_) => Side::Ours(Vec::new()),
+                None => Contestant::ours(ranks, cores),
+                Some(_) => Contestant::Ours(Vec::new()),
             });
         }
         let way = match (&hosts, self.tcp) {
-            (Some(_), _) => Way::Hosts,
-            (None, true) => Way::Tcp,
-            (None, false) => Way::Node,
+            (Some(_), _) => MessagePath::Hosts,
+            (None, true) => MessagePath::Tcp,
+            (None, false) => MessagePath::Node,
         };
-        sides.extend(Side::of_peers(&self.peers, way, ranks, cores));
+        sides.extend(Contestant::of_peers(&self.peers, way, ranks, cores));
         Ok(Contest {
             sides,
             ranks,
@@ -310,7 +329,7 @@ impl ContestArgs {
             }
         }
         eprintln!();
-        let names: Vec<String> = contest.sides.iter().map(Side::name).collect();
+        let names: Vec<String> = contest.sides.iter().map(Contestant::name).collect();
         let resampled = samples.resample(ROUNDS.seed);
         let rows = samples.compare(&resampled);
         let means = report::means(&samples, &resampled);
@@ -335,12 +354,12 @@ mod tests {
     fn our_own_variants_are_no_rivals() {
         let contest = Contest {
             sides: vec![
-                Side::Ours(Vec::new()),
-                Side::Ours(vec!["-v".into()]),
-                Side::Peer(&peers::MPICH, &peers::MPICH.node.own_cores[0]),
+                Contestant::Ours(Vec::new()),
+                Contestant::Ours(vec!["-v".into()]),
+                Contestant::Peer(&peers::MPICH, &peers::MPICH.node.own_cores[0]),
             ],
             ranks: 2,
-            options: rows(&[Op::Barrier], &[0], Mode::Untouched),
+            options: rows(&[BenchOperation::Barrier], &[0], BufferMode::Untouched),
             hosts: None,
         };
         assert_eq!(contest.samples().rivals, [2]);

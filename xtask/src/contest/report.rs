@@ -1,11 +1,11 @@
 //! A contest for people and for programs.
 
 use anyhow::Result;
-use apps::bench::{Op, Size};
+use apps::bench::{BenchOperation, ByteSize};
 use comfy_table::{CellAlignment, Table};
 use serde_json::{Map, Value, json};
 
-use super::comparison::{Comparison, Resampled, Samples};
+use super::comparison::{BootstrapRatios, Comparison, Samples};
 use crate::bootstrap::Interval;
 
 /// A rule above, one under the heads, one below. In the order that comfy-table gives.
@@ -14,15 +14,15 @@ const RULES: &str = "  ── ──      ──    ";
 /// The geometric mean of the ratios of some rows.
 pub(super) struct Mean {
     /// Of an operation, or of all.
-    op: Option<Op>,
+    op: Option<BenchOperation>,
     rows: usize,
     ratio: f64,
     interval: Interval,
 }
 
 /// Of each operation, in their order, and of all rows.
-pub(super) fn means(samples: &Samples, resampled: &Resampled) -> Vec<Mean> {
-    let mut ops: Vec<Option<Op>> = Vec::new();
+pub(super) fn means(samples: &Samples, resampled: &BootstrapRatios) -> Vec<Mean> {
+    let mut ops: Vec<Option<BenchOperation>> = Vec::new();
     for case in &samples.cases {
         if !ops.contains(&Some(case.op)) {
             ops.push(Some(case.op));
@@ -54,7 +54,7 @@ pub(super) fn table(names: &[String], rows: &[Comparison]) -> Table {
     for row in rows {
         let mut cells = vec![
             row.case.op.to_string(),
-            Size(row.case.bytes).to_string(),
+            ByteSize(row.case.bytes).to_string(),
             row.case.mode.to_string(),
         ];
         cells.extend(row.medians_us.iter().map(|us| format!("{us:.3}")));

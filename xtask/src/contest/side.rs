@@ -4,12 +4,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use apps::bench::{Case, Options, Row};
+use apps::bench::{BenchCase, BenchOptions, BenchRow};
 
 use crate::hosts::Hosts;
-use crate::peers::{Peer, Settings, Way};
+use crate::peers::{LauncherSettings, MessagePath, Peer};
 use crate::process;
-use crate::verdict::CannotTell;
+use crate::verdict::UnsuitableMachine;
 use crate::workspace::Workspace;
 
 /// So that a side that hangs is seen to. MPICH with four ranks a core takes a minute for what others do in a second.
@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// One of those who take turns.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Side {
+pub enum Contestant {
     /// `bcs run` with these options.
     Ours(Vec<String>),
     /// The same with the benchmark in C, on our library.
@@ -25,43 +25,52 @@ pub enum Side {
     /// `bcs run`, where we are compared with ourselves.
     Baseline(Vec<String>),
     /// A peer.
-    Peer(&'static Peer, &'static Settings),
+    Peer(&'static Peer, &'static LauncherSettings),
     /// A peer that we are not compared with.
-    Onlooker(&'static Peer, &'static Settings),
+    Onlooker(&'static Peer, &'static LauncherSettings),
 }
 
-impl Side {
+impl Contestant {
     /// What it is called in tables.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
-            Side::Ours(words) if words.is_empty() => "bcs".into(),
-            Side::Ours(words) | Side::Baseline(words) => format!("bcs {}", words.join(" ")),
-            Side::InC(words) => ["bcs-c", &words.join(" ")].join(" ").trim_end().into(),
-            Side::Peer(peer, settings) | Side::Onlooker(peer, settings) => match settings.name {
-                "" => peer.name.into(),
-                name => format!("{}-{name}", peer.name),
-            },
+            Contestant::Ours(words) if words.is_empty() => "bcs".into(),
+            Contestant::Ours(words) | Contestant::Baseline(words) => {
+                format!("bcs {}", words.join(" "))
+            }
+            Contestant::InC(words) => ["bcs-c", &words.join(" ")].join(" ").trim_end().into(),
+            Contestant::Peer(peer, settings) | Contestant::Onlooker(peer, settings) => {
+                match settings.name {
+                    "" => peer.name.into(),
+                    name => format!("{}-{name}", peer.name),
+                }
+            }
         }
     }
 
     /// Peers with all their settings for a way, so many ranks and cores.
     #[must_use]
-    pub fn of_peers(peers: &[&'static Peer], way: Way, ranks: usize, cores: usize) -> Vec<Side> {
+    pub fn of_peers(
+        peers: &[&'static Peer],
+        way: MessagePath,
+        ranks: usize,
+        cores: usize,
+    ) -> Vec<Contestant> {
         let sides = |peer: &&'static Peer| {
             let peer = *peer;
             let all = peer.settings(way, ranks, cores).iter();
-            all.map(move |settings| Side::Peer(peer, settings))
+            all.map(move |settings| Contestant::Peer(peer, settings))
         };
         peers.iter().flat_map(sides).collect()
     }
 
     /// We as we are fastest: each rank on a core of its own, if there are enough.
     #[must_use]
-    pub fn ours(ranks: usize, cores: usize) -> Side {
+    pub fn ours(ranks: usize, cores: usize) -> Contestant {
         match ranks <= cores {
-            true => Side::Ours(vec!["--bind".into(), "core".into()]),
-            false => Side::Ours(Vec::new()),
+            true => Contestant::Ours(vec!["--bind".into(), "core".into()]),
+            false => Contestant::Ours(Vec::new()),
         }
     }
 
@@ -72,14 +81,14 @@ impl Side {
         hosts: Option<&Hosts>,
     ) -> Result<Command> {
         match self {
-            Side::Ours(words) | Side::Baseline(words) => {
+            Contestant::Ours(words) | Contestant::Baseline(words) => {
                 let mut command = workspace.bcs(["run", "-n", &ranks.to_string()])?;
                 command.args(hosts.iter().flat_map(|hosts| hosts.options()));
                 command.args(words).arg("bench");
                 Ok(command)
             }
-            Side::InC(words) => Ok(workspace.c_bench()?.command(ranks, words)),
-            Side::Peer(peer, settings) | Side::Onlooker(peer, settings) => {
+            Contestant::InC(words) => Ok(workspace.c_bench()?.command(ranks, words)),
+            Contestant::Peer(peer, settings) | Contestant::Onlooker(peer, settings) => {
                 peer.bench(workspace, settings, ranks, hosts)
             }
         }
@@ -89,7 +98,7 @@ impl Side {
     ///
     /// # Errors
     ///
-    /// It cannot be had; [`CannotTell`] for a peer.
+    /// It cannot be had; [`UnsuitableMachine`] for a peer.
     pub fn prepare(&self, workspace: &Workspace) -> Result<()> {
         self.command(workspace, 2, None).map(|_| ())
     }
@@ -104,13 +113,14 @@ impl Side {
         workspace: &Workspace,
         ranks: usize,
         hosts: Option<&Hosts>,
-        options: &Options,
-    ) -> Result<Vec<Row>> {
+        options: &BenchOptions,
+    ) -> Result<Vec<BenchRow>> {
         let measured = self.rows(workspace, ranks, hosts, options);
         match self {
-            Side::Ours(_) | Side::InC(_) | Side::Baseline(_) => measured,
-            Side::Peer(..) | Side::Onlooker(..) => measured
-                .map_err(|error| CannotTell(format!("{} failed: {error:#}", self.name())).into()),
+            Contestant::Ours(_) | Contestant::InC(_) | Contestant::Baseline(_) => measured,
+            Contestant::Peer(..) | Contestant::Onlooker(..) => measured.map_err(|error| {
+                UnsuitableMachine(format!("{} failed: {error:#}", self.name())).into()
+            }),
         }
     }
 
@@ -119,13 +129,13 @@ impl Side {
         workspace: &Workspace,
         ranks: usize,
         hosts: Option<&Hosts>,
-        options: &Options,
-    ) -> Result<Vec<Row>> {
+        options: &BenchOptions,
+    ) -> Result<Vec<BenchRow>> {
         let mut command = self.command(workspace, ranks, hosts)?;
         command.args(options.words());
         let output = process::run(&mut command, LIMIT)?.succeeded()?.stdout;
-        let rows = Row::of_output(&output).context("it wrote a broken row")?;
-        let found: Vec<Case> = rows.iter().map(Row::case).collect();
+        let rows = BenchRow::of_output(&output).context("it wrote a broken row")?;
+        let found: Vec<BenchCase> = rows.iter().map(BenchRow::case).collect();
         ensure!(
             found == options.cases(),
             "it wrote {} rows, which are not the {} that were asked for",
@@ -147,14 +157,20 @@ mod tests {
 
     #[test]
     fn names_tell_sides_apart() {
-        let sides = Side::of_peers(&peers::ALL, Way::Node, 4, 2);
-        let mut names: Vec<String> = sides.iter().map(Side::name).collect();
+        let sides = Contestant::of_peers(&peers::ALL, MessagePath::Node, 4, 2);
+        let mut names: Vec<String> = sides.iter().map(Contestant::name).collect();
         assert_eq!(names, ["mpich", "openmpi", "impi", "impi-wait"]);
-        names.push(Side::ours(2, 2).name());
-        names.push(Side::ours(3, 2).name());
+        names.push(Contestant::ours(2, 2).name());
+        names.push(Contestant::ours(3, 2).name());
         assert_eq!(names[4..], ["bcs --bind core", "bcs"]);
-        assert_eq!(Side::of_peers(&[&INTEL_MPI], Way::Node, 2, 2).len(), 1);
-        assert!(Side::of_peers(&[&INTEL_MPI], Way::Tcp, 2, 2).is_empty());
-        assert_eq!(Side::of_peers(&peers::ALL, Way::Hosts, 2, 2).len(), 2);
+        assert_eq!(
+            Contestant::of_peers(&[&INTEL_MPI], MessagePath::Node, 2, 2).len(),
+            1
+        );
+        assert!(Contestant::of_peers(&[&INTEL_MPI], MessagePath::Tcp, 2, 2).is_empty());
+        assert_eq!(
+            Contestant::of_peers(&peers::ALL, MessagePath::Hosts, 2, 2).len(),
+            2
+        );
     }
 }

@@ -5,12 +5,12 @@ use std::fmt::Display;
 use anyhow::Result;
 
 use super::picture::{Panel, picture};
-use super::published::Published;
-use crate::verdict::{Outcome, Verdict};
+use super::published::PublishedResult;
+use crate::verdict::{CheckOutcome, Verdict};
 
 /// A part of a section.
 #[derive(Debug, PartialEq)]
-pub(super) enum Part {
+pub(super) enum ContentPart {
     /// A paragraph, in Markdown.
     Text(String),
     /// A list.
@@ -58,7 +58,7 @@ impl Table {
 #[derive(Debug)]
 pub(super) struct Content {
     /// What there is to read.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<ContentPart>,
     /// Whether all of it is there.
     pub(super) verdict: Verdict,
 }
@@ -74,12 +74,12 @@ impl Content {
 
     /// Adds a paragraph.
     pub(super) fn text(&mut self, text: impl Into<String>) {
-        self.parts.push(Part::Text(text.into()));
+        self.parts.push(ContentPart::Text(text.into()));
     }
 
     /// Adds a table.
     pub(super) fn table(&mut self, table: Table) {
-        self.parts.push(Part::Table(table));
+        self.parts.push(ContentPart::Table(table));
     }
 
     /// Adds a picture of some panels, to be written as `name.svg`.
@@ -94,7 +94,7 @@ impl Content {
 
     /// Adds a picture that has been drawn.
     pub(super) fn svg(&mut self, name: &str, caption: &str, svg: String) {
-        self.parts.push(Part::Picture {
+        self.parts.push(ContentPart::Picture {
             file: format!("{name}.svg"),
             caption: caption.to_owned(),
             svg,
@@ -102,8 +102,8 @@ impl Content {
     }
 
     /// Adds what the paper has: source and caption, its table, and what its text says.
-    pub(super) fn published(&mut self, published: &Published) {
-        let Published { paper, place, .. } = published;
+    pub(super) fn published(&mut self, published: &PublishedResult) {
+        let PublishedResult { paper, place, .. } = published;
         self.text(format!("**{place}** of *{paper}*: {}", published.caption));
         if let Some(table) = &published.table {
             self.table(Table {
@@ -113,7 +113,7 @@ impl Content {
         }
         if !published.says.is_empty() {
             self.text("The paper says:");
-            self.parts.push(Part::List(published.says.clone()));
+            self.parts.push(ContentPart::List(published.says.clone()));
         }
     }
 
@@ -122,9 +122,9 @@ impl Content {
         let Err(error) = fill(self) else {
             return;
         };
-        let Outcome {
+        let CheckOutcome {
             verdict, figure, ..
-        } = Outcome::from_result(Err(error));
+        } = CheckOutcome::from_result(Err(error));
         self.verdict = Verdict::of_all([self.verdict, verdict].into_iter())
             .expect("two verdicts are some verdicts");
         let how = match verdict {
@@ -141,7 +141,7 @@ mod tests {
     use anyhow::bail;
 
     use super::*;
-    use crate::verdict::CannotTell;
+    use crate::verdict::UnsuitableMachine;
 
     #[test]
     fn what_fails_leaves_a_sentence_behind_what_it_had_said() {
@@ -150,8 +150,8 @@ mod tests {
             content.text("half");
             bail!("the other half\nis gone")
         });
-        content.attempt("B", |_| Err(CannotTell("one core".into()).into()));
-        let text = |text: &str| Part::Text(text.to_owned());
+        content.attempt("B", |_| Err(UnsuitableMachine("one core".into()).into()));
+        let text = |text: &str| ContentPart::Text(text.to_owned());
         let expected = [
             text("half"),
             text("**A failed:** the other half is gone."),

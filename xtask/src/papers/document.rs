@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::content::{Content, Part, Table};
+use super::content::{Content, ContentPart, Table};
 
 /// The folder of the pictures, beside the document and named like it.
 const PICTURES: &str = "papers";
@@ -16,7 +16,7 @@ const FILE: &str = "papers.md";
 
 /// When, where and how it was measured.
 #[derive(Debug)]
-pub(super) struct Occasion {
+pub(super) struct MeasurementContext {
     /// The day and the time.
     pub(super) when: String,
     /// The machine.
@@ -29,7 +29,7 @@ pub(super) struct Occasion {
     pub(super) took: String,
 }
 
-impl Occasion {
+impl MeasurementContext {
     fn circumstances(&self) -> String {
         let Self {
             when,
@@ -56,7 +56,11 @@ pub(super) struct Chapter {
 /// # Errors
 ///
 /// It cannot be written there.
-pub(super) fn write(folder: &Path, occasion: &Occasion, chapters: &[Chapter]) -> Result<()> {
+pub(super) fn write(
+    folder: &Path,
+    occasion: &MeasurementContext,
+    chapters: &[Chapter],
+) -> Result<()> {
     let pictures = folder.join(PICTURES);
     let context = || format!("failed to remove pictures from {}", pictures.display());
     fs::create_dir_all(&pictures).with_context(context)?;
@@ -77,7 +81,11 @@ pub(super) fn write(folder: &Path, occasion: &Occasion, chapters: &[Chapter]) ->
 /// # Errors
 ///
 /// There is no document, it has no such section, or it cannot be written.
-pub(super) fn replace(folder: &Path, occasion: &Occasion, chapters: &[Chapter]) -> Result<()> {
+pub(super) fn replace(
+    folder: &Path,
+    occasion: &MeasurementContext,
+    chapters: &[Chapter],
+) -> Result<()> {
     let path = folder.join(FILE);
     let document = fs::read_to_string(&path)
         .with_context(|| format!("failed to read {}, which has the others", path.display()))?;
@@ -86,7 +94,11 @@ pub(super) fn replace(folder: &Path, occasion: &Occasion, chapters: &[Chapter]) 
     fs::write(&path, document).with_context(|| format!("failed to write {}", path.display()))
 }
 
-fn replaced(mut document: String, occasion: &Occasion, chapters: &[Chapter]) -> Result<String> {
+fn replaced(
+    mut document: String,
+    occasion: &MeasurementContext,
+    chapters: &[Chapter],
+) -> Result<String> {
     for chapter in chapters {
         let head = head(chapter);
         let start = document
@@ -117,14 +129,14 @@ fn write_pictures(folder: &Path, chapters: &[Chapter]) -> Result<()> {
     let context = || format!("failed to write the pictures into {}", folder.display());
     fs::create_dir_all(folder).with_context(context)?;
     for part in chapters.iter().flat_map(|chapter| &chapter.content.parts) {
-        if let Part::Picture { file, svg, .. } = part {
+        if let ContentPart::Picture { file, svg, .. } = part {
             fs::write(folder.join(file), svg).with_context(context)?;
         }
     }
     Ok(())
 }
 
-fn text(occasion: &Occasion, chapters: &[Chapter]) -> String {
+fn text(occasion: &MeasurementContext, chapters: &[Chapter]) -> String {
     let mut text = format!(
         "# The papers, measured here\n\n\
         `{}` wrote this file {}. Do not edit it.\n\n\
@@ -152,21 +164,21 @@ fn end_with_a_line(text: &mut String) {
     text.push('\n');
 }
 
-fn add(text: &mut String, part: &Part) {
+fn add(text: &mut String, part: &ContentPart) {
     // Writing to a string does not fail.
     let _ = match part {
-        Part::Text(paragraph) => write!(text, "{paragraph}\n\n"),
-        Part::List(items) => {
+        ContentPart::Text(paragraph) => write!(text, "{paragraph}\n\n"),
+        ContentPart::List(items) => {
             items.iter().for_each(|item| {
                 let _ = writeln!(text, "- {item}");
             });
             writeln!(text)
         }
-        Part::Table(table) => {
+        ContentPart::Table(table) => {
             add_table(text, table);
             writeln!(text)
         }
-        Part::Picture { file, caption, .. } => {
+        ContentPart::Picture { file, caption, .. } => {
             write!(text, "![{caption}]({PICTURES}/{file})\n\n*{caption}*\n\n")
         }
     };
@@ -190,9 +202,9 @@ fn add_table(text: &mut String, table: &Table) {
 mod tests {
     use super::*;
 
-    fn occasion() -> Occasion {
+    fn occasion() -> MeasurementContext {
         let word = str::to_owned;
-        Occasion {
+        MeasurementContext {
             when: word("a day"),
             machine: word("a machine"),
             commit: word("abc"),
@@ -206,7 +218,7 @@ mod tests {
         content.text("Said.");
         content
             .parts
-            .push(Part::List(vec!["one".into(), "two".into()]));
+            .push(ContentPart::List(vec!["one".into(), "two".into()]));
         let mut table = Table::new(["n", "us | ms"]);
         table.line([2.0, 3.5]);
         content.table(table);

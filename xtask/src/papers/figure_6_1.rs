@@ -9,9 +9,9 @@ use apps::sage::deck::BUILT_IN;
 use super::Section;
 use super::content::{Content, Table};
 use super::picture::{Axis, Curve, Panel, Scale, Stroke};
-use super::published::{self, Published};
+use super::published::{self, PublishedResult};
 use super::run::{Run, medians};
-use crate::sage::Gas;
+use crate::sage::SageReference;
 
 pub(super) const SECTION: Section = Section {
     name: "figure-6.1",
@@ -42,7 +42,7 @@ struct Point {
 }
 
 fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
-    content.published(&Published::of(&published::FIGURE_6_1)?);
+    content.published(&PublishedResult::of(&published::FIGURE_6_1)?);
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let mut panels = Vec::new();
     for deck in DECKS {
@@ -84,14 +84,14 @@ fn measure(run: &Run<'_>, deck: &str, scaling: Scaling) -> Result<Vec<(Point, f6
         .flat_map(|&ranks| NODES.iter().map(move |&nodes| Point { ranks, nodes }))
         .filter(|point| point.nodes <= point.ranks)
         .collect();
-    let mut problems: BTreeMap<u32, Gas> = BTreeMap::new();
+    let mut problems: BTreeMap<u32, SageReference> = BTreeMap::new();
     for boxes in RANKS {
         fs::write(
             dir.path().join(boxes.to_string()),
             boxes_beside(deck, boxes)?,
         )
         .context("failed to write a deck")?;
-        problems.insert(boxes, Gas::default());
+        problems.insert(boxes, SageReference::default());
     }
     let cycles = match scaling {
         Scaling::Strong => run.choose("5", "60"),

@@ -6,9 +6,9 @@ use mds::plot::plot;
 
 use super::Section;
 use super::content::{Content, Table};
-use super::published::{self, Published};
+use super::published::{self, PublishedResult};
 use super::run::Run;
-use crate::barriers::{Experiment, WINDOW, record};
+use crate::barriers::{BarrierSpacing, WINDOW, record};
 
 pub(super) const SECTION: Section = Section {
     name: "figures-5.3-5.5",
@@ -38,7 +38,7 @@ const FIGURES: [(&str, &str, &str); 3] = [
 ];
 
 fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
-    let published = Published::of(&published::FIGURES_5_3_TO_5_5)?;
+    let published = PublishedResult::of(&published::FIGURES_5_3_TO_5_5)?;
     content.published(&published);
     let barriers = run.workspace.fixture_program("barriers")?;
     let dumps = record(run.workspace, &barriers)?;
@@ -46,7 +46,7 @@ fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
     for (file, name, caption) in FIGURES {
         content.svg(file, caption, plot(&series, &column(name)?, caption)?);
     }
-    let experiment = Experiment::of(&dumps.nodes)?;
+    let experiment = BarrierSpacing::from_dumps(&dumps.nodes)?;
     let percent = |share: f64| format!("{:.2} %", share * 100.0);
     let (shortest, longest) = (
         published.number("shortest_us")?,

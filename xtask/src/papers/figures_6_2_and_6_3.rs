@@ -6,10 +6,10 @@ use anyhow::Result;
 use super::Section;
 use super::content::{Content, Table};
 use super::picture::{Axis, Curve, Panel, Scale};
-use super::published::{self, Published};
+use super::published::{self, PublishedResult};
 use super::run::{Run, medians};
-use crate::sage::Gas;
-use crate::sweep3d::{Layouts, Messages};
+use crate::sage::SageReference;
+use crate::sweep3d::{CommunicationStyle, Layouts};
 
 pub(super) const SECTION: Section = Section {
     name: "figures-6.2-6.3",
@@ -54,7 +54,7 @@ fn steps(planes: u32) -> f64 {
 }
 
 fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
-    let published = Published::of(&published::FIGURES_6_2_AND_6_3)?;
+    let published = PublishedResult::of(&published::FIGURES_6_2_AND_6_3)?;
     content.published(&published);
     content.attempt("The sweep of slices", |content| slices(run, content));
     content.attempt("The granularity", |content| {
@@ -77,7 +77,7 @@ fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
 
 /// Solver times relative to the baseline.
 #[derive(Debug)]
-struct Relative {
+struct RelativeTimes {
     what: &'static str,
     baseline_s: f64,
     elastic: f64,
@@ -86,7 +86,7 @@ struct Relative {
 
 fn slices(run: &Run<'_>, content: &mut Content) -> Result<()> {
     let sweep = Layouts::new(run.workspace, &deck(PLANES[0]))?;
-    let sage = Gas::default();
+    let sage = SageReference::default();
     let cycles = run.choose("15", "60");
     let gas = |layout: &str| {
         let mut command = run.workspace.bcs(["run", "-n", "2"])?;
@@ -95,10 +95,10 @@ fn slices(run: &Run<'_>, content: &mut Content) -> Result<()> {
         sage.solve(&mut command)
     };
     let blocking = relative(run, "SWEEP3D, blocking", |layout| {
-        sweep.solve(layout, Messages::Blocking)
+        sweep.solve(layout, CommunicationStyle::Blocking)
     })?;
     let posted = relative(run, "SWEEP3D, non-blocking", |layout| {
-        sweep.solve(layout, Messages::NonBlocking)
+        sweep.solve(layout, CommunicationStyle::NonBlocking)
     })?;
     let all = [blocking, posted, relative(run, "SAGE, timing_h", gas)?];
     let mut heads = vec![
@@ -155,7 +155,7 @@ fn relative(
     run: &Run<'_>,
     what: &'static str,
     solve: impl Fn(&str) -> Result<f64>,
-) -> Result<Relative> {
+) -> Result<RelativeTimes> {
     let layouts: Vec<String> = [BASELINE.to_owned(), ELASTIC.to_owned()]
         .into_iter()
         .chain(SLICES_US.map(fixed))
@@ -165,7 +165,7 @@ fn relative(
     })?;
     let seconds = seconds.concat();
     let shares: Vec<f64> = seconds.iter().map(|one| one / seconds[0]).collect();
-    Ok(Relative {
+    Ok(RelativeTimes {
         what,
         baseline_s: seconds[0],
         elastic: shares[1],
@@ -173,7 +173,7 @@ fn relative(
     })
 }
 
-fn granularity(run: &Run<'_>, published: &Published, content: &mut Content) -> Result<()> {
+fn granularity(run: &Run<'_>, published: &PublishedResult, content: &mut Content) -> Result<()> {
     let slowdown = published.number("slowdown")?;
     let step_ms = published.number("compute_step_ms")?;
     let layouts = [BASELINE.to_owned(), fixed(SLICE_US)];
@@ -182,7 +182,10 @@ fn granularity(run: &Run<'_>, published: &Published, content: &mut Content) -> R
     for &planes in run.choose(&QUICK_PLANES[..], &PLANES) {
         let sweep = Layouts::new(run.workspace, &deck(planes))?;
         let seconds = medians(4, run.rounds(), |side| {
-            let messages = [Messages::Blocking, Messages::NonBlocking][side / 2];
+            let messages = [
+                CommunicationStyle::Blocking,
+                CommunicationStyle::NonBlocking,
+            ][side / 2];
             Ok(vec![sweep.solve(&layouts[side % 2], messages)?])
         })?;
         let [near, fixed, near_posted, fixed_posted] = [0, 1, 2, 3].map(|side| seconds[side][0]);

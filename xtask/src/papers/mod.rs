@@ -38,7 +38,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use self::content::Content;
-use self::document::{Chapter, Occasion};
+use self::document::{Chapter, MeasurementContext};
 use self::run::Run;
 use crate::process;
 use crate::verdict::Verdict;
@@ -86,7 +86,7 @@ pub struct PapersArgs {
 
 impl PapersArgs {
     /// Measures, and writes the document. The verdict is [`Verdict::Held`] if all of it is there, [`Verdict::Missed`] if a
-    /// part failed, and else [`Verdict::CannotTell`] if this machine cannot show a part.
+    /// part failed, and else [`Verdict::UnsuitableMachine`] if this machine cannot show a part.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl PapersArgs {
         };
         workspace.release()?;
         let began = Instant::now();
-        let mut occasion = Occasion {
+        let mut occasion = MeasurementContext {
             when: said("date", &["-u", "+%Y-%m-%d %H:%M UTC"])?,
             machine: machine()?,
             commit: commit(workspace)?,

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::ops::Range;
 
 use anyhow::{Result, anyhow, ensure};
-use apps::bench::Size;
+use apps::bench::ByteSize;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 
@@ -226,12 +226,12 @@ impl Curve {
 
 /// Where an axis begins and ends, and where it has marks, as they are drawn.
 #[derive(Debug)]
-struct Ruled {
+struct AxisTicks {
     range: Range<f64>,
     marks: Vec<f64>,
 }
 
-impl Ranged for Ruled {
+impl Ranged for AxisTicks {
     type FormatOption = DefaultFormatting;
     type ValueType = f64;
 
@@ -255,7 +255,7 @@ impl Ranged for Ruled {
 }
 
 impl Axis {
-    fn ruled(&self, figures: impl Iterator<Item = f64>) -> Ruled {
+    fn ruled(&self, figures: impl Iterator<Item = f64>) -> AxisTicks {
         let places = figures.map(|figure| self.scale.place(figure));
         let (low, high) = places.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), place| {
             (low.min(place), high.max(place))
@@ -270,7 +270,7 @@ impl Axis {
 }
 
 /// From nothing to somewhat above `high`, with five to ten marks at round numbers.
-fn linear(high: f64) -> Ruled {
+fn linear(high: f64) -> AxisTicks {
     let high = if high > 0.0 { high * 1.08 } else { 1.0 };
     let decade = 10_f64.powf((high / 5.0).log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0]
@@ -279,19 +279,19 @@ fn linear(high: f64) -> Ruled {
         .find(|step| high / step <= 10.0)
         .unwrap_or(high);
     let marks = (0..=10).map(|mark| f64::from(mark) * step);
-    Ruled {
+    AxisTicks {
         range: 0.0..high,
         marks: marks.filter(|mark| *mark <= high).collect(),
     }
 }
 
 /// Marks at every `step`th whole number, of which two at least are on the axis.
-fn whole_steps(low: f64, high: f64, step: u16) -> Ruled {
+fn whole_steps(low: f64, high: f64, step: u16) -> AxisTicks {
     let step = f64::from(step);
     let first = (low / step).floor() * step;
     let last = ((high / step).ceil() * step).max(first + step);
     let marks = std::iter::successors(Some(first), |mark| Some(mark + step));
-    Ruled {
+    AxisTicks {
         range: first - 0.1..last + 0.1,
         marks: marks.take_while(|mark| *mark <= last).collect(),
     }
@@ -323,7 +323,7 @@ impl Scale {
             Scale::Decades => format!("{:.0}", 10_f64.powf(place)),
             Scale::Doublings => format!("{:.0}", place.exp2()),
             Scale::Bytes if place < 0.0 => "0".to_owned(),
-            Scale::Bytes => Size(place.exp2().round() as usize).to_string(),
+            Scale::Bytes => ByteSize(place.exp2().round() as usize).to_string(),
         }
     }
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 /// What was published in one place.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Published {
+pub(super) struct PublishedResult {
     /// Title of the paper.
     pub(super) paper: String,
     /// Which table or figure of it.
@@ -25,7 +25,7 @@ pub(super) struct Published {
     pub(super) points: Vec<PublishedPoint>,
     /// Figures that follow from the number of nodes.
     #[serde(default, rename = "law")]
-    pub(super) laws: Vec<Law>,
+    pub(super) laws: Vec<ScalingLaw>,
     /// Numbers that something here is measured at or compared with.
     #[serde(default)]
     numbers: BTreeMap<String, f64>,
@@ -59,7 +59,7 @@ pub(super) struct PublishedPoint {
 /// How a figure depends on the number of nodes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Law {
+pub(super) struct ScalingLaw {
     /// Of which network.
     pub(super) network: String,
     /// Which column of the table.
@@ -84,7 +84,7 @@ pub(super) enum Growth {
     Linear,
 }
 
-impl Law {
+impl ScalingLaw {
     /// The figure with so many nodes.
     pub(super) fn at(&self, nodes: f64) -> f64 {
         self.factor
@@ -96,7 +96,7 @@ impl Law {
     }
 }
 
-impl Published {
+impl PublishedResult {
     /// What a data file says.
     ///
     /// # Errors
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn every_data_file_is_read_and_says_where_it_is_from() {
         for file in ALL {
-            let published = Published::of(file).unwrap();
+            let published = PublishedResult::of(file).unwrap();
             assert!(published.paper.len() > 10, "{}", file.path);
             let place = &published.place;
             assert!(
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn laws_grow_as_they_say() {
-        let law = |grows| Law {
+        let law = |grows| ScalingLaw {
             network: String::new(),
             of: String::new(),
             factor: 46.0,
@@ -201,10 +201,10 @@ mod tests {
     #[test]
     fn what_is_misspelt_or_missing_is_an_error() {
         let file = |text| DataFile { path: "it", text };
-        let error = Published::of(&file("paper = 'A'\nplase = 'B'\n")).unwrap_err();
+        let error = PublishedResult::of(&file("paper = 'A'\nplase = 'B'\n")).unwrap_err();
         assert!(format!("{error:#}").contains("plase"), "{error:#}");
         let text = "paper = 'A'\nplace = 'B'\ncaption = 'C'\n";
-        let published = Published::of(&file(text)).unwrap();
+        let published = PublishedResult::of(&file(text)).unwrap();
         let error = published.number("slowdown").unwrap_err().to_string();
         assert_eq!(error, "B of A has no number slowdown");
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use apps::bench::{Mode, Op, Options, Size};
+use apps::bench::{BenchOperation, BenchOptions, BufferMode, ByteSize};
 use serde::Deserialize;
 
 use crate::bootstrap::median;
@@ -42,10 +42,10 @@ impl Run<'_> {
     /// A job failed.
     pub(super) fn time(
         &self,
-        sides: &[Side<'_>],
+        sides: &[MeasuredSide<'_>],
         ranks: usize,
         sizes: &[usize],
-    ) -> Result<Vec<Vec<Timed>>> {
+    ) -> Result<Vec<Vec<OperationTime>>> {
         let loops = self.workspace.fixture_program("paper_loops")?;
         let mut rows = vec![Vec::new(); sides.len()];
         let times = medians(sides.len(), self.rounds(), |side| {
@@ -62,26 +62,26 @@ impl Run<'_> {
 
     fn measure(
         &self,
-        side: &Side<'_>,
+        side: &MeasuredSide<'_>,
         ranks: usize,
         sizes: &[usize],
         loops: &Path,
-    ) -> Result<Vec<Timed>> {
+    ) -> Result<Vec<OperationTime>> {
         let (row_ms, samples) = (self.choose(20, 100), 5);
         let mut command = self.workspace.bcs(["run", "-n", &ranks.to_string()])?;
         command.args(side.layout.split_whitespace());
         match side.what {
-            What::Bench(ops) => {
-                let options = Options {
+            BenchProgram::Bench(ops) => {
+                let options = BenchOptions {
                     ops: ops.to_vec(),
-                    sizes: sizes.iter().copied().map(Size).collect(),
-                    mode: vec![Mode::Untouched],
+                    sizes: sizes.iter().copied().map(ByteSize).collect(),
+                    mode: vec![BufferMode::Untouched],
                     row_ms,
                     samples,
                 };
                 command.arg("bench").args(options.words());
             }
-            What::Loops(ops) => {
+            BenchProgram::Loops(ops) => {
                 let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
                 command.arg(loops).args([ops.join(","), sizes.join(",")]);
                 command.args([row_ms, samples].map(|number| number.to_string()));
@@ -89,7 +89,7 @@ impl Run<'_> {
         }
         let said = process::run(&mut command, LIMIT)?.succeeded()?.stdout;
         let lines = said.lines().filter(|line| line.starts_with('{'));
-        let rows: Vec<Timed> = lines
+        let rows: Vec<OperationTime> = lines
             .map(serde_json::from_str)
             .collect::<Result<_, _>>()
             .context("a program wrote a broken row")?;
@@ -103,27 +103,27 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// One of those who are measured in turns.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Side<'a> {
+pub(super) struct MeasuredSide<'a> {
     /// What its curves are called.
     pub(super) name: &'a str,
     /// Options of `bcs run`.
     pub(super) layout: &'a str,
     /// What it does.
-    pub(super) what: What<'a>,
+    pub(super) what: BenchProgram<'a>,
 }
 
 /// A program and its operations.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum What<'a> {
+pub(super) enum BenchProgram<'a> {
     /// `bench`.
-    Bench(&'a [Op]),
+    Bench(&'a [BenchOperation]),
     /// The fixture `paper_loops`.
     Loops(&'a [&'a str]),
 }
 
 /// The time of an operation at a size.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(super) struct Timed {
+pub(super) struct OperationTime {
     /// As the program calls it.
     pub(super) op: String,
     /// The size of a message.
@@ -136,13 +136,13 @@ pub(super) struct Timed {
 ///
 /// # Errors
 ///
-/// As of [`in_turns`].
+/// As of [`measure_in_turns`].
 pub(super) fn medians(
     sides: usize,
     rounds: usize,
     measure: impl FnMut(usize) -> Result<Vec<f64>>,
 ) -> Result<Vec<Vec<f64>>> {
-    let samples = in_turns(sides, rounds, measure)?;
+    let samples = measure_in_turns(sides, rounds, measure)?;
     let figures = samples.into_iter().map(|rounds| {
         let count = rounds.first().map_or(0, Vec::len);
         let of = |figure: usize| rounds.iter().map(move |round| round[figure]);
@@ -158,7 +158,7 @@ pub(super) fn medians(
 /// # Errors
 ///
 /// What `measure` fails with; a figure that is none.
-pub(super) fn in_turns(
+pub(super) fn measure_in_turns(
     sides: usize,
     rounds: usize,
     mut measure: impl FnMut(usize) -> Result<Vec<f64>>,
@@ -183,13 +183,13 @@ mod tests {
     #[test]
     fn sides_take_turns_and_medians_are_those_of_each_figure() {
         let mut order = Vec::new();
-        let samples = in_turns(2, 3, |side| {
+        let samples = measure_in_turns(2, 3, |side| {
             order.push(side);
             Ok(vec![side as f64, order.len() as f64])
         });
         assert_eq!(order, [0, 0, 1, 1, 0, 1, 0]);
         assert_eq!(samples.unwrap()[1], [[1.0, 3.0], [1.0, 4.0], [1.0, 6.0]]);
-        assert!(in_turns(1, 1, |_| Ok(vec![f64::NAN])).is_err());
+        assert!(measure_in_turns(1, 1, |_| Ok(vec![f64::NAN])).is_err());
         let mut figures = [9.0, 4.0, 1.0, 3.0].into_iter();
         let medians = medians(1, 3, |_| Ok(figures.next().into_iter().collect()));
         assert_eq!(medians.unwrap(), [[3.0]]);

@@ -1,15 +1,15 @@
 //! Figures over the size of a message: a picture's panels and tables of all sides.
 
-use apps::bench::Size;
+use apps::bench::ByteSize;
 
 use super::content::Table;
 use super::picture::{Axis, Curve, Panel, Scale};
-use super::published::Published;
-use super::run::Timed;
+use super::published::PublishedResult;
+use super::run::OperationTime;
 
 /// A figure of one operation: what each side has at each size.
 #[derive(Debug)]
-pub(super) struct BySize {
+pub(super) struct SizeSeries {
     /// What is shown, above its panel and its table.
     pub(super) title: String,
     /// The axis of the figures, and their unit.
@@ -18,16 +18,16 @@ pub(super) struct BySize {
     pub(super) curves: Vec<(String, Vec<(usize, f64)>)>,
 }
 
-impl BySize {
+impl SizeSeries {
     /// The rows of an operation, of all sides that have it, as they are or made into another figure.
     pub(super) fn of(
         title: impl Into<String>,
         unit: &'static str,
-        sides: &[(&str, &[Timed])],
+        sides: &[(&str, &[OperationTime])],
         is_wanted: impl Fn(&str) -> bool,
-        figure: impl Fn(&Timed) -> f64,
+        figure: impl Fn(&OperationTime) -> f64,
     ) -> Self {
-        let curve = |&(name, rows): &(&str, &[Timed])| {
+        let curve = |&(name, rows): &(&str, &[OperationTime])| {
             let wanted = rows.iter().filter(|row| is_wanted(&row.op));
             let points: Vec<_> = wanted.map(|row| (row.bytes, figure(row))).collect();
             (name.to_owned(), points)
@@ -42,7 +42,7 @@ impl BySize {
     }
 
     /// Its panel, with what a paper has of it.
-    pub(super) fn panel(&self, published: &[(&Published, &str)]) -> Panel {
+    pub(super) fn panel(&self, published: &[(&PublishedResult, &str)]) -> Panel {
         let ours = self.curves.iter().map(|(name, points)| {
             let points = points.iter().map(|&(bytes, figure)| (bytes as f64, figure));
             Curve::measured(name.as_str(), points)
@@ -86,7 +86,7 @@ impl BySize {
                 found.map(|point| point.1)
             };
             let cell = |figure: Option<f64>| figure.map_or_else(|| "-".to_owned(), rounded);
-            let mut cells = vec![Size(bytes).to_string()];
+            let mut cells = vec![ByteSize(bytes).to_string()];
             cells.extend(self.curves.iter().map(|(_, points)| cell(at(points))));
             let against = self.curves.iter().find(|(name, _)| name == rival);
             let against = against.and_then(|(_, points)| at(points));
@@ -114,9 +114,9 @@ fn rounded(figure: f64) -> String {
 mod tests {
     use super::*;
 
-    fn row(op: &str, bytes: usize, us: f64) -> Timed {
+    fn row(op: &str, bytes: usize, us: f64) -> OperationTime {
         let op = op.to_owned();
-        Timed { op, bytes, us }
+        OperationTime { op, bytes, us }
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
             ("theirs", &theirs[..]),
             ("nobody", &[]),
         ];
-        let figure = BySize::of("A", "us", &sides, |op| op == "a", |row| row.us);
+        let figure = SizeSeries::of("A", "us", &sides, |op| op == "a", |row| row.us);
         assert_eq!(figure.curves.len(), 2, "who has none has no curve");
         let table = figure.table("theirs", false);
         assert_eq!(table.heads, ["bytes (us)", "ours", "theirs", "improvement"]);

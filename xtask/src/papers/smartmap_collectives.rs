@@ -3,13 +3,13 @@
 use std::thread;
 
 use anyhow::Result;
-use apps::bench::Op;
+use apps::bench::BenchOperation;
 
 use super::Section;
 use super::content::Content;
-use super::published::{self, Published};
-use super::run::{Run, Side, Timed, What};
-use super::sizes::BySize;
+use super::published::{self, PublishedResult};
+use super::run::{BenchProgram, MeasuredSide, OperationTime, Run};
+use super::sizes::SizeSeries;
 use super::smartmap_messages::four_ranks;
 
 pub(super) const ON_A_NODE: Section = Section {
@@ -38,7 +38,12 @@ const SIZES: [usize; 11] = [
     2 << 20,
 ];
 
-const OPERATIONS: [Op; 4] = [Op::Reduce, Op::Bcast, Op::Allreduce, Op::Alltoall];
+const OPERATIONS: [BenchOperation; 4] = [
+    BenchOperation::Reduce,
+    BenchOperation::Bcast,
+    BenchOperation::Allreduce,
+    BenchOperation::Alltoall,
+];
 
 /// The same over messages.
 const LAYERED: [&str; 4] = [
@@ -51,38 +56,38 @@ const LAYERED: [&str; 4] = [
 /// The curve to which the papers compare.
 const LAYERED_SHARED: &str = "over messages by shared memory";
 
-const SIDES: [Side<'static>; 5] = [
-    Side {
+const SIDES: [MeasuredSide<'static>; 5] = [
+    MeasuredSide {
         name: "SMARTMAP collectives",
         layout: "--nodes 1 --road slots",
-        what: What::Bench(&OPERATIONS),
+        what: BenchProgram::Bench(&OPERATIONS),
     },
-    Side {
+    MeasuredSide {
         name: "SMARTMAP serial: in turns",
         layout: "--nodes 1 --road slots",
-        what: What::Loops(&["reduce-serial"]),
+        what: BenchProgram::Loops(&["reduce-serial"]),
     },
-    Side {
+    MeasuredSide {
         name: "SMARTMAP serial: the root alone",
         layout: "--nodes 1 --road slots --folding serial",
-        what: What::Bench(&[Op::Reduce]),
+        what: BenchProgram::Bench(&[BenchOperation::Reduce]),
     },
-    Side {
+    MeasuredSide {
         name: "over SMARTMAP messages",
         layout: "--nodes 1 --road slots",
-        what: What::Loops(&LAYERED),
+        what: BenchProgram::Loops(&LAYERED),
     },
-    Side {
+    MeasuredSide {
         name: LAYERED_SHARED,
         layout: "--nodes 1 --road queues",
-        what: What::Loops(&LAYERED),
+        what: BenchProgram::Loops(&LAYERED),
     },
 ];
 
 fn on_a_node(run: &Run<'_>, content: &mut Content) -> Result<()> {
-    let first = Published::of(&published::SMARTMAP_FIGURE_3)?;
+    let first = PublishedResult::of(&published::SMARTMAP_FIGURE_3)?;
     content.published(&first);
-    content.published(&Published::of(&published::COLLECTIVES_FIGURE_1)?);
+    content.published(&PublishedResult::of(&published::COLLECTIVES_FIGURE_1)?);
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let ranks = if cores < 4 { vec![4, 2] } else { vec![4] };
     for ranks in ranks {
@@ -101,7 +106,12 @@ fn on_a_node(run: &Run<'_>, content: &mut Content) -> Result<()> {
     Ok(())
 }
 
-fn with_ranks(run: &Run<'_>, ranks: usize, paper: &Published, content: &mut Content) -> Result<()> {
+fn with_ranks(
+    run: &Run<'_>,
+    ranks: usize,
+    paper: &PublishedResult,
+    content: &mut Content,
+) -> Result<()> {
     let rows = run.time(&SIDES, ranks, &SIZES)?;
     let figures = figures(&SIDES, &rows, &OPERATIONS, ranks);
     let panels: Vec<_> = figures
@@ -125,23 +135,23 @@ fn hierarchical(run: &Run<'_>, content: &mut Content) -> Result<()> {
     const NODES: usize = 4;
     const RANKS: usize = 16;
     const SHARED: &str = "hierarchical, shared memory";
-    let published = Published::of(&published::COLLECTIVES_HIERARCHICAL)?;
+    let published = PublishedResult::of(&published::COLLECTIVES_HIERARCHICAL)?;
     content.published(&published);
     let (nodes, processes) = (published.number("nodes")?, published.number("processes")?);
     let operations = &OPERATIONS[..3];
-    let what = What::Bench(operations);
+    let what = BenchProgram::Bench(operations);
     let sides = [
-        Side {
+        MeasuredSide {
             name: "hierarchical, SMARTMAP",
             layout: "--nodes 4",
             what,
         },
-        Side {
+        MeasuredSide {
             name: SHARED,
             layout: "--nodes 4 --road queues",
             what,
         },
-        Side {
+        MeasuredSide {
             name: "the NICs alone",
             layout: "--nodes 4 --collectives nic",
             what,
@@ -172,16 +182,16 @@ fn hierarchical(run: &Run<'_>, content: &mut Content) -> Result<()> {
 /// A figure for each operation, of all sides; loops over messages and in turns are those of the operation that begins their
 /// name.
 fn figures(
-    sides: &[Side<'_>],
-    rows: &[Vec<Timed>],
-    operations: &[Op],
+    sides: &[MeasuredSide<'_>],
+    rows: &[Vec<OperationTime>],
+    operations: &[BenchOperation],
     ranks: usize,
-) -> Vec<BySize> {
+) -> Vec<SizeSeries> {
     let names = sides.iter().map(|side| side.name);
-    let named: Vec<(&str, &[Timed])> = names.zip(rows.iter().map(Vec::as_slice)).collect();
-    let figure = |op: &Op| {
+    let named: Vec<(&str, &[OperationTime])> = names.zip(rows.iter().map(Vec::as_slice)).collect();
+    let figure = |op: &BenchOperation| {
         let is_wanted = |name: &str| name.split('-').next() == Some(op.name());
-        BySize::of(
+        SizeSeries::of(
             format!("{op}, {ranks} ranks"),
             "us",
             &named,
@@ -192,7 +202,7 @@ fn figures(
     operations.iter().map(figure).collect()
 }
 
-fn tables(figures: &[BySize], rival: &str, content: &mut Content) {
+fn tables(figures: &[SizeSeries], rival: &str, content: &mut Content) {
     content.text(format!(
         "Improvement is that of the first column over *{rival}*."
     ));
@@ -208,7 +218,7 @@ mod tests {
 
     #[test]
     fn loops_belong_to_the_operation_that_begins_their_name() {
-        let row = |op: &str| Timed {
+        let row = |op: &str| OperationTime {
             op: op.to_owned(),
             bytes: 8,
             us: 1.0,

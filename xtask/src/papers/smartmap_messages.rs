@@ -3,14 +3,14 @@
 use std::thread;
 
 use anyhow::Result;
-use apps::bench::Op;
+use apps::bench::BenchOperation;
 
 use super::Section;
 use super::content::Content;
 use super::picture::{Curve, Scale};
-use super::published::{self, Published};
-use super::run::{Run, Side, Timed, What};
-use super::sizes::BySize;
+use super::published::{self, PublishedResult};
+use super::run::{BenchProgram, MeasuredSide, OperationTime, Run};
+use super::sizes::SizeSeries;
 
 pub(super) const FIGURE_1: Section = Section {
     name: "smartmap-figure-1",
@@ -58,25 +58,28 @@ const SMALL: [usize; 8] = [8, 16, 32, 64, 128, 512, 1 << 10, 4 << 10];
 const WINDOW: f64 = 64.0;
 
 /// All roads with a program.
-fn roads<'a>(what: What<'a>) -> Vec<Side<'a>> {
-    let side = |&(name, layout): &(&'a str, &'a str)| Side { name, layout, what };
+fn roads<'a>(what: BenchProgram<'a>) -> Vec<MeasuredSide<'a>> {
+    let side = |&(name, layout): &(&'a str, &'a str)| MeasuredSide { name, layout, what };
     ROADS.iter().map(side).collect()
 }
 
-fn named<'a>(sides: &[Side<'a>], rows: &'a [Vec<Timed>]) -> Vec<(&'a str, &'a [Timed])> {
+fn named<'a>(
+    sides: &[MeasuredSide<'a>],
+    rows: &'a [Vec<OperationTime>],
+) -> Vec<(&'a str, &'a [OperationTime])> {
     let rows = rows.iter().map(Vec::as_slice);
     sides.iter().map(|side| side.name).zip(rows).collect()
 }
 
 fn figure_1(run: &Run<'_>, content: &mut Content) -> Result<()> {
-    let published = Published::of(&published::SMARTMAP_FIGURE_1)?;
+    let published = PublishedResult::of(&published::SMARTMAP_FIGURE_1)?;
     content.published(&published);
-    let us = |row: &Timed| row.us;
-    let pingpong = roads(What::Bench(&[Op::Latency]));
+    let us = |row: &OperationTime| row.us;
+    let pingpong = roads(BenchProgram::Bench(&[BenchOperation::Latency]));
     let rows = run.time(&pingpong, 2, &SIZES)?;
     let pairs = named(&pingpong, &rows);
-    let latency = BySize::of("(a) PingPong, 2 ranks", "us", &pairs, |_| true, us);
-    let bandwidth = BySize::of(
+    let latency = SizeSeries::of("(a) PingPong, 2 ranks", "us", &pairs, |_| true, us);
+    let bandwidth = SizeSeries::of(
         "(b) PingPong bandwidth, 2 ranks",
         "MB/s",
         &pairs,
@@ -84,18 +87,18 @@ fn figure_1(run: &Run<'_>, content: &mut Content) -> Result<()> {
         |row| row.bytes as f64 / row.us,
     );
     let bandwidth = without_zero(bandwidth);
-    let exchange = roads(What::Loops(&["exchange"]));
+    let exchange = roads(BenchProgram::Loops(&["exchange"]));
     let rows = run.time(&exchange, 4, &SIZES[1..])?;
-    let exchange = BySize::of(
+    let exchange = SizeSeries::of(
         "(c) Exchange, 4 ranks",
         "us",
         &named(&exchange, &rows),
         |_| true,
         us,
     );
-    let sendrecv = roads(What::Bench(&[Op::Sendrecv]));
+    let sendrecv = roads(BenchProgram::Bench(&[BenchOperation::Sendrecv]));
     let rows = run.time(&sendrecv, 4, &SIZES[1..])?;
-    let sendrecv = BySize::of(
+    let sendrecv = SizeSeries::of(
         "(d) Sendrecv, 4 ranks",
         "us",
         &named(&sendrecv, &rows),
@@ -141,7 +144,7 @@ fn figure_1(run: &Run<'_>, content: &mut Content) -> Result<()> {
 }
 
 /// Nothing has no bandwidth.
-fn without_zero(mut figure: BySize) -> BySize {
+fn without_zero(mut figure: SizeSeries) -> SizeSeries {
     for (_, points) in &mut figure.curves {
         points.retain(|point| point.0 > 0);
     }
@@ -160,9 +163,9 @@ pub(super) fn four_ranks() -> String {
 }
 
 fn figure_2(run: &Run<'_>, content: &mut Content) -> Result<()> {
-    let published = Published::of(&published::SMARTMAP_FIGURE_2)?;
+    let published = PublishedResult::of(&published::SMARTMAP_FIGURE_2)?;
     content.published(&published);
-    let sides = roads(What::Loops(&["pairs"]));
+    let sides = roads(BenchProgram::Loops(&["pairs"]));
     let mut panels = Vec::new();
     for (pairs, title, theirs) in [
         (1, "(a) one pair", "one_pair_millions"),
@@ -170,7 +173,7 @@ fn figure_2(run: &Run<'_>, content: &mut Content) -> Result<()> {
     ] {
         let rows = run.time(&sides, 2 * pairs, &SMALL)?;
         let messages = WINDOW * pairs as f64;
-        let figure = BySize::of(
+        let figure = SizeSeries::of(
             title,
             "million messages a second",
             &named(&sides, &rows),

@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::Section;
 use super::content::{Content, Table};
 use super::picture::{Axis, Curve, Panel, Scale};
-use super::published::{self, Published};
+use super::published::{self, PublishedResult};
 use super::run::Run;
 use crate::network;
 use crate::primitives::{Costs, shm_one_thread, shm_two_threads, sim, udp};
@@ -27,7 +27,7 @@ struct Fabric {
 }
 
 fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
-    let published = Published::of(&published::TABLE_2_1)?;
+    let published = PublishedResult::of(&published::TABLE_2_1)?;
     content.published(&published);
     let time = Duration::from_millis(run.choose(20, 200));
     let mut fabrics = vec![of("shm, one OS thread", |nodes| {
@@ -116,7 +116,7 @@ fn table(fabrics: &[Fabric]) -> Table {
     table
 }
 
-fn panels(fabrics: &[Fabric], published: &Published) -> [Panel; 2] {
+fn panels(fabrics: &[Fabric], published: &PublishedResult) -> [Panel; 2] {
     let panel = |of: &str, label, figure: fn(&Costs) -> f64| {
         let ours = fabrics.iter().map(|fabric| {
             let figures = fabric.costs.iter().map(figure);

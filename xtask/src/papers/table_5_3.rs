@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use mds::dump::{DistributionDump, RankDump, read_summaries};
-use mds::report::{Whose, run_time};
+use mds::report::{ReportScope, run_time};
 
 use super::Section;
 use super::content::{Content, Table};
-use super::published::{self, Published, PublishedTable};
+use super::published::{self, PublishedResult, PublishedTable};
 use super::run::Run;
 use crate::process;
 
@@ -27,7 +27,7 @@ const RANK: u32 = 0;
 const LIMIT: Duration = Duration::from_secs(120);
 
 fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
-    let published = Published::of(&published::TABLE_5_3)?;
+    let published = PublishedResult::of(&published::TABLE_5_3)?;
     let theirs = published
         .table
         .as_ref()
@@ -44,13 +44,13 @@ fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
         .arg(dir.path());
     command.args(["sage", "--deck", "timing_h"]);
     process::run(&mut command, LIMIT)?.succeeded()?;
-    let dumps = read_summaries(dir.path())?.whole()?;
+    let dumps = read_summaries(dir.path())?.require_complete()?;
     let rank = dumps.rank(RANK).context("rank 0 has left no dump")?;
     content.table(beside(theirs, rank));
     content.text(format!("The paper says: {}", published.says.join(" ")));
     content.text(format!(
         "Ours: {}.",
-        run_time(&dumps.ranks, Whose::Rank(RANK))?
+        run_time(&dumps.ranks, ReportScope::Rank(RANK))?
     ));
     content.text(
         "*Why they differ.* The deck of the paper is the original SAGE's, which is not public; ours is a smaller problem of \
@@ -127,7 +127,7 @@ mod tests {
             primitives: calls.into(),
             ..RankDump::default()
         };
-        let published = Published::of(&published::TABLE_5_3).unwrap();
+        let published = PublishedResult::of(&published::TABLE_5_3).unwrap();
         let theirs = published.table.unwrap();
         let table = beside(&theirs, &rank);
         assert_eq!(table.lines.len(), theirs.lines.len() + 1);

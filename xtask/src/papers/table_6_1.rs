@@ -4,10 +4,10 @@ use anyhow::{Context, Result};
 
 use super::Section;
 use super::content::{Content, Table};
-use super::published::{self, Published};
-use super::run::{Run, in_turns};
+use super::published::{self, PublishedResult};
+use super::run::{Run, measure_in_turns};
 use crate::bootstrap::{median, median_interval};
-use crate::sage::Gas;
+use crate::sage::SageReference;
 
 pub(super) const SECTION: Section = Section {
     name: "table-6.1",
@@ -26,7 +26,7 @@ const RECORDED: [&str; 2] = ["mmds", "emds"];
 const SEED: u64 = 0x00BC_500D;
 
 fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
-    content.published(&Published::of(&published::TABLE_6_1)?);
+    content.published(&PublishedResult::of(&published::TABLE_6_1)?);
     let rounds = run.choose(5, 20);
     content.text(format!(
         "Ours: medians of {rounds} rounds in turns of `bcs run {LAYOUT} sage`, and the ratio in a round, with its 95 % interval."
@@ -82,9 +82,9 @@ impl Overhead {
 
 fn line(run: &Run<'_>, deck: &str, rounds: usize) -> Result<(Vec<String>, Vec<Overhead>)> {
     let dir = tempfile::tempdir().context("failed to make a directory for the dumps")?;
-    let gas = Gas::default();
+    let gas = SageReference::default();
     let cycles = run.choose("15", "60");
-    let samples = in_turns(1 + RECORDED.len(), rounds, |side| {
+    let samples = measure_in_turns(1 + RECORDED.len(), rounds, |side| {
         let mut command = run.workspace.bcs(["run"])?;
         command.args(LAYOUT.split_whitespace());
         if let Some(what) = side.checked_sub(1).map(|side| RECORDED[side]) {

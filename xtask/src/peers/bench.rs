@@ -6,12 +6,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use apps::bench::Row;
+use apps::bench::BenchRow;
 
-use super::{Peer, Settings};
+use super::{LauncherSettings, Peer};
 use crate::hosts::Hosts;
 use crate::process;
-use crate::verdict::CannotTell;
+use crate::verdict::UnsuitableMachine;
 use crate::workspace::Workspace;
 
 /// The program's source.
@@ -30,7 +30,7 @@ impl Peer {
     ///
     /// # Errors
     ///
-    /// [`CannotTell`] when the peer cannot be installed or does not compile the program.
+    /// [`UnsuitableMachine`] when the peer cannot be installed or does not compile the program.
     pub fn program(&self, workspace: &Workspace) -> Result<PathBuf> {
         self.built(workspace, "bench", BENCH)
     }
@@ -63,8 +63,10 @@ impl Peer {
         compiler.args(FLAGS).arg("-o").arg(&unfinished).arg(&source);
         compiler.arg("-pthread");
         process::run(&mut compiler, BUILD_LIMIT)
-            .and_then(process::Finished::succeeded)
-            .map_err(|error| CannotTell(format!("{} builds no program: {error:#}", self.name)))?;
+            .and_then(process::ProcessResult::succeeded)
+            .map_err(|error| {
+                UnsuitableMachine(format!("{} builds no program: {error:#}", self.name))
+            })?;
         fs::rename(&unfinished, &program).with_context(context)?;
         Ok(program)
     }
@@ -77,7 +79,7 @@ impl Peer {
     pub fn launch(
         &self,
         workspace: &Workspace,
-        settings: &Settings,
+        settings: &LauncherSettings,
         ranks: usize,
         hosts: Option<&Hosts>,
     ) -> Result<Command> {
@@ -106,7 +108,7 @@ impl Peer {
     pub fn bench(
         &self,
         workspace: &Workspace,
-        settings: &Settings,
+        settings: &LauncherSettings,
         ranks: usize,
         hosts: Option<&Hosts>,
     ) -> Result<Command> {
@@ -122,7 +124,7 @@ impl Peer {
             let mut command = self.bench(workspace, settings, 2, None)?;
             command.args(["--ops", "barrier", "--row-ms", "1", "--samples", "1"]);
             let output = process::run(&mut command, TRY_LIMIT)?.succeeded()?.stdout;
-            let rows = Row::of_output(&output).context("it wrote a broken row")?;
+            let rows = BenchRow::of_output(&output).context("it wrote a broken row")?;
             ensure!(rows.len() == 1, "it wrote {} rows and not one", rows.len());
         }
         Ok(())

@@ -28,27 +28,27 @@ pub struct Peer {
     /// Whose programs it runs, if its wheel has neither a compiler nor a header.
     pub program_of: Option<&'static Peer>,
     /// Within a node, by whatever way it likes best.
-    pub node: Ways,
+    pub node: CoreSettings,
     /// As between two machines: all messages by TCP over the loopback device. None for a peer that cannot be kept
     /// to that.
-    pub tcp: Ways,
+    pub tcp: CoreSettings,
     /// By TCP between two hosts. In options, `{agent}` is what takes the place of ssh, and `{hosts}` the hosts.
-    pub hosts: Ways,
+    pub hosts: CoreSettings,
 }
 
 /// How a peer is fastest, by what its ranks have. Where one way is faster for some rows and another for others, both
 /// are measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ways {
+pub struct CoreSettings {
     /// When each rank can have a core of its own.
-    pub own_cores: &'static [Settings],
+    pub own_cores: &'static [LauncherSettings],
     /// When ranks share cores.
-    pub shared_cores: &'static [Settings],
+    pub shared_cores: &'static [LauncherSettings],
 }
 
-impl Ways {
+impl CoreSettings {
     /// There is none.
-    pub const NONE: Ways = Ways {
+    pub const NONE: CoreSettings = CoreSettings {
         own_cores: &[],
         shared_cores: &[],
     };
@@ -56,7 +56,7 @@ impl Ways {
 
 /// Which way messages take from rank to rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum MessagePath {
     /// [`Peer::node`].
     Node,
     /// [`Peer::tcp`].
@@ -67,7 +67,7 @@ pub enum Way {
 
 /// Options of a launcher and variables of its job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct LauncherSettings {
     /// What distinguishes them from others of the same peer, in a word; empty if there are no others.
     pub name: &'static str,
     /// Options.
@@ -83,20 +83,20 @@ pub const MPICH: Peer = Peer {
     launcher: "bin/mpiexec",
     compiler: "bin/mpicc",
     program_of: None,
-    node: Ways {
-        own_cores: &[Settings {
+    node: CoreSettings {
+        own_cores: &[LauncherSettings {
             name: "",
             options: &["-bind-to", "core"],
             variables: &[],
         }],
-        shared_cores: &[Settings {
+        shared_cores: &[LauncherSettings {
             name: "",
             options: &[],
             variables: &[("MPIR_CVAR_DEVICE_COLLECTIVES", "none")],
         }],
     },
-    tcp: Ways {
-        own_cores: &[Settings {
+    tcp: CoreSettings {
+        own_cores: &[LauncherSettings {
             name: "",
             options: &["-bind-to", "core"],
             variables: &[
@@ -105,7 +105,7 @@ pub const MPICH: Peer = Peer {
                 ("FI_PROVIDER", "tcp"),
             ],
         }],
-        shared_cores: &[Settings {
+        shared_cores: &[LauncherSettings {
             name: "",
             options: &[],
             variables: &[
@@ -117,8 +117,8 @@ pub const MPICH: Peer = Peer {
             ],
         }],
     },
-    hosts: Ways {
-        own_cores: &[Settings {
+    hosts: CoreSettings {
+        own_cores: &[LauncherSettings {
             name: "",
             options: &[
                 "-launcher",
@@ -145,13 +145,13 @@ pub const OPEN_MPI: Peer = Peer {
     launcher: "bin/mpiexec",
     compiler: "bin/mpicc",
     program_of: None,
-    node: Ways {
-        own_cores: &[Settings {
+    node: CoreSettings {
+        own_cores: &[LauncherSettings {
             name: "",
             options: &["--allow-run-as-root", "--bind-to", "core"],
             variables: &[],
         }],
-        shared_cores: &[Settings {
+        shared_cores: &[LauncherSettings {
             name: "",
             options: &[
                 "--allow-run-as-root",
@@ -165,8 +165,8 @@ pub const OPEN_MPI: Peer = Peer {
             variables: &[],
         }],
     },
-    tcp: Ways {
-        own_cores: &[Settings {
+    tcp: CoreSettings {
+        own_cores: &[LauncherSettings {
             name: "",
             options: &[
                 "--allow-run-as-root",
@@ -181,7 +181,7 @@ pub const OPEN_MPI: Peer = Peer {
             ],
             variables: &[],
         }],
-        shared_cores: &[Settings {
+        shared_cores: &[LauncherSettings {
             name: "",
             options: &[
                 "--allow-run-as-root",
@@ -201,8 +201,8 @@ pub const OPEN_MPI: Peer = Peer {
             variables: &[],
         }],
     },
-    hosts: Ways {
-        own_cores: &[Settings {
+    hosts: CoreSettings {
+        own_cores: &[LauncherSettings {
             name: "",
             options: &[
                 "--allow-run-as-root",
@@ -238,19 +238,19 @@ pub const INTEL_MPI: Peer = Peer {
     launcher: "bin/mpiexec",
     compiler: "",
     program_of: Some(&MPICH),
-    node: Ways {
-        own_cores: &[Settings {
+    node: CoreSettings {
+        own_cores: &[LauncherSettings {
             name: "",
             options: &[],
             variables: &[("I_MPI_FABRICS", "shm"), ("I_MPI_PIN", "1")],
         }],
         shared_cores: &[
-            Settings {
+            LauncherSettings {
                 name: "",
                 options: &[],
                 variables: &[("I_MPI_FABRICS", "shm")],
             },
-            Settings {
+            LauncherSettings {
                 name: "wait",
                 options: &[],
                 variables: &[
@@ -261,8 +261,8 @@ pub const INTEL_MPI: Peer = Peer {
             },
         ],
     },
-    tcp: Ways::NONE,
-    hosts: Ways::NONE,
+    tcp: CoreSettings::NONE,
+    hosts: CoreSettings::NONE,
 };
 
 /// All of them.
@@ -273,7 +273,7 @@ impl Peer {
     ///
     /// # Errors
     ///
-    /// [`CannotTell`](crate::verdict::CannotTell) when it cannot be installed here; others when `target/peers` cannot
+    /// [`UnsuitableMachine`](crate::verdict::UnsuitableMachine) when it cannot be installed here; others when `target/peers` cannot
     /// be written.
     pub fn mpiexec(&self, workspace: &Workspace) -> Result<PathBuf> {
         let wheel = Wheel {
@@ -290,11 +290,16 @@ impl Peer {
     }
     /// How it is fastest that way with so many ranks on so many cores.
     #[must_use]
-    pub fn settings(&self, way: Way, ranks: usize, cores: usize) -> &'static [Settings] {
+    pub fn settings(
+        &self,
+        way: MessagePath,
+        ranks: usize,
+        cores: usize,
+    ) -> &'static [LauncherSettings] {
         let ways = match way {
-            Way::Node => self.node,
-            Way::Tcp => self.tcp,
-            Way::Hosts => self.hosts,
+            MessagePath::Node => self.node,
+            MessagePath::Tcp => self.tcp,
+            MessagePath::Hosts => self.hosts,
         };
         if ranks <= cores {
             ways.own_cores
@@ -304,8 +309,8 @@ impl Peer {
     }
 
     /// All of them.
-    fn all_settings(&self) -> impl Iterator<Item = &'static Settings> {
-        let of = |ways: Ways| ways.own_cores.iter().chain(ways.shared_cores);
+    fn all_settings(&self) -> impl Iterator<Item = &'static LauncherSettings> {
+        let of = |ways: CoreSettings| ways.own_cores.iter().chain(ways.shared_cores);
         of(self.node).chain(of(self.tcp))
     }
 }
@@ -315,7 +320,7 @@ impl Peer {
 /// # Errors
 ///
 /// What names there are.
-pub fn named(name: &str) -> Result<&'static Peer, String> {
+pub fn find_peer(name: &str) -> Result<&'static Peer, String> {
     let found = ALL.iter().find(|peer| peer.name == name).copied();
     found.ok_or_else(|| {
         let names: Vec<&str> = ALL.iter().map(|peer| peer.name).collect();
@@ -351,7 +356,7 @@ mod tests {
     #[test]
     fn a_peer_has_settings_whether_cores_suffice_or_not() {
         for peer in ALL {
-            for (way, ways) in [(Way::Node, peer.node), (Way::Tcp, peer.tcp)] {
+            for (way, ways) in [(MessagePath::Node, peer.node), (MessagePath::Tcp, peer.tcp)] {
                 assert_eq!(peer.settings(way, 2, 2), ways.own_cores);
                 assert_eq!(peer.settings(way, 3, 2), ways.shared_cores);
                 assert_eq!(ways.own_cores.is_empty(), ways.shared_cores.is_empty());
@@ -364,10 +369,10 @@ mod tests {
                     assert!(!same, "{} has two of {}", peer.name, one.name);
                 }
             }
-            assert_eq!(named(peer.name), Ok(peer));
+            assert_eq!(find_peer(peer.name), Ok(peer));
         }
         assert_eq!(
-            named("mvapich").unwrap_err(),
+            find_peer("mvapich").unwrap_err(),
             "there are mpich, openmpi, impi"
         );
     }

@@ -16,11 +16,13 @@ use bcs_core::clock::now_ns;
 use bcs_core::job::{NicThreadId, NodeId, NodeSet, Placement};
 use bcs_core::limits::FAN_OUT;
 use bcs_core::wake::MachinePage;
-use bcs_fabric::shm::{Bells, Ledger, NodeMemory, Segment, Sequencer, ShmPort};
+use bcs_fabric::shm::{PendingBells, RankMemoryAccess, Segment, Sequencer, ShmPort, WriteLog};
 use bcs_fabric::udp::path::{longest_datagram, mtu_of};
 use bcs_fabric::udp::seal::{Crypto, JobKey};
 use bcs_fabric::udp::socket::Socket;
-use bcs_fabric::udp::{Address, Hub, HubConfig, LinkSettings, Path, Sealing, UdpPort, Wires};
+use bcs_fabric::udp::{
+    Hub, HubConfig, LinkSettings, PathLimits, PeerAddress, SealSettings, UdpEndpoint, UdpPort,
+};
 use bcs_fabric::{Event, Port, Ticket};
 use test_network::TestNetwork;
 
@@ -53,7 +55,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// A host, as far as the primitives need it.
 struct Host {
     segment: Segment,
-    wires: Wires,
+    wires: UdpEndpoint,
     last_node: NodeId,
 }
 
@@ -61,20 +63,20 @@ struct Host {
 ///
 /// # Errors
 ///
-/// [`CannotTell`](crate::verdict::CannotTell) where there is one core; the kernel refuses something, or a datagram is
+/// [`UnsuitableMachine`](crate::verdict::UnsuitableMachine) where there is one core; the kernel refuses something, or a datagram is
 /// never answered.
 pub fn udp(network: &TestNetwork, hosts: usize, nodes: usize, time: Duration) -> Result<Costs> {
-    let ledger = Ledger::default();
+    let ledger = WriteLog::default();
     let all = make(network, hosts, nodes, &ledger)?;
     let (first, others) = all.split_first().context("there is a first host")?;
     on_two_cores(
-        || Asker::new(others, nodes).costs(time),
+        || PrimitiveDriver::new(others, nodes).costs(time),
         |over| answer(first, nodes, ledger, over),
     )
 }
 
 /// Makes the hosts' parts, each with its socket in its namespace.
-fn make(network: &TestNetwork, hosts: usize, nodes: usize, ledger: &Ledger) -> Result<Vec<Host>> {
+fn make(network: &TestNetwork, hosts: usize, nodes: usize, ledger: &WriteLog) -> Result<Vec<Host>> {
     let each = nodes / hosts;
     let of = |host: usize| -> Vec<NodeId> {
         (host * each..(host + 1) * each)
@@ -99,7 +101,7 @@ fn make(network: &TestNetwork, hosts: usize, nodes: usize, ledger: &Ledger) -> R
         let others = || (0..hosts).filter(move |party| *party != me);
         let mut paths = vec![None; hosts];
         for party in others() {
-            paths[party] = Some(Path {
+            paths[party] = Some(PathLimits {
                 datagram_bytes: longest,
                 window_bytes: (buffers[party] / (hosts - 1)) as u64,
             });
@@ -126,20 +128,20 @@ fn make(network: &TestNetwork, hosts: usize, nodes: usize, ledger: &Ledger) -> R
             },
             paths,
         };
-        let sealing = Sealing {
+        let sealing = SealSettings {
             key: key.clone(),
             crypto: Crypto::Tag,
             epoch: 0,
             me: parties[me][0],
         };
-        let addresses: Vec<Address> = others()
-            .map(|party| Address {
+        let addresses: Vec<PeerAddress> = others()
+            .map(|party| PeerAddress {
                 party,
                 node: parties[party][0],
                 socket: addresses[party],
             })
             .collect();
-        let wires = Wires::new(Hub::new(hub, now_ns()), socket, &sealing, &addresses);
+        let wires = UdpEndpoint::new(Hub::new(hub, now_ns()), socket, &sealing, &addresses);
         Ok(Host {
             segment,
             wires: wires.context("failed to make a timer")?,
@@ -162,9 +164,9 @@ fn bind(network: &TestNetwork, host: usize) -> Result<(Socket, usize)> {
 }
 
 /// No rank is there whose memory could be reached.
-fn memory(segment: &Segment) -> NodeMemory {
+fn memory(segment: &Segment) -> RankMemoryAccess {
     let nobody = Arc::new((0..segment.nodes()).map(|_| None).collect());
-    NodeMemory::new(segment.clone(), nobody)
+    RankMemoryAccess::new(segment.clone(), nobody)
 }
 
 impl Host {
@@ -176,7 +178,7 @@ impl Host {
 
     /// Takes what has come. Returns whether that was anything.
     fn look(&self) -> bool {
-        let has_come = self.wires.look(now_ns());
+        let has_come = self.wires.poll(now_ns());
         if has_come {
             // Whose bells they are would look.
             self.wires.hub().bells().take(&mut Vec::new());
@@ -186,16 +188,16 @@ impl Host {
 }
 
 /// The first host: it decides Compare-And-Writes, and answers each signal of its first node by one to all nodes.
-fn answer(host: &Host, nodes: usize, ledger: Ledger, over: &AtomicBool) {
-    let sequencer = Sequencer::new(host.segment.clone(), Bells::default());
+fn answer(host: &Host, nodes: usize, ledger: WriteLog, over: &AtomicBool) {
+    let sequencer = Sequencer::new(host.segment.clone(), PendingBells::default());
     let mut sequencer = sequencer.with_ledger(Some(ledger));
     let mut answerer = host.port(NodeId(0), ANSWERER);
-    let all = NodeSet::first(nodes);
+    let all = NodeSet::first_nodes(nodes);
     let mut answered = 0;
     while !over.load(Ordering::Relaxed) {
         let has_come = host.look();
         let is_decided = sequencer.poll();
-        let is_called = answerer.signals() > answered;
+        let is_called = answerer.signal_count() > answered;
         if is_called {
             answered += 1;
             put_all(&mut answerer, &all, &[7; 8], Some(ASKER));
@@ -213,7 +215,7 @@ fn put_all(port: &mut UdpPort, all: &NodeSet, bytes: &[u8], signal: Option<NicTh
 }
 
 /// All other hosts, of which the last one's last node asks.
-struct Asker<'a> {
+struct PrimitiveDriver<'a> {
     hosts: &'a [Host],
     port: UdpPort,
     nodes: usize,
@@ -222,7 +224,7 @@ struct Asker<'a> {
     has_given_up: bool,
 }
 
-impl<'a> Asker<'a> {
+impl<'a> PrimitiveDriver<'a> {
     fn new(hosts: &'a [Host], nodes: usize) -> Self {
         let asking = hosts.last().expect("there are two hosts at least");
         Self {
@@ -235,16 +237,16 @@ impl<'a> Asker<'a> {
     }
 
     fn costs(mut self, time: Duration) -> Result<Costs> {
-        let all = NodeSet::first(self.nodes);
+        let all = NodeSet::first_nodes(self.nodes);
         let what = compare_and_write(all);
         let compare_and_write_us = each_us(time, || {
             let ticket = self.port.compare_and_write(&what);
             self.until(|port| port.test_event(ticket) != Event::Pending);
         });
         let round_trip_us = each_us(time, || {
-            let before = self.port.signals();
+            let before = self.port.signal_count();
             put_all(&mut self.port, &all, &[7; 8], Some(ANSWERER));
-            self.until(|port| port.signals() > before);
+            self.until(|port| port.signal_count() > before);
         });
         let costs = Costs {
             compare_and_write_us,
@@ -276,19 +278,19 @@ impl<'a> Asker<'a> {
 
     /// A burst ends when its last transfer is answered, so nothing of it is only on its way.
     fn bandwidth(&mut self) -> f64 {
-        let (all, bytes) = (NodeSet::first(self.nodes), vec![7; LONG]);
+        let (all, bytes) = (NodeSet::first_nodes(self.nodes), vec![7; LONG]);
         let hosts = self.hosts.len() as u64;
         let puts = (BURST / hosts).max(ON_THE_WAY).next_multiple_of(ANSWERED);
         let burst_us = |_| {
             let start = Instant::now();
-            let before = self.port.signals();
+            let before = self.port.signal_count();
             for sent in 1..=puts {
                 let is_answered = sent % ANSWERED == 0;
                 let signal = is_answered.then_some(ANSWERER);
                 put_all(&mut self.port, &all, &bytes, signal);
-                self.until(|port| (port.signals() - before) * ANSWERED + ON_THE_WAY > sent);
+                self.until(|port| (port.signal_count() - before) * ANSWERED + ON_THE_WAY > sent);
             }
-            self.until(|port| port.signals() - before == puts / ANSWERED);
+            self.until(|port| port.signal_count() - before == puts / ANSWERED);
             start.elapsed().as_secs_f64() * 1e6
         };
         let us = (0..BURSTS).map(burst_us).fold(f64::INFINITY, f64::min);
@@ -319,7 +321,7 @@ impl<'a> Asker<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bare_pingpong::allowed;
+    use crate::bare_pingpong::allowed_cores;
     use crate::network::make as make_network;
 
     #[test]
@@ -328,7 +330,7 @@ mod tests {
             // `test-network` has the test that fails where there must be namespaces.
             return;
         };
-        if allowed().unwrap().len() < 2 {
+        if allowed_cores().unwrap().len() < 2 {
             return;
         }
         for (hosts, nodes) in [(2, 2), (2, 6), (3, 3)] {

@@ -14,7 +14,7 @@ use rustix::process::Pid;
 
 /// How a child ended, and what it and all descendants that were waited for by their parents used.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reaped {
+pub(crate) struct ReapedChild {
     pub(crate) status: ExitStatus,
     /// User and system time of all together.
     pub(crate) cpu: Duration,
@@ -25,7 +25,7 @@ pub(crate) struct Reaped {
 }
 
 /// Waits for the child `pid` to end.
-pub(crate) fn reap(pid: Pid) -> io::Result<Reaped> {
+pub(crate) fn reap(pid: Pid) -> io::Result<ReapedChild> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
     loop {
@@ -41,7 +41,7 @@ pub(crate) fn reap(pid: Pid) -> io::Result<Reaped> {
     }
     // SAFETY: wait4 succeeded, so it has filled in the usage.
     let usage = unsafe { usage.assume_init() };
-    Ok(Reaped {
+    Ok(ReapedChild {
         status: ExitStatus::from_raw(status),
         cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
         peak_memory: u64::try_from(usage.ru_maxrss).unwrap_or_default() * 1024, // in KiB

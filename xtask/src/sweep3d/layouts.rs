@@ -9,7 +9,7 @@ use crate::workspace::Workspace;
 
 /// Whether ranks wait in their calls, or post and compute.
 #[derive(Debug, Clone, Copy)]
-pub enum Messages {
+pub enum CommunicationStyle {
     /// As the paper's Figure 6.2 has them.
     Blocking,
     /// As its Figure 6.3.
@@ -39,12 +39,12 @@ impl<'a> Layouts<'a> {
     /// # Errors
     ///
     /// The programs do not build.
-    pub fn command(&self, layout: &str, messages: Messages) -> Result<Command> {
+    pub fn command(&self, layout: &str, messages: CommunicationStyle) -> Result<Command> {
         let mut command = self.workspace.bcs(["run", "-n", "2"])?;
         command.args(layout.split_whitespace());
         let comm = match messages {
-            Messages::Blocking => "blocking",
-            Messages::NonBlocking => "nonblocking",
+            CommunicationStyle::Blocking => "blocking",
+            CommunicationStyle::NonBlocking => "nonblocking",
         };
         command.args(["sweep3d", "--comm", comm]);
         Ok(command)
@@ -55,7 +55,7 @@ impl<'a> Layouts<'a> {
     /// # Errors
     ///
     /// As of [`Problem::solve`].
-    pub fn solve(&self, layout: &str, messages: Messages) -> Result<f64> {
+    pub fn solve(&self, layout: &str, messages: CommunicationStyle) -> Result<f64> {
         self.problem.solve(&mut self.command(layout, messages)?)
     }
 }

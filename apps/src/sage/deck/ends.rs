@@ -1,14 +1,14 @@
 //! What is beyond the ends of the box.
 
-use super::End;
+use super::BoxEnd;
 use crate::sage::gas::Quantities;
 use crate::sage::mesh::key::Side;
 
 /// Of each direction, low and high.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Ends<const D: usize>(pub(crate) [[End; 2]; D]);
+pub(crate) struct BoxEnds<const D: usize>(pub(crate) [[BoxEnd; 2]; D]);
 
-impl<const D: usize> Ends<D> {
+impl<const D: usize> BoxEnds<D> {
     /// What a cell at an end finds beyond it.
     #[inline]
     pub(crate) fn beyond<const M: usize>(
@@ -18,7 +18,7 @@ impl<const D: usize> Ends<D> {
         side: Side,
     ) -> Quantities<D, M> {
         let mut there = *here;
-        if self.0[direction][usize::from(side == Side::High)] == End::Wall {
+        if self.0[direction][usize::from(side == Side::High)] == BoxEnd::Wall {
             there.motion[direction] = -there.motion[direction];
         }
         there

@@ -31,7 +31,7 @@ mod shape;
 use serde::Deserialize;
 
 pub use check::DeckError;
-pub(crate) use ends::Ends;
+pub(crate) use ends::BoxEnds;
 use shape::Region;
 
 /// What to compute.
@@ -75,7 +75,7 @@ pub struct MeshDeck {
     #[serde(default)]
     pub levels: u8,
     /// What is at the low and the high end of each direction; walls unless it is said.
-    pub ends: Option<Vec<[End; 2]>>,
+    pub ends: Option<Vec<[BoxEnd; 2]>>,
     /// A cell becomes finer where density or pressure changes by more than this part of itself from cell to cell.
     #[serde(default = "refine")]
     pub refine: f64,
@@ -93,7 +93,7 @@ pub struct MeshDeck {
 /// What is at an end of the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum End {
+pub enum BoxEnd {
     /// A wall, from which everything is reflected; a mirror is the same.
     Wall,
     /// Nothing: what comes there leaves.

@@ -5,16 +5,16 @@
 
 use std::ops::Range;
 
-use super::half_step::{HalfStep, Predicted, after, at_face};
+use super::half_step::{PredictedCell, PredictedCells, after, at_face};
 use super::material::Materials;
 use super::quantities::{Conserved, Flux, Primitive, Quantities};
 use super::riemann;
 use super::slopes::surroundings;
 use crate::MessagePassing;
-use crate::sage::deck::Ends;
+use crate::sage::deck::BoxEnds;
 use crate::sage::mesh::Mesh;
-use crate::sage::mesh::faces::{Even, Faces, Link, OUTSIDE, Step, Wall};
-use crate::sage::mesh::halo::Exchange;
+use crate::sage::mesh::faces::{BoxEndFace, CellFace, Faces, LevelStepFace, OUTSIDE, SameSizeFace};
+use crate::sage::mesh::halo::HaloExchange;
 use crate::sage::mesh::key::Side;
 
 /// Tags of the messages that bring what is in ghosts: as it is, and after half a step with its rises.
@@ -23,7 +23,7 @@ const PREDICTED: i32 = 4;
 
 /// A state that no gas can have.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Impossible {
+pub(crate) struct ImpossibleState {
     /// The cell, among local ones.
     pub(crate) place: usize,
     pub(crate) density: f64,
@@ -35,11 +35,11 @@ pub(crate) struct Impossible {
 #[derive(Debug)]
 pub(crate) struct Gas<const D: usize, const M: usize> {
     pub(crate) materials: Materials<M>,
-    pub(crate) ends: Ends<D>,
+    pub(crate) ends: BoxEnds<D>,
     /// Ghosts have values only after an exchange.
     pub(crate) conserved: Vec<Conserved<D, M>>,
     present: Vec<Primitive<D, M>>,
-    predicted: HalfStep<D, M>,
+    predicted: PredictedCells<D, M>,
     fluxes: Vec<Flux<D, M>>,
 }
 
@@ -59,7 +59,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
     pub(crate) fn new(
         mesh: &Mesh<D>,
         materials: Materials<M>,
-        ends: Ends<D>,
+        ends: BoxEnds<D>,
         own: &[Conserved<D, M>],
     ) -> Self {
         let mut gas = Self {
@@ -67,7 +67,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
             ends,
             conserved: Vec::new(),
             present: Vec::new(),
-            predicted: HalfStep::default(),
+            predicted: PredictedCells::default(),
             fluxes: Vec::new(),
         };
         gas.renew(mesh, own);
@@ -89,14 +89,14 @@ impl<const D: usize, const M: usize> Gas<D, M> {
     }
 
     /// Finds the primitive quantities of own cells and how fast waves cross the fastest, in cells a unit of time.
-    pub(crate) fn look(&mut self, mesh: &Mesh<D>) -> Result<f64, Impossible> {
+    pub(crate) fn look(&mut self, mesh: &Mesh<D>) -> Result<f64, ImpossibleState> {
         let mut fastest: f64 = 0.0;
         for place in mesh.own.clone() {
             let cell = &self.conserved[place];
             let (density, energy) = (cell.density(), Materials::internal(cell));
             // Also what is not a number is neither.
             if !(density > 0.0 && energy > 0.0 && density + energy < f64::INFINITY) {
-                return Err(Impossible {
+                return Err(ImpossibleState {
                     place,
                     density,
                     energy,
@@ -116,7 +116,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         mpi: &P,
         mesh: &mut Mesh<D>,
         time: f64,
-        exchange: &mut Exchange<P::Request>,
+        exchange: &mut HaloExchange<P::Request>,
     ) -> Result<(), P::Error> {
         mesh.halo.start(mpi, &self.present[..], PRESENT, exchange)?;
         for place in &mesh.inner {
@@ -127,9 +127,9 @@ impl<const D: usize, const M: usize> Gas<D, M> {
             self.predict(mesh, *place as usize, time);
         }
         mesh.halo.start(mpi, &self.predicted, PREDICTED, exchange)?;
-        self.flow(mesh, Part::inner);
+        self.flow(mesh, FaceRanges::inner);
         mesh.halo.finish(mpi, &mut self.predicted, exchange)?;
-        self.flow(mesh, Part::outer);
+        self.flow(mesh, FaceRanges::outer);
         for place in mesh.own.clone() {
             self.add_up(mesh, place, time);
         }
@@ -141,14 +141,14 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         let seen = surroundings(mesh, &self.ends, &self.present, place);
         let scale = time / mesh.extent.edge(mesh.keys[place].level());
         let state = &self.present[place];
-        let predicted = Predicted::new(&self.materials, state, &seen, scale);
+        let predicted = PredictedCell::new(&self.materials, state, &seen, scale);
         self.predicted.set(place, &predicted);
     }
 
     /// Fluxes through some faces of each direction.
-    fn flow(&mut self, mesh: &Mesh<D>, which: impl Fn(&Faces) -> Part) {
+    fn flow(&mut self, mesh: &Mesh<D>, which: impl Fn(&Faces) -> FaceRanges) {
         for (direction, faces) in mesh.faces.iter().enumerate() {
-            let Part { even, steps, walls } = which(faces);
+            let FaceRanges { even, steps, walls } = which(faces);
             let (materials, ends, predicted) = (&self.materials, &self.ends, &self.predicted);
             let (first_even, rest) = self.fluxes[faces.first..].split_at_mut(faces.even.len());
             let (first_step, first_wall) = rest.split_at_mut(faces.steps.len());
@@ -191,7 +191,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         let mut sum = Flux::<D, M>::ZERO;
         for direction in 0..D {
             for side in Side::BOTH {
-                for Link { face, beyond } in
+                for CellFace { face, beyond } in
                     mesh.links.at::<D>(place - mesh.own.start, direction, side)
                 {
                     let finer = *beyond != OUTSIDE && mesh.keys[*beyond as usize].level() > level;
@@ -211,13 +211,13 @@ impl<const D: usize, const M: usize> Gas<D, M> {
 }
 
 /// Some faces of a direction.
-struct Part {
+struct FaceRanges {
     even: Range<usize>,
     steps: Range<usize>,
     walls: Range<usize>,
 }
 
-impl Part {
+impl FaceRanges {
     /// Those in which ghosts have no part.
     fn inner(faces: &Faces) -> Self {
         let [even, steps] = faces.inner;
@@ -243,8 +243,8 @@ impl Part {
 #[inline(always)]
 fn even_flux<const D: usize, const M: usize>(
     materials: &Materials<M>,
-    predicted: &HalfStep<D, M>,
-    face: Even,
+    predicted: &PredictedCells<D, M>,
+    face: SameSizeFace,
     direction: usize,
 ) -> Flux<D, M> {
     let low = predicted.at_side(face.low as usize, direction, Side::High);
@@ -255,8 +255,8 @@ fn even_flux<const D: usize, const M: usize>(
 
 fn step_flux<const D: usize, const M: usize>(
     materials: &Materials<M>,
-    predicted: &HalfStep<D, M>,
-    face: Step,
+    predicted: &PredictedCells<D, M>,
+    face: LevelStepFace,
     direction: usize,
 ) -> Flux<D, M> {
     let fine = predicted.at_side(face.fine as usize, direction, face.side);
@@ -282,9 +282,9 @@ fn step_flux<const D: usize, const M: usize>(
 
 fn wall_flux<const D: usize, const M: usize>(
     materials: &Materials<M>,
-    ends: &Ends<D>,
-    predicted: &HalfStep<D, M>,
-    wall: Wall,
+    ends: &BoxEnds<D>,
+    predicted: &PredictedCells<D, M>,
+    wall: BoxEndFace,
     direction: usize,
 ) -> Flux<D, M> {
     let here = predicted.at_side(wall.cell as usize, direction, wall.side);

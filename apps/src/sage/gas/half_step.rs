@@ -5,20 +5,20 @@
 
 use super::material::Materials;
 use super::quantities::{Conserved, Flux, Primitive, Quantities};
-use super::slopes::{Rises, Surroundings};
-use crate::sage::mesh::halo::{Values, Words};
+use super::slopes::{CellSlopes, Surroundings};
+use crate::sage::mesh::halo::{CellValues, FixedDoubles};
 use crate::sage::mesh::key::Side;
 
 /// A cell after half a step.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Predicted<const D: usize, const M: usize> {
+pub(super) struct PredictedCell<const D: usize, const M: usize> {
     pub(super) middle: Primitive<D, M>,
-    pub(super) rises: Rises<D, M>,
+    pub(super) rises: CellSlopes<D, M>,
     /// Whether a shock is in it, from 0 to 1.
     pub(super) shock: f64,
 }
 
-impl<const D: usize, const M: usize> Predicted<D, M> {
+impl<const D: usize, const M: usize> PredictedCell<D, M> {
     /// From a state and what is around it; `scale` is the step in time over the cell's edge.
     #[inline(always)]
     pub(super) fn new(
@@ -54,13 +54,13 @@ impl<const D: usize, const M: usize> Predicted<D, M> {
 
 /// The same of all local cells.
 #[derive(Debug)]
-pub(super) struct HalfStep<const D: usize, const M: usize> {
+pub(super) struct PredictedCells<const D: usize, const M: usize> {
     pub(super) middles: Vec<Primitive<D, M>>,
     pub(super) rises: [Vec<Quantities<D, M>>; D],
     pub(super) shocks: Vec<f64>,
 }
 
-impl<const D: usize, const M: usize> Default for HalfStep<D, M> {
+impl<const D: usize, const M: usize> Default for PredictedCells<D, M> {
     fn default() -> Self {
         Self {
             middles: Vec::new(),
@@ -70,9 +70,9 @@ impl<const D: usize, const M: usize> Default for HalfStep<D, M> {
     }
 }
 
-impl<const D: usize, const M: usize> HalfStep<D, M> {
+impl<const D: usize, const M: usize> PredictedCells<D, M> {
     #[inline(always)]
-    pub(super) fn set(&mut self, cell: usize, predicted: &Predicted<D, M>) {
+    pub(super) fn set(&mut self, cell: usize, predicted: &PredictedCell<D, M>) {
         self.middles[cell] = predicted.middle;
         for (rises, rise) in self.rises.iter_mut().zip(&predicted.rises) {
             rises[cell] = *rise;
@@ -93,7 +93,7 @@ impl<const D: usize, const M: usize> HalfStep<D, M> {
     }
 }
 
-impl<const D: usize, const M: usize> Values for HalfStep<D, M> {
+impl<const D: usize, const M: usize> CellValues for PredictedCells<D, M> {
     const WORDS: usize = (D + 1) * Quantities::<D, M>::WORDS + 1;
 
     fn put(&self, cell: usize, words: &mut Vec<f64>) {
@@ -107,7 +107,7 @@ impl<const D: usize, const M: usize> Values for HalfStep<D, M> {
         for (list, words) in lists.zip(words.chunks_exact(Quantities::<D, M>::WORDS)) {
             list[cell] = Quantities::take(words);
         }
-        self.shocks[cell] = words[<Self as Values>::WORDS - 1];
+        self.shocks[cell] = words[<Self as CellValues>::WORDS - 1];
     }
 }
 

@@ -14,12 +14,12 @@ mod cycle;
 mod half_step;
 mod material;
 mod quantities;
+mod refinement;
 mod riemann;
-mod sizes;
 mod slopes;
 #[cfg(test)]
 pub(crate) mod uniform;
 
-pub(crate) use cycle::{Gas, Impossible};
+pub(crate) use cycle::{Gas, ImpossibleState};
 pub(crate) use material::Materials;
 pub(crate) use quantities::{Conserved, Quantities};

@@ -1,7 +1,7 @@
 //! What a cell holds, and what flows through a face: the components of the five-equation model for M materials in D dimensions
 //! (Allaire, Clerc and Kokh 2002).
 
-use super::super::mesh::halo::Words;
+use super::super::mesh::halo::FixedDoubles;
 
 /// The components, as the aliases say what they stand for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,7 +75,7 @@ impl<const D: usize, const M: usize> Quantities<D, M> {
     }
 }
 
-impl<const D: usize, const M: usize> Words for Quantities<D, M> {
+impl<const D: usize, const M: usize> FixedDoubles for Quantities<D, M> {
     const WORDS: usize = 2 * M + D + 1;
 
     fn put(&self, words: &mut Vec<f64>) {

@@ -9,7 +9,7 @@ use super::material::Materials;
 use super::quantities::{Flux, Primitive, Quantities};
 
 /// One side of a face as the solver sees it.
-struct Half {
+struct FaceState {
     density: f64,
     /// Across the face.
     velocity: f64,
@@ -17,7 +17,7 @@ struct Half {
     sound: f64,
 }
 
-impl Half {
+impl FaceState {
     #[inline(always)]
     fn new<const D: usize, const M: usize>(
         materials: &Materials<M>,
@@ -45,8 +45,8 @@ pub(crate) fn flux<const D: usize, const M: usize>(
     direction: usize,
     shock: f64,
 ) -> Flux<D, M> {
-    let left = Half::new(materials, low, direction);
-    let right = Half::new(materials, high, direction);
+    let left = FaceState::new(materials, low, direction);
+    let right = FaceState::new(materials, high, direction);
     let first = (left.velocity - left.sound).min(right.velocity - right.sound);
     let last = (left.velocity + left.sound).max(right.velocity + right.sound);
     let (inflow, outflow) = (
@@ -94,7 +94,7 @@ fn smeared<const D: usize, const M: usize>(
 fn upwind<const D: usize, const M: usize>(
     materials: &Materials<M>,
     state: &Primitive<D, M>,
-    side: &Half,
+    side: &FaceState,
     wave: f64,
     contact: f64,
     direction: usize,

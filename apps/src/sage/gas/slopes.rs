@@ -1,13 +1,13 @@
 //! How quantities rise within a cell: limited slopes; and whether a shock is there.
 
 use super::quantities::Quantities;
-use crate::sage::deck::Ends;
+use crate::sage::deck::BoxEnds;
 use crate::sage::mesh::Mesh;
-use crate::sage::mesh::faces::{Link, OUTSIDE};
+use crate::sage::mesh::faces::{CellFace, OUTSIDE};
 use crate::sage::mesh::key::Side;
 
 /// From the middle of a cell to its high side in each direction.
-pub(crate) type Rises<const D: usize, const M: usize> = [Quantities<D, M>; D];
+pub(crate) type CellSlopes<const D: usize, const M: usize> = [Quantities<D, M>; D];
 
 /// How steep a limited slope may be against the smaller one-sided difference (the parameter of the generalised minmod limiter).
 const STEEPNESS: f64 = 2.0;
@@ -15,7 +15,7 @@ const STEEPNESS: f64 = 2.0;
 /// What the values beside a cell say of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Surroundings<const D: usize, const M: usize> {
-    pub(crate) rises: Rises<D, M>,
+    pub(crate) rises: CellSlopes<D, M>,
     /// By how much of itself the pressure changes across the cell, in the direction in which that is most.
     jump: f64,
     /// By how much the velocity rises across it, over all directions.
@@ -67,7 +67,7 @@ impl<const D: usize, const M: usize> Surroundings<D, M> {
 #[inline(always)]
 pub(crate) fn surroundings<const D: usize, const M: usize>(
     mesh: &Mesh<D>,
-    ends: &Ends<D>,
+    ends: &BoxEnds<D>,
     values: &[Quantities<D, M>],
     place: usize,
 ) -> Surroundings<D, M> {
@@ -87,7 +87,7 @@ pub(crate) fn surroundings<const D: usize, const M: usize>(
 /// The same of a cell beside which there are others of another size, or walls.
 fn uneven<const D: usize, const M: usize>(
     mesh: &Mesh<D>,
-    ends: &Ends<D>,
+    ends: &BoxEnds<D>,
     values: &[Quantities<D, M>],
     place: usize,
 ) -> Surroundings<D, M> {
@@ -110,11 +110,11 @@ fn uneven<const D: usize, const M: usize>(
 /// By how much quantities change from a cell to half of its size beyond its side... as if the cells there were of its own size: twice the rise.
 fn step<const D: usize, const M: usize>(
     mesh: &Mesh<D>,
-    ends: &Ends<D>,
+    ends: &BoxEnds<D>,
     values: &[Quantities<D, M>],
     place: usize,
     (direction, side): (usize, Side),
-    links: &[Link],
+    links: &[CellFace],
 ) -> Quantities<D, M> {
     let here = &values[place];
     let level = mesh.keys[place].level();

@@ -1,39 +1,39 @@
 //! The same scheme on an array of cells of one size, as it would be written if there were no other: an oracle of what is in the cells of a
 //! mesh, and what its refinement is measured against.
 
-use super::half_step::{Predicted, after, at_side};
+use super::half_step::{PredictedCell, after, at_side};
 use super::material::Materials;
 use super::quantities::{Conserved, Flux, Primitive, Quantities};
 use super::riemann;
 use super::slopes::Surroundings;
-use crate::sage::deck::Ends;
+use crate::sage::deck::BoxEnds;
 use crate::sage::mesh::key::Side;
 
 /// Cells of a box; the first direction runs fastest.
-pub(crate) struct Uniform<const D: usize, const M: usize> {
+pub(crate) struct UniformGas<const D: usize, const M: usize> {
     materials: Materials<M>,
-    ends: Ends<D>,
+    ends: BoxEnds<D>,
     cells: [usize; D],
     /// How far apart cells are that lie side by side in each direction.
     strides: [usize; D],
     edge: f64,
     pub(crate) conserved: Vec<Conserved<D, M>>,
     present: Vec<Primitive<D, M>>,
-    predicted: Vec<Predicted<D, M>>,
+    predicted: Vec<PredictedCell<D, M>>,
     /// In each direction, through all faces, those at both ends of the box too.
     fluxes: [Vec<Flux<D, M>>; D],
 }
 
-impl<const D: usize, const M: usize> Uniform<D, M> {
+impl<const D: usize, const M: usize> UniformGas<D, M> {
     pub(crate) fn new(
         materials: Materials<M>,
-        ends: Ends<D>,
+        ends: BoxEnds<D>,
         cells: [usize; D],
         edge: f64,
         conserved: Vec<Conserved<D, M>>,
     ) -> Self {
         let count = conserved.len();
-        let nothing = Predicted {
+        let nothing = PredictedCell {
             middle: Quantities::ZERO,
             rises: [Quantities::ZERO; D],
             shock: 0.0,
@@ -82,7 +82,7 @@ impl<const D: usize, const M: usize> Uniform<D, M> {
                 };
                 seen.see(d, here, [&low, &high]);
             }
-            self.predicted[n] = Predicted::new(&self.materials, here, &seen, scale);
+            self.predicted[n] = PredictedCell::new(&self.materials, here, &seen, scale);
             self.next(&mut place);
         }
     }

@@ -10,14 +10,14 @@ pub(crate) const OUTSIDE: u32 = u32::MAX;
 
 /// A face between cells of one size, by their places among local cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Even {
+pub(crate) struct SameSizeFace {
     pub(crate) low: u32,
     pub(crate) high: u32,
 }
 
 /// A face between a cell and one of twice its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct LevelStepFace {
     pub(crate) fine: u32,
     pub(crate) coarse: u32,
     /// On which side of the fine one the coarse one lies.
@@ -28,7 +28,7 @@ pub(crate) struct Step {
 
 /// A face at the end of the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wall {
+pub(crate) struct BoxEndFace {
     pub(crate) cell: u32,
     pub(crate) side: Side,
 }
@@ -36,9 +36,9 @@ pub(crate) struct Wall {
 /// The faces of a direction. Those that ghosts have no part in come first, so that they can be computed while ghosts travel.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Faces {
-    pub(crate) even: Vec<Even>,
-    pub(crate) steps: Vec<Step>,
-    pub(crate) walls: Vec<Wall>,
+    pub(crate) even: Vec<SameSizeFace>,
+    pub(crate) steps: Vec<LevelStepFace>,
+    pub(crate) walls: Vec<BoxEndFace>,
     /// How many of the even ones, and of the steps, are between own cells.
     pub(crate) inner: [usize; 2],
     /// The number of the first one: those of all directions are counted through, even ones first, then steps, then walls.
@@ -52,10 +52,10 @@ impl Faces {
 
     fn inner_first(&mut self, own: &Range<usize>) {
         let is_own = |place: u32| own.contains(&(place as usize));
-        let ghostly = |face: &Even| !(is_own(face.low) && is_own(face.high));
+        let ghostly = |face: &SameSizeFace| !(is_own(face.low) && is_own(face.high));
         self.even.sort_by_key(ghostly);
         let even = self.even.partition_point(|face| !ghostly(face));
-        let ghostly = |face: &Step| !(is_own(face.fine) && is_own(face.coarse));
+        let ghostly = |face: &LevelStepFace| !(is_own(face.fine) && is_own(face.coarse));
         self.steps.sort_by_key(ghostly);
         self.inner = [even, self.steps.partition_point(|face| !ghostly(face))];
     }
@@ -86,7 +86,7 @@ impl Faces {
 
 /// A face as one of its cells sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Link {
+pub(crate) struct CellFace {
     /// The number of the face.
     pub(crate) face: u32,
     /// The cell beyond, or [`OUTSIDE`].
@@ -96,25 +96,30 @@ pub(crate) struct Link {
 /// The faces of every own cell, in an order that does not depend on who owns what: direction by direction, low side before high, along the
 /// curve.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Links {
-    links: Vec<Link>,
+pub(crate) struct CellFaces {
+    links: Vec<CellFace>,
     /// Where those of each side of each cell begin, and where the last ones end.
     starts: Vec<u32>,
     /// Whether there is one cell of a cell's own size at each of its sides.
     even: Vec<bool>,
 }
 
-impl Links {
+impl CellFaces {
     /// Those of the n-th own cell at a side.
     #[inline]
-    pub(crate) fn at<const D: usize>(&self, own: usize, direction: usize, side: Side) -> &[Link] {
+    pub(crate) fn at<const D: usize>(
+        &self,
+        own: usize,
+        direction: usize,
+        side: Side,
+    ) -> &[CellFace] {
         let slot = slot::<D>(own, direction, side);
         &self.links[self.starts[slot] as usize..self.starts[slot + 1] as usize]
     }
 
     /// The two of each direction, low side before high, if one cell of its own size is at each side of the n-th own cell.
     #[inline]
-    pub(crate) fn even<const D: usize>(&self, own: usize) -> Option<&[[Link; 2]]> {
+    pub(crate) fn even<const D: usize>(&self, own: usize) -> Option<&[[CellFace; 2]]> {
         if !self.even[own] {
             return None;
         }
@@ -136,13 +141,13 @@ pub(crate) fn find<const D: usize>(
     keys: &[Key<D>],
     own: &Range<usize>,
     extent: [u32; D],
-) -> ([Faces; D], Links) {
+) -> ([Faces; D], CellFaces) {
     let mut faces: [Faces; D] = std::array::from_fn(|_| Faces::default());
     for (direction, faces) in faces.iter_mut().enumerate() {
         for place in own.clone() {
             for side in Side::BOTH {
                 match keys[place].beyond(direction, side, extent) {
-                    None => faces.walls.push(Wall {
+                    None => faces.walls.push(BoxEndFace {
                         cell: index(place),
                         side,
                     }),
@@ -173,18 +178,18 @@ fn add<const D: usize>(
     let found = keys.get(at).copied();
     if found == Some(beyond) {
         if side == Side::High {
-            faces.even.push(Even {
+            faces.even.push(SameSizeFace {
                 low: index(place),
                 high: index(at),
             });
         } else if !own.contains(&at) {
-            faces.even.push(Even {
+            faces.even.push(SameSizeFace {
                 low: index(at),
                 high: index(place),
             });
         }
     } else if found.is_some() && found == beyond.parent() {
-        faces.steps.push(Step {
+        faces.steps.push(LevelStepFace {
             fine: index(place),
             coarse: index(at),
             side,
@@ -196,7 +201,7 @@ fn add<const D: usize>(
                 .binary_search(&part)
                 .expect("levels differ by one, and what is beside a cell is known");
             if !own.contains(&fine) {
-                faces.steps.push(Step {
+                faces.steps.push(LevelStepFace {
                     fine: index(fine),
                     coarse: index(place),
                     side: side.opposite(),
@@ -230,7 +235,7 @@ fn halves<const D: usize>(key: Key<D>) -> u8 {
     u8::try_from(key.number()).expect("a cell has at most eight parts")
 }
 
-fn links<const D: usize>(faces: &[Faces; D], keys: &[Key<D>], own: &Range<usize>) -> Links {
+fn links<const D: usize>(faces: &[Faces; D], keys: &[Key<D>], own: &Range<usize>) -> CellFaces {
     let mut starts = vec![0_u32; own.len() * D * 2 + 1];
     let slot_of = |cell: u32, direction, side| {
         let own = own
@@ -238,14 +243,14 @@ fn links<const D: usize>(faces: &[Faces; D], keys: &[Key<D>], own: &Range<usize>
             .then(|| cell as usize - own.start)?;
         Some(slot::<D>(own, direction, side))
     };
-    let each = |found: &mut dyn FnMut(usize, Link)| {
+    let each = |found: &mut dyn FnMut(usize, CellFace)| {
         for (direction, faces) in faces.iter().enumerate() {
             for (number, seen) in faces.seen() {
                 for (cell, side, beyond) in seen {
                     if let Some(slot) = slot_of(cell, direction, side) {
                         found(
                             slot,
-                            Link {
+                            CellFace {
                                 face: index(number),
                                 beyond,
                             },
@@ -259,7 +264,7 @@ fn links<const D: usize>(faces: &[Faces; D], keys: &[Key<D>], own: &Range<usize>
     for slot in 1..starts.len() {
         starts[slot] += starts[slot - 1];
     }
-    let nothing = Link {
+    let nothing = CellFace {
         face: 0,
         beyond: OUTSIDE,
     };
@@ -283,7 +288,7 @@ fn links<const D: usize>(faces: &[Faces; D], keys: &[Key<D>], own: &Range<usize>
     };
     let even = own.clone().enumerate();
     let even = even.map(|(own, place)| is_even(own, place)).collect();
-    Links {
+    CellFaces {
         links,
         starts,
         even,

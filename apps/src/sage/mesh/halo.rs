@@ -13,7 +13,7 @@ use crate::MessagePassing;
 const KEYS: i32 = 1;
 
 /// Something that travels as doubles, always as many.
-pub(crate) trait Words: Sized {
+pub(crate) trait FixedDoubles: Sized {
     /// How many.
     const WORDS: usize;
     /// Appends them.
@@ -23,7 +23,7 @@ pub(crate) trait Words: Sized {
 }
 
 /// Values of local cells that travel as doubles, always as many for a cell.
-pub(crate) trait Values {
+pub(crate) trait CellValues {
     /// How many.
     const WORDS: usize;
     /// Appends those of a cell.
@@ -32,7 +32,7 @@ pub(crate) trait Values {
     fn take(&mut self, cell: usize, words: &[f64]);
 }
 
-impl<T: Words> Values for [T] {
+impl<T: FixedDoubles> CellValues for [T] {
     const WORDS: usize = T::WORDS;
 
     fn put(&self, cell: usize, words: &mut Vec<f64>) {
@@ -66,14 +66,14 @@ pub(crate) struct Halo {
 /// An exchange under way.
 #[must_use]
 #[derive(Debug)]
-pub(crate) struct Exchange<R> {
+pub(crate) struct HaloExchange<R> {
     /// Receives, and then sends.
     requests: Vec<R>,
     /// Theirs, once they are done.
     buffers: Vec<Vec<f64>>,
 }
 
-impl<R> Default for Exchange<R> {
+impl<R> Default for HaloExchange<R> {
     fn default() -> Self {
         Self {
             requests: Vec::new(),
@@ -139,12 +139,12 @@ impl Halo {
     }
 
     /// Starts to send the values that others look at, and to receive those of ghosts.
-    pub(crate) fn start<M: MessagePassing, V: Values + ?Sized>(
+    pub(crate) fn start<M: MessagePassing, V: CellValues + ?Sized>(
         &mut self,
         mpi: &M,
         values: &V,
         tag: i32,
-        exchange: &mut Exchange<M::Request>,
+        exchange: &mut HaloExchange<M::Request>,
     ) -> Result<(), M::Error> {
         for peer in &mut self.peers {
             if !peer.ghosts.is_empty() {
@@ -167,11 +167,11 @@ impl Halo {
     }
 
     /// Waits for all of an exchange, and puts the ghosts' values where they belong.
-    pub(crate) fn finish<M: MessagePassing, V: Values + ?Sized>(
+    pub(crate) fn finish<M: MessagePassing, V: CellValues + ?Sized>(
         &mut self,
         mpi: &M,
         values: &mut V,
-        exchange: &mut Exchange<M::Request>,
+        exchange: &mut HaloExchange<M::Request>,
     ) -> Result<(), M::Error> {
         mpi.wait_all(&mut exchange.requests, &mut exchange.buffers)?;
         let mut buffers = exchange.buffers.drain(..);
@@ -191,12 +191,12 @@ impl Halo {
     }
 
     /// An exchange with nothing to do meanwhile.
-    pub(crate) fn exchange<M: MessagePassing, V: Values + ?Sized>(
+    pub(crate) fn exchange<M: MessagePassing, V: CellValues + ?Sized>(
         &mut self,
         mpi: &M,
         values: &mut V,
         tag: i32,
-        exchange: &mut Exchange<M::Request>,
+        exchange: &mut HaloExchange<M::Request>,
     ) -> Result<(), M::Error> {
         self.start(mpi, values, tag, exchange)?;
         self.finish(mpi, values, exchange)

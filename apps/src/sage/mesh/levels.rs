@@ -5,7 +5,7 @@
 
 use super::Mesh;
 use super::faces::OUTSIDE;
-use super::halo::{Exchange, Words};
+use super::halo::{FixedDoubles, HaloExchange};
 use super::key::Side;
 use crate::MessagePassing;
 
@@ -14,7 +14,7 @@ const WISHES: i32 = 2;
 
 /// Whether there is something in a cell that finer cells would show better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Interest {
+pub(crate) enum RefinementNeed {
     /// It may become coarser.
     None,
     /// It is as fine as it should be.
@@ -23,31 +23,31 @@ pub(crate) enum Interest {
     Much,
 }
 
-impl Words for Interest {
+impl FixedDoubles for RefinementNeed {
     const WORDS: usize = 1;
 
     fn put(&self, words: &mut Vec<f64>) {
         words.push(match self {
-            Interest::None => 0.0,
-            Interest::Some => 1.0,
-            Interest::Much => 2.0,
+            RefinementNeed::None => 0.0,
+            RefinementNeed::Some => 1.0,
+            RefinementNeed::Much => 2.0,
         });
     }
 
     fn take(words: &[f64]) -> Self {
         match words {
-            [1.0] => Interest::Some,
-            [2.0] => Interest::Much,
-            _ => Interest::None,
+            [1.0] => RefinementNeed::Some,
+            [2.0] => RefinementNeed::Much,
+            _ => RefinementNeed::None,
         }
     }
 }
 
 /// The level that a cell will have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Wish(pub(crate) u8);
+pub(crate) struct TargetLevel(pub(crate) u8);
 
-impl Words for Wish {
+impl FixedDoubles for TargetLevel {
     const WORDS: usize = 1;
 
     fn put(&self, words: &mut Vec<f64>) {
@@ -60,29 +60,29 @@ impl Words for Wish {
         reason = "a level"
     )]
     fn take(words: &[f64]) -> Self {
-        Wish(words[0] as u8)
+        TargetLevel(words[0] as u8)
     }
 }
 
 impl<const D: usize> Mesh<D> {
     /// Spreads interest to the cells beside, so many cells far: what is to be resolved does not move out of its fine cells before the levels are
     /// chosen anew.
-    pub(crate) fn spread<M: MessagePassing>(
+    pub(crate) fn spread_need<M: MessagePassing>(
         &mut self,
         mpi: &M,
-        interest: &mut [Interest],
+        interest: &mut [RefinementNeed],
         cells: u32,
     ) -> Result<(), M::Error> {
-        let mut exchange = Exchange::default();
+        let mut exchange = HaloExchange::default();
         for _ in 0..cells {
             self.halo.exchange(mpi, interest, WISHES, &mut exchange)?;
             let before = interest.to_vec();
             for place in self.own.clone() {
                 if self
                     .beside(place)
-                    .any(|other| before[other] == Interest::Much)
+                    .any(|other| before[other] == RefinementNeed::Much)
                 {
-                    interest[place] = Interest::Much;
+                    interest[place] = RefinementNeed::Much;
                 }
             }
         }
@@ -90,22 +90,27 @@ impl<const D: usize> Mesh<D> {
     }
 
     /// The level that a cell of such interest wishes to have.
-    pub(crate) fn wish(&self, place: usize, interest: Interest, finest: u8) -> Wish {
+    pub(crate) fn target_level(
+        &self,
+        place: usize,
+        interest: RefinementNeed,
+        finest: u8,
+    ) -> TargetLevel {
         let level = self.keys[place].level();
-        Wish(match interest {
-            Interest::None => level.saturating_sub(1),
-            Interest::Some => level,
-            Interest::Much => (level + 1).min(finest),
+        TargetLevel(match interest {
+            RefinementNeed::None => level.saturating_sub(1),
+            RefinementNeed::Some => level,
+            RefinementNeed::Much => (level + 1).min(finest),
         })
     }
 
     /// What becomes of wishes: the levels that own cells will have. Says whether any changes.
-    pub(crate) fn grant<M: MessagePassing>(
+    pub(crate) fn settle_levels<M: MessagePassing>(
         &mut self,
         mpi: &M,
-        wishes: &mut [Wish],
+        wishes: &mut [TargetLevel],
     ) -> Result<bool, M::Error> {
-        let mut exchange = Exchange::default();
+        let mut exchange = HaloExchange::default();
         loop {
             self.halo.exchange(mpi, wishes, WISHES, &mut exchange)?;
             let mut raised = [0.0];
@@ -127,7 +132,7 @@ impl<const D: usize> Mesh<D> {
     }
 
     /// Raises own cells once as far as what is beside them, and their brothers, make them. Says whether any was raised.
-    fn raise(&self, wishes: &mut [Wish]) -> bool {
+    fn raise(&self, wishes: &mut [TargetLevel]) -> bool {
         let mut raised = false;
         for place in self.own.clone() {
             let level = self.keys[place].level();
@@ -145,7 +150,7 @@ impl<const D: usize> Mesh<D> {
     }
 
     /// Whether all parts of a cell's parent are cells that wish to become it.
-    fn brothers_agree(&self, place: usize, wishes: &[Wish]) -> bool {
+    fn brothers_agree(&self, place: usize, wishes: &[TargetLevel]) -> bool {
         let key = self.keys[place];
         let Some((parent, first)) = key.parent().zip(place.checked_sub(key.number())) else {
             return false;

@@ -1,16 +1,16 @@
 //! The load is balanced: cells move along the curve until every rank has as many as the others.
 
-use super::halo::Words;
+use super::halo::FixedDoubles;
 use super::key::Key;
 use super::partition::share;
-use super::whole;
+use super::to_count;
 use crate::MessagePassing;
 
 /// Tag of the messages that bring cells.
 const CELLS: i32 = 6;
 
 /// Moves cells, with what is in them, to the ranks that shall own them.
-pub(crate) fn balance<P: MessagePassing, T: Words, const D: usize>(
+pub(crate) fn balance<P: MessagePassing, T: FixedDoubles, const D: usize>(
     mpi: &P,
     keys: &[Key<D>],
     contents: &[T],
@@ -18,7 +18,7 @@ pub(crate) fn balance<P: MessagePassing, T: Words, const D: usize>(
     let ranks = mpi.size();
     let mut counts = vec![0.0; ranks];
     mpi.allgather(&[keys.len() as f64], &mut counts)?;
-    let counts: Vec<usize> = counts.into_iter().map(whole).collect();
+    let counts: Vec<usize> = counts.into_iter().map(to_count).collect();
     let cells = counts.iter().sum();
     let starts: Vec<usize> = counts
         .iter()

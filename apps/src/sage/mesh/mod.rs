@@ -23,7 +23,7 @@ pub(crate) mod partition;
 use std::ops::Range;
 
 use crate::MessagePassing;
-use faces::{Faces, Links};
+use faces::{CellFaces, Faces};
 use halo::{Halo, index};
 use key::Key;
 use limits::LEVELS;
@@ -76,7 +76,7 @@ pub(crate) struct Mesh<const D: usize> {
     pub(crate) inner: Vec<u32>,
     pub(crate) outer: Vec<u32>,
     pub(crate) faces: [Faces; D],
-    pub(crate) links: Links,
+    pub(crate) links: CellFaces,
     pub(crate) halo: Halo,
     /// Cells of all ranks.
     pub(crate) cells: usize,
@@ -93,7 +93,7 @@ impl<const D: usize> Mesh<D> {
         let mut all = vec![0.0; 2 * mpi.size()];
         mpi.allgather(&[own.len() as f64, first], &mut all)?;
         let counts = all.chunks_exact(2).map(|rank| rank[0]);
-        let cells = counts.map(whole).sum();
+        let cells = counts.map(to_count).sum();
         let firsts = all.chunks_exact(2);
         let partition =
             Partition::new(firsts.map(|rank| (rank[0] > 0.0).then(|| rank[1].to_bits())));
@@ -133,6 +133,6 @@ impl<const D: usize> Mesh<D> {
     clippy::cast_sign_loss,
     reason = "a count below 2^53"
 )]
-pub(crate) fn whole(count: f64) -> usize {
+pub(crate) fn to_count(count: f64) -> usize {
     count as usize
 }

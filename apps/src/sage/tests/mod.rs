@@ -1,36 +1,36 @@
 //! SAGE against the same scheme on an array, and what a cycle allocates.
 
-mod alone;
 mod counted_heap;
+mod single_rank;
 
 use std::time::Instant;
 
 use super::deck::BUILT_IN;
 use super::gas::Quantities;
-use super::gas::uniform::Uniform;
-use super::initial::Filling;
+use super::gas::uniform::UniformGas;
+use super::initial::InitialState;
 use super::mesh::key::Key;
 use super::run::{ends, extent, materials};
-use super::{Arguments, Cell, Deck, Outcome, run};
-use alone::Alone;
+use super::{Arguments, Cell, Deck, SageOutcome, run};
+use single_rank::SingleRankJob;
 
 fn built_in(name: &str) -> Deck {
     let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name).unwrap();
     text.parse().unwrap()
 }
 
-fn solve(deck: &Deck, gather: bool) -> Outcome {
+fn solve(deck: &Deck, gather: bool) -> SageOutcome {
     let arguments = Arguments {
         deck: deck.clone(),
         gather,
         restart: None,
         checkpoint: None,
     };
-    run(&Alone, &arguments, &mut std::io::sink()).unwrap()
+    run(&SingleRankJob, &arguments, &mut std::io::sink()).unwrap()
 }
 
 /// The deck's box as an array of cells of level 0, and their middles.
-fn array<const D: usize, const M: usize>(deck: &Deck) -> (Uniform<D, M>, Vec<[f64; D]>) {
+fn array<const D: usize, const M: usize>(deck: &Deck) -> (UniformGas<D, M>, Vec<[f64; D]>) {
     let (extent, materials) = (extent::<D>(deck), materials::<M>(deck));
     let edge = Key::<D>::new([0; D], 0).edge();
     let count: u32 = extent.cells.iter().product();
@@ -44,12 +44,12 @@ fn array<const D: usize, const M: usize>(deck: &Deck) -> (Uniform<D, M>, Vec<[f6
             Key::new(corner, 0)
         })
         .collect();
-    let mut filling = Filling::new(deck, materials);
-    filling.spread(&Alone, &extent, &keys).unwrap();
+    let mut filling = InitialState::new(deck, materials);
+    filling.spread(&SingleRankJob, &extent, &keys).unwrap();
     let cells = keys.iter().map(|key| filling.cell(&extent, *key).unwrap());
     let edge = extent.edge(0);
     let sizes = extent.cells.map(|cells| cells as usize);
-    let array = Uniform::new(materials, ends(deck), sizes, edge, cells.collect());
+    let array = UniformGas::new(materials, ends(deck), sizes, edge, cells.collect());
     let middles = keys.iter().map(|key| extent.middle(*key)).collect();
     (array, middles)
 }

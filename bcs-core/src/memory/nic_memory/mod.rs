@@ -11,9 +11,9 @@
 
 mod claims;
 mod posted;
-mod said;
 #[cfg(test)]
 mod tests;
+mod wait_state;
 
 pub use claims::Claimant;
 
@@ -25,7 +25,6 @@ use crate::limits::{
 };
 use crate::memory::ring::RingLayout;
 use crate::request::{COMPLETION_WORDS, Completion, RequestId};
-use crate::whereabouts;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -210,14 +209,14 @@ impl NicMemory {
     /// Sends of this rank that BS has taken from the ring but not delivered to a BR yet: Finalize
     /// waits for zero.
     #[must_use]
-    pub fn held_back(&self) -> &AtomicU64 {
+    pub fn undelivered_sends(&self) -> &AtomicU64 {
         self.mapping.word64(HELD_BACK)
     }
 
     /// Rank side: asks to be rung when the NIC has taken descriptors, or delivered what it held
-    /// back. Whoever asks then looks at the ring positions and [`held_back`](Self::held_back) once
+    /// back. Whoever asks then looks at the ring positions and [`undelivered_sends`](Self::undelivered_sends) once
     /// more before it sleeps.
-    pub fn want_room(&self) {
+    pub fn request_space(&self) {
         let wanted = self.mapping.word64(ROOM_WANTED);
         if wanted.load(Ordering::Relaxed) == 0 {
             wanted.store(1, Ordering::Relaxed);
@@ -229,7 +228,7 @@ impl NicMemory {
     /// NIC side, after it has published what it took: whether the rank is to be rung for that. The
     /// wish is spent.
     #[must_use]
-    pub fn take_wish_for_room(&self) -> bool {
+    pub fn take_space_request(&self) -> bool {
         fence(Ordering::SeqCst); // ROOM
         let wanted = self.mapping.word64(ROOM_WANTED);
         wanted.load(Ordering::Relaxed) != 0 && wanted.swap(0, Ordering::AcqRel) != 0
@@ -330,6 +329,6 @@ fn payload_slot_bytes(eager_limit: usize) -> usize {
 
 const _: () = {
     assert!(HELD_BACK + 8 <= WHEREABOUTS);
-    assert!(WHEREABOUTS + 16 + whereabouts::WORDS * 8 <= SEND_RING);
+    assert!(WHEREABOUTS + 16 + crate::wait_state::WAIT_STATE_WORDS * 8 <= SEND_RING);
     assert!(PAYLOAD.is_multiple_of(64));
 };

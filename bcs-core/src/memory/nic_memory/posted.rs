@@ -3,20 +3,20 @@
 use super::NicMemory;
 use crate::descriptor::{ReceiveDescriptor, ReceiveKind, SendDescriptor};
 use crate::memory::ring::{RingLayout, Words as _};
-use crate::whereabouts::{Peer, Wait};
+use crate::wait_state::{MessagePeer, WaitReason};
 use std::sync::atomic::Ordering;
 
 impl NicMemory {
     /// Manager side: what lies in the rings, of each the first so many, and how many others. An allegation, and of a
     /// moment: an entry that is taken meanwhile may be another one by the time it is read, or none.
     #[must_use]
-    pub fn posted(&self, most: u64) -> (Vec<Wait>, u64) {
+    pub fn posted(&self, most: u64) -> (Vec<WaitReason>, u64) {
         let sends = self.untaken(Self::send_ring(), most);
         let receives = self.untaken(Self::receive_ring(), most);
         let collectives = self.untaken(Self::collective_ring(), most);
-        let mut posted: Vec<Wait> = sends.0.filter_map(|at| send(&self.entry(at))).collect();
+        let mut posted: Vec<WaitReason> = sends.0.filter_map(|at| send(&self.entry(at))).collect();
         posted.extend(receives.0.filter_map(|at| receive(&self.entry(at))));
-        posted.extend(collectives.0.map(|_| Wait::Collective(None)));
+        posted.extend(collectives.0.map(|_| WaitReason::Collective(None)));
         (posted, sends.1 + receives.1 + collectives.1)
     }
 
@@ -40,29 +40,29 @@ impl NicMemory {
     }
 }
 
-fn send(words: &[u64; SendDescriptor::WORDS]) -> Option<Wait> {
+fn send(words: &[u64; SendDescriptor::WORDS]) -> Option<WaitReason> {
     let send = SendDescriptor::parse(words).ok()?;
-    Some(Wait::Send(Peer {
+    Some(WaitReason::Send(MessagePeer {
         context: send.context,
         rank: Some(send.destination),
         tag: Some(send.tag),
     }))
 }
 
-fn receive(words: &[u64; ReceiveDescriptor::WORDS]) -> Option<Wait> {
+fn receive(words: &[u64; ReceiveDescriptor::WORDS]) -> Option<WaitReason> {
     let posted = ReceiveDescriptor::parse(words).ok()?;
-    let peer = Peer {
+    let peer = MessagePeer {
         context: posted.context,
         rank: posted.source,
         tag: posted.tag,
     };
     match posted.kind {
-        ReceiveKind::Receive { .. } => Some(Wait::Receive(peer)),
-        ReceiveKind::Probe | ReceiveKind::Extract => Some(Wait::Probe(peer)),
+        ReceiveKind::Receive { .. } => Some(WaitReason::Receive(peer)),
+        ReceiveKind::Probe | ReceiveKind::MatchedProbe => Some(WaitReason::Probe(peer)),
         // Answered in the slice that takes them, whatever there is.
         ReceiveKind::ProbeOnce
-        | ReceiveKind::ExtractOnce
-        | ReceiveKind::ReceiveExtracted { .. }
+        | ReceiveKind::MatchedProbeOnce
+        | ReceiveKind::MatchedReceive { .. }
         | ReceiveKind::Cancel(_) => None,
     }
 }

@@ -1,8 +1,8 @@
 //! NIC memory that both sides have mapped.
 
 use super::*;
-use crate::mark::Mark;
-use crate::whereabouts::Whereabouts;
+use crate::check_bits::CheckBits;
+use crate::wait_state::WaitState;
 
 #[test]
 fn a_completion_is_seen_only_by_the_request_it_belongs_to() {
@@ -75,18 +75,24 @@ fn a_receive_is_claimed_once() {
 
 #[test]
 fn whereabouts_are_those_said_last() {
-    use crate::whereabouts::Wait;
+    use crate::wait_state::WaitReason;
     let (fd, manager) = NicMemory::create(4096).unwrap();
     let rank = NicMemory::map(&fd, 4096).unwrap();
-    assert_eq!(manager.whereabouts(), None);
-    let told = Whereabouts::of;
-    let first = rank.say_where(&told(Wait::Request));
-    assert_eq!(manager.whereabouts(), Some((first, told(Wait::Request))));
-    let second = rank.say_where(&told(Wait::Sends));
-    rank.went_on(first);
-    assert_eq!(manager.whereabouts(), Some((second, told(Wait::Sends))));
-    rank.went_on(second);
-    assert_eq!(manager.whereabouts(), None);
+    assert_eq!(manager.wait_state(), None);
+    let told = WaitState::waiting_for;
+    let first = rank.publish_wait_state(&told(WaitReason::Request));
+    assert_eq!(
+        manager.wait_state(),
+        Some((first, told(WaitReason::Request)))
+    );
+    let second = rank.publish_wait_state(&told(WaitReason::Sends));
+    rank.clear_wait_state(first);
+    assert_eq!(
+        manager.wait_state(),
+        Some((second, told(WaitReason::Sends)))
+    );
+    rank.clear_wait_state(second);
+    assert_eq!(manager.wait_state(), None);
 }
 
 #[test]
@@ -107,14 +113,14 @@ fn a_payload_outside_its_slot_is_refused() {
 fn what_is_posted_is_what_the_nic_has_not_taken_whatever_else_lies_there() {
     use crate::descriptor::{Payload, ReceiveKind};
     use crate::memory::ring::{Consumer, Producer};
-    use crate::whereabouts::{Peer, Wait};
+    use crate::wait_state::{MessagePeer, WaitReason};
     let (fd, manager) = NicMemory::create(4096).unwrap();
     let rank = NicMemory::map(&fd, 4096).unwrap();
     let request = RequestId {
         slot: 1,
         generation: 1,
     };
-    let peer = |rank, tag| Peer {
+    let peer = |rank, tag| MessagePeer {
         context: 3,
         rank: Some(rank),
         tag: Some(tag),
@@ -124,12 +130,12 @@ fn what_is_posted_is_what_the_nic_has_not_taken_whatever_else_lies_there() {
     for tag in 0..7 {
         let send = SendDescriptor {
             request,
-            owed: true,
+            needs_completion: true,
             context: 3,
             destination: 9,
             tag,
             len: 0,
-            mark: Mark::NONE,
+            check_bits: CheckBits::NONE,
             payload: Payload::Inline([0; INLINE_BYTES]),
         };
         sends.push(&send.encode()).unwrap();
@@ -148,8 +154,8 @@ fn what_is_posted_is_what_the_nic_has_not_taken_whatever_else_lies_there() {
     let mut nic = Consumer::new(manager.words(), NicMemory::send_ring());
     let cut = nic.published().unwrap();
     let _taken: Option<[u64; SendDescriptor::WORDS]> = nic.pop(cut);
-    let mut posted: Vec<Wait> = (1..5).map(|tag| Wait::Send(peer(9, tag))).collect();
-    posted.push(Wait::Probe(peer(8, 5)));
+    let mut posted: Vec<WaitReason> = (1..5).map(|tag| WaitReason::Send(peer(9, tag))).collect();
+    posted.push(WaitReason::Probe(peer(8, 5)));
     assert_eq!(manager.posted(4), (posted, 2));
     // A rank may write anything anywhere.
     for rubbish in [u64::MAX, 1 << 63, 0] {
@@ -161,5 +167,5 @@ fn what_is_posted_is_what_the_nic_has_not_taken_whatever_else_lies_there() {
     let fill = |word: &AtomicU64| word.store(u64::MAX, Ordering::Relaxed);
     entries.iter().for_each(fill);
     rank.mapping.word64(SEND_TAIL).store(8, Ordering::Relaxed);
-    assert_eq!(manager.posted(8).0, [Wait::Probe(peer(8, 5))]);
+    assert_eq!(manager.posted(8).0, [WaitReason::Probe(peer(8, 5))]);
 }

@@ -12,7 +12,7 @@
 //! needs another one's maps it where its owner has it ([`ForeignSlot`]). So a pointer into a slot is
 //! valid in every process that has mapped the slot, and which rank an address belongs to is bit
 //! arithmetic. Only NICs, which look into slots of several nodes, map the first part of one elsewhere
-//! ([`Window`]).
+//! ([`SlotWindow`]).
 //!
 //! A slot holds its rank's heap, and behind it the [table of ranges](RemappedRanges) of the heap over which the
 //! program has mapped something else. What ranks share besides is in
@@ -20,19 +20,19 @@
 
 mod foreign;
 mod own;
-pub mod preloaded;
-mod refusal;
-pub mod remapped;
+pub mod preloaded_heap;
+pub mod remapped_ranges;
+mod slot_error;
 mod window;
 
 pub use foreign::{BadSlot, ForeignSlot, check};
 pub use own::{
-    OwnSlot, announce, file_in, is_a_librarys, no_folder_for_children, no_longer_shared,
-    of_a_library, own,
+    OwnSlot, file_in, hide_folder_from_children, is_library_slot, mark_forked, mark_library_slot,
+    own, register_own_slot,
 };
-pub use refusal::Refusal;
-pub use remapped::RemappedRanges;
-pub use window::{TableWindow, Window, look_through};
+pub use remapped_ranges::RemappedRanges;
+pub use slot_error::SlotError;
+pub use window::{SlotWindow, TableWindow, prefault};
 
 use crate::limits::MAX_SLOTS;
 use std::ops::Range;
@@ -67,7 +67,7 @@ pub struct Slot {
 impl Slot {
     /// The slot of a place, if there is address space for it.
     #[must_use]
-    pub const fn of(place: usize) -> Option<Self> {
+    pub const fn at_place(place: usize) -> Option<Self> {
         if place < MAX_SLOTS {
             Some(Self { place })
         } else {
@@ -77,9 +77,9 @@ impl Slot {
 
     /// The slot that an address lies in.
     #[must_use]
-    pub const fn around(address: usize) -> Option<Self> {
+    pub const fn containing(address: usize) -> Option<Self> {
         match (address >> SLOT_SHIFT).checked_sub(1) {
-            Some(place) => Self::of(place),
+            Some(place) => Self::at_place(place),
             None => None,
         }
     }
@@ -114,7 +114,7 @@ impl Slot {
 /// The place whose slot an address lies in.
 #[must_use]
 pub const fn place_of(address: usize) -> Option<usize> {
-    match Slot::around(address) {
+    match Slot::containing(address) {
         Some(slot) => Some(slot.place()),
         None => None,
     }
@@ -134,9 +134,9 @@ mod tests {
 
     #[test]
     fn slots_lie_side_by_side_below_where_programs_are_loaded() {
-        assert_eq!(Slot::of(0).unwrap().range(), 1 << 39..2 << 39);
-        assert_eq!(Slot::of(MAX_SLOTS), None);
-        let last = Slot::of(MAX_SLOTS - 1).unwrap();
+        assert_eq!(Slot::at_place(0).unwrap().range(), 1 << 39..2 << 39);
+        assert_eq!(Slot::at_place(MAX_SLOTS), None);
+        let last = Slot::at_place(MAX_SLOTS - 1).unwrap();
         // Where Linux loads position-independent programs, without randomisation.
         assert!(last.range().end <= 0x5555_5555_4000);
         assert_eq!(place_of(last.range().end), None);
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_does_not_lie_wholly_in_a_slot_does_not_lie_in_it() {
-        let slot = Slot::of(3).unwrap();
+        let slot = Slot::at_place(3).unwrap();
         let Range { start, end } = slot.range();
         let end = end - (SLOT_BYTES - HEAP_BYTES);
         assert!(slot.contains(start, HEAP_BYTES));
@@ -170,7 +170,7 @@ mod tests {
     proptest! {
         #[test]
         fn an_address_knows_its_place(place in 0..MAX_SLOTS, other in 0..MAX_SLOTS, offset in 0..SLOT_BYTES) {
-            let (slot, other) = (Slot::of(place).unwrap(), Slot::of(other).unwrap());
+            let (slot, other) = (Slot::at_place(place).unwrap(), Slot::at_place(other).unwrap());
             let address = slot.base() + offset;
             prop_assert_eq!(place_of(address), Some(place));
             let remote = remote_address(other, address);

@@ -5,8 +5,8 @@
 )]
 
 use super::foreign::TMPFS;
-use super::preloaded::{Preloaded, preloaded};
-use super::{Refusal, RemappedRanges, SLOT_BYTES, SLOT_FOLDER_VARIABLE, Slot};
+use super::preloaded_heap::{PreloadedHeap, preloaded_heap};
+use super::{RemappedRanges, SLOT_BYTES, SLOT_FOLDER_VARIABLE, Slot, SlotError};
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::{Errno, FdFlags};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
@@ -37,7 +37,7 @@ impl OwnSlot {
     ///
     /// # Errors
     /// Why there is no slot. Nothing is left then.
-    pub fn make(place: usize) -> Result<Self, Refusal> {
+    pub fn make(place: usize) -> Result<Self, SlotError> {
         Self::make_in(place, None)
     }
 
@@ -45,8 +45,8 @@ impl OwnSlot {
     ///
     /// # Errors
     /// As above.
-    pub fn make_in(place: usize, folder: Option<RawFd>) -> Result<Self, Refusal> {
-        let slot = Slot::of(place).ok_or(Refusal::TooMany { place })?;
+    pub fn make_in(place: usize, folder: Option<RawFd>) -> Result<Self, SlotError> {
+        let slot = Slot::at_place(place).ok_or(SlotError::TooMany { place })?;
         check_limits()?;
         let in_folder = folder.and_then(file_in);
         let has_huge_pages = in_folder.is_some();
@@ -124,17 +124,17 @@ impl OwnSlot {
     }
 }
 
-fn refused(call: &'static str, errno: Errno) -> Refusal {
+fn refused(call: &'static str, errno: Errno) -> SlotError {
     let hint = match errno {
         Errno::NOMEM => " (is /proc/sys/vm/overcommit_memory 2, or the address space limited?)",
         Errno::MFILE | Errno::NFILE => " (ulimit -n)",
         Errno::PERM | Errno::NOSYS => " (does a seccomp profile forbid it?)",
         _ => "",
     };
-    Refusal::Kernel { call, errno, hint }
+    SlotError::Kernel { call, errno, hint }
 }
 
-fn check_limits() -> Result<(), Refusal> {
+fn check_limits() -> Result<(), SlotError> {
     let limits = [
         (Resource::As, "RLIMIT_AS", ADDRESS_SPACE, "ulimit -v"),
         // The copy that a fork makes is private and writable, which is what this one counts.
@@ -151,7 +151,7 @@ fn check_limits() -> Result<(), Refusal> {
         if let Some(limit) = getrlimit(resource).current
             && limit < needed
         {
-            return Err(Refusal::Limit {
+            return Err(SlotError::Limit {
                 name,
                 limit,
                 needed,
@@ -163,7 +163,7 @@ fn check_limits() -> Result<(), Refusal> {
 }
 
 /// In what this process starts, slots have no folder.
-pub fn no_folder_for_children() {
+pub fn hide_folder_from_children() {
     let Ok(value) = std::env::var(SLOT_FOLDER_VARIABLE) else {
         return;
     };
@@ -197,7 +197,7 @@ pub fn file_in(folder: RawFd) -> Option<OwnedFd> {
     Some(file)
 }
 
-fn make_memfd() -> Result<OwnedFd, Refusal> {
+fn make_memfd() -> Result<OwnedFd, SlotError> {
     let fd = rustix::fs::memfd_create(NAME, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
         .map_err(|errno| refused("memfd_create", errno))?;
     rustix::fs::ftruncate(&fd, SLOT_BYTES as u64).map_err(|errno| refused("ftruncate", errno))?;
@@ -208,7 +208,7 @@ fn make_memfd() -> Result<OwnedFd, Refusal> {
 
 /// Takes the addresses by a private mapping: just what a fork's copy will be, so a kernel that would
 /// not grant that one (overcommit 2) refuses here and not then.
-fn reserve(slot: Slot) -> Result<(), Refusal> {
+fn reserve(slot: Slot) -> Result<(), SlotError> {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED_NOREPLACE;
     // SAFETY: FIXED_NOREPLACE replaces nothing, so it aliases nothing.
     let mapped = unsafe {
@@ -225,27 +225,27 @@ fn reserve(slot: Slot) -> Result<(), Refusal> {
             // A kernel that knows FIXED_NOREPLACE not takes the address for a wish.
             // SAFETY: the mapping was made here, and nobody knows it.
             let _ = unsafe { rustix::mm::munmap(at, SLOT_BYTES) };
-            Err(Refusal::Taken { from: slot.base() })
+            Err(SlotError::Taken { from: slot.base() })
         }
-        Err(Errno::EXIST) => Err(Refusal::Taken { from: slot.base() }),
+        Err(Errno::EXIST) => Err(SlotError::Taken { from: slot.base() }),
         Err(errno) => Err(refused("mmap", errno)),
     }
 }
 
 /// What came of the slot: what this object made, or what the preloaded heap says that it made.
 #[derive(Debug)]
-struct Made {
-    own: Result<OwnSlot, Refusal>,
-    by: Option<&'static Preloaded>,
+struct SlotOutcome {
+    own: Result<OwnSlot, SlotError>,
+    by: Option<&'static PreloadedHeap>,
 }
 
-static OWN: OnceLock<Made> = OnceLock::new();
+static OWN: OnceLock<SlotOutcome> = OnceLock::new();
 static FORKED: AtomicBool = AtomicBool::new(false);
 static LIBRARYS: AtomicBool = AtomicBool::new(false);
 
 /// Says once for the process what came of its slot, and gives it back for good.
-pub fn announce(slot: Result<OwnSlot, Refusal>) -> Result<&'static OwnSlot, Refusal> {
-    let made = OWN.get_or_init(|| Made {
+pub fn register_own_slot(slot: Result<OwnSlot, SlotError>) -> Result<&'static OwnSlot, SlotError> {
+    let made = OWN.get_or_init(|| SlotOutcome {
         own: slot,
         by: None,
     });
@@ -253,14 +253,14 @@ pub fn announce(slot: Result<OwnSlot, Refusal>) -> Result<&'static OwnSlot, Refu
 }
 
 /// This process's slot, or why it has none; `None` if nothing has tried to make one.
-pub fn own() -> Option<Result<&'static OwnSlot, Refusal>> {
+pub fn own() -> Option<Result<&'static OwnSlot, SlotError>> {
     let made = OWN.get().or_else(made_by_preloaded)?;
     let is_forked = || match made.by {
         None => FORKED.load(Ordering::Relaxed),
         Some(by) => !(by.has_slot)(),
     };
     if made.own.is_ok() && is_forked() {
-        return Some(Err(Refusal::Forked));
+        return Some(Err(SlotError::Forked));
     }
     Some(made.own.as_ref().map_err(|refusal| *refusal))
 }
@@ -268,13 +268,13 @@ pub fn own() -> Option<Result<&'static OwnSlot, Refusal>> {
 /// The slot that the preloaded heap has made. A reason for having none stays unknown: who wants it
 /// makes one, and fails in the same way.
 #[cold]
-fn made_by_preloaded() -> Option<&'static Made> {
-    let by = preloaded().filter(|by| (by.has_slot)())?;
-    let slot = Slot::of(by.place)?;
+fn made_by_preloaded() -> Option<&'static SlotOutcome> {
+    let by = preloaded_heap().filter(|by| (by.has_slot)())?;
+    let slot = Slot::at_place(by.place)?;
     // SAFETY: it is open, as it says. The value lives in a static, so it is never closed here; in a
     // forked child, where its owner closes it, nobody is given it.
     let fd = unsafe { OwnedFd::from_raw_fd(by.fd) };
-    Some(OWN.get_or_init(|| Made {
+    Some(OWN.get_or_init(|| SlotOutcome {
         own: Ok(OwnSlot {
             slot,
             fd,
@@ -286,18 +286,18 @@ fn made_by_preloaded() -> Option<&'static Made> {
 }
 
 /// In a forked child: its copy of the heap is its own affair from now on.
-pub fn no_longer_shared() {
+pub fn mark_forked() {
     FORKED.store(true, Ordering::Relaxed);
 }
 
 /// What allocates here is a library: a slot of its own has its memory, and not the program's.
-pub fn of_a_library() {
+pub fn mark_library_slot() {
     LIBRARYS.store(true, Ordering::Relaxed);
 }
 
 /// Whether the slot has the memory of a library only, and not the program's heap.
 #[must_use]
-pub fn is_a_librarys() -> bool {
+pub fn is_library_slot() -> bool {
     LIBRARYS.load(Ordering::Relaxed) && OWN.get().is_some_and(|made| made.by.is_none())
 }
 
@@ -322,13 +322,13 @@ mod tests {
         assert!(rustix::fs::ftruncate(own.fd(), 4096).is_err());
         assert_eq!(
             OwnSlot::make(FIRST).unwrap_err(),
-            Refusal::Taken { from: 101 << 39 }
+            SlotError::Taken { from: 101 << 39 }
         );
         let again = own.fd().try_clone_to_owned().unwrap();
         // SAFETY: nothing of this process lies there.
         unsafe { own.unmap() };
         // What a peer does: the same memory at the same address.
-        let foreign = ForeignSlot::map(Slot::of(FIRST).unwrap(), &again).unwrap();
+        let foreign = ForeignSlot::map(Slot::at_place(FIRST).unwrap(), &again).unwrap();
         // SAFETY: mapped by the line above.
         assert_eq!(unsafe { word.read() }, 7);
         drop(foreign);
@@ -351,7 +351,7 @@ mod tests {
         assert!(check(std::io::pipe().unwrap().0).is_err());
         assert_eq!(
             OwnSlot::make(crate::limits::MAX_SLOTS).unwrap_err(),
-            Refusal::TooMany { place: 160 }
+            SlotError::TooMany { place: 160 }
         );
     }
 }

@@ -18,17 +18,17 @@ const AROUND_BYTES: usize = 64 * 1024;
 /// where owners have them, those of two nodes lie at the same addresses. It is left out of core dumps
 /// and forks, and takes address space only, until something in it is used.
 #[derive(Debug)]
-pub struct Window {
+pub struct SlotWindow {
     start: NonNull<u8>,
     bytes: usize,
 }
 
 // SAFETY: the mapping is memory; who uses an address in it answers for that.
-unsafe impl Send for Window {}
+unsafe impl Send for SlotWindow {}
 // SAFETY: as for Send.
-unsafe impl Sync for Window {}
+unsafe impl Sync for SlotWindow {}
 
-impl Window {
+impl SlotWindow {
     /// Maps the first bytes of a slot, as many as a multiple of 2 MiB.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ impl Window {
 #[derive(Debug)]
 pub struct TableWindow {
     ranges: RemappedRanges,
-    _mapped: Window,
+    _mapped: SlotWindow,
 }
 
 impl TableWindow {
@@ -92,7 +92,7 @@ impl TableWindow {
     /// # Errors
     /// The kernel's answer.
     pub fn map(fd: impl AsFd) -> Result<Self, Errno> {
-        let window = Window::map_part(fd, HEAP_BYTES, SLOT_BYTES - HEAP_BYTES)?;
+        let window = SlotWindow::map_part(fd, HEAP_BYTES, SLOT_BYTES - HEAP_BYTES)?;
         Ok(Self {
             // SAFETY: mapped as long as `self`, and longer than the table.
             ranges: unsafe { RemappedRanges::at(window.start) },
@@ -114,7 +114,7 @@ impl TableWindow {
 ///
 /// # Safety
 /// So many bytes may be read there.
-pub unsafe fn look_through(start: NonNull<u8>, len: usize) {
+pub unsafe fn prefault(start: NonNull<u8>, len: usize) {
     let first = start.addr().get();
     let after = (first | (AROUND_BYTES - 1)) + 1 - first;
     let stretches = (after..len).step_by(AROUND_BYTES);
@@ -126,7 +126,7 @@ pub unsafe fn look_through(start: NonNull<u8>, len: usize) {
     }
 }
 
-impl Drop for Window {
+impl Drop for SlotWindow {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and no address in it outlives self.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_window_is_the_same_memory_at_another_address() {
         let own = OwnSlot::make(102).unwrap();
-        let window = Window::map(own.fd(), 2 * HUGE_PAGE_BYTES).unwrap();
+        let window = SlotWindow::map(own.fd(), 2 * HUGE_PAGE_BYTES).unwrap();
         assert_eq!(window.start.addr().get() % HUGE_PAGE_BYTES, 0);
         let last = 2 * HUGE_PAGE_BYTES - 8;
         let theirs = (own.slot().base() + last) as *mut u64;
@@ -171,12 +171,12 @@ mod tests {
         let ours = window.at(last, 8).unwrap();
         for len in [0, 1, 8] {
             // SAFETY: in the window.
-            unsafe { look_through(ours, len) };
+            unsafe { prefault(ours, len) };
         }
         // SAFETY: in the window, and a word.
         assert_eq!(unsafe { ours.cast::<u64>().read() }, 7);
         // SAFETY: all of the window.
-        unsafe { look_through(window.at(1, last).unwrap(), last) };
+        unsafe { prefault(window.at(1, last).unwrap(), last) };
         for (offset, len) in [(last, 9), (last + 9, 0), (usize::MAX, 2), (0, usize::MAX)] {
             assert!(window.at(offset, len).is_none(), "{offset:#x} {len:#x}");
         }

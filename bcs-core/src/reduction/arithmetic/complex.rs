@@ -23,19 +23,29 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::host;
-use super::path::Path;
+use super::path::ArithmeticPath;
 use super::{floating, soft};
 use crate::reduction::{Datatype, Op};
 
 /// `accumulator = accumulator OP operand`, of numbers of two such parts; operation and lengths have
 /// been checked.
-pub(super) fn combine(op: Op, part: Datatype, path: Path, accumulator: &mut [u8], operand: &[u8]) {
+pub(super) fn combine(
+    op: Op,
+    part: Datatype,
+    path: ArithmeticPath,
+    accumulator: &mut [u8],
+    operand: &[u8],
+) {
     match op {
         Op::Sum => floating::combine(op, part, path, accumulator, operand),
         Op::Prod => match path {
             #[cfg(target_arch = "x86_64")]
-            Path::Host if host::has(part) => host::complex_product(part, accumulator, operand),
-            Path::Soft | Path::Host => soft::complex_product(part, accumulator, operand),
+            ArithmeticPath::Host if host::has(part) => {
+                host::complex_product(part, accumulator, operand)
+            }
+            ArithmeticPath::Soft | ArithmeticPath::Host => {
+                soft::complex_product(part, accumulator, operand)
+            }
         },
         _ => unreachable!("{op} is not defined on complex numbers"),
     }

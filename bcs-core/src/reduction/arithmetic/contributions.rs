@@ -31,22 +31,22 @@ impl<'a> Contributions<'a> {
     ///
     /// # Panics
     /// If they have not as many.
-    pub(super) fn part(self, at: usize, len: usize) -> Part<'a> {
+    pub(super) fn part(self, at: usize, len: usize) -> ContributionPart<'a> {
         let enough = at <= self.len && len <= self.len - at;
         assert!(enough, "{len} bytes at {at} of {}", self.len);
-        Part { all: self, at, len }
+        ContributionPart { all: self, at, len }
     }
 }
 
 /// A part of each contribution.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part<'a> {
+pub(super) struct ContributionPart<'a> {
     all: Contributions<'a>,
     at: usize,
     len: usize,
 }
 
-impl Part<'_> {
+impl ContributionPart<'_> {
     /// How many contributions there are.
     #[inline(always)]
     pub(super) fn members(self) -> usize {

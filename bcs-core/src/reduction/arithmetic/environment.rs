@@ -22,7 +22,7 @@ pub(super) fn with_default<O>(
     operand: O,
     kernel: impl FnOnce(&mut [u8], O),
 ) {
-    let _environment = Environment::enter(DEFAULT);
+    let _environment = FloatEnvironment::enter(DEFAULT);
     // To the compiler, arithmetic does not depend on MXCSR, so it might move it over the change. It
     // cannot compute on values that it has yet to see: they come out of this black box.
     let (accumulator, operand) = black_box((accumulator, operand));
@@ -32,12 +32,12 @@ pub(super) fn with_default<O>(
 }
 
 /// An environment that is in force until this is dropped, by return or by unwinding.
-struct Environment {
+struct FloatEnvironment {
     /// All of MXCSR as it was before, flags included.
     before: u32,
 }
 
-impl Environment {
+impl FloatEnvironment {
     fn enter(control: u32) -> Self {
         let before = read();
         // The common case costs two reads of a register: one here, one at the end.
@@ -48,7 +48,7 @@ impl Environment {
     }
 }
 
-impl Drop for Environment {
+impl Drop for FloatEnvironment {
     fn drop(&mut self) {
         // Flags raised inside are not the program's: the soft path would not have raised them.
         if read() != self.before {
@@ -81,7 +81,7 @@ fn write(mxcsr: u32) {
 #[cfg(test)]
 pub(super) fn with_mode<T>(control: u32, body: impl FnOnce() -> T) -> T {
     // Not by `enter`, which is under test.
-    let environment = Environment { before: read() };
+    let environment = FloatEnvironment { before: read() };
     write(control);
     let before = read();
     let result = black_box(body());

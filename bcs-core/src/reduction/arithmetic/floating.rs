@@ -2,7 +2,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::host;
-use super::path::Path;
+use super::path::ArithmeticPath;
 use super::soft;
 use crate::reduction::{Datatype, Op};
 
@@ -11,13 +11,17 @@ use crate::reduction::{Datatype, Op};
 pub(super) fn combine(
     op: Op,
     datatype: Datatype,
-    path: Path,
+    path: ArithmeticPath,
     accumulator: &mut [u8],
     operand: &[u8],
 ) {
     match path {
         #[cfg(target_arch = "x86_64")]
-        Path::Host if host::has(datatype) => host::combine(op, datatype, accumulator, operand),
-        Path::Soft | Path::Host => soft::combine(op, datatype, accumulator, operand),
+        ArithmeticPath::Host if host::has(datatype) => {
+            host::combine(op, datatype, accumulator, operand)
+        }
+        ArithmeticPath::Soft | ArithmeticPath::Host => {
+            soft::combine(op, datatype, accumulator, operand)
+        }
     }
 }

@@ -2,15 +2,15 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::host;
-use super::{CombineError, Contributions, Path, combine};
-use crate::reduction::{Class, Datatype, Op};
+use super::{ArithmeticPath, CombineError, Contributions, combine};
+use crate::reduction::{Datatype, DatatypeClass, Op};
 
 /// What is copied at a time of datatypes that the processor does not fold from memory: with what is folded into
 /// it, it is a part of a first cache.
 const BLOCK_BYTES: usize = 4096;
 
 /// `into = first OP second OP ...`: what lies in each contribution from byte `at` on, in their order. The bits are
-/// those that [`combine`] gives by [`Path::Host`].
+/// those that [`combine`] gives by [`ArithmeticPath::Host`].
 ///
 /// # Errors
 /// As [`combine`]. Nothing has been written then.
@@ -32,7 +32,7 @@ pub fn fold(
     }
     let part = contributions.part(at, length);
     #[cfg(target_arch = "x86_64")]
-    if datatype.class() == Class::Floating && host::has(datatype) {
+    if datatype.class() == DatatypeClass::Floating && host::has(datatype) {
         host::fold(op, datatype, part, into);
         return Ok(());
     }
@@ -44,7 +44,7 @@ pub fn fold(
         part.copy(0, into);
         for member in 1..part.members() {
             part.copy(member, operand);
-            combine(op, datatype, Path::Host, into, operand)?;
+            combine(op, datatype, ArithmeticPath::Host, into, operand)?;
         }
     }
     Ok(())

@@ -6,8 +6,8 @@
 //! takes a block at a time, in vector code; where a NaN shows up in it, that element is done in
 //! software.
 
-use super::contributions::Part;
-use super::wide::{self, Kernel};
+use super::contributions::ContributionPart;
+use super::wide_vectors::{self, Kernel};
 use super::{environment, soft};
 use crate::reduction::{Datatype, Op};
 
@@ -22,7 +22,7 @@ pub(super) const fn has(datatype: Datatype) -> bool {
 /// Complex products of parts of this type; the lengths have been checked.
 pub(super) fn complex_product(part: Datatype, accumulator: &mut [u8], operand: &[u8]) {
     environment::with_default(accumulator, operand, |accumulator, operand| {
-        wide::run(ComplexProduct(part), accumulator, operand);
+        wide_vectors::run(ComplexProduct(part), accumulator, operand);
     });
 }
 
@@ -63,17 +63,17 @@ fn each_product<T: Number<SIZE>, const SIZE: usize>(accumulator: &mut [u8], oper
 /// `accumulator = accumulator OP operand`; operation, datatype and lengths have been checked.
 pub(super) fn combine(op: Op, datatype: Datatype, accumulator: &mut [u8], operand: &[u8]) {
     environment::with_default(accumulator, operand, |accumulator, operand| {
-        wide::run(Numbers { op, datatype }, accumulator, operand);
+        wide_vectors::run(FloatKernel { op, datatype }, accumulator, operand);
     });
 }
 
 /// An operation on numbers.
-struct Numbers {
+struct FloatKernel {
     op: Op,
     datatype: Datatype,
 }
 
-impl Kernel<&[u8]> for Numbers {
+impl Kernel<&[u8]> for FloatKernel {
     #[inline(always)]
     fn run(self, accumulator: &mut [u8], operand: &[u8]) {
         match self.datatype {
@@ -96,15 +96,15 @@ fn number<T: Number<SIZE>, const SIZE: usize>(op: Op, accumulator: &mut [u8], op
 }
 
 /// `into = first OP second OP ...`, of contributions of numbers; operation and datatype have been checked.
-pub(super) fn fold(op: Op, datatype: Datatype, part: Part<'_>, into: &mut [u8]) {
+pub(super) fn fold(op: Op, datatype: Datatype, part: ContributionPart<'_>, into: &mut [u8]) {
     environment::with_default(into, part, |into, part| {
-        wide::run(Numbers { op, datatype }, into, part);
+        wide_vectors::run(FloatKernel { op, datatype }, into, part);
     });
 }
 
-impl Kernel<Part<'_>> for Numbers {
+impl Kernel<ContributionPart<'_>> for FloatKernel {
     #[inline(always)]
-    fn run(self, into: &mut [u8], part: Part<'_>) {
+    fn run(self, into: &mut [u8], part: ContributionPart<'_>) {
         match self.datatype {
             Datatype::Float => number_of_all::<f32, 4, 16>(self.op, part, into),
             Datatype::Double => number_of_all::<f64, 8, 8>(self.op, part, into),
@@ -116,7 +116,7 @@ impl Kernel<Part<'_>> for Numbers {
 #[inline(always)]
 fn number_of_all<T: Number<SIZE>, const SIZE: usize, const LANES: usize>(
     op: Op,
-    part: Part<'_>,
+    part: ContributionPart<'_>,
     into: &mut [u8],
 ) {
     match op {
@@ -134,9 +134,9 @@ fn number_of_all<T: Number<SIZE>, const SIZE: usize, const LANES: usize>(
 #[inline(always)]
 fn fold_blocks<T: Number<SIZE>, const SIZE: usize, const LANES: usize>(
     op: Op,
-    part: Part<'_>,
+    part: ContributionPart<'_>,
     into: &mut [u8],
-    operation: impl Fn(T, T) -> Computed<T>,
+    operation: impl Fn(T, T) -> HostResult<T>,
 ) {
     let mut done = 0;
     for block in into.chunks_mut(BLOCK * SIZE) {
@@ -167,9 +167,9 @@ fn fold_blocks<T: Number<SIZE>, const SIZE: usize, const LANES: usize>(
 #[inline(never)]
 fn fold_pairs<T: Number<SIZE>, const SIZE: usize>(
     op: Op,
-    part: Part<'_>,
+    part: ContributionPart<'_>,
     into: &mut [[u8; SIZE]],
-    operation: impl Fn(T, T) -> Computed<T>,
+    operation: impl Fn(T, T) -> HostResult<T>,
 ) {
     let mut room = [[0; SIZE]; BLOCK];
     let operand = &mut room[..into.len()];
@@ -188,7 +188,7 @@ fn each<T: Number<SIZE>, const SIZE: usize>(
     op: Op,
     accumulator: &mut [u8],
     operand: &[u8],
-    operation: impl Fn(T, T) -> Computed<T>,
+    operation: impl Fn(T, T) -> HostResult<T>,
 ) {
     let (accumulator, _) = accumulator.as_chunks_mut::<SIZE>();
     let (operand, _) = operand.as_chunks::<SIZE>();
@@ -220,7 +220,7 @@ fn one_by_one<T: Number<SIZE>, const SIZE: usize>(
     op: Op,
     accumulator: &mut [[u8; SIZE]],
     operand: &[[u8; SIZE]],
-    operation: impl Fn(T, T) -> Computed<T>,
+    operation: impl Fn(T, T) -> HostResult<T>,
 ) {
     for (a, b) in accumulator.iter_mut().zip(operand) {
         let computed = operation(T::load(*a), T::load(*b));
@@ -233,7 +233,7 @@ fn one_by_one<T: Number<SIZE>, const SIZE: usize>(
 }
 
 /// What the processor made of two elements; of no use if a NaN was involved.
-struct Computed<T> {
+struct HostResult<T> {
     value: T,
     nan: bool,
 }
@@ -243,11 +243,11 @@ trait Number<const SIZE: usize>: Copy {
     const DATATYPE: Datatype;
     fn load(bytes: [u8; SIZE]) -> Self;
     fn store(self) -> [u8; SIZE];
-    fn sum(self, other: Self) -> Computed<Self>;
-    fn difference(self, other: Self) -> Computed<Self>;
-    fn product(self, other: Self) -> Computed<Self>;
-    fn maximum(self, other: Self) -> Computed<Self>;
-    fn minimum(self, other: Self) -> Computed<Self>;
+    fn sum(self, other: Self) -> HostResult<Self>;
+    fn difference(self, other: Self) -> HostResult<Self>;
+    fn product(self, other: Self) -> HostResult<Self>;
+    fn maximum(self, other: Self) -> HostResult<Self>;
+    fn minimum(self, other: Self) -> HostResult<Self>;
 }
 
 macro_rules! numbers {
@@ -266,41 +266,41 @@ macro_rules! numbers {
             }
 
             #[inline]
-            fn sum(self, other: Self) -> Computed<Self> {
+            fn sum(self, other: Self) -> HostResult<Self> {
                 let value = self + other;
-                Computed { value, nan: value.is_nan() }
+                HostResult { value, nan: value.is_nan() }
             }
 
             #[inline]
-            fn difference(self, other: Self) -> Computed<Self> {
+            fn difference(self, other: Self) -> HostResult<Self> {
                 let value = self - other;
-                Computed { value, nan: value.is_nan() }
+                HostResult { value, nan: value.is_nan() }
             }
 
             #[inline]
-            fn product(self, other: Self) -> Computed<Self> {
+            fn product(self, other: Self) -> HostResult<Self> {
                 let value = self * other;
-                Computed { value, nan: value.is_nan() }
+                HostResult { value, nan: value.is_nan() }
             }
 
             // Numbers that compare equal have equal bits, unless they are zeros: then "and" leaves
             // the sign out if either lacks it, and "or" puts it in if either has it.
 
             #[inline]
-            fn maximum(self, other: Self) -> Computed<Self> {
+            fn maximum(self, other: Self) -> HostResult<Self> {
                 let equal = Self::from_bits(self.to_bits() & other.to_bits());
                 let greater = if self > other { self } else { other };
-                Computed {
+                HostResult {
                     value: if self == other { equal } else { greater },
                     nan: self.is_nan() | other.is_nan(),
                 }
             }
 
             #[inline]
-            fn minimum(self, other: Self) -> Computed<Self> {
+            fn minimum(self, other: Self) -> HostResult<Self> {
                 let equal = Self::from_bits(self.to_bits() | other.to_bits());
                 let less = if self < other { self } else { other };
-                Computed {
+                HostResult {
                     value: if self == other { equal } else { less },
                     nan: self.is_nan() | other.is_nan(),
                 }

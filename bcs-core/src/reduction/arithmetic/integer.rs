@@ -3,21 +3,21 @@
 //! Each loop is over arrays of a constant size, which the compiler turns into vector code. Where
 //! the sign makes no difference the loop of the unsigned type serves both.
 
-use super::wide::{self, Kernel};
+use super::wide_vectors::{self, Kernel};
 use crate::reduction::{Datatype, Op};
 
 /// `accumulator = accumulator OP operand`; operation, datatype and lengths have been checked.
 pub(super) fn combine(op: Op, datatype: Datatype, accumulator: &mut [u8], operand: &[u8]) {
-    wide::run(Integers { op, datatype }, accumulator, operand);
+    wide_vectors::run(IntegerKernel { op, datatype }, accumulator, operand);
 }
 
 /// An operation on integers.
-struct Integers {
+struct IntegerKernel {
     op: Op,
     datatype: Datatype,
 }
 
-impl Kernel<&[u8]> for Integers {
+impl Kernel<&[u8]> for IntegerKernel {
     #[inline(always)]
     fn run(self, accumulator: &mut [u8], operand: &[u8]) {
         all(self.op, self.datatype, accumulator, operand);

@@ -16,11 +16,11 @@
 //! Nothing is rounded here, so there is no host path: the loops compare integers.
 
 use super::soft::{self, Format};
-use crate::reduction::{Datatype, Op, Pair};
+use crate::reduction::{Datatype, LocationPair, Op};
 use std::cmp::Ordering;
 
 /// `accumulator = accumulator OP operand`; operation and lengths have been checked.
-pub(super) fn combine(op: Op, pair: Pair, accumulator: &mut [u8], operand: &[u8]) {
+pub(super) fn combine(op: Op, pair: LocationPair, accumulator: &mut [u8], operand: &[u8]) {
     match pair.value {
         Datatype::Float => places::<Soft<soft::Binary32>>(op, pair, accumulator, operand),
         Datatype::Double => places::<Soft<soft::Binary64>>(op, pair, accumulator, operand),
@@ -32,7 +32,7 @@ pub(super) fn combine(op: Op, pair: Pair, accumulator: &mut [u8], operand: &[u8]
     }
 }
 
-fn places<V: Value>(op: Op, pair: Pair, accumulator: &mut [u8], operand: &[u8]) {
+fn places<V: LocationValue>(op: Op, pair: LocationPair, accumulator: &mut [u8], operand: &[u8]) {
     match pair.place {
         Datatype::Int32 => each::<V, Signed<4>>(op, pair, accumulator, operand),
         Datatype::Float => each::<V, Soft<soft::Binary32>>(op, pair, accumulator, operand),
@@ -41,7 +41,12 @@ fn places<V: Value>(op: Op, pair: Pair, accumulator: &mut [u8], operand: &[u8]) 
     }
 }
 
-fn each<V: Value, P: Value>(op: Op, pair: Pair, accumulator: &mut [u8], operand: &[u8]) {
+fn each<V: LocationValue, P: LocationValue>(
+    op: Op,
+    pair: LocationPair,
+    accumulator: &mut [u8],
+    operand: &[u8],
+) {
     let values = match op {
         Op::MinLoc => Op::Min,
         _ => Op::Max,
@@ -66,7 +71,7 @@ fn each<V: Value, P: Value>(op: Op, pair: Pair, accumulator: &mut [u8], operand:
 }
 
 /// What a value or a place can be: bits, right-aligned.
-trait Value {
+trait LocationValue {
     /// Bytes of storage.
     const SIZE: usize;
 
@@ -91,7 +96,7 @@ impl<const SIZE: usize> Signed<SIZE> {
     }
 }
 
-impl<const SIZE: usize> Value for Signed<SIZE> {
+impl<const SIZE: usize> LocationValue for Signed<SIZE> {
     const SIZE: usize = SIZE;
 
     fn load(bytes: &[u8]) -> u128 {
@@ -118,7 +123,7 @@ impl<const SIZE: usize> Value for Signed<SIZE> {
 /// A floating-point number of this format.
 struct Soft<F>(std::marker::PhantomData<F>);
 
-impl<F: Format> Value for Soft<F> {
+impl<F: Format> LocationValue for Soft<F> {
     const SIZE: usize = F::SIZE;
 
     fn load(bytes: &[u8]) -> u128 {

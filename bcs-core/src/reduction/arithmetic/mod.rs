@@ -4,7 +4,7 @@
 //! while ranks that reduce in each other's memory (SMARTMAP) have the processor's. A program must
 //! not be able to tell which of them did it. Hence the law of this module:
 //!
-//! > **[`Path::Soft`] and [`Path::Host`] give the same bits**, for every operand, in whatever
+//! > **[`ArithmeticPath::Soft`] and [`ArithmeticPath::Host`] give the same bits**, for every operand, in whatever
 //! > floating-point mode the process runs (flush to zero, rounding, unmasked exceptions), and
 //! > neither changes that mode or its exception flags.
 //!
@@ -49,16 +49,16 @@ mod integer;
 mod location;
 mod path;
 mod soft;
-mod wide;
+mod wide_vectors;
 
 #[cfg(test)]
 mod tests;
 
 pub use contributions::Contributions;
 pub use folding::fold;
-pub use path::Path;
+pub use path::ArithmeticPath;
 
-use crate::reduction::{Class, Datatype, Op};
+use crate::reduction::{Datatype, DatatypeClass, Op};
 
 /// Why nothing was combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -100,7 +100,7 @@ pub enum CombineError {
 pub fn combine(
     op: Op,
     datatype: Datatype,
-    path: Path,
+    path: ArithmeticPath,
     accumulator: &mut [u8],
     operand: &[u8],
 ) -> Result<(), CombineError> {
@@ -121,7 +121,9 @@ pub fn combine(
         });
     }
     match (datatype.class(), datatype.part(), datatype.pair()) {
-        (Class::Floating, ..) => floating::combine(op, datatype, path, accumulator, operand),
+        (DatatypeClass::Floating, ..) => {
+            floating::combine(op, datatype, path, accumulator, operand)
+        }
         (_, Some(part), _) => complex::combine(op, part, path, accumulator, operand),
         (_, _, Some(pair)) => location::combine(op, pair, accumulator, operand),
         _ => integer::combine(op, datatype, accumulator, operand),

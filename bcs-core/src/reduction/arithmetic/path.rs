@@ -6,7 +6,7 @@ use crate::reduction::Datatype;
 
 /// Who computes: the law is that it makes no difference but in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Path {
+pub enum ArithmeticPath {
     /// Floating point in software, as the NIC does it.
     Soft,
     /// The processor's floating-point unit where it has the type: binary32 and binary64, and
@@ -15,7 +15,7 @@ pub enum Path {
     Host,
 }
 
-impl Path {
+impl ArithmeticPath {
     /// Whether there are two ways to compute with this type: where there is one, a path is as good
     /// as the other.
     #[must_use]

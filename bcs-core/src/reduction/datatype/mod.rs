@@ -9,7 +9,7 @@
 mod names;
 mod pair;
 
-pub use pair::Pair;
+pub use pair::LocationPair;
 
 /// A predefined elementary datatype (MPI 5.0, 3.2.2), named by its representation.
 ///
@@ -86,7 +86,7 @@ pub enum Datatype {
 
 /// What a datatype is to the operations on it: the groups of MPI 5.0, 6.9.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Class {
+pub enum DatatypeClass {
     /// "C integer".
     Integer,
     /// "Floating point".
@@ -213,19 +213,23 @@ impl Datatype {
 
     /// The group of types this one belongs to, which decides what operations it has.
     #[must_use]
-    pub const fn class(self) -> Class {
+    pub const fn class(self) -> DatatypeClass {
         match self {
-            Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64 => Class::Integer,
-            Self::Uint8 | Self::Uint16 | Self::Uint32 | Self::Uint64 => Class::Integer,
-            Self::Float | Self::Double | Self::LongDouble => Class::Floating,
-            Self::Float16 | Self::BFloat16 | Self::Quad => Class::Floating,
-            Self::Bool | Self::Logical16 | Self::Logical32 | Self::Logical64 => Class::Logical,
-            Self::Byte => Class::Byte,
-            Self::FloatComplex | Self::DoubleComplex | Self::LongDoubleComplex => Class::Complex,
-            Self::Float16Complex | Self::QuadComplex => Class::Complex,
-            Self::FloatInt | Self::DoubleInt | Self::LongDoubleInt => Class::Located,
-            Self::Int64Int | Self::Int32Int | Self::Int16Int => Class::Located,
-            Self::FloatFloat | Self::DoubleDouble => Class::Located,
+            Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64 => DatatypeClass::Integer,
+            Self::Uint8 | Self::Uint16 | Self::Uint32 | Self::Uint64 => DatatypeClass::Integer,
+            Self::Float | Self::Double | Self::LongDouble => DatatypeClass::Floating,
+            Self::Float16 | Self::BFloat16 | Self::Quad => DatatypeClass::Floating,
+            Self::Bool | Self::Logical16 | Self::Logical32 | Self::Logical64 => {
+                DatatypeClass::Logical
+            }
+            Self::Byte => DatatypeClass::Byte,
+            Self::FloatComplex | Self::DoubleComplex | Self::LongDoubleComplex => {
+                DatatypeClass::Complex
+            }
+            Self::Float16Complex | Self::QuadComplex => DatatypeClass::Complex,
+            Self::FloatInt | Self::DoubleInt | Self::LongDoubleInt => DatatypeClass::Located,
+            Self::Int64Int | Self::Int32Int | Self::Int16Int => DatatypeClass::Located,
+            Self::FloatFloat | Self::DoubleDouble => DatatypeClass::Located,
         }
     }
 }

@@ -6,14 +6,14 @@ use super::Datatype;
 /// The C structure of a value and its place: what is where in it. The bytes in between and after
 /// are padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Pair {
+pub struct LocationPair {
     /// The datatype of the value, which comes first.
     pub value: Datatype,
     /// The datatype of the place.
     pub place: Datatype,
 }
 
-impl Pair {
+impl LocationPair {
     const fn new(value: Datatype, place: Datatype) -> Self {
         Self { value, place }
     }
@@ -44,16 +44,16 @@ impl Pair {
 impl Datatype {
     /// Of what it consists, if this is a value and its place.
     #[must_use]
-    pub const fn pair(self) -> Option<Pair> {
+    pub const fn pair(self) -> Option<LocationPair> {
         let pair = match self {
-            Self::FloatInt => Pair::new(Self::Float, Self::Int32),
-            Self::DoubleInt => Pair::new(Self::Double, Self::Int32),
-            Self::Int64Int => Pair::new(Self::Int64, Self::Int32),
-            Self::Int32Int => Pair::new(Self::Int32, Self::Int32),
-            Self::Int16Int => Pair::new(Self::Int16, Self::Int32),
-            Self::LongDoubleInt => Pair::new(Self::LongDouble, Self::Int32),
-            Self::FloatFloat => Pair::new(Self::Float, Self::Float),
-            Self::DoubleDouble => Pair::new(Self::Double, Self::Double),
+            Self::FloatInt => LocationPair::new(Self::Float, Self::Int32),
+            Self::DoubleInt => LocationPair::new(Self::Double, Self::Int32),
+            Self::Int64Int => LocationPair::new(Self::Int64, Self::Int32),
+            Self::Int32Int => LocationPair::new(Self::Int32, Self::Int32),
+            Self::Int16Int => LocationPair::new(Self::Int16, Self::Int32),
+            Self::LongDoubleInt => LocationPair::new(Self::LongDouble, Self::Int32),
+            Self::FloatFloat => LocationPair::new(Self::Float, Self::Float),
+            Self::DoubleDouble => LocationPair::new(Self::Double, Self::Double),
             _ => return None,
         };
         Some(pair)

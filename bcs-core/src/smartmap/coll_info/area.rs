@@ -4,17 +4,17 @@ use super::gates::digest;
 use super::presence::{Presence, presence_of};
 use super::record::{
     AFTER_HEAD_BYTES, AREA_WORDS, ARGUMENT_WORDS, ARGUMENTS, CALL, CollInfo, DIGEST, INLINE_BYTES,
-    PAYLOAD_BYTES, Record, STAMP, payload, place,
+    PAYLOAD_BYTES, RecordMemory, STAMP, payload, place,
 };
 use crate::prefetch;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The words that say what a member has entered.
-type Area = [AtomicU64; AREA_WORDS];
+type AreaWords = [AtomicU64; AREA_WORDS];
 
-impl<R: Record> CollInfo<R> {
+impl<R: RecordMemory> CollInfo<R> {
     #[inline]
-    fn area(&self, number: u64) -> &Area {
+    fn area(&self, number: u64) -> &AreaWords {
         let (areas, _) = self.0.words().as_chunks();
         &areas[place(number)]
     }
@@ -38,7 +38,7 @@ impl<R: Record> CollInfo<R> {
     }
 
     /// Owner, before it enters: where what it contributes is.
-    pub fn say<const N: usize>(&self, number: u64, arguments: [u64; N]) {
+    pub fn publish_arguments<const N: usize>(&self, number: u64, arguments: [u64; N]) {
         const { assert!(N <= ARGUMENT_WORDS) };
         let words = &self.area(number)[ARGUMENTS..];
         for (word, argument) in words.iter().zip(arguments) {
@@ -48,7 +48,7 @@ impl<R: Record> CollInfo<R> {
 
     /// Owner, before it enters: some of `total` bytes that it gives, at most [`PAYLOAD_BYTES`], of which
     /// these are those from `at` on.
-    pub fn lay(&self, number: u64, total: usize, at: usize, bytes: &[u8]) {
+    pub fn write_given(&self, number: u64, total: usize, at: usize, bytes: &[u8]) {
         if total > AFTER_HEAD_BYTES {
             return self.0.write(payload(number) + at, bytes);
         }
@@ -83,13 +83,13 @@ impl<R: Record> CollInfo<R> {
 
     /// Owner: will enter this one soon. Its lines are fetched now.
     #[inline]
-    pub fn prepare(&self, number: u64) {
+    pub fn prefetch_own(&self, number: u64) {
         prefetch::to_write(self.area(number));
     }
 
     /// Of an owner who is likely to be ahead: what it contributes next is fetched now.
     #[inline]
-    pub fn expect(&self, number: u64) {
+    pub fn prefetch_next(&self, number: u64) {
         prefetch::to_read(self.area(number.wrapping_add(1)));
     }
 
@@ -137,17 +137,17 @@ impl<R: Record> CollInfo<R> {
 
     /// Where it is.
     #[must_use]
-    pub fn said<const N: usize>(&self, number: u64) -> [u64; N] {
+    pub fn arguments<const N: usize>(&self, number: u64) -> [u64; N] {
         const { assert!(N <= ARGUMENT_WORDS) };
         let words = &self.area(number)[ARGUMENTS..];
         std::array::from_fn(|index| words[index].load(Ordering::Relaxed))
     }
 
-    /// Some of the bytes that the owner gives, as [`lay`](Self::lay) was told of them.
+    /// Some of the bytes that the owner gives, as [`write_given`](Self::write_given) was told of them.
     ///
     /// # Panics
     /// If they are not among `total`.
-    pub fn laid(&self, number: u64, total: usize, at: usize, bytes: &mut [u8]) {
+    pub fn read_given(&self, number: u64, total: usize, at: usize, bytes: &mut [u8]) {
         assert!(total <= PAYLOAD_BYTES && at <= total && bytes.len() <= total - at);
         if total > AFTER_HEAD_BYTES {
             return self.0.read(payload(number) + at, bytes);

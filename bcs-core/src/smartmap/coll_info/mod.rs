@@ -39,10 +39,10 @@
 //! What is here is an allegation of another rank: it is copied out and then looked at.
 //!
 //! Happens-before, named on both sides:
-//! - **ENTERED**: the `Release` store of an area's stamp publishes the area and its payload to the
+//! - **ENTERED**: the `TallyRelease` store of an area's stamp publishes the area and its payload to the
 //!   `Acquire` load of it. It also returns the areas of the collectives before to their writers: a
 //!   member has read them before it enters the next one.
-//! - **STEP**: the `Release` store of a step or verdict publishes what the member has done to memory up to
+//! - **STEP**: the `TallyRelease` store of a step or verdict publishes what the member has done to memory up to
 //!   that step, and that it has read what it had to, to the `Acquire` load of it.
 //! - **LISTEN**: a member that says that it listens passes a SeqCst fence and looks once more; one that
 //!   does not, passes one when it sees that all have come. Either way, the fence is after what it has
@@ -67,6 +67,6 @@ pub use gates::{digested, gate, gate_before, is_gate};
 pub use presence::Presence;
 pub use record::{
     AFTER_HEAD_BYTES, AREAS, ARGUMENT_WORDS, CollInfo, INLINE_BYTES, PAYLOAD_BYTES,
-    RECORD_PAYLOAD_BYTES, RECORD_WORDS, Record,
+    RECORD_PAYLOAD_BYTES, RECORD_WORDS, RecordMemory,
 };
-pub use tally::Release;
+pub use tally::TallyRelease;

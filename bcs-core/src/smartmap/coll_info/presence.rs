@@ -8,7 +8,7 @@ pub enum Presence {
     /// Not yet.
     Awaited,
     /// It has.
-    There,
+    Present,
     /// The record says what no member would.
     Rubbish,
 }
@@ -17,7 +17,7 @@ pub enum Presence {
 #[inline]
 pub(super) fn presence_of(stamp: u64, number: u64) -> Presence {
     match number.wrapping_sub(stamp) {
-        0 => Presence::There,
+        0 => Presence::Present,
         before if before == AREAS as u64 => Presence::Awaited,
         _ if stamp == 0 => Presence::Awaited,
         _ => Presence::Rubbish,

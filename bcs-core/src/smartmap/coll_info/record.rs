@@ -44,7 +44,7 @@ pub const RECORD_WORDS: usize = RELEASES + AREA_WORDS;
 pub const RECORD_PAYLOAD_BYTES: usize = AREAS * PAYLOAD_BYTES;
 
 /// Memory that holds a record.
-pub trait Record {
+pub trait RecordMemory {
     /// Its words.
     fn words(&self) -> &[AtomicU64; RECORD_WORDS];
     /// Writes bytes at this offset of its payload.
@@ -67,7 +67,7 @@ pub(super) fn payload(number: u64) -> usize {
     place(number) * PAYLOAD_BYTES
 }
 
-impl<R: Record> CollInfo<R> {
+impl<R: RecordMemory> CollInfo<R> {
     /// The record that is there.
     pub fn new(record: R) -> Self {
         Self(record)

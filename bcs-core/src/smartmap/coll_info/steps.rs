@@ -1,6 +1,6 @@
 //! How far a member is in a collective, what it thinks of it, and whether it listens.
 
-use super::record::{CollInfo, LISTENING, OUTCOME, Record, STEP, VERDICT};
+use super::record::{CollInfo, LISTENING, OUTCOME, RecordMemory, STEP, VERDICT};
 use crate::sync::{Ordering, full_fence};
 
 /// A step is below this: its word has the number of the collective above it.
@@ -11,7 +11,7 @@ fn step_word(number: u64, step: u8) -> u64 {
     number << STEPS_BITS | u64::from(step)
 }
 
-impl<R: Record> CollInfo<R> {
+impl<R: RecordMemory> CollInfo<R> {
     /// Owner: has come so far in a collective that it has entered.
     pub fn advance(&self, number: u64, step: u8) {
         // STEP: what was done up to here is visible, and what was read may be written.
@@ -27,7 +27,7 @@ impl<R: Record> CollInfo<R> {
     }
 
     /// Owner, before the step that tells it: what came of a collective.
-    pub fn say_outcome(&self, outcome: [u64; 2]) {
+    pub fn publish_outcome(&self, outcome: [u64; 2]) {
         self.word(OUTCOME).store(outcome[0], Ordering::Relaxed);
         self.word(OUTCOME + 1).store(outcome[1], Ordering::Relaxed);
     }
@@ -40,7 +40,7 @@ impl<R: Record> CollInfo<R> {
     }
 
     /// Owner: what it thinks of a collective that it has entered. It stays while steps go on.
-    pub fn judge(&self, number: u64, verdict: u8) {
+    pub fn publish_verdict(&self, number: u64, verdict: u8) {
         // STEP
         self.word(VERDICT)
             .store(step_word(number, verdict), Ordering::Release);
@@ -79,7 +79,7 @@ impl<R: Record> CollInfo<R> {
     }
 
     /// Between what a member has published and its look at who listens.
-    pub fn published() {
+    pub fn fence_before_listeners() {
         full_fence(); // LISTEN
     }
 

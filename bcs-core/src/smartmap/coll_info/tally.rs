@@ -18,15 +18,15 @@
 //!
 //! Happens-before, named on both sides:
 //! - **SIGNED**: a member's addition publishes what it has entered to the last one's, since all additions to
-//!   a count are one chain; the `Release` store of a release passes it on to the `Acquire` load of it.
+//!   a count are one chain; the `TallyRelease` store of a release passes it on to the `Acquire` load of it.
 
 use super::presence::{Presence, presence_of};
-use super::record::{AREA_WORDS, AREAS, COUNTS, CollInfo, RELEASES, Record, place};
+use super::record::{AREA_WORDS, AREAS, COUNTS, CollInfo, RELEASES, RecordMemory, place};
 use crate::sync::Ordering;
 
 /// What the last member has found out, and what it has done for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Release {
+pub struct TallyRelease {
     /// All members have called the same since the last gate.
     pub agreed: bool,
     /// The member in whose record the result lies in the place of a contribution, if it was folded.
@@ -38,7 +38,7 @@ const AGREED: u64 = 1 << 16;
 const NUMBER: u32 = 17;
 const NOBODY: u16 = u16::MAX;
 
-impl<R: Record> CollInfo<R> {
+impl<R: RecordMemory> CollInfo<R> {
     /// Member that has entered, in the record of the first: signs. Returns whether it is the last of all
     /// `members` to do so, which then has to [`release`](Self::release) them.
     #[must_use]
@@ -55,7 +55,7 @@ impl<R: Record> CollInfo<R> {
     }
 
     /// Last member: all have entered.
-    pub fn release(&self, number: u64, release: Release) {
+    pub fn release(&self, number: u64, release: TallyRelease) {
         let word = u64::from(release.folded_by.unwrap_or(NOBODY))
             | if release.agreed { AGREED } else { 0 }
             | number << NUMBER;
@@ -77,11 +77,11 @@ impl<R: Record> CollInfo<R> {
 
     /// What was found out when all had entered.
     #[must_use]
-    pub fn released(&self, number: u64) -> Release {
+    pub fn released(&self, number: u64) -> TallyRelease {
         let word = self.word(RELEASES + place(number)).load(Ordering::Relaxed);
         let [low, high, ..] = word.to_le_bytes();
         let folded_by = u16::from_le_bytes([low, high]);
-        Release {
+        TallyRelease {
             agreed: word & AGREED != 0,
             folded_by: Some(folded_by).filter(|&member| member != NOBODY),
         }
@@ -113,12 +113,12 @@ mod tests {
             assert_eq!(record.presence_of_all(number), Presence::Awaited);
             let last: Vec<bool> = (0..40).map(|_| record.sign(number, 40)).collect();
             assert!(last.iter().position(|&last| last) == Some(39), "{number}");
-            let release = Release {
+            let release = TallyRelease {
                 agreed: number % 3 == 0,
                 folded_by: (number % 2 == 0).then_some(u16::try_from(number % 999).unwrap()),
             };
             record.release(number, release);
-            assert_eq!(record.presence_of_all(number), Presence::There);
+            assert_eq!(record.presence_of_all(number), Presence::Present);
             assert_eq!(record.released(number), release);
         }
         assert_eq!(record.presence_of_all(1), Presence::Rubbish);
@@ -149,7 +149,7 @@ mod loom_tests {
     const LEN: usize = INLINE_BYTES + 1;
 
     fn wait_for_all(tally: &Info, number: u64) {
-        while tally.presence_of_all(number) != Presence::There {
+        while tally.presence_of_all(number) != Presence::Present {
             loom::thread::yield_now();
         }
     }
@@ -174,7 +174,7 @@ mod loom_tests {
             sum += right;
         }
         records[me].contribute(number, &[sum; LEN]);
-        let release = Release {
+        let release = TallyRelease {
             agreed: true,
             folded_by: u16::try_from(me).ok(),
         };
@@ -222,7 +222,7 @@ mod loom_tests {
                 move || {
                     records[me].enter(1, [0; 2], 0);
                     if records[0].sign(1, 3) {
-                        let release = Release {
+                        let release = TallyRelease {
                             agreed: true,
                             folded_by: None,
                         };
@@ -236,7 +236,7 @@ mod loom_tests {
                         return true;
                     }
                     records[me].listen(1, 1);
-                    records[0].presence_of_all(1) == Presence::There
+                    records[0].presence_of_all(1) == Presence::Present
                 }
             };
             let others = [1, 2].map(|me| loom::thread::spawn(take_part(me)));

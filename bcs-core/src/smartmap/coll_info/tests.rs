@@ -5,22 +5,22 @@ use super::gates::GATES_APART;
 #[cfg(not(loom))]
 use super::steps::STEPS_BITS;
 use super::*;
-use crate::smartmap::send_queue::Payload;
+use crate::smartmap::send_queue::PayloadMemory;
 use crate::smartmap::send_queue::tests::{Heap, heap};
 use crate::sync::AtomicU64;
 use std::sync::Arc;
 
-impl Record for Arc<Heap> {
+impl RecordMemory for Arc<Heap> {
     fn words(&self) -> &[AtomicU64; RECORD_WORDS] {
         self.0.first_chunk().expect("it is of a record")
     }
 
     fn write(&self, offset: usize, bytes: &[u8]) {
-        Payload::write(self, offset, bytes);
+        PayloadMemory::write(self, offset, bytes);
     }
 
     fn read(&self, offset: usize, bytes: &mut [u8]) {
-        Payload::read(self, offset, bytes);
+        PayloadMemory::read(self, offset, bytes);
     }
 }
 
@@ -44,7 +44,7 @@ fn contributions_of_all_lengths_come_back() {
             let mut found = vec![0; len];
             record.contribution(number, &mut found);
             assert!(found == bytes, "{len}");
-            assert_eq!(record.presence(number), Presence::There);
+            assert_eq!(record.presence(number), Presence::Present);
             assert_eq!(record.call(number), [number, seed as u64]);
         }
     }
@@ -58,17 +58,21 @@ fn what_is_laid_in_parts_comes_back_in_other_parts() {
         let bytes: Vec<u8> = (0..total)
             .map(|at| u8::try_from((at * 7 + total) % 251).unwrap())
             .collect();
-        record.say(number, [u64::MAX]);
+        record.publish_arguments(number, [u64::MAX]);
         for (at, part) in bytes.chunks(5).enumerate() {
-            record.lay(number, total, 5 * at, part);
+            record.write_given(number, total, 5 * at, part);
         }
         record.enter(number, [0; 2], 0);
         let mut found = vec![0; total];
         for (at, part) in found.chunks_mut(11).enumerate() {
-            record.laid(number, total, 11 * at, part);
+            record.read_given(number, total, 11 * at, part);
         }
         assert!(found == bytes, "{total}");
-        assert_eq!(record.said(number), [u64::MAX], "the head is as it was");
+        assert_eq!(
+            record.arguments(number),
+            [u64::MAX],
+            "the head is as it was"
+        );
     }
 }
 
@@ -79,7 +83,7 @@ fn steps_are_those_of_a_collective() {
     let last = (1 << (64 - STEPS_BITS)) + 5;
     for number in [1, 2, last] {
         assert_eq!((record.step(number), record.verdict(number)), (0, 0));
-        record.judge(number, 2);
+        record.publish_verdict(number, 2);
         record.advance(number, 9);
         assert_eq!((record.step(number), record.verdict(number)), (9, 2));
         assert_eq!(record.step(number + 1), 0);
@@ -129,7 +133,7 @@ fn a_stamp_that_no_member_would_write_is_rubbish() {
     for (stamp, number, presence) in [
         (0, 1, Presence::Awaited),
         (5, 5 + areas, Presence::Awaited),
-        (5, 5, Presence::There),
+        (5, 5, Presence::Present),
         (5 + areas, 5, Presence::Rubbish),
         (5, 5 + 2 * areas, Presence::Rubbish),
     ] {

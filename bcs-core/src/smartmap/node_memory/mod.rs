@@ -24,15 +24,15 @@
 //! job's messages, as it can by scribbling over its own; no rank follows an address from here
 //! without checking that it lies in the memory of the rank that alleges it.
 
-mod desks;
-mod places;
+mod layout;
 mod queues;
+mod rank_areas;
 mod records;
 #[cfg(test)]
 mod tests;
 mod transfers;
 
-pub use desks::{Desk, READ_ONLY};
+pub use rank_areas::{READ_ONLY, RankArea};
 pub use records::MappedRecord;
 
 use crate::memory::{MapError, MappedWords, Mapping, sealed_memfd};
@@ -50,7 +50,7 @@ impl NodeMemory {
     /// Bytes of the memory of a node with so many ranks. Only what is used is ever touched.
     #[must_use]
     pub fn bytes(ranks: usize) -> usize {
-        places::bytes(ranks)
+        layout::bytes(ranks)
     }
 
     /// Makes the memory of a node with so many ranks: the file descriptor goes to all of them.

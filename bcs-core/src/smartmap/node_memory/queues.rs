@@ -1,11 +1,13 @@
 //! Queues: one for each ordered pair of ranks.
 
 use super::NodeMemory;
-use super::places::{self, ENTRIES, HEAD, PAYLOAD, QUEUE_BYTES, ROOM_WANTED};
+use super::layout::{self, ENTRIES, HEAD, PAYLOAD, QUEUE_BYTES, ROOM_WANTED};
 use crate::limits::{SEND_QUEUE_ENTRIES, SEND_QUEUE_PAYLOAD_BYTES};
 use crate::memory::MappedWords;
-use crate::smartmap::introductions;
-use crate::smartmap::send_queue::{ENTRY_WORDS, Payload, QueueLayout, QueueReceiver, QueueSender};
+use crate::smartmap::known_senders;
+use crate::smartmap::send_queue::{
+    ENTRY_WORDS, PayloadMemory, QueueLayout, QueueReceiver, QueueSender,
+};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 impl NodeMemory {
@@ -16,7 +18,7 @@ impl NodeMemory {
             self.ranks
         );
         // What one rank receives lies side by side.
-        places::queues(self.ranks) + (to * self.ranks + from) * QUEUE_BYTES
+        layout::queues(self.ranks) + (to * self.ranks + from) * QUEUE_BYTES
     }
 
     fn layout(start: usize) -> QueueLayout {
@@ -33,7 +35,7 @@ impl NodeMemory {
     #[must_use]
     pub fn sender(&self, from: usize, to: usize) -> QueueSender<MappedWords> {
         let layout = Self::layout(self.queue(from, to));
-        introductions::introduce(&self.words, self.introductions(to), from);
+        known_senders::mark_sender(&self.words, self.introductions(to), from);
         QueueSender::new(self.words.clone(), layout)
     }
 
@@ -67,7 +69,7 @@ impl NodeMemory {
 
     /// Sender: asks to be rung when the receiver has taken something. Whoever asks then tries once
     /// more before it sleeps.
-    pub fn want_room(&self, from: usize, to: usize) {
+    pub fn request_space(&self, from: usize, to: usize) {
         let wanted = self.mapping().word32(self.queue(from, to) + ROOM_WANTED);
         wanted.store(1, Ordering::Relaxed);
         // PLACE: either the try that follows sees what was taken, or the receiver sees the wish.
@@ -77,19 +79,19 @@ impl NodeMemory {
     /// Receiver, after it has taken something: whether the sender is to be rung for that. The wish
     /// is spent, and the sender has news.
     #[must_use]
-    pub fn take_wish_for_room(&self, from: usize, to: usize) -> bool {
+    pub fn take_space_request(&self, from: usize, to: usize) -> bool {
         fence(Ordering::SeqCst); // PLACE
         let wanted = self.mapping().word32(self.queue(from, to) + ROOM_WANTED);
         let is_wanted =
             wanted.load(Ordering::Relaxed) != 0 && wanted.swap(0, Ordering::AcqRel) != 0;
         if is_wanted {
-            self.news(from).fetch_add(1, Ordering::AcqRel);
+            self.event_count(from).fetch_add(1, Ordering::AcqRel);
         }
         is_wanted
     }
 }
 
-impl Payload for MappedWords {
+impl PayloadMemory for MappedWords {
     #[inline]
     fn entry(&self, first: usize) -> &[AtomicU64; ENTRY_WORDS] {
         self.0.line(first * 8)

@@ -1,10 +1,10 @@
 //! Records: what ranks say of collectives.
 
 use super::NodeMemory;
-use super::places::{self, RECORD_BYTES};
+use super::layout::{self, RECORD_BYTES};
 use crate::limits::MAX_CONTEXTS;
 use crate::memory::MappedArray;
-use crate::smartmap::coll_info::{CollInfo, RECORD_PAYLOAD_BYTES, RECORD_WORDS, Record};
+use crate::smartmap::coll_info::{CollInfo, RECORD_PAYLOAD_BYTES, RECORD_WORDS, RecordMemory};
 use std::sync::atomic::AtomicU64;
 
 impl NodeMemory {
@@ -19,7 +19,7 @@ impl NodeMemory {
             self.ranks
         );
         let record = context * self.ranks + place;
-        let start = places::coll_infos(self.ranks);
+        let start = layout::coll_infos(self.ranks);
         let payloads = start + self.ranks * MAX_CONTEXTS * RECORD_BYTES;
         CollInfo::new(MappedRecord {
             words: MappedArray::new(self.words.0.clone(), start + record * RECORD_BYTES),
@@ -35,7 +35,7 @@ pub struct MappedRecord {
     payload: usize,
 }
 
-impl Record for MappedRecord {
+impl RecordMemory for MappedRecord {
     #[inline]
     fn words(&self) -> &[AtomicU64; RECORD_WORDS] {
         self.words.words()

@@ -3,7 +3,7 @@
 use super::*;
 use crate::limits::MAX_CONTEXTS;
 use crate::request::RequestId;
-use crate::smartmap::send_queue::{ENTRY_WORDS, Entry};
+use crate::smartmap::send_queue::{ENTRY_WORDS, QueueEntry};
 use std::sync::atomic::Ordering;
 
 #[test]
@@ -19,7 +19,7 @@ fn every_pair_has_a_queue_of_its_own() {
         sender.fill(&room, 0, &payload);
         let words = [room.payload; ENTRY_WORDS - 1];
         let code = from * 3 + to;
-        sender.publish(room, &Entry { code, words });
+        sender.publish(room, &QueueEntry { code, words });
     }
     for (from, to) in pairs() {
         let mut receiver = other.receiver(at(from), at(to));
@@ -45,7 +45,7 @@ fn a_transfer_ends_for_the_request_that_began_it() {
     assert_eq!(node.transfer_outcome(1, transfer), Some(3));
     assert_eq!(node.transfer_outcome(0, transfer), None);
     assert_eq!(
-        [0, 1].map(|place| node.news(place).load(Ordering::Relaxed)),
+        [0, 1].map(|place| node.event_count(place).load(Ordering::Relaxed)),
         [0, 1]
     );
     let next = RequestId {
@@ -84,16 +84,16 @@ fn every_rank_has_a_record_in_every_context() {
 #[test]
 fn a_wish_for_room_is_taken_once() {
     let node = NodeMemory::private(2).unwrap();
-    assert!(!node.take_wish_for_room(0, 1));
-    node.want_room(0, 1);
-    assert!(!node.take_wish_for_room(1, 0));
-    assert!(node.take_wish_for_room(0, 1));
+    assert!(!node.take_space_request(0, 1));
+    node.request_space(0, 1);
+    assert!(!node.take_space_request(1, 0));
+    assert!(node.take_space_request(0, 1));
     assert_eq!(
-        node.news(0).load(Ordering::Relaxed),
+        node.event_count(0).load(Ordering::Relaxed),
         1,
         "it has to look again"
     );
-    assert!(!node.take_wish_for_room(0, 1));
+    assert!(!node.take_space_request(0, 1));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn what_a_receiver_has_not_taken_is_known_to_the_sender_and_the_manager() {
     for code in 7..10 {
         let room = sender.reserve(0).unwrap();
         let words = [u64::from(code); ENTRY_WORDS - 1];
-        sender.publish(room, &Entry { code, words });
+        sender.publish(room, &QueueEntry { code, words });
     }
     assert!(receiver.peek().is_some());
     receiver.take();

@@ -1,7 +1,7 @@
 //! Transfers: what became of sends.
 
 use super::NodeMemory;
-use super::places::{self, TRANSFER_BYTES};
+use super::layout::{self, TRANSFER_BYTES};
 use crate::limits::REQUEST_SLOTS;
 use crate::request::RequestId;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -21,7 +21,7 @@ impl NodeMemory {
         let ended = u64::from(transfer.generation) << 32 | u64::from(outcome) << 1 | 1;
         // MOVED: what was sent has been copied, and the sender may write it again.
         word.store(ended, Ordering::Release);
-        self.news(sender).fetch_add(1, Ordering::AcqRel);
+        self.event_count(sender).fetch_add(1, Ordering::AcqRel);
         true
     }
 
@@ -76,6 +76,6 @@ impl NodeMemory {
         let slot = Some(slot as usize).filter(|&slot| slot < REQUEST_SLOTS)?;
         assert!(place < self.ranks, "place {place} of {}", self.ranks);
         let index = place * REQUEST_SLOTS + slot;
-        Some(places::transfers(self.ranks) + index * TRANSFER_BYTES)
+        Some(layout::transfers(self.ranks) + index * TRANSFER_BYTES)
     }
 }

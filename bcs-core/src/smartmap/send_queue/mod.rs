@@ -26,9 +26,9 @@
 //! it is looked at, positions are checked, and a payload outside the region is none.
 //!
 //! Happens-before, named on both sides:
-//! - **STAMP**: the sender's `Release` store of an entry's first word publishes its other words and
+//! - **STAMP**: the sender's `TallyRelease` store of an entry's first word publishes its other words and
 //!   its payload to the receiver's `Acquire` load of it.
-//! - **TAKEN**: the receiver's `Release` store of `head` returns entries and their payload, after
+//! - **TAKEN**: the receiver's `TallyRelease` store of `head` returns entries and their payload, after
 //!   they were copied out, to the sender's `Acquire` load of it.
 
 #[cfg(all(test, loom))]
@@ -51,7 +51,7 @@ const AHEAD: u64 = 2;
 const LINE: u64 = 64;
 
 /// Memory with room for payload.
-pub trait Payload {
+pub trait PayloadMemory {
     /// The words of an entry, of which this is the first.
     fn entry(&self, first: usize) -> &[AtomicU64; ENTRY_WORDS];
     /// Writes bytes at this offset.
@@ -96,14 +96,14 @@ impl QueueLayout {
 
 /// An entry without its stamp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct QueueEntry {
     /// What shares the first word with the stamp.
     pub code: u32,
     /// The others.
     pub words: [u64; ENTRY_WORDS - 1],
 }
 
-impl Entry {
+impl QueueEntry {
     fn copy([first, others @ ..]: &[AtomicU64; ENTRY_WORDS]) -> Self {
         let stamped = first.load(Ordering::Relaxed);
         Self {
@@ -120,7 +120,7 @@ pub struct QueueFull;
 /// Room for an entry and its payload.
 #[derive(Debug)]
 #[must_use = "room is taken by publishing an entry"]
-pub struct Room {
+pub struct QueueReservation {
     /// What the entry says of where its payload is.
     pub payload: u64,
     end: u64,
@@ -144,7 +144,7 @@ fn stamp(position: u64) -> u64 {
     position.wrapping_add(1) & u64::from(u32::MAX)
 }
 
-impl<W: Words + Payload> QueueSender<W> {
+impl<W: Words + PayloadMemory> QueueSender<W> {
     /// The sender of an empty queue.
     pub fn new(words: W, layout: QueueLayout) -> Self {
         let entries = usize::try_from(layout.entries).expect("queues are small");
@@ -171,7 +171,7 @@ impl<W: Words + Payload> QueueSender<W> {
     /// # Panics
     /// If the payload is longer than the [longest](QueueLayout::longest).
     #[inline]
-    pub fn reserve(&mut self, len: usize) -> Result<Room, QueueFull> {
+    pub fn reserve(&mut self, len: usize) -> Result<QueueReservation, QueueFull> {
         assert!(len <= self.layout.longest(), "{len} bytes are too long");
         self.try_reserve(len)
             .or_else(|| {
@@ -181,7 +181,7 @@ impl<W: Words + Payload> QueueSender<W> {
             .ok_or(QueueFull)
     }
 
-    fn try_reserve(&self, len: usize) -> Option<Room> {
+    fn try_reserve(&self, len: usize) -> Option<QueueReservation> {
         if self.tail - self.head_seen >= self.layout.entries {
             return None;
         }
@@ -193,12 +193,12 @@ impl<W: Words + Payload> QueueSender<W> {
         let skipped = if len <= left { 0 } else { left };
         let payload = self.payload_tail.wrapping_add(skipped);
         let end = payload.wrapping_add(len);
-        (end.wrapping_sub(self.payload_head) <= size).then_some(Room { payload, end })
+        (end.wrapping_sub(self.payload_head) <= size).then_some(QueueReservation { payload, end })
     }
 
     /// Writes bytes of a payload, from `offset` on.
     #[inline]
-    pub fn fill(&self, room: &Room, offset: usize, bytes: &[u8]) {
+    pub fn fill(&self, room: &QueueReservation, offset: usize, bytes: &[u8]) {
         let filled = (offset + bytes.len()) as u64;
         assert!(
             filled <= room.end.wrapping_sub(room.payload),
@@ -210,7 +210,7 @@ impl<W: Words + Payload> QueueSender<W> {
 
     /// Publishes an entry.
     #[inline]
-    pub fn publish(&mut self, room: Room, entry: &Entry) {
+    pub fn publish(&mut self, room: QueueReservation, entry: &QueueEntry) {
         let [first, others @ ..] = self.words.entry(self.layout.entry(self.tail));
         for (to, &word) in others.iter().zip(&entry.words) {
             to.store(word, Ordering::Relaxed);
@@ -239,11 +239,11 @@ impl<W: Words + Payload> QueueSender<W> {
     }
 
     /// Copies of the entries that the receiver has not taken, each with its position.
-    pub fn untaken(&mut self) -> impl Iterator<Item = (u64, Entry)> {
+    pub fn untaken(&mut self) -> impl Iterator<Item = (u64, QueueEntry)> {
         self.look_what_was_taken();
         (self.head_seen..self.tail).map(|position| {
             let words = self.words.entry(self.layout.entry(position));
-            (position, Entry::copy(words))
+            (position, QueueEntry::copy(words))
         })
     }
 
@@ -267,7 +267,7 @@ pub struct QueueReceiver<W> {
     head: u64,
 }
 
-impl<W: Words + Payload> QueueReceiver<W> {
+impl<W: Words + PayloadMemory> QueueReceiver<W> {
     /// The receiver of an empty queue.
     pub fn new(words: W, layout: QueueLayout) -> Self {
         Self {
@@ -288,14 +288,14 @@ impl<W: Words + Payload> QueueReceiver<W> {
 
     /// A copy of the next entry, which stays where it is.
     #[inline(always)]
-    pub fn peek(&self) -> Option<Entry> {
+    pub fn peek(&self) -> Option<QueueEntry> {
         let [first, others @ ..] = self.words.entry(self.layout.entry(self.head));
         // STAMP: the other words and the payload are visible if the stamp fits.
         let stamped = first.load(Ordering::Acquire);
         if stamped & u64::from(u32::MAX) != stamp(self.head) {
             return None;
         }
-        Some(Entry {
+        Some(QueueEntry {
             code: u32::try_from(stamped >> 32).expect("half a word"),
             words: std::array::from_fn(|index| others[index].load(Ordering::Relaxed)),
         })

@@ -23,7 +23,7 @@ impl Words for Arc<Heap> {
     }
 }
 
-impl Payload for Arc<Heap> {
+impl PayloadMemory for Arc<Heap> {
     fn entry(&self, first: usize) -> &[AtomicU64; ENTRY_WORDS] {
         self.0[first..].first_chunk().expect("an entry is whole")
     }
@@ -96,7 +96,7 @@ pub(crate) fn send(
 ) -> Result<(), QueueFull> {
     let room = sender.reserve(payload.len())?;
     sender.fill(&room, 0, payload);
-    let mut entry = Entry {
+    let mut entry = QueueEntry {
         code: 7,
         words: [number; ENTRY_WORDS - 1],
     };

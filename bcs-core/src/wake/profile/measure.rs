@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// What was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measured {
+pub struct ProfileMeasurement {
     /// The figures.
     pub profile: Profile,
     /// Whether all could be measured, and nobody else seems to have wanted the cores meanwhile. Otherwise the figures are
@@ -31,7 +31,7 @@ const IDLE: Duration = Duration::from_micros(200);
 /// Measures this machine. What cannot be measured is derived from what can, where a thread may not be bound to a core or
 /// there is only one, or is as [of a machine of which nothing is known](Profile::UNKNOWN), where no thread can be made.
 #[must_use]
-pub fn measure() -> Measured {
+pub fn measure() -> ProfileMeasurement {
     let others_before = is_busy();
     let cores = some_cores();
     let first = cores.first().copied();
@@ -51,7 +51,7 @@ pub fn measure() -> Measured {
     let profile = with_what_is_known(figures).within_bounds();
     let is_told_apart = 2 * profile.yield_ns < profile.shared_yield_ns;
     let is_quiet = !others_before && !is_busy() && !is_disturbed;
-    Measured {
+    ProfileMeasurement {
         profile,
         is_undisturbed: is_whole && is_quiet && is_told_apart,
     }
@@ -257,7 +257,7 @@ mod tests {
         };
         let before = allowed();
         let start = now_ns();
-        let Measured { profile, .. } = measure();
+        let ProfileMeasurement { profile, .. } = measure();
         assert!(now_ns() - start < 5_000_000_000, "even on a busy machine");
         assert_eq!(profile, profile.within_bounds());
         assert_eq!(allowed(), before);

@@ -11,7 +11,7 @@
 
 mod measure;
 
-pub use measure::{Measured, measure};
+pub use measure::{ProfileMeasurement, measure};
 
 /// What waiting costs on a machine. All are typical times in nanoseconds, on cores that nobody else uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,14 +28,14 @@ pub struct Profile {
 
 /// How long a thread stays awake for what may come, as a multiple of what this machine takes for something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Length {
+pub enum RelativeTime {
     /// Of a [wake](Profile::wake_ns): that is lost by each sleep too many.
     Wakes(u32),
     /// Of a [switch](Profile::switch_ns): who has not answered by then has no core.
     Switches(u32),
 }
 
-impl Length {
+impl RelativeTime {
     /// No time at all.
     pub const NONE: Self = Self::Wakes(0);
 
@@ -165,10 +165,10 @@ impl Thresholds {
     /// How long that takes, and at most two slices.
     #[must_use]
     #[inline]
-    pub fn ns(&self, length: Length) -> u64 {
+    pub fn ns(&self, length: RelativeTime) -> u64 {
         let ns = match length {
-            Length::Wakes(times) => u64::from(times) * self.wake_ns,
-            Length::Switches(times) => u64::from(times) * self.switch_ns,
+            RelativeTime::Wakes(times) => u64::from(times) * self.wake_ns,
+            RelativeTime::Switches(times) => u64::from(times) * self.switch_ns,
         };
         ns.min(LONGEST_SPIN_NS)
     }

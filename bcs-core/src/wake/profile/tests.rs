@@ -68,16 +68,16 @@ fn who_spins_loses_no_more_than_some_wakes_and_never_more_than_two_slices() {
     for (what, profile) in MACHINES {
         let wake = u64::from(profile.wake_ns);
         assert_eq!(
-            profile.thresholds().ns(Length::Wakes(4)),
+            profile.thresholds().ns(RelativeTime::Wakes(4)),
             4 * wake,
             "{what}"
         );
         assert!(
-            profile.thresholds().ns(Length::Wakes(200)) <= 1_000_000,
+            profile.thresholds().ns(RelativeTime::Wakes(200)) <= 1_000_000,
             "{what}"
         );
         assert!(
-            profile.thresholds().ns(Length::Wakes(200)) >= (20 * wake).min(1_000_000),
+            profile.thresholds().ns(RelativeTime::Wakes(200)) >= (20 * wake).min(1_000_000),
             "{what}"
         );
     }
@@ -92,7 +92,7 @@ fn a_profile_that_cannot_be_true_is_brought_into_bounds() {
         let thresholds = profile.thresholds();
         assert!(thresholds.shared_from_ns > u64::from(profile.yield_ns));
         assert!(thresholds.late_from_ns >= 175_000);
-        assert!(thresholds.ns(Length::Wakes(u32::MAX)) <= 1_000_000);
+        assert!(thresholds.ns(RelativeTime::Wakes(u32::MAX)) <= 1_000_000);
     }
     for (what, profile) in MACHINES {
         assert_eq!(profile.within_bounds(), profile, "{what}");

@@ -1,24 +1,24 @@
 //! The fabric of one machine, with the sequencer here and there.
 
-use crate::conformance::bench::{Bench, REMEMBERED, Rooms};
+use crate::conformance::bench::{Bench, ReceiveBuffers, SOURCE_BYTES};
 use crate::conformance::check_all;
-use crate::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
+use crate::shm::{ColocatedPorts, PendingBells, RankMemoryAccess, Segment, Sequencer, ShmPort};
 use crate::{CompareAndWrite, Comparison, Event, Port as _, Variable};
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 use std::sync::Arc;
 
 struct ShmBench {
     segment: Segment,
-    bells: Bells,
+    bells: PendingBells,
     sequencer: Sequencer,
-    colocated: Option<Colocated>,
-    rooms: Rooms,
+    colocated: Option<ColocatedPorts>,
+    rooms: ReceiveBuffers,
 }
 
 impl Bench for ShmBench {
     type Port = ShmPort;
     fn port(&mut self, node: NodeId, thread: NicThreadId) -> ShmPort {
-        let memory = NodeMemory::new(self.segment.clone(), Arc::new(Vec::new()));
+        let memory = RankMemoryAccess::new(self.segment.clone(), Arc::new(Vec::new()));
         ShmPort::new(
             self.segment.clone(),
             self.bells.clone(),
@@ -26,20 +26,20 @@ impl Bench for ShmBench {
             node,
             thread,
         )
-        .colocated(self.colocated.clone())
+        .with_colocated(self.colocated.clone())
     }
     fn strobe_sender(&mut self) -> ShmPort {
-        let memory = NodeMemory::new(self.segment.clone(), Arc::new(Vec::new()));
+        let memory = RankMemoryAccess::new(self.segment.clone(), Arc::new(Vec::new()));
         ShmPort::strobe_sender(self.segment.clone(), self.bells.clone(), memory)
-            .colocated(self.colocated.clone())
+            .with_colocated(self.colocated.clone())
     }
     fn step(&mut self) {
         self.sequencer.poll();
     }
-    fn remembered(&self) -> u64 {
-        REMEMBERED.as_ptr().expose_provenance() as u64
+    fn source_address(&self) -> u64 {
+        SOURCE_BYTES.as_ptr().expose_provenance() as u64
     }
-    fn room(&self, node: NodeId) -> u64 {
+    fn receive_address(&self, node: NodeId) -> u64 {
         self.rooms.address(node)
     }
 }
@@ -52,18 +52,18 @@ pub(super) fn all_ranks_are_here(segment: &Segment, nodes: usize) {
     }
 }
 
-fn shm_keeps_the_laws_with(colocated: impl Fn(usize) -> Option<Colocated>) {
+fn shm_keeps_the_laws_with(colocated: impl Fn(usize) -> Option<ColocatedPorts>) {
     check_all(|nodes| {
         let segment = Segment::private(nodes, nodes).unwrap();
         all_ranks_are_here(&segment, nodes);
-        let bells = Bells::default();
+        let bells = PendingBells::default();
         let sequencer = Sequencer::new(segment.clone(), bells.clone());
         ShmBench {
             segment,
             bells,
             sequencer,
             colocated: colocated(nodes),
-            rooms: Rooms::default(),
+            rooms: ReceiveBuffers::default(),
         }
     });
 }
@@ -75,7 +75,7 @@ fn shm_keeps_the_laws() {
 
 #[test]
 fn shm_keeps_the_laws_where_one_thread_has_all_ports() {
-    shm_keeps_the_laws_with(|nodes| Some(Colocated::new(nodes)));
+    shm_keeps_the_laws_with(|nodes| Some(ColocatedPorts::new(nodes)));
 }
 
 /// The same laws with the sequencer on an OS thread of its own: the verdicts race.
@@ -86,7 +86,7 @@ fn shm_totally_orders_racing_compare_and_writes() {
     let sequencing = std::thread::spawn({
         let (segment, stop) = (segment.clone(), stop.clone());
         move || {
-            let mut sequencer = Sequencer::new(segment, Bells::default());
+            let mut sequencer = Sequencer::new(segment, PendingBells::default());
             while !stop.load(std::sync::atomic::Ordering::Acquire) {
                 if !sequencer.poll() {
                     std::thread::yield_now();
@@ -100,14 +100,14 @@ fn shm_totally_orders_racing_compare_and_writes() {
             .map(|node| {
                 let segment = segment.clone();
                 scope.spawn(move || {
-                    let memory = NodeMemory::new(segment.clone(), Arc::new(Vec::new()));
+                    let memory = RankMemoryAccess::new(segment.clone(), Arc::new(Vec::new()));
                     let thread = NicThreadId::BufferReceiver;
-                    let bells = Bells::default();
+                    let bells = PendingBells::default();
                     let mut port = ShmPort::new(segment, bells, memory, NodeId(node), thread);
                     let mut won = 0;
                     for step in 0..500 {
                         let ticket = port.compare_and_write(&CompareAndWrite {
-                            set: NodeSet::first(4),
+                            set: NodeSet::first_nodes(4),
                             variable: Variable::Scratch(2),
                             comparison: Comparison::Equal,
                             operand: step,
@@ -142,9 +142,9 @@ fn shm_totally_orders_racing_compare_and_writes() {
 }
 
 fn segment_value(segment: &Segment) -> u64 {
-    let memory = NodeMemory::new(segment.clone(), Arc::new(Vec::new()));
+    let memory = RankMemoryAccess::new(segment.clone(), Arc::new(Vec::new()));
     let thread = NicThreadId::BufferReceiver;
-    let bells = Bells::default();
+    let bells = PendingBells::default();
     let port = ShmPort::new(segment.clone(), bells, memory, NodeId(0), thread);
     port.load(Variable::Scratch(2))
 }

@@ -5,7 +5,7 @@ use crate::conformance::bench::Bench;
 use crate::conformance::check_all;
 use crate::conformance::layouts::layouts;
 use crate::udp::UdpPort;
-use crate::udp::wire::WireFaults;
+use crate::udp::datagram_network::DatagramFaults;
 use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::limits::FAN_OUT;
 use std::cell::RefCell;
@@ -19,13 +19,13 @@ fn udp_keeps_the_laws_among_strangers() {
     let mut forged = 0;
     while forged < most {
         let seed = seeds.next().unwrap();
-        let faults = [WireFaults::default(), BAD][usize::from(seed % 2 == 1)];
+        let faults = [DatagramFaults::default(), BAD][usize::from(seed % 2 == 1)];
         let fan_out = [1, 2, FAN_OUT][usize::try_from(seed % 3).unwrap()];
         for machines in layouts() {
             let benches = RefCell::new(0);
             check_all(|nodes| {
                 let cluster = cluster(nodes, (&machines, fan_out), faults, seed);
-                let cluster = cluster.besieged(seed, 40);
+                let cluster = cluster.with_forgeries(seed, 40);
                 Besieged(UdpBench::new(cluster), &benches)
             });
             forged += benches.into_inner();
@@ -48,20 +48,24 @@ impl Bench for Besieged<'_> {
     fn step(&mut self) {
         self.0.step();
     }
-    fn rest(&mut self) {
-        self.0.rest();
+    fn run_until_idle(&mut self) {
+        self.0.run_until_idle();
     }
-    fn remembered(&self) -> u64 {
-        self.0.remembered()
+    fn source_address(&self) -> u64 {
+        self.0.source_address()
     }
-    fn room(&self, node: NodeId) -> u64 {
-        self.0.room(node)
+    fn receive_address(&self, node: NodeId) -> u64 {
+        self.0.receive_address(node)
     }
 }
 
 impl Drop for Besieged<'_> {
     fn drop(&mut self) {
-        let siege = self.0.cluster.siege().expect("there are strangers");
+        let siege = self
+            .0
+            .cluster
+            .forgery_injector()
+            .expect("there are strangers");
         *self.1.borrow_mut() += siege.forged();
     }
 }

@@ -1,8 +1,8 @@
 //! The fabric of the simulator, with its faults.
 
-use crate::conformance::bench::{Bench, REMEMBERED, bs, settle};
+use crate::conformance::bench::{Bench, SOURCE_BYTES, buffer_sender_port, settle};
 use crate::conformance::check_all;
-use crate::sim::{Faults, Latencies, Network, RankStore, Ranks, SimPort};
+use crate::sim::{FaultPlan, Latencies, Network, RankStore, SimPort, SimulatedRanks};
 use crate::{Block, Event, GlobalAddress, Port as _};
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 use bcs_core::memory::{GuardedBytes, NicMemory};
@@ -24,19 +24,19 @@ impl Bench for SimBench {
         let to = network.now_ns() + 10_000;
         network.advance(to);
     }
-    fn remembered(&self) -> u64 {
+    fn source_address(&self) -> u64 {
         64
     }
-    fn room(&self, _node: NodeId) -> u64 {
+    fn receive_address(&self, _node: NodeId) -> u64 {
         64
     }
 }
 
 /// The rank of a node.
 fn rank(node: NodeId) -> RankStore {
-    let mut bytes = GuardedBytes::new(64 + REMEMBERED.len()).unwrap();
+    let mut bytes = GuardedBytes::new(64 + SOURCE_BYTES.len()).unwrap();
     if node == NodeId(0) {
-        bytes[64..].copy_from_slice(&REMEMBERED);
+        bytes[64..].copy_from_slice(&SOURCE_BYTES);
     }
     RankStore {
         nic: NicMemory::private(0).unwrap(),
@@ -49,21 +49,21 @@ fn rank(node: NodeId) -> RankStore {
 #[test]
 fn sim_keeps_the_laws() {
     let faults = [
-        Faults::default(),
-        Faults {
+        FaultPlan::default(),
+        FaultPlan {
             delay: (0.5, 50_000),
             until_ns: u64::MAX,
-            ..Faults::default()
+            ..FaultPlan::default()
         },
-        Faults {
+        FaultPlan {
             reorder_ns: 30_000,
             until_ns: u64::MAX,
-            ..Faults::default()
+            ..FaultPlan::default()
         },
-        Faults {
+        FaultPlan {
             slow: vec![(NodeId(1), 7)],
             until_ns: u64::MAX,
-            ..Faults::default()
+            ..FaultPlan::default()
         },
     ];
     for faults in faults {
@@ -73,7 +73,7 @@ fn sim_keeps_the_laws() {
                 let ranks = (0..nodes).map(NodeId::from_index).map(rank).collect();
                 let network = Network::new(
                     nodes,
-                    Ranks::Scripted(Rc::new(RefCell::new(ranks))),
+                    SimulatedRanks::Scripted(Rc::new(RefCell::new(ranks))),
                     latencies,
                     faults.clone(),
                     seed,
@@ -86,27 +86,27 @@ fn sim_keeps_the_laws() {
 
 #[test]
 fn a_lost_put_reaches_nobody_and_says_so() {
-    let faults = Faults {
+    let faults = FaultPlan {
         lose: 1.0,
         until_ns: u64::MAX,
-        ..Faults::default()
+        ..FaultPlan::default()
     };
     let network = Network::new(
         3,
-        Ranks::Scripted(Rc::default()),
+        SimulatedRanks::Scripted(Rc::default()),
         Latencies::default(),
         faults,
         1,
     );
     let mut bench = SimBench(Rc::new(RefCell::new(network)));
-    let mut port = bs(&mut bench, 0);
+    let mut port = buffer_sender_port(&mut bench, 0);
     let at = GlobalAddress::new(Block::Descriptors, NodeId(0));
-    let ticket = port.xfer_and_signal(&NodeSet::first(3), at, b"lost", None);
+    let ticket = port.xfer_and_signal(&NodeSet::first_nodes(3), at, b"lost", None);
     let lost = Event::Failed(crate::FabricError::Lost);
     assert_eq!(settle(&mut bench, &mut port, ticket), lost);
     for node in 0..3u16 {
         let mut bytes = [0; 4];
-        bs(&mut bench, node).read(at, &mut bytes);
+        buffer_sender_port(&mut bench, node).read(at, &mut bytes);
         assert_eq!(bytes, [0; 4]);
     }
 }

@@ -1,25 +1,25 @@
 //! Hubs in virtual time.
 
 use super::shm::all_ranks_are_here;
-use crate::conformance::bench::{Bench, REMEMBERED, Rooms};
+use crate::conformance::bench::{Bench, ReceiveBuffers, SOURCE_BYTES};
 use crate::conformance::check_all;
 use crate::conformance::layouts::layouts;
-use crate::shm::NodeMemory;
+use crate::shm::RankMemoryAccess;
 use crate::udp::UdpPort;
-use crate::udp::cluster::Cluster;
-use crate::udp::wire::WireFaults;
+use crate::udp::cluster::UdpCluster;
+use crate::udp::datagram_network::DatagramFaults;
 use bcs_core::job::{NicThreadId, NodeId, Placement};
 use bcs_core::limits::FAN_OUT;
 use std::sync::Arc;
 
 pub(super) struct UdpBench {
-    pub(super) cluster: Cluster,
-    rooms: Rooms,
+    pub(super) cluster: UdpCluster,
+    rooms: ReceiveBuffers,
 }
 
 impl UdpBench {
-    pub(super) fn new(cluster: Cluster) -> Self {
-        let rooms = Rooms::default();
+    pub(super) fn new(cluster: UdpCluster) -> Self {
+        let rooms = ReceiveBuffers::default();
         Self { cluster, rooms }
     }
 }
@@ -28,28 +28,28 @@ impl Bench for UdpBench {
     type Port = UdpPort;
     fn port(&mut self, node: NodeId, thread: NicThreadId) -> UdpPort {
         let party = self.cluster.party_of(node);
-        let memory = NodeMemory::new(party.segment.clone(), Arc::new(Vec::new()));
+        let memory = RankMemoryAccess::new(party.segment.clone(), Arc::new(Vec::new()));
         party.port(node, thread, memory)
     }
     fn strobe_sender(&mut self) -> UdpPort {
         let party = self.cluster.party_of(NodeId(0));
-        let memory = NodeMemory::new(party.segment.clone(), Arc::new(Vec::new()));
+        let memory = RankMemoryAccess::new(party.segment.clone(), Arc::new(Vec::new()));
         party.strobe_sender(memory)
     }
     fn step(&mut self) {
         // Of what is lost again and again some gets through within a thousand of these.
         self.cluster.advance(self.cluster.now_ns() + 3_000_000);
     }
-    fn rest(&mut self) {
+    fn run_until_idle(&mut self) {
         assert!(
-            self.cluster.rest(10_000_000_000),
+            self.cluster.run_until_idle(10_000_000_000),
             "it does not come to rest"
         );
     }
-    fn remembered(&self) -> u64 {
-        REMEMBERED.as_ptr().expose_provenance() as u64
+    fn source_address(&self) -> u64 {
+        SOURCE_BYTES.as_ptr().expose_provenance() as u64
     }
-    fn room(&self, node: NodeId) -> u64 {
+    fn receive_address(&self, node: NodeId) -> u64 {
         self.rooms.address(node)
     }
 }
@@ -57,12 +57,12 @@ impl Bench for UdpBench {
 pub(super) fn cluster(
     nodes: usize,
     (machines, fan_out): (&[Vec<Vec<NodeId>>], usize),
-    faults: WireFaults,
+    faults: DatagramFaults,
     seed: u64,
-) -> Cluster {
+) -> UdpCluster {
     let placement = Placement::block(nodes, nodes).unwrap();
     let none = Arc::new(Vec::new());
-    let cluster = Cluster::new(&placement, machines, fan_out, &none, faults, seed).unwrap();
+    let cluster = UdpCluster::new(&placement, machines, fan_out, &none, faults, seed).unwrap();
     for party in cluster.parties() {
         all_ranks_are_here(&party.segment, nodes);
     }
@@ -70,7 +70,7 @@ pub(super) fn cluster(
 }
 
 /// A network that loses and repeats some datagrams and lets others overtake.
-pub(super) const BAD: WireFaults = WireFaults {
+pub(super) const BAD: DatagramFaults = DatagramFaults {
     loss: 50,
     repetition: 50,
     jitter_ns: 5_000_000,
@@ -81,12 +81,12 @@ pub(super) const BAD: WireFaults = WireFaults {
 #[test]
 fn udp_keeps_the_laws() {
     let faults = [
-        WireFaults::default(),
+        DatagramFaults::default(),
         BAD,
-        WireFaults {
+        DatagramFaults {
             loss: 300,
             until_ns: u64::MAX,
-            ..WireFaults::default()
+            ..DatagramFaults::default()
         },
     ];
     for (seed, faults) in (0..).zip(faults.into_iter().cycle().take(12)) {

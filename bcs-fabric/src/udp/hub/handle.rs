@@ -1,13 +1,13 @@
 //! The hub as its clones share it: a lock around the state.
 
-use super::super::link::{Link, Placed, Refused};
+use super::super::link::{DatagramRefusal, Link, PlacedDatagrams};
 use super::super::message::Message;
-use super::brought::Brought;
-use super::gathering::Claim;
-use super::operations::Get;
-use super::peer::{Arrivals, Peer};
-use super::state::{Broken, HubConfig, State, index32};
-use crate::shm::{Bells, Lent};
+use super::inbound_bytes::InboundBytes;
+use super::operations::PendingGet;
+use super::peer::{IncomingHandler, Peer};
+use super::report_aggregator::StoreReport;
+use super::state::{BrokenPeer, HubConfig, HubState, index32};
+use crate::shm::{LentMemory, PendingBells};
 use crate::{CompareAndWrite, DestinationSpan, Event, GlobalAddress, SourceSpan, Ticket, Variable};
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 use bcs_core::wake::machine_page::BellId;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// See the module. Clones are the same hub.
 #[derive(Clone, Debug)]
 pub struct Hub {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<HubState>>,
     far: NodeSet,
     /// The nodes of each machine.
     machines: Arc<[NodeSet]>,
@@ -34,33 +34,33 @@ impl Hub {
     /// When the parties are not those of the placement.
     #[must_use]
     pub fn new(config: HubConfig, now_ns: u64) -> Self {
-        let far = config.far();
+        let far = config.other_host_nodes();
         let sequencer_is_here = config.machine.contains(NodeId(0));
         let machines = config.machines.as_slice().into();
         let ranks = 0..u32::try_from(config.placement.ranks()).expect("ranks have 32 bits");
-        let state = State::new(config, now_ns);
+        let state = HubState::new(config, now_ns);
         Self {
             far,
             machines,
             sequencer_is_here,
-            party_of_rank: ranks.map(|rank| state.far_party(rank)).collect(),
+            party_of_rank: ranks.map(|rank| state.remote_party(rank)).collect(),
             state: Arc::new(Mutex::new(state)),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, HubState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The nodes of other machines.
     #[must_use]
-    pub fn far(&self) -> NodeSet {
+    pub fn other_host_nodes(&self) -> NodeSet {
         self.far
     }
 
     /// Whether two nodes are on different machines.
     #[must_use]
-    pub fn are_apart(&self, one: NodeId, other: NodeId) -> bool {
+    pub fn are_on_different_hosts(&self, one: NodeId, other: NodeId) -> bool {
         let together = |machine: &NodeSet| machine.contains(one) && machine.contains(other);
         !self.machines.iter().any(together)
     }
@@ -79,7 +79,7 @@ impl Hub {
 
     /// The bells of those who have got something to look at.
     #[must_use]
-    pub fn bells(&self) -> Bells {
+    pub fn bells(&self) -> PendingBells {
         self.lock().bells.clone()
     }
 
@@ -102,24 +102,30 @@ impl Hub {
     /// A datagram of a party has come, whose tag is right and taken off.
     ///
     /// # Errors
-    /// [`Refused`]: it was not taken.
-    pub fn receive(&self, party: usize, datagram: &[u8], now_ns: u64) -> Result<(), Refused> {
-        let take =
-            |link: &mut Link, arrivals: &mut Arrivals<'_>| link.receive(datagram, now_ns, arrivals);
+    /// [`DatagramRefusal`]: it was not taken.
+    pub fn receive(
+        &self,
+        party: usize,
+        datagram: &[u8],
+        now_ns: u64,
+    ) -> Result<(), DatagramRefusal> {
+        let take = |link: &mut Link, arrivals: &mut IncomingHandler<'_>| {
+            link.receive(datagram, now_ns, arrivals)
+        };
         self.lock().receive(party, now_ns, take)
     }
 
     /// The same of datagrams whose bytes lie where they belong: in what was [lent](Self::lend).
     ///
     /// # Errors
-    /// [`Refused`]: none of them was taken.
+    /// [`DatagramRefusal`]: none of them was taken.
     pub fn receive_placed(
         &self,
         party: usize,
-        placed: &Placed,
+        placed: &PlacedDatagrams,
         now_ns: u64,
-    ) -> Result<(), Refused> {
-        let take = |link: &mut Link, arrivals: &mut Arrivals<'_>| {
+    ) -> Result<(), DatagramRefusal> {
+        let take = |link: &mut Link, arrivals: &mut IncomingHandler<'_>| {
             link.receive_placed(placed, now_ns, arrivals)
         };
         self.lock().receive(party, now_ns, take)
@@ -135,27 +141,27 @@ impl Hub {
     /// party was asked for them and none has come. Nothing is lent where a rank's memory is not mapped here, or is in
     /// pieces. What is lent may be written until the hub next receives anything.
     #[must_use]
-    pub fn lend(&self, party: usize, transfer: u64, range: Range<u64>) -> Option<Lent> {
+    pub fn lend(&self, party: usize, transfer: u64, range: Range<u64>) -> Option<LentMemory> {
         let mut state = self.lock();
-        let State {
+        let HubState {
             operations, config, ..
         } = &mut *state;
         let get = operations.transfer(party, transfer)?;
         let len = usize::try_from(get.may_lend(range.clone())).ok()?;
-        config.memory.lend(&get.to, range.start, len)
+        config.memory.lend_destination(&get.to, range.start, len)
     }
 
     /// Nothing more of a transfer is lent: what lay in its rank's memory was not what had been sent, and it may be that
     /// the rank writes there.
-    pub fn keep(&self, party: usize, transfer: u64) {
+    pub fn stop_lending(&self, party: usize, transfer: u64) {
         let mut state = self.lock();
         let get = state.operations.transfer(party, transfer);
-        get.into_iter().for_each(Get::keep);
+        get.into_iter().for_each(PendingGet::stop_lending);
     }
 
     /// How bytes of transfers have come so far.
     #[must_use]
-    pub fn brought(&self) -> Brought {
+    pub fn inbound_bytes(&self) -> InboundBytes {
         self.lock().brought
     }
 
@@ -172,7 +178,7 @@ impl Hub {
         party: usize,
         now_ns: u64,
         datagrams: &mut Vec<u8>,
-    ) -> Option<Option<Lent>> {
+    ) -> Option<Option<LentMemory>> {
         self.write(party, now_ns, datagrams, true)
     }
 
@@ -182,9 +188,9 @@ impl Hub {
         now_ns: u64,
         datagrams: &mut Vec<u8>,
         may_lend: bool,
-    ) -> Option<Option<Lent>> {
+    ) -> Option<Option<LentMemory>> {
         let mut state = self.lock();
-        let State {
+        let HubState {
             peers,
             config,
             scratch,
@@ -202,7 +208,7 @@ impl Hub {
         let mut state = self.lock();
         state.tell_decisions();
         state.tell_gathered(now_ns);
-        state.tell_beat(now_ns);
+        state.relay_demands(now_ns);
     }
 
     /// Whether [`settle`](Self::settle) would have something to tell of ranks.
@@ -214,8 +220,8 @@ impl Hub {
     /// Whether this process tells other machines what ranks of this one want: then whoever sleeps on the bell of
     /// the Strobe Sender here is to look.
     #[must_use]
-    pub fn speaks(&self) -> bool {
-        self.lock().speaks()
+    pub fn speaks_for_host(&self) -> bool {
+        self.lock().speaks_for_host()
     }
 
     /// When to call [`transmit`](Self::transmit) again at the latest, if nothing happens before.
@@ -229,7 +235,7 @@ impl Hub {
 
     /// The party that was not heard for the longest time, and when it was.
     #[must_use]
-    pub fn heard_last(&self) -> Option<(NodeId, u64)> {
+    pub fn longest_silent_peer(&self) -> Option<(NodeId, u64)> {
         let state = self.lock();
         let peers = state.peers.iter().flatten();
         peers
@@ -239,7 +245,7 @@ impl Hub {
 
     /// Peers that have said nonsense since the last call.
     #[must_use]
-    pub fn take_broken(&self) -> Vec<Broken> {
+    pub fn take_broken(&self) -> Vec<BrokenPeer> {
         std::mem::take(&mut self.lock().broken)
     }
 
@@ -279,11 +285,11 @@ impl Hub {
     }
 
     pub(in super::super) fn send_ahead(&self, from: NodeId, to: NodeId, words: &[u64]) {
-        self.lock().send_ahead(from, to, words);
+        self.lock().send_outside_slice(from, to, words);
     }
 
     pub(in super::super) fn carry(&self, to: NodeId, from: &SourceSpan) {
-        self.lock().carry(to, from);
+        self.lock().send_eager_bytes(to, from);
     }
 
     pub(in super::super) fn take_ahead(&self, node: NodeId, into: &mut Vec<u64>) -> Option<NodeId> {
@@ -300,15 +306,15 @@ impl Hub {
         bell: BellId,
     ) -> Ticket {
         let mut state = self.lock();
-        if let Some(ended) = state.take_carried(from, &to) {
+        if let Some(ended) = state.take_cached_eager(from, &to) {
             return ended;
         }
         if from.len == 0 {
-            return Ticket(state.operations.ended(Event::Signalled));
+            return Ticket(state.operations.add_ended_get(Event::Signalled));
         }
         let transfer = state.operations.get(party, from.len, to, bell);
         let span = from.into();
-        state.say(party, &Message::Get { transfer, span }, &[]);
+        state.send_message(party, &Message::Get { transfer, span }, &[]);
         Ticket(transfer)
     }
 
@@ -328,7 +334,7 @@ impl Hub {
             address,
             len,
         };
-        state.say(party, &fetch, &[]);
+        state.send_message(party, &fetch, &[]);
         Ticket(ticket)
     }
 
@@ -346,7 +352,7 @@ impl Hub {
 
     pub(in super::super) fn test(&self, ticket: Ticket) -> Event {
         let mut state = self.lock();
-        let told = state.told_all();
+        let told = state.writes_known_to_all();
         state.operations.test(ticket.0, told)
     }
 
@@ -361,7 +367,7 @@ impl Hub {
         let mut state = self.lock();
         let word = state.config.segment.variable(node, variable.index());
         word.store(value, Ordering::Release); // PROGRESS
-        let claim = Claim {
+        let claim = StoreReport {
             nodes: NodeSet::only(node),
             variable: index32(variable.index()),
             value,

@@ -23,22 +23,22 @@
 //!
 //! There is no clock and no socket inside.
 
-mod ahead;
-mod beat;
-mod branches;
-mod brought;
-mod carried;
-mod gathering;
+mod demand_news;
+mod demand_relay;
+mod eager_cache;
 mod handle;
-mod hearing;
+mod inbound_bytes;
+mod message_handlers;
 mod operations;
+mod outside_slice;
 mod peer;
-mod puts;
+mod put_counts;
+mod report_aggregator;
 mod state;
-mod strobes;
 mod tree;
+mod tree_relay;
 
-pub use brought::Brought;
 pub use handle::Hub;
+pub use inbound_bytes::InboundBytes;
 pub(super) use operations::FIRST_TICKET;
-pub use state::{Broken, HubConfig, Path};
+pub use state::{BrokenPeer, HubConfig, PathLimits};

@@ -10,14 +10,14 @@ use std::ops::Range;
 pub(in super::super) const FIRST_TICKET: u64 = 1 << 32;
 
 /// Transfers of so many bytes are long: to copy fewer takes no longer than to look what comes next.
-const LONG: u64 = 8 * 1024;
+const LONG_TRANSFER_BYTES: u64 = 8 * 1024;
 
 #[derive(Debug)]
-enum Operation {
+enum PortOperation {
     /// A PUT: what is to have come, by party.
-    Put(Put),
-    Get(Get),
-    Fetch(Fetch),
+    Put(PendingPut),
+    Get(PendingGet),
+    Fetch(PendingFetch),
     /// The port's Compare-And-Write.
     Compare(usize),
     /// It is decided, and is to be told when all nodes of the machine know of so many writes.
@@ -27,7 +27,7 @@ enum Operation {
 
 /// A PUT that is under way.
 #[derive(Debug)]
-struct Put {
+struct PendingPut {
     /// Where the streams ended with it that have not come so far, by party.
     ends: Vec<(usize, u64)>,
     bell: BellId,
@@ -35,7 +35,7 @@ struct Put {
 
 /// Bytes that come as a transfer.
 #[derive(Debug)]
-pub(super) struct Get {
+pub(super) struct PendingGet {
     pub(super) to: DestinationSpan,
     bell: BellId,
     /// Who sends it.
@@ -47,7 +47,7 @@ pub(super) struct Get {
     is_kept: bool,
 }
 
-impl Get {
+impl PendingGet {
     /// Whether any of these bytes has not come; `None` if there are none such.
     pub(super) fn wants(&self, offset: u64, len: u64) -> Option<bool> {
         let end = offset.checked_add(len).filter(|&end| end <= self.len)?;
@@ -66,7 +66,7 @@ impl Get {
     }
 
     /// From now on none of its memory is lent.
-    pub(super) fn keep(&mut self) {
+    pub(super) fn stop_lending(&mut self) {
         self.is_kept = true;
     }
 
@@ -87,7 +87,7 @@ impl Get {
 
 /// Bytes that come in messages.
 #[derive(Debug)]
-struct Fetch {
+struct PendingFetch {
     into: Vec<u8>,
     filled: usize,
     bell: BellId,
@@ -97,8 +97,8 @@ struct Fetch {
 #[derive(Debug)]
 pub(super) struct Operations {
     next: u64,
-    all: HashMap<u64, Operation>,
-    /// How many transfers are under way that are [long](LONG).
+    all: HashMap<u64, PortOperation>,
+    /// How many transfers are under way that are [long](LONG_TRANSFER_BYTES).
     long: usize,
 }
 
@@ -113,7 +113,7 @@ impl Default for Operations {
 }
 
 impl Operations {
-    fn add(&mut self, operation: Operation) -> u64 {
+    fn add(&mut self, operation: PortOperation) -> u64 {
         let ticket = self.next;
         self.next += 1;
         self.all.insert(ticket, operation);
@@ -122,53 +122,55 @@ impl Operations {
 
     /// Those that move bytes and have not ended, with GETs or without.
     pub(super) fn in_flight(&self, gets: bool) -> usize {
-        let moves = |operation: &&Operation| match operation {
-            Operation::Put(_) => true,
-            Operation::Get(_) => gets,
-            Operation::Fetch(fetch) => fetch.event == Event::Pending,
-            Operation::Compare(_) | Operation::Decided(..) | Operation::Done(_) => false,
+        let moves = |operation: &&PortOperation| match operation {
+            PortOperation::Put(_) => true,
+            PortOperation::Get(_) => gets,
+            PortOperation::Fetch(fetch) => fetch.event == Event::Pending,
+            PortOperation::Compare(_) | PortOperation::Decided(..) | PortOperation::Done(_) => {
+                false
+            }
         };
         self.all.values().filter(moves).count()
     }
 
     /// A PUT that is complete.
-    pub(super) fn done(&mut self) -> u64 {
-        self.add(Operation::Done(Event::Signalled))
+    pub(super) fn add_completed_put(&mut self) -> u64 {
+        self.add(PortOperation::Done(Event::Signalled))
     }
 
     pub(super) fn put(&mut self, ends: Vec<(usize, u64)>, bell: BellId) -> u64 {
         if ends.is_empty() {
-            return self.done();
+            return self.add_completed_put();
         }
-        self.add(Operation::Put(Put { ends, bell }))
+        self.add(PortOperation::Put(PendingPut { ends, bell }))
     }
 
     /// A party has said what has come to it. Gives the bells of those whose PUTs are complete by that.
-    pub(super) fn has_come(&mut self, party: usize, end: u64, bells: &mut dyn FnMut(BellId)) {
+    pub(super) fn complete_puts(&mut self, party: usize, end: u64, bells: &mut dyn FnMut(BellId)) {
         for operation in self.all.values_mut() {
-            let Operation::Put(put) = operation else {
+            let PortOperation::Put(put) = operation else {
                 continue;
             };
             let before = put.ends.len();
             put.ends.retain(|&(of, wanted)| of != party || wanted > end);
             if put.ends.is_empty() && before > 0 {
                 bells(put.bell);
-                *operation = Operation::Done(Event::Signalled);
+                *operation = PortOperation::Done(Event::Signalled);
             }
         }
     }
 
     /// A GET that is over as soon as it is begun.
-    pub(super) fn ended(&mut self, event: Event) -> u64 {
-        self.add(Operation::Done(event))
+    pub(super) fn add_ended_get(&mut self, event: Event) -> u64 {
+        self.add(PortOperation::Done(event))
     }
 
     pub(super) fn get(&mut self, party: usize, len: u64, to: DestinationSpan, bell: BellId) -> u64 {
         if len == 0 {
-            return self.add(Operation::Done(Event::Signalled));
+            return self.add(PortOperation::Done(Event::Signalled));
         }
-        self.long += usize::from(len >= LONG);
-        self.add(Operation::Get(Get {
+        self.long += usize::from(len >= LONG_TRANSFER_BYTES);
+        self.add(PortOperation::Get(PendingGet {
             to,
             bell,
             party,
@@ -190,7 +192,7 @@ impl Operations {
         } else {
             Event::Pending
         };
-        self.add(Operation::Fetch(Fetch {
+        self.add(PortOperation::Fetch(PendingFetch {
             into,
             filled: 0,
             bell,
@@ -199,28 +201,28 @@ impl Operations {
     }
 
     pub(super) fn compare(&mut self, port: usize) -> u64 {
-        self.add(Operation::Compare(port))
+        self.add(PortOperation::Compare(port))
     }
 
     /// The transfer of this number, if it is under way and this party sends it.
-    pub(super) fn transfer(&mut self, party: usize, ticket: u64) -> Option<&mut Get> {
+    pub(super) fn transfer(&mut self, party: usize, ticket: u64) -> Option<&mut PendingGet> {
         match self.all.get_mut(&ticket) {
-            Some(Operation::Get(get)) if get.party == party => Some(get),
+            Some(PortOperation::Get(get)) if get.party == party => Some(get),
             _ => None,
         }
     }
 
     /// A GET is over. Returns the bell of whose it was.
     pub(super) fn end(&mut self, party: usize, ticket: u64, event: Event) -> Option<BellId> {
-        let Get { bell, len, .. } = *self.transfer(party, ticket)?;
-        self.long -= usize::from(len >= LONG);
-        self.all.insert(ticket, Operation::Done(event));
+        let PendingGet { bell, len, .. } = *self.transfer(party, ticket)?;
+        self.long -= usize::from(len >= LONG_TRANSFER_BYTES);
+        self.all.insert(ticket, PortOperation::Done(event));
         Some(bell)
     }
 
     /// The next bytes of a fetch have come. Returns whose it is, if that was all; `None` if they are not those of any.
     pub(super) fn fill(&mut self, ticket: u64, bytes: &[u8]) -> Option<Option<BellId>> {
-        let Some(Operation::Fetch(fetch)) = self.all.get_mut(&ticket) else {
+        let Some(PortOperation::Fetch(fetch)) = self.all.get_mut(&ticket) else {
             return None;
         };
         let end = fetch.filled.checked_add(bytes.len())?;
@@ -237,8 +239,8 @@ impl Operations {
     }
 
     /// A fetch has failed. Returns whose it is.
-    pub(super) fn cannot_fill(&mut self, ticket: u64) -> Option<BellId> {
-        let Some(Operation::Fetch(fetch)) = self.all.get_mut(&ticket) else {
+    pub(super) fn fail_fetch(&mut self, ticket: u64) -> Option<BellId> {
+        let Some(PortOperation::Fetch(fetch)) = self.all.get_mut(&ticket) else {
             return None;
         };
         fetch.event = Event::Failed(FabricError::SourceMemory);
@@ -248,21 +250,23 @@ impl Operations {
     /// A port's Compare-And-Write is decided. False if it has none.
     pub(super) fn decide(&mut self, port: usize, holds: bool, told: u64) -> bool {
         let mut all = self.all.values_mut();
-        let asked = all.find(|it| matches!(it, Operation::Compare(of) if *of == port));
+        let asked = all.find(|it| matches!(it, PortOperation::Compare(of) if *of == port));
         let is_asked = asked.is_some();
         if let Some(asked) = asked {
-            *asked = Operation::Decided(holds, told);
+            *asked = PortOperation::Decided(holds, told);
         }
         is_asked
     }
 
-    /// What has become of a ticket; `told` says of how many writes of the sequencer all nodes of the machine know.
+    /// What has become of a ticket; `known_writes` says of how many writes of the sequencer all nodes of the machine know.
     pub(super) fn test(&mut self, ticket: u64, told: u64) -> Event {
         let event = match self.all.get(&ticket) {
-            Some(Operation::Done(event)) => *event,
-            Some(Operation::Decided(holds, writes)) if told >= *writes => Event::Verdict(*holds),
+            Some(PortOperation::Done(event)) => *event,
+            Some(PortOperation::Decided(holds, writes)) if told >= *writes => {
+                Event::Verdict(*holds)
+            }
             // Its buffer is asked for after this.
-            Some(Operation::Fetch(fetch)) => return fetch.event,
+            Some(PortOperation::Fetch(fetch)) => return fetch.event,
             Some(_) | None => return Event::Pending,
         };
         self.all.remove(&ticket);
@@ -271,7 +275,7 @@ impl Operations {
 
     pub(super) fn fetched(&mut self, ticket: u64) -> Vec<u8> {
         match self.all.remove(&ticket) {
-            Some(Operation::Fetch(fetch)) => fetch.into,
+            Some(PortOperation::Fetch(fetch)) => fetch.into,
             _ => panic!("a fetch is asked for once"),
         }
     }

@@ -1,10 +1,10 @@
 //! A process elsewhere, and its link.
 
-use super::super::link::{Ends, Link};
+use super::super::link::{Link, LinkHandler};
 use super::super::message::Message;
-use super::brought::Brought;
+use super::inbound_bytes::InboundBytes;
 use super::operations::Operations;
-use crate::shm::{Bells, Lent, NodeMemory};
+use crate::shm::{LentMemory, PendingBells, RankMemoryAccess};
 use crate::{Event, SourceSpan};
 use bcs_core::job::NodeId;
 use std::collections::{BTreeMap, VecDeque};
@@ -24,13 +24,13 @@ pub(super) struct Peer {
 }
 
 /// The memory behind what is sent.
-struct Sources<'a> {
+struct TransferSources<'a> {
     serving: &'a BTreeMap<u64, SourceSpan>,
-    memory: &'a mut NodeMemory,
+    memory: &'a mut RankMemoryAccess,
     unreadable: Vec<u64>,
 }
 
-impl Ends for Sources<'_> {
+impl LinkHandler for TransferSources<'_> {
     fn read(&mut self, transfer: u64, offset: u64, bytes: &mut [u8]) -> bool {
         let Some(span) = self.serving.get(&transfer) else {
             return false;
@@ -42,33 +42,33 @@ impl Ends for Sources<'_> {
         is_read
     }
 
-    fn lend(&mut self, transfer: u64, offset: u64, len: usize) -> Option<Lent> {
+    fn lend(&mut self, transfer: u64, offset: u64, len: usize) -> Option<LentMemory> {
         let span = self.serving.get(&transfer)?;
         self.memory.lend_source(span, offset, len)
     }
 
     fn write(&mut self, _: u64, _: u64, _: &[u8]) {}
 
-    fn placed(&mut self, _: u64, _: Range<u64>) {}
+    fn note_placed(&mut self, _: u64, _: Range<u64>) {}
 
-    fn message(&mut self, _: &[u8]) {}
+    fn handle_message(&mut self, _: &[u8]) {}
 }
 
 /// What comes in a datagram.
-pub(super) struct Arrivals<'a> {
+pub(super) struct IncomingHandler<'a> {
     /// From whom.
     pub(super) party: usize,
-    pub(super) brought: &'a mut Brought,
+    pub(super) brought: &'a mut InboundBytes,
     pub(super) operations: &'a mut Operations,
-    pub(super) memory: &'a mut NodeMemory,
-    pub(super) bells: &'a Bells,
+    pub(super) memory: &'a mut RankMemoryAccess,
+    pub(super) bells: &'a PendingBells,
     /// Messages, each after its length.
     pub(super) messages: &'a mut Vec<Vec<u8>>,
     /// Transfers that are over.
     pub(super) over: &'a mut Vec<u64>,
 }
 
-impl Ends for Arrivals<'_> {
+impl LinkHandler for IncomingHandler<'_> {
     fn read(&mut self, _: u64, _: u64, _: &mut [u8]) -> bool {
         false
     }
@@ -95,7 +95,7 @@ impl Ends for Arrivals<'_> {
         self.end(transfer, event);
     }
 
-    fn placed(&mut self, transfer: u64, range: Range<u64>) {
+    fn note_placed(&mut self, transfer: u64, range: Range<u64>) {
         let Some(get) = self.operations.transfer(self.party, transfer) else {
             return;
         };
@@ -109,12 +109,12 @@ impl Ends for Arrivals<'_> {
         }
     }
 
-    fn message(&mut self, bytes: &[u8]) {
+    fn handle_message(&mut self, bytes: &[u8]) {
         self.messages.push(bytes.to_vec());
     }
 }
 
-impl Arrivals<'_> {
+impl IncomingHandler<'_> {
     fn end(&mut self, transfer: u64, event: Event) {
         self.over.push(transfer);
         let bell = self.operations.end(self.party, transfer, event);
@@ -159,8 +159,8 @@ impl Peer {
     }
 
     /// Up to where what was said to it has come, if that is further than before.
-    pub(super) fn news(&mut self) -> Option<u64> {
-        let come = self.link.come();
+    pub(super) fn take_acknowledged(&mut self) -> Option<u64> {
+        let come = self.link.acknowledged_to();
         let before = std::mem::replace(&mut self.come, come);
         (come > before).then_some(come)
     }
@@ -196,12 +196,12 @@ impl Peer {
     pub(super) fn transmit(
         &mut self,
         now_ns: u64,
-        memory: &mut NodeMemory,
+        memory: &mut RankMemoryAccess,
         scratch: &mut Vec<u8>,
         datagrams: &mut Vec<u8>,
         may_lend: bool,
-    ) -> Option<Option<Lent>> {
-        let mut sources = Sources {
+    ) -> Option<Option<LentMemory>> {
+        let mut sources = TransferSources {
             serving: &self.serving,
             memory,
             unreadable: Vec::new(),

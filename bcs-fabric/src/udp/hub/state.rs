@@ -1,17 +1,17 @@
 //! What a hub has and knows, and what it says.
 
 use super::super::link::{Link, LinkSettings};
-use super::super::message::{Comparing, Message, Nonsense};
-use super::ahead::Ahead;
-use super::beat::Beat;
-use super::brought::Brought;
-use super::carried::Carried;
-use super::gathering::{self, Gathering};
+use super::super::message::{EncodedCompareAndWrite, Message, ProtocolViolation};
+use super::demand_news::DemandNews;
+use super::eager_cache::EagerCache;
+use super::inbound_bytes::InboundBytes;
 use super::operations::Operations;
+use super::outside_slice::OutsideSliceQueues;
 use super::peer::Peer;
-use super::puts::Puts;
-use super::tree::Tree;
-use crate::shm::{Bells, Entry, Ledger, NodeMemory, Segment};
+use super::put_counts::PutCounts;
+use super::report_aggregator::{self, ReportAggregator};
+use super::tree::ProcessTree;
+use crate::shm::{PendingBells, RankMemoryAccess, Segment, WriteLog, WriteLogEntry};
 use crate::{CompareAndWrite, DestinationSpan, Event, GlobalAddress, SourceSpan, Ticket};
 use bcs_core::descriptor::Payload;
 use bcs_core::job::{NicThreadId, NodeId, NodeSet, Placement};
@@ -42,18 +42,18 @@ pub struct HubConfig {
     /// The page of this machine.
     pub page: MachinePage,
     /// The way to the ranks of this process's nodes.
-    pub memory: NodeMemory,
+    pub memory: RankMemoryAccess,
     /// If the sequencer is in this process: what it writes.
-    pub ledger: Option<Ledger>,
+    pub ledger: Option<WriteLog>,
     /// How links are set; [`LinkSettings::from`] and `to` are set for each.
     pub link: LinkSettings,
     /// What is different for the link to a party.
-    pub paths: Vec<Option<Path>>,
+    pub paths: Vec<Option<PathLimits>>,
 }
 
 /// The path to another machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Path {
+pub struct PathLimits {
     /// As in [`LinkSettings`].
     pub datagram_bytes: usize,
     /// As in [`LinkSettings`].
@@ -62,49 +62,49 @@ pub struct Path {
 
 /// A peer is to be dropped, and the job with it: it has the key and says nonsense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct BrokenPeer {
     /// The first of its nodes.
     pub node: NodeId,
     /// What it said.
-    pub what: Nonsense,
+    pub what: ProtocolViolation,
 }
 
 impl HubConfig {
     /// The nodes of other machines.
-    pub(super) fn far(&self) -> NodeSet {
+    pub(super) fn other_host_nodes(&self) -> NodeSet {
         let all = (0..self.placement.nodes()).map(NodeId::from_index);
         all.filter(|node| !self.machine.contains(*node)).collect()
     }
 }
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct HubState {
     pub(super) config: HubConfig,
     /// The party of each node.
     pub(super) party_of_node: Vec<usize>,
     pub(super) peers: Vec<Option<Peer>>,
     /// The party of the sequencer and of the Strobe Sender.
     pub(super) sequencer: usize,
-    pub(super) tree: Tree,
-    pub(super) gathering: Gathering,
+    pub(super) tree: ProcessTree,
+    pub(super) gathering: ReportAggregator,
     pub(super) operations: Operations,
-    pub(super) puts: Puts,
-    pub(super) ahead: Ahead,
-    pub(super) brought: Brought,
-    pub(super) carried: Carried,
+    pub(super) puts: PutCounts,
+    pub(super) ahead: OutsideSliceQueues,
+    pub(super) brought: InboundBytes,
+    pub(super) carried: EagerCache,
     /// When the datagram came that was heard last.
     pub(super) heard_ns: u64,
     /// How many writes of the sequencer have been applied here.
     pub(super) told: u64,
-    pub(super) beat: Beat,
-    pub(super) bells: Bells,
+    pub(super) beat: DemandNews,
+    pub(super) bells: PendingBells,
     /// Ports of nodes elsewhere for which a Compare-And-Write is being decided here.
     pub(super) deciding: Vec<(usize, usize)>,
     /// Peers that have said nonsense.
-    pub(super) broken: Vec<Broken>,
+    pub(super) broken: Vec<BrokenPeer>,
     /// An encoded message; empty between uses.
     pub(super) scratch: Vec<u8>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<WriteLogEntry>,
 }
 
 /// A bit for each of so many.
@@ -123,16 +123,16 @@ pub(super) fn members(bits: &[u8]) -> impl Iterator<Item = usize> + '_ {
     (0..bits.len() * 8).filter(|at| bits[at / 8] & 1 << (at % 8) != 0)
 }
 
-pub(super) fn node_set(bits: &[u8], nodes: usize) -> Result<NodeSet, Nonsense> {
+pub(super) fn node_set(bits: &[u8], nodes: usize) -> Result<NodeSet, ProtocolViolation> {
     let all = members(bits).map(|node| (node < nodes).then(|| NodeId::from_index(node)));
     all.collect::<Option<NodeSet>>()
-        .ok_or(Nonsense("it names a node that there is not"))
+        .ok_or(ProtocolViolation("it names a node that there is not"))
 }
 
-impl State {
+impl HubState {
     pub(super) fn new(config: HubConfig, now_ns: u64) -> Self {
-        if !config.far().is_empty() {
-            config.page.has_far_nodes();
+        if !config.other_host_nodes().is_empty() {
+            config.page.set_spans_machines();
         }
         let mut party_of_node = vec![usize::MAX; config.placement.nodes()];
         for (party, of) in config.parties.iter().enumerate() {
@@ -141,7 +141,7 @@ impl State {
         }
         let sequencer = party_of_node[0];
         let (machines, me) = (&config.machines, config.me);
-        let tree = Tree::new(&config.parties, machines, sequencer, me, config.fan_out);
+        let tree = ProcessTree::new(&config.parties, machines, sequencer, me, config.fan_out);
         let from = config.parties[config.me][0];
         let peers = config.parties.iter().enumerate().map(|(party, of)| {
             let is_far = |node: &NodeId| !config.machine.contains(*node);
@@ -161,17 +161,19 @@ impl State {
             peers: peers.collect(),
             sequencer,
             tree,
-            gathering: Gathering::new(config.page.thresholds().ns(gathering::LONGEST)),
+            gathering: ReportAggregator::new(
+                config.page.thresholds().ns(report_aggregator::MAX_DELAY),
+            ),
             party_of_node,
-            beat: Beat::default(),
+            beat: DemandNews::default(),
             operations: Operations::default(),
-            puts: Puts::default(),
-            ahead: Ahead::default(),
-            brought: Brought::default(),
-            carried: Carried::default(),
+            puts: PutCounts::default(),
+            ahead: OutsideSliceQueues::default(),
+            brought: InboundBytes::default(),
+            carried: EagerCache::default(),
             heard_ns: now_ns,
             told: 0,
-            bells: Bells::default(),
+            bells: PendingBells::default(),
             deciding: Vec::new(),
             broken: Vec::new(),
             scratch: Vec::new(),
@@ -181,24 +183,29 @@ impl State {
     }
 
     /// The party of a rank on another machine.
-    pub(super) fn far_party(&self, rank: u32) -> Option<usize> {
+    pub(super) fn remote_party(&self, rank: u32) -> Option<usize> {
         let node = self.config.placement.node_of(rank)?;
         let is_far = !self.config.machine.contains(node);
         is_far.then(|| self.party_of_node[node.index()])
     }
 
-    /// Says something to a party. Returns what [`Peer::has_come`] is asked for.
-    pub(super) fn say(&mut self, party: usize, message: &Message<'_>, bytes: &[u8]) -> u64 {
+    /// Says something to a party. Returns what [`Peer::complete_puts`] is asked for.
+    pub(super) fn send_message(
+        &mut self,
+        party: usize,
+        message: &Message<'_>,
+        bytes: &[u8],
+    ) -> u64 {
         let mut encoded = std::mem::take(&mut self.scratch);
         message.encode(bytes, &mut encoded);
-        let end = self.say_encoded(party, &encoded);
+        let end = self.send_encoded(party, &encoded);
         encoded.clear();
         self.scratch = encoded;
         end
     }
 
     /// The same of what is encoded already.
-    pub(super) fn say_encoded(&mut self, party: usize, encoded: &[u8]) -> u64 {
+    pub(super) fn send_encoded(&mut self, party: usize, encoded: &[u8]) -> u64 {
         let peer = self.peers[party].as_mut();
         let peer = peer.expect("nobody says anything to a process of the same machine");
         peer.say(encoded)
@@ -211,7 +218,7 @@ impl State {
     }
 
     /// How many writes of the sequencer this process knows of.
-    pub(super) fn told(&self) -> u64 {
+    pub(super) fn known_writes(&self) -> u64 {
         if self.config.machine.contains(NodeId(0)) {
             // Of its own machine, whichever process has the sequencer.
             return self.config.segment.writes().load(Ordering::Acquire);
@@ -220,7 +227,7 @@ impl State {
     }
 
     /// How many writes of the sequencer all nodes of this machine know of.
-    pub(super) fn told_all(&self) -> u64 {
+    pub(super) fn writes_known_to_all(&self) -> u64 {
         let applied = |node| self.config.segment.applied(node).load(Ordering::Acquire);
         self.config.machine.iter().map(applied).min().unwrap_or(0)
     }
@@ -237,7 +244,7 @@ impl State {
         self.tell_decisions();
         let nodes = self.config.placement.nodes();
         let byte = at.byte(nodes, bytes.len()) as u64;
-        let told = self.told();
+        let told = self.known_writes();
         let signal = signal.map(|thread| u8::try_from(thread.index()).expect("they are few"));
         let mut ends = Vec::new();
         for party in 0..self.peers.len() {
@@ -256,7 +263,7 @@ impl State {
                 signal,
                 told,
             };
-            let end = self.say(party, &put, bytes);
+            let end = self.send_message(party, &put, bytes);
             if self.hears_of_puts(party) {
                 self.puts.send(party);
             } else {
@@ -266,16 +273,16 @@ impl State {
         Ticket(self.operations.put(ends, bell))
     }
 
-    pub(super) fn send_ahead(&mut self, from: NodeId, to: NodeId, words: &[u64]) {
+    pub(super) fn send_outside_slice(&mut self, from: NodeId, to: NodeId, words: &[u64]) {
         // What has been decided here is told before, as before a PUT.
         self.tell_decisions();
         let party = self.party_of_node[to.index()];
         let (from, to) = (from.0, to.0);
-        self.say(party, &Message::Ahead { from, to }, words.as_bytes());
+        self.send_message(party, &Message::Ahead { from, to }, words.as_bytes());
     }
 
     /// Sends a whole eager message to a node that will ask for it.
-    pub(super) fn carry(&mut self, to: NodeId, from: &SourceSpan) {
+    pub(super) fn send_eager_bytes(&mut self, to: NodeId, from: &SourceSpan) {
         let Payload::Slot { slot, .. } = from.payload else {
             return;
         };
@@ -283,12 +290,12 @@ impl State {
         if self.config.memory.read_span(from, 0, &mut bytes).is_ok() {
             let party = self.party_of_node[to.index()];
             let rank = from.rank;
-            self.say(party, &Message::Carried { rank, slot }, &bytes);
+            self.send_message(party, &Message::Carried { rank, slot }, &bytes);
         }
     }
 
     /// What a GET has come to whose bytes were carried here.
-    pub(super) fn take_carried(
+    pub(super) fn take_cached_eager(
         &mut self,
         from: &SourceSpan,
         to: &DestinationSpan,
@@ -299,7 +306,7 @@ impl State {
             Err(error) => Event::Failed(error),
         };
         self.brought.copied += from.len;
-        Some(Ticket(self.operations.ended(event)))
+        Some(Ticket(self.operations.add_ended_get(event)))
     }
 
     pub(super) fn compare(&mut self, what: &CompareAndWrite, who: (NodeId, NicThreadId)) -> Ticket {
@@ -307,7 +314,7 @@ impl State {
         let nodes = bits(what.set.iter().map(NodeId::index));
         let compare = Message::Compare {
             port: u32::try_from(port).expect("ports are few"),
-            request: Comparing {
+            request: EncodedCompareAndWrite {
                 nodes: &nodes,
                 variable: index32(what.variable.index()),
                 comparison: what.comparison as u8,
@@ -328,9 +335,9 @@ impl State {
             return;
         };
         // First: what a verdict follows from has been written before it, and is told before it.
-        let decided = self.decided();
+        let decided = self.take_verdicts();
         let mut entries = std::mem::take(&mut self.entries);
-        ledger.take(&mut entries);
+        ledger.take_untold(&mut entries);
         for entry in entries.drain(..) {
             let nodes = bits(entry.set.iter().map(NodeId::index));
             let written = Message::Written {
@@ -344,15 +351,18 @@ impl State {
         self.entries = entries;
         for (party, port, holds) in decided {
             let port = u32::try_from(port).expect("ports are few");
-            let told = self.told();
+            let told = self.known_writes();
             self.say_awaited();
-            let way = self.tree.way(party).expect("it has asked along the tree");
-            self.say(way, &Message::Verdict { port, holds, told }, &[]);
+            let way = self
+                .tree
+                .child_towards(party)
+                .expect("it has asked along the tree");
+            self.send_message(way, &Message::Verdict { port, holds, told }, &[]);
         }
     }
 
     /// Takes the verdicts for ports elsewhere: for whom, and whether the condition held.
-    fn decided(&mut self) -> Vec<(usize, usize, bool)> {
+    fn take_verdicts(&mut self) -> Vec<(usize, usize, bool)> {
         let segment = &self.config.segment;
         let mut decided = Vec::new();
         self.deciding.retain(|&(party, port)| {
@@ -375,7 +385,7 @@ pub(super) fn port_of((node, thread): (NodeId, NicThreadId)) -> usize {
 }
 
 /// The NIC thread of a port.
-pub(super) fn who_of(port: usize) -> (NodeId, NicThreadId) {
+pub(super) fn thread_of_port(port: usize) -> (NodeId, NicThreadId) {
     let node = NodeId::from_index(port / NicThreadId::COUNT);
     (node, NicThreadId::ALL[port % NicThreadId::COUNT])
 }

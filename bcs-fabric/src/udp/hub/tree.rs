@@ -45,7 +45,7 @@ use bcs_core::job::{NodeId, NodeSet};
 
 /// The place of a process.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct ProcessTree {
     /// None of the root, and of a process beside it on its machine.
     parent: Option<usize>,
     children: Vec<Branch>,
@@ -85,7 +85,7 @@ fn parents(machines: &[usize], root: usize, fan_out: usize) -> Vec<Option<usize>
     parents
 }
 
-impl Tree {
+impl ProcessTree {
     /// The place of a party, `me`: by the nodes of each party, the nodes of each machine, and who is the root.
     pub(super) fn new(
         parties: &[Vec<NodeId>],
@@ -144,7 +144,7 @@ impl Tree {
     }
 
     /// The child that leads to a party below this one.
-    pub(super) fn way(&self, party: usize) -> Option<usize> {
+    pub(super) fn child_towards(&self, party: usize) -> Option<usize> {
         self.ways.get(party).copied().flatten()
     }
 
@@ -168,7 +168,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// A node for each party, whose number it has.
-    fn trees(machines: &[usize], root: usize, fan_out: usize) -> Vec<Tree> {
+    fn trees(machines: &[usize], root: usize, fan_out: usize) -> Vec<ProcessTree> {
         let node = NodeId::from_index;
         let parties: Vec<Vec<NodeId>> = (0..machines.len()).map(|it| vec![node(it)]).collect();
         let last = machines.iter().max().expect("there is a party");
@@ -178,11 +178,11 @@ mod tests {
         };
         let machines: Vec<NodeSet> = (0..=*last).map(|it| on(it).map(node).collect()).collect();
         let me = 0..parties.len();
-        me.map(|me| Tree::new(&parties, &machines, root, me, fan_out))
+        me.map(|me| ProcessTree::new(&parties, &machines, root, me, fan_out))
             .collect()
     }
 
-    fn children(tree: &Tree) -> Vec<usize> {
+    fn children(tree: &ProcessTree) -> Vec<usize> {
         (0..tree.children()).map(|it| tree.child(it)).collect()
     }
 
@@ -201,8 +201,14 @@ mod tests {
         let none = Vec::new;
         assert_eq!(all[..3], [vec![1, 2], vec![3, 4], vec![5, 6]]);
         assert_eq!(all[3..], [none(), none(), none(), none()]);
-        assert_eq!((trees[0].way(5), trees[2].way(5)), (Some(2), Some(5)));
-        assert_eq!((trees[1].way(5), trees[5].way(0)), (None, None));
+        assert_eq!(
+            (trees[0].child_towards(5), trees[2].child_towards(5)),
+            (Some(2), Some(5))
+        );
+        assert_eq!(
+            (trees[1].child_towards(5), trees[5].child_towards(0)),
+            (None, None)
+        );
         let branch: NodeSet = [1, 3, 4].into_iter().map(NodeId).collect();
         assert!(trees[0].has(1, &branch) && !trees[0].has(2, &branch));
         assert!(trees[0].has(1, &NodeSet::only(NodeId(4))) && !trees[1].has(4, &branch));
@@ -242,11 +248,11 @@ mod tests {
             for party in 0..machines.len() {
                 let is_far = machines[party] != machines[root];
                 prop_assert_eq!(trees[party].parent().is_some(), is_far);
-                prop_assert_eq!(trees[root].way(party).is_some(), is_far);
+                prop_assert_eq!(trees[root].child_towards(party).is_some(), is_far);
                 let mut at = root;
                 let mut steps = 0;
                 while is_far && at != party {
-                    let next = trees[at].way(party).expect("a way");
+                    let next = trees[at].child_towards(party).expect("a way");
                     prop_assert!(machines[at] != machines[next]);
                     prop_assert_eq!(trees[next].parent(), Some(at));
                     prop_assert!(trees[at].has(next, &NodeSet::only(NodeId::from_index(party))));

@@ -8,7 +8,7 @@ use rangemap::RangeSet;
 
 use bcs_core::job::NodeId;
 
-use super::super::wire::{LATENCY_NS, Wire, WireFaults};
+use super::super::datagram_network::{DatagramFaults, DatagramNetwork, LATENCY_NS};
 use super::*;
 
 const MS: u64 = 1_000_000;
@@ -31,7 +31,7 @@ struct Got {
     transfers: BTreeMap<u64, RangeSet<u64>>,
 }
 
-impl Ends for Got {
+impl LinkHandler for Got {
     fn read(&mut self, transfer: u64, offset: u64, bytes: &mut [u8]) -> bool {
         (offset..)
             .zip(bytes)
@@ -50,11 +50,11 @@ impl Ends for Got {
         }
     }
 
-    fn placed(&mut self, _: u64, _: Range<u64>) {
+    fn note_placed(&mut self, _: u64, _: Range<u64>) {
         unreachable!("nothing is lent to anybody here");
     }
 
-    fn message(&mut self, bytes: &[u8]) {
+    fn handle_message(&mut self, bytes: &[u8]) {
         self.messages.push(bytes.to_vec());
     }
 }
@@ -63,19 +63,19 @@ struct Net {
     links: [Link; 2],
     got: [Got; 2],
     now_ns: u64,
-    wire: Wire,
+    wire: DatagramNetwork,
     random: ChaCha8Rng,
     /// All that was ever sent, to whom.
     record: Vec<(usize, Vec<u8>)>,
 }
 
 impl Net {
-    fn new(seed: u64, faults: WireFaults) -> Self {
+    fn new(seed: u64, faults: DatagramFaults) -> Self {
         Self::after(0, seed, faults)
     }
 
     /// A network whose links have sent so many datagrams each.
-    fn after(sent: u64, seed: u64, faults: WireFaults) -> Self {
+    fn after(sent: u64, seed: u64, faults: DatagramFaults) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let datagram_bytes = [600, 1_400, 8_900][random.random_range(0..3)];
         let link = |from, to| LinkSettings {
@@ -95,7 +95,7 @@ impl Net {
                 .map(|settings| Link::new(settings, 0).after(sent, sent)),
             got: [Got::default(), Got::default()],
             now_ns: 0,
-            wire: Wire::new(faults, seed),
+            wire: DatagramNetwork::new(faults, seed),
             random,
             record: Vec::new(),
         }
@@ -132,7 +132,7 @@ impl Net {
             while let Some((_, to, datagram)) = self.wire.take(self.now_ns) {
                 let taken = self.links[to].receive(&datagram, self.now_ns, &mut self.got[to]);
                 assert!(
-                    matches!(taken, Ok(()) | Err(Refused::Repeated)),
+                    matches!(taken, Ok(()) | Err(DatagramRefusal::Repeated)),
                     "{taken:?}"
                 );
             }
@@ -141,12 +141,12 @@ impl Net {
 }
 
 /// Messages of all lengths and some transfers both ways, some from the beginning and some in the middle of the faults.
-fn everything_comes(seed: u64, faults: WireFaults) -> Net {
+fn everything_comes(seed: u64, faults: DatagramFaults) -> Net {
     everything_comes_after(0, seed, faults)
 }
 
 /// The same over links that have sent so many datagrams before.
-fn everything_comes_after(before: u64, seed: u64, faults: WireFaults) -> Net {
+fn everything_comes_after(before: u64, seed: u64, faults: DatagramFaults) -> Net {
     let mut net = Net::after(before, seed, faults);
     let mut sent: [Vec<Vec<u8>>; 2] = [Vec::new(), Vec::new()];
     let mut lens: [BTreeMap<u64, u64>; 2] = [BTreeMap::new(), BTreeMap::new()];
@@ -191,7 +191,7 @@ fn everything_comes_after(before: u64, seed: u64, faults: WireFaults) -> Net {
 #[test]
 fn without_faults_each_byte_goes_once() {
     for seed in 0..10 {
-        let net = everything_comes(seed, WireFaults::default());
+        let net = everything_comes(seed, DatagramFaults::default());
         let wire: usize = net.record.iter().map(|(_, datagram)| datagram.len()).sum();
         let got: usize = net
             .got
@@ -210,10 +210,10 @@ fn without_faults_each_byte_goes_once() {
     }
 }
 
-fn any_faults(seed: u64) -> WireFaults {
+fn any_faults(seed: u64) -> DatagramFaults {
     let mut random = ChaCha8Rng::seed_from_u64(seed ^ 0xFA);
     let start_ns = random.random_range(0..100) * MS;
-    WireFaults {
+    DatagramFaults {
         loss: [0, 50, 200, 500][random.random_range(0..4)],
         repetition: [0, 50, 300][random.random_range(0..3)],
         jitter_ns: [0, 20_000, 5 * MS][random.random_range(0..3)],
@@ -236,7 +236,7 @@ fn a_link_goes_on_beyond_32_bits_of_datagrams_without_loss() {
     let mut passed = 0;
     for seed in 0..200 {
         let faults = match seed % 4 {
-            0 => WireFaults::default(),
+            0 => DatagramFaults::default(),
             _ => any_faults(seed),
         };
         // The wrap of a run is some ten to some hundred datagrams away, or lies behind.
@@ -255,7 +255,7 @@ fn a_link_goes_on_beyond_32_bits_of_datagrams_without_loss() {
             // The first of these two may be the first that comes: others were lost.
             let mut take = || net.links[to].receive(&datagram, net.now_ns, &mut net.got[to]);
             let taken = [take(), take()];
-            assert_eq!(taken[1], Err(Refused::Repeated), "seed {seed}");
+            assert_eq!(taken[1], Err(DatagramRefusal::Repeated), "seed {seed}");
         }
         let has_passed = |&&last: &&u64| before < 1 << 32 && last > 1 << 32;
         passed += last.iter().filter(has_passed).count();
@@ -271,14 +271,14 @@ fn a_link_goes_on_beyond_32_bits_of_datagrams_without_loss() {
         header.put(&mut old);
         datagram::put_ping(&mut old);
         let taken = net.links[1].receive(&old, net.now_ns, &mut net.got[1]);
-        assert_eq!(taken, Err(Refused::Repeated), "seed {seed}");
+        assert_eq!(taken, Err(DatagramRefusal::Repeated), "seed {seed}");
     }
     assert!(passed > 150, "{passed} links of 266 have passed the wrap");
 }
 
 #[test]
 fn after_a_second_without_a_network_it_goes_on_soon() {
-    let mut net = Net::new(1, WireFaults::default());
+    let mut net = Net::new(1, DatagramFaults::default());
     net.links[0].send(b"before");
     net.run();
     net.links[0].send(b"meanwhile");
@@ -301,14 +301,14 @@ fn after_a_second_without_a_network_it_goes_on_soon() {
 
 #[test]
 fn what_was_recorded_has_no_effect_when_it_comes_again() {
-    let mut net = everything_comes(3, WireFaults::default());
+    let mut net = everything_comes(3, DatagramFaults::default());
     let messages = net.got.each_ref().map(|got| got.messages.len());
     for (to, datagram) in std::mem::take(&mut net.record) {
         let taken = net.links[to].receive(&datagram, net.now_ns, &mut net.got[to]);
-        assert_eq!(taken, Err(Refused::Repeated));
+        assert_eq!(taken, Err(DatagramRefusal::Repeated));
         // The other side's own, and those of another job.
         let taken = net.links[1 - to].receive(&datagram, net.now_ns, &mut net.got[1 - to]);
-        assert_eq!(taken, Err(Refused::Foreign));
+        assert_eq!(taken, Err(DatagramRefusal::Foreign));
     }
     assert_eq!(messages, net.got.each_ref().map(|got| got.messages.len()));
     assert!(net.links.iter().all(Link::is_idle));
@@ -318,7 +318,7 @@ fn what_was_recorded_has_no_effect_when_it_comes_again() {
 #[test]
 fn a_peer_that_writes_nonsense_crashes_nobody() {
     let mut random = ChaCha8Rng::seed_from_u64(5);
-    let mut net = everything_comes(4, WireFaults::default());
+    let mut net = everything_comes(4, DatagramFaults::default());
     let mut refused = 0;
     let record = std::mem::take(&mut net.record);
     let all = record.len();
@@ -330,13 +330,13 @@ fn a_peer_that_writes_nonsense_crashes_nobody() {
         }
         datagram.truncate(random.random_range(0..=datagram.len()));
         struct Nowhere;
-        impl Ends for Nowhere {
+        impl LinkHandler for Nowhere {
             fn read(&mut self, _: u64, _: u64, _: &mut [u8]) -> bool {
                 true
             }
             fn write(&mut self, _: u64, _: u64, _: &[u8]) {}
-            fn placed(&mut self, _: u64, _: Range<u64>) {}
-            fn message(&mut self, _: &[u8]) {}
+            fn note_placed(&mut self, _: u64, _: Range<u64>) {}
+            fn handle_message(&mut self, _: &[u8]) {}
         }
         let taken = net.links[to].receive(&datagram, net.now_ns, &mut Nowhere);
         refused += usize::from(taken.is_err());
@@ -352,7 +352,7 @@ fn a_peer_that_writes_nonsense_crashes_nobody() {
 /// Short messages do not wait behind long transfers.
 #[test]
 fn control_goes_before_bulk() {
-    let mut net = Net::new(2, WireFaults::default());
+    let mut net = Net::new(2, DatagramFaults::default());
     net.links[0].transfer(1, 0..10_000_000);
     net.send(0);
     net.links[0].send(b"short");

@@ -100,7 +100,7 @@ fn a_tag_is_the_same_of_two_pieces() {
     let lent = |bytes: &mut [u8]| {
         let start = NonNull::new(bytes.as_mut_ptr()).unwrap();
         // SAFETY: nobody else has them meanwhile.
-        unsafe { Lent::new(start, bytes.len()) }
+        unsafe { LentMemory::new(start, bytes.len()) }
     };
     let mut whole = opener(Crypto::Tag);
     for (front, len) in [

@@ -56,7 +56,7 @@ fn datagrams_that_lie_in_pieces_come_whole() {
         for (count, each, last) in [(1, 1_472, 1_472), (40, 1_472, 1_472), (7, 1_400, 33)] {
             let lens = [vec![each; count - 1], vec![last]].concat();
             let sent = datagrams(&lens);
-            let mut places = Places::with_capacity(2 * count);
+            let mut places = ScatterList::with_capacity(2 * count);
             for datagram in &sent {
                 let (front, bytes) = datagram.split_at(20);
                 places.add_read(front);
@@ -72,7 +72,7 @@ fn datagrams_that_lie_in_pieces_come_whole() {
             assert_eq!(got, sent);
         }
         let too_many = datagrams(&[1; 2_000]);
-        let mut places = Places::with_capacity(too_many.len());
+        let mut places = ScatterList::with_capacity(too_many.len());
         too_many.iter().for_each(|one| places.add_read(one));
         assert!(!here.send_pieces(to, &places, (too_many.len(), 1)));
     }
@@ -95,7 +95,7 @@ fn datagrams_of_any_length_come_whole() {
                 .map(|datagram| (here.local_addr(), datagram.clone()));
             assert_eq!(got, expected.collect::<Vec<_>>());
         }
-        let traffic = |counted: &Traffic| (counted.datagrams, counted.bytes);
+        let traffic = |counted: &SocketTraffic| (counted.datagrams, counted.bytes);
         let all = (300, lens.iter().sum::<usize>() as u64);
         assert_eq!(traffic(&here.counters().sent), all);
         assert_eq!(here.counters().sent.calls, 300);
@@ -117,7 +117,7 @@ fn a_batch_comes_as_the_datagrams_that_it_is_of() {
             let got: Vec<_> = got.into_iter().map(|(_, datagram)| datagram).collect();
             assert_eq!(got, sent);
         }
-        let Counters { sent, .. } = *here.counters();
+        let SocketCounters { sent, .. } = *here.counters();
         assert_eq!(sent.datagrams, 284);
         let has_offload = here.offload.max_gso_segments() > 1;
         assert_eq!(sent.calls, if has_offload { 4 + 2 + 3 + 1 } else { 284 });
@@ -131,7 +131,7 @@ fn nothing_has_come_before_it_was_sent() {
     for [_, mut there] in pairs() {
         let received = there.receive(usize::MAX, &mut |_, _| panic!("nothing was sent"));
         assert_eq!(received.unwrap(), 0);
-        assert_eq!(*there.counters(), Counters::default());
+        assert_eq!(*there.counters(), SocketCounters::default());
     }
 }
 
@@ -194,9 +194,9 @@ fn a_datagram_that_is_too_long_for_its_path_is_told() {
         here.send(to, &batch[1..], longest).unwrap();
         assert_eq!(receive(&mut there, 1)[0].1.len(), longest);
         // The loopback takes more by IPv4 than that has room for.
-        if longest < MOST_BYTES {
+        if longest < MAX_UDP_PAYLOAD_BYTES {
             let unsent = here.send(to, &batch, longest + 1).unwrap_err();
-            assert!(matches!(unsent.why, Why::TooLong), "{unsent}");
+            assert!(matches!(unsent.why, SendFailureReason::TooLong), "{unsent}");
             assert_eq!((unsent.sent, here.counters().too_long), (0, 1));
         }
     }
@@ -204,23 +204,32 @@ fn a_datagram_that_is_too_long_for_its_path_is_told() {
 
 #[test]
 fn what_the_kernel_says_has_an_answer() {
-    let mut counters = Counters::default();
-    let mut answer = |errno: Errno| counters.unsent(errno.into(), 3);
-    assert!(matches!(answer(Errno::AGAIN), Err(Why::Full)));
-    assert!(matches!(answer(Errno::NOBUFS), Err(Why::Busy)));
-    assert!(matches!(answer(Errno::MSGSIZE), Err(Why::TooLong)));
-    assert!(matches!(answer(Errno::AFNOSUPPORT), Err(Why::Failed(_))));
+    let mut counters = SocketCounters::default();
+    let mut answer = |errno: Errno| counters.handle_send_error(errno.into(), 3);
+    assert!(matches!(answer(Errno::AGAIN), Err(SendFailureReason::Full)));
+    assert!(matches!(
+        answer(Errno::NOBUFS),
+        Err(SendFailureReason::Busy)
+    ));
+    assert!(matches!(
+        answer(Errno::MSGSIZE),
+        Err(SendFailureReason::TooLong)
+    ));
+    assert!(matches!(
+        answer(Errno::AFNOSUPPORT),
+        Err(SendFailureReason::Failed(_))
+    ));
     for errno in [Errno::CONNREFUSED, Errno::PERM, Errno::HOSTUNREACH] {
         assert!(answer(errno).is_ok(), "{errno}");
     }
-    let expected = Counters {
+    let expected = SocketCounters {
         full: 1,
         busy: 1,
         too_long: 1,
         refused: 1,
         forbidden: 3,
         unreachable: 3,
-        ..Counters::default()
+        ..SocketCounters::default()
     };
     assert_eq!(counters, expected);
 }

@@ -1,17 +1,18 @@
 //! Barriers and broadcasts (MPI 5.0, 6.3 and 6.4).
 
-use super::call::{Call, Calling, collectives};
+use super::call::{CollectiveFunction, RecordedCall, collectives};
 use crate::bcs::Blocking;
-use crate::mpi::blocks::Arrangement;
-use crate::mpi::checks::Alike;
+use crate::mpi::blocks::BlockLayout;
+use crate::mpi::checks::CommonArguments;
 use crate::mpi::error::Result;
 use crate::mpi::{Buffer, Comm, Request};
-use crate::recording::{Begun, Primitive, Site};
+use crate::recording::{CallStart, Primitive, Site};
 
-const IBARRIER: &Call = &Call::starting("MPI_Ibarrier", Primitive::Ibarrier);
+const IBARRIER: &CollectiveFunction =
+    &CollectiveFunction::starting("MPI_Ibarrier", Primitive::Ibarrier);
 
 impl Comm {
-    fn post_barrier(&self, call: Calling) -> Result<Request> {
+    fn post_barrier(&self, call: RecordedCall) -> Result<Request> {
         let begin = self.enter(call, None, None)?;
         if self.is_single() {
             return Ok(self.alone(&begin));
@@ -21,7 +22,7 @@ impl Comm {
         self.started(begin, posted)
     }
 
-    fn post_bcast(&self, call: Calling, data: Buffer, root: i32) -> Result<Request> {
+    fn post_bcast(&self, call: RecordedCall, data: Buffer, root: i32) -> Result<Request> {
         if self.is_inter() {
             return self.bcast_between(call, &data, root);
         }
@@ -47,13 +48,19 @@ impl Comm {
     /// When the NIC reports a failure.
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
-        let call = &const { Call::blocking("MPI_Barrier", Primitive::Barrier) };
+        let call = &const { CollectiveFunction::blocking("MPI_Barrier", Primitive::Barrier) };
         let site = Site::here();
         if self.process().is_checked() {
-            self.calls_alike("MPI_Barrier", Blocking::Yes, None, Alike::NOTHING, site)?;
+            self.calls_alike(
+                "MPI_Barrier",
+                Blocking::Yes,
+                None,
+                CommonArguments::NOTHING,
+                site,
+            )?;
         }
         if !self.process().recording().is_on() {
-            return self.waited_for(self.post_barrier(Calling::unrecorded(call)), site);
+            return self.waited_for(self.post_barrier(RecordedCall::unrecorded(call)), site);
         }
         self.recorded_collective(call, 0, None, |calling| {
             self.waited_for(self.post_barrier(calling), site)
@@ -68,18 +75,24 @@ impl Comm {
     pub fn ibarrier(&self) -> Result<Request> {
         if self.process().is_checked() {
             let site = Site::here();
-            self.calls_alike("MPI_Ibarrier", Blocking::No, None, Alike::NOTHING, site)?;
+            self.calls_alike(
+                "MPI_Ibarrier",
+                Blocking::No,
+                None,
+                CommonArguments::NOTHING,
+                site,
+            )?;
         }
         if !self.process().recording().is_on() {
-            return self.post_barrier(Calling::unrecorded(IBARRIER));
+            return self.post_barrier(RecordedCall::unrecorded(IBARRIER));
         }
         self.recorded_collective(IBARRIER, 0, None, |calling| self.post_barrier(calling))
     }
 
     /// What a start of an `MPI_Barrier_init` begins.
-    pub(in crate::mpi) fn start_barrier(&self, begun: Begun) -> Result<Request> {
+    pub(in crate::mpi) fn start_barrier(&self, begun: CallStart) -> Result<Request> {
         self.count_collective(begun, 0);
-        self.post_barrier(Calling::recorded(IBARRIER, begun))
+        self.post_barrier(RecordedCall::recorded(IBARRIER, begun))
     }
 }
 
@@ -87,5 +100,5 @@ collectives! {
     /// (6.4): gives everybody what is in the `data` of the root.
     bcast "MPI_Bcast" Bcast, ibcast "MPI_Ibcast" Ibcast, bcast_init:
     post_bcast(data: Buffer, root: i32),
-    comm => data.all_bytes(1), root root, alike Alike::of(&data);
+    comm => data.all_bytes(1), root root, alike CommonArguments::of(&data);
 }

@@ -1,22 +1,22 @@
 //! How all collectives begin and end.
 
-use crate::bcs::{self, Blocking, Members, Nodes, TooManyRequests};
+use crate::bcs::{self, Blocking, Members, MembersByNode, TooManyRequests};
 use crate::mpi::comm::exhausted;
 use crate::mpi::error::{Operation, Peer, Result};
-use crate::mpi::request::What;
+use crate::mpi::request::CompletionKind;
 use crate::mpi::{Comm, Request, Status};
-use crate::recording::{Begun, Called, Manner, Primitive, Recorded, Site};
-use bcs_core::job::{Collectives, Intranode};
+use crate::recording::{CallInfo, CallStart, CallTiming, Primitive, RecordedOperation, Site};
+use bcs_core::job::{CollectiveMode, IntranodeTransport};
 
 /// A call: its name, its row in the MDS, and whether its caller waits at once.
 #[derive(Clone, Copy)]
-pub(in crate::mpi) struct Call {
+pub(in crate::mpi) struct CollectiveFunction {
     name: &'static str,
     primitive: Primitive,
     blocking: Blocking,
 }
 
-impl Call {
+impl CollectiveFunction {
     pub(in crate::mpi) const fn blocking(name: &'static str, primitive: Primitive) -> Self {
         let blocking = Blocking::Yes;
         Self {
@@ -38,37 +38,40 @@ impl Call {
 
 /// A call, and when it began if it is recorded.
 #[derive(Clone, Copy)]
-pub(in crate::mpi) struct Calling {
-    call: &'static Call,
-    begun: Begun,
+pub(in crate::mpi) struct RecordedCall {
+    call: &'static CollectiveFunction,
+    begun: CallStart,
 }
 
-impl Calling {
-    pub(in crate::mpi) const fn unrecorded(call: &'static Call) -> Self {
-        let begun = Begun::UNKNOWN;
+impl RecordedCall {
+    pub(in crate::mpi) const fn unrecorded(call: &'static CollectiveFunction) -> Self {
+        let begun = CallStart::UNKNOWN;
         Self { call, begun }
     }
 
-    pub(in crate::mpi) const fn recorded(call: &'static Call, begun: Begun) -> Self {
+    pub(in crate::mpi) const fn recorded(
+        call: &'static CollectiveFunction,
+        begun: CallStart,
+    ) -> Self {
         Self { call, begun }
     }
 
     /// What is told of its request: of one that its caller waits for at once, the wait is the call.
-    fn told(self) -> Recorded {
+    fn recorded_request(self) -> RecordedOperation {
         match self.call.blocking {
-            Blocking::Yes => Recorded::part(self.begun),
-            Blocking::No => Recorded::started(self.begun, self.call.primitive),
+            Blocking::Yes => RecordedOperation::part(self.begun),
+            Blocking::No => RecordedOperation::started(self.begun, self.call.primitive),
         }
     }
 }
 
 /// A call that has passed its first checks.
-pub(in crate::mpi) struct Begin {
+pub(in crate::mpi) struct CheckedCall {
     pub(in crate::mpi) operation: Operation,
-    calling: Calling,
+    calling: RecordedCall,
 }
 
-impl Begin {
+impl CheckedCall {
     /// Whether the caller waits for it at once.
     pub(super) fn blocking(&self) -> Blocking {
         self.calling.call.blocking
@@ -80,10 +83,10 @@ impl Comm {
     #[inline(always)]
     pub(super) fn enter(
         &self,
-        calling: Calling,
+        calling: RecordedCall,
         bytes: Option<usize>,
         root: Option<i32>,
-    ) -> Result<Begin> {
+    ) -> Result<CheckedCall> {
         let operation = Operation {
             call: calling.call.name,
             bytes: bytes.map(|bytes| bytes as u64),
@@ -91,15 +94,15 @@ impl Comm {
             tag: None,
         };
         self.usable(&operation)?;
-        Ok(Begin { operation, calling })
+        Ok(CheckedCall { operation, calling })
     }
 
     pub(in crate::mpi) fn begin(
         &self,
-        calling: Calling,
+        calling: RecordedCall,
         bytes: u64,
         root: Option<i32>,
-    ) -> Result<Begin> {
+    ) -> Result<CheckedCall> {
         let mut begin = self.enter(calling, None, root)?;
         begin.operation.bytes = Some(bytes);
         if let Some(root) = root {
@@ -117,11 +120,11 @@ impl Comm {
     }
 
     /// The nodes of the members, if collectives are to go by leaders of these.
-    pub(crate) fn nodes(&self) -> Option<Nodes> {
+    pub(crate) fn nodes(&self) -> Option<MembersByNode> {
         let process = self.process();
         let settings = process.endpoint().settings();
-        let by_leaders = settings.collectives == Collectives::Hierarchical
-            && settings.intranode == Intranode::Smartmap;
+        let by_leaders = settings.collectives == CollectiveMode::Hierarchical
+            && settings.intranode == IntranodeTransport::Smartmap;
         let node = |&rank: &u32| process.placement().node_of(rank);
         let mut nodes = self.members().iter().map(node);
         // Where all are on one node, each call would collect them for nothing.
@@ -129,33 +132,33 @@ impl Comm {
         if !by_leaders || nodes.all(|node| Some(node) == first) {
             return None;
         }
-        Nodes::new(self.members().iter().map(node))
+        MembersByNode::new(self.members().iter().map(node))
     }
 
     /// What the program waits for; nothing, if it waits for it at once and it is over.
     #[inline(always)]
     pub(in crate::mpi) fn started(
         &self,
-        Begin { operation, calling }: Begin,
+        CheckedCall { operation, calling }: CheckedCall,
         posted: std::result::Result<bcs::Request, TooManyRequests>,
     ) -> Result<Request> {
         let request = posted.map_err(exhausted(&operation))?;
         if request.is_complete() && calling.call.blocking == Blocking::Yes {
             return Ok(Request::inactive());
         }
-        let what = What::Nothing;
+        let what = CompletionKind::Nothing;
         Ok(Request::posted(
             request,
             what,
             self,
             &operation,
-            calling.told(),
+            calling.recorded_request(),
         ))
     }
 
     /// What is over because this rank is the only one.
-    pub(super) fn alone(&self, begin: &Begin) -> Request {
-        Request::done(Ok(Status::EMPTY), 0, self, begin.calling.told())
+    pub(super) fn alone(&self, begin: &CheckedCall) -> Request {
+        Request::done(Ok(Status::EMPTY), 0, self, begin.calling.recorded_request())
     }
 
     /// A call at this place whose caller waits at once.
@@ -167,10 +170,13 @@ impl Comm {
             std::mem::forget(request);
             return Ok(());
         }
-        request.silent_at(site).map(|_| ()).map_err(|mut error| {
-            error.told = true;
-            error
-        })
+        request
+            .wait_unrecorded_at(site)
+            .map(|_| ())
+            .map_err(|mut error| {
+                error.told = true;
+                error
+            })
     }
 
     /// A call with so many bytes that is recorded, and counted as a collective unless the library makes it inside of
@@ -178,34 +184,34 @@ impl Comm {
     #[track_caller]
     pub(in crate::mpi) fn recorded_collective<T>(
         &self,
-        call: &'static Call,
+        call: &'static CollectiveFunction,
         bytes: u64,
         root: Option<i32>,
-        make: impl FnOnce(Calling) -> T,
+        make: impl FnOnce(RecordedCall) -> T,
     ) -> T {
         let (primitive, blocking) = (call.primitive, call.blocking == Blocking::Yes);
-        let called = Called {
+        let called = CallInfo {
             context: Some(self.0.context),
-            peer: root.and_then(|root| self.named(root)),
+            peer: root.and_then(|root| self.named_world_rank(root)),
             bytes,
-            ..Called::plain(primitive, blocking)
+            ..CallInfo::plain(primitive, blocking)
         };
         let manner = if blocking {
-            Manner::Waits
+            CallTiming::Waits
         } else {
-            Manner::Starts
+            CallTiming::Starts
         };
         let recording = self.process().recording();
-        recording.recorded(Site::here(), manner, called, |begun| {
+        recording.record_call(Site::here(), manner, called, |begun| {
             self.count_collective(begun, bytes);
-            make(Calling::recorded(call, begun))
+            make(RecordedCall::recorded(call, begun))
         })
     }
 
     /// A collective is entered by a call that is recorded.
-    pub(in crate::mpi) fn count_collective(&self, begun: Begun, bytes: u64) {
+    pub(in crate::mpi) fn count_collective(&self, begun: CallStart, bytes: u64) {
         let recording = self.process().recording();
-        recording.collective(begun, self.0.context, bytes, self.is_near());
+        recording.collective(begun, self.0.context, bytes, self.has_local_members());
     }
 }
 
@@ -229,8 +235,8 @@ macro_rules! collectives {
                 /// reports a failure.
                 #[track_caller]
                 pub fn $blocking(&self, $($argument: $type),*) -> Result<()> {
-                    use $crate::mpi::collective::{Call, Calling};
-                    let call = &const { Call::blocking($name, Primitive::$primitive) };
+                    use $crate::mpi::collective::{CollectiveFunction, RecordedCall};
+                    let call = &const { CollectiveFunction::blocking($name, Primitive::$primitive) };
                     let ($comm, site) = (self, $crate::recording::Site::here());
                     $(let $op: $crate::mpi::AnyOp = $op.into();)?
                     $crate::mpi::collective::arguments!(arguments $(, root $root)? $(, op $op)?);
@@ -240,15 +246,15 @@ macro_rules! collectives {
                         alike.map_err(|error| $comm.tell_others(error, arguments))?;
                     }
                     if !$comm.process().recording().is_on() {
-                        let posted = $comm.$post(Calling::unrecorded(call), $($argument),*);
-                        return $comm.waited_for($comm.told_if_invalid(posted, arguments), site);
+                        let posted = $comm.$post(RecordedCall::unrecorded(call), $($argument),*);
+                        return $comm.waited_for($comm.report_if_invalid(posted, arguments), site);
                     }
                     let bytes: u64 = $bytes;
                     let root: Option<i32> = None;
                     $(let root = root.or(Some($root));)?
                     $comm.recorded_collective(call, bytes, root, |calling| {
                         let posted = $comm.$post(calling, $($argument),*);
-                        $comm.waited_for($comm.told_if_invalid(posted, arguments), site)
+                        $comm.waited_for($comm.report_if_invalid(posted, arguments), site)
                     })
                 }
 
@@ -259,8 +265,8 @@ macro_rules! collectives {
                 /// When an argument is wrong; the rest is the request's.
                 #[track_caller]
                 pub fn $nonblocking(&self, $($argument: $type),*) -> Result<Request> {
-                    use $crate::mpi::collective::{Call, Calling};
-                    let call = &const { Call::starting($iname, Primitive::$iprimitive) };
+                    use $crate::mpi::collective::{CollectiveFunction, RecordedCall};
+                    let call = &const { CollectiveFunction::starting($iname, Primitive::$iprimitive) };
                     let $comm = self;
                     $(let $op: $crate::mpi::AnyOp = $op.into();)?
                     $crate::mpi::collective::arguments!(arguments $(, root $root)? $(, op $op)?);
@@ -271,15 +277,15 @@ macro_rules! collectives {
                         alike.map_err(|error| $comm.tell_others(error, arguments))?;
                     }
                     if !$comm.process().recording().is_on() {
-                        let posted = $comm.$post(Calling::unrecorded(call), $($argument),*);
-                        return $comm.told_if_invalid(posted, arguments);
+                        let posted = $comm.$post(RecordedCall::unrecorded(call), $($argument),*);
+                        return $comm.report_if_invalid(posted, arguments);
                     }
                     let bytes: u64 = $bytes;
                     let root: Option<i32> = None;
                     $(let root = root.or(Some($root));)?
                     $comm.recorded_collective(call, bytes, root, |calling| {
                         let posted = $comm.$post(calling, $($argument),*);
-                        $comm.told_if_invalid(posted, arguments)
+                        $comm.report_if_invalid(posted, arguments)
                     })
                 }
 
@@ -292,9 +298,9 @@ macro_rules! collectives {
                 /// As [`dup`](Self::dup). What is wrong with an argument is said by the start.
                 #[track_caller]
                 pub fn $init(&self, $($argument: $type),*) -> Result<$crate::mpi::Persistent> {
-                    use $crate::mpi::collective::{Call, Calling};
+                    use $crate::mpi::collective::{CollectiveFunction, RecordedCall};
                     use $crate::mpi::persistent::{Keep as _, Lend as _};
-                    let call = &const { Call::starting($iname, Primitive::$iprimitive) };
+                    let call = &const { CollectiveFunction::starting($iname, Primitive::$iprimitive) };
                     $(let $argument = $argument.keep();)*
                     let init = concat!($name, "_init");
                     let start = concat!("MPI_Start (", $name, "_init)");
@@ -305,12 +311,12 @@ macro_rules! collectives {
                         }
                         $(let $op: $crate::mpi::AnyOp = $op.into();)?
                         $crate::mpi::collective::arguments!(arguments $(, root $root)? $(, op $op)?);
-                        let posted = $comm.$post(Calling::recorded(call, begun), $($argument),*);
+                        let posted = $comm.$post(RecordedCall::recorded(call, begun), $($argument),*);
                         let posted = posted.map_err(|mut error| {
                             error.operation.call = start;
                             error
                         });
-                        $comm.told_if_invalid(posted, arguments)
+                        $comm.report_if_invalid(posted, arguments)
                     })
                 }
             )*

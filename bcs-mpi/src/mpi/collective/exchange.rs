@@ -7,11 +7,11 @@
 //! Counts of the vector collectives are 64 bits wide (`MPI_Count`), which includes those of the
 //! older bindings.
 
-use super::call::{Calling, collectives};
-use crate::bcs::Pieces;
+use super::call::{RecordedCall, collectives};
+use crate::bcs::DataViews;
 pub use crate::mpi::blocks::Blocks;
-use crate::mpi::blocks::{Arrangement, disjoint, same_length};
-use crate::mpi::checks::Alike;
+use crate::mpi::blocks::{BlockLayout, disjoint, same_length};
+use crate::mpi::checks::CommonArguments;
 use crate::mpi::error::{Error, ErrorClass, Operation, Result};
 use crate::mpi::{Buffer, Comm, Request};
 use crate::recording::Primitive;
@@ -24,8 +24,8 @@ fn in_place_elsewhere(operation: Operation) -> Box<Error> {
 impl Comm {
     fn post_scatter(
         &self,
-        call: Calling,
-        input: impl Arrangement,
+        call: RecordedCall,
+        input: impl BlockLayout,
         output: Option<Buffer>,
         root: i32,
     ) -> Result<Request> {
@@ -41,7 +41,7 @@ impl Comm {
         let begin = self.begin(call, bytes, Some(root))?;
         let operation = begin.operation;
         let into = output.map(|output| output.piece(&operation)).transpose()?;
-        let mut blocks = Pieces::NONE;
+        let mut blocks = DataViews::NONE;
         if at_root {
             blocks = input.arranged(size, operation)?;
             if let Some(into) = &into {
@@ -64,9 +64,9 @@ impl Comm {
 
     fn post_gather(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: Option<Buffer>,
-        output: impl Arrangement,
+        output: impl BlockLayout,
         root: i32,
     ) -> Result<Request> {
         if self.is_inter() {
@@ -81,7 +81,7 @@ impl Comm {
         let begin = self.begin(call, bytes, Some(root))?;
         let operation = begin.operation;
         let from = input.map(|input| input.piece(&operation)).transpose()?;
-        let mut blocks = Pieces::NONE;
+        let mut blocks = DataViews::NONE;
         if at_root {
             blocks = output.arranged(size, operation)?;
             disjoint(blocks.list(), operation)?;
@@ -105,9 +105,9 @@ impl Comm {
 
     fn post_allgather(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: Option<Buffer>,
-        output: impl Arrangement,
+        output: impl BlockLayout,
     ) -> Result<Request> {
         if self.is_inter() {
             return self.allgather_between(call, input, &output);
@@ -127,9 +127,9 @@ impl Comm {
         self.started(begin, posted)
     }
 
-    fn post_alltoall<A: Arrangement>(
+    fn post_alltoall<A: BlockLayout>(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: Option<A>,
         output: A,
     ) -> Result<Request> {
@@ -166,57 +166,57 @@ collectives! {
     scatter "MPI_Scatter" Scatter, iscatter "MPI_Iscatter" Iscatter, scatter_init:
     post_scatter(input: Buffer, output: Option<Buffer>, root: i32),
     comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 }, root root,
-    alike Alike::of(output.as_ref().unwrap_or(&input));
+    alike CommonArguments::of(output.as_ref().unwrap_or(&input));
 
     /// (6.6): a [`scatter`](Self::scatter) whose blocks are anywhere and of any length.
     scatterv "MPI_Scatterv" Scatterv, iscatterv "MPI_Iscatterv" Iscatterv, scatterv_init:
     post_scatter(input: Blocks<'_>, output: Option<Buffer>, root: i32),
     comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 }, root root,
-    alike Alike::NOTHING;
+    alike CommonArguments::NOTHING;
 
     /// (6.5): collects each rank's `input` in the blocks of the root. `output`, at the root only,
     /// has the count of one block; `None` as `input` says that the root's own block is there.
     gather "MPI_Gather" Gather, igather "MPI_Igather" Igather, gather_init:
     post_gather(input: Option<Buffer>, output: Buffer, root: i32),
     comm => input.as_ref().map_or(0, |input| input.all_bytes(1)), root root,
-    alike Alike::of(input.as_ref().unwrap_or(&output));
+    alike CommonArguments::of(input.as_ref().unwrap_or(&output));
 
     /// (6.5): a [`gather`](Self::gather) whose blocks are anywhere and of any length.
     gatherv "MPI_Gatherv" Gatherv, igatherv "MPI_Igatherv" Igatherv, gatherv_init:
     post_gather(input: Option<Buffer>, output: Blocks<'_>, root: i32),
     comm => input.as_ref().map_or(0, |input| input.all_bytes(1)), root root,
-    alike Alike::NOTHING;
+    alike CommonArguments::NOTHING;
 
     /// (6.7): collects each rank's `input` in the blocks of everybody. `output` has the count of
     /// one block; `None` as `input` says that each rank's own block is there.
     allgather "MPI_Allgather" Allgather, iallgather "MPI_Iallgather" Iallgather, allgather_init:
     post_allgather(input: Option<Buffer>, output: Buffer),
     comm => input.as_ref().unwrap_or(&output).all_bytes(1),
-    alike Alike::of(input.as_ref().unwrap_or(&output));
+    alike CommonArguments::of(input.as_ref().unwrap_or(&output));
 
     /// (6.7): an [`allgather`](Self::allgather) whose blocks are anywhere and of any length.
     allgatherv "MPI_Allgatherv" Allgatherv, iallgatherv "MPI_Iallgatherv" Iallgatherv, allgatherv_init:
     post_allgather(input: Option<Buffer>, output: Blocks<'_>),
     comm => input.as_ref().map_or(0, |input| input.all_bytes(1)),
-    alike Alike::NOTHING;
+    alike CommonArguments::NOTHING;
 
     /// (6.8): sends a block of `input` to each rank and receives one of `output` from each. Both
     /// have the count of one block; `None` as `input` replaces what is in `output`.
     alltoall "MPI_Alltoall" Alltoall, ialltoall "MPI_Ialltoall" Ialltoall, alltoall_init:
     post_alltoall(input: Option<Buffer>, output: Buffer),
     comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len()),
-    alike Alike::of(input.as_ref().unwrap_or(&output));
+    alike CommonArguments::of(input.as_ref().unwrap_or(&output));
 
     /// (6.8): an [`alltoall`](Self::alltoall) whose blocks are anywhere and of any length.
     alltoallv "MPI_Alltoallv" Alltoallv, ialltoallv "MPI_Ialltoallv" Ialltoallv, alltoallv_init:
     post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
     comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len()),
-    alike Alike::NOTHING;
+    alike CommonArguments::NOTHING;
 
     /// (6.8): an [`alltoallv`](Self::alltoallv) whose blocks are of a datatype each
     /// ([`Blocks::of_types`]).
     alltoallw "MPI_Alltoallw" Alltoallw, ialltoallw "MPI_Ialltoallw" Ialltoallw, alltoallw_init:
     post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
     comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len()),
-    alike Alike::NOTHING;
+    alike CommonArguments::NOTHING;
 }

@@ -17,13 +17,13 @@
 
 use crate::bcs::{Blocking, Correspondents, Participation};
 use crate::foreign;
-use crate::mpi::checks::Alike;
+use crate::mpi::checks::CommonArguments;
 use crate::mpi::datatype::Datatype;
 use crate::mpi::error::{Error, ErrorClass, Operation};
 use crate::mpi::{AnyOp, Comm, ErrorHandler, PROC_NULL, ROOT, Request, Result};
 use crate::recording::Site;
 use bcs_core::descriptor::InvalidCall;
-use bcs_core::whereabouts::Exchange;
+use bcs_core::wait_state::MessageCollective;
 
 /// What is known of a collective that was called with a wrong argument.
 #[derive(Clone, Copy, Debug, Default)]
@@ -124,26 +124,28 @@ fn plain(function: &str) -> String {
 }
 
 /// What a function is that is made of messages.
-fn exchange(function: &str, between: bool) -> Exchange {
+fn exchange(function: &str, between: bool) -> MessageCollective {
     match (plain(function).as_str(), between) {
-        ("scatter" | "scatterv", _) => Exchange::Scatter,
-        ("gather" | "gatherv", _) => Exchange::Gather,
-        ("allgather" | "allgatherv", _) => Exchange::Allgather,
-        ("scan", _) => Exchange::Scan,
-        ("exscan", _) => Exchange::Exscan,
-        ("bcast", _) => Exchange::BroadcastBetween,
-        ("reduce" | "allreduce", false) => Exchange::Reduce,
-        ("reduce" | "allreduce", true) => Exchange::ReduceBetween,
-        ("reduce_scatter" | "reduce_scatter_block", false) => Exchange::ReduceScatter,
-        ("reduce_scatter" | "reduce_scatter_block", true) => Exchange::ReduceScatterBetween,
-        (other, _) if other.starts_with("neighbor_") => Exchange::Neighbors,
-        _ => Exchange::Alltoall,
+        ("scatter" | "scatterv", _) => MessageCollective::Scatter,
+        ("gather" | "gatherv", _) => MessageCollective::Gather,
+        ("allgather" | "allgatherv", _) => MessageCollective::Allgather,
+        ("scan", _) => MessageCollective::Scan,
+        ("exscan", _) => MessageCollective::Exscan,
+        ("bcast", _) => MessageCollective::BroadcastBetween,
+        ("reduce" | "allreduce", false) => MessageCollective::Reduce,
+        ("reduce" | "allreduce", true) => MessageCollective::ReduceBetween,
+        ("reduce_scatter" | "reduce_scatter_block", false) => MessageCollective::ReduceScatter,
+        ("reduce_scatter" | "reduce_scatter_block", true) => {
+            MessageCollective::ReduceScatterBetween
+        }
+        (other, _) if other.starts_with("neighbor_") => MessageCollective::Neighbors,
+        _ => MessageCollective::Alltoall,
     }
 }
 
 /// Where the root is, as this rank says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Root {
+enum AllegedRoot {
     Here,
     /// In this rank's group, which has no part in it then.
     Beside,
@@ -169,7 +171,7 @@ impl Comm {
 
     /// What was posted; or its error, of which the others are told.
     #[inline(always)]
-    pub(in crate::mpi) fn told_if_invalid(
+    pub(in crate::mpi) fn report_if_invalid(
         &self,
         posted: Result<Request>,
         arguments: InvalidArguments,
@@ -192,8 +194,13 @@ impl Comm {
         if self.process().is_checked() && !error.told && self.returns_errors() {
             // The next member compares what it calls with what it hears of this one.
             let (call, site) = (error.operation.call, Site::here());
-            let compared =
-                self.calls_alike(call, Blocking::No, arguments.root, Alike::NOTHING, site);
+            let compared = self.calls_alike(
+                call,
+                Blocking::No,
+                arguments.root,
+                CommonArguments::NOTHING,
+                site,
+            );
             // This rank has an error already.
             drop(compared);
         }
@@ -248,14 +255,14 @@ impl Comm {
         };
         match (pattern, root) {
             (Pattern::Arrive, _) => return (Participation::Arrive, false),
-            (Pattern::FromRoot | Pattern::ToRoot, Root::Unknown) => {
+            (Pattern::FromRoot | Pattern::ToRoot, AllegedRoot::Unknown) => {
                 (with.to, with.from, leaves) = (all.to_vec(), all.to_vec(), true);
             }
-            (Pattern::FromRoot | Pattern::ToRoot, Root::Beside) => {}
-            (Pattern::FromRoot, Root::Here) => with.to = all.to_vec(),
-            (Pattern::FromRoot, Root::There(root)) => with.from = vec![root],
-            (Pattern::ToRoot, Root::Here) => with.from = all.to_vec(),
-            (Pattern::ToRoot, Root::There(root)) => with.to = vec![root],
+            (Pattern::FromRoot | Pattern::ToRoot, AllegedRoot::Beside) => {}
+            (Pattern::FromRoot, AllegedRoot::Here) => with.to = all.to_vec(),
+            (Pattern::FromRoot, AllegedRoot::There(root)) => with.from = vec![root],
+            (Pattern::ToRoot, AllegedRoot::Here) => with.from = all.to_vec(),
+            (Pattern::ToRoot, AllegedRoot::There(root)) => with.to = vec![root],
             (Pattern::All, _) => (with.to, with.from) = (all.to_vec(), all.to_vec()),
             (Pattern::Blocks, _) => {
                 (with.to, with.from) = (all.to_vec(), all.to_vec());
@@ -280,17 +287,18 @@ impl Comm {
         (others, leaves)
     }
 
-    fn alleged_root(&self, root: Option<i32>) -> Root {
+    fn alleged_root(&self, root: Option<i32>) -> AllegedRoot {
         let Some(root) = root else {
-            return Root::Unknown;
+            return AllegedRoot::Unknown;
         };
         match (self.is_inter(), root) {
-            (true, ROOT) => return Root::Here,
-            (true, PROC_NULL) => return Root::Beside,
-            (false, root) if root == self.rank() => return Root::Here,
+            (true, ROOT) => return AllegedRoot::Here,
+            (true, PROC_NULL) => return AllegedRoot::Beside,
+            (false, root) if root == self.rank() => return AllegedRoot::Here,
             _ => {}
         }
-        self.named(root).map_or(Root::Unknown, Root::There)
+        self.named_world_rank(root)
+            .map_or(AllegedRoot::Unknown, AllegedRoot::There)
     }
 
     /// All others of this rank's group, the next one first.
@@ -301,7 +309,9 @@ impl Comm {
 
     fn other_neighbors(&self, neighbors: &[i32]) -> Vec<u32> {
         let others = neighbors.iter().filter(|&&rank| rank != self.rank());
-        others.filter_map(|&rank| self.named(rank)).collect()
+        others
+            .filter_map(|&rank| self.named_world_rank(rank))
+            .collect()
     }
 
     /// Why a collective failed at this rank: a member has called it with a wrong argument.

@@ -22,5 +22,5 @@ mod invalid;
 mod reduce;
 mod scan;
 
-pub(super) use call::{Begin, Call, Calling, arguments, collectives};
+pub(super) use call::{CheckedCall, CollectiveFunction, RecordedCall, arguments, collectives};
 pub use invalid::InvalidArguments;

@@ -1,9 +1,9 @@
 //! Reductions to one rank and to all (MPI 5.0, 6.9.1 and 6.9.6).
 
-use super::call::{Calling, collectives};
-use crate::bcs::{Fold, Piece, Plain, copy};
-use crate::mpi::blocks::Arrangement;
-use crate::mpi::checks::Alike;
+use super::call::{RecordedCall, collectives};
+use crate::bcs::{ByteRange, DataView, Fold, copy};
+use crate::mpi::blocks::BlockLayout;
+use crate::mpi::checks::CommonArguments;
 use crate::mpi::error::{ErrorClass, Result};
 use crate::mpi::op::{AnyOp, one_datatype};
 use crate::mpi::{Buffer, Comm, Request};
@@ -14,7 +14,7 @@ use bcs_core::reduction::{Datatype, Op};
 struct PlainReduction {
     what: (Op, Datatype),
     /// From where, and where to if this rank gets a result.
-    data: (Plain, Plain),
+    data: (ByteRange, ByteRange),
 }
 
 impl PlainReduction {
@@ -25,7 +25,7 @@ impl PlainReduction {
         };
         let element = input.datatype().elementary()?;
         let from = input.plain()?;
-        let mut to = Plain::EMPTY;
+        let mut to = ByteRange::EMPTY;
         if gets_result {
             to = output.plain()?;
             let same = to.len() == from.len() && input.datatype() == output.datatype();
@@ -41,7 +41,7 @@ impl PlainReduction {
 impl Comm {
     fn post_reduce(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: Buffer,
         output: Buffer,
         op: impl Into<AnyOp>,
@@ -55,7 +55,7 @@ impl Comm {
 
     fn post_allreduce(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: Buffer,
         output: Buffer,
         op: impl Into<AnyOp>,
@@ -69,7 +69,7 @@ impl Comm {
     /// A reduction to the root, or without one to all.
     fn post_combination(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: &Buffer,
         output: &Buffer,
         op: &AnyOp,
@@ -92,7 +92,7 @@ impl Comm {
             return self.started(begin, posted);
         }
         let from = input.operand(&operation)?;
-        let mut into = Piece::EMPTY;
+        let mut into = DataView::EMPTY;
         if gets_result {
             into = output.operand(&operation)?;
             if into.len() != from.len() {
@@ -124,10 +124,10 @@ collectives! {
     /// `output` is not used; at the root it may be `input` (in place).
     reduce "MPI_Reduce" Reduce, ireduce "MPI_Ireduce" Ireduce, reduce_init:
     post_reduce(input: Buffer, output: Buffer, op: impl Into<AnyOp>, root: i32),
-    comm => input.all_bytes(1), root root, op op, alike Alike::of(&input).by(&op);
+    comm => input.all_bytes(1), root root, op op, alike CommonArguments::of(&input).by(&op);
 
     /// (6.9.6): combines everybody's `input` into everybody's `output`, which may be `input` (in place).
     allreduce "MPI_Allreduce" Allreduce, iallreduce "MPI_Iallreduce" Iallreduce, allreduce_init:
     post_allreduce(input: Buffer, output: Buffer, op: impl Into<AnyOp>),
-    comm => input.all_bytes(1), op op, alike Alike::of(&input).by(&op);
+    comm => input.all_bytes(1), op op, alike CommonArguments::of(&input).by(&op);
 }

@@ -1,9 +1,9 @@
 //! Reductions whose result is another one at each rank: scattered ones, and scans (MPI 5.0, 6.10 and 6.11).
 
-use super::call::{Calling, collectives};
-use crate::bcs::{Fold, Piece};
-use crate::mpi::blocks::{Arrangement, bytes_of, lengths, operand_of, operands};
-use crate::mpi::checks::Alike;
+use super::call::{RecordedCall, collectives};
+use crate::bcs::{DataView, Fold};
+use crate::mpi::blocks::{BlockLayout, bytes_of, lengths, operand_of, operands};
+use crate::mpi::checks::CommonArguments;
 use crate::mpi::error::{ErrorClass, Result};
 use crate::mpi::op::{AnyOp, one_datatype};
 use crate::mpi::{Buffer, Comm, Request};
@@ -12,7 +12,7 @@ use crate::recording::Primitive;
 impl Comm {
     fn post_reduce_scatter(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: Option<Buffer>,
         output: Buffer,
         counts: &[i64],
@@ -65,7 +65,7 @@ impl Comm {
 
     fn post_reduce_scatter_block(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: Option<Buffer>,
         output: Buffer,
         op: impl Into<AnyOp>,
@@ -81,7 +81,7 @@ impl Comm {
 
     fn post_scan(
         &self,
-        call: Calling,
+        call: RecordedCall,
         inclusive: bool,
         input: Option<Buffer>,
         output: Buffer,
@@ -96,7 +96,7 @@ impl Comm {
         // Rank 0 gets nothing of an exclusive scan: where to does not matter (6.11.2).
         let gets = inclusive || self.rank() != 0;
         let into = match input {
-            Some(_) if !gets => Piece::EMPTY,
+            Some(_) if !gets => DataView::EMPTY,
             _ => output.operand(&operation)?,
         };
         if gets && input.is_some() {
@@ -116,7 +116,7 @@ impl Comm {
 
     fn post_inclusive(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: Option<Buffer>,
         output: Buffer,
         op: impl Into<AnyOp>,
@@ -126,7 +126,7 @@ impl Comm {
 
     fn post_exclusive(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: Option<Buffer>,
         output: Buffer,
         op: impl Into<AnyOp>,
@@ -141,7 +141,7 @@ collectives! {
     reduce_scatter_block "MPI_Reduce_scatter_block" ReduceScatterBlock,
     ireduce_scatter_block "MPI_Ireduce_scatter_block" IreduceScatterBlock, reduce_scatter_block_init:
     post_reduce_scatter_block(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>),
-    comm => output.all_bytes(comm.members().len()), op op, alike Alike::of(&output).by(&op);
+    comm => output.all_bytes(comm.members().len()), op op, alike CommonArguments::of(&output).by(&op);
 
     /// (6.10.2): as [`reduce_scatter_block`](Self::reduce_scatter_block), with blocks of as many
     /// elements as `counts` says. `output` has this rank's count.
@@ -149,19 +149,19 @@ collectives! {
     ireduce_scatter "MPI_Ireduce_scatter" IreduceScatter, reduce_scatter_init:
     post_reduce_scatter(input: Option<Buffer>, output: Buffer, counts: &[i64], op: impl Into<AnyOp>),
     comm => input.as_ref().map_or(0, |input| input.all_bytes(1)), op op,
-    alike Alike::NOTHING.by(&op);
+    alike CommonArguments::NOTHING.by(&op);
 
     /// (6.11.1): combines what the lower ranks and this one contribute, in the order of the
     /// communicator. Without `input`, what is in `output`.
     scan "MPI_Scan" Scan, iscan "MPI_Iscan" Iscan, scan_init:
     post_inclusive(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>),
     comm => input.as_ref().unwrap_or(&output).all_bytes(1), op op,
-    alike Alike::of(input.as_ref().unwrap_or(&output)).by(&op);
+    alike CommonArguments::of(input.as_ref().unwrap_or(&output)).by(&op);
 
     /// (6.11.2): combines what the lower ranks contribute, in the order of the communicator.
     /// Rank 0's `output` is left alone. Without `input`, what is in `output`.
     exscan "MPI_Exscan" Exscan, iexscan "MPI_Iexscan" Iexscan, exscan_init:
     post_exclusive(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>),
     comm => input.as_ref().unwrap_or(&output).all_bytes(1), op op,
-    alike Alike::of(input.as_ref().unwrap_or(&output)).by(&op);
+    alike CommonArguments::of(input.as_ref().unwrap_or(&output)).by(&op);
 }

@@ -2,7 +2,7 @@
 
 use super::bounds::{Bounds, too_large};
 use super::combiner::{Combiner, Distribution, Order};
-use super::handle::{Datatype, Part};
+use super::handle::{Datatype, StridedBlocks};
 use crate::mpi::error::{ErrorClass, Operation, Result};
 
 impl Datatype {
@@ -48,7 +48,7 @@ impl Datatype {
         let mut inner = self.clone();
         let (mut distance, mut first) = (self.bounds().extent(), 0i64);
         for dimension in order_of {
-            let part = Part {
+            let part = StridedBlocks {
                 count: subsizes[dimension].unsigned_abs(),
                 stride: distance,
                 ..inner.once()
@@ -63,7 +63,7 @@ impl Datatype {
                 .checked_mul(sizes[dimension])
                 .ok_or_else(|| too_large(operation, "the extent of the array"))?;
         }
-        let parts = vec![Part {
+        let parts = vec![StridedBlocks {
             displacement: first,
             ..inner.once()
         }];
@@ -201,23 +201,23 @@ impl Share {
             let bytes = indices.checked_mul(distance);
             bytes.ok_or_else(|| too_large(operation, "a displacement"))
         };
-        let make = |parts: Vec<Part>| {
+        let make = |parts: Vec<StridedBlocks>| {
             let bounds = Bounds::of_parts(&parts, operation)?;
             let nothing = (Vec::new(), Vec::new(), Vec::new());
             Ok(Datatype::made(parts, bounds, Combiner::Struct, nothing))
         };
-        let block = make(vec![Part {
+        let block = make(vec![StridedBlocks {
             count: self.block.unsigned_abs(),
             stride: distance,
             ..inner.once()
         }])?;
-        let full = Part {
+        let full = StridedBlocks {
             displacement: bytes(self.first)?,
             count: self.full.unsigned_abs(),
             stride: bytes(self.step)?,
             ..block.once()
         };
-        let tail = Part {
+        let tail = StridedBlocks {
             displacement: bytes(self.first + self.full * self.step)?,
             count: self.tail.unsigned_abs(),
             stride: distance,

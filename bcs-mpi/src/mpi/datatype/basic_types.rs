@@ -1,71 +1,75 @@
 //! Which basic types the elements of a datatype are: as a [`Signature`], and in words.
 
-use super::handle::{Datatype, Derived, Kind, Part};
-use super::signature::{Beginning, Signature};
+use super::handle::{Datatype, DatatypeKind, DerivedType, StridedBlocks};
+use super::signature::{PrefixSignature, Signature};
 use std::fmt::Write as _;
 
 impl Datatype {
     /// The signature of an element; `None` if it matches everything.
     pub(in crate::mpi) fn signature(&self) -> Option<Signature> {
         match &self.0 {
-            Kind::Predefined(named) if named.is_packed() => None,
-            Kind::Predefined(named) => Some(match named.element.pair() {
+            DatatypeKind::Predefined(named) if named.is_packed() => None,
+            DatatypeKind::Predefined(named) => Some(match named.element.pair() {
                 Some(pair) => Signature::of(pair.value).then(Signature::of(pair.place)),
                 None => Signature::of(named.element),
             }),
-            Kind::Derived(derived) => *derived.signature.get_or_init(|| derived.find_signature()),
+            DatatypeKind::Derived(derived) => {
+                *derived.signature.get_or_init(|| derived.find_signature())
+            }
         }
     }
 
     /// That of the first so many bytes of as many elements as it takes.
-    pub(in crate::mpi) fn beginning(&self, bytes: u64) -> Beginning {
+    pub(in crate::mpi) fn beginning(&self, bytes: u64) -> PrefixSignature {
         let Some(whole) = self.signature() else {
-            return Beginning::Anything;
+            return PrefixSignature::Anything;
         };
         let size = self.bounds().size;
         let (Some(count), Some(rest)) = (bytes.checked_div(size), bytes.checked_rem(size)) else {
             return match bytes {
-                0 => Beginning::Known(Signature::EMPTY),
-                _ => Beginning::Within,
+                0 => PrefixSignature::Known(Signature::EMPTY),
+                _ => PrefixSignature::Within,
             };
         };
         match self.part_of_one(rest) {
-            Beginning::Known(part) => Beginning::Known(whole.repeated(count).then(part)),
+            PrefixSignature::Known(part) => {
+                PrefixSignature::Known(whole.repeated(count).then(part))
+            }
             other => other,
         }
     }
 
     /// The same of less than one element.
-    fn part_of_one(&self, mut bytes: u64) -> Beginning {
+    fn part_of_one(&self, mut bytes: u64) -> PrefixSignature {
         if bytes == 0 {
-            return Beginning::Known(Signature::EMPTY);
+            return PrefixSignature::Known(Signature::EMPTY);
         }
         let derived = match &self.0 {
-            Kind::Predefined(named) => {
+            DatatypeKind::Predefined(named) => {
                 let value = named.element.pair().map(|pair| pair.value);
                 return match value.filter(|value| value.size() as u64 == bytes) {
-                    Some(value) => Beginning::Known(Signature::of(value)),
-                    None => Beginning::Within,
+                    Some(value) => PrefixSignature::Known(Signature::of(value)),
+                    None => PrefixSignature::Within,
                 };
             }
-            Kind::Derived(derived) => derived,
+            DatatypeKind::Derived(derived) => derived,
         };
         let mut before = Signature::EMPTY;
         for part in &derived.parts {
             let all = part.copies() * part.datatype.bounds().size;
             let Some(one) = part.datatype.signature() else {
-                return Beginning::Anything;
+                return PrefixSignature::Anything;
             };
             if bytes < all {
                 return match part.datatype.beginning(bytes) {
-                    Beginning::Known(last) => Beginning::Known(before.then(last)),
+                    PrefixSignature::Known(last) => PrefixSignature::Known(before.then(last)),
                     other => other,
                 };
             }
             before = before.then(one.repeated(part.copies()));
             bytes -= all;
         }
-        Beginning::Known(before)
+        PrefixSignature::Known(before)
     }
 
     /// Which basic types an element has, for a person: "MPI_DOUBLE", "3 x MPI_INT32_T", "{MPI_INT32_T, 2 x MPI_DOUBLE, ...}".
@@ -92,7 +96,7 @@ impl Datatype {
     /// Adds runs of basic types, as many as are told. Returns whether these were all.
     fn add_runs(&self, times: u64, runs: &mut Vec<(u64, String)>) -> bool {
         let derived = match &self.0 {
-            Kind::Predefined(named) => {
+            DatatypeKind::Predefined(named) => {
                 let single = [(1, self.name())];
                 let of_pair = named.element.pair().map(|pair| {
                     [pair.value, pair.place].map(|of| (1, Self::predefined(of).name()))
@@ -100,7 +104,7 @@ impl Datatype {
                 let one = of_pair.as_ref().map_or(&single[..], |pair| &pair[..]);
                 return add(runs, one, times);
             }
-            Kind::Derived(derived) => derived,
+            DatatypeKind::Derived(derived) => derived,
         };
         let mut one = Vec::new();
         let parts = derived.parts.iter();
@@ -135,7 +139,7 @@ fn add(runs: &mut Vec<(u64, String)>, row: &[(u64, String)], times: u64) -> bool
     }
 }
 
-impl Derived {
+impl DerivedType {
     fn find_signature(&self) -> Option<Signature> {
         self.parts
             .iter()
@@ -146,7 +150,7 @@ impl Derived {
     }
 }
 
-impl Part {
+impl StridedBlocks {
     /// Elements of its type.
     fn copies(&self) -> u64 {
         self.count * self.length
@@ -216,16 +220,22 @@ mod tests {
     fn beginnings_are_those_of_what_came() {
         let sequence = pair().contiguous(1 << 30).unwrap();
         let one = pair().signature().unwrap();
-        assert_eq!(sequence.beginning(24), Beginning::Known(one.repeated(2)));
+        assert_eq!(
+            sequence.beginning(24),
+            PrefixSignature::Known(one.repeated(2))
+        );
         let int_of_second = one.repeated(2).then(Signature::of(Int32));
-        assert_eq!(sequence.beginning(28), Beginning::Known(int_of_second));
-        assert_eq!(sequence.beginning(26), Beginning::Within);
-        assert_eq!(int().beginning(0), Beginning::Known(Signature::EMPTY));
-        let three = Beginning::Known(Signature::of(Byte).repeated(3));
+        assert_eq!(
+            sequence.beginning(28),
+            PrefixSignature::Known(int_of_second)
+        );
+        assert_eq!(sequence.beginning(26), PrefixSignature::Within);
+        assert_eq!(int().beginning(0), PrefixSignature::Known(Signature::EMPTY));
+        let three = PrefixSignature::Known(Signature::of(Byte).repeated(3));
         assert_eq!(Datatype::BYTE.beginning(3), three);
-        assert_eq!(Datatype::PACKED.beginning(3), Beginning::Anything);
+        assert_eq!(Datatype::PACKED.beginning(3), PrefixSignature::Anything);
         let with = Datatype::structure(&[1, 1], &[0, 8], &[int(), Datatype::PACKED]).unwrap();
-        assert_eq!(with.beginning(5), Beginning::Anything);
+        assert_eq!(with.beginning(5), PrefixSignature::Anything);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Size, extent and bounds of a type (MPI 5.0, 5.1.6 to 5.1.9), without its type map: the map of a
 //! vector may have more entries than memory has bytes, but its bounds are at its corners.
 
-use super::named::Named;
+use super::predefined::PredefinedType;
 use crate::mpi::error::{Error, ErrorClass, Operation, Result};
 
 /// What is known of a type map.
@@ -31,7 +31,7 @@ pub(super) struct Bounds {
 impl Bounds {
     /// A pair has those of the structure of its value and its place, which it is said to be like
     /// (MPI 5.0, 6.9.4).
-    pub(super) fn of(named: &Named) -> Self {
+    pub(super) fn of(named: &PredefinedType) -> Self {
         let element = named.element;
         let (size, entries, data_end) = match element.pair() {
             Some(pair) => (element.data_size(), 2, pair.place_at() + pair.place.size()),

@@ -3,19 +3,19 @@
 //! All displacements are between the true bounds of the type, which fit 64 bits: sums of them do
 //! not overflow.
 
-use super::handle::{Datatype, Derived, Kind, Part};
+use super::handle::{Datatype, DatatypeKind, DerivedType, StridedBlocks};
 use super::pairs::predefined;
-use bcs_core::layout::{Builder, Layout, TooManyRuns};
+use bcs_core::layout::{DataLayout, LayoutBuilder, TooManyRuns};
 
-impl Derived {
-    pub(super) fn compile(&self) -> Result<Layout, TooManyRuns> {
+impl DerivedType {
+    pub(super) fn compile(&self) -> Result<DataLayout, TooManyRuns> {
         Ok(self.flatten()?.finish(self.bounds.extent()))
     }
 
-    fn flatten(&self) -> Result<Builder, TooManyRuns> {
-        let mut all = Builder::default();
+    fn flatten(&self) -> Result<LayoutBuilder, TooManyRuns> {
+        let mut all = LayoutBuilder::default();
         // An indexed type has as many parts as blocks, all of one type.
-        let mut known: Option<(&Datatype, Builder)> = None;
+        let mut known: Option<(&Datatype, LayoutBuilder)> = None;
         for part in &self.parts {
             if part.count == 0 || part.length == 0 || part.datatype.bounds().size == 0 {
                 continue;
@@ -32,19 +32,19 @@ impl Derived {
 }
 
 impl Datatype {
-    fn flatten(&self) -> Result<Builder, TooManyRuns> {
+    fn flatten(&self) -> Result<LayoutBuilder, TooManyRuns> {
         match &self.0 {
-            Kind::Predefined(named) => predefined(named.element),
-            Kind::Derived(derived) => match derived.layout.get() {
-                Some(layout) => Ok(Builder::of(layout)),
+            DatatypeKind::Predefined(named) => predefined(named.element),
+            DatatypeKind::Derived(derived) => match derived.layout.get() {
+                Some(layout) => Ok(LayoutBuilder::from_layout(layout)),
                 None => derived.flatten(),
             },
         }
     }
 }
 
-impl Part {
-    fn add_to(&self, all: &mut Builder, element: &Builder) -> Result<(), TooManyRuns> {
+impl StridedBlocks {
+    fn add_to(&self, all: &mut LayoutBuilder, element: &LayoutBuilder) -> Result<(), TooManyRuns> {
         if self.count == 1 && self.length == 1 {
             return all.append(element, self.displacement);
         }

@@ -1,13 +1,13 @@
 //! How types are made of types (MPI 5.0, 5.1.2, 5.1.7, 5.1.10).
 //!
-//! Every constructor checks its arguments and comes to a list of [`Part`]s.
+//! Every constructor checks its arguments and comes to a list of [`StridedBlocks`]s.
 
 use super::bounds::{Bounds, too_large};
 use super::combiner::Combiner;
-use super::handle::{Contents, Datatype, Derived, Kind, Part};
-use crate::mpi::census::Alive;
+use super::handle::{Contents, Datatype, DatatypeKind, DerivedType, StridedBlocks};
 use crate::mpi::error::{ErrorClass, Operation, Result};
-use bcs_core::whereabouts::Object;
+use crate::mpi::live_objects::LiveObject;
+use bcs_core::wait_state::LeakedObject;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -42,7 +42,7 @@ fn integer(len: usize) -> i64 {
 
 impl Datatype {
     pub(super) fn made(
-        parts: Vec<Part>,
+        parts: Vec<StridedBlocks>,
         bounds: Bounds,
         combiner: Combiner,
         (integers, addresses, datatypes): Arguments,
@@ -53,7 +53,7 @@ impl Datatype {
             addresses,
             datatypes,
         };
-        Self(Kind::Derived(Arc::new(Derived {
+        Self(DatatypeKind::Derived(Arc::new(DerivedType {
             contents,
             parts,
             bounds,
@@ -61,12 +61,12 @@ impl Datatype {
             signature: OnceLock::new(),
             beginning: AtomicU64::default(),
             name: Mutex::default(),
-            alive: Alive::new(Object::Datatype),
+            alive: LiveObject::new(LeakedObject::Datatype),
         })))
     }
 
     fn of_parts(
-        parts: Vec<Part>,
+        parts: Vec<StridedBlocks>,
         combiner: Combiner,
         arguments: Arguments,
         operation: Operation,
@@ -75,8 +75,8 @@ impl Datatype {
         Ok(Self::made(parts, bounds, combiner, arguments))
     }
 
-    pub(super) fn once(&self) -> Part {
-        Part {
+    pub(super) fn once(&self) -> StridedBlocks {
+        StridedBlocks {
             displacement: 0,
             count: 1,
             stride: 0,
@@ -99,13 +99,13 @@ impl Datatype {
         let operation = Operation::plain("MPI_Type_dup");
         let bounds = match &self.0 {
             // It is this type, with the markers of bounds that it has.
-            Kind::Derived(derived) => derived.bounds,
-            Kind::Predefined(_) => Bounds::of_parts(&[self.once()], operation)?,
+            DatatypeKind::Derived(derived) => derived.bounds,
+            DatatypeKind::Predefined(_) => Bounds::of_parts(&[self.once()], operation)?,
         };
         let arguments = (Vec::new(), Vec::new(), vec![self.clone()]);
         let parts = match &self.0 {
-            Kind::Derived(derived) => derived.parts.clone(),
-            Kind::Predefined(_) => vec![self.once()],
+            DatatypeKind::Derived(derived) => derived.parts.clone(),
+            DatatypeKind::Predefined(_) => vec![self.once()],
         };
         let copy = Self::made(parts, bounds, Combiner::Dup, arguments);
         if self.is_committed() {
@@ -120,7 +120,7 @@ impl Datatype {
     /// When an argument is wrong, or the type does not fit 64 bits: so for all constructors.
     pub fn contiguous(&self, count: i64) -> Result<Self> {
         let operation = Operation::plain("MPI_Type_contiguous");
-        let part = Part {
+        let part = StridedBlocks {
             length: counted(count, operation)?,
             ..self.once()
         };
@@ -135,7 +135,7 @@ impl Datatype {
     /// As [`contiguous`](Self::contiguous).
     pub fn vector(&self, count: i64, blocklength: i64, stride: i64) -> Result<Self> {
         let operation = Operation::plain("MPI_Type_vector");
-        let part = Part {
+        let part = StridedBlocks {
             count: counted(count, operation)?,
             length: length(blocklength, 0, operation)?,
             stride: self.distance(stride, operation)?,
@@ -152,7 +152,7 @@ impl Datatype {
     /// As [`contiguous`](Self::contiguous).
     pub fn hvector(&self, count: i64, blocklength: i64, stride: i64) -> Result<Self> {
         let operation = Operation::plain("MPI_Type_create_hvector");
-        let part = Part {
+        let part = StridedBlocks {
             count: counted(count, operation)?,
             length: length(blocklength, 0, operation)?,
             stride,
@@ -167,9 +167,9 @@ impl Datatype {
         &self,
         blocks: impl ExactSizeIterator<Item = (i64, i64)>,
         operation: Operation,
-    ) -> Result<Vec<Part>> {
+    ) -> Result<Vec<StridedBlocks>> {
         let part = |(nth, (blocklength, displacement))| {
-            Ok(Part {
+            Ok(StridedBlocks {
                 displacement,
                 length: length(blocklength, nth, operation)?,
                 ..self.once()
@@ -254,7 +254,7 @@ impl Datatype {
         let lists = blocklengths.iter().zip(displacements).zip(datatypes);
         let part = |(nth, ((&blocklength, &displacement), datatype)): (usize, _)| {
             let datatype: &Self = datatype;
-            Ok(Part {
+            Ok(StridedBlocks {
                 displacement,
                 length: length(blocklength, nth, operation)?,
                 ..datatype.once()

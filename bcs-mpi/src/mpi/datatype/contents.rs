@@ -2,7 +2,7 @@
 
 pub use super::combiner::{Combiner, Distribution, Order};
 pub use super::handle::Contents;
-use super::handle::{Datatype, Kind};
+use super::handle::{Datatype, DatatypeKind};
 use crate::mpi::error::{ErrorClass, Operation, Result};
 
 /// `MPI_Type_get_envelope`: how many arguments of each kind a type was made of.
@@ -23,13 +23,13 @@ impl Datatype {
     #[must_use]
     pub fn envelope(&self) -> Envelope {
         match &self.0 {
-            Kind::Predefined(_) => Envelope {
+            DatatypeKind::Predefined(_) => Envelope {
                 combiner: Combiner::Named,
                 integers: 0,
                 addresses: 0,
                 datatypes: 0,
             },
-            Kind::Derived(derived) => {
+            DatatypeKind::Derived(derived) => {
                 let contents = &derived.contents;
                 Envelope {
                     combiner: contents.combiner,
@@ -47,8 +47,8 @@ impl Datatype {
     /// When it is predefined: it is made of nothing.
     pub fn contents(&self) -> Result<&Contents> {
         match &self.0 {
-            Kind::Derived(derived) => Ok(&derived.contents),
-            Kind::Predefined(named) => {
+            DatatypeKind::Derived(derived) => Ok(&derived.contents),
+            DatatypeKind::Predefined(named) => {
                 let operation = Operation::plain("MPI_Type_get_contents");
                 Err(operation.error(ErrorClass::Type, format!("{} is predefined", named.element)))
             }

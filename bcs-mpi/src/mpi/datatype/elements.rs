@@ -1,6 +1,6 @@
 //! `MPI_Get_elements` (MPI 5.0, 5.1.11): how many basic elements so many bytes are.
 
-use super::handle::{Datatype, Kind};
+use super::handle::{Datatype, DatatypeKind};
 
 impl Datatype {
     /// How many basic elements a message of so many bytes of this type has; `None`
@@ -20,9 +20,9 @@ impl Datatype {
             return Some(0);
         }
         let derived = match &self.0 {
-            Kind::Derived(derived) => derived,
+            DatatypeKind::Derived(derived) => derived,
             // The value of a pair came, and its place did not.
-            Kind::Predefined(named) => {
+            DatatypeKind::Predefined(named) => {
                 let value = named.element.pair().map(|pair| pair.value.size() as u64);
                 return (value == Some(bytes)).then_some(1);
             }

@@ -2,13 +2,13 @@
 
 use super::bounds::Bounds;
 use super::combiner::Combiner;
-use super::named::{self, Named};
 use super::pairs;
+use super::predefined::{self, PredefinedType};
 use super::signature::Signature;
-use crate::mpi::census::Alive;
 use crate::mpi::constants::MAX_OBJECT_NAME;
 use crate::mpi::error::{ErrorClass, Operation, Result};
-use bcs_core::layout::Layout;
+use crate::mpi::live_objects::LiveObject;
+use bcs_core::layout::DataLayout;
 use bcs_core::lockstep;
 use bcs_core::reduction;
 use std::sync::atomic::AtomicU64;
@@ -19,33 +19,33 @@ use std::sync::{Arc, Mutex, OnceLock};
 /// Two are equal if they are handles of the same one. Whether types describe the same signature is
 /// asked in a checked job only: that they fit each other is the program's affair (MPI 5.0, 3.3.1).
 #[derive(Clone, Debug)]
-pub struct Datatype(pub(super) Kind);
+pub struct Datatype(pub(super) DatatypeKind);
 
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
-    Predefined(&'static Named),
-    Derived(Arc<Derived>),
+pub(super) enum DatatypeKind {
+    Predefined(&'static PredefinedType),
+    Derived(Arc<DerivedType>),
 }
 
 /// What all handles of a derived datatype share.
 #[derive(Debug)]
-pub(super) struct Derived {
+pub(super) struct DerivedType {
     pub(super) contents: Contents,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<StridedBlocks>,
     pub(super) bounds: Bounds,
     /// Set when it is committed.
-    pub(super) layout: OnceLock<Arc<Layout>>,
+    pub(super) layout: OnceLock<Arc<DataLayout>>,
     /// Set when it is first asked for.
     pub(super) signature: OnceLock<Option<Signature>>,
     /// The beginning that was asked for last.
     pub(super) beginning: AtomicU64,
     pub(super) name: Mutex<String>,
-    pub(super) alive: Alive,
+    pub(super) alive: LiveObject,
 }
 
 /// Blocks of a type at equal distances: what every constructor comes to.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct StridedBlocks {
     /// Where the first block is.
     pub(super) displacement: i64,
     /// How many blocks.
@@ -74,8 +74,8 @@ pub struct Contents {
 impl PartialEq for Datatype {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            (Kind::Predefined(one), Kind::Predefined(other)) => one == other,
-            (Kind::Derived(one), Kind::Derived(other)) => Arc::ptr_eq(one, other),
+            (DatatypeKind::Predefined(one), DatatypeKind::Predefined(other)) => one == other,
+            (DatatypeKind::Derived(one), DatatypeKind::Derived(other)) => Arc::ptr_eq(one, other),
             _ => false,
         }
     }
@@ -99,25 +99,25 @@ impl Datatype {
     /// `MPI_BYTE`.
     pub const BYTE: Self = Self::predefined(reduction::Datatype::Byte);
     /// `MPI_PACKED`: bytes as `MPI_BYTE`, and to a checked job (`bcs run --checked`) any types.
-    pub const PACKED: Self = Self(Kind::Predefined(&named::PACKED));
+    pub const PACKED: Self = Self(DatatypeKind::Predefined(&predefined::PACKED));
     /// `MPI_LONG`, which has half its bytes in `external32`.
-    pub const LONG: Self = Self(Kind::Predefined(&named::LONG));
+    pub const LONG: Self = Self(DatatypeKind::Predefined(&predefined::LONG));
     /// `MPI_UNSIGNED_LONG`.
-    pub const UNSIGNED_LONG: Self = Self(Kind::Predefined(&named::UNSIGNED_LONG));
+    pub const UNSIGNED_LONG: Self = Self(DatatypeKind::Predefined(&predefined::UNSIGNED_LONG));
     /// `MPI_LONG_INT`: a `long` and its place.
-    pub const LONG_INT: Self = Self(Kind::Predefined(&named::LONG_INT));
+    pub const LONG_INT: Self = Self(DatatypeKind::Predefined(&predefined::LONG_INT));
     /// `MPI_WCHAR`, which has half its bytes in `external32`.
-    pub const WCHAR: Self = Self(Kind::Predefined(&named::WCHAR));
+    pub const WCHAR: Self = Self(DatatypeKind::Predefined(&predefined::WCHAR));
 
     /// A predefined datatype.
     #[must_use]
     pub const fn predefined(element: reduction::Datatype) -> Self {
-        Self(Kind::Predefined(Named::of(element)))
+        Self(DatatypeKind::Predefined(PredefinedType::of(element)))
     }
 
     /// It is never freed, and neither is what it is made of: it does not count as left at the end.
     pub(crate) fn stays(self) -> Self {
-        if let Kind::Derived(derived) = &self.0 {
+        if let DatatypeKind::Derived(derived) = &self.0 {
             derived.alive.stays();
             for part in &derived.parts {
                 let _its_own = part.datatype.clone().stays();
@@ -130,15 +130,15 @@ impl Datatype {
     #[must_use]
     pub fn elementary(&self) -> Option<reduction::Datatype> {
         match self.0 {
-            Kind::Predefined(named) => Some(named.element),
-            Kind::Derived(_) => None,
+            DatatypeKind::Predefined(named) => Some(named.element),
+            DatatypeKind::Derived(_) => None,
         }
     }
 
     pub(super) fn bounds(&self) -> Bounds {
         match &self.0 {
-            Kind::Predefined(named) => Bounds::of(named),
-            Kind::Derived(derived) => derived.bounds,
+            DatatypeKind::Predefined(named) => Bounds::of(named),
+            DatatypeKind::Derived(derived) => derived.bounds,
         }
     }
 
@@ -147,8 +147,8 @@ impl Datatype {
     #[must_use]
     pub fn size(&self) -> usize {
         match &self.0 {
-            Kind::Predefined(named) => named.element.data_size(),
-            Kind::Derived(derived) => derived.bounds.bytes(),
+            DatatypeKind::Predefined(named) => named.element.data_size(),
+            DatatypeKind::Derived(derived) => derived.bounds.bytes(),
         }
     }
 
@@ -161,8 +161,8 @@ impl Datatype {
     /// pairs included, because that is how the arithmetic takes them.
     pub(in crate::mpi) fn operand_size(&self) -> usize {
         match &self.0 {
-            Kind::Predefined(named) => named.element.size(),
-            Kind::Derived(derived) => derived.bounds.bytes(),
+            DatatypeKind::Predefined(named) => named.element.size(),
+            DatatypeKind::Derived(derived) => derived.bounds.bytes(),
         }
     }
 
@@ -185,7 +185,7 @@ impl Datatype {
     /// # Errors
     /// When its data are scattered over too many places.
     pub fn commit(&self) -> Result<()> {
-        let Kind::Derived(derived) = &self.0 else {
+        let DatatypeKind::Derived(derived) = &self.0 else {
             return Ok(());
         };
         if derived.layout.get().is_none() {
@@ -202,8 +202,8 @@ impl Datatype {
     #[must_use]
     pub fn is_committed(&self) -> bool {
         match &self.0 {
-            Kind::Predefined(_) => true,
-            Kind::Derived(derived) => derived.layout.get().is_some(),
+            DatatypeKind::Predefined(_) => true,
+            DatatypeKind::Derived(derived) => derived.layout.get().is_some(),
         }
     }
 
@@ -214,11 +214,11 @@ impl Datatype {
     /// When it is predefined.
     pub fn free(self) -> Result<()> {
         match &self.0 {
-            Kind::Predefined(named) => {
+            DatatypeKind::Predefined(named) => {
                 let reason = format!("{} is predefined", named.element);
                 Err(Operation::plain("MPI_Type_free").error(ErrorClass::Type, reason))
             }
-            Kind::Derived(_) => Ok(()),
+            DatatypeKind::Derived(_) => Ok(()),
         }
     }
 
@@ -226,9 +226,9 @@ impl Datatype {
     #[must_use]
     pub fn name(&self) -> String {
         match &self.0 {
-            Kind::Predefined(named) if named.is_packed() => "MPI_PACKED".to_owned(),
-            Kind::Predefined(named) => named.element.name().to_owned(),
-            Kind::Derived(derived) => lockstep::lock(&derived.name).clone(),
+            DatatypeKind::Predefined(named) if named.is_packed() => "MPI_PACKED".to_owned(),
+            DatatypeKind::Predefined(named) => named.element.name().to_owned(),
+            DatatypeKind::Derived(derived) => lockstep::lock(&derived.name).clone(),
         }
     }
 
@@ -239,7 +239,7 @@ impl Datatype {
     /// # Errors
     /// When it is predefined: those keep their names here.
     pub fn set_name(&self, name: &str) -> Result<()> {
-        let Kind::Derived(derived) = &self.0 else {
+        let DatatypeKind::Derived(derived) = &self.0 else {
             let reason = format!("{} is predefined and keeps its name", self.name());
             return Err(Operation::plain("MPI_Type_set_name").error(ErrorClass::Type, reason));
         };
@@ -250,10 +250,10 @@ impl Datatype {
 
     /// The layout of a type that has one, if it may be used in communication.
     #[inline]
-    pub(in crate::mpi) fn layout(&self, operation: &Operation) -> Result<Option<&Arc<Layout>>> {
+    pub(in crate::mpi) fn layout(&self, operation: &Operation) -> Result<Option<&Arc<DataLayout>>> {
         let derived = match &self.0 {
-            Kind::Predefined(named) => return Ok(pairs::layout(named.element)),
-            Kind::Derived(derived) => derived,
+            DatatypeKind::Predefined(named) => return Ok(pairs::layout(named.element)),
+            DatatypeKind::Derived(derived) => derived,
         };
         derived.layout.get().map(Some).ok_or_else(|| {
             let name = self.name();

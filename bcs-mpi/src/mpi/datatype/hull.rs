@@ -1,7 +1,7 @@
 //! The bounds of a type that is made of others: its corners are among theirs.
 
 use super::bounds::{Bounds, too_large};
-use super::handle::Part;
+use super::handle::StridedBlocks;
 use crate::mpi::error::{ErrorClass, Operation, Result};
 
 /// How deep types may be made of types: what goes down into a type is recursive.
@@ -9,7 +9,7 @@ const MAX_DEPTH: u32 = 256;
 
 impl Bounds {
     /// The bounds of a type that is made of these.
-    pub(super) fn of_parts(parts: &[Part], operation: Operation) -> Result<Self> {
+    pub(super) fn of_parts(parts: &[StridedBlocks], operation: Operation) -> Result<Self> {
         let (mut size, mut external, mut entries) = (0u64, 0u64, 0u64);
         let (mut align, mut depth) = (1, 0);
         let mut data = Hull::default();
@@ -76,7 +76,7 @@ struct Hull(Option<(i128, i128)>);
 
 impl Hull {
     /// All copies of what is from `lower` to `upper` in the type of a part.
-    fn add(&mut self, part: &Part, lower: i64, upper: i64) {
+    fn add(&mut self, part: &StridedBlocks, lower: i64, upper: i64) {
         let span = |count: u64, distance: i64| {
             let end = i128::from(count - 1).saturating_mul(i128::from(distance));
             (end.min(0), end.max(0))

@@ -23,7 +23,6 @@
 
 mod arrays;
 mod basic_types;
-mod beginnings;
 mod bounds;
 mod combiner;
 mod compile;
@@ -32,8 +31,9 @@ pub mod contents;
 mod elements;
 mod handle;
 mod hull;
-mod named;
 mod pairs;
+mod predefined;
+mod prefix_signatures;
 mod runs;
 mod signature;
 #[cfg(test)]
@@ -42,5 +42,5 @@ mod tests;
 pub use combiner::{Combiner, Distribution, Order};
 pub use contents::Envelope;
 pub use handle::Datatype;
-pub(super) use named::{External, Named};
-pub(super) use signature::Beginning;
+pub(super) use predefined::{External32Form, PredefinedType};
+pub(super) use signature::PrefixSignature;

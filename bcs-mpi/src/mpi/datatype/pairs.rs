@@ -1,22 +1,22 @@
 //! Predefined types, whose runs are known: a value, or the value and the place of a pair.
 
-use bcs_core::layout::{Builder, Layout, TooManyRuns};
+use bcs_core::layout::{DataLayout, LayoutBuilder, TooManyRuns};
 use bcs_core::reduction::Datatype as Elementary;
 use std::sync::{Arc, LazyLock};
 
 /// The runs of a predefined type.
-pub(super) fn predefined(element: Elementary) -> Result<Builder, TooManyRuns> {
+pub(super) fn predefined(element: Elementary) -> Result<LayoutBuilder, TooManyRuns> {
     let Some(pair) = element.pair() else {
-        return Ok(Builder::block(0, element.size() as u64));
+        return Ok(LayoutBuilder::block(0, element.size() as u64));
     };
-    let mut builder = Builder::block(0, pair.value.size() as u64);
+    let mut builder = LayoutBuilder::block(0, pair.value.size() as u64);
     let place_at = i64::try_from(pair.place_at()).expect("a few bytes");
     builder.push(place_at, pair.place.size() as u64)?;
     Ok(builder)
 }
 
 /// The layouts of the predefined types that have gaps.
-static PAIRS: LazyLock<Vec<(Elementary, Arc<Layout>)>> = LazyLock::new(|| {
+static PAIRS: LazyLock<Vec<(Elementary, Arc<DataLayout>)>> = LazyLock::new(|| {
     let gaps = |element: &Elementary| element.data_size() < element.size();
     let layout = |element: Elementary| {
         let runs = predefined(element).expect("two of them");
@@ -33,7 +33,7 @@ static PAIRS: LazyLock<Vec<(Elementary, Arc<Layout>)>> = LazyLock::new(|| {
 /// The layout of a predefined type, if it is a pair with gaps: a message has what a structure of the
 /// two would have (MPI 5.0, 6.9.4).
 #[inline]
-pub(super) fn layout(element: Elementary) -> Option<&'static Arc<Layout>> {
+pub(super) fn layout(element: Elementary) -> Option<&'static Arc<DataLayout>> {
     if element.data_size() == element.size() {
         return None;
     }

@@ -1,7 +1,7 @@
 //! The predefined elements of a type, in the order of its type map.
 
-use super::handle::{Datatype, Kind};
-use super::named::Named;
+use super::handle::{Datatype, DatatypeKind};
+use super::predefined::PredefinedType;
 use crate::mpi::error::Result;
 
 impl Datatype {
@@ -12,11 +12,11 @@ impl Datatype {
     pub(in crate::mpi) fn runs(
         &self,
         copies: u64,
-        visit: &mut impl FnMut(&Named, u64) -> Result<()>,
+        visit: &mut impl FnMut(&PredefinedType, u64) -> Result<()>,
     ) -> Result<()> {
         let derived = match &self.0 {
-            Kind::Predefined(named) => return visit(named, copies),
-            Kind::Derived(derived) => derived,
+            DatatypeKind::Predefined(named) => return visit(named, copies),
+            DatatypeKind::Derived(derived) => derived,
         };
         // So each turn passes a byte of the data.
         if copies == 0 || derived.bounds.size == 0 {

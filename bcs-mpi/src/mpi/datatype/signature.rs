@@ -8,7 +8,7 @@
 //! `MPI_PACKED` matches everything, and so does a sequence that has it in it: none is known of it. `MPI_BYTE` matches
 //! `MPI_BYTE`. Names of one representation (`MPI_INT`, `MPI_INT32_T`) are one type here.
 
-use bcs_core::fingerprint::scattered;
+use bcs_core::fingerprint::mix64;
 use bcs_core::reduction::Datatype as Elementary;
 
 /// What stands for a sequence of basic types.
@@ -40,7 +40,7 @@ impl Signature {
     /// Of one basic type.
     pub(super) fn of(element: Elementary) -> Self {
         Self {
-            sum: scattered(element as u64) % PRIME,
+            sum: mix64(element as u64) % PRIME,
             power: PLACE,
         }
     }
@@ -71,13 +71,13 @@ impl Signature {
 
     /// In one word.
     pub(in crate::mpi) fn word(self) -> u64 {
-        scattered(self.sum ^ scattered(self.power))
+        mix64(self.sum ^ mix64(self.power))
     }
 }
 
 /// What is known of the first bytes of some elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mpi) enum Beginning {
+pub(in crate::mpi) enum PrefixSignature {
     /// They are this.
     Known(Signature),
     /// They match everything.

@@ -12,37 +12,37 @@
 //! | `together.rs` | the bitwise or of what all members say |
 //! | `undertaking.rs` | the agreement: which ids are free, who could reserve one, who could open it |
 
-mod together;
-mod undertaking;
+mod agreement;
+mod tree_allreduce;
 
 use super::create::no_id;
 use super::error::{ErrorClass, Operation};
-use super::objects::context_ids::{DUPLICATION_MESSAGES, Family};
-use super::objects::kept::Kept;
-use super::request::{Finish, What};
+use super::objects::context_ids::{CommFamily, DUPLICATION_MESSAGES};
+use super::objects::properties::ObjectProperties;
+use super::request::{CompletionHandler, CompletionKind};
 use super::{Comm, Info, Request, Result, Status};
-use crate::bcs::Outcome;
+use crate::bcs::RequestOutcome;
 use crate::call_site;
-use crate::recording::{Manner, Primitive, Recorded, Site};
-use bcs_core::fingerprint::scattered;
+use crate::recording::{CallTiming, Primitive, RecordedOperation, Site};
+use agreement::{Agreement, AgreementOutcome, DuplicationMembers};
+use bcs_core::fingerprint::mix64;
 use bcs_core::lockstep;
 use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
-use undertaking::{Agreement, Circle, Verdict};
 
 /// Who wants the duplicate.
-type Then = Box<dyn FnOnce(Comm) + Send>;
+type OnDuplicated = Box<dyn FnOnce(Comm) + Send>;
 
 /// What becomes a duplicate once all have agreed.
-struct Making {
-    verdict: Arc<OnceLock<Verdict>>,
-    family: Arc<Family>,
-    kept: Arc<Kept<Comm>>,
-    then: Mutex<Option<Then>>,
+struct DuplicateCompletion {
+    verdict: Arc<OnceLock<AgreementOutcome>>,
+    family: Arc<CommFamily>,
+    kept: Arc<ObjectProperties<Comm>>,
+    then: Mutex<Option<OnDuplicated>>,
 }
 
-impl fmt::Debug for Making {
+impl fmt::Debug for DuplicateCompletion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut making = f.debug_struct("Making");
         making
@@ -51,13 +51,13 @@ impl fmt::Debug for Making {
     }
 }
 
-impl Finish for Making {
-    fn finish(&self, parent: &Comm, _: &Outcome, operation: Operation) -> Result<Status> {
+impl CompletionHandler for DuplicateCompletion {
+    fn finish(&self, parent: &Comm, _: &RequestOutcome, operation: Operation) -> Result<Status> {
         let id = match self.verdict.get() {
-            Some(Verdict::Opened(id)) => *id,
-            Some(Verdict::NoId) => return Err(no_id(operation)),
-            Some(Verdict::Failed(failure)) => return Err(operation.failure(*failure, 0)),
-            Some(Verdict::Refused) | None => {
+            Some(AgreementOutcome::Opened(id)) => *id,
+            Some(AgreementOutcome::NoId) => return Err(no_id(operation)),
+            Some(AgreementOutcome::Failed(failure)) => return Err(operation.failure(*failure, 0)),
+            Some(AgreementOutcome::Refused) | None => {
                 let reason = "another rank could not make its part: see its error";
                 return Err(operation.error(ErrorClass::Other, reason));
             }
@@ -98,25 +98,25 @@ impl Comm {
     }
 
     #[track_caller]
-    fn duplicate(&self, call: &'static str, info: &Info, then: Then) -> Result<Request> {
+    fn duplicate(&self, call: &'static str, info: &Info, then: OnDuplicated) -> Result<Request> {
         let operation = Operation::plain(call);
-        let _at = call_site::at(Site::here());
-        let recorded = (Primitive::CommDup, Manner::Starts);
-        self.recorded(recorded, &operation, |begun| {
+        let _at = call_site::enter(Site::here());
+        let recorded = (Primitive::CommDup, CallTiming::Starts);
+        self.record_call(recorded, &operation, |begun| {
             self.usable(&operation)?;
-            let kept = Arc::new(self.0.kept.inherited());
+            let kept = Arc::new(self.0.properties.inherited());
             *kept.info() = info.dup();
             let attributes = self.copied_attributes()?;
             kept.attributes.with(|kept| *kept = attributes);
-            let told = Recorded::started(begun, Primitive::CommDup);
+            let told = RecordedOperation::started(begun, Primitive::CommDup);
             if self.is_single() {
                 let (group, topology) = (self.0.group.clone(), self.0.topology.clone());
                 then(self.process().single(group, topology, kept, operation)?);
                 return Ok(Request::done(Ok(Status::EMPTY), 0, self, told));
             }
-            let (agreement, verdict) = Agreement::new(self.circle());
+            let (agreement, verdict) = Agreement::new(self.duplication_members());
             let posted = self.process().endpoint().undertake(Box::new(agreement));
-            let what = What::Other(Arc::new(Making {
+            let what = CompletionKind::Other(Arc::new(DuplicateCompletion {
                 verdict,
                 family: self.0.family.clone(),
                 kept,
@@ -138,20 +138,20 @@ impl Comm {
     }
 
     /// The members, for the next duplication.
-    fn circle(&self) -> Circle {
+    fn duplication_members(&self) -> DuplicationMembers {
         let process = self.process();
         process.reap_closed_by_now();
         let number = self.0.duplications.fetch_add(1, Ordering::Relaxed);
         let tag = (number & i32::MAX.cast_unsigned()).cast_signed();
         let all = self.all_members();
-        Circle {
+        DuplicationMembers {
             on: (self.0.context | DUPLICATION_MESSAGES, tag),
             members: all.into(),
             me: self.place_among_all(),
             local: process.local_members(all),
             family: self.0.family.clone(),
             held: process.held_contexts().clone(),
-            agreement: scattered(u64::from(self.0.context) << 32 | u64::from(all[0]))
+            agreement: mix64(u64::from(self.0.context) << 32 | u64::from(all[0]))
                 ^ u64::from(number),
         }
     }

@@ -1,8 +1,8 @@
 //! Elements side by side, from memory to `external32` and back.
 
-use crate::mpi::datatype::{External, Named};
+use crate::mpi::datatype::{External32Form, PredefinedType};
 use crate::mpi::error::{ErrorClass, Operation, Result};
-use bcs_core::reduction::{Class, Datatype as Elementary};
+use bcs_core::reduction::{Datatype as Elementary, DatatypeClass};
 use rustc_apfloat::ieee::{Quad, X87DoubleExtended};
 use rustc_apfloat::{Float as _, FloatConvert as _};
 
@@ -11,11 +11,11 @@ const X87: usize = 10;
 
 /// The numbers of an element, in the order in which they lie: both parts of a complex one, the value and the place of a
 /// pair, or itself.
-fn numbers(named: Named) -> impl Iterator<Item = Named> {
-    let same = Named::same;
+fn numbers(named: PredefinedType) -> impl Iterator<Item = PredefinedType> {
+    let same = PredefinedType::same;
     let (first, second) = match (named.element.pair(), named.element.part()) {
         (Some(pair), _) => {
-            let value = Named {
+            let value = PredefinedType {
                 element: pair.value,
                 ..named
             };
@@ -32,7 +32,7 @@ fn numbers(named: Named) -> impl Iterator<Item = Named> {
 /// # Errors
 /// When a value does not fit.
 pub(super) fn pack(
-    named: &Named,
+    named: &PredefinedType,
     mut from: &[u8],
     mut to: &mut [u8],
     operation: Operation,
@@ -43,8 +43,10 @@ pub(super) fn pack(
             let external = to.split_off_mut(..number.external_size());
             let (native, external) = native.zip(external).expect("both have whole elements");
             match number.external {
-                External::Same => packed(number.element, native, external),
-                External::Long | External::Wide => narrowed(&number, native, external, operation)?,
+                External32Form::Same => packed(number.element, native, external),
+                External32Form::Long | External32Form::Wide => {
+                    narrowed(&number, native, external, operation)?
+                }
             }
         }
     }
@@ -52,15 +54,15 @@ pub(super) fn pack(
 }
 
 /// Copies elements of one kind to memory.
-pub(super) fn unpack(named: &Named, mut from: &[u8], mut to: &mut [u8]) {
+pub(super) fn unpack(named: &PredefinedType, mut from: &[u8], mut to: &mut [u8]) {
     while !from.is_empty() {
         for number in numbers(*named) {
             let external = from.split_off(..number.external_size());
             let native = to.split_off_mut(..number.element.size());
             let (external, native) = external.zip(native).expect("both have whole elements");
             match number.external {
-                External::Same => unpacked(number.element, external, native),
-                External::Long | External::Wide => widened(&number, external, native),
+                External32Form::Same => unpacked(number.element, external, native),
+                External32Form::Long | External32Form::Wide => widened(&number, external, native),
             }
         }
     }
@@ -77,7 +79,7 @@ fn packed(element: Elementary, from: &[u8], to: &mut [u8]) {
             let value: Quad = value.convert(&mut false).value;
             to.copy_from_slice(&value.to_bits().to_be_bytes());
         }
-        (_, Class::Logical) => truth(from, to.iter_mut().rev()),
+        (_, DatatypeClass::Logical) => truth(from, to.iter_mut().rev()),
         _ => swapped(from, to),
     }
 }
@@ -90,7 +92,7 @@ fn unpacked(element: Elementary, from: &[u8], to: &mut [u8]) {
             to.fill(0);
             to[..X87].copy_from_slice(&value.to_bits().to_le_bytes()[..X87]);
         }
-        (_, Class::Logical) => truth(from, to.iter_mut()),
+        (_, DatatypeClass::Logical) => truth(from, to.iter_mut()),
         _ => swapped(from, to),
     }
 }
@@ -111,7 +113,12 @@ fn truth<'a>(from: &[u8], to: impl Iterator<Item = &'a mut u8>) {
 }
 
 /// One element that has fewer bytes in `external32`.
-fn narrowed(named: &Named, from: &[u8], to: &mut [u8], operation: Operation) -> Result<()> {
+fn narrowed(
+    named: &PredefinedType,
+    from: &[u8],
+    to: &mut [u8],
+    operation: Operation,
+) -> Result<()> {
     let wide = |from: &[u8]| {
         let mut bytes = [0; 8];
         bytes[..from.len()].copy_from_slice(from);
@@ -124,7 +131,7 @@ fn narrowed(named: &Named, from: &[u8], to: &mut [u8], operation: Operation) -> 
                 .map(|value| to.copy_from_slice(&value.to_be_bytes()))
                 .ok()
         }
-        (Elementary::Int32, External::Wide) => {
+        (Elementary::Int32, External32Form::Wide) => {
             let value = u64::from_le_bytes(wide(from));
             u16::try_from(value)
                 .map(|value| to.copy_from_slice(&value.to_be_bytes()))
@@ -143,7 +150,7 @@ fn narrowed(named: &Named, from: &[u8], to: &mut [u8], operation: Operation) -> 
             _ => u64::from_le_bytes(wide(from)).to_string(),
         };
         let (what, bytes) = match named.external {
-            External::Wide => ("wide character", to.len()),
+            External32Form::Wide => ("wide character", to.len()),
             _ => ("long", to.len()),
         };
         let reason =
@@ -153,7 +160,7 @@ fn narrowed(named: &Named, from: &[u8], to: &mut [u8], operation: Operation) -> 
 }
 
 /// The same back, which always fits.
-fn widened(named: &Named, from: &[u8], to: &mut [u8]) {
+fn widened(named: &PredefinedType, from: &[u8], to: &mut [u8]) {
     let negative = named.element == Elementary::Int64 && from[0] >= 0x80;
     to.fill(if negative { 0xff } else { 0 });
     swapped(from, &mut to[..from.len()]);

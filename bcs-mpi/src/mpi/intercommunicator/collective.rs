@@ -7,17 +7,17 @@
 //!
 //! Only what the standard calls significant is looked at: not the buffers of who says `PROC_NULL`.
 
-use crate::bcs::{Contributions, Piece};
-use crate::mpi::blocks::{Arrangement, disjoint, lengths, operand_of, operands};
-use crate::mpi::collective::{Begin, Calling};
+use crate::bcs::{Contributions, DataView};
+use crate::mpi::blocks::{BlockLayout, disjoint, lengths, operand_of, operands};
+use crate::mpi::collective::{CheckedCall, RecordedCall};
 use crate::mpi::error::{ErrorClass, Operation};
 use crate::mpi::op::{AnyOp, one_datatype};
 use crate::mpi::{Buffer, Comm, PROC_NULL, ROOT, Request, Result};
-use bcs_core::whereabouts::Exchange;
+use bcs_core::wait_state::MessageCollective;
 
 /// What a rank is in a collective that has a root.
 #[derive(Clone, Copy)]
-enum Part {
+enum IntercommRole {
     Root,
     /// In the root's group.
     Beside,
@@ -31,7 +31,7 @@ fn in_place(operation: Operation) -> Box<crate::mpi::Error> {
 }
 
 /// What is given to a call that cannot be in place.
-fn given(data: Option<Buffer>, operation: Operation) -> Result<Piece> {
+fn given(data: Option<Buffer>, operation: Operation) -> Result<DataView> {
     data.ok_or_else(|| in_place(operation))?.piece(&operation)
 }
 
@@ -49,20 +49,20 @@ impl Comm {
         self.world_rank(root, &operation).map(|_| ())
     }
 
-    fn part(&self, root: i32, operation: Operation) -> Result<Part> {
+    fn part(&self, root: i32, operation: Operation) -> Result<IntercommRole> {
         Ok(match root {
-            ROOT => Part::Root,
-            PROC_NULL => Part::Beside,
-            rank => Part::Opposite(self.world_rank(rank, &operation)?),
+            ROOT => IntercommRole::Root,
+            PROC_NULL => IntercommRole::Beside,
+            rank => IntercommRole::Opposite(self.world_rank(rank, &operation)?),
         })
     }
 
     /// The root's rank in the world, as far as this rank knows it.
-    fn world_root(&self, part: Part) -> Option<u32> {
+    fn world_root(&self, part: IntercommRole) -> Option<u32> {
         match part {
-            Part::Root => Some(self.process().world_rank()),
-            Part::Beside => None,
-            Part::Opposite(root) => Some(root),
+            IntercommRole::Root => Some(self.process().world_rank()),
+            IntercommRole::Beside => None,
+            IntercommRole::Opposite(root) => Some(root),
         }
     }
 
@@ -73,7 +73,7 @@ impl Comm {
 
     /// Everybody of the other group, with their blocks. Ranks begin at different places, so that not
     /// all send to the same one first.
-    fn with_each(&self, block: impl Fn(usize) -> Piece) -> Vec<(u32, Piece)> {
+    fn with_each(&self, block: impl Fn(usize) -> DataView) -> Vec<(u32, DataView)> {
         let count = self.across();
         let places = (0..count).map(|step| (self.0.group.me + step) % count);
         let ranks = &self.peers().members;
@@ -82,10 +82,10 @@ impl Comm {
 
     fn between(
         &self,
-        begin: Begin,
-        called: (Exchange, Option<u32>),
-        out: Vec<(u32, Piece)>,
-        into: Vec<(u32, Piece)>,
+        begin: CheckedCall,
+        called: (MessageCollective, Option<u32>),
+        out: Vec<(u32, DataView)>,
+        into: Vec<(u32, DataView)>,
     ) -> Result<Request> {
         let endpoint = self.process().endpoint();
         let posted = endpoint.bcs_between(self.0.context, called, out, into);
@@ -94,9 +94,9 @@ impl Comm {
 
     fn fold_between(
         &self,
-        begin: Begin,
-        called: (Exchange, Option<u32>),
-        out: Vec<(u32, Piece)>,
+        begin: CheckedCall,
+        called: (MessageCollective, Option<u32>),
+        out: Vec<(u32, DataView)>,
         contributions: Contributions<'_>,
     ) -> Result<Request> {
         let endpoint = self.process().endpoint();
@@ -106,7 +106,7 @@ impl Comm {
 
     pub(in crate::mpi) fn bcast_between(
         &self,
-        call: Calling,
+        call: RecordedCall,
         data: &Buffer,
         root: i32,
     ) -> Result<Request> {
@@ -114,22 +114,22 @@ impl Comm {
         let operation = begin.operation;
         let (mut out, mut into) = (Vec::new(), Vec::new());
         let part = self.part(root, operation)?;
-        let called = (Exchange::BroadcastBetween, self.world_root(part));
+        let called = (MessageCollective::BroadcastBetween, self.world_root(part));
         match part {
-            Part::Root => {
+            IntercommRole::Root => {
                 let data = data.piece(&operation)?;
                 out = self.with_each(|_| data.clone());
             }
-            Part::Beside => {}
-            Part::Opposite(root) => into.push((root, data.piece(&operation)?)),
+            IntercommRole::Beside => {}
+            IntercommRole::Opposite(root) => into.push((root, data.piece(&operation)?)),
         }
         self.between(begin, called, out, into)
     }
 
     pub(in crate::mpi) fn scatter_between(
         &self,
-        call: Calling,
-        input: &impl Arrangement,
+        call: RecordedCall,
+        input: &impl BlockLayout,
         output: Option<Buffer>,
         root: i32,
     ) -> Result<Request> {
@@ -141,23 +141,23 @@ impl Comm {
         let operation = begin.operation;
         let (mut out, mut into) = (Vec::new(), Vec::new());
         let part = self.part(root, operation)?;
-        let called = (Exchange::Scatter, self.world_root(part));
+        let called = (MessageCollective::Scatter, self.world_root(part));
         match part {
-            Part::Root => {
+            IntercommRole::Root => {
                 let blocks = input.pieces(self.across(), operation)?;
                 out = self.with_each(|place| blocks[place].clone());
             }
-            Part::Beside => {}
-            Part::Opposite(root) => into.push((root, given(output, operation)?)),
+            IntercommRole::Beside => {}
+            IntercommRole::Opposite(root) => into.push((root, given(output, operation)?)),
         }
         self.between(begin, called, out, into)
     }
 
     pub(in crate::mpi) fn gather_between(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: Option<Buffer>,
-        output: &impl Arrangement,
+        output: &impl BlockLayout,
         root: i32,
     ) -> Result<Request> {
         let bytes = match &input {
@@ -168,24 +168,24 @@ impl Comm {
         let operation = begin.operation;
         let (mut out, mut into) = (Vec::new(), Vec::new());
         let part = self.part(root, operation)?;
-        let called = (Exchange::Gather, self.world_root(part));
+        let called = (MessageCollective::Gather, self.world_root(part));
         match part {
-            Part::Root => {
+            IntercommRole::Root => {
                 let blocks = output.pieces(self.across(), operation)?;
                 disjoint(&blocks, operation)?;
                 into = self.with_each(|place| blocks[place].clone());
             }
-            Part::Beside => {}
-            Part::Opposite(root) => out.push((root, given(input, operation)?)),
+            IntercommRole::Beside => {}
+            IntercommRole::Opposite(root) => out.push((root, given(input, operation)?)),
         }
         self.between(begin, called, out, into)
     }
 
     pub(in crate::mpi) fn allgather_between(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: Option<Buffer>,
-        output: &impl Arrangement,
+        output: &impl BlockLayout,
     ) -> Result<Request> {
         let begin = self.begin(call, output.all_bytes(self.across()), None)?;
         let operation = begin.operation;
@@ -194,13 +194,13 @@ impl Comm {
         disjoint(&blocks, operation)?;
         let out = self.with_each(|_| from.clone());
         let into = self.with_each(|place| blocks[place].clone());
-        let called = (Exchange::Allgather, None);
+        let called = (MessageCollective::Allgather, None);
         self.between(begin, called, out, into)
     }
 
-    pub(in crate::mpi) fn alltoall_between<A: Arrangement>(
+    pub(in crate::mpi) fn alltoall_between<A: BlockLayout>(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: Option<A>,
         output: &A,
     ) -> Result<Request> {
@@ -213,13 +213,13 @@ impl Comm {
         disjoint(&blocks, operation)?;
         let out = self.with_each(|place| from[place].clone());
         let into = self.with_each(|place| blocks[place].clone());
-        let called = (Exchange::Alltoall, None);
+        let called = (MessageCollective::Alltoall, None);
         self.between(begin, called, out, into)
     }
 
     pub(in crate::mpi) fn reduce_between(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: &Buffer,
         output: &Buffer,
         op: &AnyOp,
@@ -230,14 +230,14 @@ impl Comm {
         let operation = begin.operation;
         let mut out = Vec::new();
         let part = self.part(root, operation)?;
-        let called = (Exchange::ReduceBetween, self.world_root(part));
+        let called = (MessageCollective::ReduceBetween, self.world_root(part));
         match part {
-            Part::Root => {
+            IntercommRole::Root => {
                 let contributions = self.contributions(output, op, operation)?;
                 return self.fold_between(begin, called, out, contributions);
             }
-            Part::Beside => {}
-            Part::Opposite(root) => {
+            IntercommRole::Beside => {}
+            IntercommRole::Opposite(root) => {
                 op.fold(self, input, operation)?;
                 out.push((root, input.operand(&operation)?));
             }
@@ -265,7 +265,7 @@ impl Comm {
 
     pub(in crate::mpi) fn allreduce_between(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: &Buffer,
         output: &Buffer,
         op: &AnyOp,
@@ -283,7 +283,7 @@ impl Comm {
             return Err(in_place(operation));
         }
         let out = self.with_each(|_| from.clone());
-        let called = (Exchange::ReduceBetween, None);
+        let called = (MessageCollective::ReduceBetween, None);
         self.fold_between(begin, called, out, contributions)
     }
 
@@ -291,7 +291,7 @@ impl Comm {
     /// unknown here, so everybody there gets all that this rank contributes, and takes its part.
     pub(in crate::mpi) fn reduce_scatter_between(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: Option<Buffer>,
         output: &Buffer,
         counts: &[i64],
@@ -315,7 +315,7 @@ impl Comm {
         contributions.bytes = total;
         contributions.part = before..before + lens[me];
         let out = self.with_each(|_| from.clone());
-        let called = (Exchange::ReduceScatterBetween, None);
+        let called = (MessageCollective::ReduceScatterBetween, None);
         self.fold_between(begin, called, out, contributions)
     }
 
@@ -323,7 +323,7 @@ impl Comm {
     /// group get, so each is sent only its part.
     pub(in crate::mpi) fn reduce_scatter_block_between(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: Option<Buffer>,
         output: &Buffer,
         op: &AnyOp,
@@ -345,7 +345,7 @@ impl Comm {
         let each = i64::try_from(given / across).expect("what is in memory");
         let blocks = operands(&input, &vec![each; across], operation)?;
         let out = self.with_each(|place| blocks[place].clone());
-        let called = (Exchange::ReduceScatterBetween, None);
+        let called = (MessageCollective::ReduceScatterBetween, None);
         self.fold_between(begin, called, out, contributions)
     }
 }

@@ -15,16 +15,16 @@
 
 use crate::call_site;
 use crate::mpi::comm::checked_tag;
-use crate::mpi::create_group::{Circle, agree_on_id, agreement};
+use crate::mpi::create_group::{AgreementGroup, agree_on_id, agreement};
 use crate::mpi::error::{ErrorClass, Operation};
 use crate::mpi::objects::context_ids::LEADER_MESSAGES;
-use crate::mpi::objects::members::{Members, Remote};
-use crate::mpi::point_to_point::Call;
+use crate::mpi::objects::members::{Members, RemoteGroup};
+use crate::mpi::point_to_point::MessageCall;
 use crate::mpi::{Comm, Result};
-use crate::recording::{Manner, Primitive, Site};
+use crate::recording::{CallTiming, Primitive, Site};
 use std::collections::HashSet;
 
-const CALL: Call = Call::standard("MPI_Intercomm_create", Primitive::IntercommCreate);
+const CALL: MessageCall = MessageCall::standard("MPI_Intercomm_create", Primitive::IntercommCreate);
 
 /// What the leaders talk in.
 struct Leaders<'a> {
@@ -35,7 +35,7 @@ struct Leaders<'a> {
 
 impl Leaders<'_> {
     /// A circle of this rank, which is the leader of its group, and the other leader.
-    fn circle(&self, local: &Comm, operation: Operation) -> Result<Circle> {
+    fn circle(&self, local: &Comm, operation: Operation) -> Result<AgreementGroup> {
         let Some(peer) = self.peer else {
             let reason = "the local leader has to give a peer communicator";
             return Err(operation.error(ErrorClass::Comm, reason));
@@ -55,7 +55,7 @@ impl Leaders<'_> {
         }
         let pair = vec![me.min(other), me.max(other)];
         let pair = Members::new(pair, usize::from(me > other));
-        Ok(Circle {
+        Ok(AgreementGroup {
             call: CALL,
             comm: peer.for_messages(LEADER_MESSAGES, pair, &peer.0.family),
             tag: self.tag,
@@ -63,7 +63,7 @@ impl Leaders<'_> {
     }
 
     /// The other leader, and the world ranks of its group.
-    fn meet(&self, local: &Comm, operation: Operation) -> Result<(Circle, Vec<u32>)> {
+    fn meet(&self, local: &Comm, operation: Operation) -> Result<(AgreementGroup, Vec<u32>)> {
         let circle = self.circle(local, operation)?;
         let own: Vec<u64> = local.members().iter().map(|&rank| rank.into()).collect();
         let mut count = [0];
@@ -95,15 +95,15 @@ impl Leaders<'_> {
 }
 
 /// A group that agrees with another one.
-struct Side<'a> {
+struct AgreeingGroup<'a> {
     local: &'a Comm,
     leader: i32,
     /// At the leader: with the other one.
-    circle: Option<Circle>,
+    circle: Option<AgreementGroup>,
     operation: Operation,
 }
 
-impl<'a> Side<'a> {
+impl<'a> AgreeingGroup<'a> {
     /// A side, and the world ranks of the other one. All of a group have the same outcome.
     fn meet(
         local: &'a Comm,
@@ -151,10 +151,10 @@ impl<'a> Side<'a> {
     }
 
     /// The bitwise or of all words of both groups.
-    fn or(&self, words: &mut [u64]) -> Result<()> {
-        self.local.or(words, self.operation)?;
+    fn allreduce_or(&self, words: &mut [u64]) -> Result<()> {
+        self.local.allreduce_or(words, self.operation)?;
         if let Some(circle) = &self.circle {
-            circle.or(words)?;
+            circle.allreduce_or(words)?;
         }
         self.local.share(words, self.leader, self.operation)
     }
@@ -187,29 +187,29 @@ impl Comm {
         self.world_rank(local_leader, &operation)?;
         let process = self.process().clone();
         let site = Site::here();
-        let _at = call_site::at(site);
-        self.recorded((CALL.primitive, Manner::Waits), &operation, |_| {
+        let _at = call_site::enter(site);
+        self.record_call((CALL.primitive, CallTiming::Waits), &operation, |_| {
             let leaders = Leaders {
                 peer,
                 remote_leader,
                 tag,
             };
-            let (side, members) = Side::meet(self, local_leader, &leaders, operation)?;
+            let (side, members) = AgreeingGroup::meet(self, local_leader, &leaders, operation)?;
             // Any order will do that both groups know.
             let local_is_first = self.members().iter().min() < members.iter().min();
-            let remote = Remote::new(self.members(), members, local_is_first);
+            let remote = RemoteGroup::new(self.members(), members, local_is_first);
             let mut sorted = remote.all.clone();
             sorted.sort_unstable();
             process.reap_closed();
             let (family, held) = (process.pair_family(&sorted), process.held_contexts());
             // The tag counts at the leaders only.
             let agreement = side.circle.as_ref().map(|_| agreement(self.0.context, tag));
-            let or = |words: &mut [u64]| side.or(words);
+            let or = |words: &mut [u64]| side.allreduce_or(words);
             let agreement = agreement.unwrap_or(0);
             let id = agree_on_id(or, agreement, &family, held, operation)?;
             let sides = (self.0.group.clone(), Some(remote));
             let comm = self.child_from(&family, sides, Some(id), None, operation);
-            let made = self.if_all_could(comm, Some(id), operation, or)?;
+            let made = self.keep_if_all_succeeded(comm, Some(id), operation, or)?;
             made.is_made_by(CALL.name, self, site);
             Ok(made)
         })

@@ -2,7 +2,7 @@
 
 use crate::mpi::error::{ErrorClass, Operation, Result};
 use crate::mpi::group::as_rank;
-use crate::mpi::objects::members::{Members, Remote, Sides};
+use crate::mpi::objects::members::{LocalAndRemoteGroup, Members, RemoteGroup};
 use crate::mpi::{Comm, Group};
 
 impl Comm {
@@ -37,7 +37,7 @@ impl Comm {
         remote.map_or(&[], |remote| &remote.peers.members)
     }
 
-    pub(super) fn remote(&self, operation: Operation) -> Result<&Remote> {
+    pub(super) fn remote(&self, operation: Operation) -> Result<&RemoteGroup> {
         self.usable(&operation)?;
         self.0.remote.as_ref().ok_or_else(|| {
             let reason = "the communicator has one group only: it is no intercommunicator";
@@ -80,7 +80,7 @@ impl Comm {
     }
 
     /// What a child of members in these places is for this rank, which is one of them.
-    pub(in crate::mpi) fn sides(&self, places: &[usize]) -> Sides {
+    pub(in crate::mpi) fn sides(&self, places: &[usize]) -> LocalAndRemoteGroup {
         let all = self.all_members();
         let world = |places: &[usize]| places.iter().map(|&place| all[place]).collect();
         let group = |places: &[usize]| {
@@ -102,7 +102,7 @@ impl Comm {
         };
         let group = group(&own);
         let members = &group.peers.members;
-        let remote = Remote::new(members, world(&other), remote.local_is_first);
+        let remote = RemoteGroup::new(members, world(&other), remote.local_is_first);
         (group, Some(remote))
     }
 }

@@ -5,7 +5,7 @@ use crate::mpi::create::Child;
 use crate::mpi::error::{ErrorClass, Operation};
 use crate::mpi::objects::members::Members;
 use crate::mpi::{Comm, Result};
-use crate::recording::{Manner, Primitive, Site};
+use crate::recording::{CallTiming, Primitive, Site};
 
 /// What a group says, a bit for each answer; those of the second group are above.
 fn said(first: bool, high: bool) -> u64 {
@@ -29,7 +29,7 @@ impl Comm {
         let remote = self.remote(operation)?;
         let merge = |_| {
             let mut words = [said(remote.local_is_first, high)];
-            self.or(&mut words, operation)?;
+            self.allreduce_or(&mut words, operation)?;
             let [all] = words;
             for (group, first) in [(all & 0b11, 0), (all >> 2, remote.first_len())] {
                 if group == 0b11 {
@@ -56,13 +56,15 @@ impl Comm {
             let group = Members::new(members, me.expect("this rank is in one of the groups"));
             let id = ids.into_iter().next().flatten();
             let comm = self.child((group, None), id, None, operation);
-            let made = self.if_all_could(comm, id, operation, |words| self.or(words, operation))?;
+            let made = self.keep_if_all_succeeded(comm, id, operation, |words| {
+                self.allreduce_or(words, operation)
+            })?;
             made.is_made_by(operation.call, self, site);
             Ok(made)
         };
-        let _at = call_site::at(site);
-        self.recorded(
-            (Primitive::IntercommMerge, Manner::Waits),
+        let _at = call_site::enter(site);
+        self.record_call(
+            (Primitive::IntercommMerge, CallTiming::Waits),
             &operation,
             merge,
         )

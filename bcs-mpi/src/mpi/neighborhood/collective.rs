@@ -10,10 +10,10 @@
 //! Where a grid ends the neighbour is `MPI_PROC_NULL`: its blocks are counted, but neither read nor
 //! written.
 
-use crate::bcs::{Parcel, Piece};
-use crate::mpi::blocks::{Arrangement, disjoint, same_length};
-use crate::mpi::checks::Alike;
-use crate::mpi::collective::{Begin, Calling, collectives};
+use crate::bcs::{DataView, Parcel};
+use crate::mpi::blocks::{BlockLayout, disjoint, same_length};
+use crate::mpi::checks::CommonArguments;
+use crate::mpi::collective::{CheckedCall, RecordedCall, collectives};
 use crate::mpi::error::{Operation, Result};
 use crate::mpi::topology::Neighborhood;
 use crate::mpi::{Blocks, Buffer, Comm, PROC_NULL, Request};
@@ -34,11 +34,15 @@ fn place(neighbor: i32) -> Option<usize> {
 }
 
 /// Where what each source sends goes.
-fn blocks(output: &impl Arrangement, sources: &[i32], operation: Operation) -> Result<Vec<Piece>> {
+fn blocks(
+    output: &impl BlockLayout,
+    sources: &[i32],
+    operation: Operation,
+) -> Result<Vec<DataView>> {
     let mut blocks = output.pieces(sources.len(), operation)?;
     for (block, &source) in blocks.iter_mut().zip(sources) {
         if source == PROC_NULL {
-            *block = Piece::EMPTY;
+            *block = DataView::EMPTY;
         }
     }
     disjoint(&blocks, operation)?;
@@ -49,10 +53,10 @@ impl Comm {
     /// Exchanges a block with each neighbour.
     fn post_neighbors(
         &self,
-        begin: Begin,
+        begin: CheckedCall,
         hood: &Neighborhood,
-        out: Vec<Piece>,
-        into: Vec<Piece>,
+        out: Vec<DataView>,
+        into: Vec<DataView>,
     ) -> Result<Request> {
         let operation = begin.operation;
         let me = self.0.group.me;
@@ -60,7 +64,7 @@ impl Comm {
         let out: Vec<Parcel> = destinations
             .filter_map(|(&to, piece)| Some((place(to)?, piece)))
             .collect();
-        let mut into: Vec<Option<Piece>> = into.into_iter().map(Some).collect();
+        let mut into: Vec<Option<DataView>> = into.into_iter().map(Some).collect();
         let matched = hood.matched.iter();
         let into: Vec<Parcel> = matched
             .filter_map(|&at| Some((place(hood.sources[at])?, into[at].take()?)))
@@ -79,9 +83,9 @@ impl Comm {
 
     fn post_neighbor_allgather(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: Buffer,
-        output: impl Arrangement,
+        output: impl BlockLayout,
     ) -> Result<Request> {
         let begin = self.begin(call, input.all_bytes(1), None)?;
         let operation = begin.operation;
@@ -92,9 +96,9 @@ impl Comm {
         self.post_neighbors(begin, &hood, out, into)
     }
 
-    fn post_neighbor_alltoall<L: Arrangement>(
+    fn post_neighbor_alltoall<L: BlockLayout>(
         &self,
-        call: Calling,
+        call: RecordedCall,
         input: L,
         output: L,
     ) -> Result<Request> {
@@ -115,33 +119,33 @@ collectives! {
     neighbor_allgather "MPI_Neighbor_allgather" NeighborAllgather,
     ineighbor_allgather "MPI_Ineighbor_allgather" IneighborAllgather, neighbor_allgather_init:
     post_neighbor_allgather(input: Buffer, output: Buffer),
-    comm => input.all_bytes(1), alike Alike::AMONG_NEIGHBORS;
+    comm => input.all_bytes(1), alike CommonArguments::AMONG_NEIGHBORS;
 
     /// (8.6.1): a [`neighbor_allgather`](Self::neighbor_allgather) whose blocks are anywhere and
     /// of any length.
     neighbor_allgatherv "MPI_Neighbor_allgatherv" NeighborAllgatherv,
     ineighbor_allgatherv "MPI_Ineighbor_allgatherv" IneighborAllgatherv, neighbor_allgatherv_init:
     post_neighbor_allgather(input: Buffer, output: Blocks<'_>),
-    comm => input.all_bytes(1), alike Alike::AMONG_NEIGHBORS;
+    comm => input.all_bytes(1), alike CommonArguments::AMONG_NEIGHBORS;
 
     /// (8.6.2): sends a block of `input` to each neighbour and receives one of `output` from each.
     /// Both have the count of one block.
     neighbor_alltoall "MPI_Neighbor_alltoall" NeighborAlltoall,
     ineighbor_alltoall "MPI_Ineighbor_alltoall" IneighborAlltoall, neighbor_alltoall_init:
     post_neighbor_alltoall(input: Buffer, output: Buffer),
-    comm => input.all_bytes(comm.out_degree()), alike Alike::AMONG_NEIGHBORS;
+    comm => input.all_bytes(comm.out_degree()), alike CommonArguments::AMONG_NEIGHBORS;
 
     /// (8.6.2): a [`neighbor_alltoall`](Self::neighbor_alltoall) whose blocks are anywhere and of
     /// any length.
     neighbor_alltoallv "MPI_Neighbor_alltoallv" NeighborAlltoallv,
     ineighbor_alltoallv "MPI_Ineighbor_alltoallv" IneighborAlltoallv, neighbor_alltoallv_init:
     post_neighbor_alltoall(input: Blocks<'_>, output: Blocks<'_>),
-    comm => input.all_bytes(comm.out_degree()), alike Alike::AMONG_NEIGHBORS;
+    comm => input.all_bytes(comm.out_degree()), alike CommonArguments::AMONG_NEIGHBORS;
 
     /// (8.6.3): a [`neighbor_alltoallv`](Self::neighbor_alltoallv) whose blocks are of a datatype
     /// each ([`Blocks::of_types`]).
     neighbor_alltoallw "MPI_Neighbor_alltoallw" NeighborAlltoallw,
     ineighbor_alltoallw "MPI_Ineighbor_alltoallw" IneighborAlltoallw, neighbor_alltoallw_init:
     post_neighbor_alltoall(input: Blocks<'_>, output: Blocks<'_>),
-    comm => input.all_bytes(comm.out_degree()), alike Alike::AMONG_NEIGHBORS;
+    comm => input.all_bytes(comm.out_degree()), alike CommonArguments::AMONG_NEIGHBORS;
 }

@@ -42,7 +42,7 @@ fn checked_weights(weights: Option<&[i32]>, edges: usize, operation: Operation) 
 }
 
 /// An edge that this rank names: from, to, weight.
-type Named = (i32, i32, i32);
+type NamedEdge = (i32, i32, i32);
 
 /// What an end of an edge is told: which of its ends it is (1: its source), the rank at the other,
 /// and the weight.
@@ -97,7 +97,7 @@ impl Comm {
         destinations: &[i32],
         weights: Option<&[i32]>,
     ) -> Result<Self> {
-        let _at = call_site::at(Site::here());
+        let _at = call_site::enter(Site::here());
         let call = ("MPI_Dist_graph_create", Primitive::CommCreate);
         let operation = Operation::plain(call.0);
         self.usable_within(&operation)?;
@@ -148,7 +148,7 @@ impl Comm {
         mut graph: DistributedGraph,
     ) -> Result<Self> {
         let operation = Operation::plain(call.0);
-        let _at = call_site::at(Site::here());
+        let _at = call_site::enter(Site::here());
         let me = self.rank();
         let add = |sum: u64, print: u64| sum.wrapping_add(print);
         let out = graph.out.ranks.iter().map(|&to| of_edge(me, to));
@@ -157,7 +157,8 @@ impl Comm {
         let mut sums = [surplus, u64::from(graph.weighted)];
         // SAFETY: the sums are borrowed until the request is done, which is in the next line.
         let data = unsafe { Buffer::new(sums.as_mut_ptr(), sums.len(), Datatype::Uint64) };
-        self.iallreduce(data.clone(), data, Op::Sum)?.silent()?;
+        self.iallreduce(data.clone(), data, Op::Sum)?
+            .wait_unrecorded()?;
         let [surplus, weighted] = sums;
         // Programs make such a graph to look at it. It is of no use for anything else.
         graph.matched = surplus == 0;
@@ -171,7 +172,7 @@ impl Comm {
 
     /// Tells the ends of edges of them. Returns what this rank was told, in the order of the ranks
     /// that named the edges.
-    fn tell(&self, edges: &[Named], operation: Operation) -> Result<Vec<i32>> {
+    fn tell(&self, edges: &[NamedEdge], operation: Operation) -> Result<Vec<i32>> {
         let mut to_each = vec![Vec::new(); self.members().len()];
         let place = |rank: i32| usize::try_from(rank).expect("ranks were checked");
         for &(from, to, weight) in edges {
@@ -185,7 +186,7 @@ impl Comm {
         let out = unsafe { Buffer::read_only(counts.as_ptr(), 1, Datatype::Int64) };
         // SAFETY: as above.
         let into = unsafe { Buffer::new(come.as_mut_ptr(), 1, Datatype::Int64) };
-        self.ialltoall(Some(out), into)?.silent()?;
+        self.ialltoall(Some(out), into)?.wait_unrecorded()?;
         let starts = |counts: &[i64]| -> Vec<i64> {
             let start = |end: &mut i64, count: &i64| Some(std::mem::replace(end, *end + count));
             counts.iter().scan(0, start).collect()
@@ -200,7 +201,7 @@ impl Comm {
         let out = unsafe { Blocks::read_only(all.as_ptr(), &counts, &from, Datatype::Int32) };
         // SAFETY: as above.
         let into = unsafe { Blocks::new(told.as_mut_ptr(), &come, &to, Datatype::Int32) };
-        self.ialltoallv(Some(out), into)?.silent()?;
+        self.ialltoallv(Some(out), into)?.wait_unrecorded()?;
         Ok(told)
     }
 }
@@ -219,7 +220,7 @@ fn named(
     destinations: &[i32],
     weights: Option<&[i32]>,
     operation: Operation,
-) -> Result<Vec<Named>> {
+) -> Result<Vec<NamedEdge>> {
     let refuse = |reason: String| Err(operation.error(ErrorClass::Arg, reason));
     if sources.len() != degrees.len() {
         let (sources, degrees) = (sources.len(), degrees.len());

@@ -47,10 +47,10 @@
 //! [`intercommunicator`]: crate::mpi::intercommunicator
 
 use crate::bcs::COLLECTIVE_MESSAGES;
-use bcs_core::fingerprint::scattered;
+use bcs_core::fingerprint::mix64;
 use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::lockstep;
-use bcs_core::whereabouts::LIBRARY_MESSAGES;
+use bcs_core::wait_state::LIBRARY_MESSAGES;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What is added to a communicator's context for the messages of groups that agree.
@@ -88,9 +88,9 @@ const WORDS: usize = MAX_CONTEXTS / 64;
 
 /// A set of ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::mpi) struct Ids([u64; WORDS]);
+pub(in crate::mpi) struct ContextIdSet([u64; WORDS]);
 
-impl Ids {
+impl ContextIdSet {
     const NONE: Self = Self([0; WORDS]);
 
     fn only(id: u32) -> Self {
@@ -130,33 +130,33 @@ impl Ids {
     }
 }
 
-fn lock(ids: &Mutex<Ids>) -> MutexGuard<'_, Ids> {
+fn lock(ids: &Mutex<ContextIdSet>) -> MutexGuard<'_, ContextIdSet> {
     lockstep::lock(ids)
 }
 
 /// The ids that a rank holds.
 #[derive(Debug)]
-pub(in crate::mpi) struct Held(Mutex<HeldIds>);
+pub(in crate::mpi) struct HeldContextIds(Mutex<HeldIds>);
 
 #[derive(Debug)]
 struct HeldIds {
-    ids: Ids,
+    ids: ContextIdSet,
     /// How many were ever reserved.
     reserved: u64,
 }
 
 /// What a rank said to an agreement, and how many ids it had reserved before.
 #[derive(Debug)]
-pub(in crate::mpi) struct Said {
-    pub(in crate::mpi) unavailable: Ids,
+pub(in crate::mpi) struct IdContribution {
+    pub(in crate::mpi) unavailable: ContextIdSet,
     reserved: u64,
 }
 
-impl Held {
+impl HeldContextIds {
     /// At first there is the world.
     pub(in crate::mpi) fn new() -> Arc<Self> {
         Arc::new(Self(Mutex::new(HeldIds {
-            ids: Ids::only(0),
+            ids: ContextIdSet::only(0),
             reserved: 0,
         })))
     }
@@ -180,30 +180,30 @@ impl Held {
     /// Takes back a reservation: no context was opened.
     pub(in crate::mpi) fn release(&self, id: u32) {
         let mut held = self.lock();
-        held.ids = held.ids.without(&Ids::only(id));
+        held.ids = held.ids.without(&ContextIdSet::only(id));
     }
 }
 
 /// The communicators of one group that stem from each other, as one of its members sees them.
 #[derive(Debug)]
-pub(in crate::mpi) struct Family {
-    held: Arc<Held>,
+pub(in crate::mpi) struct CommFamily {
+    held: Arc<HeldContextIds>,
     /// How many ranks its group has.
     members: usize,
-    given_back: Mutex<Ids>,
-    parent: Option<Arc<Family>>,
+    given_back: Mutex<ContextIdSet>,
+    parent: Option<Arc<CommFamily>>,
 }
 
-impl Family {
+impl CommFamily {
     pub(in crate::mpi) fn new(
-        held: Arc<Held>,
+        held: Arc<HeldContextIds>,
         members: usize,
         parent: Option<Arc<Self>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             held,
             members,
-            given_back: Mutex::new(Ids::NONE),
+            given_back: Mutex::new(ContextIdSet::NONE),
             parent,
         })
     }
@@ -214,9 +214,9 @@ impl Family {
     }
 
     /// What this rank says to an agreement of this family.
-    pub(in crate::mpi) fn say(&self) -> Said {
+    pub(in crate::mpi) fn contribute(&self) -> IdContribution {
         let held = self.held.lock();
-        Said {
+        IdContribution {
             unavailable: held.ids.without(&lock(&self.given_back)),
             reserved: held.reserved,
         }
@@ -226,7 +226,11 @@ impl Family {
     ///
     /// That is out of date if this rank has reserved ids since: one that is given back now may be
     /// given back for the second time. Then nothing becomes free yet; a later agreement says it.
-    pub(in crate::mpi) fn agreed(&self, unavailable: &Ids, said: &Said) {
+    pub(in crate::mpi) fn apply_agreement(
+        &self,
+        unavailable: &ContextIdSet,
+        said: &IdContribution,
+    ) {
         let mut held = self.held.lock();
         if held.reserved != said.reserved {
             return;
@@ -243,7 +247,7 @@ impl Family {
     }
 }
 
-impl Drop for Family {
+impl Drop for CommFamily {
     fn drop(&mut self) {
         if let Some(parent) = &self.parent {
             lock(&parent.given_back).join(&lock(&self.given_back));
@@ -262,13 +266,13 @@ impl Drop for Family {
 /// numbers: if they looked in the same places, each would reserve at the members that it comes to
 /// first, neither would have all of them, and both would go on like that from place to place.
 pub(in crate::mpi) fn choose(
-    unavailable: &Ids,
+    unavailable: &ContextIdSet,
     children: usize,
     agreement: u64,
     attempt: u32,
 ) -> Option<Vec<u32>> {
     let low = low_ids(unavailable.count().saturating_add(children), attempt);
-    let start = scattered(scattered(agreement) ^ u64::from(attempt)) % low as u64;
+    let start = mix64(mix64(agreement) ^ u64::from(attempt)) % low as u64;
     let start = usize::try_from(start).expect("it is below MAX_CONTEXTS");
     let places = (0..low).map(|offset| (start + offset) % low);
     let free: Vec<u32> = places
@@ -294,45 +298,45 @@ fn low_ids(wanted: usize, attempt: u32) -> usize {
 mod tests {
     use super::*;
 
-    fn members(count: usize) -> Vec<(Arc<Held>, Arc<Family>)> {
+    fn members(count: usize) -> Vec<(Arc<HeldContextIds>, Arc<CommFamily>)> {
         (0..count)
             .map(|_| {
-                let held = Held::new();
-                (held.clone(), Family::new(held, count, None))
+                let held = HeldContextIds::new();
+                (held.clone(), CommFamily::new(held, count, None))
             })
             .collect()
     }
 
-    fn agree<'a>(families: impl IntoIterator<Item = &'a Arc<Family>> + Clone) -> Ids {
-        let mut unavailable = Ids::NONE;
+    fn agree<'a>(families: impl IntoIterator<Item = &'a Arc<CommFamily>> + Clone) -> ContextIdSet {
+        let mut unavailable = ContextIdSet::NONE;
         let said: Vec<_> = families
             .clone()
             .into_iter()
-            .map(|family| family.say())
+            .map(|family| family.contribute())
             .collect();
         said.iter()
             .for_each(|said| unavailable.join(&said.unavailable));
         families
             .into_iter()
             .zip(&said)
-            .for_each(|(family, said)| family.agreed(&unavailable, said));
+            .for_each(|(family, said)| family.apply_agreement(&unavailable, said));
         unavailable
     }
 
     #[test]
     fn siblings_get_different_ids_while_there_are_enough() {
-        let ids = choose(&Ids::only(0), 2_047, 0, 0).unwrap();
+        let ids = choose(&ContextIdSet::only(0), 2_047, 0, 0).unwrap();
         let mut sorted = ids.clone();
         sorted.sort_unstable();
         assert!(sorted.into_iter().eq(1..2_048));
-        let ids = choose(&Ids::only(0), 3_000, 7, 3).unwrap();
+        let ids = choose(&ContextIdSet::only(0), 3_000, 7, 3).unwrap();
         assert!(ids.len() == 3_000 && !ids.contains(&0));
-        assert_eq!(choose(&Ids([u64::MAX; WORDS]), 1, 0, 0), None);
+        assert_eq!(choose(&ContextIdSet([u64::MAX; WORDS]), 1, 0, 0), None);
     }
 
     #[test]
     fn a_program_that_makes_and_frees_communicators_uses_low_ids() {
-        let mut unavailable = Ids::only(0);
+        let mut unavailable = ContextIdSet::only(0);
         for agreement in 0..10_000 {
             let id = choose(&unavailable, 1, agreement, 0).unwrap()[0];
             assert!(id < 64, "{id}");
@@ -343,7 +347,7 @@ mod tests {
 
     #[test]
     fn agreements_of_two_threads_do_not_look_in_the_same_places() {
-        let one = |agreement, attempt| choose(&Ids::only(0), 1, agreement, attempt);
+        let one = |agreement, attempt| choose(&ContextIdSet::only(0), 1, agreement, attempt);
         for tags in 0..1_000_u64 {
             let together = (0..16).filter(|&attempt| one(tags, attempt) == one(tags + 1, attempt));
             assert!(together.count() < 3, "tags {tags} and {}", tags + 1);
@@ -359,11 +363,11 @@ mod tests {
         let all: Vec<_> = world().cloned().collect();
         assert!(agree(&all).contains(5));
         // A part of the world that has closed it cannot use it either: the other member has not.
-        let part = Family::new(ranks[0].0.clone(), 1, Some(ranks[0].1.clone()));
+        let part = CommFamily::new(ranks[0].0.clone(), 1, Some(ranks[0].1.clone()));
         assert!(agree(&[part]).contains(5));
         ranks[1].1.give_back(5);
         assert!(!agree(&all).contains(5));
-        let part = Family::new(ranks[0].0.clone(), 1, Some(ranks[0].1.clone()));
+        let part = CommFamily::new(ranks[0].0.clone(), 1, Some(ranks[0].1.clone()));
         assert!(!agree(&[part]).contains(5), "now it is anybody's");
     }
 
@@ -371,13 +375,13 @@ mod tests {
     fn what_another_agreement_has_taken_meanwhile_cannot_be_reserved_or_freed() {
         let ranks = members(1);
         let (held, family) = &ranks[0];
-        let said = family.say();
+        let said = family.contribute();
         let unavailable = said.unavailable.clone();
         // Another thread: takes the id, and its communicator comes and goes.
         assert!(held.reserve(7));
         assert!(!held.reserve(7));
         family.give_back(7);
-        family.agreed(&unavailable, &said);
+        family.apply_agreement(&unavailable, &said);
         assert!(!held.reserve(7), "what was said is out of date");
         agree([family]);
         assert!(held.reserve(7));
@@ -389,7 +393,7 @@ mod tests {
     fn what_was_given_back_to_a_family_passes_to_its_parent() {
         let ranks = members(1);
         let (held, world) = &ranks[0];
-        let part = Family::new(held.clone(), 1, Some(world.clone()));
+        let part = CommFamily::new(held.clone(), 1, Some(world.clone()));
         assert!(held.reserve(9));
         part.give_back(9);
         assert!(agree([world]).contains(9));

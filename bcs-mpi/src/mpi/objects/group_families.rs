@@ -1,6 +1,6 @@
 //! The families of context ids of groups that agree on their own.
 
-use super::context_ids::{Family, Held};
+use super::context_ids::{CommFamily, HeldContextIds};
 use bcs_core::lockstep;
 use std::sync::{Arc, Mutex};
 
@@ -11,19 +11,19 @@ const MAX_GROUP_FAMILIES: usize = 32;
 
 /// The families of the groups that made a communicator of their own last, the latest at the end.
 #[derive(Debug, Default)]
-pub(in crate::mpi) struct GroupFamilies(Mutex<Vec<(Vec<u32>, Arc<Family>)>>);
+pub(in crate::mpi) struct GroupFamilies(Mutex<Vec<(Vec<u32>, Arc<CommFamily>)>>);
 
 impl GroupFamilies {
     pub(in crate::mpi) fn of(
         &self,
         members: &[u32],
-        held: &Arc<Held>,
-        parent: &Arc<Family>,
-    ) -> Arc<Family> {
+        held: &Arc<HeldContextIds>,
+        parent: &Arc<CommFamily>,
+    ) -> Arc<CommFamily> {
         let mut kept = lockstep::lock(&self.0);
         let place = kept.iter().position(|(group, _)| group == members);
         let entry = place.map(|place| kept.remove(place)).unwrap_or_else(|| {
-            let family = Family::new(held.clone(), members.len(), Some(parent.clone()));
+            let family = CommFamily::new(held.clone(), members.len(), Some(parent.clone()));
             (members.to_vec(), family)
         });
         let family = entry.1.clone();

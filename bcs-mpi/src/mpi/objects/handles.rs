@@ -3,27 +3,27 @@
 //! and stays with the process. What they do is in [`process`](crate::mpi::process), in [`comm`](crate::mpi::comm),
 //! and in all that comes after these.
 
-use super::added_codes::ErrorCodes;
-use super::closing::Closing;
-use super::context_ids::{Family, Held};
+use super::closing_contexts::ClosingContext;
+use super::context_ids::{CommFamily, HeldContextIds};
 use super::group_families::GroupFamilies;
 use super::invalid_calls::InvalidCalls;
-use super::kept::Kept;
-use super::lent::Returned;
-use super::members::{Members, Remote};
+use super::lent_functions::ReturnedFunctions;
+use super::members::{Members, RemoteGroup};
 use super::part_tags::PartTags;
+use super::properties::ObjectProperties;
 use super::single_contexts::SingleContexts;
 use super::thread_level::ThreadLevel;
-use crate::attachment::Link;
+use super::user_error_codes::ErrorCodes;
+use crate::attachment::NodeManagerLink;
 use crate::bcs::Endpoint;
-use crate::checked::Checked;
+use crate::checked::JobChecks;
 use crate::mpi::account::AttachedBuffer;
 use crate::mpi::topology::Topology;
 use crate::recording::Recording;
-use crate::roads::smartmap::Slots;
-use crate::sent_from::SentFrom;
+use crate::send_sites::SendSites;
+use crate::transport::smartmap::Slots;
 use bcs_core::job::Placement;
-use bcs_core::whereabouts::Left;
+use bcs_core::wait_state::LeakReport;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::ThreadId;
@@ -33,13 +33,13 @@ use std::thread::ThreadId;
 pub struct Process {
     pub(in crate::mpi) endpoint: Endpoint,
     pub(in crate::mpi) placement: Placement,
-    pub(in crate::mpi) link: Option<Arc<Link>>,
+    pub(in crate::mpi) link: Option<Arc<NodeManagerLink>>,
     pub(in crate::mpi) slots: Arc<Slots>,
     pub(in crate::mpi) recording: Recording,
     /// What is known because the job is checked.
-    pub(in crate::mpi) checked: Option<Box<Checked>>,
-    pub(in crate::mpi) held_contexts: Arc<Held>,
-    pub(in crate::mpi) world_family: Arc<Family>,
+    pub(in crate::mpi) checked: Option<Box<JobChecks>>,
+    pub(in crate::mpi) held_contexts: Arc<HeldContextIds>,
+    pub(in crate::mpi) world_family: Arc<CommFamily>,
     /// Who chooses ids for two groups that agree.
     pub(in crate::mpi) pair_families: GroupFamilies,
     pub(in crate::mpi) finalized: AtomicBool,
@@ -47,42 +47,42 @@ pub struct Process {
     pub(in crate::mpi) single_contexts: SingleContexts,
     /// The tags of messages in parts.
     pub(in crate::mpi) part_tags: Arc<PartTags>,
-    pub(in crate::mpi) closing: Mutex<Vec<Closing>>,
+    pub(in crate::mpi) closing: Mutex<Vec<ClosingContext>>,
     /// Functions of operations that schedules have let go.
-    pub(in crate::mpi) returned: Arc<Returned>,
+    pub(in crate::mpi) returned_functions: Arc<ReturnedFunctions>,
     pub(in crate::mpi) buffered: AttachedBuffer,
     /// Buffers of communicators and sessions that messages have been in.
     pub(in crate::mpi) other_buffers: Mutex<Vec<AttachedBuffer>>,
-    pub(in crate::mpi) world_kept: Arc<Kept<Comm>>,
-    pub(in crate::mpi) self_kept: Arc<Kept<Comm>>,
+    pub(in crate::mpi) world_properties: Arc<ObjectProperties<Comm>>,
+    pub(in crate::mpi) self_properties: Arc<ObjectProperties<Comm>>,
     pub(in crate::mpi) error_codes: ErrorCodes,
     pub(in crate::mpi) main_thread: ThreadId,
     /// What the program has said that its threads do.
     pub(in crate::mpi) thread_level: OnceLock<ThreadLevel>,
     /// What the program has left that the tables of its roads do not show.
-    pub(in crate::mpi) left: Mutex<Left>,
+    pub(in crate::mpi) leaks: Mutex<LeakReport>,
     /// From where messages were sent.
-    pub(in crate::mpi) sent_from: SentFrom,
+    pub(in crate::mpi) sent_from: SendSites,
 }
 
 /// What all handles of a communicator share.
 #[derive(Debug)]
-pub(in crate::mpi) struct Shared {
+pub(in crate::mpi) struct CommState {
     pub(in crate::mpi) process: Arc<Process>,
     pub(in crate::mpi) context: u32,
     pub(in crate::mpi) group: Members,
     /// The other group, if this is an intercommunicator.
-    pub(in crate::mpi) remote: Option<Remote>,
+    pub(in crate::mpi) remote: Option<RemoteGroup>,
     /// Who chooses the ids of its children.
-    pub(in crate::mpi) family: Arc<Family>,
+    pub(in crate::mpi) family: Arc<CommFamily>,
     /// Who chose its own id, if that has to be given back.
-    pub(in crate::mpi) origin: Option<Arc<Family>>,
+    pub(in crate::mpi) origin: Option<Arc<CommFamily>>,
     /// `MPI_Comm_free` was called on a handle.
     pub(in crate::mpi) freed: AtomicBool,
     /// Name, attributes, error handler, info.
-    pub(in crate::mpi) kept: Arc<Kept<Comm>>,
+    pub(in crate::mpi) properties: Arc<ObjectProperties<Comm>>,
     /// Whether its collectives do without a NIC, or parts of them do, if anybody has asked.
-    pub(in crate::mpi) near: OnceLock<bool>,
+    pub(in crate::mpi) has_local_members: OnceLock<bool>,
     /// Which ranks are neighbours, if that was said.
     pub(in crate::mpi) topology: Option<Arc<Topology>>,
     /// Who chooses ids for parts of it that agree on their own.
@@ -96,7 +96,7 @@ pub(in crate::mpi) struct Shared {
 /// A communicator. Clones are handles of the same one; its context lives until the last of them,
 /// and the last request on it, is gone.
 #[derive(Clone, Debug)]
-pub struct Comm(pub(in crate::mpi) Arc<Shared>);
+pub struct Comm(pub(in crate::mpi) Arc<CommState>);
 
 impl PartialEq for Comm {
     fn eq(&self, other: &Self) -> bool {
@@ -104,7 +104,7 @@ impl PartialEq for Comm {
     }
 }
 
-impl Drop for Shared {
+impl Drop for CommState {
     fn drop(&mut self) {
         let invalid = std::mem::take(&mut self.invalid);
         if !self.process.is_finalized() && !invalid.are_over(&self.process.endpoint) {

@@ -59,7 +59,7 @@ impl Members {
 
 /// The other group of an intercommunicator.
 #[derive(Clone, Debug)]
-pub(in crate::mpi) struct Remote {
+pub(in crate::mpi) struct RemoteGroup {
     pub(in crate::mpi) peers: Peers,
     /// World ranks of both groups, one group after the other, the same list at all of them.
     pub(in crate::mpi) all: Vec<u32>,
@@ -67,7 +67,7 @@ pub(in crate::mpi) struct Remote {
     pub(in crate::mpi) local_is_first: bool,
 }
 
-impl Remote {
+impl RemoteGroup {
     pub(in crate::mpi) fn new(local: &[u32], remote: Vec<u32>, local_is_first: bool) -> Self {
         let all = if local_is_first {
             [local, &remote].concat()
@@ -93,4 +93,4 @@ impl Remote {
 }
 
 /// The local group of a communicator, and the other one of an intercommunicator.
-pub(in crate::mpi) type Sides = (Members, Option<Remote>);
+pub(in crate::mpi) type LocalAndRemoteGroup = (Members, Option<RemoteGroup>);

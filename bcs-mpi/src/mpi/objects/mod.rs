@@ -8,23 +8,23 @@
 //! | `context_ids`, `group_families`, `closing` | which context ids are free, who chooses them, how they come back |
 //! | `single_contexts` | the numbers of communicators of one rank |
 //! | `part_tags` | the tags of parts of messages |
-//! | [`keyval`], [`error_handler`], `kept` | what a program keeps with an object |
+//! | [`keyval`], [`error_handler`], `properties` | what a program keeps with an object |
 //! | `invalid_calls` | a rank's part in collectives that it called with wrong arguments |
 //! | `added_codes` | error codes of the program's |
 //! | `lent` | functions of operations that are at work |
 //! | `thread_level` | what threads of a program do |
 
-pub(super) mod added_codes;
-pub(super) mod closing;
+pub(super) mod closing_contexts;
 pub(super) mod context_ids;
 pub mod error_handler;
 pub(super) mod group_families;
 pub(super) mod handles;
 pub(super) mod invalid_calls;
-pub(super) mod kept;
 pub mod keyval;
-pub(super) mod lent;
+pub(super) mod lent_functions;
 pub(super) mod members;
 pub(super) mod part_tags;
+pub(super) mod properties;
 pub(super) mod single_contexts;
 pub(super) mod thread_level;
+pub(super) mod user_error_codes;

@@ -23,10 +23,10 @@ const HALF: u32 = 1 << 31;
 
 /// The tags that a process gives out.
 #[derive(Debug, Default)]
-pub(in crate::mpi) struct PartTags(Mutex<GivenOut>);
+pub(in crate::mpi) struct PartTags(Mutex<AllocatedTags>);
 
 #[derive(Debug, Default)]
-struct GivenOut {
+struct AllocatedTags {
     /// The first that this sender has never used.
     next: u32,
     /// Those that this receiver has chosen.

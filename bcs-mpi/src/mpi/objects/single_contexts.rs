@@ -24,10 +24,10 @@ const NUMBERS: Range<u32> = ITSELF + 1..PART_MESSAGES;
 
 /// Which numbers are in use.
 #[derive(Debug)]
-pub(in crate::mpi) struct SingleContexts(Mutex<InUse>);
+pub(in crate::mpi) struct SingleContexts(Mutex<UsedContexts>);
 
 #[derive(Debug)]
-struct InUse {
+struct UsedContexts {
     /// The search for the next one begins here.
     next: u32,
     live: HashSet<u32>,
@@ -35,7 +35,7 @@ struct InUse {
 
 impl Default for SingleContexts {
     fn default() -> Self {
-        Self(Mutex::new(InUse {
+        Self(Mutex::new(UsedContexts {
             next: NUMBERS.start,
             live: HashSet::new(),
         }))
@@ -45,7 +45,7 @@ impl Default for SingleContexts {
 impl SingleContexts {
     /// A number that no live communicator of this rank has; `None` if all are in use.
     pub(in crate::mpi) fn take(&self) -> Option<u32> {
-        let InUse { next, live } = &mut *lockstep::lock(&self.0);
+        let UsedContexts { next, live } = &mut *lockstep::lock(&self.0);
         if live.len() == NUMBERS.len() {
             return None;
         }

@@ -16,7 +16,7 @@
 
 mod any;
 mod local;
-mod spread;
+mod operand_buffers;
 mod user;
 
 pub use any::AnyOp;

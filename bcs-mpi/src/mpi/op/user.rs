@@ -1,13 +1,13 @@
 //! Operations that the program makes (MPI 5.0, 6.9.5).
 #![expect(unsafe_code, reason = "functions get buffers by address")]
 
-use super::spread::Spread;
+use super::operand_buffers::OperandBuffers;
 use crate::bcs::Fold;
-use crate::mpi::census::Alive;
 use crate::mpi::error::{Operation, Result};
-use crate::mpi::objects::lent::{Function, Lent};
+use crate::mpi::live_objects::LiveObject;
+use crate::mpi::objects::lent_functions::{Function, LentFunction};
 use crate::mpi::{Buffer, Datatype, Process};
-use bcs_core::whereabouts::Object;
+use bcs_core::wait_state::LeakedObject;
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,7 +21,7 @@ const PANICKED: i32 = 101;
 pub struct UserOp {
     pub(super) function: Arc<Function>,
     pub(super) commute: bool,
-    _alive: Arc<Alive>,
+    _alive: Arc<LiveObject>,
 }
 
 impl UserOp {
@@ -41,7 +41,7 @@ impl UserOp {
         Self {
             function: Arc::new(function),
             commute,
-            _alive: Arc::new(Alive::new(Object::Operation)),
+            _alive: Arc::new(LiveObject::new(LeakedObject::Operation)),
         }
     }
 
@@ -53,12 +53,12 @@ impl UserOp {
         data: &Buffer,
         operation: Operation,
     ) -> Result<Fold> {
-        let function = Lent::new(self.function.clone(), process.returned().clone());
+        let function = LentFunction::new(self.function.clone(), process.returned().clone());
         // Weak, because the process keeps the schedules that will keep this.
         let process = Arc::downgrade(process);
         let datatype = data.datatype().clone();
         let size = datatype.operand_size().max(1);
-        let spread = Spread::of(data, operation)?;
+        let spread = OperandBuffers::of(data, operation)?;
         Ok(Fold::Function(Arc::new(move |invec, inoutvec, bytes| {
             let function = function.get();
             let call = || match &spread {

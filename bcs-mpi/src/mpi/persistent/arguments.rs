@@ -6,24 +6,24 @@ use crate::mpi::{Buffer, Datatype};
 
 /// An argument that has to last as long as the request.
 pub(in crate::mpi) trait Keep {
-    type Kept: Lend + 'static;
+    type OwnedArgument: Lend + 'static;
 
-    fn keep(self) -> Self::Kept;
+    fn keep(self) -> Self::OwnedArgument;
 }
 
 /// A kept argument, for a call.
 pub(in crate::mpi) trait Lend {
-    type Lent<'a>
+    type BorrowedArgument<'a>
     where
         Self: 'a;
 
-    fn lend(&self) -> Self::Lent<'_>;
+    fn lend(&self) -> Self::BorrowedArgument<'_>;
 }
 
 macro_rules! kept_as_they_are {
     ($($type:ty),*) => {$(
         impl Keep for $type {
-            type Kept = Self;
+            type OwnedArgument = Self;
 
             fn keep(self) -> Self {
                 self
@@ -31,7 +31,7 @@ macro_rules! kept_as_they_are {
         }
 
         impl Lend for $type {
-            type Lent<'a> = Self;
+            type BorrowedArgument<'a> = Self;
 
             fn lend(&self) -> Self {
                 self.clone()
@@ -43,7 +43,7 @@ macro_rules! kept_as_they_are {
 kept_as_they_are!(Buffer, i32);
 
 impl<T: Into<AnyOp>> Keep for T {
-    type Kept = AnyOp;
+    type OwnedArgument = AnyOp;
 
     fn keep(self) -> AnyOp {
         self.into()
@@ -51,7 +51,7 @@ impl<T: Into<AnyOp>> Keep for T {
 }
 
 impl Lend for AnyOp {
-    type Lent<'a> = Self;
+    type BorrowedArgument<'a> = Self;
 
     fn lend(&self) -> Self {
         self.clone()
@@ -59,26 +59,26 @@ impl Lend for AnyOp {
 }
 
 impl<T: Keep> Keep for Option<T> {
-    type Kept = Option<T::Kept>;
+    type OwnedArgument = Option<T::OwnedArgument>;
 
-    fn keep(self) -> Self::Kept {
+    fn keep(self) -> Self::OwnedArgument {
         self.map(Keep::keep)
     }
 }
 
 impl<T: Lend> Lend for Option<T> {
-    type Lent<'a>
-        = Option<T::Lent<'a>>
+    type BorrowedArgument<'a>
+        = Option<T::BorrowedArgument<'a>>
     where
         T: 'a;
 
-    fn lend(&self) -> Self::Lent<'_> {
+    fn lend(&self) -> Self::BorrowedArgument<'_> {
         self.as_ref().map(Lend::lend)
     }
 }
 
 impl Keep for &[i64] {
-    type Kept = Vec<i64>;
+    type OwnedArgument = Vec<i64>;
 
     fn keep(self) -> Vec<i64> {
         self.to_vec()
@@ -86,7 +86,7 @@ impl Keep for &[i64] {
 }
 
 impl Lend for Vec<i64> {
-    type Lent<'a> = &'a [i64];
+    type BorrowedArgument<'a> = &'a [i64];
 
     fn lend(&self) -> &[i64] {
         self
@@ -94,36 +94,36 @@ impl Lend for Vec<i64> {
 }
 
 /// [`Blocks`] with lists of their own.
-pub(in crate::mpi) struct KeptBlocks {
+pub(in crate::mpi) struct OwnedBlocks {
     address: *mut u8,
     counts: Vec<i64>,
     displacements: Vec<i64>,
-    datatypes: KeptDatatypes,
+    datatypes: OwnedDatatypes,
 }
 
-enum KeptDatatypes {
+enum OwnedDatatypes {
     One(Datatype),
     Each(Vec<Datatype>),
 }
 
 impl Keep for Blocks<'_> {
-    type Kept = KeptBlocks;
+    type OwnedArgument = OwnedBlocks;
 
-    fn keep(self) -> KeptBlocks {
-        KeptBlocks {
+    fn keep(self) -> OwnedBlocks {
+        OwnedBlocks {
             address: self.address,
             counts: self.counts.to_vec(),
             displacements: self.displacements.to_vec(),
             datatypes: match self.datatypes {
-                Datatypes::One(datatype) => KeptDatatypes::One(datatype),
-                Datatypes::Each(datatypes) => KeptDatatypes::Each(datatypes.to_vec()),
+                Datatypes::One(datatype) => OwnedDatatypes::One(datatype),
+                Datatypes::Each(datatypes) => OwnedDatatypes::Each(datatypes.to_vec()),
             },
         }
     }
 }
 
-impl Lend for KeptBlocks {
-    type Lent<'a> = Blocks<'a>;
+impl Lend for OwnedBlocks {
+    type BorrowedArgument<'a> = Blocks<'a>;
 
     fn lend(&self) -> Blocks<'_> {
         Blocks {
@@ -131,8 +131,8 @@ impl Lend for KeptBlocks {
             counts: &self.counts,
             displacements: &self.displacements,
             datatypes: match &self.datatypes {
-                KeptDatatypes::One(datatype) => Datatypes::One(datatype.clone()),
-                KeptDatatypes::Each(datatypes) => Datatypes::Each(datatypes),
+                OwnedDatatypes::One(datatype) => Datatypes::One(datatype.clone()),
+                OwnedDatatypes::Each(datatypes) => Datatypes::Each(datatypes),
             },
         }
     }

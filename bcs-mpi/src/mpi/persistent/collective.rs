@@ -18,14 +18,14 @@
 
 use crate::mpi::error::Result;
 use crate::mpi::{Comm, Request};
-use crate::recording::Begun;
+use crate::recording::CallStart;
 use std::fmt;
 
 /// What begins a collective.
-type Post = dyn Fn(&Comm, Begun) -> Result<Request>;
+type Post = dyn Fn(&Comm, CallStart) -> Result<Request>;
 
 /// A collective that can be started again and again, on a communicator of its own.
-pub(super) struct Collective {
+pub(super) struct CollectiveTemplate {
     /// The name of the call that made it.
     pub(super) init: &'static str,
     pub(super) comm: Comm,
@@ -35,7 +35,7 @@ pub(super) struct Collective {
     pub(super) start: &'static str,
 }
 
-impl fmt::Debug for Collective {
+impl fmt::Debug for CollectiveTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Collective")
             .field("init", &self.init)
@@ -44,8 +44,8 @@ impl fmt::Debug for Collective {
     }
 }
 
-impl Collective {
-    pub(super) fn post(&self, begun: Begun) -> Result<Request> {
+impl CollectiveTemplate {
+    pub(super) fn post(&self, begun: CallStart) -> Result<Request> {
         let posted = (self.post)(&self.comm, begun).map_err(|mut error| {
             error.operation.call = self.start;
             error

@@ -1,19 +1,19 @@
 //! The calls that make persistent requests (MPI 5.0, 3.9, 6.13 and 8.8); those of most collectives are
 //! [where they are](crate::mpi::exchange).
 
-use super::collective::Collective;
-use super::message::{Kind, Message};
+use super::collective::CollectiveTemplate;
+use super::message::{Kind, MessageTemplate};
 use super::partitioned::Partitioned;
-use super::request::{Persistent, Starts};
+use super::request::{Persistent, StartAction};
 use crate::mpi::error::Result;
 use crate::mpi::{Buffer, Comm, Request};
-use crate::recording::Begun;
+use crate::recording::CallStart;
 use std::sync::Arc;
 
 impl Comm {
     fn persistent(&self, kind: Kind, data: Buffer, peer: i32, tag: i32) -> Result<Persistent> {
-        let message = Message::new(self, kind, data, peer, tag)?;
-        Ok(Persistent::of(Starts::Message(message)))
+        let message = MessageTemplate::new(self, kind, data, peer, tag)?;
+        Ok(Persistent::of(StartAction::Message(message)))
     }
 
     /// `MPI_Send_init`.
@@ -69,7 +69,7 @@ impl Comm {
         tag: i32,
     ) -> Result<Persistent> {
         let message = Partitioned::send(self, partitions, data, (to, tag))?;
-        Ok(Persistent::of(Starts::Partitioned(Arc::new(message))))
+        Ok(Persistent::of(StartAction::Partitioned(Arc::new(message))))
     }
 
     /// `MPI_Precv_init`.
@@ -84,7 +84,7 @@ impl Comm {
         tag: i32,
     ) -> Result<Persistent> {
         let message = Partitioned::receive(self, partitions, data, (from, tag))?;
-        Ok(Persistent::of(Starts::Partitioned(Arc::new(message))))
+        Ok(Persistent::of(StartAction::Partitioned(Arc::new(message))))
     }
 
     /// A collective that is started again and again: the name of the call that makes it, and of a start.
@@ -93,16 +93,18 @@ impl Comm {
         &self,
         init: &'static str,
         start: &'static str,
-        post: impl Fn(&Comm, Begun) -> Result<Request> + 'static,
+        post: impl Fn(&Comm, CallStart) -> Result<Request> + 'static,
     ) -> Result<Persistent> {
         let comm = self.congruent(init)?;
         let post = Box::new(post);
-        Ok(Persistent::of(Starts::Collective(Collective {
-            init,
-            comm,
-            post,
-            start,
-        })))
+        Ok(Persistent::of(StartAction::Collective(
+            CollectiveTemplate {
+                init,
+                comm,
+                post,
+                start,
+            },
+        )))
     }
 
     /// `MPI_Barrier_init`: a start begins an [`ibarrier`](Self::ibarrier). All ranks call the inits

@@ -2,9 +2,9 @@
 
 use crate::mpi::comm::checked_tag;
 use crate::mpi::error::{Operation, Peer, Result};
-use crate::mpi::point_to_point::Call;
+use crate::mpi::point_to_point::MessageCall;
 use crate::mpi::{Buffer, Comm, PROC_NULL, Request};
-use crate::recording::{Begun, Primitive, Recorded, Site};
+use crate::recording::{CallStart, Primitive, RecordedOperation, Site};
 
 /// What a start posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Kind {
 
 /// A message that can be started again and again.
 #[derive(Debug)]
-pub(super) struct Message {
+pub(super) struct MessageTemplate {
     comm: Comm,
     kind: Kind,
     data: Buffer,
@@ -40,7 +40,7 @@ pub(super) struct Message {
     tag: i32,
 }
 
-impl Message {
+impl MessageTemplate {
     /// What these arguments are, if they are right.
     pub(super) fn new(comm: &Comm, kind: Kind, data: Buffer, peer: i32, tag: i32) -> Result<Self> {
         let receives = kind == Kind::Receive;
@@ -79,13 +79,13 @@ impl Message {
     }
 
     /// Begins it by a start at this place; it is told as the non-blocking call.
-    pub(super) fn post(&self, begun: Begun, site: Site) -> Result<Request> {
+    pub(super) fn post(&self, begun: CallStart, site: Site) -> Result<Request> {
         let (_, primitive) = self.kind.call();
-        let told = Recorded::started(begun.of(primitive), primitive);
+        let told = RecordedOperation::started(begun.of(primitive), primitive);
         let (comm, data, peer, tag) = (&self.comm, &self.data, self.peer, self.tag);
         let call = match self.kind {
-            Kind::Synchronous => Call::synchronous("MPI_Start", primitive),
-            _ => Call::standard("MPI_Start", primitive),
+            Kind::Synchronous => MessageCall::synchronous("MPI_Start", primitive),
+            _ => MessageCall::standard("MPI_Start", primitive),
         };
         match self.kind {
             Kind::Receive => comm.post_recv_at(call, told, data, (peer, tag), site),

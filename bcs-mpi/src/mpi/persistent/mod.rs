@@ -19,5 +19,5 @@ mod partitioned;
 mod request;
 
 pub(super) use arguments::{Keep, Lend};
-pub use partitioned::InParts;
+pub use partitioned::PartitionedMessage;
 pub use request::{Persistent, startall};

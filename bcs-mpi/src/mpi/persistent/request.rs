@@ -1,13 +1,13 @@
 //! A persistent request, and what starts it.
 
-use super::collective::Collective;
-use super::message::Message;
-use super::partitioned::{InParts, Partitioned};
-use crate::mpi::census::Alive;
+use super::collective::CollectiveTemplate;
+use super::message::MessageTemplate;
+use super::partitioned::{Partitioned, PartitionedMessage};
 use crate::mpi::error::{ErrorClass, Operation, Result};
+use crate::mpi::live_objects::LiveObject;
 use crate::mpi::{Comm, Request};
-use crate::recording::{Begun, Manner, Primitive, Site};
-use bcs_core::whereabouts::Object;
+use crate::recording::{CallStart, CallTiming, Primitive, Site};
+use bcs_core::wait_state::LeakedObject;
 use std::sync::Arc;
 
 /// A persistent request.
@@ -16,42 +16,42 @@ use std::sync::Arc;
 /// process ends.
 #[derive(Debug)]
 pub struct Persistent {
-    pub(super) starts: Starts,
+    pub(super) starts: StartAction,
     started: Request,
-    _alive: Alive,
+    _alive: LiveObject,
 }
 
 /// What a start begins.
 #[derive(Debug)]
-pub(super) enum Starts {
-    Message(Message),
-    Collective(Collective),
+pub(super) enum StartAction {
+    Message(MessageTemplate),
+    Collective(CollectiveTemplate),
     Partitioned(Arc<Partitioned>),
 }
 
 impl Persistent {
-    pub(super) fn of(starts: Starts) -> Self {
+    pub(super) fn of(starts: StartAction) -> Self {
         Self {
             starts,
             started: Request::inactive(),
-            _alive: Alive::new(Object::Persistent),
+            _alive: LiveObject::new(LeakedObject::Persistent),
         }
     }
 
     /// The name of the call that made it.
     pub(super) fn init(&self) -> &'static str {
         match &self.starts {
-            Starts::Message(message) => message.init(),
-            Starts::Collective(collective) => collective.init,
-            Starts::Partitioned(partitioned) => partitioned.init(),
+            StartAction::Message(message) => message.init(),
+            StartAction::Collective(collective) => collective.init,
+            StartAction::Partitioned(partitioned) => partitioned.init(),
         }
     }
 
     fn comm(&self) -> &Comm {
         match &self.starts {
-            Starts::Message(message) => message.comm(),
-            Starts::Collective(collective) => &collective.comm,
-            Starts::Partitioned(partitioned) => partitioned.comm(),
+            StartAction::Message(message) => message.comm(),
+            StartAction::Collective(collective) => &collective.comm,
+            StartAction::Partitioned(partitioned) => partitioned.comm(),
         }
     }
 
@@ -63,21 +63,21 @@ impl Persistent {
     pub fn start(&mut self) -> Result<()> {
         let process = self.comm().process().clone();
         let site = Site::here();
-        process.recorded(Primitive::Start, Manner::Asks, |begun| {
+        process.recorded(Primitive::Start, CallTiming::Asks, |begun| {
             self.begin(begun, site)
         })
     }
 
-    fn begin(&mut self, begun: Begun, site: Site) -> Result<()> {
+    fn begin(&mut self, begun: CallStart, site: Site) -> Result<()> {
         if self.started.is_active() {
             let (operation, call) = (Operation::plain("MPI_Start"), self.init());
             let reason = format!("the request of {call} is active: wait for it first");
             return Err(operation.error(ErrorClass::Request, reason));
         }
         self.started = match &self.starts {
-            Starts::Message(message) => message.post(begun, site)?,
-            Starts::Collective(collective) => collective.post(begun)?,
-            Starts::Partitioned(partitioned) => partitioned.post(begun)?,
+            StartAction::Message(message) => message.post(begun, site)?,
+            StartAction::Collective(collective) => collective.post(begun)?,
+            StartAction::Partitioned(partitioned) => partitioned.post(begun)?,
         };
         Ok(())
     }
@@ -88,12 +88,12 @@ impl Persistent {
     /// When it starts a collective, or a message in parts.
     pub fn cancel(&mut self) -> Result<()> {
         let what = match &self.starts {
-            Starts::Message(_) => {
+            StartAction::Message(_) => {
                 self.started.cancel();
                 return Ok(());
             }
-            Starts::Collective(_) => "a collective",
-            Starts::Partitioned(_) => "a message in partitions",
+            StartAction::Collective(_) => "a collective",
+            StartAction::Partitioned(_) => "a message in partitions",
         };
         let reason = format!(
             "the request is of {}: {what} cannot be cancelled",
@@ -108,7 +108,7 @@ impl Persistent {
     /// # Errors
     /// When it may not.
     pub fn may_be_freed(&self) -> Result<()> {
-        if !matches!(self.starts, Starts::Partitioned(_)) || !self.started.is_active() {
+        if !matches!(self.starts, StartAction::Partitioned(_)) || !self.started.is_active() {
             return Ok(());
         }
         let reason = format!(
@@ -120,9 +120,9 @@ impl Persistent {
 
     /// Its message, if that is in parts.
     #[must_use]
-    pub fn in_parts(&self) -> Option<InParts> {
+    pub fn partitioned(&self) -> Option<PartitionedMessage> {
         match &self.starts {
-            Starts::Partitioned(partitioned) => Some(InParts(partitioned.clone())),
+            StartAction::Partitioned(partitioned) => Some(PartitionedMessage(partitioned.clone())),
             _ => None,
         }
     }
@@ -144,7 +144,7 @@ pub fn startall(requests: &mut [Persistent]) -> Result<()> {
     };
     let process = first.comm().process().clone();
     let site = Site::here();
-    process.recorded(Primitive::Startall, Manner::Asks, |begun| {
+    process.recorded(Primitive::Startall, CallTiming::Asks, |begun| {
         requests
             .iter_mut()
             .try_for_each(|request| request.begin(begun, site))

@@ -13,5 +13,5 @@ mod request;
 mod several;
 
 pub use request::Request;
-pub(super) use request::{Finish, Trace, What};
+pub(super) use request::{CompletionHandler, CompletionKind, LeakedRequest};
 pub use several::{testall, testany, testsome, waitall, waitany, waitsome};

@@ -1,12 +1,14 @@
 //! Requests (MPI 5.0, 3.7): what a non-blocking call started.
 
-use crate::bcs::{self, Blocking, Outcome};
+use crate::bcs::{self, Blocking, RequestOutcome};
 use crate::call_site;
-use crate::mpi::checks::Expected;
+use crate::mpi::checks::ExpectedReceive;
 use crate::mpi::error::{Error, Operation};
 use crate::mpi::{Comm, Process, Result, Status};
-use crate::recording::{Called, Delivered, Manner, Primitive, Recorded, Site};
-use bcs_core::request::Failure;
+use crate::recording::{
+    CallInfo, CallTiming, DeliveredMessage, Primitive, RecordedOperation, Site,
+};
+use bcs_core::request::RequestFailure;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -17,29 +19,29 @@ use std::sync::Arc;
 /// It keeps its communicator's context alive as long as it needs it. Dropping an active request
 /// does not stop what it started: the buffers must stay until the process ends.
 #[derive(Debug)]
-pub struct Request(State);
+pub struct Request(RequestState);
 
 /// Two words, which go from call to call in registers: a request is handed on several times for each message, and
 /// whoever copies memory that was just written in parts waits until it has been written.
 #[derive(Debug)]
-enum State {
+enum RequestState {
     Inactive,
     /// It has failed, and somebody was told.
     Failed(Box<Error>),
     /// What most sends come to: it was done when it was posted, with the empty status, and nobody has asked yet.
     Sent,
     /// The same with something else.
-    Over(Box<Over>),
-    Active(Box<Active>),
+    Over(Box<UnclaimedResult>),
+    Active(Box<ActiveRequest>),
     /// It is done when both of its parts are.
-    Both(Box<Both>),
+    Both(Box<SendReceivePair>),
 }
 
 const _: () = assert!(size_of::<Request>() == 2 * size_of::<usize>());
 
 /// What a request came to that nobody has asked yet.
 #[derive(Debug)]
-struct Over {
+struct UnclaimedResult {
     answer: Result<Status>,
     /// Its communicator, if calls are recorded: then so is the one that asks.
     comm: Option<Comm>,
@@ -47,14 +49,14 @@ struct Over {
 
 /// A receive and a send that are one request, each of which is over when somebody has seen that it is done.
 #[derive(Debug)]
-struct Both {
+struct SendReceivePair {
     receive: Request,
     send: Request,
     /// What is sent, if it is a copy: it stays until the send is done.
     copy: Vec<u8>,
 }
 
-impl Both {
+impl SendReceivePair {
     fn parts(&self) -> [&Request; 2] {
         [&self.receive, &self.send]
     }
@@ -67,7 +69,7 @@ impl Both {
 }
 
 /// Its parts are freed by themselves; the copy must not be before what is sent from it.
-impl Drop for Both {
+impl Drop for SendReceivePair {
     fn drop(&mut self) {
         if self.send.handle().is_some() {
             std::mem::forget(std::mem::take(&mut self.copy));
@@ -76,17 +78,17 @@ impl Drop for Both {
 }
 
 #[derive(Debug)]
-struct Active {
+struct ActiveRequest {
     posted: bcs::Request,
-    what: What,
+    what: CompletionKind,
     comm: Comm,
     operation: Operation,
-    recorded: Recorded,
+    recorded: RecordedOperation,
 }
 
 /// What is left of a request.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::mpi) enum Trace {
+pub(in crate::mpi) enum LeakedRequest {
     /// It was done when it was posted.
     Over,
     /// This was posted.
@@ -95,33 +97,34 @@ pub(in crate::mpi) enum Trace {
 
 /// What a request is for.
 #[derive(Debug)]
-pub(in crate::mpi) enum What {
+pub(in crate::mpi) enum CompletionKind {
     /// A send or collective: the status is empty.
     Nothing,
     /// A receive: the status says what came.
     Receive,
     /// A receive in a checked job.
-    Checked(Box<Expected>),
+    Checked(Box<ExpectedReceive>),
     /// Something whose end is said by itself.
-    Other(Arc<dyn Finish>),
+    Other(Arc<dyn CompletionHandler>),
 }
 
 /// Says what a request has come to that no call of this module knows.
-pub(in crate::mpi) trait Finish: Debug + Send + Sync {
+pub(in crate::mpi) trait CompletionHandler: Debug + Send + Sync {
     /// What was posted on a communicator has come to this.
-    fn finish(&self, comm: &Comm, outcome: &Outcome, operation: Operation) -> Result<Status>;
+    fn finish(&self, comm: &Comm, outcome: &RequestOutcome, operation: Operation)
+    -> Result<Status>;
 }
 
 /// A request that goes before it is done is freed: what it has started goes on.
 impl Drop for Request {
     fn drop(&mut self) {
-        if let State::Active(active) = &self.0 {
+        if let RequestState::Active(active) = &self.0 {
             active.free();
         }
     }
 }
 
-impl Active {
+impl ActiveRequest {
     #[cold]
     fn free(&self) {
         let process = self.comm.process();
@@ -133,13 +136,15 @@ impl Active {
     }
 
     /// Tells the MDS that it is complete.
-    fn tell(&self, outcome: &Outcome) {
-        let (bytes, message): (u64, Option<Delivered>) = match &self.what {
-            What::Receive | What::Checked(_) => (outcome.len, self.comm.told_received(outcome)),
-            What::Other(_) => (outcome.len, None),
-            What::Nothing if outcome.failure == Failure::Cancelled => (0, None),
-            What::Nothing => {
-                let sent = self.comm.told_sent(&self.operation);
+    fn tell(&self, outcome: &RequestOutcome) {
+        let (bytes, message): (u64, Option<DeliveredMessage>) = match &self.what {
+            CompletionKind::Receive | CompletionKind::Checked(_) => {
+                (outcome.len, self.comm.received_record(outcome))
+            }
+            CompletionKind::Other(_) => (outcome.len, None),
+            CompletionKind::Nothing if outcome.failure == RequestFailure::Cancelled => (0, None),
+            CompletionKind::Nothing => {
+                let sent = self.comm.sent_record(&self.operation);
                 (self.operation.bytes.unwrap_or(0), sent)
             }
         };
@@ -151,20 +156,20 @@ impl Active {
 impl Request {
     pub(in crate::mpi) fn posted(
         posted: bcs::Request,
-        what: What,
+        what: CompletionKind,
         comm: &Comm,
         operation: &Operation,
-        recorded: Recorded,
+        recorded: RecordedOperation,
     ) -> Self {
-        if posted.is_complete() && matches!(what, What::Nothing) {
+        if posted.is_complete() && matches!(what, CompletionKind::Nothing) {
             if recorded.begun.is_unknown() {
-                return Self(State::Sent);
+                return Self(RequestState::Sent);
             }
-            let (bytes, sent) = (operation.bytes.unwrap_or(0), comm.told_sent(operation));
+            let (bytes, sent) = (operation.bytes.unwrap_or(0), comm.sent_record(operation));
             comm.process().recording().complete(recorded, bytes, sent);
             return Self::over(Ok(Status::EMPTY), Some(comm.clone()));
         }
-        Self(State::Active(Box::new(Active {
+        Self(RequestState::Active(Box::new(ActiveRequest {
             posted,
             what,
             comm: comm.clone(),
@@ -175,14 +180,17 @@ impl Request {
 
     /// A receive whose message was there, which nobody is told of.
     #[inline(always)]
-    pub(in crate::mpi) fn came(status: Status) -> Self {
+    pub(in crate::mpi) fn from_status(status: Status) -> Self {
         Self::over(Ok(status), None)
     }
 
     /// What was done when it was posted, or has been seen to be.
     #[inline(always)]
     fn over(answer: Result<Status>, comm: Option<Comm>) -> Self {
-        Self(State::Over(Box::new(Over { answer, comm })))
+        Self(RequestState::Over(Box::new(UnclaimedResult {
+            answer,
+            comm,
+        })))
     }
 
     /// What was done at once, with so many bytes, and has come to this.
@@ -190,7 +198,7 @@ impl Request {
         answer: Result<Status>,
         bytes: u64,
         comm: &Comm,
-        recorded: Recorded,
+        recorded: RecordedOperation,
     ) -> Self {
         if recorded.begun.is_unknown() {
             return Self::over(answer, None);
@@ -202,14 +210,14 @@ impl Request {
     /// A receive whose message was there, and has come to this.
     pub(in crate::mpi) fn received(
         answer: Result<Status>,
-        outcome: &Outcome,
+        outcome: &RequestOutcome,
         comm: &Comm,
-        recorded: Recorded,
+        recorded: RecordedOperation,
     ) -> Self {
         if recorded.begun.is_unknown() {
             return Self::over(answer, None);
         }
-        let received = comm.told_received(outcome);
+        let received = comm.received_record(outcome);
         comm.process()
             .recording()
             .complete(recorded, outcome.len, received);
@@ -218,30 +226,30 @@ impl Request {
 
     /// A receive and a send as one; what is sent may lie in a copy. Its status is the receive's.
     pub(in crate::mpi) fn both(receive: Self, send: Self, copy: Vec<u8>) -> Self {
-        let both = Both {
+        let both = SendReceivePair {
             receive,
             send,
             copy,
         };
-        Self(State::Both(Box::new(both)))
+        Self(RequestState::Both(Box::new(both)))
     }
 
     /// One that is inactive (`MPI_REQUEST_NULL`).
     #[must_use]
     pub fn inactive() -> Self {
-        Self(State::Inactive)
+        Self(RequestState::Inactive)
     }
 
     /// Whether it is `MPI_REQUEST_NULL`, or nobody has to be told anything any more.
     #[inline]
     pub(in crate::mpi) fn is_inactive(&self) -> bool {
-        matches!(self.0, State::Inactive)
+        matches!(self.0, RequestState::Inactive)
     }
 
     /// Whether it is made of two parts.
     #[inline]
     pub(super) fn is_both(&self) -> bool {
-        matches!(self.0, State::Both(_))
+        matches!(self.0, RequestState::Both(_))
     }
 
     /// What it came to, if it was done when it was posted and nobody is told of the asking: it need not be waited for.
@@ -249,8 +257,8 @@ impl Request {
     #[inline]
     pub fn known(&self) -> Option<Status> {
         match &self.0 {
-            State::Sent => Some(Status::EMPTY),
-            State::Over(over) if over.comm.is_none() => over.answer.as_ref().ok().copied(),
+            RequestState::Sent => Some(Status::EMPTY),
+            RequestState::Over(over) if over.comm.is_none() => over.answer.as_ref().ok().copied(),
             _ => None,
         }
     }
@@ -258,12 +266,12 @@ impl Request {
     /// Whether it has yet to be waited for.
     #[must_use]
     pub fn is_active(&self) -> bool {
-        !matches!(self.0, State::Inactive | State::Failed(_))
+        !matches!(self.0, RequestState::Inactive | RequestState::Failed(_))
     }
 
     /// The same, with another name of the call that it stands for in errors.
     pub(in crate::mpi) fn named(mut self, call: &'static str) -> Self {
-        if let State::Active(active) = &mut self.0 {
+        if let RequestState::Active(active) = &mut self.0 {
             active.operation.call = call;
         }
         self
@@ -271,48 +279,51 @@ impl Request {
 
     pub(super) fn process(&self) -> Option<Arc<Process>> {
         let comm = match &self.0 {
-            State::Active(active) => &active.comm,
-            State::Over(over) => over.comm.as_ref()?,
-            State::Both(both) => {
+            RequestState::Active(active) => &active.comm,
+            RequestState::Over(over) => over.comm.as_ref()?,
+            RequestState::Both(both) => {
                 let parts = both.parts().into_iter();
                 return parts.filter_map(Request::process).next();
             }
-            State::Inactive | State::Failed(_) | State::Sent => return None,
+            RequestState::Inactive | RequestState::Failed(_) | RequestState::Sent => return None,
         };
         Some(comm.process().clone())
     }
 
     pub(in crate::mpi) fn handle(&self) -> Option<bcs::Request> {
         match &self.0 {
-            State::Active(active) => Some(active.posted),
-            State::Both(both) => both.parts().into_iter().find_map(Request::handle),
-            State::Inactive | State::Failed(_) | State::Sent | State::Over(_) => None,
+            RequestState::Active(active) => Some(active.posted),
+            RequestState::Both(both) => both.parts().into_iter().find_map(Request::handle),
+            RequestState::Inactive
+            | RequestState::Failed(_)
+            | RequestState::Sent
+            | RequestState::Over(_) => None,
         }
     }
 
     /// What is left of it where its program ends without asking.
-    pub(in crate::mpi) fn traces(&self) -> Vec<Trace> {
+    pub(in crate::mpi) fn traces(&self) -> Vec<LeakedRequest> {
         match &self.0 {
-            State::Inactive | State::Failed(_) => Vec::new(),
-            State::Sent | State::Over(_) => vec![Trace::Over],
-            State::Active(active) => vec![Trace::Active(active.posted)],
-            State::Both(both) => both.parts().into_iter().flat_map(Self::traces).collect(),
+            RequestState::Inactive | RequestState::Failed(_) => Vec::new(),
+            RequestState::Sent | RequestState::Over(_) => vec![LeakedRequest::Over],
+            RequestState::Active(active) => vec![LeakedRequest::Active(active.posted)],
+            RequestState::Both(both) => both.parts().into_iter().flat_map(Self::traces).collect(),
         }
     }
 
     /// What an inactive request comes to.
     pub(super) fn nothing(&self) -> Result<Status> {
         match &self.0 {
-            State::Failed(error) => Err(error.clone()),
+            RequestState::Failed(error) => Err(error.clone()),
             _ => Ok(Status::EMPTY),
         }
     }
 
     /// It is over and inactive; its caller is told, and an error is kept for whoever asks again.
     #[inline(always)]
-    fn told(&mut self, answer: Result<Status>) -> Result<Status> {
+    fn deliver(&mut self, answer: Result<Status>) -> Result<Status> {
         if let Err(error) = &answer {
-            self.0 = State::Failed(error.clone());
+            self.0 = RequestState::Failed(error.clone());
         }
         answer
     }
@@ -321,25 +332,26 @@ impl Request {
     #[inline]
     pub(super) fn ready(&mut self) -> Option<Result<Status>> {
         match &self.0 {
-            State::Sent => {
-                self.0 = State::Inactive;
+            RequestState::Sent => {
+                self.0 = RequestState::Inactive;
                 Some(Ok(Status::EMPTY))
             }
-            State::Over(_) => self.answer_of_over(),
-            State::Both(_) => self.both_ready(),
-            State::Inactive | State::Failed(_) | State::Active(_) => None,
+            RequestState::Over(_) => self.answer_of_over(),
+            RequestState::Both(_) => self.both_ready(),
+            RequestState::Inactive | RequestState::Failed(_) | RequestState::Active(_) => None,
         }
     }
 
     #[inline(always)]
     fn answer_of_over(&mut self) -> Option<Result<Status>> {
-        let State::Over(over) = std::mem::replace(&mut self.0, State::Inactive) else {
+        let RequestState::Over(over) = std::mem::replace(&mut self.0, RequestState::Inactive)
+        else {
             return None;
         };
         if let Some(comm) = &over.comm {
             comm.process().returned().drop_all();
         }
-        Some(self.told(over.answer))
+        Some(self.deliver(over.answer))
     }
 
     /// The same of two parts, if both are over: the receive's status, or what went wrong with either.
@@ -348,20 +360,21 @@ impl Request {
         if self.handle().is_some() {
             return None;
         }
-        let State::Both(mut both) = std::mem::replace(&mut self.0, State::Inactive) else {
+        let RequestState::Both(mut both) = std::mem::replace(&mut self.0, RequestState::Inactive)
+        else {
             return None;
         };
         let [received, sent] = [&mut both.receive, &mut both.send].map(|part| {
             let ready = part.ready();
             ready.unwrap_or_else(|| part.nothing())
         });
-        Some(self.told(received.and_then(|status| sent.map(|_| status))))
+        Some(self.deliver(received.and_then(|status| sent.map(|_| status))))
     }
 
     /// The part that was waited for has come to this; the answer, if that was the last.
     #[cold]
-    fn finish_part(&mut self, outcome: &Outcome) -> Option<Result<Status>> {
-        if let State::Both(both) = &mut self.0
+    fn finish_part(&mut self, outcome: &RequestOutcome) -> Option<Result<Status>> {
+        if let RequestState::Both(both) = &mut self.0
             && let Some(part) = both.next()
         {
             let answer = part.finish_one(outcome);
@@ -373,7 +386,7 @@ impl Request {
     /// Waits for its parts, or looks at them. Whether they are all over.
     #[cold]
     pub(super) fn advance(&mut self, process: &Process, blocking: Blocking) -> bool {
-        while let State::Both(both) = &mut self.0
+        while let RequestState::Both(both) = &mut self.0
             && let Some(part) = both.next()
         {
             let outcome = part
@@ -390,16 +403,16 @@ impl Request {
 
     /// What it has come to; nothing if another part of it is not over.
     #[inline(always)]
-    pub(super) fn finish(&mut self, outcome: &Outcome) -> Option<Result<Status>> {
+    pub(super) fn finish(&mut self, outcome: &RequestOutcome) -> Option<Result<Status>> {
         match &self.0 {
-            State::Both(_) => self.finish_part(outcome),
+            RequestState::Both(_) => self.finish_part(outcome),
             _ => Some(self.finish_one(outcome)),
         }
     }
 
     #[inline(always)]
-    pub(super) fn finish_one(&mut self, outcome: &Outcome) -> Result<Status> {
-        let State::Active(active) = &self.0 else {
+    pub(super) fn finish_one(&mut self, outcome: &RequestOutcome) -> Result<Status> {
+        let RequestState::Active(active) = &self.0 else {
             return self.nothing();
         };
         active.comm.process().returned().drop_all();
@@ -407,37 +420,41 @@ impl Request {
             active.tell(outcome);
         }
         let answer = match (&active.what, outcome.failure) {
-            (What::Receive, _) => active.comm.status(outcome, &active.operation),
-            (What::Checked(expected), _) => {
+            (CompletionKind::Receive, _) => active.comm.status(outcome, &active.operation),
+            (CompletionKind::Checked(expected), _) => {
                 let (comm, operation) = (&active.comm, &active.operation);
                 comm.status_expected(outcome, operation, expected)
             }
-            (What::Other(other), _) => other.finish(&active.comm, outcome, active.operation),
-            (What::Nothing, Failure::None) => Ok(Status::EMPTY),
-            (What::Nothing, Failure::Cancelled) => Ok(Status {
+            (CompletionKind::Other(other), _) => {
+                other.finish(&active.comm, outcome, active.operation)
+            }
+            (CompletionKind::Nothing, RequestFailure::None) => Ok(Status::EMPTY),
+            (CompletionKind::Nothing, RequestFailure::Cancelled) => Ok(Status {
                 cancelled: true,
                 ..Status::EMPTY
             }),
-            (What::Nothing, _) => Err(active.comm.collective_failure(outcome, active.operation)),
+            (CompletionKind::Nothing, _) => {
+                Err(active.comm.collective_failure(outcome, active.operation))
+            }
         };
-        self.0 = State::Inactive;
-        self.told(answer)
+        self.0 = RequestState::Inactive;
+        self.deliver(answer)
     }
 
     /// Waits without being recorded: blocking calls are made of this, and are themselves.
-    pub(in crate::mpi) fn silent(&mut self) -> Result<Status> {
+    pub(in crate::mpi) fn wait_unrecorded(&mut self) -> Result<Status> {
         self.complete()
     }
 
     /// The same of a call at this place.
     #[inline]
-    pub(in crate::mpi) fn silent_at(&mut self, site: Site) -> Result<Status> {
-        let _at = call_site::at(site);
+    pub(in crate::mpi) fn wait_unrecorded_at(&mut self, site: Site) -> Result<Status> {
+        let _at = call_site::enter(site);
         self.complete()
     }
 
     /// Tests without being recorded.
-    pub(in crate::mpi) fn silent_test(&mut self) -> Result<Option<Status>> {
+    pub(in crate::mpi) fn test_unrecorded(&mut self) -> Result<Option<Status>> {
         self.answer(Blocking::No).transpose()
     }
 
@@ -469,14 +486,18 @@ impl Request {
     #[track_caller]
     pub fn wait(&mut self) -> Result<Status> {
         let site = Site::here();
-        let wait = |request: &mut Self| request.silent_at(site);
-        self.asked((Primitive::Wait, Manner::Waits), wait)
+        let wait = |request: &mut Self| request.wait_unrecorded_at(site);
+        self.record_wait((Primitive::Wait, CallTiming::Waits), wait)
     }
 
     /// A wait or test.
     #[inline(always)]
     #[track_caller]
-    fn asked<T>(&mut self, call: (Primitive, Manner), ask: impl FnOnce(&mut Self) -> T) -> T {
+    fn record_wait<T>(
+        &mut self,
+        call: (Primitive, CallTiming),
+        ask: impl FnOnce(&mut Self) -> T,
+    ) -> T {
         let Some(process) = self.process() else {
             return ask(self);
         };
@@ -487,16 +508,16 @@ impl Request {
         let (primitive, manner) = call;
         // Of whom it is, but it moves no data itself.
         let called = match &self.0 {
-            State::Active(active) => active.comm.called(primitive, &active.operation),
-            _ => Called::plain(primitive, false),
+            RequestState::Active(active) => active.comm.call_record(primitive, &active.operation),
+            _ => CallInfo::plain(primitive, false),
         };
-        let blocking = manner == Manner::Waits;
-        let called = Called {
+        let blocking = manner == CallTiming::Waits;
+        let called = CallInfo {
             bytes: 0,
             blocking,
             ..called
         };
-        recording.recorded(Site::here(), manner, called, |_| ask(self))
+        recording.record_call(Site::here(), manner, called, |_| ask(self))
     }
 
     /// `MPI_Test`: `None` if it is not done.
@@ -506,7 +527,7 @@ impl Request {
     #[track_caller]
     pub fn test(&mut self) -> Result<Option<Status>> {
         let test = |request: &mut Self| request.answer(Blocking::No);
-        self.asked((Primitive::Test, Manner::Asks), test)
+        self.record_wait((Primitive::Test, CallTiming::Asks), test)
             .transpose()
     }
 
@@ -517,11 +538,11 @@ impl Request {
     #[track_caller]
     pub fn peek(&mut self) -> Result<Option<Status>> {
         match &self.0 {
-            State::Inactive => return Ok(Some(Status::EMPTY)),
-            State::Failed(error) => return Err(error.clone()),
-            State::Sent => return Ok(Some(Status::EMPTY)),
-            State::Over(over) => return over.answer.clone().map(Some),
-            State::Active(_) | State::Both(_) => {}
+            RequestState::Inactive => return Ok(Some(Status::EMPTY)),
+            RequestState::Failed(error) => return Err(error.clone()),
+            RequestState::Sent => return Ok(Some(Status::EMPTY)),
+            RequestState::Over(over) => return over.answer.clone().map(Some),
+            RequestState::Active(_) | RequestState::Both(_) => {}
         }
         let answer = self.test().transpose();
         if let Some(answer) = &answer {
@@ -533,8 +554,10 @@ impl Request {
     /// The same of a receive alone. A send goes on: somebody may wait for its message.
     pub(crate) fn cancel_receive(&self) {
         match &self.0 {
-            State::Active(active) if !matches!(active.what, What::Nothing) => self.cancel(),
-            State::Both(both) => both.receive.cancel(),
+            RequestState::Active(active) if !matches!(active.what, CompletionKind::Nothing) => {
+                self.cancel()
+            }
+            RequestState::Both(both) => both.receive.cancel(),
             _ => {}
         }
     }
@@ -543,7 +566,7 @@ impl Request {
     /// anybody else, and its status says whether it was cancelled. A send that was copied is complete: it is received.
     /// Collectives cannot be cancelled: for them this does nothing.
     pub fn cancel(&self) {
-        if let State::Both(both) = &self.0 {
+        if let RequestState::Both(both) = &self.0 {
             both.receive.cancel();
             return both.send.cancel();
         }

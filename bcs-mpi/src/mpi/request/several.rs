@@ -4,7 +4,7 @@ use super::Request;
 use crate::bcs::{self, Blocking};
 use crate::call_site;
 use crate::mpi::{Process, Result, Status};
-use crate::recording::{Manner, Primitive, Site};
+use crate::recording::{CallTiming, Primitive, Site};
 use std::sync::Arc;
 
 /// `MPI_Waitall`: waits for all of them, and says how each went.
@@ -13,8 +13,8 @@ pub fn waitall(requests: &mut [Request]) -> Vec<Result<Status>> {
     let Some(process) = process_of(requests) else {
         return requests.iter_mut().map(Request::complete).collect();
     };
-    let _at = call_site::at(Site::here());
-    process.recorded(Primitive::Waitall, Manner::Waits, |_| {
+    let _at = call_site::enter(Site::here());
+    process.recorded(Primitive::Waitall, CallTiming::Waits, |_| {
         all(&process, Blocking::Yes, requests).expect("a blocking test has an answer")
     })
 }
@@ -25,7 +25,7 @@ pub fn testall(requests: &mut [Request]) -> Option<Vec<Result<Status>>> {
     let Some(process) = process_of(requests) else {
         return Some(requests.iter_mut().map(Request::complete).collect());
     };
-    process.recorded(Primitive::Testall, Manner::Asks, |_| {
+    process.recorded(Primitive::Testall, CallTiming::Asks, |_| {
         all(&process, Blocking::No, requests)
     })
 }
@@ -37,8 +37,8 @@ pub fn waitany(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
         return first_ready(requests);
     };
-    let _at = call_site::at(Site::here());
-    process.recorded(Primitive::Waitany, Manner::Waits, |_| {
+    let _at = call_site::enter(Site::here());
+    process.recorded(Primitive::Waitany, CallTiming::Waits, |_| {
         any(&process, Blocking::Yes, requests)
     })
 }
@@ -49,7 +49,7 @@ pub fn testany(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
         return first_ready(requests);
     };
-    process.recorded(Primitive::Testany, Manner::Asks, |_| {
+    process.recorded(Primitive::Testany, CallTiming::Asks, |_| {
         any(&process, Blocking::No, requests)
     })
 }
@@ -61,8 +61,8 @@ pub fn waitsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
         return std::iter::from_fn(|| first_ready(requests)).collect();
     };
-    let _at = call_site::at(Site::here());
-    process.recorded(Primitive::Waitsome, Manner::Waits, |_| {
+    let _at = call_site::enter(Site::here());
+    process.recorded(Primitive::Waitsome, CallTiming::Waits, |_| {
         let first = any(&process, Blocking::Yes, requests);
         let others = std::iter::from_fn(|| any(&process, Blocking::No, requests));
         first.into_iter().chain(others).collect()
@@ -75,7 +75,7 @@ pub fn testsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
         return std::iter::from_fn(|| first_ready(requests)).collect();
     };
-    process.recorded(Primitive::Testsome, Manner::Asks, |_| {
+    process.recorded(Primitive::Testsome, CallTiming::Asks, |_| {
         std::iter::from_fn(|| any(&process, Blocking::No, requests)).collect()
     })
 }

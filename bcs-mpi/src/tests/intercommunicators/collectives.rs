@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "the untyped core names buffers by address")]
 
 use super::super::{Machine, run};
-use super::draw::{Draw, How, long, starts};
+use super::draw::{Draw, ReductionMethod, long, starts};
 use super::{Pair, pair, rank, rng};
 use crate::mpi::persistent::startall;
 use crate::mpi::{self, Blocks, Buffer, Op, PROC_NULL, ROOT, Request};
@@ -288,7 +288,7 @@ impl Call<'_> {
     }
 
     /// What the other group makes of so many elements.
-    fn folded(&self, how: How, count: usize) -> Vec<u64> {
+    fn folded(&self, how: ReductionMethod, count: usize) -> Vec<u64> {
         let contribution = |rank| {
             let theirs = self.theirs(rank, count).into_iter();
             theirs.map(|bits| how.operand(bits)).collect::<Vec<u64>>()
@@ -301,7 +301,7 @@ impl Call<'_> {
         result
     }
 
-    fn give_operands(&mut self, how: How, count: usize) -> Buffer {
+    fn give_operands(&mut self, how: ReductionMethod, count: usize) -> Buffer {
         self.give(count);
         self.input
             .iter_mut()
@@ -310,13 +310,13 @@ impl Call<'_> {
         unsafe { Buffer::read_only(self.input.as_ptr(), count, how.datatype()) }
     }
 
-    fn result(&mut self, how: How, expected: &[u64]) -> Buffer {
+    fn result(&mut self, how: ReductionMethod, expected: &[u64]) -> Buffer {
         self.get(expected.to_vec());
         // SAFETY: it stays, and nobody else uses it, until the operation is over.
         unsafe { Buffer::new(self.output.as_mut_ptr(), expected.len(), how.datatype()) }
     }
 
-    fn reduce(&mut self, how: How) -> Request {
+    fn reduce(&mut self, how: ReductionMethod) -> Request {
         let (comm, draw, root) = (&self.pair.comm, self.draw, self.root());
         let count = draw.counts[0];
         let (mut input, mut output) = (Self::nonsense(), Self::nonsense());
@@ -328,7 +328,7 @@ impl Call<'_> {
         call!(draw, comm.reduce or ireduce(input, output, how.op(), root))
     }
 
-    fn allreduce(&mut self, how: How) -> Request {
+    fn allreduce(&mut self, how: ReductionMethod) -> Request {
         let (comm, draw) = (&self.pair.comm, self.draw);
         let count = draw.counts[0];
         let input = self.give_operands(how, count);
@@ -336,7 +336,7 @@ impl Call<'_> {
         call!(draw, comm.allreduce or iallreduce(input, output, how.op()))
     }
 
-    fn reduce_scatter_block(&mut self, how: How) -> Request {
+    fn reduce_scatter_block(&mut self, how: ReductionMethod) -> Request {
         let (comm, draw) = (&self.pair.comm, self.draw);
         let (here, there) = self.sizes();
         let (each, all) = (draw.counts[0] * there, draw.counts[0] * there * here);
@@ -346,7 +346,7 @@ impl Call<'_> {
         call!(draw, comm.reduce_scatter_block or ireduce_scatter_block(Some(input), output, how.op()))
     }
 
-    fn reduce_scatter(&mut self, how: How) -> Request {
+    fn reduce_scatter(&mut self, how: ReductionMethod) -> Request {
         let (comm, draw, me) = (&self.pair.comm, self.draw, self.pair.me());
         let parts = &draw.parts[self.pair.side];
         let all = parts.iter().sum();
@@ -378,14 +378,14 @@ impl Call<'_> {
             8 => self.alltoall(),
             9 => self.alltoallv(false),
             10 => self.alltoallv(true),
-            11 => self.reduce(How::Sum),
-            12 => self.reduce(How::After),
-            13 => self.allreduce(How::Sum),
-            14 => self.allreduce(How::After),
-            15 => self.reduce_scatter_block(How::Sum),
-            16 => self.reduce_scatter_block(How::After),
-            17 => self.reduce_scatter(How::Sum),
-            _ => self.reduce_scatter(How::After),
+            11 => self.reduce(ReductionMethod::Sum),
+            12 => self.reduce(ReductionMethod::After),
+            13 => self.allreduce(ReductionMethod::Sum),
+            14 => self.allreduce(ReductionMethod::After),
+            15 => self.reduce_scatter_block(ReductionMethod::Sum),
+            16 => self.reduce_scatter_block(ReductionMethod::After),
+            17 => self.reduce_scatter(ReductionMethod::Sum),
+            _ => self.reduce_scatter(ReductionMethod::After),
         }
     }
 }

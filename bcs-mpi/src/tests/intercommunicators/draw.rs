@@ -124,12 +124,12 @@ fn user_op() -> AnyOp {
 /// How numbers are reduced: as a program's function does, or as floating-point numbers, whose
 /// order shows in the digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum ReductionMethod {
     Sum,
     After,
 }
 
-impl How {
+impl ReductionMethod {
     pub(super) fn op(self) -> AnyOp {
         match self {
             Self::Sum => Op::Sum.into(),

@@ -22,7 +22,7 @@ fn buffer(data: &mut [u64]) -> Buffer {
 
 /// How a rank receives.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum ReceiveMethod {
     Receive,
     Probe,
     MatchedProbe,
@@ -30,25 +30,25 @@ enum Way {
 }
 
 /// Receives a message from anybody or from one, and says whom from.
-fn receive(pair: &Pair, way: Way, from: i32, tag: i32, len: usize) -> (i32, Vec<u64>) {
+fn receive(pair: &Pair, way: ReceiveMethod, from: i32, tag: i32, len: usize) -> (i32, Vec<u64>) {
     let comm = &pair.comm;
     let mut data = vec![0; len];
     let into = buffer(&mut data);
     let status = match way {
-        Way::Receive => comm.recv(into, from, tag).unwrap(),
-        Way::Probe => {
+        ReceiveMethod::Receive => comm.recv(into, from, tag).unwrap(),
+        ReceiveMethod::Probe => {
             let found = comm.probe(from, tag).unwrap();
             let status = comm.recv(into, found.source, found.tag).unwrap();
             assert_eq!(status, found);
             status
         }
-        Way::MatchedProbe => {
+        ReceiveMethod::MatchedProbe => {
             let mut message = comm.mprobe(from, tag).unwrap();
             let status = message.recv(into).unwrap();
             assert_eq!(message.status().source, status.source);
             status
         }
-        Way::Persistent => {
+        ReceiveMethod::Persistent => {
             let mut request = comm.recv_init(into, from, tag).unwrap();
             request.start().unwrap();
             request.started().wait().unwrap()
@@ -68,7 +68,12 @@ fn ranks_are_those_of_the_other_group() {
                 let Some(pair) = pair(world, &mut rng, 9) else {
                     continue;
                 };
-                let ways = [Way::Receive, Way::Probe, Way::MatchedProbe, Way::Persistent];
+                let ways = [
+                    ReceiveMethod::Receive,
+                    ReceiveMethod::Probe,
+                    ReceiveMethod::MatchedProbe,
+                    ReceiveMethod::Persistent,
+                ];
                 let way = ways[rng.random_range(0..4)];
                 let len = [0, 1, 8, 9, 600, 40_000][rng.random_range(0..6)];
                 let wildcards: bool = rng.random();

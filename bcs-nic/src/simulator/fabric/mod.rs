@@ -6,12 +6,12 @@
 //! | `datagrams.rs` | the links of jobs on several machines, on a network that loses datagrams |
 //! | `metered.rs` | a port that counts what enters its node |
 
-mod datagrams;
-mod metered;
-mod transfers;
+mod datagram_fabric;
+mod metered_port;
+mod sim_fabric;
 
-pub use datagrams::{Datagrams, Machines, WireFaultKinds};
-pub use transfers::Transfers;
+pub use datagram_fabric::{DatagramFabric, DatagramFaultKinds, HostTopology};
+pub use sim_fabric::SimFabric;
 
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 use bcs_core::wake::MachinePage;
@@ -21,14 +21,14 @@ use bcs_fabric::{Port, RankMemory, Variable};
 /// The kinds of fabric that a simulated cluster may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FabricKind {
-    /// [`Transfers`].
+    /// [`SimFabric`].
     Sim,
-    /// [`Datagrams`].
+    /// [`DatagramFabric`].
     Udp,
 }
 
 /// A fabric in virtual time.
-pub trait Fabric: std::fmt::Debug {
+pub trait VirtualFabric: std::fmt::Debug {
     /// The port of a NIC thread.
     fn port(&self, node: NodeId, thread: NicThreadId) -> Box<dyn Port>;
 
@@ -63,13 +63,13 @@ pub trait Fabric: std::fmt::Debug {
     fn in_flight(&self, gets: bool) -> usize;
 
     /// Bytes of messages and collectives that entered each node since the last call.
-    fn take_entered(&mut self) -> Vec<u64>;
+    fn take_inbound_bytes(&mut self) -> Vec<u64>;
 
     /// A global variable of a node, as the checkers see it.
     fn load(&self, node: NodeId, variable: Variable) -> u64;
 
     /// Whether all that was said is known to have come, at the end of a job, within a bounded time.
-    fn comes_to_rest(&mut self) -> bool;
+    fn run_until_idle(&mut self) -> bool;
 
     /// The faults injected so far.
     fn fault_counts(&self) -> FaultCounts;

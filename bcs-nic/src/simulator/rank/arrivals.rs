@@ -1,8 +1,11 @@
 //! How a scripted rank arrives at contexts and collectives.
 
-use super::{Next, Purpose, ScriptedRank, Step, World, missing, number_beside};
-use crate::simulator::program::{Arrival, CONTEXTS, Side, Together};
-use bcs_core::descriptor::{Call, CollectiveDescriptor, CollectiveKind};
+use super::{
+    NextAction, RankView, ReopenStep, RequestPurpose, ScriptedRank, number_beside,
+    partly_missing_buffer,
+};
+use crate::simulator::program::{ArrivalMode, CONTEXTS, CollectiveSide, RoundCollective};
+use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind, NicCollectiveCall};
 use bcs_core::limits::INLINE_BYTES;
 use bcs_core::request::RequestId;
 use bcs_fabric::sim::RankStore;
@@ -13,51 +16,51 @@ fn contexts() -> impl Iterator<Item = u32> {
 }
 
 impl ScriptedRank {
-    pub(super) fn open_all(&mut self, world: &World<'_>, store: &mut RankStore) {
+    pub(super) fn open_all(&mut self, world: &RankView<'_>, store: &mut RankStore) {
         contexts().for_each(|context| self.open(context, world, store));
     }
 
     /// Does a step of closing the contexts and opening them again. Returns what is next.
-    pub(super) fn again(
+    pub(super) fn reopen_contexts(
         &mut self,
         round: usize,
-        step: Step,
-        world: &World<'_>,
+        step: ReopenStep,
+        world: &RankView<'_>,
         store: &mut RankStore,
-    ) -> Next {
+    ) -> NextAction {
         let next = match step {
-            Step::Close => {
+            ReopenStep::Close => {
                 contexts().for_each(|context| self.close(context, world));
-                Step::MeetClosed
+                ReopenStep::MeetClosed
             }
-            Step::MeetClosed => {
-                self.meet(world);
-                Step::Open
+            ReopenStep::MeetClosed => {
+                self.join_world_barrier(world);
+                ReopenStep::Open
             }
-            Step::Open => {
+            ReopenStep::Open => {
                 self.open_all(world, store);
-                Step::MeetOpened
+                ReopenStep::MeetOpened
             }
-            Step::MeetOpened => {
-                self.meet(world);
-                return Next::Compute(round + 1);
+            ReopenStep::MeetOpened => {
+                self.join_world_barrier(world);
+                return NextAction::Compute(round + 1);
             }
         };
-        Next::Again(round, next)
+        NextAction::Again(round, next)
     }
 
-    fn close(&mut self, context: u32, world: &World<'_>) {
+    fn close(&mut self, context: u32, world: &RankView<'_>) {
         if !self.opened[context as usize] {
             return;
         }
-        let request = self.expect(Purpose::Close, world);
+        let request = self.expect(RequestPurpose::Close, world);
         self.opened[context as usize] = false;
         let sequence = std::mem::take(&mut self.sequences[context as usize]);
         self.push_without_data(request, context, sequence, CollectiveKind::CloseContext);
     }
 
-    fn meet(&mut self, world: &World<'_>) {
-        let request = self.expect(Purpose::Meeting, world);
+    fn join_world_barrier(&mut self, world: &RankView<'_>) {
+        let request = self.expect(RequestPurpose::Meeting, world);
         let sequence = self.sequences[0];
         self.sequences[0] += 1;
         self.push_without_data(request, 0, sequence, CollectiveKind::Barrier);
@@ -80,11 +83,11 @@ impl ScriptedRank {
             output: 0,
             inline: None,
             for_node: false,
-            spoilt_by: None,
+            unreadable_member: None,
         });
     }
 
-    fn open(&mut self, context: u32, world: &World<'_>, store: &mut RankStore) {
+    fn open(&mut self, context: u32, world: &RankView<'_>, store: &mut RankStore) {
         let ranks = u32::try_from(world.placement.ranks()).expect("few");
         let members = world.program.members(context, ranks);
         if !members.contains(&self.rank) {
@@ -92,7 +95,7 @@ impl ScriptedRank {
         }
         let members: Vec<u8> = members.iter().flat_map(|rank| rank.to_le_bytes()).collect();
         let input = self.write(&members, store);
-        let request = self.expect(Purpose::Open { context }, world);
+        let request = self.expect(RequestPurpose::Open { context }, world);
         self.push_collective(&CollectiveDescriptor {
             request,
             context,
@@ -103,12 +106,17 @@ impl ScriptedRank {
             output: 0,
             inline: None,
             for_node: false,
-            spoilt_by: None,
+            unreadable_member: None,
         });
     }
 
     /// Takes part in the collectives beside the round's own, which go as they should.
-    pub(super) fn join_beside(&mut self, round: usize, world: &World<'_>, store: &mut RankStore) {
+    pub(super) fn join_side_collectives(
+        &mut self,
+        round: usize,
+        world: &RankView<'_>,
+        store: &mut RankStore,
+    ) {
         let ranks = u32::try_from(world.placement.ranks()).expect("few");
         for (nth, (context, together)) in world.program.rounds[round].beside.iter().enumerate() {
             let members = world.program.members(*context, ranks);
@@ -116,12 +124,12 @@ impl ScriptedRank {
                 continue;
             }
             let contribution = together.contribution(self.rank, number_beside(nth, round));
-            let Call { kind, bytes, .. } = together.call(self.rank);
+            let NicCollectiveCall { kind, bytes, .. } = together.call(self.rank);
             let input = self.write(&contribution, store);
             let output = self.place(contribution.len(), None, store).location.address;
             let is_root = matches!(kind, CollectiveKind::Broadcast { root } if root == self.rank);
             let address = if is_root { input } else { output };
-            let request = self.expect(Purpose::Beside { nth, address }, world);
+            let request = self.expect(RequestPurpose::Beside { nth, address }, world);
             let sequence = self.sequences[*context as usize];
             self.sequences[*context as usize] += 1;
             self.push_collective(&CollectiveDescriptor {
@@ -134,45 +142,48 @@ impl ScriptedRank {
                 output,
                 inline: inline(&contribution),
                 for_node: false,
-                spoilt_by: None,
+                unreadable_member: None,
             });
         }
     }
 
     pub(super) fn join(
         &mut self,
-        (context, arrival): (u32, Arrival),
-        together: &Together,
+        (context, arrival): (u32, ArrivalMode),
+        together: &RoundCollective,
         round: usize,
-        world: &World<'_>,
+        world: &RankView<'_>,
         store: &mut RankStore,
     ) {
         let sequence = self.sequences[context as usize];
         self.sequences[context as usize] += 1;
         let contribution = match &arrival {
-            Arrival::StoodFor => return,
-            Arrival::Own => together.contribution(self.rank, round),
-            Arrival::ForNode(members) => match together {
-                Together::Reduce { .. } => together.folded(members, round),
+            ArrivalMode::StoodFor => return,
+            ArrivalMode::Own => together.contribution(self.rank, round),
+            ArrivalMode::ForNode(members) => match together {
+                RoundCollective::Reduce { .. } => together.folded(members, round),
                 _ => together.contribution(self.rank, round),
             },
         };
-        let Call { kind, bytes, .. } = together.call(self.rank);
+        let NicCollectiveCall { kind, bytes, .. } = together.call(self.rank);
         let bytes = usize::try_from(bytes).expect("small");
         let inline = inline(&contribution);
         let program = &world.program.rounds[round];
         let ranks = u32::try_from(world.placement.ranks()).expect("few");
         let members = world.program.members(context, ranks);
-        let lacks = program.lacks(&members, world.placement);
-        let (its_input, its_output) = ((self.rank, Side::Input), (self.rank, Side::Output));
+        let lacks = program.missing_memory(&members, world.placement);
+        let (its_input, its_output) = (
+            (self.rank, CollectiveSide::Input),
+            (self.rank, CollectiveSide::Output),
+        );
         let input = match lacks == Some(its_input) {
-            true => missing(bytes, store).location.address,
+            true => partly_missing_buffer(bytes, store).location.address,
             false => self.write(&contribution, store),
         };
         // Of one for whom this rank arrives.
         let spoilt = lacks.filter(|(member, side)| match &arrival {
-            Arrival::ForNode(stood_for) => {
-                *side == Side::Input && *member != self.rank && stood_for.contains(member)
+            ArrivalMode::ForNode(stood_for) => {
+                *side == CollectiveSide::Input && *member != self.rank && stood_for.contains(member)
             }
             _ => false,
         });
@@ -180,11 +191,11 @@ impl ScriptedRank {
         let output = if is_root {
             input
         } else if lacks == Some(its_output) {
-            missing(bytes, store).location.address
+            partly_missing_buffer(bytes, store).location.address
         } else {
             self.place(bytes, None, store).location.address
         };
-        let request = self.expect(Purpose::Collective { address: output }, world);
+        let request = self.expect(RequestPurpose::Collective { address: output }, world);
         let bytes = bytes as u64;
         self.push_collective(&CollectiveDescriptor {
             request,
@@ -195,8 +206,8 @@ impl ScriptedRank {
             input,
             output,
             inline,
-            for_node: arrival != Arrival::Own,
-            spoilt_by: spoilt.map(|(member, _)| member),
+            for_node: arrival != ArrivalMode::Own,
+            unreadable_member: spoilt.map(|(member, _)| member),
         });
     }
 

@@ -8,15 +8,15 @@
 
 mod arrivals;
 mod posts;
-mod verdicts;
+mod result_checks;
 
+use super::canary_buffer::CanaryBuffer;
 use super::checkers::{Checker, check_release};
-use super::place::Place;
-use super::program::{CONTEXTS, Post, Program};
+use super::program::{CONTEXTS, ProgramPost, ScriptedProgram};
 use bcs_core::job::{NicThreadId, Placement, Settings};
 use bcs_core::memory::ring::Producer;
 use bcs_core::memory::{MappedWords, NicMemory};
-use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_core::request::{Completion, RequestFailure, RequestId};
 use bcs_core::wake::MachinePage;
 use bcs_fabric::sim::RankStore;
 use std::sync::atomic::Ordering;
@@ -28,7 +28,7 @@ const MEMORY_START: usize = 8;
 
 /// What a request was for.
 #[derive(Clone, Debug)]
-enum Purpose {
+enum RequestPurpose {
     /// A send; what is to be read may be missing.
     Send {
         missing: bool,
@@ -37,7 +37,7 @@ enum Purpose {
     /// began with an extraction.
     Receive {
         nth: Option<usize>,
-        into: Place,
+        into: CanaryBuffer,
         missing: bool,
     },
     /// The first half of one.
@@ -64,29 +64,29 @@ enum Purpose {
 }
 
 #[derive(Clone, Debug)]
-struct Outstanding {
+struct OutstandingRequest {
     request: RequestId,
-    purpose: Purpose,
+    purpose: RequestPurpose,
     posted_cut: u64,
     completion: Option<Completion>,
 }
 
 /// What a rank is about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
+enum NextAction {
     Open,
     Compute(usize),
     /// The messages of a round, from this post on.
     Messages(usize, usize),
     Collective(usize),
     /// After a round that closes the contexts and opens them again: what is next of that.
-    Again(usize, Step),
+    Again(usize, ReopenStep),
     Finished,
 }
 
 /// All have closed their contexts before anybody opens one of them again, and opened them before anybody uses one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum ReopenStep {
     Close,
     MeetClosed,
     Open,
@@ -103,11 +103,11 @@ pub(super) struct ScriptedRank {
     collectives: Producer<MappedWords>,
     /// So many of them were posted when one that needs a slice was.
     needs_slice: u64,
-    next: Next,
+    next: NextAction,
     /// When its computation ends.
     pub(super) busy_until_ns: u64,
     waiting: bool,
-    outstanding: Vec<Outstanding>,
+    outstanding: Vec<OutstandingRequest>,
     /// Receives posted in this round.
     receives_posted: usize,
     /// Receives of this round that nobody sends for, and after which cut they were posted.
@@ -128,8 +128,8 @@ pub(super) struct ScriptedRank {
 }
 
 /// What a rank sees of its world while it acts.
-pub(super) struct World<'a> {
-    pub(super) program: &'a Program,
+pub(super) struct RankView<'a> {
+    pub(super) program: &'a ScriptedProgram,
     pub(super) placement: &'a Placement,
     pub(super) settings: &'a Settings,
     pub(super) page: &'a MachinePage,
@@ -148,7 +148,7 @@ impl ScriptedRank {
             collectives: Producer::new(memory.words(), NicMemory::collective_ring()),
             needs_slice: 0,
             memory,
-            next: Next::Open,
+            next: NextAction::Open,
             busy_until_ns: 0,
             waiting: false,
             outstanding: Vec::new(),
@@ -166,12 +166,12 @@ impl ScriptedRank {
     }
 
     pub(super) fn is_finished(&self) -> bool {
-        self.next == Next::Finished && !self.waiting
+        self.next == NextAction::Finished && !self.waiting
     }
 
     /// What it is doing, for a checker's objection.
     pub(super) fn describe(&self) -> String {
-        let waits: Vec<&Purpose> = self
+        let waits: Vec<&RequestPurpose> = self
             .outstanding
             .iter()
             .filter(|outstanding| self.waiting && outstanding.completion.is_none())
@@ -191,25 +191,25 @@ impl ScriptedRank {
             || self.receives.consumed() < self.receives.pushed()
             || self.collectives.consumed() < self.collectives.pushed()
             || self.memory.unexpected().load(Ordering::Relaxed) != 0
-            || self.memory.held_back().load(Ordering::Relaxed) != 0
+            || self.memory.undelivered_sends().load(Ordering::Relaxed) != 0
     }
 
     /// Acts as far as it can. Returns words for the trace if it did anything.
     pub(super) fn act(
         &mut self,
-        world: &World<'_>,
+        world: &RankView<'_>,
         store: &mut RankStore,
     ) -> Result<Option<u64>, (Checker, String)> {
         let mut acted = None;
         loop {
             if self.waiting {
-                if !self.look(world, store)? {
+                if !self.poll_completions(world, store)? {
                     return Ok(acted);
                 }
                 self.waiting = false;
-                world.page.block(false);
+                world.page.count_blocked(false);
                 self.check(world, store)?;
-            } else if world.now_ns < self.busy_until_ns || self.next == Next::Finished {
+            } else if world.now_ns < self.busy_until_ns || self.next == NextAction::Finished {
                 return Ok(acted);
             }
             acted = Some(u64::from(self.rank) << 32 | self.checked);
@@ -217,34 +217,34 @@ impl ScriptedRank {
         }
     }
 
-    fn step(&mut self, world: &World<'_>, store: &mut RankStore) {
+    fn step(&mut self, world: &RankView<'_>, store: &mut RankStore) {
         let rounds = &world.program.rounds;
-        if !matches!(self.next, Next::Messages(_, 1..)) {
+        if !matches!(self.next, NextAction::Messages(_, 1..)) {
             self.outstanding.clear();
             self.free = MEMORY_START;
             self.receives_posted = 0;
         }
         self.next = match self.next {
-            Next::Open => {
+            NextAction::Open => {
                 self.open_all(world, store);
-                Next::Compute(0)
+                NextAction::Compute(0)
             }
-            Next::Compute(round) if round == rounds.len() => Next::Finished,
-            Next::Compute(round) => {
+            NextAction::Compute(round) if round == rounds.len() => NextAction::Finished,
+            NextAction::Compute(round) => {
                 self.busy_until_ns = world.now_ns + rounds[round].compute_ns[self.rank as usize];
-                Next::Messages(round, 0)
+                NextAction::Messages(round, 0)
             }
-            Next::Messages(round, from) => {
+            NextAction::Messages(round, from) => {
                 if let Some(next) = self.post_until_pause((round, from), world, store) {
                     self.next = next;
-                    self.ask(world);
+                    self.request_slice(world);
                     return;
                 }
-                Next::Collective(round)
+                NextAction::Collective(round)
             }
-            Next::Collective(round) => {
+            NextAction::Collective(round) => {
                 self.cancel_decoys(round, world);
-                let together = rounds[round].together_of(self.rank);
+                let together = rounds[round].collective_of(self.rank);
                 if let (Some((context, _)), Some(together)) = (&rounds[round].together, together) {
                     let ranks = u32::try_from(world.placement.ranks()).expect("few");
                     let members = world.program.members(*context, ranks);
@@ -253,19 +253,19 @@ impl ScriptedRank {
                         self.join((*context, arrival), together, round, world, store);
                     }
                 }
-                self.join_beside(round, world, store);
+                self.join_side_collectives(round, world, store);
                 match rounds[round].reopens {
-                    true => Next::Again(round, Step::Close),
-                    false => Next::Compute(round + 1),
+                    true => NextAction::Again(round, ReopenStep::Close),
+                    false => NextAction::Compute(round + 1),
                 }
             }
-            Next::Again(round, step) => self.again(round, step, world, store),
-            Next::Finished => Next::Finished,
+            NextAction::Again(round, step) => self.reopen_contexts(round, step, world, store),
+            NextAction::Finished => NextAction::Finished,
         };
-        self.ask(world);
+        self.request_slice(world);
         if !self.outstanding.is_empty() {
             self.waiting = true;
-            world.page.block(true);
+            world.page.count_blocked(true);
             if world.page.wanted().0 {
                 world.page.demand();
             }
@@ -276,14 +276,14 @@ impl ScriptedRank {
     fn post_until_pause(
         &mut self,
         (round, from): (usize, usize),
-        world: &World<'_>,
+        world: &RankView<'_>,
         store: &mut RankStore,
-    ) -> Option<Next> {
+    ) -> Option<NextAction> {
         let posts = &world.program.rounds[round].posts[self.rank as usize];
         for (at, post) in posts.iter().enumerate().skip(from) {
-            if let Post::Compute(ns) = post {
+            if let ProgramPost::Compute(ns) = post {
                 self.busy_until_ns = world.now_ns + ns;
-                return Some(Next::Messages(round, at + 1));
+                return Some(NextAction::Messages(round, at + 1));
             }
             self.post(post, round, world, store);
         }
@@ -292,7 +292,7 @@ impl ScriptedRank {
 
     /// Asks for a slice as law 2 has it: for sends and collectives, and for receives only if BR
     /// holds messages. What turns up later, the NIC itself must notice.
-    fn ask(&mut self, world: &World<'_>) {
+    fn request_slice(&mut self, world: &RankView<'_>) {
         let page = world.page;
         let unexpected = self.memory.unexpected().load(Ordering::Relaxed) != 0;
         let sends = self.sends.consumed() < self.sends.pushed();
@@ -327,10 +327,10 @@ impl ScriptedRank {
         }
     }
 
-    fn expect(&mut self, purpose: Purpose, world: &World<'_>) -> RequestId {
+    fn expect(&mut self, purpose: RequestPurpose, world: &RankView<'_>) -> RequestId {
         let request = self.request();
         let posted_cut = world.cuts;
-        let outstanding = Outstanding {
+        let outstanding = OutstandingRequest {
             request,
             purpose,
             posted_cut,
@@ -340,8 +340,8 @@ impl ScriptedRank {
         request
     }
 
-    fn place(&mut self, len: usize, pieces: Option<u64>, store: &mut RankStore) -> Place {
-        let place = Place::new(len, pieces, self.free, store);
+    fn place(&mut self, len: usize, pieces: Option<u64>, store: &mut RankStore) -> CanaryBuffer {
+        let place = CanaryBuffer::new(len, pieces, self.free, store);
         self.free = place.end();
         assert!(
             self.free <= MEMORY_BYTES,
@@ -357,9 +357,9 @@ impl ScriptedRank {
     }
 
     /// Looks at the completions; true when all have come.
-    fn look(
+    fn poll_completions(
         &mut self,
-        world: &World<'_>,
+        world: &RankView<'_>,
         store: &mut RankStore,
     ) -> Result<bool, (Checker, String)> {
         let mut extracted = Vec::new();
@@ -368,7 +368,7 @@ impl ScriptedRank {
                 outstanding.completion = self.memory.completion(outstanding.request);
                 if outstanding.completion.is_some() {
                     // Who cancels is answered, too, though nobody asks.
-                    let cancelled = matches!(outstanding.purpose, Purpose::Cancelled);
+                    let cancelled = matches!(outstanding.purpose, RequestPurpose::Cancelled);
                     self.completions += 1 + u64::from(cancelled);
                     check_release(
                         world.settings.strobe,
@@ -379,13 +379,13 @@ impl ScriptedRank {
                 }
                 let whole = outstanding
                     .completion
-                    .is_some_and(|completion| completion.failure == Failure::None);
-                if whole && matches!(outstanding.purpose, Purpose::Extract { .. }) {
+                    .is_some_and(|completion| completion.failure == RequestFailure::None);
+                if whole && matches!(outstanding.purpose, RequestPurpose::Extract { .. }) {
                     extracted.push(outstanding.clone());
                 }
             }
         }
-        if let Next::Collective(round) = self.next {
+        if let NextAction::Collective(round) = self.next {
             for extracted in &extracted {
                 self.receive_extracted(extracted, round, world, store);
             }
@@ -404,6 +404,6 @@ fn number_beside(nth: usize, round: usize) -> usize {
 }
 
 /// Room for so many bytes of which the second half is beyond a rank's memory.
-fn missing(len: usize, store: &RankStore) -> Place {
-    Place::beyond(MEMORY_BYTES - len / 2, store)
+fn partly_missing_buffer(len: usize, store: &RankStore) -> CanaryBuffer {
+    CanaryBuffer::beyond(MEMORY_BYTES - len / 2, store)
 }

@@ -1,31 +1,31 @@
 //! What a scripted rank posts of messages.
 
-use super::{Outstanding, Purpose, ScriptedRank, World, missing};
-use crate::simulator::program::{Message, Post, Program};
+use super::{OutstandingRequest, RankView, RequestPurpose, ScriptedRank, partly_missing_buffer};
+use crate::simulator::program::{ProgramMessage, ProgramPost, ScriptedProgram};
+use bcs_core::check_bits::CheckBits;
 use bcs_core::descriptor::{Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor};
 use bcs_core::layout::Location;
 use bcs_core::limits::{INLINE_BYTES, PAYLOAD_SLOTS};
-use bcs_core::mark::Mark;
 use bcs_core::request::RequestId;
 use bcs_fabric::sim::RankStore;
 
 /// The tag of receives that nobody sends for.
-const DECOY: i32 = 77;
+const DECOY_TAG: i32 = 77;
 
 impl ScriptedRank {
     pub(super) fn post(
         &mut self,
-        post: &Post,
+        post: &ProgramPost,
         round: usize,
-        world: &World<'_>,
+        world: &RankView<'_>,
         store: &mut RankStore,
     ) {
         match post {
-            Post::Send(number) => {
+            ProgramPost::Send(number) => {
                 let message = &world.program.rounds[round].messages[*number];
                 self.send(message, round, world, store);
             }
-            &Post::Receive {
+            &ProgramPost::Receive {
                 source,
                 tag,
                 capacity,
@@ -34,13 +34,13 @@ impl ScriptedRank {
                 missing: is_missing,
             } => {
                 let (purpose, kind) = if extract {
-                    let purpose = Purpose::Extract { capacity, pieces };
-                    (purpose, ReceiveKind::Extract)
+                    let purpose = RequestPurpose::Extract { capacity, pieces };
+                    (purpose, ReceiveKind::MatchedProbe)
                 } else {
                     let nth = Some(self.receives_posted);
                     self.receives_posted += 1;
                     let into = match is_missing {
-                        true => missing(capacity, store),
+                        true => partly_missing_buffer(capacity, store),
                         false => self.place(capacity, pieces, store),
                     };
                     into.guard(store);
@@ -50,31 +50,37 @@ impl ScriptedRank {
                         shared: false,
                     };
                     let missing = is_missing;
-                    (Purpose::Receive { nth, into, missing }, kind)
+                    (RequestPurpose::Receive { nth, into, missing }, kind)
                 };
                 let request = self.expect(purpose, world);
                 self.push_receive(request, (source, tag), round, kind);
             }
-            &Post::ProbeOnce { source, tag } => {
-                let request = self.expect(Purpose::ProbeOnce, world);
+            &ProgramPost::ProbeOnce { source, tag } => {
+                let request = self.expect(RequestPurpose::ProbeOnce, world);
                 self.push_receive(request, (source, tag), round, ReceiveKind::ProbeOnce);
             }
-            Post::Compute(_) => unreachable!("the rank computes between posts"),
-            Post::Decoy => {
+            ProgramPost::Compute(_) => unreachable!("the rank computes between posts"),
+            ProgramPost::Decoy => {
                 let request = self.request();
                 self.decoys.push((request, world.cuts));
                 let kind = ReceiveKind::Receive {
-                    into: Location::at(0),
+                    into: Location::contiguous(0),
                     capacity: 0,
                     shared: false,
                 };
-                self.push_receive(request, (None, Some(DECOY)), round, kind);
+                self.push_receive(request, (None, Some(DECOY_TAG)), round, kind);
             }
         }
     }
 
-    fn send(&mut self, message: &Message, round: usize, world: &World<'_>, store: &mut RankStore) {
-        let bytes = Program::payload(message);
+    fn send(
+        &mut self,
+        message: &ProgramMessage,
+        round: usize,
+        world: &RankView<'_>,
+        store: &mut RankStore,
+    ) {
+        let bytes = ScriptedProgram::payload(message);
         let eager = bytes.len() <= world.settings.eager_limit;
         let (payload, owed) = if bytes.len() <= INLINE_BYTES {
             let mut inline = [0; INLINE_BYTES];
@@ -87,7 +93,10 @@ impl ScriptedRank {
             let slot = u32::try_from(slot).expect("few");
             (Payload::Slot { slot, address: 0 }, true)
         } else if message.missing {
-            (Payload::Memory(missing(bytes.len(), store).location), true)
+            (
+                Payload::Memory(partly_missing_buffer(bytes.len(), store).location),
+                true,
+            )
         } else {
             let place = self.place(bytes.len(), message.pieces, store);
             place.fill(&bytes, store);
@@ -95,18 +104,18 @@ impl ScriptedRank {
         };
         let request = if owed {
             let missing = message.missing;
-            self.expect(Purpose::Send { missing }, world)
+            self.expect(RequestPurpose::Send { missing }, world)
         } else {
             RequestId::default()
         };
         let send = SendDescriptor {
             request,
-            owed,
+            needs_completion: owed,
             context: context_of(round),
             destination: message.destination,
             tag: message.tag,
             len: bytes.len() as u64,
-            mark: Mark::NONE,
+            check_bits: CheckBits::NONE,
             payload,
         };
         self.sends
@@ -136,20 +145,20 @@ impl ScriptedRank {
     /// Receives a message that was taken out, at once: its sender may wait for that.
     pub(super) fn receive_extracted(
         &mut self,
-        extracted: &Outstanding,
+        extracted: &OutstandingRequest,
         round: usize,
-        world: &World<'_>,
+        world: &RankView<'_>,
         store: &mut RankStore,
     ) {
-        let Purpose::Extract { capacity, pieces } = extracted.purpose else {
+        let RequestPurpose::Extract { capacity, pieces } = extracted.purpose else {
             return;
         };
         let into = self.place(capacity, pieces, store);
         into.guard(store);
         let location = into.location;
         let (nth, missing) = (None, false);
-        let request = self.expect(Purpose::Receive { nth, into, missing }, world);
-        let kind = ReceiveKind::ReceiveExtracted {
+        let request = self.expect(RequestPurpose::Receive { nth, into, missing }, world);
+        let kind = ReceiveKind::MatchedReceive {
             message: extracted.request,
             into: location,
             capacity: capacity as u64,
@@ -158,16 +167,16 @@ impl ScriptedRank {
         world.page.demand();
     }
 
-    pub(super) fn cancel_decoys(&mut self, round: usize, world: &World<'_>) {
+    pub(super) fn cancel_decoys(&mut self, round: usize, world: &RankView<'_>) {
         for (request, posted_cut) in std::mem::take(&mut self.decoys) {
-            self.outstanding.push(Outstanding {
+            self.outstanding.push(OutstandingRequest {
                 request,
-                purpose: Purpose::Cancelled,
+                purpose: RequestPurpose::Cancelled,
                 posted_cut,
                 completion: None,
             });
             let kind = ReceiveKind::Cancel(request);
-            self.push_receive(RequestId::default(), (None, Some(DECOY)), round, kind);
+            self.push_receive(RequestId::default(), (None, Some(DECOY_TAG)), round, kind);
             world.page.demand();
         }
     }

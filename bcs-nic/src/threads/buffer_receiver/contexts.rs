@@ -14,55 +14,55 @@
 //! arrived (law 8), and bears the signature of what they called. A node publishes one at a time, the
 //! next when that has gone, so that equality on all nodes means that all ranks are at the same
 //! collective and called the same: one Compare-And-Write. The master's BR does it, and grants what
-//! holds by writing `Go`, or refuses it ([`refusal`]). Data moves in steps of one token each; the tokens are taken on all nodes of the group at
+//! holds by writing `StepGrant`, or refuses it ([`refusal`]). Data moves in steps of one token each; the tokens are taken on all nodes of the group at
 //! once, so a token is one place in the collective block that nobody else uses in this slice.
 //!
-//! Where nodes are far from each other short collectives do without ([`ahead`]).
+//! Where nodes are far from each other short collectives do without ([`corrupt_words`]).
 
-mod ahead;
 mod communicator;
 mod grant;
+mod outside_slice;
 mod refusal;
 mod slots;
 #[cfg(test)]
 mod tests;
 
 use crate::budget::Quota;
-use crate::collective::{Go, Group};
-use crate::threads::{Context, NodeConfig};
-use ahead::Heard;
+use crate::collective::{NicGroup, StepGrant};
+use crate::threads::{NicThreadContext, NodeConfig};
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::job::NodeSet;
 use bcs_core::limits::{MAX_CONTEXTS, MAX_RANKS};
-use bcs_core::request::{Completion, Failure};
+use bcs_core::request::{Completion, RequestFailure};
 use bcs_fabric::{Port, Variable};
-use communicator::{Communicator, Pending, number};
-use grant::Grants;
-use slots::Refused;
+use communicator::{NicCommunicator, UngrantedCollective, number};
+use grant::GrantSequence;
+use outside_slice::EarlyTreeMessages;
+use slots::RefusedContexts;
 use std::collections::BTreeMap;
 
 /// A context's first member and id.
-type Key = (u32, u32);
+type ContextKey = (u32, u32);
 
-const WORLD: Key = (0, 0);
+const WORLD: ContextKey = (0, 0);
 
 /// The contexts of a node.
 #[derive(Debug)]
 pub(super) struct Contexts {
     config: NodeConfig,
     quota: Quota,
-    communicators: BTreeMap<Key, Communicator>,
+    communicators: BTreeMap<ContextKey, NicCommunicator>,
     /// Which communicator a rank means by a context id.
-    of_rank: BTreeMap<(u32, u32), Key>,
-    refused: Refused,
+    of_rank: BTreeMap<(u32, u32), ContextKey>,
+    refused: RefusedContexts,
     /// How many were opened here, modulo 2^16.
     opened: u16,
-    grants: Grants,
+    grants: GrantSequence,
     /// The most tokens that collectives of this node can get in this slice, each by itself. Counted in DEM:
     /// in MSM a master may already have granted some of them.
     tokens_wanted: u64,
     /// What other nodes say of collectives ahead of the beat.
-    heard: Heard,
+    heard: EarlyTreeMessages,
     /// What was taken before its slice and does not go ahead of it.
     later: Vec<(u32, CollectiveDescriptor)>,
     /// Collectives of which the last arrival of this node has come since they were counted last.
@@ -73,20 +73,20 @@ pub(super) struct Contexts {
 impl Contexts {
     pub(super) fn new(config: &NodeConfig, quota: Quota) -> Self {
         let ranks = u32::try_from(config.placement.ranks()).expect("limited");
-        let group = Group::new((0..ranks).collect(), &config.placement).expect("the world");
+        let group = NicGroup::new((0..ranks).collect(), &config.placement).expect("the world");
         let local: Vec<u32> = config.ranks.iter().map(|(rank, _)| *rank).collect();
         let first = config.bounds.first_collective;
-        let mut world = Communicator::new(WORLD.1, group, local.clone(), first);
+        let mut world = NicCommunicator::new(WORLD.1, group, local.clone(), first);
         world.slot = Some(0);
         world.opened.extend(&local);
         Self {
             of_rank: local.into_iter().map(|rank| ((rank, 0), WORLD)).collect(),
             communicators: BTreeMap::from([(WORLD, world)]),
-            refused: Refused::default(),
+            refused: RefusedContexts::default(),
             opened: 0,
-            grants: Grants::new(quota),
+            grants: GrantSequence::new(quota),
             tokens_wanted: 0,
-            heard: Heard::default(),
+            heard: EarlyTreeMessages::default(),
             later: Vec::new(),
             complete: 0,
             lost: NodeSet::EMPTY,
@@ -99,7 +99,7 @@ impl Contexts {
     pub(super) fn arrive_all(
         &mut self,
         posted: Vec<(u32, CollectiveDescriptor)>,
-        context: &mut Context<'_>,
+        context: &mut NicThreadContext<'_>,
     ) {
         let later = std::mem::take(&mut self.later);
         for (rank, descriptor) in later.into_iter().chain(posted) {
@@ -108,7 +108,12 @@ impl Contexts {
     }
 
     /// A local rank posted a collective descriptor.
-    fn arrive(&mut self, rank: u32, descriptor: CollectiveDescriptor, context: &mut Context<'_>) {
+    fn arrive(
+        &mut self,
+        rank: u32,
+        descriptor: CollectiveDescriptor,
+        context: &mut NicThreadContext<'_>,
+    ) {
         let done = match descriptor.kind {
             CollectiveKind::OpenContext => self.open(rank, descriptor, context),
             CollectiveKind::CloseContext => self.close(rank, &descriptor, context),
@@ -124,19 +129,20 @@ impl Contexts {
         &mut self,
         rank: u32,
         descriptor: CollectiveDescriptor,
-        context: &mut Context<'_>,
-    ) -> Result<(), Failure> {
+        context: &mut NicThreadContext<'_>,
+    ) -> Result<(), RequestFailure> {
         let members = self.read_members(rank, &descriptor, context)?;
-        let group = Group::new(members, &self.config.placement).ok_or(Failure::BadDescriptor)?;
+        let group =
+            NicGroup::new(members, &self.config.placement).ok_or(RequestFailure::BadDescriptor)?;
         if !group.members.contains(&rank) {
-            return Err(Failure::BadDescriptor);
+            return Err(RequestFailure::BadDescriptor);
         }
         if !group.set.and(&self.lost).is_empty() {
-            return Err(Failure::PeerGone);
+            return Err(RequestFailure::PeerGone);
         }
         // Ids are used again when all members have closed the context that had them.
         let key = (group.members[0], descriptor.context);
-        let is_known = |known: &Communicator| {
+        let is_known = |known: &NicCommunicator| {
             known.opened.contains(&rank) || known.group.members != group.members
         };
         if descriptor.context == WORLD.1
@@ -144,16 +150,16 @@ impl Contexts {
             || self.of_rank.contains_key(&(rank, descriptor.context))
             || self.communicators.get(&key).is_some_and(is_known)
         {
-            return Err(Failure::BadDescriptor);
+            return Err(RequestFailure::BadDescriptor);
         }
         let is_local = |rank: &u32| self.config.local(*rank).is_some();
         let local: Vec<u32> = group.members.iter().copied().filter(is_local).collect();
-        if self.refused.tells(key, rank, local.len()) {
-            return Err(Failure::TableFull);
+        if self.refused.take_refusal(key, rank, local.len()) {
+            return Err(RequestFailure::TableFull);
         }
         let first = self.config.bounds.first_collective;
         let communicator = self.communicators.entry(key).or_insert_with(|| {
-            let mut opened = Communicator::new(key.1, group, local, first);
+            let mut opened = NicCommunicator::new(key.1, group, local, first);
             self.opened = self.opened.wrapping_add(1);
             opened.life = self.opened;
             opened
@@ -171,11 +177,11 @@ impl Contexts {
         &self,
         rank: u32,
         descriptor: &CollectiveDescriptor,
-        context: &mut Context<'_>,
-    ) -> Result<Vec<u32>, Failure> {
+        context: &mut NicThreadContext<'_>,
+    ) -> Result<Vec<u32>, RequestFailure> {
         let len = usize::try_from(descriptor.bytes).unwrap_or(usize::MAX);
         if len > MAX_RANKS * 4 || !len.is_multiple_of(4) {
-            return Err(Failure::BadDescriptor);
+            return Err(RequestFailure::BadDescriptor);
         }
         let mut bytes = vec![0; len];
         match &descriptor.inline {
@@ -183,7 +189,7 @@ impl Contexts {
             None => context
                 .memory
                 .read(rank, descriptor.input, &mut bytes)
-                .map_err(|_| Failure::BadAddress)?,
+                .map_err(|_| RequestFailure::BadAddress)?,
         }
         let word = |word: &[u8]| u32::from_le_bytes(word.try_into().expect("four bytes"));
         Ok(bytes.chunks_exact(4).map(word).collect())
@@ -193,26 +199,29 @@ impl Contexts {
         &mut self,
         rank: u32,
         descriptor: &CollectiveDescriptor,
-        context: &mut Context<'_>,
-    ) -> Result<(), Failure> {
+        context: &mut NicThreadContext<'_>,
+    ) -> Result<(), RequestFailure> {
         let of_rank = (rank, descriptor.context);
-        let key = *self.of_rank.get(&of_rank).ok_or(Failure::BadDescriptor)?;
+        let key = *self
+            .of_rank
+            .get(&of_rank)
+            .ok_or(RequestFailure::BadDescriptor)?;
         let communicator = self.communicators.get_mut(&key);
         let communicator = communicator.expect("a rank's context is known");
         let mut opening = communicator.opening.iter();
         let is_opening = opening.any(|&(member, _)| member == rank);
         if key == WORLD || is_opening {
-            return Err(Failure::BadDescriptor);
+            return Err(RequestFailure::BadDescriptor);
         }
         if let Some(slot) = communicator.slot {
-            let go = Go::decode(context.port.load(Variable::Go(slot)));
-            communicator.heed(slot, go, context);
+            let go = StepGrant::decode(context.port.load(Variable::Go(slot)));
+            communicator.apply_grant(slot, go, context);
         }
         // As others may have closed it before, so may those who never opened it not be waited for.
         let is_last = communicator.closed.len() + 1 == communicator.opened.len();
         let is_in_use = !communicator.pending.is_empty() || !communicator.arrivals.is_empty();
         if is_last && is_in_use {
-            return Err(Failure::BadDescriptor);
+            return Err(RequestFailure::BadDescriptor);
         }
         communicator.closed.insert(rank);
         self.of_rank.remove(&of_rank);
@@ -229,17 +238,17 @@ impl Contexts {
         &mut self,
         rank: u32,
         descriptor: CollectiveDescriptor,
-        context: &mut Context<'_>,
-    ) -> Result<(), Failure> {
+        context: &mut NicThreadContext<'_>,
+    ) -> Result<(), RequestFailure> {
         let key = self.of_rank.get(&(rank, descriptor.context));
-        let key = *key.ok_or(Failure::BadDescriptor)?;
+        let key = *key.ok_or(RequestFailure::BadDescriptor)?;
         let communicator = self.communicators.get_mut(&key);
         let communicator = communicator.expect("a rank's context is known");
         if communicator.gone {
-            return Err(Failure::PeerGone);
+            return Err(RequestFailure::PeerGone);
         }
         if communicator.slot.is_none() || !communicator.may_arrive(rank, &descriptor) {
-            return Err(Failure::BadDescriptor);
+            return Err(RequestFailure::BadDescriptor);
         }
         let before = communicator.pending.len();
         communicator.arrive(rank, descriptor, (&self.config, self.quota), context);
@@ -249,8 +258,8 @@ impl Contexts {
     }
 
     /// The end of DEM: tells the other nodes how far this one is, and looks for slots.
-    pub(super) fn publish(&mut self, context: &mut Context<'_>) {
-        self.heed_refusal(context);
+    pub(super) fn publish(&mut self, context: &mut NicThreadContext<'_>) {
+        self.note_refusal(context);
         self.find_slots(context);
         self.tokens_wanted = 0;
         for communicator in self.communicators.values_mut() {
@@ -258,8 +267,8 @@ impl Contexts {
             // Without one that is to be granted there is nothing to heed, and nothing to tell.
             let is_quiet = communicator.gone || communicator.pending.is_empty();
             if let Some(slot) = communicator.slot.filter(|_| !is_quiet) {
-                let go = Go::decode(context.port.load(Variable::Go(slot)));
-                communicator.heed(slot, go, context);
+                let go = StepGrant::decode(context.port.load(Variable::Go(slot)));
+                communicator.apply_grant(slot, go, context);
                 communicator.publish(slot, go, context);
                 // A context has one collective at a time.
                 let next = communicator.pending.front();
@@ -275,9 +284,9 @@ impl Contexts {
     }
 
     /// The contexts whose master is here, and which wait for a slot or to be granted something.
-    fn candidates(&self) -> impl Iterator<Item = Key> {
+    fn candidates(&self) -> impl Iterator<Item = ContextKey> {
         let node = self.config.node;
-        let is_ours = move |(_, communicator): &(&Key, &Communicator)| {
+        let is_ours = move |(_, communicator): &(&ContextKey, &NicCommunicator)| {
             communicator.group.master() == node && communicator.wants_schedule()
         };
         let ours = self.communicators.iter().filter(is_ours);
@@ -285,13 +294,13 @@ impl Contexts {
     }
 
     /// The most bytes that collectives may bring into this node in this slice.
-    pub(super) fn may_bring(&self) -> u64 {
+    pub(super) fn max_inbound_bytes(&self) -> u64 {
         self.tokens_wanted.min(self.quota.tokens) * self.quota.token_share
     }
 
     /// Begins to schedule the collectives whose master is here.
-    pub(super) fn schedule(&mut self, slice: u64, context: &mut Context<'_>) {
-        let mut keys: Vec<Key> = self.candidates().collect();
+    pub(super) fn schedule(&mut self, slice: u64, context: &mut NicThreadContext<'_>) {
+        let mut keys: Vec<ContextKey> = self.candidates().collect();
         if !keys.is_empty() {
             // Another context goes first in every slice, so that none is left without tokens.
             let first = usize::try_from(slice % keys.len() as u64).expect("few contexts");
@@ -310,7 +319,7 @@ impl Contexts {
         self.grants.granted()
     }
 
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> bool {
+    pub(super) fn poll(&mut self, context: &mut NicThreadContext<'_>) -> bool {
         let communicators = &mut self.communicators;
         let progress = self.grants.poll(communicators, &self.config, context);
         if progress {
@@ -327,7 +336,7 @@ impl Contexts {
     /// Collectives at which ranks of this node have arrived, and which were not granted in full before this slice:
     /// at the end of DEM.
     pub(super) fn entered(&self) -> u64 {
-        let of = |communicator: &Communicator| {
+        let of = |communicator: &NicCommunicator| {
             (communicator.arrivals.len() + communicator.pending.len()) as u64
         };
         self.communicators.values().map(of).sum()
@@ -335,9 +344,9 @@ impl Contexts {
 
     /// Collectives at which ranks of this node have arrived, and which have not gone.
     pub(super) fn unfinished(&self, port: &dyn Port) -> usize {
-        let of = |communicator: &Communicator| {
+        let of = |communicator: &NicCommunicator| {
             let go = communicator.slot.map(|slot| port.load(Variable::Go(slot)));
-            let go = Go::decode(go.unwrap_or(0));
+            let go = StepGrant::decode(go.unwrap_or(0));
             let pending = communicator.pending.iter();
             let left = pending.filter(|pending| !pending.is_over(go)).count();
             communicator.arrivals.len() + left
@@ -348,14 +357,14 @@ impl Contexts {
     /// Whether any collective goes on in the next slice, whoever else arrives.
     pub(super) fn waits_for_slice(&self) -> bool {
         let mut communicators = self.communicators.values();
-        !self.later.is_empty() || communicators.any(Communicator::waits_for_slice)
+        !self.later.is_empty() || communicators.any(NicCommunicator::waits_for_slice)
     }
 
-    pub(super) fn mourn(&mut self, lost: NodeSet, context: &mut Context<'_>) {
+    pub(super) fn handle_lost_nodes(&mut self, lost: NodeSet, context: &mut NicThreadContext<'_>) {
         self.lost = self.lost.iter().chain(lost.iter()).collect();
         for communicator in self.communicators.values_mut() {
             if !communicator.group.set.and(&lost).is_empty() && !communicator.gone {
-                communicator.mourn(context);
+                communicator.fail_pending(context);
             }
         }
     }

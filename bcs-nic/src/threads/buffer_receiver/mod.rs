@@ -3,39 +3,42 @@
 //!
 //! - **Owns** the consuming side of the node's receive rings, the matching tables
 //!   ([`ranks`]), the transfers under way ([`schedule`]) and the contexts ([`contexts`]).
-//! - **Takes** `Phase` (DEM, MSM), `Arrived`, `Early`, `Over`, `Dropped`, `Moved`, `Lost`; descriptor blocks, and what comes
+//! - **Takes** `Phase` (DEM, MSM), `Arrived`, `EarlyArrivals`, `CollectiveOver`, `Dropped`, `Moved`, `NodesLost`; descriptor blocks, and what comes
 //!   ahead.
-//! - **Emits** `Chunks` and `Ahead` to DH; completions, and `Told`, to SR; `Ready` and `GivenUp` to CH and RH; credit blocks; the variables
-//!   `Arrived` and `Called` and, by Compare-And-Write, `Owner`, `Tokens` and `Go`; `Finished` to SR.
+//! - **Emits** `Chunks` and `OutsideSliceEnvelopes` to DH; completions, and `Told`, to SR; `Ready` and `AbandonedCollectives` to CH and RH; credit blocks; the variables
+//!   `Arrived` and `Called` and, by Compare-And-Write, `Owner`, `Tokens` and `StepGrant`; `ProcessResult` to SR.
 //! - **Invariants.** In MSM, receives posted before the cut come first, in the order of their
 //!   posts, then envelopes by (source rank, post sequence): matching is a function of the cut,
-//!   never of arrival time. What that cannot change is matched [`ahead`]. What is scheduled stays within the [`Quota`].
+//!   never of arrival time. What that cannot change is matched [`corrupt_words`]. What is scheduled stays within the [`Quota`].
 
-pub(super) mod ahead;
 mod contexts;
-mod ranks;
+mod matching_tables;
+pub(super) mod outside_slice;
 mod schedule;
 
-use super::{Context, Kept, LeftOver, NicThread, NodeConfig, Put, PutWords, Retries};
+use super::{
+    NicThread, NicThreadContext, NodeConfig, Retries, RetryablePut, RetryablePutWords, TableLeak,
+    UnmatchedOperations,
+};
 use crate::blocks::{CreditBlock, DescriptorBlock, Envelope};
 use crate::budget::Quota;
-use crate::failure::Cause;
-use crate::mail::{Chunk, Cut, Mail, Queues, Tally};
-use ahead::{Ahead, News};
+use crate::failure::NicFailureCause;
+use crate::mail::{Chunk, Cut, Mail, MicrophaseTally, ReceiverBacklog};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
-use bcs_core::matching::{Pattern, Signature};
-use bcs_core::whereabouts::Left;
+use bcs_core::matching::{MessageEnvelope, Pattern};
+use bcs_core::wait_state::LeakReport;
 use bcs_fabric::{Block, GlobalAddress, Port};
 use contexts::Contexts;
-use ranks::Ranks;
-use schedule::{Schedule, bytes};
+use matching_tables::MatchingTables;
+use outside_slice::{IntakeEvents, OutsideSliceEnvelopes};
+use schedule::{TransferSchedule, bytes};
 
 /// So many messages that came ahead of the beat wait for their receives, and are looked through when any is posted, before a
 /// slice is asked for. A strobe costs all machines some wakes; a look at one of them some nanoseconds.
-const CROWD: usize = 32;
+const MAX_WAITING_OUTSIDE_SLICE: usize = 32;
 
 #[derive(Debug, Default)]
-struct Dem {
+struct DemProgress {
     receives_taken: bool,
     collectives_taken: bool,
 }
@@ -45,10 +48,10 @@ struct Dem {
 pub struct BufferReceiver {
     config: NodeConfig,
     quota: Quota,
-    ranks: Ranks,
-    schedule: Schedule,
+    ranks: MatchingTables,
+    schedule: TransferSchedule,
     contexts: Contexts,
-    dem: Dem,
+    dem: DemProgress,
     /// The slice whose MSM is under way.
     scheduling: Option<u64>,
     work: [bool; 5],
@@ -57,32 +60,32 @@ pub struct BufferReceiver {
     /// Chunks that went ahead of the beat since the last slice.
     went_ahead: u64,
     /// What is left, if it is recorded.
-    queues: Option<Queues>,
+    queues: Option<ReceiverBacklog>,
     /// The envelopes of this slice.
     envelopes: Vec<Envelope>,
-    ahead: Ahead,
+    ahead: OutsideSliceEnvelopes,
     /// Descriptor blocks that have been read: there is one for each signal.
     signals_seen: u64,
-    puts: Retries<Put>,
+    puts: Retries<RetryablePut>,
 }
 
 impl BufferReceiver {
     /// The BR of a node.
     #[must_use]
     pub fn new(config: NodeConfig) -> Self {
-        let quota = Quota::of(&config.settings, &config.bounds);
+        let quota = Quota::with_bounds(&config.settings, &config.bounds);
         Self {
-            ranks: Ranks::new(&config),
-            schedule: Schedule::new(quota, config.bounds.completions),
+            ranks: MatchingTables::new(&config),
+            schedule: TransferSchedule::new(quota, config.bounds.completions),
             contexts: Contexts::new(&config, quota),
-            dem: Dem::default(),
+            dem: DemProgress::default(),
             scheduling: None,
             work: [false; 5],
             scheduled: 0,
             went_ahead: 0,
-            queues: config.emds.map(|_| Queues::default()),
+            queues: config.emds.map(|_| ReceiverBacklog::default()),
             envelopes: Vec::new(),
-            ahead: Ahead::new(config.placement.nodes()),
+            ahead: OutsideSliceEnvelopes::new(config.placement.nodes()),
             signals_seen: 0,
             puts: Retries::default(),
             quota,
@@ -90,34 +93,38 @@ impl BufferReceiver {
         }
     }
 
-    fn take_receives(&mut self, cut: &Cut, context: &mut Context<'_>) {
+    fn take_receives(&mut self, cut: &Cut, context: &mut NicThreadContext<'_>) {
         for (local, &[_, receives, _]) in cut.0.iter().enumerate() {
             let taken = self
                 .ranks
                 .take(local, receives, &mut self.schedule, context);
-            self.heed(taken, context);
+            self.report_failure(taken, context);
         }
-        self.meet_again(context);
+        self.rematch_waiting(context);
         self.ranks.cancel(context);
         // Before anybody is told that a receive is complete: what it took is kept no more.
         self.ranks.publish_unexpected();
         // What was kept and has met a receive now need not have an MSM.
-        self.grant_ahead(context);
+        self.start_chunks_outside_slice(context);
         self.dem.receives_taken = true;
         self.finish_dem(context);
     }
 
     /// What ends the job is told, and the others are worked for meanwhile.
-    fn heed(&self, done: Result<(), Cause>, context: &mut Context<'_>) {
+    fn report_failure(
+        &self,
+        done: Result<(), NicFailureCause>,
+        context: &mut NicThreadContext<'_>,
+    ) {
         let failed = done.err().map(|cause| self.config.failure(cause));
         context.out.failures.extend(failed);
     }
 
-    fn finish_dem(&mut self, context: &mut Context<'_>) {
+    fn finish_dem(&mut self, context: &mut NicThreadContext<'_>) {
         if !(self.dem.receives_taken && self.dem.collectives_taken) {
             return;
         }
-        self.dem = Dem::default();
+        self.dem = DemProgress::default();
         self.contexts.publish(context);
         let mut work = [false; 5];
         work[Microphase::Msm.index()] = self.ranks.has_probes()
@@ -127,13 +134,13 @@ impl BufferReceiver {
             || self.contexts.has_candidates()
             || self.awaits_decision();
         self.record_dem();
-        let tally = Tally {
+        let tally = MicrophaseTally {
             point_to_point: self.ranks.take_receives(),
             collectives: self.contexts.take_complete(),
             queues: self.queues.map(Box::new),
-            ..Tally::default()
+            ..MicrophaseTally::default()
         };
-        context.out.finished(Microphase::Dem, work, tally);
+        context.out.finish_microphase(Microphase::Dem, work, tally);
     }
 
     /// At the end of DEM, if it is recorded. What a master grants in MSM depends on time: collectives are not looked
@@ -143,12 +150,12 @@ impl BufferReceiver {
             return;
         };
         let [receives, messages] = self.ranks.waiting();
-        *queues = Queues {
-            budget_bytes: self.quota.budget - self.contexts.may_bring(),
+        *queues = ReceiverBacklog {
+            budget_bytes: self.quota.budget - self.contexts.max_inbound_bytes(),
             collectives: self.contexts.entered(),
             receives,
             messages,
-            ..Queues::default()
+            ..ReceiverBacklog::default()
         };
     }
 
@@ -161,17 +168,17 @@ impl BufferReceiver {
         }
     }
 
-    fn match_and_schedule(&mut self, slice: u64, context: &mut Context<'_>) {
+    fn match_and_schedule(&mut self, slice: u64, context: &mut NicThreadContext<'_>) {
         self.work = [false; 5];
         let held_back = self.read_envelopes(slice, context);
         let mut envelopes = std::mem::take(&mut self.envelopes);
         for envelope in &envelopes {
             let arrived = self.ranks.arrive(envelope, &mut self.schedule, context);
-            self.heed(arrived, context);
+            self.report_failure(arrived, context);
         }
         envelopes.clear();
         self.envelopes = envelopes;
-        self.meet_again(context);
+        self.rematch_waiting(context);
         self.ranks.answer_probes(context);
         // Now there is nothing left in the tables that what was posted would take out.
         held_back
@@ -180,10 +187,10 @@ impl BufferReceiver {
         self.publish_unexpected();
         if self.awaits_decision() {
             // What was sent after the cut is not decided by this slice.
-            self.ask();
+            self.request_slice();
         }
-        let reserved = self.contexts.may_bring();
-        let chunks = self.schedule.slice(self.quota.budget - reserved);
+        let reserved = self.contexts.max_inbound_bytes();
+        let chunks = self.schedule.chunks_of_slice(self.quota.budget - reserved);
         self.record_msm(&chunks);
         if self.schedule.needs_slices() {
             self.config.page.arm(); // left over by the budget: law 2
@@ -196,7 +203,7 @@ impl BufferReceiver {
                 .out
                 .send(NicThreadId::DmaHelper, Mail::Chunks(chunks));
         }
-        self.grant_ahead(context);
+        self.start_chunks_outside_slice(context);
         self.return_credits(slice, context);
         self.contexts.schedule(slice, context);
         self.scheduling = Some(slice);
@@ -204,48 +211,50 @@ impl BufferReceiver {
 
     /// Where nodes are far: takes what came from them ahead of the beat, and the receives for it. Returns whether there
     /// was anything.
-    fn go_ahead(&mut self, context: &mut Context<'_>) -> bool {
-        if !self.config.settings.strobe.is_elastic() || context.port.far().is_empty() {
+    fn work_outside_slice(&mut self, context: &mut NicThreadContext<'_>) -> bool {
+        if !self.config.settings.strobe.is_elastic() || context.port.other_host_nodes().is_empty() {
             return false;
         }
         let transfers = self.schedule.in_slices();
         let (mut goes_on, mut has_parts) = (false, false);
         loop {
             let mut failures = Vec::new();
-            let News {
+            let IntakeEvents {
                 has_come,
                 is_nudged,
-            } = self.ahead.hear(&self.config, context.port, &mut failures);
+            } = self
+                .ahead
+                .receive(&self.config, context.port, &mut failures);
             for cause in failures {
-                self.heed(Err(cause), context);
+                self.report_failure(Err(cause), context);
             }
             for (from, part) in self.ahead.take_parts() {
                 has_parts = true;
                 self.contexts.hear(from, part, context);
             }
-            let told = self.ahead.take_told();
+            let told = self.ahead.take_completed_sends();
             if !told.is_empty() {
                 has_parts = true;
                 context
                     .out
-                    .send(NicThreadId::StrobeReceiver, Mail::Told(told));
+                    .send(NicThreadId::StrobeReceiver, Mail::SendsCompleted(told));
             }
-            if !(has_come || is_nudged || (goes_on && self.ranks.has_meetings())) {
+            if !(has_come || is_nudged || (goes_on && self.ranks.has_possible_matches())) {
                 break;
             }
             goes_on = true;
-            self.look_ahead(context);
+            self.match_outside_slice(context);
         }
         if !goes_on {
             return has_parts;
         }
-        self.grant_ahead(context);
+        self.start_chunks_outside_slice(context);
         if self.awaits_decision()
             || self.schedule.in_slices() > transfers
             || self.ranks.owes_credits()
         {
-            self.ask();
-        } else if self.ahead.len() > CROWD {
+            self.request_slice();
+        } else if self.ahead.len() > MAX_WAITING_OUTSIDE_SLICE {
             // A slice puts them where they are found without being looked through.
             self.config.page.arm();
         }
@@ -258,51 +267,51 @@ impl BufferReceiver {
     }
 
     /// Takes all receives that are posted, and lets messages meet them.
-    fn look_ahead(&mut self, context: &mut Context<'_>) {
+    fn match_outside_slice(&mut self, context: &mut NicThreadContext<'_>) {
         let before = self.ranks.receives();
         for local in 0..self.config.ranks.len() {
             let [_, receives, _] = self.config.ranks[local].1.tails();
             let taken = self
                 .ranks
                 .take(local, receives, &mut self.schedule, context);
-            self.heed(taken, context);
+            self.report_failure(taken, context);
         }
-        self.config.tell_of_room(context.out);
+        self.config.ring_for_space(context.out);
         let is_new = self.ranks.receives() > before;
         let met = self
             .ahead
             .meet(is_new, &mut self.ranks, &mut self.schedule, context);
         self.ranks.cancel(context);
-        self.ranks.keeps_ahead(self.ahead.destinations());
+        self.ranks.count_waiting(self.ahead.destinations());
         self.ranks.publish_unexpected();
-        self.heed(met, context);
+        self.report_failure(met, context);
     }
 
     /// Receives were taken, or a block was read, beside what came ahead.
-    fn meet_again(&mut self, context: &mut Context<'_>) {
+    fn rematch_waiting(&mut self, context: &mut NicThreadContext<'_>) {
         if self.ahead.len() > 0 {
             let met = self
                 .ahead
                 .meet(true, &mut self.ranks, &mut self.schedule, context);
-            self.ranks.keeps_ahead(self.ahead.destinations());
-            self.heed(met, context);
+            self.ranks.count_waiting(self.ahead.destinations());
+            self.report_failure(met, context);
         }
     }
 
     /// Has DH ask for what needs no slice, as far as the budget goes, and tells senders what is complete.
-    fn grant_ahead(&mut self, context: &mut Context<'_>) {
-        let window = self.quota.budget - self.contexts.may_bring();
-        let chunks = self.schedule.go_ahead(window, context);
+    fn start_chunks_outside_slice(&mut self, context: &mut NicThreadContext<'_>) {
+        let window = self.quota.budget - self.contexts.max_inbound_bytes();
+        let chunks = self.schedule.chunks_outside_slice(window, context);
         self.went_ahead += chunks.len() as u64;
         if !chunks.is_empty() {
-            let ahead = Mail::Ahead(chunks);
+            let ahead = Mail::ChunksOutsideSlice(chunks);
             context.out.send(NicThreadId::DmaHelper, ahead);
         }
-        self.schedule.tell(context);
+        self.schedule.report_completed_sends(context);
     }
 
     /// A slice is wanted; at once, if anybody waits.
-    fn ask(&self) {
+    fn request_slice(&self) {
         self.config.page.arm();
         if self.config.page.hungry() {
             self.config.page.demand();
@@ -310,17 +319,17 @@ impl BufferReceiver {
     }
 
     fn publish_unexpected(&mut self) {
-        self.ranks.keeps_ahead(self.ahead.destinations());
+        self.ranks.count_waiting(self.ahead.destinations());
         self.ranks.publish_unexpected();
-        if self.ranks.has_meetings() {
-            self.ask();
+        if self.ranks.has_possible_matches() {
+            self.request_slice();
         }
     }
 
     /// Reads the envelopes of this slice, in their order. Returns the nodes that hold some back for lack of credit.
-    fn read_envelopes(&mut self, slice: u64, context: &mut Context<'_>) -> Vec<NodeId> {
+    fn read_envelopes(&mut self, slice: u64, context: &mut NicThreadContext<'_>) -> Vec<NodeId> {
         let mut lanes = Vec::new();
-        let signals = context.port.signals();
+        let signals = context.port.signal_count();
         if std::mem::replace(&mut self.signals_seen, signals) == signals {
             return lanes;
         }
@@ -328,10 +337,13 @@ impl BufferReceiver {
             let Some(header) = DescriptorBlock::header(context.port, lane, slice) else {
                 continue;
             };
-            self.ahead.cut(lane, slice, &header, &mut self.envelopes);
+            self.ahead
+                .take_in_cut(lane, slice, &header, &mut self.envelopes);
             match DescriptorBlock::read(context.port, lane, &header, &mut self.envelopes) {
                 Ok(()) => lanes.extend(header.held_back.then_some(lane)),
-                Err(what) => self.heed(Err(Cause::BadBlock { lane, what }), context),
+                Err(what) => {
+                    self.report_failure(Err(NicFailureCause::BadBlock { lane, what }), context)
+                }
             }
         }
         // A source rank has one node, so its envelopes are already in the order of its posts.
@@ -343,18 +355,18 @@ impl BufferReceiver {
 
     /// Law 4: a sender is held back for lack of credit, and a receiver is full of envelopes that
     /// none of its receives matches: nothing can ever move again.
-    fn check_starvation(&self, lane: NodeId, context: &mut Context<'_>) {
+    fn check_starvation(&self, lane: NodeId, context: &mut NicThreadContext<'_>) {
         let share = self.config.bounds.share(self.config.placement.nodes());
-        if let Some(rank) = self.ranks.starving(lane, share) {
-            let starving = Cause::Starving { rank, lane, share };
-            self.heed(Err(starving), context);
+        if let Some(rank) = self.ranks.find_starving_rank(lane, share) {
+            let starving = NicFailureCause::Starving { rank, lane, share };
+            self.report_failure(Err(starving), context);
         }
     }
 
-    fn return_credits(&mut self, slice: u64, context: &mut Context<'_>) {
+    fn return_credits(&mut self, slice: u64, context: &mut NicThreadContext<'_>) {
         for (node, records) in self.ranks.credits_to_return() {
             self.config.page.arm(); // a BS may wait for them
-            PutWords {
+            RetryablePutWords {
                 set: NodeSet::only(node),
                 at: GlobalAddress::new(Block::Credits, self.config.node),
                 words: &CreditBlock::encode(slice, &records),
@@ -366,7 +378,7 @@ impl BufferReceiver {
 }
 
 impl NicThread for BufferReceiver {
-    fn handle(&mut self, mail: Mail, context: &mut Context<'_>) {
+    fn handle(&mut self, mail: Mail, context: &mut NicThreadContext<'_>) {
         match mail {
             Mail::Phase {
                 phase: Microphase::Dem,
@@ -386,63 +398,65 @@ impl NicThread for BufferReceiver {
                 self.match_and_schedule(slice, context);
                 self.poll(context);
             }
-            Mail::Early(collectives) => {
+            Mail::EarlyArrivals(collectives) => {
                 let mut needs_slice = false;
                 for (rank, collective) in collectives {
-                    needs_slice |= self.contexts.arrive_ahead(rank, collective, context);
+                    needs_slice |= self
+                        .contexts
+                        .arrive_outside_slice(rank, collective, context);
                 }
                 if needs_slice {
-                    self.ask();
+                    self.request_slice();
                 }
             }
-            Mail::Over(context_key) => self.contexts.over(context_key, context),
+            Mail::CollectiveOver(context_key) => self.contexts.over(context_key, context),
             Mail::Dropped(transfer) => self.schedule.drop_transfer(transfer),
-            Mail::Moved(moved) => {
-                self.schedule.moved(&moved, context);
-                self.grant_ahead(context);
+            Mail::ChunkOutcomes(moved) => {
+                self.schedule.handle_outcomes(&moved, context);
+                self.start_chunks_outside_slice(context);
             }
-            Mail::Lost(nodes) => {
+            Mail::NodesLost(nodes) => {
                 // The death of a far node ends the job.
-                self.ranks.mourn(nodes, context);
+                self.ranks.handle_lost_nodes(nodes, context);
                 self.publish_unexpected();
-                self.schedule.mourn(nodes, context);
-                self.contexts.mourn(nodes, context);
+                self.schedule.handle_lost_nodes(nodes, context);
+                self.contexts.handle_lost_nodes(nodes, context);
             }
             other => unreachable!("BR does not take {other:?}"),
         }
     }
 
-    fn left_over(&self, port: &dyn Port) -> Vec<LeftOver> {
+    fn table_leaks(&self, port: &dyn Port) -> Vec<TableLeak> {
         let mut left = self.ranks.left_over();
         left.extend([
-            LeftOver::of_program("messages ahead of the beat", self.ahead.len()),
-            LeftOver::of_runtime("transfers under way", self.schedule.len()),
-            LeftOver::of_program("collectives", self.contexts.unfinished(port)),
-            LeftOver::of_runtime("blocks on their way", self.puts.len()),
+            TableLeak::program_leak("messages ahead of the beat", self.ahead.len()),
+            TableLeak::runtime_leak("transfers under way", self.schedule.len()),
+            TableLeak::program_leak("collectives", self.contexts.unfinished(port)),
+            TableLeak::runtime_leak("blocks on their way", self.puts.len()),
         ]);
         left
     }
 
-    fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
+    fn oldest_unmatched_message(&self, rank: u32, pattern: Pattern) -> Option<MessageEnvelope> {
         let unmatched = self.ranks.unmatched(rank, pattern);
         unmatched.or_else(|| self.ahead.unmatched(rank, pattern))
     }
 
-    fn kept(&self, rank: u32, most: usize) -> Option<Kept> {
-        let mut kept = self.ranks.kept(rank, most)?;
+    fn unmatched_operations(&self, rank: u32, most: usize) -> Option<UnmatchedOperations> {
+        let mut kept = self.ranks.unmatched_operations(rank, most)?;
         let room = most.saturating_sub(kept.messages.len());
         kept.messages
             .extend(self.ahead.messages_for(rank).take(room));
         Some(kept)
     }
 
-    fn left_by_ranks(&self) -> Vec<(u32, Left)> {
+    fn rank_leaks(&self) -> Vec<(u32, LeakReport)> {
         let mut left = self.ranks.left_by_ranks();
         left.extend(self.ahead.left_by_ranks());
         left
     }
 
-    fn looks(&self) -> bool {
+    fn needs_polling(&self) -> bool {
         self.scheduling.is_some()
     }
 
@@ -470,24 +484,26 @@ impl NicThread for BufferReceiver {
             .find_map(|(holds, what)| holds.then_some(what))
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> bool {
-        let mut progress = self.go_ahead(context);
+    fn poll(&mut self, context: &mut NicThreadContext<'_>) -> bool {
+        let mut progress = self.work_outside_slice(context);
         if self.scheduling.is_none() {
             return progress;
         }
-        progress |= Put::poll(context.port, &mut self.puts);
+        progress |= RetryablePut::poll(context.port, &mut self.puts);
         progress |= self.contexts.poll(context);
         if self.puts.is_empty() && self.contexts.is_scheduled() {
             self.scheduling = None;
             let [barriers, reductions] = self.contexts.granted();
             self.work[Microphase::Bbm.index()] = barriers;
             self.work[Microphase::Rm.index()] = reductions;
-            let tally = Tally {
+            let tally = MicrophaseTally {
                 point_to_point: self.scheduled,
                 queues: self.queues.map(Box::new),
-                ..Tally::default()
+                ..MicrophaseTally::default()
             };
-            context.out.finished(Microphase::Msm, self.work, tally);
+            context
+                .out
+                .finish_microphase(Microphase::Msm, self.work, tally);
             return true;
         }
         progress

@@ -1,17 +1,17 @@
 //! Folding contributions where they are, a block at a time: each byte is read once, combined while it is in
 //! the first-level cache, and written once to each rank that wants the result here.
 
-use super::score::Note;
-use crate::blocks::Offer;
+use super::fold_order::FoldInstruction;
+use crate::blocks::MemoryOffer;
 use crate::threads::arithmetic::Arithmetic;
-use crate::threads::{Context, NodeConfig};
+use crate::threads::{NicThreadContext, NodeConfig};
 use bcs_core::limits::FOLD_BLOCK_BYTES;
 use bcs_fabric::{Event, FabricError, Ticket};
 use std::ops::Range;
 
 /// How far it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum FoldProgress {
     /// A contribution is on its way.
     Waiting,
     /// Everything is folded and written.
@@ -20,9 +20,9 @@ pub(super) enum Progress {
 
 /// A part of a vector that this node folds.
 #[derive(Debug)]
-pub(super) struct Fold {
+pub(super) struct PartFold {
     arithmetic: Arithmetic,
-    notes: Vec<Note>,
+    notes: Vec<FoldInstruction>,
     /// Where the result goes, of ranks of this node.
     outputs: Vec<(u32, u64)>,
     /// Bytes of the vector that are still to be folded.
@@ -37,10 +37,10 @@ pub(super) struct Fold {
     spare: Vec<Vec<u8>>,
 }
 
-impl Fold {
+impl PartFold {
     pub(super) fn new(
         arithmetic: Arithmetic,
-        notes: Vec<Note>,
+        notes: Vec<FoldInstruction>,
         outputs: Vec<(u32, u64)>,
         part: Range<u64>,
     ) -> Self {
@@ -62,11 +62,11 @@ impl Fold {
     }
 
     /// Lets what is on its way arrive, for nothing.
-    pub(super) fn drain(&mut self, context: &mut Context<'_>) {
+    pub(super) fn drain(&mut self, context: &mut NicThreadContext<'_>) {
         if let Some(ticket) = self.fetching
             && context.port.test_event(ticket) != Event::Pending
         {
-            context.port.fetched(ticket);
+            context.port.take_fetched(ticket);
             self.fetching = None;
         }
     }
@@ -78,30 +78,30 @@ impl Fold {
     pub(super) fn advance(
         &mut self,
         config: &NodeConfig,
-        context: &mut Context<'_>,
-    ) -> Result<Progress, u32> {
+        context: &mut NicThreadContext<'_>,
+    ) -> Result<FoldProgress, u32> {
         while !self.left.is_empty() {
             let Some(&note) = self.notes.get(self.next) else {
                 self.write(context)?;
                 continue;
             };
             match note {
-                Note::Begin(offer) => match self.read(&offer, config, context)? {
+                FoldInstruction::Begin(offer) => match self.read(&offer, config, context)? {
                     Some(bytes) => self.stack.push(bytes),
-                    None => return Ok(Progress::Waiting),
+                    None => return Ok(FoldProgress::Waiting),
                 },
-                Note::Fold(offer) => match self.read(&offer, config, context)? {
+                FoldInstruction::Fold(offer) => match self.read(&offer, config, context)? {
                     Some(bytes) => self.combine(bytes),
-                    None => return Ok(Progress::Waiting),
+                    None => return Ok(FoldProgress::Waiting),
                 },
-                Note::Join => {
+                FoldInstruction::Join => {
                     let latest = self.stack.pop().expect("two have begun");
                     self.combine(latest);
                 }
             }
             self.next += 1;
         }
-        Ok(Progress::Done)
+        Ok(FoldProgress::Done)
     }
 
     fn block(&self) -> usize {
@@ -112,9 +112,9 @@ impl Fold {
     /// A block of a contribution, once it has come: `None` while it is on its way.
     fn read(
         &mut self,
-        offer: &Offer,
+        offer: &MemoryOffer,
         config: &NodeConfig,
-        context: &mut Context<'_>,
+        context: &mut NicThreadContext<'_>,
     ) -> Result<Option<Vec<u8>>, u32> {
         let rank = offer.rank;
         if self.fetching.is_none() {
@@ -133,7 +133,7 @@ impl Fold {
             return Ok(None);
         }
         self.fetching = None;
-        let bytes = context.port.fetched(ticket);
+        let bytes = context.port.take_fetched(ticket);
         match event {
             Event::Failed(FabricError::Lost) => {
                 self.fetch(offer, bytes, context);
@@ -145,7 +145,7 @@ impl Fold {
         }
     }
 
-    fn fetch(&mut self, offer: &Offer, into: Vec<u8>, context: &mut Context<'_>) {
+    fn fetch(&mut self, offer: &MemoryOffer, into: Vec<u8>, context: &mut NicThreadContext<'_>) {
         let address = offer.input + self.left.start;
         self.fetching = Some(context.port.fetch(offer.rank, address, into));
     }
@@ -159,7 +159,7 @@ impl Fold {
     }
 
     /// A block is folded: it goes to where it is wanted.
-    fn write(&mut self, context: &mut Context<'_>) -> Result<(), u32> {
+    fn write(&mut self, context: &mut NicThreadContext<'_>) -> Result<(), u32> {
         let result = self.stack.pop().expect("a score has a contribution");
         for &(rank, output) in &self.outputs {
             let address = output + self.left.start;

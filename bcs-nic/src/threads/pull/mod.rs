@@ -3,57 +3,57 @@
 //! - **Owns** those at which all local ranks have arrived.
 //! - **Takes** what CH and RH are told of them; boards of the collective block.
 //! - **Emits** offers and words to the nodes of the group; gets and fetches; completions to SR.
-//! - **Invariants.** A collective goes only as far as its context's `Go` says. The association of a
-//!   reduction is canonical ([`score`]). A rank's request completes only when nobody reads its memory any
+//! - **Invariants.** A collective goes only as far as its context's `StepGrant` says. The association of a
+//!   reduction is canonical ([`fold_order`]). A rank's request completes only when nobody reads its memory any
 //!   more and nothing comes into it: all who have read it have said so, and what this node pulls has come.
 //!   A node that dies fails it for all, once what moves has arrived.
 
 mod fold;
-mod score;
-mod stretch;
-mod task;
+mod fold_order;
+mod pull_task;
+mod slice_pull;
 
-use super::spoilt::Spoilt;
-use super::{Context, LeftOver, NodeConfig, Put, Retries};
+use super::missing_memory::MissingMemory;
+use super::{NicThreadContext, NodeConfig, Retries, RetryablePut, TableLeak};
 use crate::blocks::Board;
-use crate::budget::{Plan, Quota};
-use crate::collective::{Collective, Go, Steps, step_range};
-use crate::mail::{GivenUp, Going};
+use crate::budget::{CollectivePlan, Quota};
+use crate::collective::{ReadyCollective, StepGrant, StepProgress, step_range};
+use crate::mail::{AbandonedCollectives, GrantedCounts};
 use bcs_core::job::{NicThreadId, NodeSet};
-use bcs_core::request::{Completion, Failure};
+use bcs_core::request::{Completion, RequestFailure};
 use bcs_fabric::{Port, Variable};
-use stretch::{Scene, Stretch};
-use task::Task;
+use pull_task::PullTask;
+use slice_pull::{PullSetup, SlicePull};
 
 #[derive(Debug)]
-struct Pulled {
-    collective: Collective,
-    task: Task,
-    plan: Plan,
+struct PulledCollective {
+    collective: ReadyCollective,
+    task: PullTask,
+    plan: CollectivePlan,
     /// This node's place in the group's list.
     place: usize,
-    steps: Steps,
-    spoilt: Spoilt,
+    steps: StepProgress,
+    spoilt: MissingMemory,
     /// What moves in this slice, and the steps that are done with it.
-    under_way: Option<(Stretch, u64)>,
+    under_way: Option<(SlicePull, u64)>,
     /// What its ranks are told as soon as nothing moves any more.
     given_up: Option<Completion>,
 }
 
 /// The long collectives of CH or RH.
 #[derive(Debug)]
-pub(super) struct Pulls {
+pub(super) struct PulledCollectives {
     config: NodeConfig,
     quota: Quota,
     who: NicThreadId,
-    active: Vec<Pulled>,
-    puts: Retries<Put>,
+    active: Vec<PulledCollective>,
+    puts: Retries<RetryablePut>,
 }
 
-impl Pulls {
+impl PulledCollectives {
     pub(super) fn new(config: &NodeConfig, who: NicThreadId) -> Self {
         Self {
-            quota: Quota::of(&config.settings, &config.bounds),
+            quota: Quota::with_bounds(&config.settings, &config.bounds),
             config: config.clone(),
             who,
             active: Vec::new(),
@@ -62,19 +62,22 @@ impl Pulls {
     }
 
     /// Takes a collective that is one of these; else gives it back.
-    pub(super) fn admit(&mut self, collective: Box<Collective>) -> Option<Box<Collective>> {
+    pub(super) fn admit(
+        &mut self,
+        collective: Box<ReadyCollective>,
+    ) -> Option<Box<ReadyCollective>> {
         let bytes = collective.bytes();
         let plan = self.quota.plan(collective.kind(), bytes, &collective.group);
         if !plan.pulled {
             return Some(collective);
         }
-        let place = collective.group.place(self.config.node);
-        self.active.push(Pulled {
-            task: Task::new(&collective, &self.config),
+        let place = collective.group.place_of(self.config.node);
+        self.active.push(PulledCollective {
+            task: PullTask::new(&collective, &self.config),
             plan,
             place: place.expect("local ranks are members"),
-            steps: Steps::default(),
-            spoilt: Spoilt::default(),
+            steps: StepProgress::default(),
+            spoilt: MissingMemory::default(),
             under_way: None,
             given_up: None,
             collective: *collective,
@@ -83,10 +86,14 @@ impl Pulls {
     }
 
     /// The microphase begins: what has been granted goes.
-    pub(super) fn start(&mut self, slice: u64, context: &mut Context<'_>) -> Going {
-        let mut going = Going::default();
+    pub(super) fn start(
+        &mut self,
+        slice: u64,
+        context: &mut NicThreadContext<'_>,
+    ) -> GrantedCounts {
+        let mut going = GrantedCounts::default();
         for pulled in &mut self.active {
-            let go = Go::decode(context.port.load(Variable::Go(pulled.collective.slot)));
+            let go = StepGrant::decode(context.port.load(Variable::Go(pulled.collective.slot)));
             let mut granted = pulled.steps.granted(go, pulled.collective.sequence);
             let Some((first, token)) = granted.next() else {
                 continue;
@@ -98,7 +105,7 @@ impl Pulls {
             let to = (upto * pulled.plan.step_bytes).min(bytes);
             let board = Board::new(token, slice, &pulled.collective);
             let scene = pulled.scene(&self.config, self.who);
-            let stretch = Stretch::begin(
+            let stretch = SlicePull::begin(
                 board,
                 from..to,
                 &scene,
@@ -111,8 +118,8 @@ impl Pulls {
     }
 
     /// Moves everything of this slice on as far as it goes. Returns whether anything moved.
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> bool {
-        let mut progress = Put::poll(context.port, &mut self.puts);
+    pub(super) fn poll(&mut self, context: &mut NicThreadContext<'_>) -> bool {
+        let mut progress = RetryablePut::poll(context.port, &mut self.puts);
         if self.active.is_empty() {
             return progress;
         }
@@ -132,12 +139,16 @@ impl Pulls {
 
     /// Whether nothing of this slice is under way.
     pub(super) fn is_idle(&self) -> bool {
-        let is_under_way = |pulled: &Pulled| pulled.under_way.is_some();
+        let is_under_way = |pulled: &PulledCollective| pulled.under_way.is_some();
         self.puts.is_empty() && !self.active.iter().any(is_under_way)
     }
 
     /// Collectives that will not go, or not go on.
-    pub(super) fn give_up(&mut self, what: GivenUp, context: &mut Context<'_>) {
+    pub(super) fn give_up(
+        &mut self,
+        what: AbandonedCollectives,
+        context: &mut NicThreadContext<'_>,
+    ) {
         self.active.retain_mut(|pulled| {
             if !what.is_about(&pulled.collective) {
                 return true;
@@ -148,18 +159,21 @@ impl Pulls {
         });
     }
 
-    pub(super) fn left_over(&self, port: &dyn Port) -> Vec<LeftOver> {
+    pub(super) fn left_over(&self, port: &dyn Port) -> Vec<TableLeak> {
         let active = self.active.iter();
         let active = active.map(|pulled| (&pulled.collective, pulled.steps.done));
-        let mut left = LeftOver::collectives(active, port);
-        left.push(LeftOver::of_runtime("words on their way", self.puts.len()));
+        let mut left = TableLeak::collectives(active, port);
+        left.push(TableLeak::runtime_leak(
+            "words on their way",
+            self.puts.len(),
+        ));
         left
     }
 }
 
-impl Pulled {
-    fn scene<'a>(&'a self, config: &'a NodeConfig, who: NicThreadId) -> Scene<'a> {
-        Scene {
+impl PulledCollective {
+    fn scene<'a>(&'a self, config: &'a NodeConfig, who: NicThreadId) -> PullSetup<'a> {
+        PullSetup {
             config,
             collective: &self.collective,
             task: self.task,
@@ -172,14 +186,18 @@ impl Pulled {
     fn look_who_is_dead(&mut self, alive: &NodeSet) {
         let mut nodes = self.collective.group.nodes.iter();
         if self.under_way.is_some() && nodes.any(|&node| !alive.contains(node)) {
-            let gone = Completion::failed(Failure::PeerGone);
+            let gone = Completion::failed(RequestFailure::PeerGone);
             self.given_up.get_or_insert(gone);
         }
     }
 
     /// Ends without success as soon as nothing moves any more. Returns whether anything moved, and whether it
     /// has ended.
-    fn end_early(&mut self, completion: Completion, context: &mut Context<'_>) -> (bool, bool) {
+    fn end_early(
+        &mut self,
+        completion: Completion,
+        context: &mut NicThreadContext<'_>,
+    ) -> (bool, bool) {
         if let Some((stretch, _)) = &mut self.under_way {
             stretch.drain(context);
             if stretch.is_moving() {
@@ -194,8 +212,8 @@ impl Pulled {
     fn advance(
         &mut self,
         (config, who): (&NodeConfig, NicThreadId),
-        puts: &mut Retries<Put>,
-        context: &mut Context<'_>,
+        puts: &mut Retries<RetryablePut>,
+        context: &mut NicThreadContext<'_>,
     ) -> (bool, bool) {
         let Some((mut stretch, upto)) = self.under_way.take() else {
             return (false, false);
@@ -217,10 +235,10 @@ impl Pulled {
         (true, all_done)
     }
 
-    fn complete(&self, completion: Completion, context: &mut Context<'_>) {
+    fn complete(&self, completion: Completion, context: &mut NicThreadContext<'_>) {
         for (rank, descriptor) in &self.collective.local {
             context.out.complete(*rank, descriptor.request, completion);
         }
-        self.collective.tell_over(context.out);
+        self.collective.report_over(context.out);
     }
 }

@@ -12,18 +12,18 @@
 //!   nobody has to wake it twice for one. Told to rest, it strikes what is wanted, and then no more: between two
 //!   slices all that has been posted is where it belongs.
 
-mod beat;
-mod choice;
+mod length_chooser;
+mod strobe_clock;
 
 use crate::blocks::Microstrobe;
-use bcs_core::job::{Microphase, NodeSet, Placement, Settings, Strobe};
+use bcs_core::job::{Microphase, NodeSet, Placement, Settings, StrobeMode};
 use bcs_core::wake::MachinePage;
-use bcs_core::wake::machine_page::Chosen;
+use bcs_core::wake::machine_page::SliceLengths;
 use bcs_fabric::{CompareAndWrite, Comparison, Event, Port, Ticket, Variable};
-use beat::Beat;
-use choice::Choice;
+use length_chooser::LengthChooser;
 use mds::dump::{NONE, StrobeRow};
 use std::sync::Arc;
+use strobe_clock::StrobeClock;
 use zerocopy::IntoBytes;
 
 /// When a slice was struck, and, if that is recorded, how long its microphases took all nodes (paper Table 5.1).
@@ -72,11 +72,11 @@ impl SliceTimes {
 
 /// So many slices are struck for what is still wanted when the job is over; two are what ranks can leave: one for what
 /// they have posted, one for what that releases. What descends from a rank may write the wish for more for ever.
-const LAST_SLICES: u32 = 64;
+const MAX_SHUTDOWN_SLICES: u32 = 64;
 
 /// Whether the job is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum ShutdownStage {
     /// It is not.
     None,
     /// It is, and so many slices may still be struck.
@@ -86,7 +86,7 @@ enum End {
 }
 
 #[derive(Debug)]
-enum State {
+enum StrobeState {
     /// Between slices; `since` the last one was over.
     Resting,
     /// The microstrobe of a microphase is on its way.
@@ -103,9 +103,9 @@ pub struct StrobeSender {
     settings: Arc<Settings>,
     page: MachinePage,
     nodes: NodeSet,
-    beat: Beat,
+    beat: StrobeClock,
     /// With auto strobes.
-    choice: Option<Choice>,
+    choice: Option<LengthChooser>,
     /// Ranks that said that they were blocked when the slice was struck.
     blocked: u32,
     sequence: u64,
@@ -113,7 +113,7 @@ pub struct StrobeSender {
     due_ns: Option<u64>,
     /// Whether it looks at the next regular time without being armed.
     watches: bool,
-    state: State,
+    state: StrobeState,
     times: SliceTimes,
     /// Whether microphases are timed.
     is_recorded: bool,
@@ -121,7 +121,7 @@ pub struct StrobeSender {
     /// The sequencer's retries when the microphase before was over.
     retries_seen: u64,
     alive: NodeSet,
-    end: End,
+    end: ShutdownStage,
 }
 
 impl StrobeSender {
@@ -134,40 +134,40 @@ impl StrobeSender {
         now_ns: u64,
     ) -> Self {
         let nodes = placement.nodes();
-        let (set_ns, cores) = (settings.time_slice_ns, page.census().cores);
-        let choice = (settings.strobe == Strobe::Auto)
-            .then(|| Choice::new(set_ns, placement.ranks(), cores, now_ns));
-        let all_alike = Chosen {
+        let (set_ns, cores) = (settings.time_slice_ns, page.core_load().cores);
+        let choice = (settings.strobe == StrobeMode::Auto)
+            .then(|| LengthChooser::new(set_ns, placement.ranks(), cores, now_ns));
+        let all_alike = SliceLengths {
             now_ns: set_ns,
             shortest_ns: set_ns,
             longest_ns: set_ns,
             changes: 0,
         };
-        let chosen = choice.as_ref().map_or(&all_alike, Choice::chosen);
-        page.choose(chosen);
+        let chosen = choice.as_ref().map_or(&all_alike, LengthChooser::chosen);
+        page.publish_slice_lengths(chosen);
         Self {
-            beat: Beat::new(now_ns, chosen.now_ns),
+            beat: StrobeClock::new(now_ns, chosen.now_ns),
             settings,
             page,
-            nodes: NodeSet::first(nodes),
+            nodes: NodeSet::first_nodes(nodes),
             choice,
             blocked: 0,
             sequence: 0,
             due_ns: None,
             watches: false,
-            state: State::Resting,
+            state: StrobeState::Resting,
             times: SliceTimes::default(),
             is_recorded: false,
             phase_began_ns: now_ns,
             retries_seen: 0,
-            alive: NodeSet::first(nodes),
-            end: End::None,
+            alive: NodeSet::first_nodes(nodes),
+            end: ShutdownStage::None,
         }
     }
 
     /// The same, whose slices are [recorded](SliceTimes::row).
     #[must_use]
-    pub fn recorded(self, is_recorded: bool) -> Self {
+    pub fn with_recording(self, is_recorded: bool) -> Self {
         Self {
             is_recorded,
             ..self
@@ -175,22 +175,22 @@ impl StrobeSender {
     }
 
     /// The job is over: what is still wanted is struck, and then nothing.
-    pub fn rest(&mut self) {
-        if self.end == End::None {
-            self.end = End::Near(LAST_SLICES);
+    pub fn quiesce(&mut self) {
+        if self.end == ShutdownStage::None {
+            self.end = ShutdownStage::Near(MAX_SHUTDOWN_SLICES);
         }
     }
 
     /// Whether it was told to rest, and does.
     #[must_use]
-    pub fn rests(&self) -> bool {
-        self.end == End::Here
+    pub fn has_quiesced(&self) -> bool {
+        self.end == ShutdownStage::Here
     }
 
     /// Whether a slice is under way.
     #[must_use]
     pub fn in_slice(&self) -> bool {
-        !matches!(self.state, State::Resting)
+        !matches!(self.state, StrobeState::Resting)
     }
 
     /// Whether a poll may find something to do. The clock is read only if that depends on it.
@@ -200,9 +200,9 @@ impl StrobeSender {
             return true;
         }
         match self.end {
-            End::None => {}
-            End::Near(_) => return true,
-            End::Here => return false,
+            ShutdownStage::None => {}
+            ShutdownStage::Near(_) => return true,
+            ShutdownStage::Here => return false,
         }
         let (armed, demanded) = self.wanted();
         (demanded && self.settings.strobe.is_elastic())
@@ -219,7 +219,7 @@ impl StrobeSender {
     /// When to look again at the latest, if nothing rings before.
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
-        if self.in_slice() || self.rests() {
+        if self.in_slice() || self.has_quiesced() {
             return None;
         }
         let (armed, demanded) = self.wanted();
@@ -230,18 +230,18 @@ impl StrobeSender {
     /// (armed, demanded): what the machine page says. To measure a slice, all of them are wanted.
     fn wanted(&self) -> (bool, bool) {
         let (armed, demanded) = self.page.wanted();
-        let all = self.settings.all_phases && self.end == End::None;
+        let all = self.settings.all_phases && self.end == ShutdownStage::None;
         (armed || all, demanded)
     }
 
     /// Whether the job is over and nothing is wanted any more.
-    fn comes_to_rest(&mut self) -> bool {
-        if let End::Near(slices) = self.end
+    fn try_quiesce(&mut self) -> bool {
+        if let ShutdownStage::Near(slices) = self.end
             && (slices == 0 || self.wanted() == (false, false))
         {
-            self.end = End::Here;
+            self.end = ShutdownStage::Here;
         }
-        self.rests()
+        self.has_quiesced()
     }
 
     /// The first multiple of the time slice after the strobe was armed, and after the last slice.
@@ -256,7 +256,7 @@ impl StrobeSender {
             _ => now_ns,
         };
         let after_ns = armed_ns.max(self.times.over_ns).max(self.times.due_ns);
-        self.beat.after(after_ns)
+        self.beat.next_strobe_ns(after_ns)
     }
 
     /// Moves on as far as it goes. `clock` tells nanoseconds; `retries` is what the fabric has
@@ -270,17 +270,17 @@ impl StrobeSender {
         let mut progress = false;
         loop {
             match self.state {
-                State::Resting => {
+                StrobeState::Resting => {
                     if !self.strike_if_wanted(clock, port) {
                         return (progress, None);
                     }
                 }
-                State::Striking(phase, ticket) => match port.test_event(ticket) {
+                StrobeState::Striking(phase, ticket) => match port.test_event(ticket) {
                     Event::Pending => return (progress, None),
                     Event::Failed(_) => self.strike(phase, port),
                     _ => self.wait_for_all(phase, port),
                 },
-                State::Working(phase, ticket) => match port.test_event(ticket) {
+                StrobeState::Working(phase, ticket) => match port.test_event(ticket) {
                     Event::Pending => return (progress, None),
                     _ => {
                         if self.is_recorded {
@@ -294,7 +294,7 @@ impl StrobeSender {
                         }
                     }
                 },
-                State::Asking(phase, ticket) => match port.test_event(ticket) {
+                StrobeState::Asking(phase, ticket) => match port.test_event(ticket) {
                     Event::Pending => return (progress, None),
                     Event::Verdict(true) => {
                         // What is not scheduled is not transmitted: without MSM the slice is over.
@@ -322,7 +322,7 @@ impl StrobeSender {
         if alive != self.alive {
             self.page.arm(); // a node died: the survivors must hear of it
         }
-        if self.comes_to_rest() {
+        if self.try_quiesce() {
             return false;
         }
         let (mut armed, demanded) = self.wanted();
@@ -340,7 +340,7 @@ impl StrobeSender {
             return false;
         }
         self.due_ns = None;
-        if let End::Near(slices) = &mut self.end {
+        if let ShutdownStage::Near(slices) = &mut self.end {
             *slices -= 1;
         }
         if std::mem::take(&mut self.watches) && !(armed || demanded) {
@@ -357,8 +357,8 @@ impl StrobeSender {
             regular
         };
         let slice = match self.settings.strobe {
-            Strobe::Elastic => self.times.slice + 1,
-            Strobe::Fixed | Strobe::Auto => self.beat.slice(due_ns),
+            StrobeMode::Elastic => self.times.slice + 1,
+            StrobeMode::Fixed | StrobeMode::Auto => self.beat.slice(due_ns),
         };
         self.blocked = self.page.blocked();
         self.times = SliceTimes {
@@ -385,7 +385,7 @@ impl StrobeSender {
     }
 
     fn strike(&mut self, phase: Microphase, port: &mut dyn Port) {
-        if !matches!(self.state, State::Striking(..)) {
+        if !matches!(self.state, StrobeState::Striking(..)) {
             self.sequence += 1;
         }
         let strobe = Microstrobe {
@@ -398,7 +398,7 @@ impl StrobeSender {
         let at = Microstrobe::address();
         let signal = Some(bcs_core::job::NicThreadId::StrobeReceiver);
         let ticket = port.xfer_and_signal(&self.nodes, at, strobe.encode().as_bytes(), signal);
-        self.state = State::Striking(phase, ticket);
+        self.state = StrobeState::Striking(phase, ticket);
     }
 
     fn wait_for_all(&mut self, phase: Microphase, port: &mut dyn Port) {
@@ -410,7 +410,7 @@ impl StrobeSender {
             write: None,
             wait: true,
         });
-        self.state = State::Working(phase, ticket);
+        self.state = StrobeState::Working(phase, ticket);
     }
 
     /// A slice is over: the next ones may be of another length.
@@ -424,23 +424,23 @@ impl StrobeSender {
             over_ns,
             ..
         } = self.times;
-        if choice.slice(self.blocked, struck_ns, over_ns) {
-            self.page.choose(choice.chosen());
-            self.beat.change(due_ns, choice.chosen().now_ns);
+        if choice.add_slice(self.blocked, struck_ns, over_ns) {
+            self.page.publish_slice_lengths(choice.chosen());
+            self.beat.change_length(due_ns, choice.chosen().now_ns);
         }
     }
 
     /// After a microphase, done or skipped: ask for the next. Returns true at the slice's end.
     fn next(&mut self, phase: Microphase, clock: &dyn Fn() -> u64, port: &mut dyn Port) -> bool {
         let Some(next) = phase.next() else {
-            self.state = State::Resting;
+            self.state = StrobeState::Resting;
             self.times.over_ns = clock();
             self.page.end_slice();
             self.choose_length();
             return true;
         };
         if self.settings.all_phases {
-            self.state = State::Resting; // a new strobe, not a repeated one
+            self.state = StrobeState::Resting; // a new strobe, not a repeated one
             self.begin_phase(clock);
             self.strike(next, port);
             return false;
@@ -453,7 +453,7 @@ impl StrobeSender {
             write: None,
             wait: false,
         });
-        self.state = State::Asking(next, ticket);
+        self.state = StrobeState::Asking(next, ticket);
         false
     }
 }

@@ -9,12 +9,12 @@
 pub mod screen;
 pub mod view;
 
-use super::moment::{Activity, Moment, Rank};
-use super::words::count;
+use super::snapshot::{Activity, JobSnapshot, RankSnapshot};
+use super::text::count;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use std::collections::BTreeMap;
 
-/// The heads of [`Line::cells`].
+/// The heads of [`TopLine::cells`].
 pub const HEADS: [&str; 8] = [
     "NODE", "RANK", "PID", "MPI%", "CALLS/s", "MSGS/s", "NIC/s", "DOES",
 ];
@@ -26,16 +26,16 @@ const NS_PER_S: f64 = 1e9;
 
 /// All lines of a look.
 #[derive(Debug)]
-pub struct Figures {
+pub struct TopFigures {
     /// Which job it is, how many ranks do what, and how many slices there were in a second.
     pub head: [String; 3],
     /// A line for each node, and after it one for each of its ranks.
-    pub lines: Vec<Line>,
+    pub lines: Vec<TopLine>,
 }
 
 /// A node or a rank.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct TopLine {
     /// The node.
     pub node: u16,
     /// The rank, if it is one, and its process.
@@ -55,11 +55,11 @@ pub struct Rates {
     pub completions: f64,
 }
 
-impl Figures {
+impl TopFigures {
     /// From what is now, and what was before, or from the beginning of the job on.
     #[must_use]
-    pub fn between(before: Option<&Moment>, now: &Moment) -> Self {
-        let mut nodes: BTreeMap<u16, Vec<(u32, &Rank)>> = BTreeMap::new();
+    pub fn between(before: Option<&JobSnapshot>, now: &JobSnapshot) -> Self {
+        let mut nodes: BTreeMap<u16, Vec<(u32, &RankSnapshot)>> = BTreeMap::new();
         for (&number, rank) in &now.ranks {
             nodes.entry(rank.node.0).or_default().push((number, rank));
         }
@@ -70,17 +70,17 @@ impl Figures {
         let slices = now.slice.saturating_sub(before.map_or(0, |it| it.slice));
         let mut lines = Vec::new();
         for (node, ranks) in nodes {
-            let of_rank = |(number, rank): &(u32, &Rank)| {
+            let of_rank = |(number, rank): &(u32, &RankSnapshot)| {
                 let before = before.and_then(|before| before.ranks.get(number));
-                Line {
+                TopLine {
                     node,
                     rank: Some((*number, rank.pid)),
                     rates: Rates::between(before, rank, since_s),
                     does: rank.what(),
                 }
             };
-            let of_ranks: Vec<Line> = ranks.iter().map(of_rank).collect();
-            lines.push(Line {
+            let of_ranks: Vec<TopLine> = ranks.iter().map(of_rank).collect();
+            lines.push(TopLine {
                 node,
                 rank: None,
                 rates: Rates::sum(of_ranks.iter().map(|line| line.rates)),
@@ -106,7 +106,7 @@ impl Figures {
         table.load_preset(presets::NOTHING);
         table.set_content_arrangement(ContentArrangement::Disabled);
         table.set_header(HEADS);
-        table.add_rows(self.lines.iter().map(Line::cells));
+        table.add_rows(self.lines.iter().map(TopLine::cells));
         for column in table.column_iter_mut().take(FIGURES) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -114,7 +114,7 @@ impl Figures {
     }
 }
 
-fn activities(ranks: &[(u32, &Rank)]) -> String {
+fn activities(ranks: &[(u32, &RankSnapshot)]) -> String {
     let mut counts: BTreeMap<Activity, usize> = BTreeMap::new();
     for (_, rank) in ranks {
         *counts.entry(rank.activity).or_default() += 1;
@@ -126,7 +126,7 @@ fn activities(ranks: &[(u32, &Rank)]) -> String {
     format!("{}: {}", count(ranks.len(), "rank"), counts.join(", "))
 }
 
-impl Line {
+impl TopLine {
     /// What stands under [`HEADS`].
     #[must_use]
     pub fn cells(&self) -> [String; 8] {
@@ -149,7 +149,7 @@ impl Line {
 }
 
 impl Rates {
-    fn between(before: Option<&Rank>, now: &Rank, since_s: f64) -> Self {
+    fn between(before: Option<&RankSnapshot>, now: &RankSnapshot, since_s: f64) -> Self {
         let completed = before.map_or(0, |before| before.completions);
         let completed = now.completions.saturating_sub(completed);
         let recorded = now.recorded.as_ref().map(|now| {

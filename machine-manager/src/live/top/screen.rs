@@ -1,7 +1,7 @@
 //! The terminal of `bcs mds top`: a view that changes, and that leaves the terminal as it was.
 
 use super::view::{Scroll, View};
-use super::{FIGURES, Figures, HEADS, Line};
+use super::{FIGURES, HEADS, TopFigures, TopLine};
 use crate::signals::Signals;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Alignment, Constraint, Layout};
@@ -35,7 +35,7 @@ pub struct Screen {
 
 /// Why the wait is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Woken {
+pub enum ScreenEvent {
     /// It is time for the next look.
     Time,
     /// The process is gone.
@@ -66,10 +66,10 @@ impl Screen {
     /// What the terminal answers.
     pub fn show(
         &mut self,
-        figures: &Figures,
+        figures: &TopFigures,
         process: BorrowedFd<'_>,
         until: Instant,
-    ) -> io::Result<Woken> {
+    ) -> io::Result<ScreenEvent> {
         loop {
             let view = &mut self.view;
             self.terminal.draw(|frame| draw(frame, figures, view))?;
@@ -83,7 +83,7 @@ impl Screen {
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Ok(Woken::Time);
+                return Ok(ScreenEvent::Time);
             }
             let left = Timespec::try_from(left).unwrap_or_default();
             let stdin = rustix::stdio::stdin();
@@ -96,26 +96,26 @@ impl Screen {
             let _woken = poll(&mut fds, Some(&left));
             let [keys, _, gone] = fds.map(|fd| fd.revents());
             if let Some(signal) = self.signals.next() {
-                return Ok(Woken::Signal(signal));
+                return Ok(ScreenEvent::Signal(signal));
             }
             if gone.contains(PollFlags::IN) {
-                return Ok(Woken::Gone);
+                return Ok(ScreenEvent::Gone);
             }
             if keys.intersects(PollFlags::HUP | PollFlags::ERR) {
-                return Ok(Woken::Left);
+                return Ok(ScreenEvent::Left);
             }
         }
     }
 
-    fn heard(&mut self, event: Event, figures: &Figures) -> io::Result<Option<Woken>> {
+    fn heard(&mut self, event: Event, figures: &TopFigures) -> io::Result<Option<ScreenEvent>> {
         let Event::Key(key) = event else {
             return Ok(None);
         };
         let size = self.terminal.size()?;
         let fit = usize::from(size.height.saturating_sub(ABOVE + BELOW));
         match what(key) {
-            Some(Meant::Leave) => return Ok(Some(Woken::Left)),
-            Some(Meant::Scroll(how)) => self.view.scroll(how, figures.lines.len(), fit),
+            Some(KeyAction::Leave) => return Ok(Some(ScreenEvent::Left)),
+            Some(KeyAction::Scroll(how)) => self.view.scroll(how, figures.lines.len(), fit),
             None => {}
         }
         Ok(None)
@@ -130,19 +130,21 @@ impl Drop for Screen {
 
 /// What a key means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meant {
+enum KeyAction {
     Leave,
     Scroll(Scroll),
 }
 
-fn what(key: KeyEvent) -> Option<Meant> {
+fn what(key: KeyEvent) -> Option<KeyAction> {
     if key.kind == KeyEventKind::Release {
         return None;
     }
-    let scroll = |how| Some(Meant::Scroll(how));
+    let scroll = |how| Some(KeyAction::Scroll(how));
     match key.code {
-        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Some(Meant::Leave),
-        KeyCode::Char('q') | KeyCode::Esc => Some(Meant::Leave),
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+            Some(KeyAction::Leave)
+        }
+        KeyCode::Char('q') | KeyCode::Esc => Some(KeyAction::Leave),
         KeyCode::Down | KeyCode::Char('j') => scroll(Scroll::Lines(1)),
         KeyCode::Up | KeyCode::Char('k') => scroll(Scroll::Lines(-1)),
         KeyCode::PageDown | KeyCode::Char(' ') => scroll(Scroll::Pages(1)),
@@ -153,7 +155,7 @@ fn what(key: KeyEvent) -> Option<Meant> {
     }
 }
 
-fn draw(frame: &mut Frame<'_>, figures: &Figures, view: &mut View) {
+fn draw(frame: &mut Frame<'_>, figures: &TopFigures, view: &mut View) {
     let areas = Layout::vertical([
         Constraint::Length(ABOVE - 1),
         Constraint::Min(0),
@@ -180,7 +182,7 @@ fn draw(frame: &mut Frame<'_>, figures: &Figures, view: &mut View) {
     frame.render_widget(Paragraph::new(below_it), below);
 }
 
-fn row(line: &Line) -> Row<'_> {
+fn row(line: &TopLine) -> Row<'_> {
     let style = match line.rank {
         Some(_) => Style::new(),
         None => Style::new().bold(),
@@ -203,20 +205,20 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    fn figures(ranks: u32) -> Figures {
-        let line = |rank| Line {
+    fn figures(ranks: u32) -> TopFigures {
+        let line = |rank| TopLine {
             node: 0,
             rank: Some((rank, 7)),
             rates: Rates::default(),
             does: format!("computes {rank}"),
         };
-        Figures {
+        TopFigures {
             head: ["a job", "ranks", "slices"].map(str::to_owned),
             lines: (0..ranks).map(line).collect(),
         }
     }
 
-    fn drawn(figures: &Figures, view: &mut View, height: u16) -> Vec<String> {
+    fn drawn(figures: &TopFigures, view: &mut View, height: u16) -> Vec<String> {
         let mut terminal = Terminal::new(TestBackend::new(80, height)).unwrap();
         terminal.draw(|frame| draw(frame, figures, view)).unwrap();
         let buffer = terminal.backend().buffer();
@@ -243,11 +245,11 @@ mod tests {
     fn keys_mean_what_they_say() {
         let key = |code, modifiers| what(KeyEvent::new(code, modifiers));
         let none = KeyModifiers::NONE;
-        assert_eq!(key(KeyCode::Char('q'), none), Some(Meant::Leave));
+        assert_eq!(key(KeyCode::Char('q'), none), Some(KeyAction::Leave));
         let control_c = key(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        assert_eq!(control_c, Some(Meant::Leave));
+        assert_eq!(control_c, Some(KeyAction::Leave));
         assert_eq!(key(KeyCode::Char('c'), none), None);
-        let down = Some(Meant::Scroll(Scroll::Lines(1)));
+        let down = Some(KeyAction::Scroll(Scroll::Lines(1)));
         assert_eq!(key(KeyCode::Down, none), down);
     }
 }

@@ -1,9 +1,9 @@
-use super::super::call::Answered;
-use super::super::question::Facts;
+use super::super::client::JobAnswer;
+use super::super::question::JobFacts;
 use super::*;
 use bcs_core::job::NodeId;
-use mds::mmds::{Glance, Primitive};
-use node_manager::survey::{Progress, RankSurvey, Survey};
+use mds::mmds::{Primitive, RecorderSnapshot};
+use node_manager::survey::{Progress, RankSurvey, SurveyPart};
 use source_lines::SourceLines;
 
 fn rank(rank: u32, node: u16, in_mpi_ns: u64, completions: u64) -> RankSurvey {
@@ -16,7 +16,7 @@ fn rank(rank: u32, node: u16, in_mpi_ns: u64, completions: u64) -> RankSurvey {
         code: None,
         pending: Vec::new(),
         completions,
-        recorded: Some(Glance {
+        recorded: Some(RecorderSnapshot {
             calls: in_mpi_ns / 1_000,
             messages: in_mpi_ns / 2_000,
             run_ns: 1_000_000 + in_mpi_ns,
@@ -27,24 +27,24 @@ fn rank(rank: u32, node: u16, in_mpi_ns: u64, completions: u64) -> RankSurvey {
     }
 }
 
-fn moment(at_ns: u64, slice: u64, ranks: Vec<RankSurvey>) -> Moment {
-    let job = Facts {
+fn moment(at_ns: u64, slice: u64, ranks: Vec<RankSurvey>) -> JobSnapshot {
+    let job = JobFacts {
         age_ms: 2_000,
-        ..Facts::default()
+        ..JobFacts::default()
     };
-    let part = Survey {
+    let part = SurveyPart {
         at_ns,
         slice,
         ranks,
         is_last: true,
-        ..Survey::default()
+        ..SurveyPart::default()
     };
-    let answered = Answered {
+    let answered = JobAnswer {
         facts: job,
         parts: vec![part],
         silent: Vec::new(),
     };
-    Moment::of(answered, &mut SourceLines::default())
+    JobSnapshot::of(answered, &mut SourceLines::default())
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn rates_are_those_between_two_looks() {
     let mut later = vec![rank(0, 0, 1_000_000, 105), rank(1, 1, 3_000_000, 0)];
     later[0].recorded.as_mut().unwrap().run_ns = 5_000_000;
     let now = moment(3_000_000_000, 1_010, later);
-    let figures = Figures::between(Some(&before), &now);
+    let figures = TopFigures::between(Some(&before), &now);
     assert_eq!(figures.head[2], "500 slices/s, in 2.0 s");
     let [node, of_0, other, of_1] = &figures.lines[..] else {
         panic!("{figures:?}");
@@ -68,7 +68,7 @@ fn rates_are_those_between_two_looks() {
     assert_eq!(of_1.does, "is in MPI_Barrier");
     let plain = figures.plain();
     assert!(plain.contains(" 25.0 "), "{plain}");
-    let first = Figures::between(None, &now);
+    let first = TopFigures::between(None, &now);
     assert_eq!(first.head[2], "505 slices/s, since the job began");
     assert_eq!(first.lines[1].rates.completions, 52.5);
 }
@@ -78,11 +78,11 @@ fn rates_are_those_between_two_looks() {
 fn figures_that_make_no_sense_are_figures() {
     let ranks = |ns| vec![rank(0, 0, ns, ns)];
     let (before, now) = (moment(9, 9, ranks(5_000)), moment(9, 3, ranks(1_000)));
-    let figures = Figures::between(Some(&before), &now);
+    let figures = TopFigures::between(Some(&before), &now);
     assert_eq!(figures.lines[1].rates.completions, 0.0);
     let mut unrecorded = ranks(1);
     unrecorded[0].recorded = None;
-    let figures = Figures::between(None, &moment(1, 1, unrecorded));
+    let figures = TopFigures::between(None, &moment(1, 1, unrecorded));
     assert_eq!(figures.lines[0].rates.recorded, None);
     assert_eq!(figures.lines[1].cells()[3..6], ["-", "-", "-"]);
 }

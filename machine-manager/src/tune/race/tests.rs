@@ -37,11 +37,11 @@ impl Noise {
 }
 
 /// Runs a race over what settings take, and says how many runs there were.
-fn race(curve: &[f64], noise: &mut Noise, runs: usize) -> (Finding, usize) {
+fn race(curve: &[f64], noise: &mut Noise, runs: usize) -> (RaceResult, usize) {
     let mut race = Race::new(curve.len(), false, runs);
     let mut ran = 0;
-    while let Some(setting) = race.whose_turn() {
-        race.ran(setting, noise.of(curve[setting]));
+    while let Some(setting) = race.next_setting() {
+        race.record_run(setting, noise.of(curve[setting]));
         ran += 1;
     }
     (race.finding(), ran)
@@ -145,12 +145,12 @@ fn what_noise_could_have_made_is_as_good() {
 fn a_setting_that_fails_runs_no_more_and_never_wins() {
     let mut race = Race::new(3, true, 40);
     let mut runs = [0; 4];
-    while let Some(setting) = race.whose_turn() {
+    while let Some(setting) = race.next_setting() {
         runs[setting] += 1;
         match setting {
             0 if runs[0] == 2 => race.failed(0),
-            0 => race.ran(0, 0.1),
-            _ => race.ran(setting, setting as f64),
+            0 => race.record_run(0, 0.1),
+            _ => race.record_run(setting, setting as f64),
         }
     }
     let finding = race.finding();
@@ -161,7 +161,7 @@ fn a_setting_that_fails_runs_no_more_and_never_wins() {
     assert_eq!(runs[3], runs[1], "the reference runs as long as the best");
 
     let mut race = Race::new(2, false, 40);
-    while let Some(setting) = race.whose_turn() {
+    while let Some(setting) = race.next_setting() {
         race.failed(setting);
     }
     assert_eq!(race.finding().best, None);

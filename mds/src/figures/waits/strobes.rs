@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::dump::{Dumps, RunDump};
+use crate::dump::{RunDump, RunDumps};
 
 /// A slice that was struck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +27,7 @@ pub(super) struct Strobes {
 
 impl Strobes {
     /// By the Strobe Sender if it left its table, else as nodes saw them.
-    pub(super) fn of(dumps: &Dumps) -> Self {
+    pub(super) fn of(dumps: &RunDumps) -> Self {
         let slices = || {
             let nodes = dumps.nodes.iter();
             nodes.flat_map(|dump| dump.slices.iter().map(|row| (dump.node, row)))

@@ -2,28 +2,28 @@
 //!
 //! Exit codes: 0 when standard input has ended, 1 on a failure, 2 on a fault of the command line.
 
-mod join;
 mod packet_socket;
+mod runner;
 
 use std::io::{self, BufRead};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
-use join::Port;
-use test_network::{Faults, Joined, Options, Order, TestNetwork, sweep};
+use runner::SwitchInterface;
+use test_network::{NetworkKind, NetworkOptions, SwitchCommand, SwitchFaults, TestNetwork, sweep};
 
 #[derive(Debug, Parser)]
 #[command(about, version)]
 struct Cli {
     #[command(subcommand)]
-    what: What,
+    what: SubCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum SubCommand {
     /// Make hosts, print their names and addresses, and remove them when standard input ends.
-    Hosts(Hosts),
+    Hosts(HostsArguments),
     /// Remove the hosts of processes that were killed, and print their names.
     Sweep,
     /// Be the switch between interfaces of this network namespace, until standard input ends. A line there is `counts`
@@ -31,33 +31,33 @@ enum What {
     Join {
         /// An interface, and the Ethernet address behind it if no frame has to tell it.
         #[arg(required = true, value_name = "NAME[=ADDRESS]")]
-        ports: Vec<Port>,
+        ports: Vec<SwitchInterface>,
     },
 }
 
 #[derive(Debug, Args)]
-struct Hosts {
+struct HostsArguments {
     /// How many.
     #[arg(value_parser = clap::value_parser!(u8).range(1..=200))]
     hosts: u8,
     /// What a frame carries, at most.
-    #[arg(long, default_value_t = Options::default().mtu)]
+    #[arg(long, default_value_t = NetworkOptions::default().mtu)]
     mtu: u16,
     /// Join them by a lossy switch with these faults, as JSON, and not by a bridge. A line of standard input is
     /// `counts` or other faults.
     #[arg(long)]
-    faults: Option<Faults>,
+    faults: Option<SwitchFaults>,
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().what {
-        What::Hosts(hosts) => hosts.keep(),
-        What::Sweep => sweep().map_err(Into::into).map(|left| {
+        SubCommand::Hosts(hosts) => hosts.keep(),
+        SubCommand::Sweep => sweep().map_err(Into::into).map(|left| {
             for name in left {
                 println!("{name}");
             }
         }),
-        What::Join { ports } => join::join(&ports),
+        SubCommand::Join { ports } => runner::run(&ports),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -68,11 +68,11 @@ fn main() -> ExitCode {
     }
 }
 
-impl Hosts {
+impl HostsArguments {
     fn keep(&self) -> Result<()> {
-        let joined = self.faults.map_or(Joined::Bridge, Joined::Lossy);
+        let joined = self.faults.map_or(NetworkKind::Bridge, NetworkKind::Lossy);
         let mtu = self.mtu;
-        let network = TestNetwork::make(self.hosts.into(), Options { joined, mtu })?;
+        let network = TestNetwork::make(self.hosts.into(), NetworkOptions { joined, mtu })?;
         for (host, name) in network.hosts().iter().enumerate() {
             println!(
                 "{name} {} {}",
@@ -83,8 +83,10 @@ impl Hosts {
         for line in io::stdin().lock().lines() {
             let line = line.context("failed to read standard input")?;
             match line.parse() {
-                Ok(Order::Counts) => println!("{}", serde_json::to_string(&network.counts()?)?),
-                Ok(Order::Faults(faults)) => network.set_faults(faults)?,
+                Ok(SwitchCommand::Counts) => {
+                    println!("{}", serde_json::to_string(&network.counts()?)?)
+                }
+                Ok(SwitchCommand::Faults(faults)) => network.set_faults(faults)?,
                 Err(error) => {
                     eprintln!("lossy-switch: {line:?} is neither `counts` nor faults: {error}")
                 }

@@ -24,12 +24,12 @@ impl fmt::Display for Edge {
 
 /// Those that reach each other, and the imports between them.
 #[derive(Debug)]
-pub(super) struct Circle {
+pub(super) struct ImportCycle {
     pub(super) members: Vec<String>,
     pub(super) edges: Vec<Edge>,
 }
 
-impl Circle {
+impl ImportCycle {
     /// Whether it is more than a circle of files.
     pub(super) fn has_folder(&self) -> bool {
         self.members.iter().any(|member| member.ends_with('/'))
@@ -76,7 +76,7 @@ impl Graph {
     }
 
     /// All circles, the longest first.
-    pub(super) fn circles(&self) -> Vec<Circle> {
+    pub(super) fn circles(&self) -> Vec<ImportCycle> {
         let starts: BTreeSet<&str> = self.edges.keys().map(|(from, _)| from.as_str()).collect();
         let reached: BTreeMap<&str, BTreeSet<&str>> = starts
             .into_iter()
@@ -112,14 +112,14 @@ impl Graph {
         reached
     }
 
-    fn circle(&self, members: &BTreeSet<&str>) -> Circle {
+    fn circle(&self, members: &BTreeSet<&str>) -> ImportCycle {
         let among =
             |(from, to): &(String, String)| [from, to].map(|end| members.contains(end.as_str()));
         let edges = self
             .edges
             .iter()
             .filter(|(ends, _)| among(ends) == [true; 2]);
-        Circle {
+        ImportCycle {
             members: members.iter().map(|&member| member.to_owned()).collect(),
             edges: edges.map(|(_, edge)| edge.clone()).collect(),
         }

@@ -37,7 +37,7 @@ impl fmt::Display for Mention {
 pub(super) fn of(tree: &Tree) -> Vec<Mention> {
     let mut found = Vec::new();
     for (file, module, syntax) in tree.parsed() {
-        let mut reader = Reader {
+        let mut reader = MentionReader {
             tree,
             file,
             module,
@@ -49,14 +49,14 @@ pub(super) fn of(tree: &Tree) -> Vec<Mention> {
 }
 
 /// Reads one file.
-struct Reader<'a> {
+struct MentionReader<'a> {
     tree: &'a Tree,
     file: &'a str,
     module: tree::ModuleId,
     found: &'a mut Vec<Mention>,
 }
 
-impl Reader<'_> {
+impl MentionReader<'_> {
     fn names(&mut self, words: &[String], at: Span) {
         for length in 1..=words.len() {
             for target in self.tree.resolve(self.module, &words[..length]) {
@@ -113,7 +113,7 @@ impl Reader<'_> {
     }
 }
 
-impl<'ast> Visit<'ast> for Reader<'_> {
+impl<'ast> Visit<'ast> for MentionReader<'_> {
     fn visit_attribute(&mut self, _: &'ast syn::Attribute) {}
 
     fn visit_item(&mut self, item: &'ast syn::Item) {
@@ -229,7 +229,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 }
 
-impl Reader<'_> {
+impl MentionReader<'_> {
     /// The path of `<Type as Trait>::name` is that of the trait; that of `<Type>::name` names nothing by itself.
     fn visits_qualified(&mut self, qself: Option<&syn::QSelf>, path: &syn::Path) {
         if let Some(qself) = qself {

@@ -7,8 +7,8 @@ fn sources(files: &[(&str, &str)]) -> Sources {
         .collect()
 }
 
-fn layers(files: &[(&str, &str)]) -> Layers {
-    Layers::of(&sources(files), &[]).unwrap()
+fn layers(files: &[(&str, &str)]) -> LayerFindings {
+    LayerFindings::of(&sources(files), &[]).unwrap()
 }
 
 /// Who imports whom, each once.
@@ -194,7 +194,7 @@ fn strangers_do_not_even_name_a_module_of_each_other() {
         ])
     };
     let acquainted = |text, strangers| {
-        let layers = Layers::of(&tree(text), &[strangers]).unwrap();
+        let layers = LayerFindings::of(&tree(text), &[strangers]).unwrap();
         layers.acquainted.len()
     };
     let roads = ["roads/nic", "roads/near"];
@@ -207,6 +207,6 @@ fn strangers_do_not_even_name_a_module_of_each_other() {
 fn bcs_core_has_layers() {
     let workspace = Workspace::find().unwrap();
     let (name, strangers) = CRATES[0];
-    let layers = Layers::read(workspace.root(), name, strangers).unwrap();
+    let layers = LayerFindings::read(workspace.root(), name, strangers).unwrap();
     assert!(layers.holds(), "{}", layers.outcome(name));
 }

@@ -27,7 +27,7 @@ pub(super) enum Target {
 
 /// What a module has under a name.
 #[derive(Debug)]
-enum Named {
+enum NameBinding {
     Target(Target),
     /// What this path names, seen from the module.
     Import(Vec<String>),
@@ -37,7 +37,7 @@ enum Named {
 struct Module {
     file: FileId,
     parent: Option<ModuleId>,
-    names: BTreeMap<String, Vec<Named>>,
+    names: BTreeMap<String, Vec<NameBinding>>,
     /// Modules all of whose names it has.
     globs: Vec<Vec<String>>,
 }
@@ -79,7 +79,7 @@ impl Tree {
                 || format!("{}/", path.trim_end_matches(".rs")),
                 str::to_owned,
             );
-        let mut planter = Planter {
+        let mut planter = TreeBuilder {
             tree: self,
             module,
             folder,
@@ -126,7 +126,7 @@ impl Tree {
     pub(super) fn inner(&self, module: ModuleId, name: &str) -> Option<ModuleId> {
         let named = self.modules[module].names.get(name)?;
         named.iter().find_map(|named| match named {
-            Named::Target(Target::Module(inner)) => Some(*inner),
+            NameBinding::Target(Target::Module(inner)) => Some(*inner),
             _ => None,
         })
     }
@@ -140,7 +140,7 @@ impl Tree {
         &self,
         from: ModuleId,
         words: &[String],
-        under_way: &mut UnderWay,
+        under_way: &mut ImportStack,
     ) -> BTreeSet<Target> {
         let Some((first, behind)) = words.split_first() else {
             return BTreeSet::new();
@@ -174,7 +174,12 @@ impl Tree {
         found
     }
 
-    fn member(&self, module: ModuleId, word: &str, under_way: &mut UnderWay) -> BTreeSet<Target> {
+    fn member(
+        &self,
+        module: ModuleId,
+        word: &str,
+        under_way: &mut ImportStack,
+    ) -> BTreeSet<Target> {
         if word == "super" {
             let parent = self.modules[module].parent.unwrap_or(module);
             return BTreeSet::from([Target::Module(parent)]);
@@ -187,13 +192,20 @@ impl Tree {
     }
 
     /// What a module has under a name. `under_way` are the imports that are being looked up.
-    fn look_up(&self, module: ModuleId, word: &str, under_way: &mut UnderWay) -> BTreeSet<Target> {
+    fn look_up(
+        &self,
+        module: ModuleId,
+        word: &str,
+        under_way: &mut ImportStack,
+    ) -> BTreeSet<Target> {
         let mut found = BTreeSet::new();
         let here = &self.modules[module];
         for named in here.names.get(word).into_iter().flatten() {
             match named {
-                Named::Target(target) => drop(found.insert(*target)),
-                Named::Import(path) => found.extend(self.through(module, path, word, under_way)),
+                NameBinding::Target(target) => drop(found.insert(*target)),
+                NameBinding::Import(path) => {
+                    found.extend(self.through(module, path, word, under_way))
+                }
             }
         }
         if found.is_empty() {
@@ -214,7 +226,7 @@ impl Tree {
         module: ModuleId,
         path: &[String],
         word: &str,
-        under_way: &mut UnderWay,
+        under_way: &mut ImportStack,
     ) -> BTreeSet<Target> {
         let step = (module, path.to_vec(), word.to_owned());
         if under_way.contains(&step) {
@@ -227,10 +239,10 @@ impl Tree {
     }
 }
 
-type UnderWay = Vec<(ModuleId, Vec<String>, String)>;
+type ImportStack = Vec<(ModuleId, Vec<String>, String)>;
 
 /// Adds what one file declares.
-struct Planter<'a> {
+struct TreeBuilder<'a> {
     tree: &'a mut Tree,
     module: ModuleId,
     /// Where the files of the modules that it declares lie.
@@ -239,15 +251,15 @@ struct Planter<'a> {
     elsewhere: Vec<(ModuleId, String)>,
 }
 
-impl Planter<'_> {
-    fn declare(&mut self, name: String, named: Named) {
+impl TreeBuilder<'_> {
+    fn declare(&mut self, name: String, named: NameBinding) {
         let names = &mut self.tree.modules[self.module].names;
         names.entry(name).or_default().push(named);
     }
 
     fn define(&mut self, name: &impl ToString) {
         let file = self.tree.modules[self.module].file;
-        self.declare(name.to_string(), Named::Target(Target::Item(file)));
+        self.declare(name.to_string(), NameBinding::Target(Target::Item(file)));
     }
 
     /// Items in the words of a macro's call.
@@ -273,7 +285,7 @@ impl Planter<'_> {
     }
 }
 
-impl<'ast> Visit<'ast> for Planter<'_> {
+impl<'ast> Visit<'ast> for TreeBuilder<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
         if is_of_tests(attributes(item)) {
             return;
@@ -307,7 +319,7 @@ impl<'ast> Visit<'ast> for Planter<'_> {
         }
         for import in imports(&item.tree) {
             match import.name {
-                Some(name) => self.declare(name, Named::Import(import.words)),
+                Some(name) => self.declare(name, NameBinding::Import(import.words)),
                 None => self.tree.modules[self.module].globs.push(import.words),
             }
         }
@@ -321,7 +333,7 @@ impl<'ast> Visit<'ast> for Planter<'_> {
             parent: Some(self.module),
             ..Module::default()
         });
-        self.declare(name.clone(), Named::Target(Target::Module(inner)));
+        self.declare(name.clone(), NameBinding::Target(Target::Module(inner)));
         let stem = format!("{}{name}", self.folder);
         let Some((_, items)) = &item.content else {
             self.elsewhere.push((inner, stem));

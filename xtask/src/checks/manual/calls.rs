@@ -7,7 +7,7 @@ use syn::visit::{self, Visit};
 use syn::{Expr, Pat, Stmt, Token};
 
 use super::super::layers::tree::is_of_tests;
-use super::types::{File, Heart, Signatures, words};
+use super::types::{CoreType, File, Signatures, words};
 
 /// Methods of others that give what is in what they are called on.
 const INNER: &[&str] = &[
@@ -75,7 +75,7 @@ pub(super) fn of(file: &File, signatures: &Signatures, called: &mut BTreeSet<Str
     if !file.library {
         signatures.learn(file);
     }
-    let mut reader = Reader {
+    let mut reader = CallReader {
         file,
         signatures: &signatures,
         called,
@@ -95,9 +95,9 @@ pub(super) fn of(file: &File, signatures: &Signatures, called: &mut BTreeSet<Str
 }
 
 /// Variables, with what they are; of functions, what they give.
-type Scope = BTreeMap<String, Heart>;
+type Scope = BTreeMap<String, CoreType>;
 
-struct Reader<'a> {
+struct CallReader<'a> {
     file: &'a File,
     signatures: &'a Signatures,
     called: &'a mut BTreeSet<String>,
@@ -106,7 +106,7 @@ struct Reader<'a> {
     scopes: Vec<Scope>,
 }
 
-impl Reader<'_> {
+impl CallReader<'_> {
     fn within<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
         self.scopes.push(Scope::new());
         let answer = read(self);
@@ -114,7 +114,7 @@ impl Reader<'_> {
         answer
     }
 
-    fn variable(&self, name: &str) -> Option<&Heart> {
+    fn variable(&self, name: &str) -> Option<&CoreType> {
         self.scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
@@ -130,7 +130,7 @@ impl Reader<'_> {
     }
 
     /// Says what the variables of a pattern are.
-    fn bind(&mut self, pattern: &Pat, heart: &Heart) {
+    fn bind(&mut self, pattern: &Pat, heart: &CoreType) {
         match pattern {
             Pat::Ident(variable) => {
                 let scope = self.scopes.last_mut().expect("there is one of the file");
@@ -139,18 +139,18 @@ impl Reader<'_> {
             Pat::Type(typed) => {
                 let stated = self
                     .signatures
-                    .heart(self.file, self.of.as_deref(), &typed.ty);
+                    .core_type(self.file, self.of.as_deref(), &typed.ty);
                 self.bind(&typed.pat, &stated);
             }
             Pat::Reference(pattern) => self.bind(&pattern.pat, heart),
             Pat::Paren(pattern) => self.bind(&pattern.pat, heart),
             Pat::Tuple(patterns) => {
                 let parts = match heart {
-                    Heart::Tuple(parts) => parts.as_slice(),
+                    CoreType::Tuple(parts) => parts.as_slice(),
                     _ => &[],
                 };
                 for (nth, pattern) in patterns.elems.iter().enumerate() {
-                    self.bind(pattern, parts.get(nth).unwrap_or(&Heart::Unknown));
+                    self.bind(pattern, parts.get(nth).unwrap_or(&CoreType::Unknown));
                 }
             }
             Pat::TupleStruct(patterns) => {
@@ -176,80 +176,82 @@ impl Reader<'_> {
         }
     }
 
-    fn heart(&mut self, value: &Expr) -> Heart {
+    fn core_type(&mut self, value: &Expr) -> CoreType {
         match value {
             Expr::Path(path) => {
                 let variable = path.path.get_ident().map(ToString::to_string);
                 let known = variable.and_then(|name| self.variable(&name).cloned());
                 known.unwrap_or_else(|| self.given_by(&path.path))
             }
-            Expr::Reference(value) => self.heart(&value.expr),
-            Expr::Paren(value) => self.heart(&value.expr),
-            Expr::Group(value) => self.heart(&value.expr),
-            Expr::Try(value) => self.heart(&value.expr),
-            Expr::Unary(value) => self.heart(&value.expr),
-            Expr::Index(value) => self.heart(&value.expr),
-            Expr::Array(values) => self.heart_of_first(values.elems.iter()),
-            Expr::Repeat(value) => self.heart(&value.expr),
+            Expr::Reference(value) => self.core_type(&value.expr),
+            Expr::Paren(value) => self.core_type(&value.expr),
+            Expr::Group(value) => self.core_type(&value.expr),
+            Expr::Try(value) => self.core_type(&value.expr),
+            Expr::Unary(value) => self.core_type(&value.expr),
+            Expr::Index(value) => self.core_type(&value.expr),
+            Expr::Array(values) => self.core_type_of_first(values.elems.iter()),
+            Expr::Repeat(value) => self.core_type(&value.expr),
             Expr::Tuple(values) => {
-                let parts = values.elems.iter().map(|value| self.heart(value));
-                Heart::Tuple(parts.collect())
+                let parts = values.elems.iter().map(|value| self.core_type(value));
+                CoreType::Tuple(parts.collect())
             }
-            Expr::Unsafe(block) => self.heart_of_block(&block.block),
-            Expr::Block(block) => self.heart_of_block(&block.block),
-            Expr::If(choice) => self.heart_of_block(&choice.then_branch),
-            Expr::Match(choice) => self.heart_of_first(choice.arms.iter().map(|arm| &*arm.body)),
-            Expr::Struct(value) => Heart::Named(self.named(&value.path)),
-            Expr::Field(value) => match (self.heart(&value.base), &value.member) {
-                (Heart::Named(of), syn::Member::Named(name)) => {
+            Expr::Unsafe(block) => self.core_type_of_block(&block.block),
+            Expr::Block(block) => self.core_type_of_block(&block.block),
+            Expr::If(choice) => self.core_type_of_block(&choice.then_branch),
+            Expr::Match(choice) => {
+                self.core_type_of_first(choice.arms.iter().map(|arm| &*arm.body))
+            }
+            Expr::Struct(value) => CoreType::Named(self.named(&value.path)),
+            Expr::Field(value) => match (self.core_type(&value.base), &value.member) {
+                (CoreType::Named(of), syn::Member::Named(name)) => {
                     self.signatures.field(&of, &name.to_string())
                 }
-                (Heart::Named(of), syn::Member::Unnamed(nth)) => {
+                (CoreType::Named(of), syn::Member::Unnamed(nth)) => {
                     self.signatures.field(&of, &nth.index.to_string())
                 }
-                (Heart::Tuple(parts), syn::Member::Unnamed(nth)) => {
+                (CoreType::Tuple(parts), syn::Member::Unnamed(nth)) => {
                     let part = parts.get(nth.index as usize);
-                    part.cloned().unwrap_or(Heart::Unknown)
+                    part.cloned().unwrap_or(CoreType::Unknown)
                 }
-                _ => Heart::Unknown,
+                _ => CoreType::Unknown,
             },
-            Expr::Closure(closure) => self.heart(&closure.body),
+            Expr::Closure(closure) => self.core_type(&closure.body),
             Expr::Macro(call) => {
                 if let Some(block) = self.file.macros.expanded(&call.mac) {
-                    return self.heart_of_block(&block);
+                    return self.core_type_of_block(&block);
                 }
                 let values = arguments(&call.mac);
-                self.heart_of_first(values.iter())
+                self.core_type_of_first(values.iter())
             }
-            Expr::Call(call) => self.heart_of_call(call),
-            Expr::MethodCall(call) => self.heart_of_method(call),
-            _ => Heart::Unknown,
+            Expr::Call(call) => self.core_type_of_call(call),
+            Expr::MethodCall(call) => self.core_type_of_method(call),
+            _ => CoreType::Unknown,
         }
     }
 
-    fn heart_of_first<'e>(&mut self, values: impl Iterator<Item = &'e Expr>) -> Heart {
-        let mut hearts = values.map(|value| self.heart(value));
+    fn core_type_of_first<'e>(&mut self, values: impl Iterator<Item = &'e Expr>) -> CoreType {
+        let mut hearts = values.map(|value| self.core_type(value));
         hearts
-            .find(|heart| *heart != Heart::Unknown)
-            .unwrap_or(Heart::Unknown)
+            .find(|heart| *heart != CoreType::Unknown)
+            .unwrap_or(CoreType::Unknown)
     }
 
-    fn heart_of_block(&mut self, block: &syn::Block) -> Heart {
+    fn core_type_of_block(&mut self, block: &syn::Block) -> CoreType {
         self.within(|reader| {
             for statement in &block.stmts {
                 match statement {
                     Stmt::Local(local) => reader.bind_local(local),
-                    Stmt::Expr(value, None) => return reader.heart(value),
+                    Stmt::Expr(value, None) => return reader.core_type(value),
                     _ => {}
                 }
             }
-            Heart::Unknown
+            CoreType::Unknown
         })
     }
 
-    fn heart_of_call(&mut self, call: &syn::ExprCall) -> Heart {
+    fn core_type_of_call(&mut self, call: &syn::ExprCall) -> CoreType {
         let Expr::Path(function) = &*call.func else {
-            return Heart::Unknown;
+            return CoreType::Unknown;
         };
         let variable = function.path.get_ident().map(ToString::to_string);
         if let Some(gives) = variable.and_then(|name| self.variable(&name).cloned()) {
@@ -259,54 +261,54 @@ impl Reader<'_> {
         let wraps = WRAPS.contains(&last.ident.to_string().as_str());
         let given = self.given_by(&function.path);
         given.or_else(|| match call.args.first() {
-            Some(first) if wraps => self.heart(first),
-            _ => Heart::Unknown,
+            Some(first) if wraps => self.core_type(first),
+            _ => CoreType::Unknown,
         })
     }
 
-    fn given_by(&self, function: &syn::Path) -> Heart {
+    fn given_by(&self, function: &syn::Path) -> CoreType {
         let known = self.signatures.function(&self.named(function));
-        known.map_or(Heart::Unknown, |known| known.gives.clone())
+        known.map_or(CoreType::Unknown, |known| known.gives.clone())
     }
 
-    fn heart_of_method(&mut self, call: &syn::ExprMethodCall) -> Heart {
-        let (of, name) = (self.heart(&call.receiver), call.method.to_string());
+    fn core_type_of_method(&mut self, call: &syn::ExprMethodCall) -> CoreType {
+        let (of, name) = (self.core_type(&call.receiver), call.method.to_string());
         let own = match &of {
-            Heart::Named(of) => self.signatures.method(of, &name),
-            _ => Heart::Unknown,
+            CoreType::Named(of) => self.signatures.method(of, &name),
+            _ => CoreType::Unknown,
         };
         own.or_else(|| {
             match (name.as_str(), call.args.first()) {
-                ("enumerate", _) => return Heart::Tuple(vec![Heart::Unknown, of]),
-                ("zip", Some(other)) => return Heart::Tuple(vec![of, self.heart(other)]),
+                ("enumerate", _) => return CoreType::Tuple(vec![CoreType::Unknown, of]),
+                ("zip", Some(other)) => return CoreType::Tuple(vec![of, self.core_type(other)]),
                 _ => {}
             }
             let mapped = MAPPED.contains(&name.as_str()).then(|| call.args.last());
             match mapped.flatten() {
                 Some(Expr::Closure(closure)) => self.within(|reader| {
                     reader.bind_inputs(closure, std::slice::from_ref(&of));
-                    reader.heart(&closure.body)
+                    reader.core_type(&closure.body)
                 }),
                 Some(Expr::Path(function)) => self.given_by(&function.path),
                 _ if INNER.contains(&name.as_str()) => of,
-                _ => Heart::Unknown,
+                _ => CoreType::Unknown,
             }
         })
     }
 
     fn bind_local(&mut self, local: &syn::Local) {
-        let value = local.init.as_ref().map(|init| self.heart(&init.expr));
-        self.bind(&local.pat, &value.unwrap_or(Heart::Unknown));
+        let value = local.init.as_ref().map(|init| self.core_type(&init.expr));
+        self.bind(&local.pat, &value.unwrap_or(CoreType::Unknown));
     }
 
-    fn bind_inputs(&mut self, closure: &syn::ExprClosure, given: &[Heart]) {
+    fn bind_inputs(&mut self, closure: &syn::ExprClosure, given: &[CoreType]) {
         for (nth, input) in closure.inputs.iter().enumerate() {
-            self.bind(input, given.get(nth).unwrap_or(&Heart::Unknown));
+            self.bind(input, given.get(nth).unwrap_or(&CoreType::Unknown));
         }
     }
 
     /// Reads the arguments of a call, of which `given` says what those are given that are functions.
-    fn reads<'e>(&mut self, arguments: impl Iterator<Item = &'e Expr>, given: &[Vec<Heart>]) {
+    fn reads<'e>(&mut self, arguments: impl Iterator<Item = &'e Expr>, given: &[Vec<CoreType>]) {
         for (nth, argument) in arguments.enumerate() {
             let given = given.get(nth).map_or(&[][..], Vec::as_slice);
             match argument {
@@ -325,11 +327,11 @@ impl Reader<'_> {
                 match input {
                     syn::FnArg::Typed(input) => {
                         let of = reader.of.as_deref();
-                        let heart = reader.signatures.heart(reader.file, of, &input.ty);
+                        let heart = reader.signatures.core_type(reader.file, of, &input.ty);
                         reader.bind(&input.pat, &heart);
                     }
                     syn::FnArg::Receiver(_) => {
-                        let own = reader.of.clone().map_or(Heart::Unknown, Heart::Named);
+                        let own = reader.of.clone().map_or(CoreType::Unknown, CoreType::Named);
                         let scope = reader.scopes.last_mut().expect("it was just made");
                         scope.insert("self".to_owned(), own);
                     }
@@ -340,7 +342,7 @@ impl Reader<'_> {
     }
 }
 
-impl<'ast> Visit<'ast> for Reader<'_> {
+impl<'ast> Visit<'ast> for CallReader<'_> {
     fn visit_attribute(&mut self, _: &'ast syn::Attribute) {}
 
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
@@ -354,8 +356,8 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 
     fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
-        let of = self.signatures.heart(self.file, None, &item.self_ty);
-        if let Heart::Named(of) = of {
+        let of = self.signatures.core_type(self.file, None, &item.self_ty);
+        if let CoreType::Named(of) = of {
             let outer = self.of.replace(of);
             visit::visit_item_impl(self, item);
             self.of = outer;
@@ -377,13 +379,13 @@ impl<'ast> Visit<'ast> for Reader<'_> {
 
     fn visit_expr_let(&mut self, choice: &'ast syn::ExprLet) {
         visit::visit_expr_let(self, choice);
-        let heart = self.heart(&choice.expr);
+        let heart = self.core_type(&choice.expr);
         self.bind(&choice.pat, &heart);
     }
 
     fn visit_expr_for_loop(&mut self, each: &'ast syn::ExprForLoop) {
         self.visit_expr(&each.expr);
-        let heart = self.heart(&each.expr);
+        let heart = self.core_type(&each.expr);
         self.within(|reader| {
             reader.bind(&each.pat, &heart);
             reader.visit_block(&each.body);
@@ -392,7 +394,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
 
     fn visit_expr_match(&mut self, choice: &'ast syn::ExprMatch) {
         self.visit_expr(&choice.expr);
-        let heart = self.heart(&choice.expr);
+        let heart = self.core_type(&choice.expr);
         for arm in &choice.arms {
             self.within(|reader| {
                 reader.bind(&arm.pat, &heart);
@@ -420,10 +422,10 @@ impl<'ast> Visit<'ast> for Reader<'_> {
 
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
         self.visit_expr(&call.receiver);
-        let of = self.heart(&call.receiver);
+        let of = self.core_type(&call.receiver);
         // What is in a thing is what its iterators, options and results give to functions.
         let mut given = vec![vec![of.clone()]; call.args.len()];
-        if let Heart::Named(of) = of {
+        if let CoreType::Named(of) = of {
             let name = format!("{of}::{}", call.method);
             if let Some(known) = self.signatures.function(&name) {
                 given.clone_from(&known.arguments);

@@ -11,7 +11,7 @@ use syn::visit::Visit;
 pub(super) struct Macros(BTreeMap<String, [Vec<TokenTree>; 2]>);
 
 /// What stands for a name: several things, if it stands in a repetition.
-type Bound = BTreeMap<String, Vec<Vec<TokenTree>>>;
+type MacroBindings = BTreeMap<String, Vec<Vec<TokenTree>>>;
 
 impl<'ast> Visit<'ast> for Macros {
     fn visit_item_macro(&mut self, item: &'ast syn::ItemMacro) {
@@ -42,7 +42,7 @@ impl Macros {
     pub(super) fn expanded(&self, call: &syn::Macro) -> Option<syn::Block> {
         let [given, made] = self.0.get(&call.path.get_ident()?.to_string())?;
         let tokens: Vec<TokenTree> = call.tokens.clone().into_iter().collect();
-        let mut bound = Bound::new();
+        let mut bound = MacroBindings::new();
         if !binds(given, &tokens, &mut bound) {
             return None;
         }
@@ -56,7 +56,7 @@ fn is(token: Option<&TokenTree>, sign: char) -> bool {
 }
 
 /// Whether a call is as the macro has it.
-fn binds(given: &[TokenTree], call: &[TokenTree], bound: &mut Bound) -> bool {
+fn binds(given: &[TokenTree], call: &[TokenTree], bound: &mut MacroBindings) -> bool {
     match given {
         [] => call.is_empty(),
         // `$name:kind`
@@ -108,7 +108,7 @@ fn binds(given: &[TokenTree], call: &[TokenTree], bound: &mut Bound) -> bool {
 }
 
 /// What a macro makes, in a repetition for the time `nth`.
-fn transcribed(made: &[TokenTree], bound: &Bound, nth: usize) -> TokenStream {
+fn transcribed(made: &[TokenTree], bound: &MacroBindings, nth: usize) -> TokenStream {
     let mut tokens = TokenStream::new();
     let mut made = made.iter().peekable();
     while let Some(token) = made.next() {
@@ -143,7 +143,7 @@ fn transcribed(made: &[TokenTree], bound: &Bound, nth: usize) -> TokenStream {
 }
 
 /// How often a repetition is made.
-fn times(each: &[TokenTree], bound: &Bound) -> usize {
+fn times(each: &[TokenTree], bound: &MacroBindings) -> usize {
     let names = each.windows(2).filter(|pair| is(pair.first(), '$'));
     let lists = names.filter_map(|pair| bound.get(&pair[1].to_string()));
     lists.map(Vec::len).max().unwrap_or(0)

@@ -26,7 +26,7 @@ fn uncalled(test: &str) -> Vec<String> {
         ("tests/some.rs", test),
     ];
     let files = files.map(|(path, text)| (path.to_owned(), text.to_owned()));
-    let found = Found::of(&files.into(), &Sources::new()).unwrap();
+    let found = ManualCoverage::of(&files.into(), &Sources::new()).unwrap();
     assert_eq!(found.listed, 4);
     let names = found.uncalled.iter();
     names

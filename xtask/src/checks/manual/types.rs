@@ -28,13 +28,13 @@ const WRAPPERS: [&str; 9] = [
 
 /// The heart of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Heart {
+pub(super) enum CoreType {
     Unknown,
     Named(String),
-    Tuple(Vec<Heart>),
+    Tuple(Vec<CoreType>),
 }
 
-impl Heart {
+impl CoreType {
     pub(super) fn or_else(self, other: impl FnOnce() -> Self) -> Self {
         match self {
             Self::Unknown => other(),
@@ -104,8 +104,8 @@ impl<'ast> Visit<'ast> for Importer {
 /// What a function gives, and what its arguments that are functions are given.
 #[derive(Debug, Clone)]
 pub(super) struct Signature {
-    pub(super) gives: Heart,
-    pub(super) arguments: Vec<Vec<Heart>>,
+    pub(super) gives: CoreType,
+    pub(super) arguments: Vec<Vec<CoreType>>,
 }
 
 /// All that is known of functions and types.
@@ -115,7 +115,7 @@ pub(super) struct Signatures {
     aliases: BTreeMap<String, String>,
     functions: BTreeMap<String, Signature>,
     /// By type and field.
-    fields: BTreeMap<String, Heart>,
+    fields: BTreeMap<String, CoreType>,
 }
 
 impl Signatures {
@@ -188,26 +188,26 @@ impl Signatures {
     }
 
     /// What a method gives. Those that macros make for communicators are known by their names.
-    pub(super) fn method(&self, of: &str, name: &str) -> Heart {
+    pub(super) fn method(&self, of: &str, name: &str) -> CoreType {
         let known = self.functions.get(&format!("{of}::{name}"));
         let made = || match (of, name.starts_with('i'), name.ends_with("_init")) {
-            ("mpi::Comm", true, _) => Heart::Named("mpi::Request".to_owned()),
-            ("mpi::Comm", _, true) => Heart::Named("mpi::Persistent".to_owned()),
-            ("Communicator", true, _) => Heart::Named("CollectiveRequest".to_owned()),
-            ("Communicator", _, true) => Heart::Named("PersistentCollective".to_owned()),
-            _ => Heart::Unknown,
+            ("mpi::Comm", true, _) => CoreType::Named("mpi::Request".to_owned()),
+            ("mpi::Comm", _, true) => CoreType::Named("mpi::Persistent".to_owned()),
+            ("Communicator", true, _) => CoreType::Named("CollectiveRequest".to_owned()),
+            ("Communicator", _, true) => CoreType::Named("PersistentCollective".to_owned()),
+            _ => CoreType::Unknown,
         };
         known.map_or_else(made, |known| known.gives.clone())
     }
 
-    pub(super) fn field(&self, of: &str, name: &str) -> Heart {
+    pub(super) fn field(&self, of: &str, name: &str) -> CoreType {
         let known = self.fields.get(&format!("{of}::{name}"));
-        known.cloned().unwrap_or(Heart::Unknown)
+        known.cloned().unwrap_or(CoreType::Unknown)
     }
 
     /// Adds those of a file.
     pub(super) fn learn(&mut self, file: &File) {
-        let mut learner = Learner {
+        let mut learner = SignatureReader {
             file,
             signatures: self,
             of: None,
@@ -216,34 +216,34 @@ impl Signatures {
     }
 
     /// The heart of a type that a file names; `of` is what it calls `Self`.
-    pub(super) fn heart(&self, file: &File, of: Option<&str>, named: &syn::Type) -> Heart {
-        let heart = |named| self.heart(file, of, named);
+    pub(super) fn core_type(&self, file: &File, of: Option<&str>, named: &syn::Type) -> CoreType {
+        let heart = |named| self.core_type(file, of, named);
         match named {
             syn::Type::Reference(named) => heart(&named.elem),
             syn::Type::Paren(named) => heart(&named.elem),
             syn::Type::Group(named) => heart(&named.elem),
             syn::Type::Array(named) => heart(&named.elem),
             syn::Type::Slice(named) => heart(&named.elem),
-            syn::Type::Tuple(named) => Heart::Tuple(named.elems.iter().map(heart).collect()),
+            syn::Type::Tuple(named) => CoreType::Tuple(named.elems.iter().map(heart).collect()),
             syn::Type::Path(named) => {
                 let words = words(&named.path);
                 let last = named.path.segments.last().expect("a path has words");
                 if let (Some(of), true) = (of, words[0] == "Self") {
-                    return Heart::Named(of.to_owned());
+                    return CoreType::Named(of.to_owned());
                 }
                 if !WRAPPERS.contains(&words[words.len() - 1].as_str()) {
-                    return Heart::Named(self.name(file, &words));
+                    return CoreType::Named(self.name(file, &words));
                 }
                 let syn::PathArguments::AngleBracketed(arguments) = &last.arguments else {
-                    return Heart::Unknown;
+                    return CoreType::Unknown;
                 };
                 let mut types = arguments.args.iter().filter_map(|argument| match argument {
                     syn::GenericArgument::Type(named) => Some(named),
                     _ => None,
                 });
-                types.next().map_or(Heart::Unknown, heart)
+                types.next().map_or(CoreType::Unknown, heart)
             }
-            _ => Heart::Unknown,
+            _ => CoreType::Unknown,
         }
     }
 }
@@ -255,19 +255,19 @@ pub(super) fn words(path: &syn::Path) -> Vec<String> {
 }
 
 /// Reads signatures.
-struct Learner<'a> {
+struct SignatureReader<'a> {
     file: &'a File,
     signatures: &'a mut Signatures,
     /// The type that an implementation is of.
     of: Option<String>,
 }
 
-impl Learner<'_> {
+impl SignatureReader<'_> {
     fn learn(&mut self, signature: &syn::Signature) {
         let of = self.of.as_deref();
-        let heart = |named: &syn::Type| self.signatures.heart(self.file, of, named);
+        let heart = |named: &syn::Type| self.signatures.core_type(self.file, of, named);
         let gives = match &signature.output {
-            syn::ReturnType::Default => Heart::Tuple(Vec::new()),
+            syn::ReturnType::Default => CoreType::Tuple(Vec::new()),
             syn::ReturnType::Type(_, named) => heart(named),
         };
         let typed = signature.inputs.iter().filter_map(|input| match input {
@@ -290,9 +290,9 @@ impl Learner<'_> {
     }
 }
 
-impl<'ast> Visit<'ast> for Learner<'_> {
+impl<'ast> Visit<'ast> for SignatureReader<'_> {
     fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
-        if let Heart::Named(of) = self.signatures.heart(self.file, None, &item.self_ty) {
+        if let CoreType::Named(of) = self.signatures.core_type(self.file, None, &item.self_ty) {
             self.of = Some(of);
             visit::visit_item_impl(self, item);
             self.of = None;
@@ -315,7 +315,7 @@ impl<'ast> Visit<'ast> for Learner<'_> {
                 .ident
                 .as_ref()
                 .map_or(nth.to_string(), ToString::to_string);
-            let heart = self.signatures.heart(self.file, Some(&of), &field.ty);
+            let heart = self.signatures.core_type(self.file, Some(&of), &field.ty);
             self.signatures
                 .fields
                 .insert(format!("{of}::{name}"), heart);

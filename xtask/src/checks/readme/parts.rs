@@ -4,7 +4,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 /// A part of a document, in its order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum DocumentPart {
     /// A command: one of an indented block, at this line.
     Command { line: usize, text: String },
     /// A file: a block of a language behind a paragraph whose last word is the name, in code, and a colon.
@@ -13,14 +13,14 @@ pub(super) enum Part {
     Output { line: usize, text: String },
 }
 
-impl Part {
+impl DocumentPart {
     pub(super) fn is_command(&self, other: &str) -> bool {
         matches!(self, Self::Command { text, .. } if text == other)
     }
 }
 
 /// The parts of a document. Blocks that are anything else, such as pictures, are left out.
-pub(super) fn of(document: &str) -> Vec<Part> {
+pub(super) fn of(document: &str) -> Vec<DocumentPart> {
     let mut parts = Vec::new();
     let mut block: Option<(usize, CodeBlockKind<'_>, String)> = None;
     let mut paragraph = Paragraph::default();
@@ -61,7 +61,7 @@ struct Paragraph {
 }
 
 fn add(
-    parts: &mut Vec<Part>,
+    parts: &mut Vec<DocumentPart>,
     line: usize,
     kind: &CodeBlockKind<'_>,
     text: String,
@@ -72,14 +72,14 @@ fn add(
         CodeBlockKind::Fenced(language) => language.as_ref(),
     };
     match (language, file) {
-        ("text output", _) => parts.push(Part::Output { line, text }),
-        ("rust" | "toml", Some(path)) => parts.push(Part::File { path, text }),
+        ("text output", _) => parts.push(DocumentPart::Output { line, text }),
+        ("rust" | "toml", Some(path)) => parts.push(DocumentPart::File { path, text }),
         _ => {}
     }
 }
 
 /// The commands of a block: one in a line, or in several that a backslash joins. Comments say nothing.
-fn commands(first: usize, block: &str) -> Vec<Part> {
+fn commands(first: usize, block: &str) -> Vec<DocumentPart> {
     let mut commands = Vec::new();
     let mut joined = String::new();
     for (line, text) in (first..).zip(block.lines()) {
@@ -91,7 +91,7 @@ fn commands(first: usize, block: &str) -> Vec<Part> {
         let text = text.split(" #").next().unwrap_or_default().trim();
         if !text.is_empty() && !text.starts_with('#') {
             let text = text.to_owned();
-            commands.push(Part::Command { line, text });
+            commands.push(DocumentPart::Command { line, text });
         }
     }
     commands
@@ -101,9 +101,9 @@ fn commands(first: usize, block: &str) -> Vec<Part> {
 mod tests {
     use super::*;
 
-    fn command(line: usize, text: &str) -> Part {
+    fn command(line: usize, text: &str) -> DocumentPart {
         let text = text.to_owned();
-        Part::Command { line, text }
+        DocumentPart::Command { line, text }
     }
 
     #[test]
@@ -117,11 +117,11 @@ mod tests {
     fn files_have_a_name_before_them_and_outputs_call_themselves_so() {
         let document = "The `a` file is `src/main.rs`:\n\n```rust\nfn main() {}\n```\n\nA picture:\n\n\
                         ```text\n+--+\n```\n\nIt says\n\n```text output\nhello\n...\n```\n\n```rust\nno name\n```\n";
-        let file = Part::File {
+        let file = DocumentPart::File {
             path: "src/main.rs".to_owned(),
             text: "fn main() {}\n".to_owned(),
         };
-        let output = Part::Output {
+        let output = DocumentPart::Output {
             line: 15,
             text: "hello\n...\n".to_owned(),
         };

@@ -41,7 +41,7 @@ impl Session {
     }
 
     /// Types all of it, in a folder.
-    pub(super) fn run(&self, folder: &Path) -> Result<Said> {
+    pub(super) fn run(&self, folder: &Path) -> Result<SessionOutput> {
         let mut shell = Command::new("bash");
         shell.args(["-c", &self.script]).current_dir(folder);
         // Cargo tells its programs of the package that this one is of.
@@ -65,18 +65,18 @@ impl Session {
                 Some(format!("line {}: {why}", last.unwrap_or_default()))
             }
         };
-        Ok(Said { said, failure })
+        Ok(SessionOutput { said, failure })
     }
 }
 
 /// What the commands said, by their lines.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct SessionOutput {
     said: BTreeMap<usize, String>,
     failure: Option<String>,
 }
 
-impl Said {
+impl SessionOutput {
     /// What the command at this line said, if it was run.
     pub(super) fn by(&self, line: usize) -> Option<&str> {
         self.said.get(&line).map(String::as_str)
@@ -101,7 +101,7 @@ fn parted(stdout: &str) -> BTreeMap<usize, String> {
 mod tests {
     use super::*;
 
-    fn run(types: &[&str]) -> Said {
+    fn run(types: &[&str]) -> SessionOutput {
         let folder = tempfile::tempdir().unwrap();
         let mut session = Session::default();
         session.writes("in/a/folder", "written\n");

@@ -24,7 +24,7 @@ fn bytes(numbers: impl Iterator<Item = Complex>, part: usize) -> Vec<u8> {
 fn all(
     op: Op,
     datatype: Datatype,
-    path: Path,
+    path: ArithmeticPath,
     pairs: &[(Complex, Complex)],
     offset: usize,
 ) -> Vec<Complex> {
@@ -44,7 +44,13 @@ fn all(
         .collect()
 }
 
-fn one_complex(op: Op, datatype: Datatype, path: Path, a: Complex, b: Complex) -> Complex {
+fn one_complex(
+    op: Op,
+    datatype: Datatype,
+    path: ArithmeticPath,
+    a: Complex,
+    b: Complex,
+) -> Complex {
     all(op, datatype, path, &[(a, b)], 0)[0]
 }
 
@@ -64,7 +70,7 @@ fn products_agree_with_gcc() {
         let [a, b, c, d, real, imaginary] = bits[..] else {
             panic!("golden_complex.txt: {line}")
         };
-        for path in [Path::Soft, Path::Host] {
+        for path in [ArithmeticPath::Soft, ArithmeticPath::Host] {
             let found = one_complex(Op::Prod, datatype, path, (a, b), (c, d));
             assert!(
                 found == (real, imaginary),
@@ -90,7 +96,7 @@ fn numbers() -> impl Strategy<Value = (Datatype, Complex, Complex)> {
 
 /// The product as the definition has it, from single operations on the parts.
 fn defined(part: Datatype, (a, b): Complex, (c, d): Complex) -> Complex {
-    let soft = |op, a, b| one(op, part, Path::Soft, a, b);
+    let soft = |op, a, b| one(op, part, ArithmeticPath::Soft, a, b);
     let patterns = Patterns::of(part);
     let magnitude = |bits: u128| bits & (patterns.sign - 1);
     let bd = soft(Op::Prod, b, d);
@@ -110,10 +116,10 @@ proptest! {
     #[test]
     fn sums_and_products_are_those_of_the_parts((datatype, a, b) in numbers()) {
         let part = datatype.part().unwrap();
-        for path in [Path::Soft, Path::Host] {
+        for path in [ArithmeticPath::Soft, ArithmeticPath::Host] {
             let sum = (
-                one(Op::Sum, part, Path::Soft, a.0, b.0),
-                one(Op::Sum, part, Path::Soft, a.1, b.1),
+                one(Op::Sum, part, ArithmeticPath::Soft, a.0, b.0),
+                one(Op::Sum, part, ArithmeticPath::Soft, a.1, b.1),
             );
             prop_assert_eq!(one_complex(Op::Sum, datatype, path, a, b), sum);
             let product = one_complex(Op::Prod, datatype, path, a, b);
@@ -131,7 +137,7 @@ proptest! {
         let (other_re, other_im) = (number(b.0), number(b.1));
         let real = re * other_re - im * other_im;
         let imaginary = re * other_im + im * other_re;
-        for path in [Path::Soft, Path::Host] {
+        for path in [ArithmeticPath::Soft, ArithmeticPath::Host] {
             let found = one_complex(Op::Prod, Datatype::DoubleComplex, path, a, b);
             for (found, expected) in [(number(found.0), real), (number(found.1), imaginary)] {
                 prop_assert_eq!(found.is_nan(), expected.is_nan());
@@ -147,8 +153,8 @@ proptest! {
         offset in 0..9_usize,
     ) {
         for op in [Op::Sum, Op::Prod] {
-            let soft = all(op, Datatype::FloatComplex, Path::Soft, &pairs, 0);
-            let host = all(op, Datatype::FloatComplex, Path::Host, &pairs, offset);
+            let soft = all(op, Datatype::FloatComplex, ArithmeticPath::Soft, &pairs, 0);
+            let host = all(op, Datatype::FloatComplex, ArithmeticPath::Host, &pairs, offset);
             prop_assert!(soft == host, "{} of {:x?}", op, pairs.first());
         }
     }
@@ -159,7 +165,7 @@ proptest! {
 fn a_product_with_an_infinity_is_what_its_operations_make_of_it() {
     for (datatype, part) in complex_datatypes() {
         let p = Patterns::of(part);
-        for path in [Path::Soft, Path::Host] {
+        for path in [ArithmeticPath::Soft, ArithmeticPath::Host] {
             // (∞ + 0i)(1 + 0i): ∞·1 - 0·0 = ∞ and ∞·0 + 0·1, which is invalid.
             let found = one_complex(Op::Prod, datatype, path, (p.infinity, 0), (p.one, 0));
             assert_eq!(found, (p.infinity, p.default_nan()), "{datatype}");

@@ -29,7 +29,7 @@ fn pair_by_pair(what: (Op, Datatype), contributions: &[Vec<u8>], at: usize, len:
         combine(
             what.0,
             what.1,
-            Path::Soft,
+            ArithmeticPath::Soft,
             &mut into,
             &operand[at..at + len],
         )

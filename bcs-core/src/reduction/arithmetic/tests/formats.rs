@@ -24,7 +24,13 @@ fn wide_formats_agree_with_gcc() {
             .into_iter()
             .find(|known| known.name() == datatype)
             .unwrap();
-        let found = one(op, datatype, Path::Soft, hexadecimal(a), hexadecimal(b));
+        let found = one(
+            op,
+            datatype,
+            ArithmeticPath::Soft,
+            hexadecimal(a),
+            hexadecimal(b),
+        );
         assert!(found == hexadecimal(expected), "{line}: found {found:032x}");
         checked += 1;
     }
@@ -122,7 +128,7 @@ proptest! {
             return Ok(());
         }
         for (op, exact) in [(Op::Sum, widen(a) + widen(b)), (Op::Prod, widen(a) * widen(b))] {
-            let found = one(op, format.datatype, Path::Soft, a, b);
+            let found = one(op, format.datatype, ArithmeticPath::Soft, a, b);
             if exact.is_nan() {
                 prop_assert!(is_nan(found));
             } else {
@@ -163,7 +169,7 @@ fn known_sums_and_products() {
     ];
     for (op, datatype, a, b, expected) in table {
         assert_eq!(
-            one(op, datatype, Path::Soft, a, b),
+            one(op, datatype, ArithmeticPath::Soft, a, b),
             expected,
             "{op} of {datatype}"
         );

@@ -44,7 +44,7 @@ fn integers_give_the_golden_values() {
         (Op::Bxor, Datatype::Byte, 0xaa, 0xff, 0x55),
     ];
     for &(op, datatype, a, b, expected) in table {
-        for path in [Path::Soft, Path::Host] {
+        for path in [ArithmeticPath::Soft, ArithmeticPath::Host] {
             let found = one(op, datatype, path, a, b);
             assert_eq!(found, expected, "{op} of {datatype} {a:#x}, {b:#x}");
         }
@@ -60,7 +60,7 @@ fn assert_elementwise(op: Op, datatype: Datatype, a: &[u8], b: &[u8], offset: us
     combine(
         op,
         datatype,
-        Path::Host,
+        ArithmeticPath::Host,
         &mut shifted[offset..],
         &b[..length],
     )
@@ -72,7 +72,14 @@ fn assert_elementwise(op: Op, datatype: Datatype, a: &[u8], b: &[u8], offset: us
     for start in (0..length).step_by(size) {
         let element = start..start + size;
         let mut expected = a[element.clone()].to_vec();
-        combine(op, datatype, Path::Host, &mut expected, &b[element]).unwrap();
+        combine(
+            op,
+            datatype,
+            ArithmeticPath::Host,
+            &mut expected,
+            &b[element],
+        )
+        .unwrap();
         let found = &shifted[offset + start..offset + start + size];
         assert_eq!(found, expected, "{op} of {datatype} at byte {start}");
     }
@@ -96,7 +103,7 @@ proptest! {
     fn integer_operations_agree_with_the_language(a in any::<i32>(), b in any::<i32>()) {
         let combine = |op| {
             let bits = |value: i32| u128::from(value.cast_unsigned());
-            let found = one(op, Datatype::INT, Path::Soft, bits(a), bits(b));
+            let found = one(op, Datatype::INT, ArithmeticPath::Soft, bits(a), bits(b));
             u32::try_from(found).unwrap().cast_signed()
         };
         prop_assert_eq!(combine(Op::Sum), a.wrapping_add(b));

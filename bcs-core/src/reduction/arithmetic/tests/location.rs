@@ -46,8 +46,15 @@ fn located(op: Op, datatype: Datatype, a: Located, b: Located) -> Located {
     let mut accumulator = structure(datatype, a, 0xaa);
     let operand = structure(datatype, b, 0x55);
     let mut by_host = accumulator.clone();
-    combine(op, datatype, Path::Soft, &mut accumulator, &operand).unwrap();
-    combine(op, datatype, Path::Host, &mut by_host, &operand).unwrap();
+    combine(
+        op,
+        datatype,
+        ArithmeticPath::Soft,
+        &mut accumulator,
+        &operand,
+    )
+    .unwrap();
+    combine(op, datatype, ArithmeticPath::Host, &mut by_host, &operand).unwrap();
     assert_eq!(accumulator, by_host);
     parts(datatype, &accumulator)
 }
@@ -56,13 +63,13 @@ fn located(op: Op, datatype: Datatype, a: Located, b: Located) -> Located {
 fn one_of(datatype: Datatype) -> BoxedStrategy<Located> {
     let pair = datatype.pair().unwrap();
     let mut values = vec![Just(0).boxed(), bits_of(pair.value)];
-    if pair.value.class() == Class::Floating {
+    if pair.value.class() == DatatypeClass::Floating {
         let p = Patterns::of(pair.value);
         values.push(proptest::sample::select(vec![p.sign, p.one, p.sign | p.one]).boxed());
         let nans = vec![p.quiet_nan(5), p.signalling_nan(5), p.sign | p.quiet_nan(5)];
         values.push(proptest::sample::select(nans).boxed());
     }
-    let place = if pair.place.class() == Class::Floating {
+    let place = if pair.place.class() == DatatypeClass::Floating {
         let p = Patterns::of(pair.place);
         proptest::sample::select(vec![0, p.one, p.sign | p.one, p.one + 1, p.infinity]).boxed()
     } else {
@@ -83,7 +90,7 @@ fn lists() -> impl Strategy<Value = (Op, Datatype, Vec<Located>)> {
 /// The minimum or maximum by the arithmetic of values alone, which tests of its own check.
 fn extremum(op: Op, datatype: Datatype, values: impl Iterator<Item = u128>) -> u128 {
     // A lone value is made canonical by being combined with itself.
-    let combine = |a, b| one(op, datatype, Path::Soft, a, b);
+    let combine = |a, b| one(op, datatype, ArithmeticPath::Soft, a, b);
     let values: Vec<u128> = values.collect();
     values
         .iter()
@@ -101,13 +108,14 @@ fn searched(op: Op, datatype: Datatype, list: &[Located]) -> Located {
     let pair = datatype.pair().unwrap();
     let plain = if op == Op::MinLoc { Op::Min } else { Op::Max };
     let value = extremum(plain, pair.value, list.iter().map(|one| one.0));
-    let canonical = |bits| one(plain, pair.value, Path::Soft, bits, bits);
+    let canonical = |bits| one(plain, pair.value, ArithmeticPath::Soft, bits, bits);
     let zero = |bits: u128| {
-        pair.value.class() == Class::Floating && bits & (Patterns::of(pair.value).sign - 1) == 0
+        pair.value.class() == DatatypeClass::Floating
+            && bits & (Patterns::of(pair.value).sign - 1) == 0
     };
     let is_it = |bits| canonical(bits) == value || zero(canonical(bits)) && zero(value);
     let places = list.iter().filter(|one| is_it(one.0)).map(|one| one.1);
-    let place = if pair.place.class() == Class::Floating {
+    let place = if pair.place.class() == DatatypeClass::Floating {
         extremum(Op::Min, pair.place, places)
     } else {
         places.min_by_key(|&bits| number(pair.place, bits)).unwrap()
@@ -170,11 +178,12 @@ fn known_minima_and_maxima() {
 
 #[test]
 fn zeros_are_equal_and_nans_bring_their_places() {
-    for datatype in pairs().filter(|of| of.pair().unwrap().value.class() == Class::Floating) {
+    for datatype in pairs().filter(|of| of.pair().unwrap().value.class() == DatatypeClass::Floating)
+    {
         let pair = datatype.pair().unwrap();
         let p = Patterns::of(pair.value);
         let (low, high) = match pair.place.class() {
-            Class::Floating => (0, Patterns::of(pair.place).one),
+            DatatypeClass::Floating => (0, Patterns::of(pair.place).one),
             _ => (1, 2),
         };
         let minus_zero = p.sign;

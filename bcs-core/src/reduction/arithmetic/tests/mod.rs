@@ -10,8 +10,8 @@ mod rules;
 
 use proptest::prelude::*;
 
-use super::{Path, combine};
-use crate::reduction::{Class, Datatype, Op};
+use super::{ArithmeticPath, combine};
+use crate::reduction::{Datatype, DatatypeClass, Op};
 
 /// The operations of floating-point types.
 const FLOATING_OPS: [Op; 4] = [Op::Sum, Op::Prod, Op::Max, Op::Min];
@@ -19,11 +19,11 @@ const FLOATING_OPS: [Op; 4] = [Op::Sum, Op::Prod, Op::Max, Op::Min];
 fn floating_datatypes() -> impl Iterator<Item = Datatype> {
     Datatype::ALL
         .into_iter()
-        .filter(|datatype| datatype.class() == Class::Floating)
+        .filter(|datatype| datatype.class() == DatatypeClass::Floating)
 }
 
 /// One element: `a OP b` in bits.
-fn one(op: Op, datatype: Datatype, path: Path, a: u128, b: u128) -> u128 {
+fn one(op: Op, datatype: Datatype, path: ArithmeticPath, a: u128, b: u128) -> u128 {
     let size = datatype.size();
     let mut accumulator = a.to_le_bytes();
     let operand = b.to_le_bytes();
@@ -123,7 +123,7 @@ impl Patterns {
 fn bits_of(datatype: Datatype) -> BoxedStrategy<u128> {
     let mask = u128::MAX >> (128 - 8 * datatype.size());
     let anything = any::<u128>().prop_map(move |bits| bits & mask);
-    if datatype.class() != Class::Floating {
+    if datatype.class() != DatatypeClass::Floating {
         let small = 0..3_u128;
         return prop_oneof![2 => anything, 1 => small, 1 => Just(mask)].boxed();
     }

@@ -54,9 +54,9 @@ fn assert_paths_agree(datatype: Datatype, pairs: &[(u128, u128)], at: usize, fro
         result
     };
     for op in FLOATING_OPS {
-        let expected = reduce(op, Path::Soft, MODES[0]);
+        let expected = reduce(op, ArithmeticPath::Soft, MODES[0]);
         for mode in MODES {
-            for path in [Path::Soft, Path::Host] {
+            for path in [ArithmeticPath::Soft, ArithmeticPath::Host] {
                 let found = reduce(op, path, mode);
                 if found != expected {
                     explain(
@@ -78,7 +78,7 @@ fn assert_paths_agree(datatype: Datatype, pairs: &[(u128, u128)], at: usize, fro
 fn explain(
     op: Op,
     datatype: Datatype,
-    path: Path,
+    path: ArithmeticPath,
     mode: u32,
     pairs: &[(u128, u128)],
     found: &[u8],
@@ -121,7 +121,7 @@ proptest! {
     /// Against the language's own arithmetic, where that is defined to the bit.
     #[test]
     fn doubles_combine_as_the_language_does(a in any::<f64>(), b in any::<f64>()) {
-        for path in [Path::Soft, Path::Host] {
+        for path in [ArithmeticPath::Soft, ArithmeticPath::Host] {
             let combine = |op| {
                 let bits = one(op, Datatype::Double, path, a.to_bits().into(), b.to_bits().into());
                 f64::from_bits(u64::try_from(bits).unwrap())
@@ -135,7 +135,7 @@ proptest! {
 
     #[test]
     fn floats_combine_as_the_language_does(a in any::<f32>(), b in any::<f32>()) {
-        for path in [Path::Soft, Path::Host] {
+        for path in [ArithmeticPath::Soft, ArithmeticPath::Host] {
             let combine = |op| {
                 let bits = one(op, Datatype::Float, path, a.to_bits().into(), b.to_bits().into());
                 f32::from_bits(u32::try_from(bits).unwrap())
@@ -178,7 +178,7 @@ fn what_cannot_be_combined_is_refused_and_left_alone() {
     let mut refuse = |op, datatype, operand: &[u8], length: usize| {
         let before = accumulator;
         let accumulator = &mut accumulator[..length];
-        let error = combine(op, datatype, Path::Host, accumulator, operand).unwrap_err();
+        let error = combine(op, datatype, ArithmeticPath::Host, accumulator, operand).unwrap_err();
         assert_eq!(accumulator, &before[..length]);
         error
     };
@@ -212,7 +212,7 @@ fn what_cannot_be_combined_is_refused_and_left_alone() {
 
 #[test]
 fn nothing_combines_with_nothing() {
-    for path in [Path::Soft, Path::Host] {
+    for path in [ArithmeticPath::Soft, ArithmeticPath::Host] {
         assert_eq!(
             combine(Op::Sum, Datatype::Double, path, &mut [], &[]),
             Ok(())

@@ -6,7 +6,7 @@ use super::*;
 
 /// Asserts `a OP b = b OP a = expected` on both paths.
 fn assert_gives(op: Op, datatype: Datatype, a: u128, b: u128, expected: u128) {
-    for path in [Path::Soft, Path::Host] {
+    for path in [ArithmeticPath::Soft, ArithmeticPath::Host] {
         for (a, b) in [(a, b), (b, a)] {
             let found = one(op, datatype, path, a, b);
             assert!(
@@ -194,7 +194,12 @@ fn element_triples() -> impl Strategy<Value = (Op, Datatype, [u128; 3])> {
 }
 
 /// (a OP b) OP c and a OP (b OP c).
-fn associations(op: Op, datatype: Datatype, path: Path, [a, b, c]: [u128; 3]) -> (u128, u128) {
+fn associations(
+    op: Op,
+    datatype: Datatype,
+    path: ArithmeticPath,
+    [a, b, c]: [u128; 3],
+) -> (u128, u128) {
     let combine = |a, b| one(op, datatype, path, a, b);
     (combine(combine(a, b), c), combine(a, combine(b, c)))
 }
@@ -204,7 +209,7 @@ proptest! {
 
     #[test]
     fn every_operation_is_commutative_to_the_bit((op, datatype, [a, b, _]) in element_triples()) {
-        for path in [Path::Soft, Path::Host] {
+        for path in [ArithmeticPath::Soft, ArithmeticPath::Host] {
             let (ab, ba) = (one(op, datatype, path, a, b), one(op, datatype, path, b, a));
             prop_assert_eq!(ab, ba, "{} of {} {:#x}, {:#x}", op, datatype, a, b);
         }
@@ -214,11 +219,11 @@ proptest! {
     fn all_but_rounding_operations_are_associative_to_the_bit(
         (op, datatype, elements) in element_triples()
     ) {
-        let rounds = datatype.class() == Class::Floating && matches!(op, Op::Sum | Op::Prod);
+        let rounds = datatype.class() == DatatypeClass::Floating && matches!(op, Op::Sum | Op::Prod);
         if rounds {
             return Ok(());
         }
-        for path in [Path::Soft, Path::Host] {
+        for path in [ArithmeticPath::Soft, ArithmeticPath::Host] {
             let (left, right) = associations(op, datatype, path, elements);
             prop_assert_eq!(left, right, "{} of {} {:x?}", op, datatype, elements);
         }
@@ -245,7 +250,8 @@ fn nans_come_out_the_same_from_every_association() {
             for &b in &elements {
                 for &c in &elements {
                     for op in [Op::Sum, Op::Prod] {
-                        let (left, right) = associations(op, datatype, Path::Soft, [a, b, c]);
+                        let (left, right) =
+                            associations(op, datatype, ArithmeticPath::Soft, [a, b, c]);
                         assert!(left == right, "{op} of {datatype} {a:#x}, {b:#x}, {c:#x}");
                     }
                 }

@@ -7,7 +7,7 @@
 //! is on its way as soon as the program says that it is ready, and a receiver's has arrived when all of the sender's that
 //! are in it have. Both sides may have cut the message as they like.
 //!
-//! Each start is an undertaking ([`Undertaking`](crate::endpoint::Undertaking)), so that parts come and go in every call
+//! Each start is an undertaking ([`AsyncOperation`](crate::endpoint::AsyncOperation)), so that parts come and go in every call
 //! of the rank.
 //!
 //! A receiver whose data do not lie side by side, and whose partner's parts end within an element, has its parts in
@@ -22,11 +22,11 @@ mod sending;
 
 use crate::mpi::comm::{checked_tag, exhausted};
 use crate::mpi::error::{ErrorClass, Operation, Peer, Result};
-use crate::mpi::request::What;
+use crate::mpi::request::CompletionKind;
 use crate::mpi::{Buffer, Comm, PROC_NULL, Request, Status};
-use crate::recording::{Begun, Primitive, Recorded};
-use receiving::{Receives, Receiving};
-use sending::{NotReady, Sending, Sends};
+use crate::recording::{CallStart, Primitive, RecordedOperation};
+use receiving::{PartitionedReceive, ReceiveOperation};
+use sending::{PartitionedSend, ReadyError, SendOperation};
 use std::sync::Arc;
 
 /// A message in parts that can be started again and again.
@@ -36,14 +36,14 @@ pub(super) struct Partitioned {
     /// The call that made it.
     operation: Operation,
     partitions: usize,
-    way: Way,
+    way: PartitionedEnd,
 }
 
 #[derive(Debug)]
-enum Way {
+enum PartitionedEnd {
     Nowhere,
-    To(Arc<Sending>),
-    From(Arc<Receiving>),
+    To(Arc<PartitionedSend>),
+    From(Arc<PartitionedReceive>),
 }
 
 impl Drop for Partitioned {
@@ -53,9 +53,9 @@ impl Drop for Partitioned {
             return;
         }
         match &self.way {
-            Way::Nowhere => {}
-            Way::To(sending) => sending.give_up(process.endpoint()),
-            Way::From(receiving) => receiving.give_up(process.endpoint()),
+            PartitionedEnd::Nowhere => {}
+            PartitionedEnd::To(sending) => sending.give_up(process.endpoint()),
+            PartitionedEnd::From(receiving) => receiving.give_up(process.endpoint()),
         }
     }
 }
@@ -81,7 +81,7 @@ impl Partitioned {
         let tag = checked_tag(tag, &operation)?;
         whole(data, partitions, operation)?;
         let way = match to {
-            PROC_NULL => Way::Nowhere,
+            PROC_NULL => PartitionedEnd::Nowhere,
             to => {
                 let to = comm.world_rank(to, &operation)?;
                 let places = (0..partitions).map(|part| {
@@ -94,14 +94,14 @@ impl Partitioned {
                 let places = places.collect::<Result<Vec<_>>>()?;
                 let process = comm.process();
                 let tags = process.part_tags.clone();
-                let sending = Sending::new((comm.0.context, to), tags, places);
+                let sending = PartitionedSend::new((comm.0.context, to), tags, places);
                 let sending = sending.ok_or_else(|| {
                     let reason = "2^31 partitioned messages wait for their receivers: free some";
                     operation.error(ErrorClass::Other, reason)
                 })?;
                 let offer = sending.offer(process.endpoint(), tag);
                 offer.map_err(exhausted(&operation))?;
-                Way::To(Arc::new(sending))
+                PartitionedEnd::To(Arc::new(sending))
             }
         };
         Ok(Self {
@@ -124,17 +124,17 @@ impl Partitioned {
         let tag = checked_tag(tag, &operation)?;
         let whole = whole(data, partitions, operation)?;
         let way = match from {
-            PROC_NULL => Way::Nowhere,
+            PROC_NULL => PartitionedEnd::Nowhere,
             rank => {
                 let from = comm.world_rank(rank, &operation)?;
                 let cut = (partitions, data.bytes().unwrap_or(0));
                 let process = comm.process();
                 let tags = process.part_tags.clone();
                 let on = (comm.0.context, from);
-                let receiving = Receiving::new(on, (rank, tag), tags, cut, whole);
+                let receiving = PartitionedReceive::new(on, (rank, tag), tags, cut, whole);
                 let asked = receiving.ask(process.endpoint());
                 asked.map_err(exhausted(&operation))?;
-                Way::From(Arc::new(receiving))
+                PartitionedEnd::From(Arc::new(receiving))
             }
         };
         Ok(Self {
@@ -157,32 +157,36 @@ impl Partitioned {
     }
 
     /// Begins it.
-    pub(super) fn post(&self, begun: Begun) -> Result<Request> {
+    pub(super) fn post(&self, begun: CallStart) -> Result<Request> {
         let mut operation = self.operation;
         operation.call = "MPI_Start";
         self.comm.usable(&operation)?;
         let endpoint = self.comm.process().endpoint();
         let (primitive, posted, what) = match &self.way {
-            Way::Nowhere => {
-                let told = Recorded::started(begun.of(Primitive::Isend), Primitive::Isend);
+            PartitionedEnd::Nowhere => {
+                let told = RecordedOperation::started(begun.of(Primitive::Isend), Primitive::Isend);
                 let status = match operation.peer {
                     Some(Peer::From(_)) => Status::PROC_NULL,
                     _ => Status::EMPTY,
                 };
                 return Ok(Request::done(Ok(status), 0, &self.comm, told));
             }
-            Way::To(sending) => {
+            PartitionedEnd::To(sending) => {
                 sending.start();
-                let posted = endpoint.undertake(Box::new(Sends(sending.clone())));
-                (Primitive::Isend, posted, What::Nothing)
+                let posted = endpoint.undertake(Box::new(SendOperation(sending.clone())));
+                (Primitive::Isend, posted, CompletionKind::Nothing)
             }
-            Way::From(receiving) => {
+            PartitionedEnd::From(receiving) => {
                 receiving.start();
-                let posted = endpoint.undertake(Box::new(Receives(receiving.clone())));
-                (Primitive::Irecv, posted, What::Other(receiving.clone()))
+                let posted = endpoint.undertake(Box::new(ReceiveOperation(receiving.clone())));
+                (
+                    Primitive::Irecv,
+                    posted,
+                    CompletionKind::Other(receiving.clone()),
+                )
             }
         };
-        let told = Recorded::started(begun.of(primitive), primitive);
+        let told = RecordedOperation::started(begun.of(primitive), primitive);
         Ok(Request::posted(posted, what, &self.comm, &operation, told))
     }
 
@@ -201,22 +205,24 @@ impl Partitioned {
             .iter()
             .try_for_each(|&part| self.checked(part, operation))?;
         match &self.way {
-            Way::Nowhere => Ok(()),
-            Way::To(sending) => {
+            PartitionedEnd::Nowhere => Ok(()),
+            PartitionedEnd::To(sending) => {
                 match sending.ready(parts) {
                     Ok(()) => self.comm.process().endpoint().nudge(),
-                    Err(NotReady::Inactive) => {
+                    Err(ReadyError::Inactive) => {
                         let reason = "the request is not active";
                         return Err(operation.error(ErrorClass::Request, reason));
                     }
-                    Err(NotReady::Before(part)) => {
+                    Err(ReadyError::Before(part)) => {
                         let reason = format!("partition {part} was ready before");
                         return Err(operation.error(ErrorClass::Arg, reason));
                     }
                 }
                 Ok(())
             }
-            Way::From(_) => Err(operation.error(ErrorClass::Request, "the request receives")),
+            PartitionedEnd::From(_) => {
+                Err(operation.error(ErrorClass::Request, "the request receives"))
+            }
         }
     }
 
@@ -224,11 +230,11 @@ impl Partitioned {
     fn arrived(&self, partition: usize, operation: Operation) -> Result<bool> {
         self.checked(partition, operation)?;
         match &self.way {
-            Way::Nowhere => Ok(true),
-            Way::From(receiving) => {
+            PartitionedEnd::Nowhere => Ok(true),
+            PartitionedEnd::From(receiving) => {
                 Ok(receiving.arrived(self.comm.process().endpoint(), partition))
             }
-            Way::To(_) => Err(operation.error(ErrorClass::Request, "the request sends")),
+            PartitionedEnd::To(_) => Err(operation.error(ErrorClass::Request, "the request sends")),
         }
     }
 }
@@ -236,9 +242,9 @@ impl Partitioned {
 /// The message of a persistent request that is in parts. Any thread may say that some are ready, and ask whether one has
 /// arrived, while another one waits for all.
 #[derive(Clone, Debug)]
-pub struct InParts(pub(super) Arc<Partitioned>);
+pub struct PartitionedMessage(pub(super) Arc<Partitioned>);
 
-impl InParts {
+impl PartitionedMessage {
     /// How many parts it has.
     #[must_use]
     pub fn parts(&self) -> usize {

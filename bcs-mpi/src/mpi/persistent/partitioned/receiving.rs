@@ -3,26 +3,27 @@
 
 use super::offer::{CHOOSE, Offer, memory};
 use crate::bcs::{
-    Blocking, Endpoint, Message, Piece, Received, Request, SendMode, TooManyRequests, copy,
+    Blocking, DataView, Endpoint, OutgoingMessage, ReceiveOutcome, Request, SendMode,
+    TooManyRequests, copy,
 };
 use crate::data::{Scratch, start};
-use crate::endpoint::{Grounds, Kind, Undertaking, What, succeeded};
+use crate::endpoint::{AsyncOperation, OperationContext, OperationId, WaitTarget, succeeded};
 use crate::mpi::error::{Operation, Result};
 use crate::mpi::objects::context_ids::{PART_MESSAGES, PART_OFFERS};
 use crate::mpi::objects::part_tags::{PartTags, tag_of, tag_of_answer};
-use crate::mpi::request::Finish;
+use crate::mpi::request::CompletionHandler;
 use crate::mpi::{Buffer, Comm, Datatype, Status};
-use crate::roads::{Handle, Outcome, Roads};
+use crate::transport::{Mux, RequestOutcome, TransportHandle};
+use bcs_core::check_bits::CheckBits;
 use bcs_core::lockstep;
-use bcs_core::mark::Mark;
 use bcs_core::matching::Pattern;
-use bcs_core::request::Failure;
-use bcs_core::whereabouts::Wait;
+use bcs_core::request::RequestFailure;
+use bcs_core::wait_state::WaitReason;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What a receiver knows of its parts. The endpoint's lock comes before this one.
 #[derive(Debug)]
-pub(super) struct Receiving {
+pub(super) struct PartitionedReceive {
     context: u32,
     from: u32,
     /// The sender's rank in the communicator, and the tag of the call.
@@ -30,63 +31,63 @@ pub(super) struct Receiving {
     tags: Arc<PartTags>,
     /// How many parts the program wants to be told of, and how long each is.
     cut: (usize, usize),
-    into: Into,
-    state: Mutex<Parts>,
+    into: ReceiveBuffer,
+    state: Mutex<ReceiveProgress>,
 }
 
 /// Where it comes: a buffer, by an address that any thread may have.
 #[derive(Debug)]
-struct Into {
+struct ReceiveBuffer {
     address: u64,
     count: usize,
     datatype: Datatype,
 }
 
 #[derive(Debug, Default)]
-struct Parts {
+struct ReceiveProgress {
     offer: Box<Offer>,
     /// The receive of the offer, until that has come.
-    asked: Option<Handle>,
+    asked: Option<TransportHandle>,
     /// The tag of the first part.
     first_tag: u64,
     /// That, if this receiver has chosen it, until it has been told.
     answer: Option<Box<[u64; 1]>>,
     /// The send of it.
-    answering: Option<Handle>,
+    answering: Option<TransportHandle>,
     /// How long each of the sender's parts is, as it says.
     len: usize,
     /// Where the sender's parts come.
-    places: Vec<Piece>,
+    places: Vec<DataView>,
     /// Where they come first, if they cannot come where they belong.
     scratch: Scratch,
     /// All of it there, if it has yet to be unpacked in this start.
-    packed: Option<Piece>,
+    packed: Option<DataView>,
     /// Their receives, as far as they are posted; nothing for those that have come.
-    receives: Vec<Option<Handle>>,
+    receives: Vec<Option<TransportHandle>>,
     /// All before this one have come.
     first: usize,
     started: bool,
-    failed: Option<Outcome>,
+    failed: Option<RequestOutcome>,
 }
 
-impl Into {
+impl ReceiveBuffer {
     fn buffer(&self) -> Buffer {
         let address = start(self.address);
         // SAFETY: who gave the buffer has promised it.
         unsafe { Buffer::new(address, self.count, self.datatype.clone()) }
     }
 
-    fn piece(&self, buffer: &Buffer) -> Piece {
+    fn piece(&self, buffer: &Buffer) -> DataView {
         let piece = buffer.piece(&Operation::plain("MPI_Precv_init"));
-        piece.unwrap_or(Piece::EMPTY) // Not of a part of what was looked at by the init.
+        piece.unwrap_or(DataView::EMPTY) // Not of a part of what was looked at by the init.
     }
 
-    fn whole(&self) -> Piece {
+    fn whole(&self) -> DataView {
         self.piece(&self.buffer())
     }
 
     /// So many bytes from there on, if they are whole elements, or lie side by side. What is beyond the end is left out.
-    fn part(&self, from: usize, len: usize) -> Option<Piece> {
+    fn part(&self, from: usize, len: usize) -> Option<DataView> {
         let size = self.datatype.size().max(1);
         if !from.is_multiple_of(size) || !len.is_multiple_of(size) {
             let plain = self.whole().plain()?;
@@ -101,7 +102,7 @@ impl Into {
     }
 }
 
-impl Receiving {
+impl PartitionedReceive {
     pub(super) fn new(
         (context, from): (u32, u32),
         status: (i32, i32),
@@ -109,7 +110,7 @@ impl Receiving {
         cut: (usize, usize),
         into: Buffer,
     ) -> Self {
-        let into = Into {
+        let into = ReceiveBuffer {
             address: into.address(),
             count: into.count(),
             datatype: into.datatype().clone(),
@@ -125,7 +126,7 @@ impl Receiving {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Parts> {
+    fn lock(&self) -> MutexGuard<'_, ReceiveProgress> {
         lockstep::lock(&self.state)
     }
 
@@ -137,11 +138,11 @@ impl Receiving {
             tag: Some(self.status.1),
         };
         let place = memory(&mut *self.lock().offer).into();
-        let mut outcome = Outcome::default();
+        let mut outcome = RequestOutcome::default();
         let asked = match endpoint.bcs_recv(pattern, &place, &mut outcome)? {
-            Received::Now => Handle::Complete(outcome.len),
-            Received::Posted(Request(Kind::Road(handle))) => handle,
-            Received::Posted(_) => unreachable!("a receive is posted on a road"),
+            ReceiveOutcome::Received => TransportHandle::Complete(outcome.len),
+            ReceiveOutcome::Posted(Request(OperationId::Transport(handle))) => handle,
+            ReceiveOutcome::Posted(_) => unreachable!("a receive is posted on a road"),
         };
         self.lock().asked = Some(asked);
         Ok(())
@@ -158,7 +159,7 @@ impl Receiving {
         };
         let offer = std::mem::take(&mut parts.offer);
         drop(parts);
-        endpoint.bcs_free(Request(Kind::Road(asked)), offer);
+        endpoint.bcs_free(Request(OperationId::Transport(asked)), offer);
     }
 
     /// None has come.
@@ -174,12 +175,12 @@ impl Receiving {
     ///
     /// # Errors
     /// When it is to choose tags, and there are none.
-    fn accept(&self, parts: &mut Parts) -> std::result::Result<(), Failure> {
+    fn accept(&self, parts: &mut ReceiveProgress) -> std::result::Result<(), RequestFailure> {
         let [first, count, len, _] = *parts.offer;
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         parts.first_tag = first;
         if first == CHOOSE {
-            parts.first_tag = self.tags.choose(count).ok_or(Failure::TableFull)?;
+            parts.first_tag = self.tags.choose(count).ok_or(RequestFailure::TableFull)?;
             parts.answer = Some(Box::new([parts.first_tag]));
         }
         let count = count.min(MOST_PARTS);
@@ -189,7 +190,7 @@ impl Receiving {
             let from = part.saturating_mul(parts.len).min(room);
             self.into.part(from, parts.len.min(room - from))
         };
-        let places: Option<Vec<Piece>> = (0..count).map(place).collect();
+        let places: Option<Vec<DataView>> = (0..count).map(place).collect();
         parts.places = places.unwrap_or_else(|| {
             let scratch = parts.scratch.plain(room);
             let part = |part: usize| {
@@ -203,17 +204,17 @@ impl Receiving {
     }
 
     /// Tells the sender which tags its parts have, if it has asked. Whether it knows.
-    fn answer(&self, parts: &mut Parts, roads: &mut Roads, posted: &mut bool) -> bool {
+    fn answer(&self, parts: &mut ReceiveProgress, roads: &mut Mux, posted: &mut bool) -> bool {
         let Some(answer) = &mut parts.answer else {
             return true;
         };
         if parts.answering.is_none() {
-            let message = Message {
+            let message = OutgoingMessage {
                 context: self.context | PART_OFFERS,
                 destination: self.from,
                 tag: tag_of_answer(parts.offer[3]),
                 data: &memory(&mut **answer).into(),
-                mark: Mark::NONE,
+                mark: CheckBits::NONE,
             };
             parts.answering = roads.send(SendMode::Standard, &message).ok();
             *posted |= parts.answering.is_some();
@@ -231,7 +232,12 @@ impl Receiving {
     }
 
     /// Takes what has come; whether that is all of these parts.
-    fn take(&self, parts: &mut Parts, roads: &mut Roads, which: std::ops::Range<usize>) -> bool {
+    fn take(
+        &self,
+        parts: &mut ReceiveProgress,
+        roads: &mut Mux,
+        which: std::ops::Range<usize>,
+    ) -> bool {
         for part in which {
             match parts.receives.get(part) {
                 None => return false,
@@ -252,8 +258,8 @@ impl Receiving {
 
     /// Whether a part that the program wants to be told of has come.
     pub(super) fn arrived(&self, endpoint: &Endpoint, partition: usize) -> bool {
-        let what = What::Wait(Wait::Request);
-        let came = endpoint.look(Blocking::No, what, |state| {
+        let what = WaitTarget::Wait(WaitReason::Request);
+        let came = endpoint.poll_or_wait(Blocking::No, what, |state| {
             let mut parts = self.lock();
             if !parts.started {
                 return Some(());
@@ -272,7 +278,7 @@ impl Receiving {
                 (_, true) => 0..parts.places.len(),
                 (own, false) => from / own..end.div_ceil(own).min(parts.places.len()),
             };
-            self.take(&mut parts, &mut state.roads, which).then_some(())
+            self.take(&mut parts, &mut state.mux, which).then_some(())
         });
         if came.is_some() {
             self.unpack();
@@ -289,8 +295,8 @@ impl Receiving {
     }
 }
 
-impl Finish for Receiving {
-    fn finish(&self, _: &Comm, outcome: &Outcome, operation: Operation) -> Result<Status> {
+impl CompletionHandler for PartitionedReceive {
+    fn finish(&self, _: &Comm, outcome: &RequestOutcome, operation: Operation) -> Result<Status> {
         if succeeded(outcome).is_err() {
             return Err(operation.failure(outcome.failure, outcome.len));
         }
@@ -308,7 +314,7 @@ impl Finish for Receiving {
 /// What a sender may say that it has.
 const MOST_PARTS: usize = 1 << 24;
 
-impl Drop for Receiving {
+impl Drop for PartitionedReceive {
     fn drop(&mut self) {
         let parts = self.lock();
         // As long as a part may come, its tag is no other's.
@@ -318,7 +324,7 @@ impl Drop for Receiving {
     }
 }
 
-impl Drop for Parts {
+impl Drop for ReceiveProgress {
     fn drop(&mut self) {
         if self.asked.is_some() {
             std::mem::forget(std::mem::take(&mut self.offer));
@@ -334,14 +340,18 @@ impl Drop for Parts {
 
 /// A start of it.
 #[derive(Debug)]
-pub(super) struct Receives(pub(super) Arc<Receiving>);
+pub(super) struct ReceiveOperation(pub(super) Arc<PartitionedReceive>);
 
-impl Undertaking for Receives {
-    fn advance(&mut self, at: &mut dyn Grounds, posted: &mut bool) -> Option<Outcome> {
+impl AsyncOperation for ReceiveOperation {
+    fn advance(
+        &mut self,
+        at: &mut dyn OperationContext,
+        posted: &mut bool,
+    ) -> Option<RequestOutcome> {
         let receiving = &*self.0;
         let mut parts = receiving.lock();
         if let Some(asked) = parts.asked {
-            let outcome = at.roads().take(asked)?;
+            let outcome = at.mux().take(asked)?;
             parts.asked = None;
             if succeeded(&outcome).is_err() {
                 parts.started = false;
@@ -349,18 +359,18 @@ impl Undertaking for Receives {
             }
             if let Err(failure) = receiving.accept(&mut parts) {
                 parts.started = false;
-                return Some(Outcome {
+                return Some(RequestOutcome {
                     failure,
-                    ..Outcome::default()
+                    ..RequestOutcome::default()
                 });
             }
         }
-        let knows = receiving.answer(&mut parts, at.roads(), posted);
+        let knows = receiving.answer(&mut parts, at.mux(), posted);
         let first_tag = parts.first_tag;
         while let Some(place) = parts.places.get(parts.receives.len()) {
             let tag = tag_of(first_tag, parts.receives.len());
             let on = (receiving.from, receiving.context | PART_MESSAGES, tag);
-            let Ok(handle) = at.roads().receive_from(on, place.clone()) else {
+            let Ok(handle) = at.mux().receive_from(on, place.clone()) else {
                 break;
             };
             *posted = true;
@@ -368,7 +378,7 @@ impl Undertaking for Receives {
         }
         while parts.first < parts.places.len() {
             let next = parts.first..parts.first + 1;
-            if !receiving.take(&mut parts, at.roads(), next) {
+            if !receiving.take(&mut parts, at.mux(), next) {
                 return None;
             }
             parts.first += 1;
@@ -378,13 +388,13 @@ impl Undertaking for Receives {
         }
         parts.started = false;
         let len = (parts.places.len() * parts.len) as u64;
-        Some(parts.failed.take().unwrap_or(Outcome {
+        Some(parts.failed.take().unwrap_or(RequestOutcome {
             len,
-            ..Outcome::default()
+            ..RequestOutcome::default()
         }))
     }
 
-    fn awaits(&self) -> Vec<Handle> {
+    fn awaits(&self) -> Vec<TransportHandle> {
         let parts = self.0.lock();
         let answering = parts.answering.into_iter();
         match parts.asked {

@@ -1,36 +1,36 @@
 //! The sender of a message in parts.
 
 use super::offer::{CHOOSE, Offer, memory};
-use crate::bcs::{Endpoint, Message, Piece, Request, SendMode, TooManyRequests};
-use crate::endpoint::{Grounds, Kind, Undertaking, succeeded};
+use crate::bcs::{DataView, Endpoint, OutgoingMessage, Request, SendMode, TooManyRequests};
+use crate::endpoint::{AsyncOperation, OperationContext, OperationId, succeeded};
 use crate::mpi::objects::context_ids::{PART_MESSAGES, PART_OFFERS};
 use crate::mpi::objects::part_tags::{PartTags, tag_of, tag_of_answer};
-use crate::roads::{Handle, Outcome, Roads};
+use crate::transport::{Mux, RequestOutcome, TransportHandle};
+use bcs_core::check_bits::CheckBits;
 use bcs_core::lockstep;
-use bcs_core::mark::Mark;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What a sender knows of its parts. The endpoint's lock comes before this one.
 #[derive(Debug)]
-pub(super) struct Sending {
+pub(super) struct PartitionedSend {
     context: u32,
     to: u32,
     tags: Arc<PartTags>,
     /// The number of the answer, if the receiver is to choose the tags.
     asks: Option<u64>,
-    places: Vec<Piece>,
-    state: Mutex<Parts>,
+    places: Vec<DataView>,
+    state: Mutex<SendProgress>,
 }
 
 #[derive(Debug)]
-struct Parts {
+struct SendProgress {
     offer: Box<Offer>,
     /// The tag of the first part, unless its receiver is to choose and has not answered.
     first: Option<u64>,
     /// What the receiver answers, and the receive of that.
     answer: Box<[u64; 1]>,
-    asked: Option<Handle>,
+    asked: Option<TransportHandle>,
     /// By which part it is known whether it is ready in this start.
     ready: Vec<bool>,
     /// How many are not.
@@ -38,35 +38,35 @@ struct Parts {
     /// Those that are to be sent.
     to_send: VecDeque<usize>,
     /// Those that are, and at first the offer.
-    under_way: Vec<Handle>,
+    under_way: Vec<TransportHandle>,
     started: bool,
-    failed: Option<Outcome>,
+    failed: Option<RequestOutcome>,
 }
 
 /// Why parts are not ready.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum NotReady {
+pub(super) enum ReadyError {
     /// Nothing was started.
     Inactive,
     /// This one was before.
     Before(usize),
 }
 
-impl Sending {
+impl PartitionedSend {
     /// What is to be sent in these parts; nothing if even for the question for tags there is none.
     pub(super) fn new(
         (context, to): (u32, u32),
         tags: Arc<PartTags>,
-        places: Vec<Piece>,
+        places: Vec<DataView>,
     ) -> Option<Self> {
-        let len = places.first().map_or(0, Piece::len);
+        let len = places.first().map_or(0, DataView::len);
         let first = tags.never_used(places.len());
         let asks = match first {
             Some(_) => None,
             None => Some(tags.answer()?),
         };
         let (said, answer) = (first.unwrap_or(CHOOSE), asks.unwrap_or(0));
-        let parts = Parts {
+        let parts = SendProgress {
             offer: Box::new([said, places.len() as u64, len as u64, answer]),
             first,
             answer: Box::default(),
@@ -88,22 +88,22 @@ impl Sending {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Parts> {
+    fn lock(&self) -> MutexGuard<'_, SendProgress> {
         lockstep::lock(&self.state)
     }
 
     /// Tells the receiver what is to come.
     pub(super) fn offer(&self, endpoint: &Endpoint, tag: i32) -> Result<(), TooManyRequests> {
         let data = &memory(&mut *self.lock().offer).into();
-        let message = Message {
+        let message = OutgoingMessage {
             context: self.context | PART_OFFERS,
             destination: self.to,
             tag,
             data,
-            mark: Mark::NONE,
+            mark: CheckBits::NONE,
         };
         let Request(kind) = endpoint.bcs_send(SendMode::Standard, &message)?;
-        if let Kind::Road(handle) = kind {
+        if let OperationId::Transport(handle) = kind {
             self.lock().under_way.push(handle);
         }
         Ok(())
@@ -112,10 +112,10 @@ impl Sending {
     /// The tag of the first part, once the receiver has chosen it if it is to.
     fn first(
         &self,
-        parts: &mut Parts,
-        roads: &mut Roads,
+        parts: &mut SendProgress,
+        roads: &mut Mux,
         posted: &mut bool,
-    ) -> Option<Result<u64, Outcome>> {
+    ) -> Option<Result<u64, RequestOutcome>> {
         if let Some(first) = parts.first {
             return Some(Ok(first));
         }
@@ -147,7 +147,7 @@ impl Sending {
         let mut offer = (!under_way.is_empty()).then(|| std::mem::take(&mut parts.offer));
         drop(parts);
         for handle in under_way {
-            endpoint.bcs_free(Request(Kind::Road(handle)), offer.take());
+            endpoint.bcs_free(Request(OperationId::Transport(handle)), offer.take());
         }
     }
 
@@ -160,17 +160,17 @@ impl Sending {
     }
 
     /// These are ready, or why not.
-    pub(super) fn ready(&self, which: &[usize]) -> Result<(), NotReady> {
+    pub(super) fn ready(&self, which: &[usize]) -> Result<(), ReadyError> {
         let mut parts = self.lock();
         if !parts.started {
-            return Err(NotReady::Inactive);
+            return Err(ReadyError::Inactive);
         }
         for (nth, &part) in which.iter().enumerate() {
             if std::mem::replace(&mut parts.ready[part], true) {
                 which[..nth]
                     .iter()
                     .for_each(|&part| parts.ready[part] = false);
-                return Err(NotReady::Before(part));
+                return Err(ReadyError::Before(part));
             }
         }
         parts.to_send.extend(which);
@@ -179,7 +179,7 @@ impl Sending {
     }
 }
 
-impl Drop for Sending {
+impl Drop for PartitionedSend {
     fn drop(&mut self) {
         let mut parts = self.lock();
         if parts.asked.is_some() {
@@ -191,7 +191,7 @@ impl Drop for Sending {
     }
 }
 
-impl Drop for Parts {
+impl Drop for SendProgress {
     fn drop(&mut self) {
         if !self.under_way.is_empty() {
             // The receiver may not have looked at it yet.
@@ -202,11 +202,15 @@ impl Drop for Parts {
 
 /// A start of it.
 #[derive(Debug)]
-pub(super) struct Sends(pub(super) std::sync::Arc<Sending>);
+pub(super) struct SendOperation(pub(super) std::sync::Arc<PartitionedSend>);
 
-impl Undertaking for Sends {
-    fn advance(&mut self, at: &mut dyn Grounds, posted: &mut bool) -> Option<Outcome> {
-        let Sending {
+impl AsyncOperation for SendOperation {
+    fn advance(
+        &mut self,
+        at: &mut dyn OperationContext,
+        posted: &mut bool,
+    ) -> Option<RequestOutcome> {
+        let PartitionedSend {
             context,
             to,
             places,
@@ -214,21 +218,21 @@ impl Undertaking for Sends {
         } = &*self.0;
         let mut parts = self.0.lock();
         while let Some(&part) = parts.to_send.front() {
-            let first = match self.0.first(&mut parts, at.roads(), posted)? {
+            let first = match self.0.first(&mut parts, at.mux(), posted)? {
                 Ok(first) => first,
                 Err(outcome) => {
                     parts.started = false;
                     return Some(outcome);
                 }
             };
-            let message = Message {
+            let message = OutgoingMessage {
                 context: context | PART_MESSAGES,
                 destination: *to,
                 tag: tag_of(first, part),
                 data: &places[part],
-                mark: Mark::NONE,
+                mark: CheckBits::NONE,
             };
-            let Ok(handle) = at.roads().send(SendMode::Standard, &message) else {
+            let Ok(handle) = at.mux().send(SendMode::Standard, &message) else {
                 return None;
             };
             *posted = true;
@@ -236,7 +240,7 @@ impl Undertaking for Sends {
             parts.under_way.push(handle);
         }
         while let Some(&handle) = parts.under_way.last() {
-            let outcome = at.roads().take(handle)?;
+            let outcome = at.mux().take(handle)?;
             parts.under_way.pop();
             if succeeded(&outcome).is_err() {
                 parts.failed.get_or_insert(outcome);
@@ -249,7 +253,7 @@ impl Undertaking for Sends {
         Some(parts.failed.take().unwrap_or_default())
     }
 
-    fn awaits(&self) -> Vec<Handle> {
+    fn awaits(&self) -> Vec<TransportHandle> {
         let parts = self.0.lock();
         parts
             .asked

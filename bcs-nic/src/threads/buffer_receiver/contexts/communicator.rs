@@ -1,25 +1,25 @@
 //! A communicator as one of its nodes knows it: who has arrived at which collective, and which of
 //! them are still to go.
 
-use super::Key;
-use crate::budget::{Plan, Quota};
-use crate::collective::{Collective, Go, Group};
-use crate::mail::{GivenUp, Mail};
-use crate::threads::{Context, NodeConfig};
-use bcs_core::descriptor::{Call, CollectiveDescriptor, CollectiveKind, is_short};
+use super::ContextKey;
+use crate::budget::{CollectivePlan, Quota};
+use crate::collective::{NicGroup, ReadyCollective, StepGrant};
+use crate::mail::{AbandonedCollectives, Mail};
+use crate::threads::{NicThreadContext, NodeConfig};
+use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind, NicCollectiveCall, is_short};
 use bcs_core::job::NicThreadId;
 use bcs_core::limits::REQUEST_SLOTS;
-use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_core::request::{Completion, RequestFailure, RequestId};
 use bcs_fabric::Variable;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Collective descriptors by the rank that posted them.
-pub(super) type Arrivals = Vec<(u32, CollectiveDescriptor)>;
+pub(super) type ArrivedDescriptors = Vec<(u32, CollectiveDescriptor)>;
 
 /// A collective at which all local members have arrived, and how far it was granted.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct UngrantedCollective {
     pub(super) sequence: u64,
     /// Zero: the local members do not agree, or what they called is impossible. They have been told.
     pub(super) signature: u64,
@@ -37,7 +37,7 @@ pub(super) struct Pending {
     /// Whether all nodes are known to have arrived.
     pub(super) arrived: bool,
     /// What the local members posted, if it goes ahead of the beat: then neither CH nor RH knows of it.
-    pub(super) ahead: Option<Arrivals>,
+    pub(super) ahead: Option<ArrivedDescriptors>,
     /// Whether this node has told its parent in the tree that all members below have arrived; the root, whether it has heard so
     /// from all.
     pub(super) is_told: bool,
@@ -45,27 +45,27 @@ pub(super) struct Pending {
     pub(super) differs: bool,
 }
 
-impl Pending {
+impl UngrantedCollective {
     /// The value of `Arrived`.
     pub(super) fn arrival(&self) -> u64 {
         arrival(self.sequence, self.signature)
     }
 
     /// The local members are told that it fails, if it goes ahead of the beat; else CH or RH tells them.
-    fn fail(&self, completion: Completion, context: &mut Context<'_>) {
+    fn fail(&self, completion: Completion, context: &mut NicThreadContext<'_>) {
         for (rank, descriptor) in self.ahead.iter().flatten() {
             context.out.complete(*rank, descriptor.request, completion);
         }
     }
 
     /// Whether the master has granted all of it, or refused it.
-    pub(super) fn is_over(&self, go: Go) -> bool {
+    pub(super) fn is_over(&self, go: StepGrant) -> bool {
         go.steps_of(self.sequence)
             .is_none_or(|steps| steps >= self.steps)
     }
 
     /// The most tokens it can get in a slice in which `go` is what was granted before.
-    pub(super) fn tokens_wanted(&self, go: Go) -> u64 {
+    pub(super) fn tokens_wanted(&self, go: StepGrant) -> u64 {
         let done = go.steps_of(self.sequence).unwrap_or(self.steps);
         let steps = self.steps.saturating_sub(done);
         if self.has_data {
@@ -96,9 +96,9 @@ impl Pending {
 
 /// The value of `Arrived`, at collective `sequence` of a context. Of its number these are 40 bits: they are
 /// compared with those of the same collective, and what a node has published half a lap of numbers ago is
-/// [taken back](Communicator::take_back). Whoever wants to know more asks for `Number`.
+/// [taken back](NicCommunicator::withdraw_published). Whoever wants to know more asks for `Number`.
 fn arrival(sequence: u64, signature: u64) -> u64 {
-    number(sequence) << Call::SIGNATURE_BITS | signature
+    number(sequence) << NicCollectiveCall::SIGNATURE_BITS | signature
 }
 
 /// The value of `Number`.
@@ -107,12 +107,12 @@ pub(super) fn number(sequence: u64) -> u64 {
 }
 
 /// Half of the numbers that `Arrived` tells apart.
-const HALF_A_LAP: u64 = 1 << (u64::BITS - Call::SIGNATURE_BITS - 1);
+const HALF_NUMBER_RANGE: u64 = 1 << (u64::BITS - NicCollectiveCall::SIGNATURE_BITS - 1);
 
 #[derive(Debug)]
-pub(super) struct Communicator {
-    pub(super) key: Key,
-    pub(super) group: Arc<Group>,
+pub(super) struct NicCommunicator {
+    pub(super) key: ContextKey,
+    pub(super) group: Arc<NicGroup>,
     pub(super) slot: Option<u32>,
     /// Which of those of this key it is, as the master has counted them; known with the slot.
     pub(super) life: u16,
@@ -121,23 +121,23 @@ pub(super) struct Communicator {
     pub(super) opening: Vec<(u32, RequestId)>,
     pub(super) opened: BTreeSet<u32>,
     pub(super) closed: BTreeSet<u32>,
-    pub(super) arrivals: BTreeMap<u64, Arrivals>,
+    pub(super) arrivals: BTreeMap<u64, ArrivedDescriptors>,
     /// The first collective at which not all local members have arrived.
     complete: u64,
-    pub(super) pending: VecDeque<Pending>,
+    pub(super) pending: VecDeque<UngrantedCollective>,
     /// The value of `Number` that the other nodes see.
     published: u64,
     /// At the master: a collective was granted in full in this slice, and CH or RH of this node may not have looked at
-    /// `Go` so far. Nothing else is written there before.
+    /// `StepGrant` so far. Nothing else is written there before.
     pub(super) grant_is_unread: bool,
     /// Whether short collectives go ahead of the beat, once somebody wanted to know.
     pub(super) goes_ahead: Option<bool>,
     pub(super) gone: bool,
 }
 
-impl Communicator {
+impl NicCommunicator {
     /// One whose first collective is `first`: 0, but in tests.
-    pub(super) fn new(context: u32, group: Group, local: Vec<u32>, first: u64) -> Self {
+    pub(super) fn new(context: u32, group: NicGroup, local: Vec<u32>, first: u64) -> Self {
         Self {
             key: (group.members[0], context),
             group: Arc::new(group),
@@ -158,7 +158,7 @@ impl Communicator {
     }
 
     /// The slot of a context that is no more is free on this node: `Owner`, which says so, comes last.
-    pub(super) fn give_slot_back(&self, context: &mut Context<'_>) {
+    pub(super) fn give_slot_back(&self, context: &mut NicThreadContext<'_>) {
         let variables = [
             Variable::Called,
             Variable::Arrivals,
@@ -202,9 +202,9 @@ impl Communicator {
         rank: u32,
         descriptor: CollectiveDescriptor,
         (config, quota): (&NodeConfig, Quota),
-        context: &mut Context<'_>,
+        context: &mut NicThreadContext<'_>,
     ) {
-        self.goes_ahead(config, context.port);
+        self.works_outside_slice(config, context.port);
         let is_alone = self.local.len() == 1 || descriptor.for_node;
         if is_alone && descriptor.sequence == self.complete {
             self.ready(vec![(rank, descriptor)], quota, context);
@@ -222,19 +222,24 @@ impl Communicator {
     }
 
     /// All local members have arrived at the next collective.
-    fn ready(&mut self, mut arrivals: Arrivals, quota: Quota, context: &mut Context<'_>) {
+    fn ready(
+        &mut self,
+        mut arrivals: ArrivedDescriptors,
+        quota: Quota,
+        context: &mut NicThreadContext<'_>,
+    ) {
         arrivals.sort_by_key(|(rank, _)| self.local.iter().position(|local| local == rank));
         let sequence = self.complete;
         self.complete += 1;
-        let calls: Vec<Call> = arrivals
+        let calls: Vec<NicCollectiveCall> = arrivals
             .iter()
-            .map(|(rank, descriptor)| Call::of(*rank, descriptor))
+            .map(|(rank, descriptor)| NicCollectiveCall::of(*rank, descriptor))
             .collect();
         let odd = odd_one_out(&calls);
         let kind = arrivals[0].1.kind;
         let bytes = calls[0].bytes;
         let plan = quota.plan(kind, bytes, &self.group);
-        let mut pending = Pending {
+        let mut pending = UngrantedCollective {
             sequence,
             signature: calls[0].signature(self.group.fingerprint),
             called: calls[0].pack(),
@@ -257,7 +262,7 @@ impl Communicator {
                 self.pending.push_back(pending);
                 return;
             }
-            let collective = Collective {
+            let collective = ReadyCollective {
                 slot: self.slot.expect("who has no slot may not arrive"),
                 sequence,
                 group: self.group.clone(),
@@ -267,7 +272,7 @@ impl Communicator {
             let ready = Mail::Ready(Box::new(collective));
             context.out.send(pending.helper(), ready);
         } else {
-            object(&arrivals, &calls, odd, context);
+            report_mismatch(&arrivals, &calls, odd, context);
             // The other nodes have to be told.
             pending.signature = 0;
             pending.called = odd.map_or(calls[0], |(odd, _)| odd).pack();
@@ -278,7 +283,7 @@ impl Communicator {
     }
 
     /// Whether members can do this, in steps as planned.
-    fn is_possible(&self, called: &CollectiveDescriptor, plan: Plan) -> bool {
+    fn is_possible(&self, called: &CollectiveDescriptor, plan: CollectivePlan) -> bool {
         let is_member = |root| self.group.members.contains(&root);
         let possible = match called.kind {
             CollectiveKind::Broadcast { root } => is_member(root),
@@ -288,7 +293,7 @@ impl Communicator {
             CollectiveKind::Invalid(_) => false,
             _ => true,
         };
-        possible && plan.steps(called.bytes) <= Go::MAX_STEPS
+        possible && plan.steps(called.bytes) <= StepGrant::MAX_STEPS
     }
 
     /// The first collective that is not over, as far as this node knows.
@@ -298,19 +303,24 @@ impl Communicator {
     }
 
     /// The collective that is next to be granted.
-    pub(super) fn front(&self) -> &Pending {
+    pub(super) fn front(&self) -> &UngrantedCollective {
         self.pending.front().expect("a collective is being granted")
     }
 
     /// Gives up the collective that the master has refused, and forgets what it has granted in full.
-    pub(super) fn heed(&mut self, slot: u32, go: Go, context: &mut Context<'_>) {
+    pub(super) fn apply_grant(
+        &mut self,
+        slot: u32,
+        go: StepGrant,
+        context: &mut NicThreadContext<'_>,
+    ) {
         // Whose members do not agree have been told.
         if let Some(refused) = self.pending.pop_front_if(|next| go.refuses(next.sequence))
             && refused.agreed()
         {
             let against = context.port.load(Variable::Called(slot));
             refused.fail(Completion::mismatch(against), context);
-            let given_up = GivenUp {
+            let given_up = AbandonedCollectives {
                 slot,
                 sequence: Some(refused.sequence),
                 completion: Completion::mismatch(against),
@@ -323,7 +333,7 @@ impl Communicator {
     }
 
     /// Tells the master at which collective this node's ranks are, once the one before has begun.
-    pub(super) fn publish(&mut self, slot: u32, go: Go, context: &mut Context<'_>) {
+    pub(super) fn publish(&mut self, slot: u32, go: StepGrant, context: &mut NicThreadContext<'_>) {
         let Some(next) = self.pending.front() else {
             return;
         };
@@ -345,21 +355,26 @@ impl Communicator {
 
     /// A collective is over that no slice had to do with. Any number of them may follow each other, and what was
     /// published before the first must not be taken for what comes after the last.
-    pub(super) fn take_back(&self, over: u64, slot: u32, context: &mut Context<'_>) {
-        if number(over).is_multiple_of(HALF_A_LAP) {
+    pub(super) fn withdraw_published(
+        &self,
+        over: u64,
+        slot: u32,
+        context: &mut NicThreadContext<'_>,
+    ) {
+        if number(over).is_multiple_of(HALF_NUMBER_RANGE) {
             context.port.store(Variable::Arrived(slot), 0);
         }
     }
 
     pub(super) fn wants_schedule(&self) -> bool {
-        let wants = |next: &Pending| !next.needs_no_slice();
+        let wants = |next: &UngrantedCollective| !next.needs_no_slice();
         !self.gone && (self.slot.is_none() || self.pending.front().is_some_and(wants))
     }
 
     /// Whether its next collective needs nothing but a slice: this node is to say that it has arrived, or all have
     /// arrived, or the master is to refuse it.
     pub(super) fn waits_for_slice(&self) -> bool {
-        let needs_slice = |next: &Pending| next.differs || next.arrived;
+        let needs_slice = |next: &UngrantedCollective| next.differs || next.arrived;
         let needs_slice = self.pending.front().is_some_and(needs_slice);
         !self.gone && (needs_slice || self.is_to_be_published())
     }
@@ -367,21 +382,21 @@ impl Communicator {
     /// Whether its next collective goes by slices, and the other nodes have not been told that this one is there. If
     /// members here have not called the same, it is for the root to ask, once all have arrived.
     pub(super) fn is_to_be_published(&self) -> bool {
-        let goes_by_slices = |next: &&Pending| next.agreed() && !next.needs_no_slice();
+        let goes_by_slices = |next: &&UngrantedCollective| next.agreed() && !next.needs_no_slice();
         let next = self.pending.front().filter(goes_by_slices);
         next.is_some_and(|next| self.published != number(next.sequence))
     }
 
-    pub(super) fn answer(&mut self, completion: Completion, context: &mut Context<'_>) {
+    pub(super) fn answer(&mut self, completion: Completion, context: &mut NicThreadContext<'_>) {
         for (rank, request) in self.opening.drain(..) {
             context.out.complete(rank, request, completion);
         }
     }
 
     /// A member's node has died: whatever is not done fails, here and at CH and RH.
-    pub(super) fn mourn(&mut self, context: &mut Context<'_>) {
+    pub(super) fn fail_pending(&mut self, context: &mut NicThreadContext<'_>) {
         self.gone = true;
-        let completion = Completion::failed(Failure::PeerGone);
+        let completion = Completion::failed(RequestFailure::PeerGone);
         for pending in self.pending.drain(..) {
             pending.fail(completion, context);
         }
@@ -390,7 +405,7 @@ impl Communicator {
         }
         self.answer(completion, context);
         if let Some(slot) = self.slot {
-            let given_up = GivenUp {
+            let given_up = AbandonedCollectives {
                 slot,
                 sequence: None,
                 completion,
@@ -403,11 +418,11 @@ impl Communicator {
 }
 
 /// Tells the local members that they did not call the same, or called what is impossible.
-fn object(
+fn report_mismatch(
     arrivals: &[(u32, CollectiveDescriptor)],
-    calls: &[Call],
-    odd: Option<(Call, Call)>,
-    context: &mut Context<'_>,
+    calls: &[NicCollectiveCall],
+    odd: Option<(NicCollectiveCall, NicCollectiveCall)>,
+    context: &mut NicThreadContext<'_>,
 ) {
     for ((rank, descriptor), call) in arrivals.iter().zip(calls) {
         let completion = match odd {
@@ -415,7 +430,7 @@ fn object(
                 let against = if call.agrees_with(&odd) { other } else { odd };
                 Completion::mismatch(against.pack())
             }
-            None => Completion::failed(Failure::BadDescriptor),
+            None => Completion::failed(RequestFailure::BadDescriptor),
         };
         context.out.complete(*rank, descriptor.request, completion);
     }
@@ -423,8 +438,8 @@ fn object(
 
 /// If ranks called different things, one that says itself that it is wrong; else a call that the fewest made: more
 /// likely than any other it is the wrong one. And one that does not agree with it.
-fn odd_one_out(calls: &[Call]) -> Option<(Call, Call)> {
-    let made_by = |call: &Call| match call.kind {
+fn odd_one_out(calls: &[NicCollectiveCall]) -> Option<(NicCollectiveCall, NicCollectiveCall)> {
+    let made_by = |call: &NicCollectiveCall| match call.kind {
         CollectiveKind::Invalid(_) => 0,
         _ => calls.iter().filter(|other| call.agrees_with(other)).count(),
     };

@@ -6,12 +6,12 @@
 //! on all of them, if it moves data; *go*. A barrier needs no token, so its test and its go are one.
 //! If the test fails: has anybody not arrived (*late*)? Else *refuse*.
 
-use super::refusal::Refusal;
+use super::refusal::CollectiveRefusal;
 use super::slots::{free_slot, key_value};
-use super::{Communicator, Key, Pending, number};
+use super::{ContextKey, NicCommunicator, UngrantedCollective, number};
 use crate::budget::Quota;
-use crate::collective::Go;
-use crate::threads::{Context, NodeConfig};
+use crate::collective::StepGrant;
+use crate::threads::{NicThreadContext, NodeConfig};
 use bcs_core::limits::COLLECTIVE_TOKENS;
 use bcs_core::request::Completion;
 use bcs_fabric::{CompareAndWrite, Comparison, Event, Ticket, Variable};
@@ -19,21 +19,21 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Where the program of a context stands: which Compare-And-Write is under way.
 #[derive(Clone, Copy, Debug)]
-enum Stage {
+enum GrantStage {
     Claim { slot: u32, next: u32 },
     Decline,
     Test,
     Count,
     Take { used: u64, tokens: u64 },
-    Go(Go),
+    Go(StepGrant),
     Late,
-    Refuse(Refusal),
+    Refuse(CollectiveRefusal),
 }
 
 #[derive(Debug)]
-struct UnderWay {
-    key: Key,
-    stage: Stage,
+struct PendingGrant {
+    key: ContextKey,
+    stage: GrantStage,
     ticket: Ticket,
 }
 
@@ -44,15 +44,15 @@ fn tokens_of(slice: u64) -> u64 {
 }
 
 #[derive(Debug)]
-pub(super) struct Grants {
+pub(super) struct GrantSequence {
     quota: Quota,
     slice: u64,
-    todo: VecDeque<Key>,
-    under_way: Option<UnderWay>,
+    todo: VecDeque<ContextKey>,
+    under_way: Option<PendingGrant>,
     granted: [bool; 2],
 }
 
-impl Grants {
+impl GrantSequence {
     pub(super) fn new(quota: Quota) -> Self {
         Self {
             quota,
@@ -63,7 +63,7 @@ impl Grants {
         }
     }
 
-    pub(super) fn begin(&mut self, slice: u64, keys: Vec<Key>) {
+    pub(super) fn begin(&mut self, slice: u64, keys: Vec<ContextKey>) {
         self.slice = slice;
         self.todo = keys.into();
         self.granted = [false; 2];
@@ -79,9 +79,9 @@ impl Grants {
 
     pub(super) fn poll(
         &mut self,
-        communicators: &mut BTreeMap<Key, Communicator>,
+        communicators: &mut BTreeMap<ContextKey, NicCommunicator>,
         config: &NodeConfig,
-        context: &mut Context<'_>,
+        context: &mut NicThreadContext<'_>,
     ) -> bool {
         let mut progress = false;
         loop {
@@ -100,7 +100,7 @@ impl Grants {
                 return progress;
             };
             progress = true;
-            let UnderWay { key, stage, .. } = self.under_way.take().expect("just seen");
+            let PendingGrant { key, stage, .. } = self.under_way.take().expect("just seen");
             let Some(communicator) = communicators.get_mut(&key) else {
                 continue;
             };
@@ -115,10 +115,10 @@ impl Grants {
 
     fn first_stage(
         &self,
-        communicator: &Communicator,
+        communicator: &NicCommunicator,
         config: &NodeConfig,
-        context: &Context<'_>,
-    ) -> Option<Stage> {
+        context: &NicThreadContext<'_>,
+    ) -> Option<GrantStage> {
         if communicator.slot.is_none() {
             return Some(claim(communicator.key, 0, config, context));
         }
@@ -127,18 +127,18 @@ impl Grants {
             return None;
         }
         Some(if pending.differs || !pending.agreed() {
-            Stage::Late
+            GrantStage::Late
         } else if !pending.has_data {
-            Stage::Go(Go::of(pending.sequence, 1, 0))
+            GrantStage::Go(StepGrant::new(pending.sequence, 1, 0))
         } else if pending.arrived {
             return self.take_or_wait(communicator, self.used(context), config);
         } else {
-            Stage::Test
+            GrantStage::Test
         })
     }
 
     /// Tokens taken on this node in this slice.
-    fn used(&self, context: &Context<'_>) -> u64 {
+    fn used(&self, context: &NicThreadContext<'_>) -> u64 {
         context
             .port
             .load(Variable::Tokens)
@@ -146,14 +146,19 @@ impl Grants {
     }
 
     /// Takes as many tokens as the collective can use, if there are any beyond the first `used`.
-    fn take(&self, pending: &Pending, used: u64) -> Option<Stage> {
+    fn take(&self, pending: &UngrantedCollective, used: u64) -> Option<GrantStage> {
         let free = self.quota.tokens.checked_sub(used)?;
         let steps = (pending.steps - pending.granted).min(free / pending.tokens);
         let tokens = steps * pending.tokens;
-        (tokens > 0).then_some(Stage::Take { used, tokens })
+        (tokens > 0).then_some(GrantStage::Take { used, tokens })
     }
 
-    fn ask(&mut self, communicator: &Communicator, stage: Stage, context: &mut Context<'_>) {
+    fn ask(
+        &mut self,
+        communicator: &NicCommunicator,
+        stage: GrantStage,
+        context: &mut NicThreadContext<'_>,
+    ) {
         let key = communicator.key;
         let arrived = |write| {
             let slot = communicator.slot.expect("it has a slot");
@@ -161,40 +166,40 @@ impl Grants {
             (Variable::Arrived(slot), Comparison::Equal, arrival, write)
         };
         let (variable, comparison, operand, write) = match stage {
-            Stage::Claim { slot, .. } => {
+            GrantStage::Claim { slot, .. } => {
                 let owner = Variable::Owner(slot);
                 let claimed = key_value(key, communicator.life);
                 (owner, Comparison::Equal, 0, Some((owner, claimed)))
             }
-            Stage::Decline => {
+            GrantStage::Decline => {
                 let write = Some((Variable::Refused, key_value(key, 0)));
                 (Variable::Refused, Comparison::Equal, 0, write)
             }
-            Stage::Test => arrived(None),
-            Stage::Count => {
+            GrantStage::Test => arrived(None),
+            GrantStage::Count => {
                 let slot = communicator.slot.expect("it has a slot");
                 (Variable::Arrivals(slot), Comparison::Less, 2, None)
             }
-            Stage::Take { used, tokens } => {
+            GrantStage::Take { used, tokens } => {
                 assert!(used + tokens <= self.quota.tokens, "a slice has no more");
                 let base = tokens_of(self.slice);
                 let write = Some((Variable::Tokens, base + used + tokens));
                 (Variable::Tokens, Comparison::Less, base + used + 1, write)
             }
-            Stage::Go(go) => {
+            GrantStage::Go(go) => {
                 let slot = communicator.slot.expect("it has a slot");
                 arrived(Some((Variable::Go(slot), go.encode())))
             }
-            Stage::Late => {
+            GrantStage::Late => {
                 let slot = communicator.slot.expect("it has a slot");
                 let least = number(communicator.front().sequence);
                 (Variable::Number(slot), Comparison::AtLeast, least, None)
             }
-            Stage::Refuse(refusal) => {
+            GrantStage::Refuse(refusal) => {
                 let ticket = context
                     .port
-                    .compare_and_write(&refusal.question(communicator));
-                self.under_way = Some(UnderWay { key, stage, ticket });
+                    .compare_and_write(&refusal.next_compare_and_write(communicator));
+                self.under_way = Some(PendingGrant { key, stage, ticket });
                 return;
             }
         };
@@ -208,43 +213,43 @@ impl Grants {
             wait: false,
         };
         let ticket = context.port.compare_and_write(&what);
-        self.under_way = Some(UnderWay { key, stage, ticket });
+        self.under_way = Some(PendingGrant { key, stage, ticket });
     }
 
     /// A verdict has come: the next stage, if there is one in this slice.
     fn decided(
         &mut self,
-        communicator: &mut Communicator,
-        stage: Stage,
+        communicator: &mut NicCommunicator,
+        stage: GrantStage,
         holds: bool,
         config: &NodeConfig,
-        context: &mut Context<'_>,
-    ) -> Option<Stage> {
+        context: &mut NicThreadContext<'_>,
+    ) -> Option<GrantStage> {
         match (stage, holds) {
-            (Stage::Claim { slot, .. }, true) => {
+            (GrantStage::Claim { slot, .. }, true) => {
                 communicator.slot = Some(slot);
                 communicator.answer(Completion::done(), context);
                 ask_for_another(config); // in whose DEM the other nodes look for it
                 None
             }
-            (Stage::Claim { next, .. }, false) => {
+            (GrantStage::Claim { next, .. }, false) => {
                 Some(claim(communicator.key, next, config, context))
             }
             // If another refusal is still to be read somewhere, this one is tried again, from the start.
-            (Stage::Decline, _) => {
+            (GrantStage::Decline, _) => {
                 ask_for_another(config); // in whose DEM all nodes see it
                 None
             }
-            (Stage::Test, true) => {
+            (GrantStage::Test, true) => {
                 let used = self.used(context);
                 let pending = communicator.pending.front_mut()?;
                 pending.arrived = true;
                 if pending.tokens > 1 {
-                    return Some(Stage::Count);
+                    return Some(GrantStage::Count);
                 }
                 self.take_or_wait(communicator, used, config)
             }
-            (Stage::Count, one_each) => {
+            (GrantStage::Count, one_each) => {
                 let used = self.used(context);
                 let pending = communicator.pending.front_mut()?;
                 if one_each {
@@ -252,24 +257,32 @@ impl Grants {
                 }
                 self.take_or_wait(communicator, used, config)
             }
-            (Stage::Take { used, tokens }, true) => {
+            (GrantStage::Take { used, tokens }, true) => {
                 let pending = communicator.pending.front()?;
                 let steps = pending.granted + tokens / pending.tokens;
-                Some(Stage::Go(Go::of(pending.sequence, steps, used)))
+                Some(GrantStage::Go(StepGrant::new(
+                    pending.sequence,
+                    steps,
+                    used,
+                )))
             }
             // A node of the group has taken more than this one.
-            (Stage::Take { used, .. }, false) => self.take_or_wait(communicator, used + 1, config),
-            (Stage::Go(go), true) => {
+            (GrantStage::Take { used, .. }, false) => {
+                self.take_or_wait(communicator, used + 1, config)
+            }
+            (GrantStage::Go(go), true) => {
                 self.grant(communicator, go, config);
                 None
             }
-            (Stage::Test | Stage::Go(_), false) => {
-                (!communicator.front().arrived).then_some(Stage::Late)
+            (GrantStage::Test | GrantStage::Go(_), false) => {
+                (!communicator.front().arrived).then_some(GrantStage::Late)
             }
-            (Stage::Late, false) => None, // whoever arrives last asks for a slice
-            (Stage::Late, true) => Some(Stage::Refuse(Refusal::new(communicator))),
-            (Stage::Refuse(refusal), holds) => {
-                let next = refusal.decided(holds, communicator).map(Stage::Refuse);
+            (GrantStage::Late, false) => None, // whoever arrives last asks for a slice
+            (GrantStage::Late, true) => {
+                Some(GrantStage::Refuse(CollectiveRefusal::new(communicator)))
+            }
+            (GrantStage::Refuse(refusal), holds) => {
+                let next = refusal.decided(holds, communicator).map(GrantStage::Refuse);
                 if next.is_none() {
                     ask_for_another(config); // in whose DEM all nodes see it
                 }
@@ -280,10 +293,10 @@ impl Grants {
 
     fn take_or_wait(
         &self,
-        communicator: &Communicator,
+        communicator: &NicCommunicator,
         used: u64,
         config: &NodeConfig,
-    ) -> Option<Stage> {
+    ) -> Option<GrantStage> {
         let stage = self.take(communicator.pending.front()?, used);
         if stage.is_none() {
             config.page.arm(); // left over by the budget: law 2
@@ -291,7 +304,7 @@ impl Grants {
         stage
     }
 
-    fn grant(&mut self, communicator: &mut Communicator, go: Go, config: &NodeConfig) {
+    fn grant(&mut self, communicator: &mut NicCommunicator, go: StepGrant, config: &NodeConfig) {
         let pending = communicator
             .pending
             .front_mut()
@@ -315,10 +328,15 @@ impl Grants {
 }
 
 /// How to get a slot for a context, from this probe on.
-fn claim(key: Key, probe: u32, config: &NodeConfig, context: &Context<'_>) -> Stage {
+fn claim(
+    key: ContextKey,
+    probe: u32,
+    config: &NodeConfig,
+    context: &NicThreadContext<'_>,
+) -> GrantStage {
     match free_slot(key, probe, config.bounds.contexts, context.port) {
-        Some((slot, next)) => Stage::Claim { slot, next },
-        None => Stage::Decline,
+        Some((slot, next)) => GrantStage::Claim { slot, next },
+        None => GrantStage::Decline,
     }
 }
 

@@ -10,13 +10,13 @@
 //!    one called (`Called`).
 //! 4. *Go*, which says that it is refused. All nodes see it in their next DEM.
 
-use super::Communicator;
-use crate::collective::Go;
+use super::NicCommunicator;
+use crate::collective::StepGrant;
 use bcs_core::job::{NodeId, NodeSet};
 use bcs_fabric::{CompareAndWrite, Comparison, Variable};
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum RefusalStep {
     Compare { place: usize },
     Search { low: u64, high: u64 },
     TellAlike { called: u64 },
@@ -26,35 +26,35 @@ enum Step {
 
 /// A refusal under way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Refusal {
+pub(super) struct CollectiveRefusal {
     odd: NodeSet,
-    step: Step,
+    step: RefusalStep,
 }
 
-impl Refusal {
+impl CollectiveRefusal {
     /// Begins to refuse the first pending collective of a communicator of this node.
-    pub(super) fn new(communicator: &Communicator) -> Self {
+    pub(super) fn new(communicator: &NicCommunicator) -> Self {
         let me = communicator.group.master();
         let mut others = communicator.group.set;
         others.remove(me);
         if communicator.front().agreed() {
             let first = Self {
                 odd: NodeSet::EMPTY,
-                step: Step::Compare { place: 0 },
+                step: RefusalStep::Compare { place: 0 },
             };
             return first;
         }
         // Already the ranks of this node do not agree: everybody else is told so.
         let step = if others.is_empty() {
-            Step::Go
+            RefusalStep::Go
         } else {
-            Step::TellOdd
+            RefusalStep::TellOdd
         };
         Self { odd: others, step }
     }
 
     /// The next Compare-And-Write.
-    pub(super) fn question(&self, communicator: &Communicator) -> CompareAndWrite {
+    pub(super) fn next_compare_and_write(&self, communicator: &NicCommunicator) -> CompareAndWrite {
         let group = &communicator.group;
         let slot = communicator.slot.expect("it has a slot");
         let front = communicator.front();
@@ -69,14 +69,14 @@ impl Refusal {
         };
         let write = |set, write| ask(set, called, Comparison::AtLeast, 0, Some(write));
         match self.step {
-            Step::Compare { place } => ask(
+            RefusalStep::Compare { place } => ask(
                 NodeSet::only(group.nodes[place]),
                 Variable::Arrived(slot),
                 Comparison::Equal,
                 front.arrival(),
                 None,
             ),
-            Step::Search { low, high } => {
+            RefusalStep::Search { low, high } => {
                 let odd = self.first_odd().expect("searched on an odd node");
                 let middle = upper_middle(low, high);
                 ask(
@@ -87,39 +87,42 @@ impl Refusal {
                     None,
                 )
             }
-            Step::TellAlike { called: theirs } => {
+            RefusalStep::TellAlike { called: theirs } => {
                 let mut alike = group.set;
                 self.odd.iter().for_each(|node| alike.remove(node));
                 write(alike, (called, theirs))
             }
-            Step::TellOdd => write(self.odd, (called, front.called)),
-            Step::Go => write(
+            RefusalStep::TellOdd => write(self.odd, (called, front.called)),
+            RefusalStep::Go => write(
                 group.set,
-                (Variable::Go(slot), Go::refusal(front.sequence).encode()),
+                (
+                    Variable::Go(slot),
+                    StepGrant::refusal(front.sequence).encode(),
+                ),
             ),
         }
     }
 
     /// The verdict has come: what follows, or `None` at the end.
-    pub(super) fn decided(mut self, holds: bool, communicator: &Communicator) -> Option<Self> {
+    pub(super) fn decided(mut self, holds: bool, communicator: &NicCommunicator) -> Option<Self> {
         let nodes = &communicator.group.nodes;
         self.step = match self.step {
-            Step::Compare { place } => {
+            RefusalStep::Compare { place } => {
                 if !holds {
                     self.odd.insert(nodes[place]);
                 }
                 match place + 1 {
-                    next if next < nodes.len() => Step::Compare { place: next },
+                    next if next < nodes.len() => RefusalStep::Compare { place: next },
                     _ => {
                         self.first_odd()?; // it has died: so does the communicator
-                        Step::Search {
+                        RefusalStep::Search {
                             low: 0,
                             high: u64::MAX,
                         }
                     }
                 }
             }
-            Step::Search { low, high } => {
+            RefusalStep::Search { low, high } => {
                 let middle = upper_middle(low, high);
                 let (low, high) = if holds {
                     (middle, high)
@@ -127,14 +130,14 @@ impl Refusal {
                     (low, middle - 1)
                 };
                 if low < high {
-                    Step::Search { low, high }
+                    RefusalStep::Search { low, high }
                 } else {
-                    Step::TellAlike { called: low }
+                    RefusalStep::TellAlike { called: low }
                 }
             }
-            Step::TellAlike { .. } => Step::TellOdd,
-            Step::TellOdd => Step::Go,
-            Step::Go => return None,
+            RefusalStep::TellAlike { .. } => RefusalStep::TellOdd,
+            RefusalStep::TellOdd => RefusalStep::Go,
+            RefusalStep::Go => return None,
         };
         Some(self)
     }

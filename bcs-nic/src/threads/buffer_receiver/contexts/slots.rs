@@ -8,26 +8,26 @@
 //! more. A slot is one for all nodes of the group: a context gets one if fewer others have members on any
 //! of them than there are slots. The other BRs look for the key among the owners of their slots.
 //!
-//! If there is none the master writes the key into `Refused` of all nodes of the group, once that is free
+//! If there is none the master writes the key into `RefusedContexts` of all nodes of the group, once that is free
 //! on all of them. Each BR takes it out in its next DEM. It tells those of its members that have asked;
 //! and the others as they ask, for which it keeps who was told.
 
-use super::{Communicator, Contexts, Key};
-use crate::threads::Context;
+use super::{ContextKey, Contexts, NicCommunicator};
+use crate::threads::NicThreadContext;
 use bcs_core::fingerprint::fingerprint;
 use bcs_core::limits::MAX_CONTEXTS;
-use bcs_core::request::{Completion, Failure, high, low};
+use bcs_core::request::{Completion, RequestFailure, high, low};
 use bcs_fabric::{Port, Variable};
 use std::collections::{BTreeMap, BTreeSet};
 
 const _: () = assert!(MAX_CONTEXTS <= 1 << 16, "ids of contexts have 16 bits");
 
 /// A context's key, and which life of the key it is, as the value of a variable; never zero.
-pub(super) fn key_value(key: Key, life: u16) -> u64 {
+pub(super) fn key_value(key: ContextKey, life: u16) -> u64 {
     (u64::from(key.0) + 1) << 32 | u64::from(life) << 16 | u64::from(key.1)
 }
 
-fn key_of(value: u64) -> Option<(Key, u16)> {
+fn key_of(value: u64) -> Option<(ContextKey, u16)> {
     let (first, rest) = (high(value).checked_sub(1)?, low(value));
     let life = u16::try_from(rest >> 16).expect("16 bits");
     Some(((first, rest & 0xffff), life))
@@ -35,7 +35,12 @@ fn key_of(value: u64) -> Option<(Key, u16)> {
 
 /// The next slot for a context that is free on this node, from the `probe`th that it may get on, of so many
 /// in all; with the probe after it. Never the world's.
-pub(super) fn free_slot(key: Key, probe: u32, slots: u32, port: &dyn Port) -> Option<(u32, u32)> {
+pub(super) fn free_slot(
+    key: ContextKey,
+    probe: u32,
+    slots: u32,
+    port: &dyn Port,
+) -> Option<(u32, u32)> {
     let others = slots - 1;
     let hash = high(fingerprint([key_value(key, 0)]));
     (probe..others)
@@ -45,11 +50,11 @@ pub(super) fn free_slot(key: Key, probe: u32, slots: u32, port: &dyn Port) -> Op
 
 /// The contexts that were refused, and which local members have been told so.
 #[derive(Debug, Default)]
-pub(super) struct Refused(BTreeMap<Key, BTreeSet<u32>>);
+pub(super) struct RefusedContexts(BTreeMap<ContextKey, BTreeSet<u32>>);
 
-impl Refused {
+impl RefusedContexts {
     /// Whether this opening is one that was refused. Then its rank is told.
-    pub(super) fn tells(&mut self, key: Key, rank: u32, local: usize) -> bool {
+    pub(super) fn take_refusal(&mut self, key: ContextKey, rank: u32, local: usize) -> bool {
         let Some(told) = self.0.get_mut(&key) else {
             return false;
         };
@@ -63,7 +68,7 @@ impl Refused {
 
 impl Contexts {
     /// Takes note of a context that its master found no slot for.
-    pub(super) fn heed_refusal(&mut self, context: &mut Context<'_>) {
+    pub(super) fn note_refusal(&mut self, context: &mut NicThreadContext<'_>) {
         let Some((key, _)) = key_of(context.port.load(Variable::Refused)) else {
             return;
         };
@@ -71,7 +76,7 @@ impl Contexts {
         let told = match self.communicators.remove(&key) {
             None => BTreeSet::new(),
             Some(mut refused) => {
-                refused.answer(Completion::failed(Failure::TableFull), context);
+                refused.answer(Completion::failed(RequestFailure::TableFull), context);
                 for &rank in &refused.opened {
                     self.of_rank.remove(&(rank, key.1));
                 }
@@ -86,12 +91,12 @@ impl Contexts {
 
     /// Looks for the slots that masters on other nodes have taken for contexts of this one. Who takes one
     /// asks for a slice, so nobody has to for those that wait.
-    pub(super) fn find_slots(&mut self, context: &mut Context<'_>) {
-        let waits = |communicator: &Communicator| {
+    pub(super) fn find_slots(&mut self, context: &mut NicThreadContext<'_>) {
+        let waits = |communicator: &NicCommunicator| {
             let elsewhere = communicator.group.master() != self.config.node;
             communicator.slot.is_none() && elsewhere && !communicator.gone
         };
-        let mut waiting: BTreeMap<Key, &mut Communicator> = self
+        let mut waiting: BTreeMap<ContextKey, &mut NicCommunicator> = self
             .communicators
             .iter_mut()
             .filter(|(_, communicator)| waits(communicator))

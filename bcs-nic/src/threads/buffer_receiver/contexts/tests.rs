@@ -1,18 +1,18 @@
 //! Who may arrive at a collective beside whom. What comes of those who may, the simulator checks.
 
-use super::ahead::Heard;
-use super::{Communicator, Group};
-use crate::blocks::{AheadPart, Way};
+use super::outside_slice::EarlyTreeMessages;
+use super::{NicCommunicator, NicGroup};
+use crate::blocks::{CollectiveTreeMessage, TreeDirection};
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::job::{NodeId, Placement};
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::RequestId;
 
 /// Ranks 0 to 2 are here, 3 to 5 on another node.
-fn communicator() -> Communicator {
+fn communicator() -> NicCommunicator {
     let placement = Placement::block(6, 2).unwrap();
-    let group = Group::new(vec![4, 2, 0, 3, 1, 5], &placement).unwrap();
-    let mut communicator = Communicator::new(0, group, vec![2, 0, 1], 0);
+    let group = NicGroup::new(vec![4, 2, 0, 3, 1, 5], &placement).unwrap();
+    let mut communicator = NicCommunicator::new(0, group, vec![2, 0, 1], 0);
     communicator.slot = Some(0);
     communicator
 }
@@ -31,7 +31,7 @@ fn arrival(sequence: u64, kind: CollectiveKind, for_node: bool) -> CollectiveDes
         output: 0,
         inline: None,
         for_node,
-        spoilt_by: None,
+        unreadable_member: None,
     }
 }
 
@@ -74,12 +74,12 @@ fn a_root_is_stood_for_by_nobody_else() {
     }
 }
 
-fn part(life: u16, sequence: u64, value: u8) -> AheadPart {
-    AheadPart {
+fn part(life: u16, sequence: u64, value: u8) -> CollectiveTreeMessage {
+    CollectiveTreeMessage {
         context: (0, 5),
         life,
         sequence,
-        way: Way::Up,
+        way: TreeDirection::Up,
         signature: 1,
         content: Ok(vec![value]),
     }
@@ -90,17 +90,20 @@ fn part(life: u16, sequence: u64, value: u8) -> AheadPart {
 fn what_was_said_of_a_context_is_not_taken_for_what_is_said_of_the_next_one_of_its_id() {
     let (key, child) = ((0, 5), NodeId(1));
     for [late, now] in [[1, 2], [u16::MAX, 0]] {
-        let mut heard = Heard::default();
+        let mut heard = EarlyTreeMessages::default();
         heard.add(child, part(late, 3, 1));
         heard.add(child, part(now, 2, 2));
-        let mut take = |sequence| heard.take((key, now, sequence), Way::Up, &[child]);
+        let mut take = |sequence| heard.take((key, now, sequence), TreeDirection::Up, &[child]);
         assert_eq!(take(3), None);
         assert_eq!(take(2), Some(vec![part(now, 2, 2)]));
         heard.add(child, part(now, 3, 3));
         heard.forget_all_but(key, now, 3);
         let named = |life, sequence| (key, life, sequence);
-        assert_eq!(heard.take(named(late, 3), Way::Up, &[child]), None);
-        let next = heard.take(named(now, 3), Way::Up, &[child]);
+        assert_eq!(
+            heard.take(named(late, 3), TreeDirection::Up, &[child]),
+            None
+        );
+        let next = heard.take(named(now, 3), TreeDirection::Up, &[child]);
         assert_eq!(next, Some(vec![part(now, 3, 3)]));
     }
 }

@@ -1,27 +1,27 @@
 //! A message on its way: what of it has moved, and what is complete when all has.
 
-use super::super::ranks::Receive;
+use super::super::matching_tables::NicReceive;
 use crate::blocks::Envelope;
 use crate::budget::Quota;
-use crate::mail::{Chunk, Ending};
+use crate::mail::{Chunk, TransferCompletion};
 use bcs_core::descriptor::Payload;
 use bcs_core::job::NodeId;
 use bcs_core::layout::Location;
-use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_core::request::{Completion, RequestFailure, RequestId};
 use bcs_fabric::{DestinationSpan, SourceSpan};
 
 /// What a receive comes to that has met a message.
-fn completion(envelope: &Envelope, receive: &Receive) -> Completion {
+fn completion(envelope: &Envelope, receive: &NicReceive) -> Completion {
     let send = &envelope.send;
     let mut completion = Completion {
         source: envelope.source,
         tag: send.tag,
         len: send.len,
-        mark: send.mark,
+        check_bits: send.check_bits,
         failure: if send.len > receive.capacity {
-            Failure::Truncated
+            RequestFailure::Truncated
         } else {
-            Failure::None
+            RequestFailure::None
         },
         ..Completion::default()
     };
@@ -34,9 +34,12 @@ fn completion(envelope: &Envelope, receive: &Receive) -> Completion {
 
 /// What a receive came to, if that is all there is to it: the bytes came with the descriptor, and nobody waits for
 /// word of it.
-pub(in super::super) fn done_at_once(envelope: &Envelope, receive: &Receive) -> Option<Completion> {
+pub(in super::super) fn completion_if_inline(
+    envelope: &Envelope,
+    receive: &NicReceive,
+) -> Option<Completion> {
     let send = &envelope.send;
-    let is_here = matches!(send.payload, Payload::Inline(_)) && !send.owed;
+    let is_here = matches!(send.payload, Payload::Inline(_)) && !send.needs_completion;
     is_here.then(|| completion(envelope, receive))
 }
 
@@ -45,7 +48,7 @@ pub(in super::super) fn done_at_once(envelope: &Envelope, receive: &Receive) -> 
 pub(in super::super) struct Transfer {
     pub(super) id: u64,
     pub(super) receiver: u32,
-    pub(super) receive: Receive,
+    pub(super) receive: NicReceive,
     source: u32,
     pub(super) source_node: NodeId,
     /// The sender's request, if it is owed a completion.
@@ -56,7 +59,7 @@ pub(in super::super) struct Transfer {
     pub(super) moved: u64,
     /// It goes ahead of the beat.
     pub(super) ahead: bool,
-    ending: Ending,
+    ending: TransferCompletion,
 }
 
 impl Transfer {
@@ -64,7 +67,7 @@ impl Transfer {
         receiver: u32,
         source_node: NodeId,
         envelope: &Envelope,
-        receive: &Receive,
+        receive: &NicReceive,
     ) -> Self {
         let send = &envelope.send;
         Self {
@@ -73,14 +76,14 @@ impl Transfer {
             receive: *receive,
             source: envelope.source,
             source_node,
-            send: send.owed.then_some(send.request),
+            send: send.needs_completion.then_some(send.request),
             payload: send.payload,
             len: send.len.min(receive.capacity),
             moved: 0,
             ahead: false,
-            ending: Ending {
+            ending: TransferCompletion {
                 receive: completion(envelope, receive),
-                send: Failure::None,
+                send: RequestFailure::None,
             },
         }
     }
@@ -91,16 +94,16 @@ impl Transfer {
         source_node: NodeId,
         envelope: &Envelope,
     ) -> Self {
-        let nobody = Receive {
+        let nobody = NicReceive {
             request: RequestId::default(),
-            into: Location::at(0),
+            into: Location::contiguous(0),
             capacity: 0,
             shared: false,
         };
         let mut transfer = Self::new(receiver, source_node, envelope, &nobody);
-        transfer.ending = Ending {
+        transfer.ending = TransferCompletion {
             receive: Completion::done(),
-            send: Failure::Cancelled,
+            send: RequestFailure::Cancelled,
         };
         transfer
     }

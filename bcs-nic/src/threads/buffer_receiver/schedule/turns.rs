@@ -33,7 +33,7 @@ pub(in super::super) fn bytes(chunks: &[Chunk]) -> u64 {
 
 /// Transfers of which something is to be scheduled.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct TransferTurns {
     quota: Quota,
     /// Sends that a completion block has room for.
     completions: usize,
@@ -44,7 +44,7 @@ pub(super) struct Turns {
     left: u64,
 }
 
-impl Turns {
+impl TransferTurns {
     pub(super) fn new(quota: Quota, completions: usize) -> Self {
         Self {
             quota,
@@ -162,14 +162,14 @@ impl Turns {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::ranks::Receive;
+    use super::super::super::matching_tables::NicReceive;
     use super::*;
     use crate::blocks::Envelope;
+    use bcs_core::check_bits::CheckBits;
     use bcs_core::descriptor::Payload;
     use bcs_core::descriptor::SendDescriptor;
     use bcs_core::job::Settings;
     use bcs_core::layout::Location;
-    use bcs_core::mark::Mark;
     use bcs_core::request::RequestId;
 
     fn transfer(source: u32, len: u64) -> Transfer {
@@ -178,20 +178,20 @@ mod tests {
                 slot: 1,
                 generation: 1,
             },
-            owed: true,
+            needs_completion: true,
             context: 0,
             destination: 9,
             tag: 0,
             len,
-            mark: Mark::NONE,
-            payload: Payload::Memory(Location::at(4096)),
+            check_bits: CheckBits::NONE,
+            payload: Payload::Memory(Location::contiguous(4096)),
         };
-        let receive = Receive {
+        let receive = NicReceive {
             request: RequestId {
                 slot: 2,
                 generation: 1,
             },
-            into: Location::at(0),
+            into: Location::contiguous(0),
             capacity: len,
             shared: false,
         };
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_long_message_is_chunked_by_the_budget_and_ends_once() {
-        let mut turns = Turns::new(Quota::new(&Settings::default()), 100);
+        let mut turns = TransferTurns::new(Quota::new(&Settings::default()), 100);
         turns.add(transfer(1, 1_000_000));
         let mut moved = 0;
         let mut endings = 0;
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn what_a_transfer_gets_in_a_slice_is_one_chunk() {
-        let mut turns = Turns::new(Quota::new(&Settings::default()), 100);
+        let mut turns = TransferTurns::new(Quota::new(&Settings::default()), 100);
         turns.add(transfer(1, 3 * QUANTUM + 5));
         turns.add(transfer(2, QUANTUM));
         let chunks = turns.next(10 * QUANTUM, 0);
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn small_pieces_count_for_more_than_their_bytes() {
         let quota = Quota::new(&Settings::default());
-        let mut turns = Turns::new(quota, 100);
+        let mut turns = TransferTurns::new(quota, 100);
         let mut scattered = transfer(1, 1_000_000);
         scattered.receive.into.grain = 8;
         let weight = scattered.weight(&quota);
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn pairs_take_turns() {
-        let mut turns = Turns::new(Quota::new(&Settings::default()), 100);
+        let mut turns = TransferTurns::new(Quota::new(&Settings::default()), 100);
         turns.add(transfer(1, 100 * QUANTUM));
         turns.add(transfer(2, 100));
         let chunks = turns.next(2 * QUANTUM, 0);
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_slice_has_no_more_sends_of_a_node_than_its_completion_block_has_room_for() {
-        let mut turns = Turns::new(Quota::new(&Settings::default()), 3);
+        let mut turns = TransferTurns::new(Quota::new(&Settings::default()), 3);
         (0..8).for_each(|source| turns.add(transfer(source, 100)));
         // Any chunk of a transfer may fail, and end it.
         (8..10).for_each(|source| turns.add(transfer(source, 100 * QUANTUM)));
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn an_empty_budget_still_ends_what_needs_none() {
-        let mut turns = Turns::new(Quota::new(&Settings::default()), 100);
+        let mut turns = TransferTurns::new(Quota::new(&Settings::default()), 100);
         turns.add(transfer(1, 0));
         turns.add(transfer(2, 1));
         let chunks = turns.next(0, 0);

@@ -1,0 +1,50 @@
+//! What a rank says of its whereabouts.
+
+use super::{NicMemory, WHEREABOUTS};
+use crate::wait_state::{self, WaitState};
+use std::sync::atomic::{Ordering, fence};
+
+impl NicMemory {
+    /// Rank side, one thread at a time: says where this rank is. Returns what
+    /// [`clear_wait_state`](Self::clear_wait_state) takes.
+    pub fn publish_wait_state(&self, whereabouts: &WaitState) -> u64 {
+        let version = self.mapping.word64(WHEREABOUTS + 8);
+        let next = version.load(Ordering::Relaxed).wrapping_add(1).max(1);
+        version.store(next, Ordering::Relaxed);
+        let said = self.mapping.word64(WHEREABOUTS);
+        said.store(0, Ordering::Relaxed);
+        fence(Ordering::Release); // WHERE: who sees a word of these sees that nothing is said.
+        let words = whereabouts.encode();
+        self.mapping.write_words(WHEREABOUTS + 16, &words);
+        said.store(next, Ordering::Release); // WHERE: publishes the words above.
+        next
+    }
+
+    /// Rank side: this rank is no longer where it said, unless another thread has said something
+    /// since.
+    pub fn clear_wait_state(&self, said: u64) {
+        let word = self.mapping.word64(WHEREABOUTS);
+        let _newer = word.compare_exchange(said, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// NIC side: whether the rank says that it waits. Only a hint for who counts.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.mapping.word64(WHEREABOUTS).load(Ordering::Relaxed) != 0
+    }
+
+    /// Manager side: where the rank says it is, with a number that no other such saying has;
+    /// `None` if it says nothing, nothing sensible, or something new at this moment.
+    #[must_use]
+    pub fn wait_state(&self) -> Option<(u64, WaitState)> {
+        let said = self.mapping.word64(WHEREABOUTS);
+        let number = said.load(Ordering::Acquire); // WHERE
+        let mut words = [0; wait_state::WAIT_STATE_WORDS];
+        self.mapping.read_words(WHEREABOUTS + 16, &mut words);
+        fence(Ordering::Acquire); // WHERE
+        if number == 0 || said.load(Ordering::Relaxed) != number {
+            return None;
+        }
+        Some((number, WaitState::decode(&words)?))
+    }
+}

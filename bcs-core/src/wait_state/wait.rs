@@ -1,0 +1,207 @@
+//! What a rank waits for.
+
+use super::communicator::CommunicatorProgress;
+use super::context_name::ContextName;
+use super::entered_collective::EnteredCollective;
+use super::label::CommunicatorLabel;
+use super::site::Site;
+use crate::matching::Pattern;
+use std::fmt;
+
+/// What one rank says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WaitState {
+    /// Whether the thread that said it goes on when any of `waits` has come, or only when all have.
+    pub for_any: bool,
+    /// Whether other threads of the rank may call MPI (`MPI_THREAD_SERIALIZED` and above).
+    pub threads: bool,
+    /// What that thread waits for, as far as it fits.
+    pub waits: Vec<WaitReason>,
+    /// How many others it waits for that do not fit.
+    pub more: u32,
+    /// Where in the program the call is, if that is known.
+    pub site: Option<Site>,
+    /// Collectives that the rank has entered and not left: those it waits for first, then the oldest.
+    pub entered: Vec<EnteredCollective>,
+    /// Communicators that the rank knows: those it waits in first.
+    pub communicators: Vec<CommunicatorProgress>,
+    /// How users know the first of those that are not the world.
+    pub labels: Vec<CommunicatorLabel>,
+    /// Messages of ranks of its node that it has not received, the oldest first.
+    pub unmatched: Vec<MessagePeer>,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitReason {
+    /// A message.
+    Receive(MessagePeer),
+    /// A message, to look at it.
+    Probe(MessagePeer),
+    /// That a message is received.
+    Send(MessagePeer),
+    /// A collective that it has entered: which of [`WaitState::entered`].
+    Collective(Option<u8>),
+    /// A request of which nothing else is known.
+    Request,
+    /// MPI_Finalize: that what was sent has been taken.
+    Sends,
+    /// Something that only takes NICs (a communicator that is made or freed).
+    Nic,
+}
+
+/// The other side of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessagePeer {
+    /// Context id of the communicator.
+    pub context: u32,
+    /// World rank; `None` for any.
+    pub rank: Option<u32>,
+    /// `None` for any.
+    pub tag: Option<i32>,
+}
+
+/// Bits of a context that stand for messages of the library's own: those of collectives,
+pub const COLLECTIVE_MESSAGES: u32 = 1 << 31;
+/// ... and all of them: also those of ranks that make a communicator together, and of partitioned messages.
+pub const LIBRARY_MESSAGES: u32 = 15 << 28;
+
+/// ... of ranks of a checked job that tell each other what they call; contexts of communicators are added.
+pub const CALL_MESSAGES: u32 = 7 << 28;
+/// ... and what they send. No communicator has that context.
+pub const SEND_CHECK_CONTEXT: u32 = CALL_MESSAGES | 0x00ff_ffff;
+
+impl MessagePeer {
+    /// Whether the message is one that a program sends or receives by itself.
+    #[must_use]
+    pub fn is_of_program(&self) -> bool {
+        self.context & LIBRARY_MESSAGES == 0
+    }
+
+    /// Whether it is a part of a collective.
+    #[must_use]
+    pub fn is_of_collective(&self) -> bool {
+        self.context & COLLECTIVE_MESSAGES != 0
+    }
+}
+
+impl From<Pattern> for MessagePeer {
+    fn from(pattern: Pattern) -> Self {
+        Self {
+            context: pattern.context,
+            rank: pattern.source,
+            tag: pattern.tag,
+        }
+    }
+}
+
+impl WaitState {
+    /// One who waits for this alone.
+    #[must_use]
+    pub fn waiting_for(wait: WaitReason) -> Self {
+        Self {
+            waits: vec![wait],
+            ..Self::default()
+        }
+    }
+
+    /// The collective that a wait is for.
+    #[must_use]
+    pub fn collective(&self, wait: WaitReason) -> Option<&EnteredCollective> {
+        match wait {
+            WaitReason::Collective(Some(which)) => self.entered.get(usize::from(which)),
+            _ => None,
+        }
+    }
+
+    /// Messages that may have come instead of the first one that is waited for: of the same sender with
+    /// another tag or in another communicator, and of another sender.
+    pub fn near_misses(&self) -> impl Iterator<Item = Pattern> {
+        let first = self.waits.iter().find_map(|wait| match wait {
+            WaitReason::Receive(peer) | WaitReason::Probe(peer) => Some(*peer),
+            _ => None,
+        });
+        first
+            .into_iter()
+            .flat_map(|MessagePeer { context, rank, tag }| {
+                let contexts = self.communicators.iter().map(|it| it.context);
+                let of_sender = contexts.map(move |context| (context, rank, None));
+                let all = of_sender.chain([(context, None, tag)]);
+                all.map(|(context, source, tag)| Pattern {
+                    context,
+                    source,
+                    tag,
+                })
+            })
+    }
+
+    /// A text of this rank's in which communicators are called as users know them: in full, or without the places where
+    /// they were made.
+    #[must_use]
+    pub fn with_labels(&self, text: String, in_full: bool) -> String {
+        let titles = self.labels.iter();
+        titles.fold(text, |text, title| title.put_into(&text, in_full))
+    }
+
+    /// In words: "a message from rank 1 with tag 5 in MPI_COMM_WORLD".
+    #[must_use]
+    pub fn describe(&self, wait: WaitReason) -> String {
+        match (wait, self.collective(wait)) {
+            (WaitReason::Receive(peer), _) if peer.context & LIBRARY_MESSAGES == CALL_MESSAGES => {
+                let rank = peer
+                    .rank
+                    .map_or("a rank".to_owned(), |rank| format!("rank {rank}"));
+                format!(
+                    "{rank} to call the same collective of {}",
+                    ContextName(peer.context)
+                )
+            }
+            (WaitReason::Receive(peer), _) => format!("a message from {peer}"),
+            (WaitReason::Probe(peer), _) => format!("a message from {peer} to probe"),
+            (WaitReason::Send(peer), _) => format!("its message to be received by {peer}"),
+            (WaitReason::Collective(_), Some(entered)) => format!("the others in {entered}"),
+            (WaitReason::Collective(_), None) => "the others in a collective".to_owned(),
+            (WaitReason::Request, _) => "a request".to_owned(),
+            (WaitReason::Sends, _) => "its messages to be taken, in MPI_Finalize".to_owned(),
+            (WaitReason::Nic, _) => "the NICs to make or free a communicator".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for MessagePeer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rank {
+            Some(rank) => write!(f, "rank {rank}")?,
+            None => f.write_str("any rank")?,
+        }
+        match self.tag {
+            Some(tag) => write!(f, " with tag {tag}")?,
+            None => f.write_str(" with any tag")?,
+        }
+        write!(f, " in {}", ContextName(self.context))
+    }
+}
+
+impl fmt::Display for WaitState {
+    /// "waits for a message from rank 1 with tag 5 in MPI_COMM_WORLD, at src/main.rs:17"
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = match (self.waits.len() + self.more as usize, self.for_any) {
+            (0, _) => return f.write_str("waits"),
+            (1, _) => "waits for ",
+            (_, true) => "waits for any of: ",
+            (_, false) => "waits for all of: ",
+        };
+        f.write_str(how)?;
+        for (at, wait) in self.waits.iter().enumerate() {
+            let comma = if at > 0 { "; " } else { "" };
+            write!(f, "{comma}{}", self.describe(*wait))?;
+        }
+        if self.more > 0 {
+            write!(f, "; and {} more", self.more)?;
+        }
+        match &self.site {
+            Some(site) => write!(f, ", at {site}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The slots of ranks as the NICs of this process have mapped them: where a NIC reads and writes the memory
+//! of a rank by plain loads and stores.
+//!
+//! A rank's slot is mapped when bytes in it are first to be moved, and then stays so. What is mapped is the
+//! first 4 GiB of it, or, for what lies behind, the first 8, and so on: a process that serves a thousand
+//! ranks has not the addresses for all of a thousand slots. It is address space, and page tables for what
+//! was touched. Whose slot it is, and in which descriptor, the node manager says that has received the
+//! rank, after it has checked what the rank gave it ([`slot::check`]).
+//!
+//! What a rank alleges is an address and a length. All of it must lie in the rank's slot; then it is
+//! somewhere in a file of memory whose length nobody can change. **What a rank may do to that file, and why
+//! it harms nobody but itself:**
+//!
+//! - *It cuts the file off*, which is SIGBUS here. A memfd is sealed against that, and so is the set of its seals. A
+//!   file in the job's folder for slots, which has huge pages, cannot be sealed: there the rank ends its node manager, and
+//!   the job with it, as it could by a signal, for both are the same user's. Nobody does it by mistake: the file
+//!   has no name, and its descriptor is the heap's.
+//! - *It punches holes into it* (`MADV_REMOVE`, `fallocate`), or alleges what it has never touched: a NIC
+//!   that reads there reads zeros, and the kernel gives it the page, as it would give it to the rank. That
+//!   takes memory, as any page of the rank's does. The kernel refuses such a page by SIGBUS where it promises
+//!   no more memory than there is (overcommit 2): there NICs map nothing, and the kernel copies, which then
+//!   says no. (A rank's heap makes no slot there, either.) The job's folder has no limit of its own. A rank that makes its
+//!   slot in another `tmpfs`, which is full, ends itself and its node manager by that. The file takes no reserve
+//!   of huge pages: those are of another kind of file system, which the check refuses.
+//! - *It takes its own access to the pages away, or the pages, or maps others there* (`mprotect`, `munmap`,
+//!   `mmap`): that is about its own address space, and this one goes on seeing the file. A rank's heap notes
+//!   such ranges in the slot's [table](bcs_core::memory::slot::remapped), and there the kernel copies, which
+//!   sees what the rank sees. A rank that does it past its heap, or writes the table, has bytes of its own
+//!   file read or written, and finds in its messages what it has in its slot. So it is with pages about which
+//!   it has itself asked (`userfaultfd`).
+//! - *It dies*, in the middle of a copy or before: the file lives as long as it is mapped here, and belongs to
+//!   no other rank afterwards. A copy that is under way runs to its end, in memory that nobody looks
+//!   at any more. Unlike a process id, a mapping cannot become a stranger's.
+//! - *It writes there meanwhile*: then the bytes are rubbish, and they are its own, or those that it is sent.
+//!   No reference to them is held, and no decision depends on them, but for layouts, which are copied out
+//!   first.
+//! - *It gives another rank's slot for its own*, of its own node, for it gets no others: then it sends
+//!   what it could read anyway.
+//!
+//! What is absent is a handler of SIGBUS: of what is left, memory that fails and swap that cannot be
+//! read, the ranks of the machine die, too.
+
+use super::descriptor_location::DescriptorLocation;
+use bcs_core::limits::{LEAST_WINDOW_BYTES, MAX_WINDOWS_BYTES};
+use bcs_core::memory::slot::{self, SLOT_BYTES, Slot, SlotWindow, TableWindow};
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How many lengths a window may have: each twice as long as the one before, the last a whole slot.
+const LENGTHS: usize = (SLOT_BYTES / LEAST_WINDOW_BYTES).ilog2() as usize + 1;
+
+/// Where a rank's slot is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SlotLocation {
+    pub(super) slot: Slot,
+    pub(super) deposit: DescriptorLocation,
+}
+
+/// The windows of this process onto the slot of one rank.
+#[derive(Debug, Default)]
+pub(super) struct SlotWindows {
+    lodging: OnceLock<Option<SlotLocation>>,
+    /// By their length. `None` where it could not be mapped: the kernel has to copy then.
+    windows: [OnceLock<Option<SlotWindow>>; LENGTHS],
+    /// Where its owner has other memory. `None` where that cannot be seen: the kernel has to copy then, too.
+    table: OnceLock<Option<TableWindow>>,
+}
+
+impl SlotWindows {
+    /// Where in this process the memory of the rank is, of which an address and a length are alleged:
+    /// valid for reads and writes as long as `self`. `None` if not all of it lies in a slot that can be mapped, or
+    /// the rank has mapped something else over some of it. `slot_location` is asked once, after the rank has been received.
+    #[inline]
+    pub(super) fn resolve(
+        &self,
+        lodging: impl FnOnce() -> Option<SlotLocation>,
+        address: u64,
+        len: usize,
+    ) -> Option<NonNull<u8>> {
+        let lodging = self.lodging.get_or_init(lodging).as_ref()?;
+        let address = usize::try_from(address).ok()?;
+        if !lodging.slot.contains(address, len) {
+            return None;
+        }
+        let offset = address - lodging.slot.base();
+        let table = self.table.get_or_init(|| open_table(lodging)).as_ref()?;
+        if table.ranges().overlaps(offset, len) {
+            return None;
+        }
+        let nth = nth_length(offset + len);
+        let window = self.windows[nth].get_or_init(|| open(lodging, LEAST_WINDOW_BYTES << nth));
+        window.as_ref()?.at(offset, len)
+    }
+}
+
+/// Which is the least length that has so many bytes.
+fn nth_length(bytes: usize) -> usize {
+    let least = bytes.div_ceil(LEAST_WINDOW_BYTES).max(1);
+    least.next_power_of_two().ilog2() as usize
+}
+
+#[cold]
+fn open(lodging: &SlotLocation, bytes: usize) -> Option<SlotWindow> {
+    /// Addresses that windows have taken.
+    static TAKEN: AtomicUsize = AtomicUsize::new(0);
+    if is_overcommit_strict() {
+        return None;
+    }
+    let more = |taken| Some(taken + bytes).filter(|&taken| taken <= MAX_WINDOWS_BYTES);
+    let order = Ordering::Relaxed; // It is a number and nothing else.
+    TAKEN.fetch_update(order, order, more).ok()?;
+    SlotWindow::map(file_of(lodging)?, bytes).ok()
+}
+
+#[cold]
+fn open_table(lodging: &SlotLocation) -> Option<TableWindow> {
+    if is_overcommit_strict() {
+        return None;
+    }
+    TableWindow::map(file_of(lodging)?).ok()
+}
+
+fn file_of(lodging: &SlotLocation) -> Option<OwnedFd> {
+    let file = lodging.deposit.open().ok()?;
+    // The node manager has checked it. Here it is this process's life.
+    slot::check(&file).ok()?;
+    Some(file)
+}
+
+/// Whether the kernel promises no more memory than there is.
+fn is_overcommit_strict() -> bool {
+    static STRICT: OnceLock<bool> = OnceLock::new();
+    *STRICT.get_or_init(|| {
+        let mode = std::fs::read_to_string("/proc/sys/vm/overcommit_memory");
+        mode.map_or(true, |mode| mode.trim() == "2")
+    })
+}
+
+const _: () = {
+    assert!(LEAST_WINDOW_BYTES << (LENGTHS - 1) == SLOT_BYTES);
+    assert!(MAX_WINDOWS_BYTES >= SLOT_BYTES);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_the_shortest_that_has_the_bytes() {
+        let least = LEAST_WINDOW_BYTES;
+        assert_eq!(LENGTHS, 8);
+        for (bytes, nth) in [
+            (0, 0),
+            (1, 0),
+            (least, 0),
+            (least + 1, 1),
+            (2 * least, 1),
+            (2 * least + 1, 2),
+            (SLOT_BYTES - 1, LENGTHS - 1),
+            (SLOT_BYTES, LENGTHS - 1),
+        ] {
+            assert_eq!(nth_length(bytes), nth, "{bytes:#x}");
+            assert!(least << nth >= bytes);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! How undertakings are begun and moved on: by every call of the rank.
+#![expect(unsafe_code, reason = "a context names its members by address")]
+
+use super::async_operation::{AsyncOperation, OperationContext};
+use super::endpoint::Endpoint;
+use super::request::{OperationId, Request};
+use super::state::EndpointState;
+use crate::transport::{Mux, RequestOutcome, TooManyRequests};
+
+/// The endpoint, by who has its lock.
+struct Locked<'a> {
+    endpoint: &'a Endpoint,
+    state: &'a mut EndpointState,
+}
+
+impl OperationContext for Locked<'_> {
+    fn mux(&mut self) -> &mut Mux {
+        &mut self.state.mux
+    }
+
+    fn take(&mut self, request: Request) -> Option<RequestOutcome> {
+        self.state.take(request)
+    }
+
+    fn is_done(&mut self, request: Request) -> bool {
+        self.state.is_done(request)
+    }
+
+    unsafe fn open(&mut self, context: u32, members: &[u32]) -> Result<Request, TooManyRequests> {
+        // SAFETY: the caller's promise.
+        unsafe { self.endpoint.open_in(self.state, context, members) }
+    }
+
+    fn opened(&mut self, context: u32, members: &[u32], local: u32) {
+        self.endpoint.opened_in(self.state, context, members, local);
+    }
+
+    fn close(&mut self, context: u32) -> Result<Request, TooManyRequests> {
+        self.endpoint.close_in(self.state, context)
+    }
+}
+
+impl Endpoint {
+    /// Begins something.
+    pub(crate) fn undertake(&self, undertaking: Box<dyn AsyncOperation>) -> Request {
+        let mut state = self.lock();
+        let id = state.undertakings.insert(undertaking);
+        self.progress(&mut state);
+        self.leave(state);
+        Request(OperationId::AsyncOperation(id))
+    }
+
+    /// The program has done something that an undertaking may wait for.
+    pub(crate) fn nudge(&self) {
+        let mut state = self.lock();
+        state.undertakings.look_again();
+        self.progress(&mut state);
+        self.leave(state);
+    }
+
+    /// Moves all undertakings on, if anything has been completed since they were last moved on, so much in all. Returns
+    /// whether anything was posted, or is over.
+    pub(crate) fn advance_undertakings(&self, state: &mut EndpointState, completions: u64) -> bool {
+        let Some(mut under_way) = state.undertakings.due(completions) else {
+            return false;
+        };
+        let mut any = false;
+        let refusals = state.mux.refusals();
+        under_way.retain(|&id, undertaking| {
+            let mut at = Locked {
+                endpoint: self,
+                state: &mut *state,
+            };
+            let Some(outcome) = undertaking.advance(&mut at, &mut any) else {
+                return true;
+            };
+            state.undertakings.ended(id, outcome);
+            any = true;
+            false
+        });
+        state.undertakings.go_on(under_way);
+        // One that was refused tries again: at once if others have given slots back since.
+        if state.mux.refusals() != refusals {
+            state.undertakings.look_again();
+            any |= state.mux.room() > 0;
+        }
+        any
+    }
+}

@@ -1,0 +1,92 @@
+//! What a program leaves when it finalizes (MPI 5.0, 11.2.2), and where in it that was posted.
+
+use super::live_objects;
+use super::request::{LeakedRequest, Request};
+use super::{Comm, Process};
+use crate::foreign;
+use bcs_core::job::handshake::FromRank;
+use bcs_core::lockstep;
+use bcs_core::mapped_code::MappedCode;
+use bcs_core::wait_state::{
+    Leak, LeakReport, LeakedObject, MessagePeer, PostedOperation, Site, WaitReason,
+};
+
+impl Process {
+    /// Calls of this process come from another language: where they are is an address, which this function knows of
+    /// the call that its thread is in. Said before [`init`](Self::init).
+    pub fn is_called_from(address: fn() -> u64) {
+        foreign::calls_are_from(address);
+    }
+
+    /// The program ends with this request, which it got from a call at that address.
+    pub fn note_leaked_request(&self, request: &Request, address: u64) {
+        let mut left = lockstep::lock(&self.leaks);
+        for trace in request.traces() {
+            let posted = match trace {
+                LeakedRequest::Over => {
+                    left.add(Leak::Request, 1);
+                    vec![PostedOperation::Request]
+                }
+                LeakedRequest::Active(posted) => self.posted(posted),
+            };
+            for posted in posted {
+                left.add_place(posted, Site::Address(address));
+            }
+        }
+    }
+
+    /// By what the traces of something that was posted are known.
+    fn posted(&self, request: crate::bcs::Request) -> Vec<PostedOperation> {
+        let told = self.endpoint.bcs_wait_state(request);
+        let posted = |&wait: &WaitReason| match (wait, told.collective(wait)) {
+            (WaitReason::Receive(peer), _) => PostedOperation::Receive(peer),
+            (_, Some(entered)) => PostedOperation::Collective {
+                context: entered.context,
+                number: entered.number,
+            },
+            // A send is over by then.
+            _ => PostedOperation::Request,
+        };
+        told.waits.iter().map(posted).collect()
+    }
+
+    /// A message was longer than the buffer that it was received into.
+    #[cold]
+    pub(super) fn note_truncation(&self, message: MessagePeer) {
+        if message.is_of_program() {
+            lockstep::lock(&self.leaks).add(Leak::Truncated(message), 1);
+        }
+    }
+
+    /// What the node manager is told of what is left, of which this is in the rank's tables.
+    pub(super) fn leak_reports(&self, mut left: LeakReport) -> Vec<FromRank> {
+        left.join(&lockstep::lock(&self.leaks));
+        for object in LeakedObject::ALL {
+            left.add(Leak::Object(object), live_objects::alive(object));
+        }
+        for (posted, address) in self.sent_from.iter() {
+            left.add_place(posted, Site::Address(address));
+        }
+        let mut said = Vec::new();
+        // What was loaded since then has places, too.
+        let is_asked = !left.is_empty() || self.recording.is_on();
+        if is_asked && foreign::address().is_some() {
+            said.extend(MappedCode::of_this_process().ok().map(FromRank::Code));
+        }
+        if !left.is_empty() || !left.places.is_empty() {
+            said.push(FromRank::Leaks(left.encode()));
+        }
+        said
+    }
+}
+
+impl Comm {
+    /// A message is sent by the call that this thread is in.
+    #[inline]
+    pub(super) fn is_sent_from_here(&self, tag: i32) {
+        if let Some(address) = foreign::address() {
+            let sent_from = &self.process().sent_from;
+            sent_from.note(self.0.context, tag, address);
+        }
+    }
+}

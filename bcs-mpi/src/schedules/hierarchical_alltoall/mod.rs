@@ -1,0 +1,451 @@
+//! An all-to-all of short blocks on a communicator that spans nodes: one message for each pair of nodes.
+//!
+//! ```text
+//!  member ── near blocks ──► the others of its node
+//!         ── Gathered ─────► leader ── Crossing ──► the leader of each other node
+//!         ◄──── Scattered ── leader ◄── Crossing ──
+//! ```
+//!
+//! A block for each pair of ranks is a message for each, and the NICs match, schedule and complete all of them.
+//! Here a rank gives its *leader*, the first member of its node, all its blocks for other nodes at once; leaders
+//! exchange what is between their nodes, and give their members what has come for them. Blocks within the
+//! node go from rank to rank as ever, and so do all blocks that are long (`collective/choice.rs`).
+//!
+//! **A length that is not the same everywhere** must be an error at a receiver and not a hang. So these messages
+//! are sent whatever the lengths are, each once, and begin with a *head* that says how long blocks are. If all
+//! heads that leaders see say the same, and it is short, that was it. Otherwise all leaders see that it is not so,
+//! tell their members, and all ranks exchange block by block; a rank whose blocks are long has begun with that
+//! already, without waiting for anybody's word.
+//!
+//! The messages have a tag of their own, so they are not taken for blocks.
+
+mod leader_buffer;
+mod nodes;
+
+use super::members::Members;
+use super::sends::Sends;
+use crate::data::{self, DataView};
+use crate::steps::Round;
+use crate::transport::{Mux, RequestOutcome, TransportHandle};
+use bcs_core::request::RequestFailure;
+use leader_buffer::{HEAD, LeaderBuffer};
+
+pub use nodes::MembersByNode;
+
+/// A head of who knows that not all blocks are equally long and short.
+const BLOCK_BY_BLOCK: u64 = u64::MAX;
+
+/// What this rank waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AlltoallStage {
+    /// Leader: what its members have for other nodes.
+    Gathers,
+    /// Leader: what other nodes have for its own.
+    Crosses,
+    /// Member: what has come for it.
+    Awaits,
+    Over,
+}
+
+/// A receive, and where its message goes: to which of the rooms.
+#[derive(Debug)]
+struct PendingReceive {
+    from: u32,
+    room: usize,
+    posted: Option<TransportHandle>,
+}
+
+/// The part of an all-to-all that goes by the leaders.
+#[derive(Debug)]
+pub(crate) struct HierarchicalAlltoall {
+    nodes: MembersByNode,
+    world: Vec<u32>,
+    me: usize,
+    /// The index of this rank's node.
+    node: usize,
+    /// Bytes of a block.
+    block: usize,
+    /// Where blocks go.
+    into: Vec<DataView>,
+    /// Those of other nodes are exchanged block by block already.
+    direct: bool,
+    context: u32,
+    tag: i32,
+    stage: AlltoallStage,
+    rooms: Vec<LeaderBuffer>,
+    /// What members of this node have for other nodes, by their order there.
+    gathered: Vec<usize>,
+    /// What other nodes have for this one, by their order; of this one, nothing.
+    crossed: Vec<Option<usize>>,
+    awaited: Vec<PendingReceive>,
+    sends: Sends,
+    failed: Option<RequestOutcome>,
+    /// What has to be exchanged one by one after all.
+    one_by_one: Option<BlockMessages>,
+}
+
+/// What is to be sent, and received.
+pub(crate) type BlockMessages = (Vec<(u32, DataView)>, Round);
+
+/// How far it has come.
+#[derive(Debug)]
+pub(crate) enum AlltoallProgress {
+    /// It waits.
+    Waits,
+    /// It is over, or blocks have to be exchanged one by one: what to send, and to receive.
+    Over(Option<BlockMessages>),
+}
+
+impl HierarchicalAlltoall {
+    /// Of a rank that contributes blocks `out` to other nodes. What they are is copied now, unless they go from
+    /// rank to rank: that is `direct`.
+    pub(crate) fn new(
+        nodes: MembersByNode,
+        Members { world, me, .. }: Members<'_>,
+        out: &[DataView],
+        into: &[DataView],
+        direct: bool,
+    ) -> Self {
+        let node = nodes.node_of(me);
+        let block = into[me].len();
+        let mut hierarchy = Self {
+            node,
+            world: world.to_vec(),
+            me,
+            block,
+            into: into.to_vec(),
+            direct,
+            context: 0,
+            tag: 0,
+            stage: AlltoallStage::Awaits,
+            rooms: Vec::new(),
+            gathered: Vec::new(),
+            crossed: vec![None; nodes.0.len()],
+            awaited: Vec::new(),
+            sends: Sends::default(),
+            failed: None,
+            one_by_one: None,
+            nodes,
+        };
+        let mut own = LeaderBuffer::new(hierarchy.len_of(hierarchy.remote_members().count()));
+        own.set_head(hierarchy.head());
+        if !hierarchy.direct {
+            for (at, member) in hierarchy.remote_members().enumerate() {
+                let to = own.at(HEAD + at * block, block);
+                data::gather(&out[member], 0, to);
+            }
+        }
+        hierarchy.rooms.push(own);
+        if hierarchy.leader() == me {
+            hierarchy.begin_to_lead();
+        } else {
+            let leader = hierarchy.world[hierarchy.leader()];
+            let own = hierarchy.rooms[0].piece();
+            hierarchy.sends.push(leader, own);
+            let room = hierarchy.room(hierarchy.remote_members().count());
+            hierarchy.expect(leader, room);
+        }
+        hierarchy
+    }
+
+    /// Where its messages are matched, and as what.
+    pub(crate) fn post(&mut self, context: u32, tag: i32) {
+        (self.context, self.tag) = (context, tag);
+    }
+
+    /// Of all members, whether their blocks are exchanged one by one from the beginning.
+    pub(crate) fn one_by_one(&self) -> Vec<bool> {
+        let mut one_by_one = vec![self.direct; self.world.len()];
+        self.mine().iter().for_each(|&near| one_by_one[near] = true);
+        one_by_one
+    }
+
+    /// How many requests it may have at a time.
+    pub(crate) fn requests(&self) -> usize {
+        2 * (self.nodes.0.len() + self.mine().len())
+    }
+
+    /// What was received or sent before it is over may still be written or read.
+    pub(crate) fn leak(&mut self) {
+        let under_way = self.awaited.iter().any(|awaited| awaited.posted.is_some());
+        if under_way || self.sends.any_under_way() {
+            std::mem::forget(std::mem::take(&mut self.rooms));
+        }
+    }
+
+    fn mine(&self) -> &[usize] {
+        &self.nodes.0[self.node]
+    }
+
+    fn leader(&self) -> usize {
+        self.mine()[0]
+    }
+
+    /// Indices of the other nodes.
+    fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let mine = self.node;
+        (0..self.nodes.0.len()).filter(move |&node| node != mine)
+    }
+
+    /// Members on other nodes, node by node: the order of blocks in what a member gives and gets.
+    fn remote_members(&self) -> impl Iterator<Item = usize> {
+        self.others()
+            .flat_map(|node| self.nodes.0[node].iter().copied())
+    }
+
+    /// The bytes of a message with so many blocks.
+    fn len_of(&self, blocks: usize) -> usize {
+        if self.direct {
+            HEAD
+        } else {
+            HEAD + blocks * self.block
+        }
+    }
+
+    fn head(&self) -> u64 {
+        if self.direct {
+            BLOCK_BY_BLOCK
+        } else {
+            self.block as u64
+        }
+    }
+
+    fn room(&mut self, blocks: usize) -> usize {
+        self.rooms.push(LeaderBuffer::new(self.len_of(blocks)));
+        self.rooms.len() - 1
+    }
+
+    fn expect(&mut self, from: u32, room: usize) {
+        self.awaited.push(PendingReceive {
+            from,
+            room,
+            posted: None,
+        });
+    }
+
+    fn begin_to_lead(&mut self) {
+        self.stage = AlltoallStage::Gathers;
+        self.gathered.push(0);
+        let far = self.remote_members().count();
+        for at in 1..self.mine().len() {
+            let member = self.mine()[at];
+            let room = self.room(far);
+            self.gathered.push(room);
+            self.expect(self.world[member], room);
+        }
+        for node in self.others() {
+            let room = self.room(self.nodes.0[node].len() * self.mine().len());
+            self.crossed[node] = Some(room);
+        }
+        if self.direct {
+            self.answer_at_once();
+        }
+    }
+
+    /// Leader: its own blocks are long, so what it has to say does not depend on anybody.
+    fn answer_at_once(&mut self) {
+        self.stage = AlltoallStage::Over;
+        let head = self.rooms[0].piece();
+        for node in self.others() {
+            let leader = self.world[self.nodes.0[node][0]];
+            self.sends.push(leader, head.clone());
+            let came = self.crossed[node].expect("there is a room for each");
+            self.expect(leader, came);
+        }
+        for at in 1..self.mine().len() {
+            let member = self.mine()[at];
+            self.sends.push(self.world[member], head.clone());
+        }
+    }
+
+    /// Goes as far as what has completed allows. Says in `posted` if anything was posted.
+    pub(crate) fn advance(&mut self, roads: &mut Mux, posted: &mut bool) -> AlltoallProgress {
+        loop {
+            if !self.move_messages(roads, posted) {
+                return AlltoallProgress::Waits;
+            }
+            match self.stage {
+                AlltoallStage::Gathers => self.cross(),
+                AlltoallStage::Crosses => self.scatter(),
+                AlltoallStage::Awaits => self.take(),
+                AlltoallStage::Over => return AlltoallProgress::Over(self.one_by_one.take()),
+            }
+        }
+    }
+
+    /// The sends that are not over: nothing of it waits for them.
+    pub(crate) fn sends_are_over(&mut self, roads: &mut Mux) -> bool {
+        while let Some(outcome) = self.sends.take(roads) {
+            self.note(outcome);
+        }
+        self.sends.are_over()
+    }
+
+    /// The first failure of its messages.
+    pub(crate) fn failure(&mut self) -> Option<RequestOutcome> {
+        self.failed.take()
+    }
+
+    fn note(&mut self, outcome: RequestOutcome) {
+        // What is too long comes from a rank with other blocks; its head is there.
+        let fine = matches!(
+            outcome.failure,
+            RequestFailure::None | RequestFailure::Truncated
+        );
+        if !fine && self.failed.is_none() {
+            self.failed = Some(outcome);
+        }
+    }
+
+    /// Posts what is to be posted, and takes what has come. Returns whether everything that was awaited has.
+    fn move_messages(&mut self, roads: &mut Mux, posted: &mut bool) -> bool {
+        for awaited in self
+            .awaited
+            .iter_mut()
+            .filter(|awaited| awaited.posted.is_none())
+        {
+            let from = (awaited.from, self.context, self.tag);
+            let into = self.rooms[awaited.room].piece();
+            let Ok(handle) = roads.receive_from(from, into) else {
+                return false;
+            };
+            awaited.posted = Some(handle);
+            *posted = true;
+        }
+        let on = (self.context, self.tag);
+        if !self.sends.post(roads, on, posted) {
+            return false;
+        }
+        while let Some(awaited) = self.awaited.last() {
+            let handle = awaited.posted.expect("all are posted");
+            let Some(outcome) = roads.take(handle) else {
+                return false;
+            };
+            self.awaited.pop();
+            self.note(outcome);
+        }
+        true
+    }
+
+    /// Leader: all members of the node have given what they have for others.
+    fn cross(&mut self) {
+        self.stage = AlltoallStage::Crosses;
+        let alike = |room: &usize| self.rooms[*room].head() == self.head();
+        let head = if self.gathered.iter().all(alike) {
+            self.head()
+        } else {
+            BLOCK_BY_BLOCK
+        };
+        let with_data = head != BLOCK_BY_BLOCK;
+        let mut before = 0; // blocks of a member for nodes that come first
+        for node in self.others() {
+            let blocks = self.nodes.0[node].len();
+            let mut room = LeaderBuffer::new(if with_data {
+                HEAD + self.mine().len() * blocks * self.block
+            } else {
+                HEAD
+            });
+            room.set_head(head);
+            if with_data {
+                let len = blocks * self.block;
+                for (at, &gathered) in self.gathered.iter().enumerate() {
+                    let from = self.rooms[gathered].look(HEAD + before * self.block, len);
+                    room.at(HEAD + at * len, len).copy_from_slice(from);
+                }
+            }
+            before += blocks;
+            let leader = self.world[self.nodes.0[node][0]];
+            self.sends.push(leader, room.piece());
+            self.rooms.push(room);
+            let came = self.crossed[node].expect("there is a room for each");
+            self.expect(leader, came);
+        }
+        if head == BLOCK_BY_BLOCK {
+            // What came from the node's own members decides, whatever others say.
+            self.rooms[0].set_head(BLOCK_BY_BLOCK);
+        }
+    }
+
+    /// Leader: what other nodes have for this one has come.
+    fn scatter(&mut self) {
+        let block = self.block;
+        let alike = |room: &usize| self.rooms[*room].head() == self.rooms[0].head();
+        let together =
+            self.rooms[0].head() != BLOCK_BY_BLOCK && self.crossed.iter().flatten().all(alike);
+        let mine = self.mine().to_vec();
+        for (at, &member) in mine.iter().enumerate() {
+            if member == self.me {
+                continue;
+            }
+            let blocks = if together {
+                self.remote_members().count()
+            } else {
+                0
+            };
+            let mut room = LeaderBuffer::new(HEAD + blocks * block);
+            room.set_head(if together {
+                block as u64
+            } else {
+                BLOCK_BY_BLOCK
+            });
+            if together {
+                let found = self.blocks_for(at);
+                for (place, (from, offset)) in found.enumerate() {
+                    let from = self.rooms[from].look(offset, block);
+                    room.at(HEAD + place * block, block).copy_from_slice(from);
+                }
+            }
+            self.sends.push(self.world[member], room.piece());
+            self.rooms.push(room);
+        }
+        if together {
+            // The leader is the first of its node.
+            for (member, (from, offset)) in self.remote_members().zip(self.blocks_for(0)) {
+                let from = self.rooms[from].look(offset, block);
+                data::scatter(&self.into[member], 0, from);
+            }
+        }
+        self.end(together);
+    }
+
+    /// Where the blocks are for a member of this node, in the order of far members: in which room, from which
+    /// byte on.
+    fn blocks_for(&self, at: usize) -> impl Iterator<Item = (usize, usize)> {
+        let (mine, block) = (self.mine().len(), self.block);
+        self.others().flat_map(move |node| {
+            let room = self.crossed[node].expect("there is a room for each");
+            let senders = 0..self.nodes.0[node].len();
+            senders.map(move |sender| (room, HEAD + (sender * mine + at) * block))
+        })
+    }
+
+    /// Member: its leader has answered.
+    fn take(&mut self) {
+        let answer = &self.rooms[1];
+        let together = answer.head() != BLOCK_BY_BLOCK && answer.head() == self.head();
+        if together {
+            for (at, member) in self.remote_members().enumerate() {
+                let from = answer.look(HEAD + at * self.block, self.block);
+                data::scatter(&self.into[member], 0, from);
+            }
+        }
+        self.end(together);
+    }
+
+    fn end(&mut self, together: bool) {
+        self.stage = AlltoallStage::Over;
+        if together || self.direct {
+            return;
+        }
+        // What this rank gives still lies where it was packed.
+        let far = self.remote_members().enumerate();
+        let sends = far.map(|(at, member)| {
+            let block = self.rooms[0].part(HEAD + at * self.block, self.block);
+            (self.world[member], block)
+        });
+        let sends = sends.collect();
+        let far = self.remote_members();
+        let receives = far.map(|member| (self.world[member], self.into[member].clone()));
+        self.one_by_one = Some((sends, Round::of(receives.collect())));
+    }
+}

@@ -1,0 +1,135 @@
+//! Roads: how messages and collectives get from one rank to another, and what they have in common.
+//!
+//! | file or folder | is |
+//! |---|---|
+//! | `road.rs`, `conformance` | what a road is; the rules that every road keeps |
+//! | `nic`, `smartmap` | the two roads |
+//! | `both.rs` | both at once, and the receives that either may satisfy |
+//! | `requests.rs` | the request table of a road |
+
+pub(crate) mod conformance;
+pub(crate) mod mux;
+pub(crate) mod nic;
+mod request_table;
+pub mod smartmap;
+mod transport_trait;
+
+pub(crate) use mux::{Mux, TransportHandle, TransportSet};
+pub(crate) use transport_trait::Transport;
+
+use crate::data::DataView;
+use bcs_core::check_bits::CheckBits;
+use bcs_core::limits::REQUEST_SLOTS;
+use bcs_core::request::{Completion, RequestFailure, RequestId};
+
+/// What is sent, and to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutgoingMessage<'a> {
+    /// Context id of the communicator.
+    pub context: u32,
+    /// World rank of the receiver.
+    pub destination: u32,
+    /// Tag.
+    pub tag: i32,
+    /// Where the bytes are, and how many.
+    pub data: &'a DataView,
+    /// What a checked job says of it.
+    pub mark: CheckBits,
+}
+
+/// When a send is complete (MPI 5.0, 3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendMode {
+    /// When the buffer may be used again: at once if the message is eager (law 3).
+    Standard,
+    /// When the receive has been matched.
+    Synchronous,
+}
+
+impl SendMode {
+    /// Whether a send of so many bytes is complete when it has been copied (law 3). A limit of 0 means the paper's
+    /// rendezvous for all, empty messages included.
+    #[inline(always)]
+    pub(crate) fn is_eager(self, len: usize, limit: usize) -> bool {
+        self == Self::Standard && limit > 0 && len <= limit
+    }
+}
+
+/// How a send was posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PostedSend<Request = RequestId> {
+    /// It is complete.
+    Complete,
+    /// It is to be asked for.
+    Request(Request),
+}
+
+/// Whether a call waits for what it asks about, as in Table 4.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocking {
+    /// Wait.
+    Yes,
+    /// Answer now.
+    No,
+}
+
+/// What a request came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestOutcome {
+    /// Why it failed, if it did.
+    pub failure: RequestFailure,
+    /// Receives and probes: the world rank of the sender.
+    pub source: u32,
+    /// Receives and probes: the tag of the message.
+    pub tag: i32,
+    /// The length of the message in bytes (of a truncated one: in full).
+    pub len: u64,
+    /// Schedules: the length that the message whose failure this is should have had.
+    pub expected: Option<u64>,
+    /// Receives: what a checked job says of the message.
+    pub mark: CheckBits,
+}
+
+impl RequestOutcome {
+    /// What nothing has come to yet.
+    pub const NOTHING: Self = Self {
+        failure: RequestFailure::None,
+        source: 0,
+        tag: 0,
+        len: 0,
+        expected: None,
+        mark: CheckBits::NONE,
+    };
+
+    /// Whether it has not failed, and nobody says more of it.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.failure == RequestFailure::None && self.mark.is_none()
+    }
+}
+
+impl From<&Completion> for RequestOutcome {
+    fn from(completion: &Completion) -> Self {
+        let Completion {
+            failure,
+            source,
+            tag,
+            len,
+            check_bits: mark,
+            ..
+        } = *completion;
+        Self {
+            failure,
+            source,
+            tag,
+            len,
+            expected: None,
+            mark,
+        }
+    }
+}
+
+/// Every request slot is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{REQUEST_SLOTS} requests are outstanding, and no more can be: wait for some of them")]
+pub struct TooManyRequests;

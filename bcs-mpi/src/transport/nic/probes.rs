@@ -1,0 +1,26 @@
+//! Non-blocking probes, as far as they are known.
+
+use crate::transport::RequestOutcome;
+use bcs_core::matching::Pattern;
+use bcs_core::request::RequestId;
+use std::collections::HashMap;
+
+/// Non-blocking probes by what they look for.
+pub(super) type Probes = HashMap<Pattern, ProbeState>;
+
+/// How far a non-blocking probe is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ProbeState {
+    /// BR was asked.
+    Asked(RequestId),
+    /// BR found this message.
+    Found(RequestOutcome),
+}
+
+/// Whether there can be a message for both patterns.
+pub(super) fn meet(one: Pattern, other: Pattern) -> bool {
+    fn open<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
+        one.is_none() || other.is_none() || one == other
+    }
+    one.context == other.context && open(one.source, other.source) && open(one.tag, other.tag)
+}

@@ -1,0 +1,89 @@
+//! A communicator and its collectives; they may be away, with a thread that goes on with them.
+
+use super::group::LocalGroup;
+use super::machine::CollectiveMachine;
+use super::queue::CollectiveQueue;
+use super::spare::SpareBuffers;
+use crate::transport::smartmap::requests::LocalRequestId;
+use std::fmt;
+
+/// A communicator.
+#[derive(Debug)]
+pub(in crate::transport::smartmap) enum LocalCommunicator {
+    Attached(CollectiveQueue),
+    Detached(DetachedState),
+}
+
+/// Makes a collective of a communicator that is away, when it is back.
+type MakeCollective =
+    Box<dyn FnOnce(&LocalGroup, u32, &mut SpareBuffers) -> Box<dyn CollectiveMachine> + Send>;
+
+/// What is known of a communicator while it is away.
+pub(in crate::transport::smartmap) struct DetachedState {
+    /// What it has gone away with.
+    pub(in crate::transport::smartmap) requests: Vec<LocalRequestId>,
+    /// What was posted since.
+    pub(in crate::transport::smartmap) posted: Vec<(LocalRequestId, MakeCollective)>,
+    pub(in crate::transport::smartmap) closed: bool,
+}
+
+impl fmt::Debug for DetachedState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Away")
+            .field("requests", &self.requests)
+            .field("posted", &self.posted.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl LocalCommunicator {
+    pub(in crate::transport::smartmap) fn here(&self) -> Option<&CollectiveQueue> {
+        match self {
+            Self::Attached(queue) => Some(queue),
+            Self::Detached(_) => None,
+        }
+    }
+
+    pub(in crate::transport::smartmap) fn here_mut(&mut self) -> Option<&mut CollectiveQueue> {
+        match self {
+            Self::Attached(queue) => Some(queue),
+            Self::Detached(_) => None,
+        }
+    }
+
+    /// What was posted and is not over.
+    pub(in crate::transport::smartmap) fn requests(&self) -> Vec<LocalRequestId> {
+        match self {
+            Self::Attached(queue) => queue.requests().collect(),
+            Self::Detached(away) => {
+                let posted = away.posted.iter().map(|(request, _)| *request);
+                away.requests.iter().copied().chain(posted).collect()
+            }
+        }
+    }
+
+    pub(in crate::transport::smartmap) fn post(
+        &mut self,
+        request: LocalRequestId,
+        first: u32,
+        spare: &mut SpareBuffers,
+        make: impl FnOnce(&LocalGroup, u32, &mut SpareBuffers) -> Box<dyn CollectiveMachine>
+        + Send
+        + 'static,
+    ) {
+        match self {
+            Self::Attached(queue) => {
+                let posted = make(&queue.group, first, spare);
+                queue.post(request, posted);
+            }
+            Self::Detached(away) => away.posted.push((request, Box::new(make))),
+        }
+    }
+}
+
+impl DetachedState {
+    /// This rank uses the communicator no more.
+    pub(in crate::transport::smartmap) fn close(&mut self) {
+        self.closed = true;
+    }
+}

@@ -1,0 +1,17 @@
+//! What collectives need of the rank.
+
+use super::direction::LastDirection;
+use crate::transport::smartmap::peer_memory::PeerMemory;
+use bcs_core::smartmap::NodeMemory;
+use bcs_core::wake::MachinePage;
+
+/// Where a rank's collectives go on.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::transport::smartmap) struct CollectiveEnvironment<'a> {
+    pub(in crate::transport::smartmap) node: &'a NodeMemory,
+    pub(in crate::transport::smartmap) page: &'a MachinePage,
+    pub(in crate::transport::smartmap) peer_memory: &'a PeerMemory,
+    pub(in crate::transport::smartmap) last_direction: &'a LastDirection,
+    /// The world rank at place 0.
+    pub(in crate::transport::smartmap) first: u32,
+}

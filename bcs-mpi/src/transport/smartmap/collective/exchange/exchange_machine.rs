@@ -1,0 +1,91 @@
+//! An exchange under way: what it consists of.
+
+use super::flow::Flow;
+use super::local_exchange::LocalExchange;
+use super::parts::PartwiseExchange;
+use crate::transport::RequestOutcome;
+use crate::transport::smartmap::collective::direction::Direction;
+use crate::transport::smartmap::collective::environment::CollectiveEnvironment;
+use crate::transport::smartmap::collective::group::LocalGroup;
+use crate::transport::smartmap::collective::machine::{CollectiveResult, failed};
+use crate::transport::smartmap::collective::phase::Phase;
+use bcs_core::request::RequestFailure;
+use bcs_core::wait_state::CalledCollective;
+
+/// An exchange of this rank's.
+#[derive(Debug)]
+pub(in crate::transport::smartmap) struct ExchangeMachine {
+    pub(super) exchange: LocalExchange,
+    pub(super) flow: Flow,
+    pub(super) phase: Phase,
+    /// It goes over long data, or calls functions of the program's.
+    pub(super) takes_long: bool,
+    /// What this rank gives lies in its memory.
+    pub(super) in_memory: bool,
+    /// How it goes over the data, if they are long.
+    pub(super) direction: Direction,
+    /// What goes through the records in parts.
+    pub(super) parts: Option<Box<PartwiseExchange>>,
+    /// What it comes to.
+    pub(super) ended: CollectiveResult,
+}
+
+impl ExchangeMachine {
+    /// An exchange on a communicator, whose root is a world rank; the one at place 0 is the `first`.
+    #[inline]
+    pub(in crate::transport::smartmap) fn new(
+        exchange: LocalExchange,
+        group: &LocalGroup,
+        first: u32,
+    ) -> Self {
+        let CalledCollective::Messages(what, root) = exchange.called else {
+            unreachable!("what the NICs do is no exchange");
+        };
+        let root = root.map(|root| group.member_of(root, first));
+        let takes_long = exchange.takes_long(group.me, group.members.len());
+        Self {
+            takes_long,
+            exchange,
+            flow: Flow::of(what, root),
+            phase: Phase::Posted,
+            in_memory: false,
+            direction: Direction::Forth,
+            parts: None,
+            ended: Ok(()),
+        }
+    }
+
+    /// Whether a member gives as much as this rank expects of it.
+    pub(super) fn agrees(
+        &mut self,
+        group: &LocalGroup,
+        around: CollectiveEnvironment<'_>,
+        giver: usize,
+        len: u64,
+        expected: usize,
+    ) -> bool {
+        let failure = match len.cmp(&(expected as u64)) {
+            std::cmp::Ordering::Less => RequestFailure::Mismatch,
+            std::cmp::Ordering::Equal => return true,
+            std::cmp::Ordering::Greater => RequestFailure::Truncated,
+        };
+        // The first failure is what the exchange comes to.
+        if self.ended.is_ok() {
+            self.ended = Err(Box::new(RequestOutcome {
+                failure,
+                source: group.rank_of(giver, around.first),
+                len,
+                expected: Some(expected as u64),
+                ..RequestOutcome::default()
+            }));
+        }
+        false
+    }
+
+    /// Takes note of memory that is not there, which this world rank named.
+    pub(super) fn fetched(&mut self, fetched: Result<(), u32>) {
+        if let (Err(rank), Ok(())) = (fetched, &self.ended) {
+            self.ended = failed(RequestFailure::MemberMemory, rank.into());
+        }
+    }
+}

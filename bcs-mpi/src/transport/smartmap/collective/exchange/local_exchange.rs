@@ -1,0 +1,93 @@
+//! A member's part of an exchange: what it gives, and what it takes.
+
+use crate::data::{ByteRange, DataView, DataViews, LONG_BYTES, Row, Scratch};
+use crate::steps::{LocalStep, Round};
+use bcs_core::wait_state::CalledCollective;
+use std::collections::VecDeque;
+
+/// A member's part of an exchange.
+#[derive(Debug)]
+pub(crate) struct LocalExchange {
+    /// All members must have called the same.
+    pub(crate) called: CalledCollective,
+    pub(crate) gives: GivenBlocks,
+    pub(crate) takes: TakenBlocks,
+    /// What it gives itself: from where and where to.
+    pub(crate) own: Option<(ByteRange, ByteRange)>,
+    /// Memory that lasts until the exchange is over.
+    pub(crate) scratch: Scratch,
+}
+
+/// What a member gives.
+#[derive(Debug)]
+pub(crate) enum GivenBlocks {
+    Nothing,
+    /// The same bytes to all it gives to.
+    Same(ByteRange),
+    /// To each member its block of a row.
+    Row(Row),
+    /// To each member what is there for it; nothing to itself.
+    Each(Box<[ByteRange]>),
+}
+
+/// What a member takes.
+#[derive(Debug)]
+pub(crate) enum TakenBlocks {
+    /// From each that gives to it, into the piece for it.
+    Each(DataViews),
+    /// From the only one that gives to it.
+    One(DataView),
+    /// From some at a time.
+    Rounds(VecDeque<Round>),
+}
+
+impl LocalExchange {
+    /// Whether this member of so many goes over long data in it, or calls functions of the
+    /// program's.
+    pub(super) fn takes_long(&self, member: usize, members: usize) -> bool {
+        let own = self.own.map_or(0, |(from, _)| from.len());
+        let lens = [
+            self.gives.len(member, members),
+            self.takes.len(members),
+            own,
+        ];
+        let calls = match &self.takes {
+            TakenBlocks::Rounds(rounds) => rounds
+                .iter()
+                .any(|round| round.then.iter().any(LocalStep::calls)),
+            TakenBlocks::Each(_) | TakenBlocks::One(_) => false,
+        };
+        calls || lens.into_iter().any(|len| len > LONG_BYTES)
+    }
+}
+
+impl TakenBlocks {
+    /// How much it may be.
+    fn len(&self, members: usize) -> usize {
+        match self {
+            Self::One(piece) => piece.len(),
+            Self::Each(DataViews::Row(row)) => row.len().saturating_mul(members),
+            Self::Each(DataViews::Each(pieces)) => {
+                let lens = pieces.iter().map(|piece| piece.len());
+                lens.fold(0, usize::saturating_add)
+            }
+            Self::Rounds(rounds) => {
+                let receives = rounds.iter().flat_map(|round| &round.receives);
+                let lens = receives.map(|(_, piece)| piece.len());
+                lens.fold(0, usize::saturating_add)
+            }
+        }
+    }
+
+    /// Where goes what a member gives, if that is not said by rounds.
+    pub(super) fn of(&self, giver: usize) -> DataView {
+        match self {
+            Self::One(piece) => piece.clone(),
+            Self::Each(pieces) => pieces.of(giver),
+            Self::Rounds(_) => unreachable!("rounds name the givers"),
+        }
+    }
+
+    /// From nobody.
+    pub(crate) const NOTHING: Self = Self::Rounds(VecDeque::new());
+}

@@ -1,0 +1,29 @@
+//! Gates keep ranks from getting too far apart ([`coll_info`]).
+
+use super::agreement;
+use super::group::LocalGroup;
+use bcs_core::smartmap::coll_info;
+
+impl LocalGroup {
+    /// Whether this rank may enter its next collective; else others have to come closer ([`coll_info`], gates).
+    #[inline]
+    pub(super) fn may_enter(&mut self, first: u32) -> bool {
+        match coll_info::gate(self.number.wrapping_add(1)) {
+            Some(gate) if gate > self.together => self.passes(gate, first),
+            _ => true,
+        }
+    }
+
+    fn passes(&mut self, gate: u64, first: u32) -> bool {
+        if self.gate != gate {
+            self.gate = gate;
+            self.seen = 0;
+        }
+        let open = self.have_entered(gate);
+        if open {
+            self.together = gate;
+            agreement::compare_at_gate(self, gate, first);
+        }
+        open
+    }
+}

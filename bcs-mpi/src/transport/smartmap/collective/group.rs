@@ -1,0 +1,339 @@
+//! The members of a context that are all on this node, and how far they are.
+
+use super::environment::CollectiveEnvironment;
+use super::member::{Member, MemberRecord};
+use super::phase::Phase;
+use bcs_core::smartmap::NodeMemory;
+use bcs_core::smartmap::coll_info::{self, Presence, TallyRelease};
+use bcs_core::wait_state::ConflictingCall;
+use std::sync::Arc;
+
+/// Of so many members each looks at each; of more, each looks at the tally ([`coll_info`]). That costs an atomic
+/// operation, and what the last one does for all.
+pub(super) const MAX_UNTALLIED_MEMBERS: usize = 16;
+
+/// A communicator, or its members on this node, as this rank knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupId(pub(in crate::transport::smartmap) usize);
+
+/// A communicator, as one of its members knows it.
+#[derive(Debug)]
+pub(in crate::transport::smartmap) struct LocalGroup {
+    /// In the order of the communicator.
+    pub(super) members: Arc<[Member]>,
+    /// Which member is at each place of the node.
+    at_places: Box<[u32]>,
+    /// This rank among them.
+    pub(super) me: usize,
+    /// The number of the latest collective that this rank has entered.
+    pub(super) number: u64,
+    /// Its digest.
+    digest: u64,
+    /// All members have entered this one.
+    pub(super) together: u64,
+    /// Up to this one it is known whether all have called the same.
+    pub(super) compared: u64,
+    /// What this rank is to be told of an earlier one.
+    pub(super) objection: Option<ConflictingCall>,
+    /// This rank waits at this gate, or has waited.
+    pub(super) gate: u64,
+    /// Members before this one are as far as the phase wants them.
+    pub(super) seen: usize,
+    /// This rank has said that it listens, for this phase of this number.
+    pub(super) listening: Option<(u64, Phase)>,
+    /// The kernel copies from all members to all: they have found that together.
+    pub(super) open: bool,
+    /// The root folds long reductions alone.
+    pub(in crate::transport::smartmap) serial: bool,
+    /// Who has entered is found by the tally.
+    pub(super) counted: bool,
+    suspect: Option<usize>,
+}
+
+impl LocalGroup {
+    pub(in crate::transport::smartmap) fn open(
+        node: &NodeMemory,
+        context: u32,
+        places: Vec<usize>,
+        own: usize,
+        fresh: bool,
+    ) -> Option<Self> {
+        let me = places.iter().position(|&place| place == own)?;
+        let mut at_places = vec![u32::MAX; node.ranks()].into_boxed_slice();
+        for (member, &place) in (0..).zip(&places) {
+            at_places[place] = member;
+        }
+        let member = |place| Member {
+            place,
+            info: node.coll_info(place, context),
+        };
+        let members: Arc<[Member]> = places.into_iter().map(member).collect();
+        if !fresh {
+            members[me].info.reset();
+        }
+        Some(Self {
+            counted: members.len() > MAX_UNTALLIED_MEMBERS,
+            members,
+            at_places,
+            me,
+            number: 0,
+            digest: 0,
+            together: 0,
+            compared: 0,
+            objection: None,
+            gate: 0,
+            seen: 0,
+            listening: None,
+            open: false,
+            serial: false,
+            suspect: None,
+        })
+    }
+
+    /// All members but this one, from the next one on: not all read the memory of the same one first.
+    pub(super) fn others(&self) -> impl DoubleEndedIterator<Item = usize> + use<> {
+        let (me, size) = (self.me, self.members.len());
+        (1..size).map(move |step| (me + step) % size)
+    }
+
+    pub(super) fn own(&self) -> &MemberRecord {
+        &self.members[self.me].info
+    }
+
+    /// This rank will soon enter the collective that is so many after the one that it is in.
+    #[inline]
+    pub(in crate::transport::smartmap) fn prepare(&self, after: u64) {
+        self.own().prefetch_own(self.number.wrapping_add(after));
+    }
+
+    /// This rank enters the collective that has begun, with what it has called. Returns whether it has to
+    /// [release](Self::release) the others: there are many, and it is the last.
+    #[inline]
+    pub(super) fn enter(&mut self, call: [u64; 2]) -> bool {
+        self.digest = self.own().enter(self.number, call, self.digest);
+        self.counted && self.tally().sign(self.number, self.members.len())
+    }
+
+    /// The record of the first of many members, in which all sign.
+    fn tally(&self) -> &MemberRecord {
+        &self.members[0].info
+    }
+
+    /// Whether members are told of what is over by one of them alone, which has signed last.
+    pub(super) fn is_counted(&self) -> bool {
+        self.counted
+    }
+
+    /// All members have entered, and this one is the last: it tells them. `fold` is to put into its record what
+    /// all want to have of their contributions, and is asked to if they want the same.
+    #[cold]
+    pub(super) fn release(
+        &mut self,
+        around: CollectiveEnvironment<'_>,
+        fold: impl FnOnce(&Self) -> bool,
+    ) {
+        let number = self.number;
+        if !(0..self.members.len()).all(|member| self.has_entered(member, number)) {
+            // They have signed, and not entered.
+            self.suspect = self.suspect.or(Some(self.members[0].place));
+            return;
+        }
+        let own = self.own();
+        let same = |member: &Member| member.info.call(number) == own.call(number);
+        let folded = self.members.iter().all(same) && fold(self);
+        let release = TallyRelease {
+            agreed: self.all_have_digest(number),
+            folded_by: folded.then(|| u16::try_from(self.me).expect("members are few")),
+        };
+        self.tally().release(number, release);
+        MemberRecord::fence_before_listeners();
+        self.tell(around, Phase::Entered, None);
+        if !release.agreed {
+            self.tell(around, Phase::Told, None);
+        }
+        if coll_info::is_gate(number) {
+            self.tell(around, Phase::Posted, None);
+        }
+    }
+
+    /// In whose record the result of a collective is that all have entered, if somebody has folded it for all.
+    pub(super) fn folded_by(&self) -> Option<&MemberRecord> {
+        let member = self.tally().released(self.number).folded_by?;
+        self.members
+            .get(usize::from(member))
+            .map(|member| &member.info)
+    }
+
+    /// Whether all members have called the same since the last gate before a number that all have entered.
+    #[inline]
+    pub(super) fn digests_agree(&self, number: u64) -> bool {
+        if self.counted {
+            return self.tally().released(number).agreed;
+        }
+        self.all_have_digest(number)
+    }
+
+    #[inline]
+    fn all_have_digest(&self, number: u64) -> bool {
+        let own = self.own().digest(number);
+        let mut members = self.members.iter();
+        members.all(|member| member.info.digest(number) == own)
+    }
+
+    /// All have entered the collective that this rank is in, and are told of it by others than this rank.
+    pub(super) fn settle(&mut self) {
+        self.together = self.number;
+        self.compared = self.number;
+    }
+
+    /// Up to which number it is known whether all have called the same.
+    pub(super) fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    /// This rank compares what was called up to this number, or is told of it. Up to which it knew before is
+    /// given back.
+    pub(super) fn compare_to(&mut self, number: u64) -> u64 {
+        std::mem::replace(&mut self.compared, number)
+    }
+
+    /// This rank is to be told of an earlier collective, if it has not been told of another one.
+    pub(super) fn object(&mut self, against: ConflictingCall) {
+        self.objection = self.objection.or(Some(against));
+    }
+
+    /// A member does not wait for this rank: if it has come before it, it is likely to be ahead.
+    #[inline]
+    pub(super) fn expect(&self, member: usize) {
+        let info = &self.members[member].info;
+        if info.presence(self.number) == Presence::Present {
+            info.prefetch_next(self.number);
+        }
+    }
+
+    /// The next collective, or the next part of one, begins.
+    pub(super) fn next_number(&mut self) -> u64 {
+        self.number = self.number.wrapping_add(1);
+        self.seen = 0;
+        self.number
+    }
+
+    /// This rank has said how far it is: from here on, the others are looked at anew.
+    pub(super) fn published(&mut self) {
+        self.seen = 0;
+        MemberRecord::fence_before_listeners();
+    }
+
+    /// Whether all the others are so far. Those that were are not looked at again.
+    pub(super) fn all(&mut self, is: impl Fn(&MemberRecord) -> bool) -> bool {
+        self.all_members(|_, info| is(info))
+    }
+
+    /// The same, with their places among the members.
+    pub(super) fn all_members(&mut self, is: impl Fn(usize, &MemberRecord) -> bool) -> bool {
+        while let Some(member) = self.members.get(self.seen) {
+            if self.seen != self.me && !is(self.seen, &member.info) {
+                return false;
+            }
+            self.seen += 1;
+        }
+        true
+    }
+
+    /// Which member a root is, whose world rank is so many after that of place 0. One that is none is
+    /// found before anything is posted.
+    pub(in crate::transport::smartmap) fn member_of(&self, root: u32, first: u32) -> usize {
+        self.find(root, first).expect("a root is a member")
+    }
+
+    /// Which member a world rank is.
+    pub(super) fn find(&self, rank: u32, first: u32) -> Option<usize> {
+        let place = rank.wrapping_sub(first) as usize;
+        let found = self.at_places.get(place).copied();
+        let found = found.filter(|&member| (member as usize) < self.members.len());
+        found.map(|member| member as usize)
+    }
+
+    /// The world rank of a member.
+    pub(super) fn rank_of(&self, member: usize, first: u32) -> u32 {
+        first + u32::try_from(self.members[member].place).expect("places are few")
+    }
+
+    /// Whether all members have entered the collective that this rank is in.
+    #[inline]
+    pub(super) fn all_are_there(&mut self) -> bool {
+        let all = self.have_entered(self.number);
+        if all {
+            self.together = self.number;
+        }
+        all
+    }
+
+    #[inline]
+    pub(super) fn have_entered(&mut self, number: u64) -> bool {
+        if self.counted {
+            let tally = self.tally().presence_of_all(number);
+            return self.is_present(0, tally);
+        }
+        while self.seen < self.members.len() {
+            if !self.has_entered(self.seen, number) {
+                return false;
+            }
+            self.seen += 1;
+        }
+        true
+    }
+
+    /// Whether a member has entered the collective that this rank is in.
+    #[inline]
+    pub(super) fn is_there(&mut self, member: usize) -> bool {
+        self.has_entered(member, self.number)
+    }
+
+    #[inline]
+    fn has_entered(&mut self, member: usize, number: u64) -> bool {
+        let presence = self.members[member].info.presence(number);
+        self.is_present(member, presence)
+    }
+
+    #[inline]
+    fn is_present(&mut self, member: usize, presence: Presence) -> bool {
+        match presence {
+            Presence::Present => true,
+            Presence::Awaited => false,
+            Presence::Rubbish => {
+                self.suspect = Some(self.members[member].place);
+                false
+            }
+        }
+    }
+
+    /// The record of a member says what no member would.
+    pub(super) fn suspects(&mut self, member: usize) {
+        self.suspect = Some(self.members[member].place);
+    }
+
+    /// The place of a member whose record says what no member would.
+    pub(in crate::transport::smartmap) fn suspect(&self) -> Option<usize> {
+        self.suspect
+    }
+
+    /// Whether all the others have come to this step.
+    pub(super) fn have_all(&mut self, step: u8) -> bool {
+        let number = self.number;
+        self.all(|info| info.step(number) >= step)
+    }
+
+    /// The first of the other members that is at just this step.
+    pub(super) fn any_at(&self, step: u8) -> Option<usize> {
+        let mut others = self.members.iter().enumerate();
+        let is_at = |member: &Member| member.info.step(self.number) == step;
+        let found = others.find(|&(place, member)| place != self.me && is_at(member));
+        found.map(|(place, _)| place)
+    }
+
+    /// What the others have said before does not count in the phase that begins.
+    pub(super) fn look_anew(&mut self) {
+        self.seen = 0;
+    }
+}

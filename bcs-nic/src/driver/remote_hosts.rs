@@ -1,0 +1,151 @@
+//! The way to nodes on other machines: an OS thread that waits for datagrams.
+//!
+//! It is woken by the network, where the OS threads of NICs are woken by bells: nobody can wait for both. So when something
+//! has come for a NIC thread whose OS thread sleeps, it does the work itself, instead of waking another one for
+//! it. What NIC threads have to send is sent by the OS thread that has let them work. One that is awake looks for datagrams, too,
+//! and then this one rests.
+
+use super::os_thread::{MachineRegistry, Worker};
+use super::{NicHostEvent, NicHostEventHandler};
+use crate::failure::{NicFailure, NicFailureCause};
+use bcs_core::clock::now_ns;
+use bcs_core::job::{NicThreadId, NodeId};
+use bcs_core::wake::{MachinePage, scheduling};
+use bcs_fabric::Port;
+use bcs_fabric::shm::{ShmPort, WriteLog};
+use bcs_fabric::udp::{InboundBytes, RejectedDatagrams, UdpEndpoint, UdpPort};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// The way to nodes on other machines.
+#[derive(Clone, Debug)]
+pub struct RemoteHosts {
+    /// The hub of this process, and its socket.
+    pub wires: Arc<UdpEndpoint>,
+    /// What the sequencer writes, if it is in this process.
+    pub ledger: Option<WriteLog>,
+    /// A node that is not heard for so long is lost, and the job with it.
+    pub node_timeout_ns: u64,
+}
+
+/// The port of a NIC thread, or of the Strobe Sender: to nodes of this machine as `near` is.
+pub(super) fn port(
+    far: Option<&RemoteHosts>,
+    near: ShmPort,
+    who: Option<(NodeId, NicThreadId)>,
+) -> Box<dyn Port + Send> {
+    match far {
+        None => Box::new(near),
+        Some(far) => Box::new(UdpPort::new(near, far.wires.hub().clone(), who)),
+    }
+}
+
+/// The running OS thread.
+#[derive(Debug)]
+pub(super) struct DatagramThread {
+    wires: Arc<UdpEndpoint>,
+    handle: JoinHandle<()>,
+}
+
+impl DatagramThread {
+    pub(super) fn start(
+        far: RemoteHosts,
+        stations: Arc<MachineRegistry>,
+        page: MachinePage,
+        stop: Arc<AtomicBool>,
+        report: Arc<NicHostEventHandler>,
+    ) -> std::io::Result<Self> {
+        let wires = far.wires.clone();
+        let thread = std::thread::Builder::new().name("bcs-wires".to_owned());
+        let handle = thread.spawn(move || {
+            scheduling::prefer_short_slices();
+            scheduling::prefer_exact_timers();
+            let mut worker = Worker::new(stations, None, page.clone());
+            let ended = catch_unwind(AssertUnwindSafe(|| {
+                run(&far, &mut worker, &page, &stop, &*report);
+            }));
+            if let Err(panic) = ended {
+                worker.panicked(&*panic, &*report);
+            }
+        })?;
+        Ok(Self { wires, handle })
+    }
+
+    /// Whether something is on its way, or is to be.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.wires.hub().is_idle()
+    }
+
+    /// Datagrams that were not taken so far.
+    pub(super) fn rejected_datagrams(&self) -> RejectedDatagrams {
+        self.wires.rejected()
+    }
+
+    /// How bytes of transfers have come so far.
+    pub(super) fn inbound_bytes(&self) -> InboundBytes {
+        self.wires.inbound_bytes()
+    }
+
+    /// Stops it, after the flag that it was started with was set.
+    pub(super) fn stop(self) {
+        self.wires.wake();
+        if let Err(panic) = self.handle.join() {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+fn run(
+    far: &RemoteHosts,
+    worker: &mut Worker,
+    page: &MachinePage,
+    stop: &AtomicBool,
+    report: &NicHostEventHandler,
+) {
+    let bells = far.wires.hub().bells();
+    let (mut is_lost, mut is_told) = (false, false);
+    while !stop.load(Ordering::Acquire) {
+        far.wires.flush(now_ns());
+        far.wires.wait(far.node_timeout_ns / 8);
+        page.count_awake(true);
+        far.wires.take(now_ns());
+        bells.take(&mut worker.to_wake);
+        worker.work_off(report);
+        // Once: how many there were is for the end, so that nobody can fill a log from outside.
+        if !is_told && let Some(strays) = suspicious_datagrams(far) {
+            is_told = true;
+            report(NicHostEvent::RejectedDatagrams(strays));
+        }
+        if !is_lost && let Some(failure) = find_lost_node(far) {
+            is_lost = true;
+            report(NicHostEvent::Failed(failure));
+        }
+        page.count_awake(false);
+    }
+}
+
+/// What comes from others than the job, if anything does.
+fn suspicious_datagrams(far: &RemoteHosts) -> Option<RejectedDatagrams> {
+    Some(far.wires.rejected()).filter(|strays| strays.suspicious() > 0)
+}
+
+/// A node that must end the job: it is silent, or says nonsense.
+fn find_lost_node(far: &RemoteHosts) -> Option<NicFailure> {
+    let hub = far.wires.hub();
+    if let Some(broken) = hub.take_broken().first() {
+        return Some(NicFailure {
+            node: broken.node,
+            cause: NicFailureCause::Nonsense(broken.what),
+        });
+    }
+    let (node, heard_ns) = hub.longest_silent_peer()?;
+    let silent_ns = now_ns().saturating_sub(heard_ns);
+    (silent_ns > far.node_timeout_ns).then_some(NicFailure {
+        node,
+        cause: NicFailureCause::Silent {
+            seconds: silent_ns / 1_000_000_000,
+        },
+    })
+}

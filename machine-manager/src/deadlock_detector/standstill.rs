@@ -1,0 +1,278 @@
+//! The proof that no rank of a job can ever go on.
+//!
+//! **What is read.** Everybody who can do anything for a job is a *sleeper*: each rank from MPI_Init to
+//! MPI_Finalize, and each OS thread of a NIC (Strobe Sender and sequencer are of one of these). A
+//! sleeper has one bell, whose word says how it is ([`bcs_core::wake::bell`]). `ASLEEP` means: it has
+//! announced its sleep, has then looked at all sources of its work and found nothing, has set no
+//! timer, and nobody has rung it since. The word also has the number of the sleep. A node manager reads
+//! the words of all its sleepers, and then what its ranks say that they wait for.
+//!
+//! **The argument.** Say that all words are `ASLEEP` in one look, and that the next look, which begins when
+//! all node managers have answered the first, finds all of them the same. Then at the moment between
+//! the looks all sleepers were asleep *at the same time*, each in the sleep that both looks saw, since
+//! a sleep that ends ends its number, too. Whoever sleeps is woken by a ring or by a timer. There was
+//! no timer; and only sleepers ring, of whom none was awake. So nobody wakes, ever.
+//!
+//! **Why no message in flight is missed.** There is none that is in flight by itself. What is on its way is
+//! in somebody's hands: a copy from memory to memory (of a rank, or of DH, CH or RH) is a system call
+//! or a loop of a thread that is awake; a chunk of a longer transfer is followed by a strobe
+//! that BR demands before it sleeps, and a strobe that is armed is a timer of the Strobe Sender,
+//! which then is not `ASLEEP` but `DOZING`. What was put down for another sleeper (an entry of a
+//! SMARTMAP queue, a word in a transfer slot, a descriptor in a ring with a slice armed or demanded, a
+//! block of the fabric, a letter between NIC threads, a completion) was followed by a ring of its bell:
+//! if it came before the other one's last look, that saw it, and if not, the word is not
+//! `ASLEEP`. Between the two the one who rings is awake. What lies in a ring and asks for no slice, as
+//! a receive does that has no message to meet (law 2), waits for a message that nobody is there
+//! to send. So queues and rings need not be read.
+//!
+//! **What lies in a NIC.** A NIC thread may hold what only a slice moves on: a message that a slice must decide
+//! about, a probe that it must answer. The thread has then asked for that slice, and a strobe that is armed is a timer. If a
+//! NIC thread forgot to ask, all would sleep, though the program has no deadlock. So each answer also says what its NICs hold in
+//! that way ([`Seen::forgotten`]). Where all sleep and a NIC holds such work, the runtime is at fault and not the
+//! program: the launcher says so, and has a slice struck.
+//!
+//! **Who else could.** A rank that computes, reads a pipe or loops over MPI_Test is awake by the same word. A
+//! rank that is stopped is not taken for one that waits, since whoever has stopped it may be a
+//! debugger. Before MPI_Init a rank says nothing, and is no sleeper that sleeps; after MPI_Finalize nothing
+//! comes from it. Other threads of a rank are none of the sleepers. Where the program has said that they do not
+//! call MPI (`MPI_THREAD_SINGLE`, `MPI_THREAD_FUNNELED`), and none has, they ring nobody, whatever they compute.
+//! Otherwise they may call at any time: as long as one of them runs nothing is said, and where all of them sleep,
+//! and have not run between two looks, only that a deadlock is *possible*. While one runs beside ranks that all
+//! sleep on, threads are looked at now and then: to look at those of all ranks costs more than a look.
+
+use node_manager::control::{OtherThreads, WaitStateReport};
+
+/// What two looks prove.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StandstillProof {
+    /// Nothing: somebody moves.
+    Moves,
+    /// Nothing yet: it takes another close look.
+    Suspected,
+    /// Nothing: all ranks wait in calls, and another thread of one runs.
+    OtherThreadRuns,
+    /// Only threads that have nothing to do with a call can go on.
+    Possible,
+    /// Nobody can.
+    Standstill,
+}
+
+/// All answers to one look, added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sum {
+    naps: u64,
+    threads: OtherThreads,
+}
+
+/// Looks from one at a thread that runs, beside ranks that sleep on, to the next.
+const LOOKS_BESIDE: u32 = 5;
+
+/// What the last look has seen, if all slept then.
+#[derive(Debug, Default)]
+pub(super) struct Standstill {
+    before: Option<Sum>,
+    /// A thread was seen that runs: the looks since then.
+    beside: Option<u32>,
+}
+
+impl Standstill {
+    /// Whether a thread that was seen to run is to be looked at again.
+    pub(super) fn is_due(&self) -> bool {
+        self.beside.is_some_and(|looks| looks >= LOOKS_BESIDE)
+    }
+
+    /// Takes all answers to a look, or close look. Those to the one before were all there when it began.
+    pub(super) fn judge(&mut self, answers: &[WaitStateReport], closely: bool) -> StandstillProof {
+        let now = sum(answers);
+        let before = std::mem::replace(&mut self.before, now);
+        let beside = self.beside.take();
+        match (before, now) {
+            (_, None) => StandstillProof::Moves,
+            (_, Some(now)) if now.threads == OtherThreads::Running => {
+                let sleep_on = before.is_some_and(|before| before.naps == now.naps);
+                self.beside = match closely {
+                    true => Some(0),
+                    false => beside.map(|looks| looks + 1).filter(|_| sleep_on),
+                };
+                match self.beside {
+                    Some(_) => StandstillProof::OtherThreadRuns,
+                    None => StandstillProof::Suspected,
+                }
+            }
+            // Naps and threads are counted, so sums that are the same are of the same sleeps.
+            (Some(before), Some(now)) if before == now => match now.threads {
+                OtherThreads::None => StandstillProof::Standstill,
+                OtherThreads::Asleep(_) | OtherThreads::Running => StandstillProof::Possible,
+            },
+            _ => StandstillProof::Suspected,
+        }
+    }
+}
+
+/// What these answers come to if all who could do anything sleep.
+fn sum(answers: &[WaitStateReport]) -> Option<Sum> {
+    let running: usize = answers.iter().map(|seen| seen.running).sum();
+    let blocked: usize = answers.iter().map(|seen| seen.blocked.len()).sum();
+    if running == 0 || blocked < running {
+        return None;
+    }
+    let naps = answers
+        .iter()
+        .try_fold(0_u64, |naps, seen| Some(naps.wrapping_add(seen.naps?)))?;
+    let threads = answers.iter().map(|seen| seen.threads);
+    let threads = threads.reduce(|one, other| match (one, other) {
+        (OtherThreads::Running, _) | (_, OtherThreads::Running) => OtherThreads::Running,
+        (OtherThreads::None, other) | (other, OtherThreads::None) => other,
+        (OtherThreads::Asleep(one), OtherThreads::Asleep(other)) => {
+            OtherThreads::Asleep(one.wrapping_add(other))
+        }
+    });
+    let threads = threads.unwrap_or_default();
+    Some(Sum { naps, threads })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcs_core::job::NodeId;
+    use node_manager::control::BlockedRankReport;
+
+    fn seen(naps: Option<u64>, threads: OtherThreads) -> WaitStateReport {
+        let sighting = BlockedRankReport {
+            rank: 0,
+            node: NodeId(0),
+            number: 1,
+            words: vec![],
+            code: None,
+            made_at: vec![],
+        };
+        WaitStateReport {
+            running: 1,
+            naps,
+            threads,
+            blocked: vec![sighting],
+            ..WaitStateReport::default()
+        }
+    }
+
+    fn judged(looks: &[[(Option<u64>, OtherThreads); 2]]) -> Vec<StandstillProof> {
+        let mut standstill = Standstill::default();
+        let mut judge = |look: &[(Option<u64>, OtherThreads); 2]| {
+            standstill.judge(&look.map(|(naps, threads)| seen(naps, threads)), true)
+        };
+        looks.iter().map(&mut judge).collect()
+    }
+
+    const NONE: OtherThreads = OtherThreads::None;
+
+    /// Another thread may send between what such a look reads first and what it reads last.
+    #[test]
+    fn a_look_that_is_not_close_proves_nothing() {
+        let mut standstill = Standstill::default();
+        let far = seen(Some(3), OtherThreads::Running);
+        let close = seen(Some(3), NONE);
+        assert_eq!(standstill.judge(&[far], false), StandstillProof::Suspected);
+        assert_eq!(
+            standstill.judge(std::slice::from_ref(&close), true),
+            StandstillProof::Suspected
+        );
+        assert_eq!(
+            standstill.judge(&[close], true),
+            StandstillProof::Standstill
+        );
+    }
+
+    #[test]
+    fn two_looks_that_see_the_same_sleeps_prove_it() {
+        let still = [(Some(5), NONE), (Some(7), NONE)];
+        assert_eq!(
+            judged(&[still, still]),
+            [StandstillProof::Suspected, StandstillProof::Standstill]
+        );
+    }
+
+    #[test]
+    fn whoever_has_slept_once_more_has_been_awake() {
+        let looks = [
+            [(Some(5), NONE), (Some(7), NONE)],
+            [(Some(5), NONE), (Some(8), NONE)],
+            [(Some(6), NONE), (Some(8), NONE)],
+        ];
+        assert_eq!(judged(&looks), [StandstillProof::Suspected; 3]);
+    }
+
+    #[test]
+    fn one_who_is_awake_or_has_a_timer_is_enough() {
+        let still = [(Some(5), NONE), (Some(7), NONE)];
+        let awake = [(Some(5), NONE), (None, NONE)];
+        let expected = [
+            StandstillProof::Suspected,
+            StandstillProof::Moves,
+            StandstillProof::Suspected,
+        ];
+        assert_eq!(judged(&[still, awake, still]), expected);
+    }
+
+    #[test]
+    fn a_rank_that_says_nothing_is_not_blocked() {
+        let mut computes = seen(Some(3), NONE);
+        computes.running = 2;
+        let mut standstill = Standstill::default();
+        for _ in 0..3 {
+            assert_eq!(
+                standstill.judge(&[computes.clone()], true),
+                StandstillProof::Moves
+            );
+        }
+        let all_gone = [WaitStateReport {
+            naps: Some(3),
+            ..WaitStateReport::default()
+        }];
+        assert_eq!(standstill.judge(&all_gone, true), StandstillProof::Moves);
+    }
+
+    /// To look closely at the threads of all ranks costs more than a look.
+    #[test]
+    fn a_thread_that_runs_is_looked_at_now_and_then_as_long_as_all_ranks_sleep_on() {
+        let mut standstill = Standstill::default();
+        let look = |standstill: &mut Standstill, naps, closely| {
+            standstill.judge(&[seen(Some(naps), OtherThreads::Running)], closely)
+        };
+        assert_eq!(look(&mut standstill, 3, false), StandstillProof::Suspected);
+        assert_eq!(
+            look(&mut standstill, 3, true),
+            StandstillProof::OtherThreadRuns
+        );
+        for _ in 0..LOOKS_BESIDE {
+            assert!(!standstill.is_due());
+            assert_eq!(
+                look(&mut standstill, 3, false),
+                StandstillProof::OtherThreadRuns
+            );
+        }
+        assert!(standstill.is_due());
+        assert_eq!(
+            look(&mut standstill, 3, true),
+            StandstillProof::OtherThreadRuns
+        );
+        assert!(!standstill.is_due());
+        let moved = look(&mut standstill, 4, false);
+        assert_eq!(moved, StandstillProof::Suspected, "a rank has moved");
+    }
+
+    #[test]
+    fn other_threads_make_it_possible_if_they_sleep_and_nothing_if_they_run() {
+        let with = |one, other| [(Some(5), one), (Some(7), other)];
+        let asleep = |count| with(OtherThreads::Asleep(count), NONE);
+        let looks = [asleep(3), asleep(3), asleep(4), asleep(4)];
+        let expected = [
+            StandstillProof::Suspected,
+            StandstillProof::Possible,
+            StandstillProof::Suspected,
+            StandstillProof::Possible,
+        ];
+        assert_eq!(judged(&looks), expected);
+        let runs = with(OtherThreads::Asleep(3), OtherThreads::Running);
+        assert_eq!(judged(&[runs, runs]), [StandstillProof::OtherThreadRuns; 2]);
+    }
+}

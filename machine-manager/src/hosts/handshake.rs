@@ -1,0 +1,251 @@
+//! Node managers of several machines meet: each says how it is reached, and with whom it can share memory; then each is told
+//! of all others.
+
+use super::startup::{Limits, Startup};
+use super::{Fabric, Hosts};
+use crate::launch::ManagerHandle;
+use anyhow::{Context as _, bail};
+use bcs_core::job::{Cores, NodeId, Placement};
+use bcs_fabric::udp::JobKey;
+use node_manager::control::{
+    FromManager, Greeting, HandshakeReply, HandshakeRequest, MultiHostStart, SharedMemoryKeys,
+    ToManager,
+};
+use std::time::Duration;
+
+/// How the machines of a job are joined.
+#[derive(Debug)]
+pub struct JobTopology {
+    met: Vec<HandshakeReply>,
+    /// The party whose memory each shares: its own, if it is the first of its machine.
+    leaders: Vec<usize>,
+    parties: Vec<Vec<NodeId>>,
+    node_timeout: Duration,
+}
+
+/// Waits until these node managers have greeted.
+///
+/// # Errors
+/// One of them is not started, or of another version; or [`StartInterruption`](super::StartInterruption).
+pub fn await_greetings(
+    hosts: &Hosts,
+    managers: &mut [ManagerHandle],
+    placement: &Placement,
+    limits: Limits<'_>,
+) -> anyhow::Result<()> {
+    let mut startup = Startup::new(hosts, placement, limits);
+    startup.all(managers, has_greeted)?;
+    startup.end();
+    Ok(())
+}
+
+/// Has all node managers meet, which have greeted.
+///
+/// # Errors
+/// One of them is not started or does not answer, or cannot be joined to the others; or [`StartInterruption`](super::StartInterruption).
+pub fn run_handshake(
+    hosts: &Hosts,
+    managers: &mut [ManagerHandle],
+    placement: &Placement,
+    limits: Limits<'_>,
+) -> anyhow::Result<JobTopology> {
+    let mut startup = Startup::new(hosts, placement, limits);
+    let key = JobKey::random().context("the system gives no random bytes for the job's key")?;
+    let directory = std::env::current_dir().context("the working directory is gone")?;
+    let meet = HandshakeRequest {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        key,
+        crypto: hosts.crypto,
+        epoch: std::process::id().rotate_left(16) ^ now_s(),
+        nodes: placement.nodes(),
+        ranks: placement.ranks(),
+        interface: hosts.interface.clone().or_else(|| {
+            // Of one machine nothing else is sure to be there.
+            hosts.names.is_none().then(|| "127.0.0.1".to_owned())
+        }),
+        ports: hosts.ports,
+        directory,
+    };
+    tell_all(managers, &ToManager::Handshake(Box::new(meet)));
+    let met = startup.answers(managers, &|message| match message {
+        FromManager::HandshakeReply(met) => Ok(*met),
+        other => Err(other),
+    })?;
+    let parties: Vec<Vec<NodeId>> = managers.iter().map(|one| one.nodes.clone()).collect();
+    let is_tried = |one: usize, other: usize| match hosts.fabric {
+        Fabric::Auto | Fabric::Shm => true,
+        Fabric::Udp => {
+            let host = |party: usize| hosts.host_of(parties[party][0]);
+            hosts.names.is_some() && host(one) == host(other)
+        }
+    };
+    for (me, manager) in managers.iter_mut().enumerate() {
+        let others = met.iter().enumerate();
+        let others = others.map(|(party, met)| is_tried(me, party).then_some(met.keeps));
+        let others: Vec<Option<SharedMemoryKeys>> = others.collect();
+        manager.tell(&ToManager::TestSharedMemory(others));
+    }
+    let reached = startup.answers(managers, &|message| match message {
+        FromManager::MappableMemory(reached) => Ok(reached),
+        other => Err(other),
+    })?;
+    startup.end();
+    let leaders: Vec<usize> = (0..parties.len())
+        .map(|me| {
+            (0..me)
+                .find(|&other| reached[me].get(other) == Some(&true))
+                .unwrap_or(me)
+        })
+        .collect();
+    let machines = JobTopology {
+        met,
+        leaders,
+        parties,
+        node_timeout: hosts.node_timeout.value,
+    };
+    machines.check(hosts)?;
+    Ok(machines)
+}
+
+/// Which second it is, as far as 32 bits tell.
+fn now_s() -> u32 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let [a, b, c, d, ..] = since.map_or(0, |since| since.as_secs()).to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
+}
+
+fn tell_all(managers: &mut [ManagerHandle], message: &ToManager) {
+    managers
+        .iter_mut()
+        .for_each(|manager| manager.tell(message));
+}
+
+/// Whether a node manager has greeted. One of another version understands nothing that it is told.
+fn has_greeted(manager: &mut ManagerHandle) -> anyhow::Result<Option<()>> {
+    let ours = env!("CARGO_PKG_VERSION");
+    let name = manager.name(false);
+    match manager.reader.greeting() {
+        Greeting::Awaited => Ok(None),
+        Greeting::Version(version) if version == ours => Ok(Some(())),
+        Greeting::Version(version) => bail!(
+            "{name} is BCS-MPI {version}, and this is {ours}: install the same version on all hosts"
+        ),
+        Greeting::Absent => bail!(
+            "{name} was not heard among all that its shell writes to its standard output: let what the shell reads \
+             at a login without a terminal (.bashrc) be silent"
+        ),
+    }
+}
+
+impl JobTopology {
+    fn check(&self, hosts: &Hosts) -> anyhow::Result<()> {
+        for (party, &leader) in self.leaders.iter().enumerate() {
+            if self.leaders[leader] != leader {
+                bail!(
+                    "nodes {} and {} can share memory, and the latter with a third that the first cannot reach: \
+                     use --fabric udp",
+                    self.parties[party][0],
+                    self.parties[leader][0]
+                );
+            }
+        }
+        let first_far = self.leaders.iter().position(|&leader| leader != 0);
+        match (hosts.fabric, first_far) {
+            (Fabric::Shm, Some(far)) => bail!(
+                "--fabric shm: the node manager of node {} cannot map memory of that of node 0: they are on \
+                 different machines, or may not look at each other; use --fabric auto",
+                self.parties[far][0]
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// The first party of each machine.
+    fn first_of_machines(&self) -> impl Iterator<Item = usize> {
+        (0..self.parties.len()).filter(|&party| self.leaders[party] == party)
+    }
+
+    /// What a party is told of the others.
+    #[must_use]
+    pub fn start_of(&self, me: usize) -> MultiHostStart {
+        let leader = self.leaders[me];
+        let machines = self.first_of_machines().map(|leader| {
+            let parties = (0..self.parties.len()).filter(|&party| self.leaders[party] == leader);
+            let nodes = parties.flat_map(|party| self.parties[party].iter().copied());
+            nodes.collect()
+        });
+        MultiHostStart {
+            parties: self.parties.clone(),
+            me,
+            machines: machines.collect(),
+            on_this_host: self.on_host_of(me),
+            beside_first: (1..self.parties.len())
+                .filter(|&party| self.leaders[party] == 0)
+                .collect(),
+            leader: (leader != me).then(|| self.met[leader].keeps),
+            addresses: self.met.iter().map(|met| met.address).collect(),
+            receive_bytes: self.met.iter().map(|met| met.receive_bytes).collect(),
+            node_timeout: self.node_timeout,
+        }
+    }
+
+    /// How many nodes the kernel of a party has.
+    fn on_host_of(&self, me: usize) -> usize {
+        let beside = self.met.iter().zip(&self.parties);
+        let beside = beside.filter(|(met, _)| met.boot == self.met[me].boot);
+        beside.map(|(_, nodes)| nodes.len()).sum()
+    }
+
+    /// The cores of a party's machine. Where the kernel is the same and memory is not shared, each has its part.
+    #[must_use]
+    pub fn cores_of(&self, me: usize) -> Cores {
+        let met = &self.met[me];
+        let beside = (0..self.met.len())
+            .filter(|&party| self.leaders[party] == party && self.met[party].boot == met.boot);
+        let cores = met.cores.clone();
+        Cores {
+            usable: (cores.usable / beside.count().max(1)).max(1),
+            ..cores
+        }
+    }
+
+    /// The processes of the node managers, each as its machine knows it.
+    #[must_use]
+    pub fn processes(&self) -> Vec<i32> {
+        self.met.iter().map(|met| met.pid).collect()
+    }
+
+    /// How they are joined, for `-v`.
+    #[must_use]
+    pub fn lines(&self, hosts: &Hosts) -> Vec<String> {
+        let mut lines = Vec::new();
+        for leader in self.first_of_machines() {
+            let start = self.start_of(leader);
+            let nodes: Vec<String> = start
+                .shared_memory_nodes()
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            let host = hosts.host_of(self.parties[leader][0]);
+            let host = host.map_or(String::new(), |host| format!(" on host {host}"));
+            let (nodes, address) = (nodes.join(", "), self.met[leader].address);
+            let among = match start.shared_memory_nodes().len() {
+                1 => "",
+                _ => ", joined by shared memory, which their node managers can map",
+            };
+            lines.push(format!("machine of nodes {nodes}{host}: {address}{among}"));
+        }
+        let far = self.leaders.iter().any(|&leader| leader != 0);
+        let why = match hosts.fabric {
+            Fabric::Udp => "as --fabric udp says",
+            _ => "since none can map another's memory",
+        };
+        if far {
+            lines.push(format!(
+                "machines are joined by udp, {why}; datagrams are guarded by {:?}",
+                hosts.crypto
+            ));
+        }
+        lines
+    }
+}

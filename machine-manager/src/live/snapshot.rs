@@ -1,0 +1,158 @@
+//! What all ranks of a job do at a moment.
+//!
+//! It is put together from what node managers have found one after the other, and ranks go on meanwhile. So unlike
+//! the lookout's it proves nothing: what two ranks say need not have been true at the same time.
+
+use super::client::JobAnswer;
+use super::question::JobFacts;
+use crate::deadlock_detector::{Vertex, WaitGraph};
+use bcs_core::job::NodeId;
+use bcs_core::wait_state::{MessagePeer, WaitReason, WaitState};
+use mds::mmds::RecorderSnapshot;
+use node_manager::control::DepartedRank;
+use node_manager::survey::{Progress, RankSurvey};
+use source_lines::{SourceLines, unresolved_site};
+use std::collections::BTreeMap;
+
+/// See the module.
+#[derive(Debug)]
+pub struct JobSnapshot {
+    /// The job.
+    pub job: JobFacts,
+    /// When it was, by the clock of the machine.
+    pub at_ns: u64,
+    /// The slice that was last struck.
+    pub slice: u64,
+    /// Its ranks.
+    pub ranks: BTreeMap<u32, RankSnapshot>,
+    /// Nodes that have not said what their ranks do.
+    pub silent: Vec<NodeId>,
+}
+
+/// A rank.
+#[derive(Debug)]
+pub struct RankSnapshot {
+    /// Its node.
+    pub node: NodeId,
+    /// Its process.
+    pub pid: i32,
+    /// What it does.
+    pub activity: Activity,
+    /// What it waits for, or has done last: if it says so.
+    pub vertex: Option<Vertex>,
+    /// What it has posted that has not met its other half, beside what it waits for.
+    pub pending: Vec<WaitReason>,
+    /// How many others there are.
+    pub more: u32,
+    /// Messages that have come and that it has not received, as far as its NIC knows.
+    pub unmatched: Vec<MessagePeer>,
+    /// Requests that its NIC has completed.
+    pub completions: u64,
+    /// What it has recorded, if it does.
+    pub recorded: Option<RecorderSnapshot>,
+}
+
+/// What a rank does, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Activity {
+    /// It sleeps in a call.
+    Waits,
+    /// It is in a call that waits, and is awake, as far as its recorder knows.
+    Calls,
+    /// It is in none, or in one that does not sleep.
+    Computes,
+    /// Somebody has stopped it.
+    Stopped,
+    /// It has not called MPI_Init.
+    Starts,
+    /// It has called MPI_Finalize.
+    Finalized,
+    /// Its process is over.
+    Ended,
+}
+
+impl JobSnapshot {
+    /// From what was answered, with lines where places are addresses.
+    #[must_use]
+    pub fn of(answered: JobAnswer, source: &mut SourceLines) -> Self {
+        let parts = answered.parts;
+        let at_ns = parts.iter().map(|part| part.at_ns).min();
+        let slice = parts.iter().map(|part| part.slice).max();
+        let found: BTreeMap<u32, RankSurvey> = parts
+            .into_iter()
+            .flat_map(|part| part.ranks)
+            .map(|found| (found.rank, found))
+            .collect();
+        let mut graph = graph(&found).with_lines(source);
+        let rank = |(rank, found)| (rank, RankSnapshot::of(found, graph.ranks.remove(&rank)));
+        Self {
+            job: answered.facts,
+            at_ns: at_ns.unwrap_or(0),
+            slice: slice.unwrap_or(0),
+            ranks: found.into_iter().map(rank).collect(),
+            silent: answered.silent,
+        }
+    }
+}
+
+fn graph(found: &BTreeMap<u32, RankSurvey>) -> WaitGraph {
+    let waits = found.values().filter_map(|found| {
+        let said = WaitState::decode(&found.words).filter(|said| !said.waits.is_empty());
+        let mut said = said?;
+        let code = found.code.clone().map(unresolved_site);
+        said.site = code.or(said.site);
+        Some((found.rank, found.node, said))
+    });
+    let gone = found.values().filter_map(|found| {
+        let finalized = found.progress == Progress::Finalized;
+        (finalized || found.progress == Progress::Ended).then(|| DepartedRank {
+            rank: found.rank,
+            node: found.node,
+            finalized,
+            words: Vec::new(),
+        })
+    });
+    let gone: Vec<DepartedRank> = gone.collect();
+    WaitGraph::snapshot(waits, gone.iter())
+}
+
+impl RankSnapshot {
+    fn of(found: RankSurvey, vertex: Option<Vertex>) -> Self {
+        let pending = WaitState::decode(&found.pending).unwrap_or_default();
+        let said = WaitState::decode(&found.words).unwrap_or_default();
+        let is_said = |peer: &MessagePeer| said.unmatched.contains(peer);
+        let unmatched = pending.unmatched.into_iter();
+        let unmatched = unmatched.filter(|peer| !is_said(peer)).collect();
+        let calls = found.recorded.as_ref().is_some_and(|it| it.call.is_some());
+        let activity = match found.progress {
+            Progress::Running if !said.waits.is_empty() => Activity::Waits,
+            Progress::Running if calls => Activity::Calls,
+            Progress::Running => Activity::Computes,
+            Progress::Stopped => Activity::Stopped,
+            Progress::Started => Activity::Starts,
+            Progress::Finalized => Activity::Finalized,
+            Progress::Ended => Activity::Ended,
+        };
+        Self {
+            node: found.node,
+            pid: found.pid,
+            activity,
+            vertex,
+            pending: beside(pending.waits, said.waits),
+            more: pending.more,
+            unmatched,
+            completions: found.completions,
+            recorded: found.recorded,
+        }
+    }
+}
+
+/// What is pending without what is waited for, each of which is pending once.
+fn beside(mut pending: Vec<WaitReason>, waits: Vec<WaitReason>) -> Vec<WaitReason> {
+    for wait in waits {
+        if let Some(at) = pending.iter().position(|pending| *pending == wait) {
+            pending.remove(at);
+        }
+    }
+    pending
+}

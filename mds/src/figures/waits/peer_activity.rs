@@ -1,0 +1,310 @@
+//! What a call waited for: the other ranks of its message or collective, and when they came.
+
+use std::collections::HashMap;
+
+use crate::dump::{CallRow, MessageRow, MessageTransport, NONE, RankDump, RunDumps};
+use crate::figures::{collective, primitive};
+use crate::mmds::Primitive;
+
+use super::strobes::Strobes;
+
+/// One message as both sides know it: its stream and its number there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct MessageKey {
+    from: u64,
+    to: u64,
+    context: u64,
+    tag: u64,
+    ordinal: u64,
+}
+
+impl MessageKey {
+    /// Nothing if the recorder had no room to count the stream.
+    pub(crate) fn of(rank: u32, row: &MessageRow) -> Option<Self> {
+        let own = u64::from(rank);
+        let (from, to) = match row.received {
+            0 => (own, row.peer),
+            _ => (row.peer, own),
+        };
+        (row.ordinal != NONE).then_some(Self {
+            from,
+            to,
+            context: row.context,
+            tag: row.tag,
+            ordinal: row.ordinal,
+        })
+    }
+}
+
+/// A collective as all of its members know it: its communicator and its number there.
+type CollectiveKey = (u64, u64);
+
+/// Who did something, when and from where.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RankAction<'a> {
+    pub(super) dump: &'a RankDump,
+    pub(super) at_ns: u64,
+    site: u64,
+}
+
+impl RankAction<'_> {
+    pub(super) fn place(&self) -> String {
+        let site = usize::try_from(self.site).ok();
+        let site = site.and_then(|site| self.dump.sites.get(site));
+        site.map_or_else(|| "an unknown place".to_owned(), |site| site.place.clone())
+    }
+}
+
+/// What a call waited for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallWait<'a> {
+    pub(super) called_ns: u64,
+    pub(super) returned_ns: u64,
+    /// When what it waited for was complete.
+    pub(super) complete_ns: u64,
+    /// Who made it wait.
+    pub(super) other: RankAction<'a>,
+    /// Who posted last, and so waits for the slice.
+    pub(super) last: RankAction<'a>,
+    /// Whether it needs a slice.
+    pub(super) by_nic: bool,
+    /// The node of the receiver, of a message.
+    pub(super) into: Option<u32>,
+}
+
+/// A message that was complete in a call.
+#[derive(Debug, Clone, Copy)]
+struct CompletedMessage<'a> {
+    other: RankAction<'a>,
+    last: RankAction<'a>,
+    by_nic: bool,
+    into: u32,
+    complete_ns: u64,
+}
+
+/// Numbers the collectives of a rank: those of one communicator are called in the same order by all. The rows are the last
+/// ones, so they are counted from the end.
+pub(super) struct CollectiveCounter {
+    next: HashMap<u64, u64>,
+}
+
+impl CollectiveCounter {
+    pub(super) fn of(dump: &RankDump) -> Self {
+        let mut next: HashMap<u64, u64> = HashMap::new();
+        for known in &dump.communicators {
+            next.insert(known.context, known.collectives);
+        }
+        for call in dump.calls.iter().filter(|call| is_numbered(call)) {
+            let number = next.entry(call.context).or_default();
+            *number = number.wrapping_sub(1);
+        }
+        Self { next }
+    }
+
+    /// The number of the call, if it is a collective. Calls are asked in their order.
+    pub(super) fn number(&mut self, call: &CallRow) -> Option<CollectiveKey> {
+        if !is_numbered(call) {
+            return None;
+        }
+        let next = self.next.entry(call.context).or_default();
+        let number = *next;
+        *next = next.wrapping_add(1);
+        Some((call.context, number))
+    }
+}
+
+fn is_numbered(call: &CallRow) -> bool {
+    call.context != NONE && collective(call).is_some()
+}
+
+/// Who entered a collective, in the order in which they did.
+#[derive(Default)]
+struct CollectiveEntries<'a> {
+    members: Vec<RankAction<'a>>,
+    by_nic: bool,
+}
+
+/// All that others did.
+pub(super) struct PeerActivity<'a> {
+    /// Both sides of each message: the rank that sent it and that received it.
+    sent: HashMap<MessageKey, (&'a RankDump, &'a MessageRow)>,
+    received: HashMap<MessageKey, (&'a RankDump, &'a MessageRow)>,
+    entered: HashMap<CollectiveKey, CollectiveEntries<'a>>,
+    strobes: Strobes,
+}
+
+impl<'a> PeerActivity<'a> {
+    pub(super) fn of(dumps: &'a RunDumps) -> Self {
+        let mut others = Self {
+            sent: HashMap::new(),
+            received: HashMap::new(),
+            entered: HashMap::new(),
+            strobes: Strobes::of(dumps),
+        };
+        for dump in &dumps.ranks {
+            for row in &dump.messages {
+                if let Some(key) = MessageKey::of(dump.rank, row) {
+                    let side = match row.received {
+                        0 => &mut others.sent,
+                        _ => &mut others.received,
+                    };
+                    side.insert(key, (dump, row));
+                }
+            }
+            let mut collectives = CollectiveCounter::of(dump);
+            for call in &dump.calls {
+                if let Some(key) = collectives.number(call) {
+                    others.enter(dump, call, key);
+                }
+            }
+        }
+        let all_by_nic = dumps.run.as_ref().is_some_and(|run| run.intranode == "nic");
+        for entered in others.entered.values_mut() {
+            entered.members.sort_by_key(|deed| deed.at_ns);
+            entered.by_nic |= all_by_nic;
+        }
+        others
+    }
+
+    pub(super) fn strobes(&self) -> &Strobes {
+        &self.strobes
+    }
+
+    fn enter(&mut self, dump: &'a RankDump, call: &CallRow, key: CollectiveKey) {
+        let entered = self.entered.entry(key).or_default();
+        let first = entered.members.first();
+        entered.by_nic |= first.is_some_and(|first| first.dump.node != dump.node);
+        entered.members.push(RankAction {
+            dump,
+            at_ns: call.begun_ns,
+            site: call.site,
+        });
+    }
+
+    /// What a call waited for that is no collective: of the messages that were complete in it, the one that can have been
+    /// so last. A wait for all learns of all at its end, so when it learnt of which says nothing; and a wait for some
+    /// returns with the first. Nothing if there is a message whose other side is not known.
+    pub(super) fn message_wait(
+        &self,
+        dump: &'a RankDump,
+        call: &CallRow,
+        by_completion: &[&'a MessageRow],
+    ) -> Option<CallWait<'a>> {
+        let before = by_completion.partition_point(|row| row.completed_ns < call.begun_ns);
+        let after = by_completion.partition_point(|row| row.completed_ns <= call.ended_ns);
+        let rows = by_completion.get(before..after)?.iter();
+        let rows = rows.filter(|row| is_of(call, row));
+        let meetings = rows.map(|row| self.meeting(dump, row));
+        // A send that was over before the other side posted has waited for nobody.
+        let waited = |meeting: &CompletedMessage<'_>| meeting.other.at_ns <= meeting.complete_ns;
+        let mut meetings = meetings.filter(|meeting| meeting.as_ref().is_none_or(waited));
+        let last = match primitive(call) {
+            Some(Primitive::Waitsome) => meetings.next()??,
+            _ => meetings.reduce(|one, other| Some(self.later(one?, other?)))??,
+        };
+        Some(CallWait {
+            called_ns: call.begun_ns,
+            returned_ns: call.ended_ns,
+            complete_ns: last.complete_ns,
+            other: last.other,
+            last: last.last,
+            by_nic: last.by_nic,
+            into: Some(last.into),
+        })
+    }
+
+    /// Both sides of a message.
+    fn meeting(&self, dump: &'a RankDump, row: &MessageRow) -> Option<CompletedMessage<'a>> {
+        let key = MessageKey::of(dump.rank, row)?;
+        let others = match row.received {
+            0 => &self.received,
+            _ => &self.sent,
+        };
+        let (other_dump, other) = *others.get(&key)?;
+        let deed = |dump, row: &MessageRow| RankAction {
+            dump,
+            at_ns: row.posted_ns,
+            site: row.site,
+        };
+        let (own, other) = (deed(dump, row), deed(other_dump, other));
+        Some(CompletedMessage {
+            other,
+            last: if own.at_ns > other.at_ns { own } else { other },
+            by_nic: row.road == MessageTransport::Nic as u64,
+            into: match row.received {
+                0 => other_dump.node,
+                _ => dump.node,
+            },
+            complete_ns: row.completed_ns,
+        })
+    }
+
+    /// The one of two that can have been complete later; and both are complete when that is.
+    fn later(
+        &self,
+        one: CompletedMessage<'a>,
+        other: CompletedMessage<'a>,
+    ) -> CompletedMessage<'a> {
+        let earliest_ns = |meeting: &CompletedMessage<'_>| {
+            let posted_ns = meeting.last.at_ns;
+            let node = meeting.last.dump.node;
+            let strobe = meeting.by_nic.then(|| self.strobes.next(node, posted_ns));
+            strobe.flatten().unwrap_or(posted_ns)
+        };
+        let complete_ns = one.complete_ns.max(other.complete_ns);
+        let later = if earliest_ns(&one) > earliest_ns(&other) {
+            one
+        } else {
+            other
+        };
+        CompletedMessage {
+            complete_ns,
+            ..later
+        }
+    }
+
+    /// What a collective waited for: the last of its members to enter it while the call lasted. It cannot have waited for
+    /// one that came when it had returned, which a broadcast may do before all are there.
+    pub(super) fn collective_wait(
+        &self,
+        dump: &'a RankDump,
+        call: &CallRow,
+        key: CollectiveKey,
+    ) -> Option<CallWait<'a>> {
+        let entered = self.entered.get(&key)?;
+        let members = &entered.members;
+        let there = members.partition_point(|deed| deed.at_ns <= call.ended_ns);
+        let last = *members[..there].last()?;
+        let other = match last.dump.rank == dump.rank {
+            true => RankAction {
+                at_ns: call.begun_ns,
+                ..last
+            },
+            false => last,
+        };
+        Some(CallWait {
+            called_ns: call.begun_ns,
+            returned_ns: call.ended_ns,
+            complete_ns: call.ended_ns,
+            other,
+            last,
+            by_nic: entered.by_nic,
+            into: None,
+        })
+    }
+}
+
+/// Whether a message that was complete while a call lasted was complete by it, and not by another thread of the rank. A
+/// call that posts messages waits for these; one that waits for a request says of whom that is, if that was known.
+fn is_of(call: &CallRow, row: &MessageRow) -> bool {
+    let names = |named: u64, is: u64| named == NONE || named == is;
+    match primitive(call) {
+        Some(Primitive::Wait) => {
+            names(call.context, row.context)
+                && names(call.peer, row.peer)
+                && names(call.tag, row.tag)
+        }
+        Some(Primitive::Waitall | Primitive::Waitany | Primitive::Waitsome) => true,
+        _ => row.posted_ns == call.begun_ns,
+    }
+}

@@ -1,0 +1,66 @@
+//! The descriptors that a node manager is born with.
+#![expect(unsafe_code, reason = "a descriptor number becomes a descriptor")]
+
+use crate::control::{CONTROL_FD, PAGE_FD, SEGMENT_FD};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::{Errno, FdFlags};
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// The shared memory of the job that `bcs run` made.
+#[derive(Debug)]
+pub(crate) struct SharedJobMemory {
+    pub(crate) page: OwnedFd,
+    pub(crate) segment: OwnedFd,
+}
+
+impl SharedJobMemory {
+    /// Takes them, and the channel. To be called once, before anything else in the
+    /// process opens a file.
+    pub(crate) fn take() -> Result<(ControlChannel, Self), Errno> {
+        let input = take(CONTROL_FD)?;
+        let inherited = Self {
+            page: take(PAGE_FD)?,
+            segment: take(SEGMENT_FD)?,
+        };
+        // After the others, whose numbers it might take.
+        let output = rustix::io::fcntl_dupfd_cloexec(&input, FIRST_OWN)?;
+        Ok((ControlChannel { input, output }, inherited))
+    }
+}
+
+/// The two directions of the way to the launcher. Of a socket both are the same one.
+#[derive(Debug)]
+pub(crate) struct ControlChannel {
+    /// Whence the launcher's words come.
+    pub(crate) input: OwnedFd,
+    /// Where ours go.
+    pub(crate) output: OwnedFd,
+}
+
+/// The channel of a node manager of several machines: its standard input and output, whatever they are. Under ssh
+/// they are pipes, or two sockets.
+///
+/// To be called once, before anything else in the process opens a file.
+pub(crate) fn take_standard() -> Result<ControlChannel, Errno> {
+    let channel = ControlChannel {
+        input: rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), FIRST_OWN)?,
+        output: rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), FIRST_OWN)?,
+    };
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    Ok(channel)
+}
+
+/// The first number of descriptors that are not the standard ones.
+const FIRST_OWN: RawFd = 3;
+
+fn take(number: RawFd) -> Result<OwnedFd, Errno> {
+    // SAFETY: only lent to a call that finds out whether it is open.
+    let lent = unsafe { BorrowedFd::borrow_raw(number) };
+    // Ranks must not inherit it: they would keep the control socket open, or write the segment.
+    rustix::io::fcntl_setfd(lent, FdFlags::CLOEXEC)?;
+    // SAFETY: it is open, and by the promise of `SharedJobMemory::take` nobody else in this process
+    // knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}

@@ -1,0 +1,81 @@
+//! What programs have left, of a job whose ranks have all ended well.
+//!
+//! Nobody knows it alone. A rank knows its requests, its objects, and the messages of its node that have come before
+//! it finalized; its NIC those from other nodes. What came later lies in a queue of the node: its sender has
+//! said that it is there, and here it is known whether it was taken.
+
+use crate::control::RankFinalReport;
+use crate::nic::LocalNics;
+use crate::rank_process::RankProcess;
+use bcs_core::mapped_code::CodePlace;
+use bcs_core::wait_state::{Leak, LeakReport, MessagePeer, Site};
+use std::collections::BTreeMap;
+
+/// The places of the addresses in what a rank has said.
+fn code_of(rank: &RankProcess) -> Vec<(u64, CodePlace)> {
+    let places = rank.left.iter().flat_map(|left| &left.places);
+    let known = places.filter_map(|(_, site)| match *site {
+        Site::Address(address) => Some((address, rank.place_of(site)?)),
+        Site::Line(_) | Site::Code { .. } => None,
+    });
+    let by_address: BTreeMap<u64, CodePlace> = known.collect();
+    by_address.into_iter().collect()
+}
+
+/// What is left, by rank.
+#[derive(Debug)]
+pub(crate) struct LeakCollector {
+    by_rank: BTreeMap<u32, LeakReport>,
+    /// What ranks have said last.
+    ended: Vec<RankFinalReport>,
+}
+
+impl LeakCollector {
+    /// What is known without the tables of the NICs.
+    pub(crate) fn collect(ranks: &[RankProcess], nic: &LocalNics) -> Self {
+        let mut by_rank: BTreeMap<u32, LeakReport> = BTreeMap::new();
+        for (rank, left) in ranks
+            .iter()
+            .filter_map(|it| Some((it.rank, it.left.as_ref()?)))
+        {
+            by_rank.entry(rank).or_default().join(left);
+            for sent in &left.untaken_sends {
+                let message = MessagePeer {
+                    rank: Some(rank),
+                    ..sent.message
+                };
+                if let Some(to) = nic.not_taken(rank, sent) {
+                    by_rank
+                        .entry(to)
+                        .or_default()
+                        .add(Leak::Message(message), 1);
+                }
+            }
+        }
+        let ended = ranks.iter().map(|rank| RankFinalReport {
+            rank: rank.rank,
+            node: rank.node,
+            left: Vec::new(),
+            last: nic
+                .wait_state(rank.rank)
+                .map_or_else(Vec::new, |(_, last)| last.encode()),
+            code: code_of(rank),
+        });
+        Self {
+            ended: ended.collect(),
+            by_rank,
+        }
+    }
+
+    /// ... and with them: one for each rank.
+    pub(crate) fn finish(mut self, of_nics: &[(u32, LeakReport)]) -> Vec<RankFinalReport> {
+        for (rank, left) in of_nics {
+            self.by_rank.entry(*rank).or_default().join(left);
+        }
+        for end in &mut self.ended {
+            let left = self.by_rank.get(&end.rank);
+            end.left = left.map_or_else(Vec::new, LeakReport::encode);
+        }
+        self.ended
+    }
+}

@@ -1,0 +1,220 @@
+//! The ranks of this process's nodes, and the flow of what they write.
+
+use crate::agent::{AgentError, kernel};
+use crate::control::{FrameWriter, FromManager, JobStart, Stream};
+use crate::event_poll::{EventPoll, EventSource};
+use crate::input_pipes::InputPipes;
+use crate::limits::{OUTPUT_QUEUE_BYTES, PROMPT_PATIENCE, READ_BYTES};
+use crate::output::OutputPipe;
+use crate::rank_process::RankProcess;
+use crate::rank_spawner::{RankSpawner, not_started};
+use bcs_core::job::NodeId;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+use std::time::Instant;
+
+/// The ranks.
+#[derive(Debug)]
+pub(crate) struct LocalRanks {
+    pub(crate) ranks: Vec<RankProcess>,
+    /// What all of them read, where they all read the same.
+    pub(crate) input: InputPipes,
+    /// Output that is not read because the launcher does not take what was read before.
+    held: Vec<(usize, Stream)>,
+    /// Lines that may be prompts, and when they are shown, by rank and stream.
+    prompts: BTreeMap<(usize, Stream), Instant>,
+}
+
+/// Starts the ranks. A rank that cannot be started is reported, and the others stay until the
+/// launcher has heard of it.
+pub(crate) fn start(
+    start: &JobStart,
+    watch: &EventPoll,
+) -> Result<(LocalRanks, Option<FromManager>), AgentError> {
+    let placed: Vec<(NodeId, u32)> = start
+        .nodes
+        .iter()
+        .flat_map(|&node| start.placement.ranks_of(node).map(move |rank| (node, rank)))
+        .collect();
+    let mut crew = LocalRanks {
+        ranks: Vec::with_capacity(placed.len()),
+        input: InputPipes::default(),
+        held: Vec::new(),
+        prompts: BTreeMap::new(),
+    };
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+        .map_err(kernel("failed to open /dev/null"))?;
+    let mut nursery = match RankSpawner::new(start, null.as_fd(), placed.len()) {
+        Ok(nursery) => nursery,
+        Err(error) => {
+            let (node, rank) = placed[0];
+            return Ok((crew, Some(not_started(start, node, rank, &error))));
+        }
+    };
+    for (node, rank) in placed {
+        match nursery.spawn_rank(node, rank, &mut crew.input) {
+            Ok(process) => {
+                crew.add(process, watch)
+                    .map_err(kernel("failed to watch a rank"))?;
+            }
+            Err(error) => return Ok((crew, Some(not_started(start, node, rank, &error)))),
+        }
+    }
+    // Only the rank that reads it holds on to the launcher's input: whoever writes into it learns when it is gone.
+    rustix::stdio::dup2_stdin(&null).map_err(kernel("failed to let go of the input"))?;
+    Ok((crew, None))
+}
+
+impl LocalRanks {
+    fn add(&mut self, rank: RankProcess, watch: &EventPoll) -> Result<(), Errno> {
+        let index = self.ranks.len();
+        self.ranks.push(rank);
+        let rank = &self.ranks[index];
+        if let Some(pidfd) = &rank.pidfd {
+            watch.add(pidfd, EventSource::Process(index))?;
+        }
+        watch.add(rank.conversation.fd(), EventSource::Conversation(index))?;
+        for (pipe, stream) in rank.output.iter().zip([Stream::Out, Stream::Err]) {
+            if let Some(fd) = pipe.fd() {
+                watch.add(fd, EventSource::Output(index, stream))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many processes of ranks have not ended.
+    pub(crate) fn running(&self) -> usize {
+        self.ranks.iter().filter(|rank| rank.runs()).count()
+    }
+
+    /// Whether all ranks have ended and none has failed.
+    pub(crate) fn all_ended_well(&self) -> bool {
+        self.ranks.iter().all(|rank| !rank.runs() && !rank.failed)
+    }
+
+    /// Signals the process groups of all ranks that run.
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.ranks.iter().for_each(|rank| rank.signal(signal));
+    }
+
+    fn pipe(&mut self, index: usize, stream: Stream) -> (u32, &mut OutputPipe) {
+        let rank = &mut self.ranks[index];
+        let [out, err] = &mut rank.output;
+        (rank.rank, if stream == Stream::Out { out } else { err })
+    }
+
+    /// Reads once.
+    pub(crate) fn read(
+        &mut self,
+        index: usize,
+        stream: Stream,
+        buffer: &mut [u8],
+        watch: &EventPoll,
+    ) {
+        let (_, pipe) = self.pipe(index, stream);
+        pipe.read(&mut buffer[..READ_BYTES], |fd| watch.remove(fd));
+        match pipe.waits() {
+            true => {
+                _ = self
+                    .prompts
+                    .insert((index, stream), Instant::now() + PROMPT_PATIENCE)
+            }
+            false => _ = self.prompts.remove(&(index, stream)),
+        }
+    }
+
+    /// When the first prompt is to be shown.
+    pub(crate) fn prompt_due(&self) -> Option<Instant> {
+        self.prompts.values().min().copied()
+    }
+
+    /// Forwards what has waited long enough for the end of its line. With lines before it that wait for room, it goes
+    /// on waiting.
+    pub(crate) fn show_prompts(&mut self, now: Instant, writer: &mut FrameWriter) {
+        let due = self.prompts.extract_if(.., |_, at| *at <= now);
+        let due: Vec<(usize, Stream)> = due.map(|(which, _)| which).collect();
+        for (index, stream) in due {
+            let (rank, pipe) = self.pipe(index, stream);
+            if !pipe.ready() {
+                pipe.forward_beginning(rank, writer);
+            }
+        }
+    }
+
+    /// Forwards the whole lines that were read.
+    pub(crate) fn forward(&mut self, index: usize, stream: Stream, writer: &mut FrameWriter) {
+        let (rank, pipe) = self.pipe(index, stream);
+        pipe.forward(rank, writer);
+    }
+
+    /// The launcher does not keep up: reads no more from a pipe with lines to forward.
+    pub(crate) fn pause_reading(&mut self, index: usize, stream: Stream, watch: &EventPoll) {
+        let (_, pipe) = self.pipe(index, stream);
+        if pipe.ready() {
+            // Taken out, not only masked: an epoll always tells of a closed pipe.
+            if let Some(fd) = pipe.fd() {
+                watch.remove(fd);
+            }
+            self.held.push((index, stream));
+        }
+    }
+
+    /// Lets held pipes flow while there is room. Returns whether one did.
+    pub(crate) fn resume_reading(&mut self, writer: &mut FrameWriter, watch: &EventPoll) -> bool {
+        let mut released = 0;
+        while released < self.held.len() && writer.waiting() < OUTPUT_QUEUE_BYTES {
+            let (index, stream) = self.held[released];
+            released += 1;
+            let (rank, pipe) = self.pipe(index, stream);
+            pipe.forward(rank, writer);
+            if let Some(fd) = pipe.fd() {
+                // It was watched before, so it can be again.
+                let _ = watch.add(fd, EventSource::Output(index, stream));
+            }
+        }
+        self.held.drain(..released);
+        released > 0
+    }
+
+    /// Reads and forwards what a dead rank has left in a pipe. Bounded by what a pipe may hold:
+    /// a grandchild may go on writing.
+    pub(crate) fn drain(
+        &mut self,
+        index: usize,
+        stream: Stream,
+        buffer: &mut [u8],
+        writer: &mut FrameWriter,
+    ) {
+        const LARGEST_PIPE: usize = 1 << 20;
+        let (rank, pipe) = self.pipe(index, stream);
+        for _ in 0..LARGEST_PIPE / READ_BYTES {
+            pipe.forward(rank, writer);
+            if !pipe.read(&mut buffer[..READ_BYTES], |_| ()) {
+                break;
+            }
+        }
+        pipe.forward(rank, writer);
+    }
+
+    /// Marks the lines that a killed rank has left unfinished.
+    pub(crate) fn cut(&mut self, index: usize, stream: Stream, writer: &mut FrameWriter) {
+        let (rank, pipe) = self.pipe(index, stream);
+        pipe.cut();
+        pipe.forward(rank, writer);
+    }
+
+    /// Everything that was written by anyone: when all who could write are gone.
+    pub(crate) fn drain_all(&mut self, buffer: &mut [u8], writer: &mut FrameWriter) {
+        for index in 0..self.ranks.len() {
+            for stream in [Stream::Out, Stream::Err] {
+                self.drain(index, stream, buffer, writer);
+                let (rank, pipe) = self.pipe(index, stream);
+                pipe.end();
+                pipe.forward(rank, writer);
+            }
+        }
+    }
+}

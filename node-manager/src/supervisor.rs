@@ -1,0 +1,85 @@
+//! The process that a launcher's command starts on another host: it starts the node manager, and survives it.
+//!
+//! A node manager that is killed takes its ranks with it, and what these had started becomes an orphan. On the launcher's
+//! machine it falls to `bcs run`, which is a subreaper; on another host it falls to the keeper. The
+//! keeper in turn is watched by the node manager ([`lost_launcher`](crate::lost_launcher)), so whichever of the two is killed, nothing
+//! is left.
+
+use crate::limits::IMMORTAL_PATIENCE;
+use crate::process::{FAR_ROLE, by_hand};
+use crate::reaper;
+use crate::spawn::{Image, Setup, SpawnError, SpawnedProcess, Spawner};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::{Signal, WaitId, WaitIdOptions, WaitIdStatus, waitid};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::process::ExitCode;
+
+/// Starts a node manager that is told all by our standard input, and ends all that is left when it has ended. Exits as it
+/// does.
+pub(crate) fn supervise() -> ExitCode {
+    if let Err(error) = reaper::find_proc() {
+        return by_hand(&error.to_string());
+    }
+    // A launcher whose end kills the command that starts us would kill us, too.
+    let spared = rustix::process::set_parent_process_death_signal(None);
+    if let Err(errno) = spared.and_then(|()| reaper::adopt_orphans()) {
+        return by_hand(&format!("failed to become a subreaper: {errno}"));
+    }
+    let SpawnedProcess { pidfd, .. } = match start() {
+        Ok(child) => child,
+        Err(error) => return by_hand(&format!("failed to start a node manager: {error}")),
+    };
+    let status = wait_for(&pidfd);
+    // What may not be killed is nobody's any more.
+    let _immortal = reaper::end_descendants(&[], IMMORTAL_PATIENCE);
+    let Some(status) = status else {
+        return ExitCode::FAILURE;
+    };
+    if let Some(signal) = status.terminating_signal().and_then(Signal::from_named_raw) {
+        let _ends_here = rustix::process::kill_process(rustix::process::getpid(), signal);
+    }
+    let code = status
+        .exit_status()
+        .and_then(|code| u8::try_from(code).ok());
+    code.map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+fn start() -> Result<SpawnedProcess, SpawnError> {
+    let own = rustix::process::getpid().as_raw_nonzero().to_string();
+    let image = Image::new(
+        "/proc/self/exe".as_ref(),
+        &["bcs", FAR_ROLE, &own],
+        [],
+        None,
+    )?;
+    let (input, output) = (rustix::stdio::stdin(), rustix::stdio::stdout());
+    let setup = Setup {
+        standard: [input, output, rustix::stdio::stderr()],
+        inherited: &[],
+        dies_with_parent: false,
+        open_files: None,
+        cores: &[],
+        variables: &[],
+    };
+    let child = Spawner::default().spawn(&image, &setup)?;
+    // Their ends are the node manager's.
+    let failed = |errno| SpawnError {
+        step: "failed to let go of the standard streams",
+        errno,
+    };
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    let null = rustix::fs::open("/dev/null", flags, Mode::empty()).map_err(failed)?;
+    rustix::stdio::dup2_stdin(&null).map_err(failed)?;
+    rustix::stdio::dup2_stdout(&null).map_err(failed)?;
+    Ok(child)
+}
+
+fn wait_for(pidfd: &OwnedFd) -> Option<WaitIdStatus> {
+    loop {
+        match waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED) {
+            Err(Errno::INTR) => (),
+            ended => return ended.ok().flatten(),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Looks: where the ranks are, for the lookout of `bcs run`.
+//!
+//! A look reads memory that ranks and NICs write, and wakes nobody. What it reads of each sleeper is one
+//! word that says whether it sleeps until somebody rings, and which of its sleeps that is
+//! ([`bcs_core::wake::bell`]). First these, then what the ranks say: who is found in the same sleep by the
+//! next look has said it all the time in between.
+
+use crate::control::{
+    BlockedRankReport, DepartedRank, OtherThreads, WaitStateQuery, WaitStateReport,
+};
+use crate::nic::LocalNics;
+use crate::rank_process::{RankProcess, RankStage};
+use crate::threads;
+
+/// Answers a look.
+pub(crate) fn report_wait_states(
+    look: WaitStateQuery,
+    ranks: &[RankProcess],
+    nic: &LocalNics,
+) -> WaitStateReport {
+    let running = || ranks.iter().filter(|rank| in_job(rank));
+    let naps = nic.sleep_count(running().map(|rank| rank.rank));
+    let closely = look.closely && naps.is_some();
+    let sightings = running().filter_map(|rank| blocked_rank_report(rank, nic, closely));
+    let (blocked, processes): (Vec<BlockedRankReport>, Vec<_>) = sightings.unzip();
+    let closely = closely && blocked.len() == running().count();
+    let threads = match closely {
+        true => threads::other_threads(processes.into_iter()),
+        false => OtherThreads::Running,
+    };
+    let gone = ranks.iter().filter(|rank| closely && !in_job(rank));
+    WaitStateReport {
+        look: look.number,
+        running: running().count(),
+        naps,
+        forgotten: naps.and_then(|_| nic.stalled_work()),
+        threads,
+        blocked,
+        gone: gone.map(|rank| departed_rank(rank, nic)).collect(),
+    }
+}
+
+/// Whether a message may still come from a rank.
+fn in_job(rank: &RankProcess) -> bool {
+    rank.runs() && !matches!(rank.stage, RankStage::Finalized)
+}
+
+/// ... with its process, and whether other threads of that may call MPI.
+fn blocked_rank_report(
+    rank: &RankProcess,
+    nic: &LocalNics,
+    closely: bool,
+) -> Option<(BlockedRankReport, (Option<u32>, bool))> {
+    let (number, mut whereabouts) = nic.wait_state(rank.rank)?;
+    // One that is about to finalize waits for nothing any more.
+    if whereabouts.waits.is_empty() {
+        return None;
+    }
+    if closely {
+        nic.add_unmatched(rank.rank, &mut whereabouts);
+    }
+    let process = (nic.pid(rank.rank), whereabouts.threads);
+    let titles = whereabouts.labels.iter();
+    let made_at = titles.map(|title| title.site.as_ref().and_then(|site| rank.place_of(site)));
+    let sighting = BlockedRankReport {
+        rank: rank.rank,
+        node: rank.node,
+        number,
+        code: (whereabouts.site.as_ref()).and_then(|site| rank.place_of(site)),
+        made_at: made_at.collect(),
+        words: whereabouts.encode(),
+    };
+    Some((sighting, process))
+}
+
+fn departed_rank(rank: &RankProcess, nic: &LocalNics) -> DepartedRank {
+    let finalized = matches!(rank.stage, RankStage::Finalized);
+    let last = nic.wait_state(rank.rank).filter(|_| finalized);
+    DepartedRank {
+        rank: rank.rank,
+        node: rank.node,
+        finalized,
+        words: last.map_or_else(Vec::new, |(_, said)| said.encode()),
+    }
+}

@@ -1,0 +1,70 @@
+//! The ordinary heap, of processes that have no slot: the C library's.
+//!
+//! mimalloc would do, too, but for where it puts memory: between 2 and 30 TiB, where the slots of
+//! other ranks are to be mapped.
+#![expect(unsafe_code, reason = "an allocator")]
+
+use crate::{committed, heap, setup};
+use std::alloc::{GlobalAlloc as _, Layout, System};
+
+/// The layout of a block; `None` if no block can be so large.
+fn layout(size: usize, alignment: usize) -> Option<Layout> {
+    Layout::from_size_align(size, alignment).ok()
+}
+
+/// Sets the heap up, if nobody has yet. Returns whether the heap lies in a slot after all.
+fn decide() -> bool {
+    setup::set_up_once();
+    committed::in_slot()
+}
+
+pub(crate) fn allocate(size: usize, alignment: usize) -> *mut u8 {
+    if decide() {
+        return heap::allocate_aligned(size, alignment);
+    }
+    let Some(layout) = layout(size, alignment) else {
+        return std::ptr::null_mut();
+    };
+    // SAFETY: the C library's allocator takes a size of zero, too.
+    unsafe { System.alloc(layout) }
+}
+
+pub(crate) fn allocate_zeroed(size: usize, alignment: usize) -> *mut u8 {
+    if decide() {
+        return heap::allocate_zeroed_aligned(size, alignment);
+    }
+    let Some(layout) = layout(size, alignment) else {
+        return std::ptr::null_mut();
+    };
+    // SAFETY: as above.
+    unsafe { System.alloc_zeroed(layout) }
+}
+
+/// # Safety
+/// As for [`heap::reallocate_aligned`].
+pub(crate) unsafe fn reallocate(block: *mut u8, size: usize, alignment: usize) -> *mut u8 {
+    if block.is_null() {
+        return allocate(size, alignment);
+    }
+    // SAFETY: the caller's promise.
+    let held = unsafe { usable_size(block) };
+    let Some(layout) = layout(held, alignment) else {
+        return std::ptr::null_mut();
+    };
+    // SAFETY: the caller's promise; the block has so many bytes.
+    unsafe { System.realloc(block, layout, size) }
+}
+
+/// # Safety
+/// As for [`heap::reallocate_aligned`].
+pub(crate) unsafe fn free(block: *mut u8) {
+    // SAFETY: the caller's promise; all blocks are `malloc`'s or `posix_memalign`'s.
+    unsafe { libc::free(block.cast()) };
+}
+
+/// # Safety
+/// As for [`heap::reallocate_aligned`].
+pub(crate) unsafe fn usable_size(block: *const u8) -> usize {
+    // SAFETY: the caller's promise; the block is not changed.
+    unsafe { libc::malloc_usable_size(block.cast_mut().cast()) }
+}

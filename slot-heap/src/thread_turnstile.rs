@@ -1,0 +1,88 @@
+//! Which turnstile of the gate is this thread's.
+//!
+//! A variable of the thread, of the kind whose place is fixed before the program runs (initial-exec). Of
+//! the other kind, which Rust makes in a shared library, the C library makes room when a thread first
+//! touches it, or after a `dlopen`: by `malloc`, and where this is its `malloc` that would never end.
+//! Rust cannot be asked for that kind yet, so on x86-64 the variable is written in assembly.
+//! (mimalloc's own are of that kind, too: the feature `local_dynamic_tls` of its crate is off.)
+
+use crate::gate::{Turnstile, UNREGISTERED};
+
+/// This thread's turnstile; [`UNREGISTERED`] if it has none.
+#[inline]
+pub(crate) fn get() -> &'static Turnstile {
+    variable::get()
+}
+
+/// Gives this thread a turnstile.
+pub(crate) fn set(turnstile: &'static Turnstile) {
+    variable::set(turnstile);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "a thread-local variable in assembly")]
+mod variable {
+    use super::{Turnstile, UNREGISTERED};
+    use std::arch::{asm, global_asm};
+
+    global_asm!(
+        ".pushsection .tdata.bcs_slot_heap_turnstile, \"awT\", @progbits",
+        ".p2align 3",
+        ".hidden bcs_slot_heap_turnstile",
+        ".globl bcs_slot_heap_turnstile",
+        ".type bcs_slot_heap_turnstile, @object",
+        ".size bcs_slot_heap_turnstile, 8",
+        "bcs_slot_heap_turnstile:",
+        ".quad {nobodys}",
+        ".popsection",
+        nobodys = sym UNREGISTERED,
+    );
+
+    #[inline]
+    pub(super) fn get() -> &'static Turnstile {
+        let mine: *const Turnstile;
+        // SAFETY: reads this thread's variable.
+        unsafe {
+            asm!(
+                "mov {mine}, qword ptr [rip + bcs_slot_heap_turnstile@GOTTPOFF]",
+                "mov {mine}, qword ptr fs:[{mine}]",
+                mine = out(reg) mine,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+        }
+        // SAFETY: nobody's, or one that `set` was given.
+        unsafe { &*mine }
+    }
+
+    pub(super) fn set(turnstile: &'static Turnstile) {
+        // SAFETY: writes this thread's variable.
+        unsafe {
+            asm!(
+                "mov {place}, qword ptr [rip + bcs_slot_heap_turnstile@GOTTPOFF]",
+                "mov qword ptr fs:[{place}], {turnstile}",
+                place = out(reg) _,
+                turnstile = in(reg) std::ptr::from_ref(turnstile),
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod variable {
+    use super::{Turnstile, UNREGISTERED};
+    use std::cell::Cell;
+
+    thread_local! {
+        static MINE: Cell<&'static Turnstile> = const { Cell::new(&NOBODYS) };
+    }
+
+    #[inline]
+    pub(super) fn get() -> &'static Turnstile {
+        MINE.get()
+    }
+
+    pub(super) fn set(turnstile: &'static Turnstile) {
+        MINE.set(turnstile);
+    }
+}
