@@ -360,7 +360,7 @@ pub use lock::{OwnerGuard, OwnerLock, this_thread};
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    use super::Door;
+    use super::RawOwnerLock;
     use loom::cell::UnsafeCell;
     use loom::sync::Arc;
 

@@ -13,7 +13,7 @@ fn gather(records: &[Info], me: usize, number: u64, len: usize) {
     records[me].contribute(number, &vec![mine; len]);
     records[me].enter(number, [number, 0], 0);
     let other = 1 - me;
-    while records[other].presence(number) != Presence::There {
+    while records[other].presence(number) != Presence::Present {
         loom::thread::yield_now();
     }
     let mut found = vec![0; len];
@@ -52,7 +52,7 @@ fn who_goes_on_at_once_overwrites_nothing_that_is_still_read() {
         let records = Arc::new(records(2));
         let takers = records.clone();
         let has_entered = |record: &Info, number| {
-            while record.presence(number) != Presence::There {
+            while record.presence(number) != Presence::Present {
                 loom::thread::yield_now();
             }
         };
@@ -81,7 +81,7 @@ fn who_goes_on_at_once_overwrites_nothing_that_is_still_read() {
 }
 
 fn all(records: &[Info]) -> bool {
-    let there = |record: &Info| record.presence(1) == Presence::There;
+    let there = |record: &Info| record.presence(1) == Presence::Present;
     records.iter().all(there)
 }
 
@@ -108,7 +108,7 @@ fn whoever_listens_is_told_that_all_are_there() {
             move || {
                 records[me].enter(1, [0; 2], 0);
                 if all(&records) {
-                    Info::published();
+                    Info::fence_before_listeners();
                     tell(&records, me, &*news);
                     return true;
                 }

@@ -227,7 +227,7 @@ mod loom_tests {
                             folded_by: None,
                         };
                         records[0].release(1, release);
-                        Info::published();
+                        Info::fence_before_listeners();
                         for (member, record) in records.iter().enumerate() {
                             if member != me && record.take_listener(1, 1) {
                                 news[member].fetch_add(1, Ordering::AcqRel);

@@ -207,8 +207,8 @@ impl<R: Transport<Request: SlotNumber>> Transport for BuggyTransport<R> {
         match self.bug {
             Bug::IgnoresTags => pattern.tag = None,
             Bug::IgnoresContexts => pattern.context = 0,
-            // SAFETY: the promise of the piece, of other bytes: rules leave room for them.
             Bug::IgnoresLayouts => {
+                // SAFETY: the promise of the view, of other bytes: rules leave room for them.
                 into = unsafe { DataView::new(into.address(), into.len(), None) }
             }
             Bug::LosesCredits if self.posted.is_multiple_of(8) => {
