@@ -33,7 +33,7 @@ use super::Check;
 
 pub(super) const CHECK: Check = Check {
     name: "layers",
-    about: "files and folders of bcs-core, bcs-fabric and bcs-mpi import in one direction, the roads not each other",
+    about: "files and folders of bcs-core, bcs-fabric and bcs-mpi import in one direction, the transports not each other",
     about_time: false,
     quick: true,
     run,
@@ -43,7 +43,7 @@ pub(super) const CHECK: Check = Check {
 const CRATES: [(&str, &[[&str; 2]]); 3] = [
     ("bcs-core", &[]),
     ("bcs-fabric", &[]),
-    ("bcs-mpi", &[["roads/nic", "roads/smartmap"]]),
+    ("bcs-mpi", &[["transport/nic", "transport/smartmap"]]),
 ];
 
 /// The files of a crate by their paths from `src`, and their text.
