@@ -1,6 +1,7 @@
 //! The command line.
 
 mod bench;
+mod choices;
 pub mod command_line;
 pub mod foreign_options;
 mod live;
@@ -9,12 +10,12 @@ mod run;
 mod tune;
 
 pub use bench::BenchArgs;
+pub use choices::{BindName, DeadlockName, FabricName, HeapName, NicThreadingName, StrobeName};
 pub use live::{KillArgs, PsArgs, StateArgs, TopArgs};
 pub use mds::{ExportFormat, MatrixTransport, MdsArgs, MdsCommand, MdsTopic, SlicesArgs};
 pub use run::{
-    ApplicationOptions, BindName, DeadlockName, FabricName, FurtherApplication, HeapName,
-    HostOptions, InputName, NicOptions, NicThreadingName, ProgramArgs, RunArgs, RunOptions,
-    StrobeName,
+    ApplicationOptions, FurtherApplication, HostOptions, InputName, NicOptions, ProgramArgs,
+    RunArgs, RunOptions,
 };
 pub use tune::{ReferenceOptions, Trials, TuneArgs};
 

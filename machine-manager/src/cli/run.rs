@@ -1,20 +1,18 @@
 //! The command line of `bcs run`: the one table of its options. `bcs.toml` and the variables know
 //! them from here, too (`configuration.rs`).
 
+use super::choices::{
+    AtFinalizeName, BindName, CollectivesName, CopyMethodName, CryptoName, DeadlockName,
+    FabricName, FoldingName, HeapName, IntranodeName, NicThreadingName, StrobeName,
+};
 use crate::cores::CoreList;
-use crate::hosts::Fabric;
-use crate::leak_reporter::LeakVerbosity;
 use crate::quantities::{
     GivenQuantity, given, parse_assignment, parse_bandwidth, parse_cores, parse_count,
     parse_duration, parse_ports, parse_reduce, parse_size,
 };
-use bcs_core::job::{
-    CollectiveMode, CopyMethod, FoldingMode, IntranodeTransport, NicThreading, StrobeMode,
-};
 use bcs_core::limits::DEFAULT_SOFT_REDUCE_ELEMENTS;
-use bcs_fabric::udp::Crypto;
 use clap::builder::ArgPredicate;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use mds::Selection;
 use node_manager::limits::KILL_DELAY;
 use std::ffi::OsString;
@@ -306,48 +304,6 @@ pub struct HostOptions {
     pub node_timeout: GivenQuantity<Duration>,
 }
 
-/// `--fabric`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FabricName {
-    /// By shared memory where node managers can map it, else by the network.
-    Auto,
-    /// By shared memory.
-    Shm,
-    /// By the network.
-    Udp,
-}
-
-impl From<FabricName> for Fabric {
-    fn from(name: FabricName) -> Self {
-        match name {
-            FabricName::Auto => Self::Auto,
-            FabricName::Shm => Self::Shm,
-            FabricName::Udp => Self::Udp,
-        }
-    }
-}
-
-/// `--fabric-crypto`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CryptoName {
-    /// Not at all: to measure.
-    None,
-    /// By a tag.
-    Tag,
-    /// Encrypted, with a tag.
-    Aead,
-}
-
-impl From<CryptoName> for Crypto {
-    fn from(name: CryptoName) -> Self {
-        match name {
-            CryptoName::None => Self::None,
-            CryptoName::Tag => Self::Tag,
-            CryptoName::Aead => Self::Aead,
-        }
-    }
-}
-
 /// The OS threads of NICs. They are options of `bcs doctor`, too.
 #[derive(Clone, Debug, Args)]
 pub struct NicOptions {
@@ -376,171 +332,6 @@ pub enum ProgramArgs {
     /// Name or path, then arguments.
     #[command(external_subcommand)]
     Line(Vec<OsString>),
-}
-
-/// `--strobe`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum StrobeName {
-    /// At every multiple of the time slice at which there is work.
-    Fixed,
-    /// When somebody waits for it.
-    Elastic,
-    /// As fixed, with slices from 50us to --time-slice, as the program needs them.
-    Auto,
-}
-
-impl From<StrobeName> for StrobeMode {
-    fn from(name: StrobeName) -> Self {
-        match name {
-            StrobeName::Fixed => Self::Fixed,
-            StrobeName::Elastic => Self::Elastic,
-            StrobeName::Auto => Self::Auto,
-        }
-    }
-}
-
-/// `--intranode`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum IntranodeName {
-    /// Ranks reach each other's memory.
-    Smartmap,
-    /// Through the NIC, scheduled in slices.
-    Nic,
-}
-
-impl From<IntranodeName> for IntranodeTransport {
-    fn from(name: IntranodeName) -> Self {
-        match name {
-            IntranodeName::Smartmap => Self::Smartmap,
-            IntranodeName::Nic => Self::Nic,
-        }
-    }
-}
-
-/// `--collectives`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CollectivesName {
-    /// Ranks of a node among themselves, then one of them with its NIC.
-    Hierarchical,
-    /// The NICs alone.
-    Nic,
-}
-
-impl From<CollectivesName> for CollectiveMode {
-    fn from(name: CollectivesName) -> Self {
-        match name {
-            CollectivesName::Hierarchical => Self::Hierarchical,
-            CollectivesName::Nic => Self::Nic,
-        }
-    }
-}
-
-/// `--road`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CopyMethodName {
-    /// Heaps that lie in slots are read and written where they are.
-    Slots,
-    /// The kernel copies (process_vm_readv).
-    Kernel,
-    /// Through memory that the ranks of a node share; between nodes the kernel copies.
-    Queues,
-}
-
-impl From<CopyMethodName> for CopyMethod {
-    fn from(name: CopyMethodName) -> Self {
-        match name {
-            CopyMethodName::Slots => Self::Slots,
-            CopyMethodName::Kernel => Self::Kernel,
-            CopyMethodName::Queues => Self::Queues,
-        }
-    }
-}
-
-/// `--heap`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum HeapName {
-    /// A heap in the slot is preloaded into dynamic programs, but for set-user-id and sanitized ones.
-    Slot,
-    /// Nothing is preloaded.
-    Own,
-}
-
-/// `--folding`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FoldingName {
-    /// Each rank a share of the elements.
-    Threaded,
-    /// The root all of them.
-    Serial,
-}
-
-impl From<FoldingName> for FoldingMode {
-    fn from(name: FoldingName) -> Self {
-        match name {
-            FoldingName::Threaded => Self::Threaded,
-            FoldingName::Serial => Self::Serial,
-        }
-    }
-}
-
-/// `--nic-threads`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum NicThreadingName {
-    /// One OS thread for all NICs of this machine.
-    Shared,
-    /// One OS thread per NIC.
-    Coprocessor,
-    /// One OS thread per NIC thread.
-    Dedicated,
-}
-
-impl From<NicThreadingName> for NicThreading {
-    fn from(name: NicThreadingName) -> Self {
-        match name {
-            NicThreadingName::Shared => Self::Shared,
-            NicThreadingName::Coprocessor => Self::Coprocessor,
-            NicThreadingName::Dedicated => Self::Dedicated,
-        }
-    }
-}
-
-/// `--bind`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum BindName {
-    /// Every rank may use every core.
-    None,
-    /// One core each.
-    Core,
-}
-
-/// `--on-deadlock`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DeadlockName {
-    /// Say so.
-    Report,
-    /// Say so and end the job.
-    Abort,
-}
-
-/// `--at-finalize`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum AtFinalizeName {
-    /// Nothing.
-    Quiet,
-    /// Errors.
-    Errors,
-    /// Handles that were not freed, too.
-    All,
-}
-
-impl From<AtFinalizeName> for LeakVerbosity {
-    fn from(name: AtFinalizeName) -> Self {
-        match name {
-            AtFinalizeName::Quiet => Self::Nothing,
-            AtFinalizeName::Errors => Self::Errors,
-            AtFinalizeName::All => Self::All,
-        }
-    }
 }
 
 /// `--stdin`.
