@@ -1,5 +1,5 @@
-//! What this library says of its `malloc` is its own, also where the program has another one, which the linker would take
-//! for it.
+//! Makes this library describe its own `malloc`. Without this flag, in a program that has another
+//! `malloc`, the linker would resolve the name to that one.
 
 fn main() {
     println!("cargo::rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");

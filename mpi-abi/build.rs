@@ -1,9 +1,10 @@
-//! Makes of the standard's list of functions what is the same for all of them, and checks functions against the header of
-//! the BCS API, too.
+//! Generates the code that is the same for all functions of the standard's list. Also checks
+//! functions against the header of the BCS API.
 //!
-//! A function that some file in `src/calls` defines (`fn PMPI_...`) is checked against its prototype in the list; one
-//! that none defines answers that it is not supported, and asks the error handler of the object that the standard names
-//! (9.3, 14.7). Each gets its two names.
+//! If a file in `src/calls` defines a function (`fn PMPI_...`), the function is checked against its
+//! prototype in the list. If no file defines it, it returns that it is not supported, after it has
+//! called the error handler of the object that the standard names (9.3, 14.7). Each function gets
+//! its two names.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -63,8 +64,8 @@ fn parse(line: &str) -> Function<'_> {
     }
 }
 
-/// Names without the P of all functions that files of a folder define: in lines that begin with `fn PMPI_`, or with
-/// `PMPI_` where a macro makes them of a list.
+/// Returns the names without the P of all functions that files of a folder define: in lines that
+/// begin with `fn PMPI_`, or with `PMPI_` where a macro defines them from a list.
 fn defined(folder: &Path) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for entry in fs::read_dir(folder).expect("the folder is there") {
@@ -87,8 +88,9 @@ fn defined(folder: &Path) -> BTreeSet<String> {
     names
 }
 
-/// The names of the functions, which leave the address that they are called from (`src/caller.rs`), and go on in Rust:
-/// both of each of the standard's, of which a tool may take the place of the `MPI_` one, which is weak.
+/// Generates the entry points of the functions, which store the address that they are called from
+/// (`src/caller.rs`), and continue in Rust. Each of the standard's functions has two names; the
+/// `MPI_` name is weak, so that a tool may replace it.
 fn names(functions: &[Function], of_bcs: &[Function]) -> String {
     let mut text = String::from(".text\n");
     for Function { name, .. } in functions {
@@ -118,7 +120,7 @@ fn entry(name: &str, weak: Option<&str>) -> String {
     format!(".p2align 4\n{text}")
 }
 
-/// What functions that are not there answer.
+/// Generates the functions that are not implemented.
 fn rest(functions: &[Function], defined: &BTreeSet<String>) -> String {
     let mut text = String::new();
     let missing = functions
@@ -149,9 +151,10 @@ fn rest(functions: &[Function], defined: &BTreeSet<String>) -> String {
     text
 }
 
-/// The parameters and the body of a function that is not there: whose handler is asked.
+/// Returns the parameters and the body of a function that is not implemented. The parameters decide
+/// whose handler is called.
 fn unsupported(name: &str, parameters: &[&str]) -> String {
-    // A file is not there before it is open, so these are the errors of MPI_FILE_NULL.
+    // There is no file before it is open, so these are errors of MPI_FILE_NULL.
     if name.starts_with("MPI_File_") || name.starts_with("MPI_Register_datarep") {
         return format!("() -> c_int {{ unsupported_file(\"{name}\") }}");
     }
@@ -165,7 +168,7 @@ fn unsupported(name: &str, parameters: &[&str]) -> String {
     format!("({before}comm: MPI_Comm) -> c_int {{ unsupported_on(\"{name}\", comm) }}")
 }
 
-/// The prototypes of a header that declares functions of the BCS API, a line each.
+/// Returns the prototypes in a header of the BCS API, one per line.
 fn declared(header: &str) -> Vec<String> {
     let mut code = String::new();
     let mut rest = header;
@@ -180,7 +183,8 @@ fn declared(header: &str) -> Vec<String> {
     statements.filter(|of| of.starts_with("int bcs_")).collect()
 }
 
-/// Each function that is there has the type that a prototype says. Its name in Rust may have a prefix.
+/// Generates checks that each implemented function has the type of its prototype. Its name in Rust
+/// may have a prefix.
 fn prototypes<'a>(prefix: &str, functions: impl Iterator<Item = &'a Function<'a>>) -> String {
     let mut text = String::new();
     for function in functions {
@@ -200,7 +204,7 @@ fn prototypes<'a>(prefix: &str, functions: impl Iterator<Item = &'a Function<'a>
     text
 }
 
-/// A type of C, with the name of a parameter perhaps, as Rust has it.
+/// Translates a type of C to Rust, with or without the name of a parameter.
 fn in_rust(c: &str, named: bool) -> String {
     let constant = c.starts_with("const ");
     let c = c.trim_start_matches("const ");
@@ -238,7 +242,7 @@ fn in_rust(c: &str, named: bool) -> String {
     text
 }
 
-/// The constants that are integers or handles.
+/// Generates the constants that are integers or handles.
 fn constants_in_rust(list: &str) -> String {
     let mut text = String::new();
     for line in list.lines() {

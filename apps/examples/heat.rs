@@ -1,8 +1,9 @@
-//! Heat in a plate: the temperature of each cell becomes the mean of its four neighbours', with
-//! cold edges and a hot top, in blocks of rows with one row of halo on either side.
+//! Heat in a plate: the temperature of each cell becomes the mean of its four neighbours'. The
+//! edges are cold and the top is hot. Ranks have blocks of rows with one row of halo on either
+//! side.
 //!
-//! Halo rows travel while the inner rows are computed: a rank posts, computes, and then waits. The
-//! answer is checked against the same computation by one rank, to the bit.
+//! Halo rows travel while the inner rows are computed: a rank posts, computes, and then waits. Rank
+//! 0 checks the answer against the same computation by one rank, to the bit.
 
 use bcs_mpi::{Communicator, Op, Result, Universe};
 
@@ -17,12 +18,12 @@ const DOWNWARDS: i32 = 2;
 
 type Row = [f64; WIDTH];
 
-/// The rows of a rank: as even as can be.
+/// Returns the rows of a rank, divided as evenly as possible.
 fn rows_of(rank: usize, size: usize) -> std::ops::Range<usize> {
     rank * HEIGHT / size..(rank + 1) * HEIGHT / size
 }
 
-/// One step of a row, from the rows above, at and below it.
+/// Computes one step of a row, from the rows above, at and below it.
 fn step(above: &Row, here: &Row, below: &Row) -> Row {
     let mut next = [0.0; WIDTH];
     for column in 1..WIDTH - 1 {
@@ -32,14 +33,14 @@ fn step(above: &Row, here: &Row, below: &Row) -> Row {
     next
 }
 
-/// The plate at the start, with a row of edge above and below.
+/// Returns the plate at the start, with a row of edge above and below.
 fn plate() -> Vec<Row> {
     let mut rows = vec![[0.0; WIDTH]; HEIGHT + 2];
     rows[0] = [HOT; WIDTH];
     rows
 }
 
-/// One rank alone.
+/// Computes the answer on one rank.
 fn serial() -> Vec<Row> {
     let mut rows = plate();
     for _ in 0..STEPS {
@@ -49,7 +50,7 @@ fn serial() -> Vec<Row> {
     rows[1..=HEIGHT].to_vec()
 }
 
-/// The rows of this rank after all steps.
+/// Returns the rows of this rank after all steps.
 fn parallel(world: &Communicator) -> Result<Vec<Row>> {
     let (rank, size) = (world.rank(), world.size());
     let mine = rows_of(rank, size);
@@ -64,7 +65,8 @@ fn parallel(world: &Communicator) -> Result<Vec<Row>> {
         let (mut halo_above, mut halo_below) = (rows[0], rows[last]);
         let mut next = vec![[0.0; WIDTH]; rows.len()];
         bcs_mpi::scope(|scope| {
-            // Beyond the edges there is nobody, to whom nothing is sent and from whom nothing comes.
+            // At the edges of the plate the neighbour is `None` (`MPI_PROC_NULL`), so these calls
+            // do nothing.
             world.irecv(scope, &mut halo_above, above, DOWNWARDS)?;
             world.irecv(scope, &mut halo_below, below, UPWARDS)?;
             world.isend(scope, &top, above, UPWARDS)?;
@@ -72,7 +74,7 @@ fn parallel(world: &Communicator) -> Result<Vec<Row>> {
             for row in 2..last - 1 {
                 next[row] = step(&rows[row - 1], &rows[row], &rows[row + 1]);
             }
-            Ok(()) // The scope waits for what was posted.
+            Ok(()) // The scope waits for the posted operations.
         })?;
         (rows[0], rows[last]) = (halo_above, halo_below);
         for row in [1, last - 1] {

@@ -1,19 +1,20 @@
-//! A master hands out tasks to whoever is free: receives from any source, with tags that say what
-//! a message is. Here a task is a number, and its result how many steps Collatz's rule takes to 1.
+//! A master hands out tasks to free workers. It receives from any source, and tags give the kinds
+//! of messages. Here a task is a number, and its result is the number of steps to 1 by Collatz's
+//! rule.
 
 use bcs_mpi::{Communicator, Result, Source, Tag, Universe};
 
 bcs_mpi::slot_heap!();
 
 const TASKS: u64 = 500;
-/// Of a worker: give me something to do. With it comes the last result.
+/// From a worker: requests a task, and returns the last result.
 const ASK: i32 = 1;
-/// Of the master: do this.
+/// From the master: a task.
 const TASK: i32 = 2;
-/// Of the master: there is no more.
+/// From the master: there are no more tasks.
 const STOP: i32 = 3;
 
-/// How many steps from `number` to 1: halve what is even, else triple it and add 1.
+/// Counts the steps from `number` to 1: halve an even number, else triple it and add 1.
 fn collatz(mut number: u64) -> u64 {
     let mut steps = 0;
     while number != 1 {
@@ -27,7 +28,8 @@ fn collatz(mut number: u64) -> u64 {
     steps
 }
 
-/// Hands out tasks until all results are there; returns their sum, and how many each worker did.
+/// Hands out tasks until all results are there; returns their sum, and the number of tasks of each
+/// worker.
 fn master(world: &Communicator) -> Result<(u64, Vec<u32>)> {
     let (mut next, mut sum) = (1, 0);
     let mut done = vec![0; world.size()];

@@ -20,7 +20,7 @@ fn main() -> Result<()> {
         .map(|strip| (f64::from(strip) + 0.5) * width)
         .map(|x| 4.0 / (1.0 + x * x))
         .sum();
-    // Rank 0 gets it, the others nothing.
+    // Only rank 0 gets the sum.
     if let Some(pi) = world.reduce_one(mine * width, Op::Sum, 0)? {
         let error = (pi - std::f64::consts::PI).abs();
         assert!(error < 1e-10, "{pi} is not pi");

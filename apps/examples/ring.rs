@@ -19,7 +19,7 @@ fn main() -> Result<()> {
 
     let mut token = [0_usize];
     for _ in 0..ROUNDS {
-        // Rank 0 starts each round; a rank alone sends to itself, which is no special case.
+        // Rank 0 starts each round. A single rank sends to itself, which is no special case.
         if rank == 0 {
             world.send(&token, next, TOKEN)?;
         }

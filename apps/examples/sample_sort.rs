@@ -1,7 +1,7 @@
-//! Sorts numbers that are spread over all ranks: samples tell which range of values each rank is
-//! to have, every rank sends every other what belongs there, and sorts what it gets.
+//! Sorts numbers that are spread over all ranks. Samples determine the range of values of each
+//! rank. Every rank sends the other ranks their numbers, and sorts those it gets.
 //!
-//! How much comes from whom is not known before: a probe says it.
+//! A rank does not know how many numbers will come from another rank, so it probes.
 
 use bcs_mpi::{Communicator, Op, Result, Source, Tag, Universe};
 
@@ -12,7 +12,7 @@ const SAMPLES_PER_RANK: usize = 32;
 const SAMPLE: i32 = 1;
 const PART: i32 = 2;
 
-/// Numbers that look random, the same ones in every run.
+/// Returns numbers that look random, the same in every run.
 fn numbers(rank: usize) -> Vec<u64> {
     let mut state = rank as u64 + 1;
     std::iter::repeat_with(|| {
@@ -25,7 +25,8 @@ fn numbers(rank: usize) -> Vec<u64> {
     .collect()
 }
 
-/// The least number of each rank but the first: chosen by rank 0 from samples of all.
+/// Returns the least number of each rank but the first: rank 0 chooses them from samples of all
+/// ranks.
 fn splitters(world: &Communicator, sorted: &[u64]) -> Result<Vec<u64>> {
     let stride = sorted.len() / SAMPLES_PER_RANK;
     let mine: Vec<u64> = sorted
@@ -53,7 +54,7 @@ fn splitters(world: &Communicator, sorted: &[u64]) -> Result<Vec<u64>> {
     Ok(splitters)
 }
 
-/// Gives every rank what belongs to it, and returns what belongs here.
+/// Sends every rank its numbers, and returns the numbers of this rank.
 fn exchange(world: &Communicator, sorted: &[u64], splitters: &[u64]) -> Result<Vec<u64>> {
     let bound = |rank: usize| match rank.checked_sub(1) {
         None => 0,
@@ -83,7 +84,7 @@ fn main() -> Result<()> {
     let mut mine = exchange(world, &sorted, &splitters)?;
     mine.sort_unstable();
 
-    // Each of the same numbers is somewhere, and no rank has one that belongs to another.
+    // All numbers are still there, and each rank has only numbers of its range.
     let all: Vec<u64> = (0..world.size()).flat_map(numbers).collect();
     let first = world
         .rank()

@@ -16,6 +16,6 @@ fn main() -> ExitCode {
     };
     let arguments: Vec<String> = arguments.collect();
     let codes = threads::run(ranks, |rank| apps::sweep3d::command(rank, &arguments));
-    // All ranks exit alike.
+    // All ranks exit with the same code.
     codes.into_iter().next().unwrap_or(ExitCode::FAILURE)
 }

@@ -7,7 +7,7 @@ use bcs_mpi::{Communicator, Op, OwnedRequest, Source, Tag, Universe};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// What a failed call says.
+/// The error of a failed call.
 type Error = Box<bcs_mpi::Error>;
 
 impl MessagePassing for Communicator {

@@ -17,11 +17,12 @@ const PROGRAM: &str = "beat";
 /// The tag of its messages.
 const TAG: i32 = 17;
 
-/// Exchanges in flight. With fixed strobes what is posted after strobe k is exchanged after strobe
-/// k + 1 and released at strobe k + 2, so two in flight are one in every slice.
+/// Exchanges in flight. With fixed strobes, data posted after strobe k are exchanged after strobe k
+/// + 1 and released at strobe k + 2. Two exchanges in flight are therefore one in every slice.
 const IN_FLIGHT: u32 = 2;
 
-/// Exchanges in flight while the exchanging ranks compute, too: enough that they never wait for one.
+/// Exchanges in flight while the exchanging ranks compute, too: enough that they never wait for an
+/// exchange.
 const IN_FLIGHT_COMPUTING: u32 = 64;
 
 /// Exchange 8 bytes between the first and the last rank all the time, and compute on the others.
@@ -62,8 +63,8 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
     exit_code(mpi, PROGRAM, told)
 }
 
-/// Exchanges, computes or sleeps, as the rank's part is. The ranks that exchange get how often.
-/// There must be two ranks.
+/// Exchanges, computes or sleeps, according to the part of this rank. The exchanging ranks get the
+/// number of exchanges. The job must have at least two ranks.
 ///
 /// # Errors
 ///
@@ -92,10 +93,9 @@ pub fn run<M: MessagePassing>(mpi: &M, options: &BeatOptions) -> Result<Option<u
 
 /// Exchanges with `partner` until rank 0 finds that the time is over.
 ///
-/// Both ranks post ahead, so they must agree on how many exchanges there are: every message of
-/// rank 0 says the total, or 0 while it is not known. Rank 0 makes up its mind when it has posted
-/// `in_flight` less than the total; the partner, which is never further ahead than that, hears of
-/// it in time.
+/// Both ranks post ahead, so they must agree on the number of exchanges. Every message of rank 0
+/// holds this total, or 0 while it is unknown. Rank 0 decides on the total `in_flight` exchanges
+/// ahead. The partner is never further ahead than that, so it learns the total in time.
 fn exchange<M: MessagePassing>(
     mpi: &M,
     options: &BeatOptions,
@@ -136,7 +136,7 @@ fn exchange<M: MessagePassing>(
     }
 }
 
-/// The number that rank 0 sent: doubles hold every u32 exactly.
+/// Returns the number that rank 0 sent: doubles hold every u32 exactly.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

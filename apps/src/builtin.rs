@@ -6,7 +6,7 @@ use std::process::ExitCode;
 /// A built-in program.
 #[derive(Clone, Copy, Debug)]
 pub struct BuiltIn {
-    /// What the user calls it.
+    /// The name by which the user runs it.
     pub name: &'static str,
     /// One line about it.
     pub about: &'static str,
@@ -14,7 +14,8 @@ pub struct BuiltIn {
     pub run: fn(Vec<OsString>) -> ExitCode,
 }
 
-/// All of them. A static, so that each is compiled with this crate, as a whole, and not where it is called.
+/// All programs. A static, so that each is compiled as a whole with this crate, and not where it is
+/// called.
 pub static TABLE: &[BuiltIn] = &[
     BuiltIn {
         name: "hello",
@@ -75,13 +76,13 @@ pub static TABLE: &[BuiltIn] = &[
     },
 ];
 
-/// The built-in program of a name.
+/// Finds the built-in program with this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static BuiltIn> {
     TABLE.iter().find(|program| program.name == name)
 }
 
-/// Their names, for messages.
+/// Returns their names, for messages.
 #[must_use]
 pub fn names() -> String {
     TABLE

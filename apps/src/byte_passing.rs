@@ -7,35 +7,36 @@ use crate::MessagePassing;
 /// Where messages of one size lie in a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageWindow {
-    /// How many there are.
+    /// The number of messages.
     pub count: usize,
-    /// Bytes of each.
+    /// The length of each message in bytes.
     pub bytes: usize,
-    /// From the beginning of one to that of the next; 0 when all lie in the same place.
+    /// Bytes from the beginning of one message to that of the next; 0 when all lie in the same
+    /// place.
     pub stride: usize,
 }
 
 impl MessageWindow {
-    /// Where a message lies, counted from 0.
+    /// Returns where a message lies, counted from 0.
     #[must_use]
     pub fn place(&self, message: usize) -> Range<usize> {
         let start = message * self.stride;
         start..start + self.bytes
     }
 
-    /// The bytes that all of them take.
+    /// Returns the bytes that all messages take.
     #[must_use]
     pub fn extent(&self) -> usize {
         self.place(self.count.saturating_sub(1)).end
     }
 }
 
-/// What the loops of [`bench`](crate::bench) use beyond [`MessagePassing`].
+/// The calls that the loops of [`bench`](crate::bench) use beyond [`MessagePassing`].
 ///
-/// Every operation is one that a C program would write with the same calls, so that an
-/// implementation has nothing to add to what is timed: no copy and no allocation of its own. All
-/// windows are within a call, so that implementations can keep non-blocking requests to themselves
-/// and the loops need nothing unsafe.
+/// A C program would write every operation with the same calls, so an implementation adds nothing
+/// to the timed code: no copy and no allocation of its own. All windows are within one call, so
+/// that implementations can keep non-blocking requests to themselves, and the loops need no unsafe
+/// code.
 pub trait BytePassing: MessagePassing {
     /// Sends `data` and returns when it may be reused. (`MPI_Send`)
     fn send_bytes(&self, data: &[u8], to: usize, tag: i32) -> Result<(), Self::Error>;
@@ -43,7 +44,7 @@ pub trait BytePassing: MessagePassing {
     /// Receives exactly `data.len()` bytes. (`MPI_Recv`)
     fn recv_bytes(&self, data: &mut [u8], from: usize, tag: i32) -> Result<(), Self::Error>;
 
-    /// Sends `out` to one and receives `into` from another process, both at once. (`MPI_Sendrecv`)
+    /// Sends `out` to one process and receives `into` from another, both at once. (`MPI_Sendrecv`)
     fn sendrecv_bytes(
         &self,
         out: (&[u8], usize),
@@ -51,7 +52,7 @@ pub trait BytePassing: MessagePassing {
         tag: i32,
     ) -> Result<(), Self::Error>;
 
-    /// Receives from and sends to the same process, both under way at once. (`MPI_Irecv`,
+    /// Receives from and sends to the same process, both in flight at once. (`MPI_Irecv`,
     /// `MPI_Isend`, `MPI_Waitall`)
     fn exchange_bytes(
         &self,
@@ -74,8 +75,8 @@ pub trait BytePassing: MessagePassing {
     /// Starts to receive all messages of a window into `data`, then waits for all. (`MPI_Irecv`,
     /// `MPI_Waitall`)
     ///
-    /// Where all have the same place they are the same messages, so it does not matter which is
-    /// written last.
+    /// When all messages have the same place, their contents are the same, so the order of the
+    /// writes does not matter.
     fn recv_window(
         &self,
         data: &mut [u8],
@@ -84,13 +85,13 @@ pub trait BytePassing: MessagePassing {
         tag: i32,
     ) -> Result<(), Self::Error>;
 
-    /// Copies `data` of process `root` into everybody's. (`MPI_Bcast`)
+    /// Copies `data` of process `root` into `data` of every process. (`MPI_Bcast`)
     fn bcast_bytes(&self, data: &mut [u8], root: usize) -> Result<(), Self::Error>;
 
-    /// Adds everybody's `data` up into `result` of process `root`. (`MPI_Reduce`)
+    /// Adds up `data` of every process into `result` of process `root`. (`MPI_Reduce`)
     fn reduce_sum(&self, data: &[f64], result: &mut [f64], root: usize) -> Result<(), Self::Error>;
 
-    /// Adds everybody's `data` up into everybody's `result`. (`MPI_Allreduce`)
+    /// Adds up `data` of every process into `result` of every process. (`MPI_Allreduce`)
     fn allreduce_sum_into(&self, data: &[f64], result: &mut [f64]) -> Result<(), Self::Error>;
 
     /// Gives block i of `data` to process i; both slices hold a block for each process.

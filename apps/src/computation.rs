@@ -1,15 +1,14 @@
-//! Computation that lasts a given time: what the measuring programs do between their messages.
+//! Computation that lasts a given time. The measuring programs do it between their messages.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Steps between two looks at the clock: about a microsecond, so that a look costs little beside
-/// them and the time given is overrun by little.
+/// Steps between two reads of the clock: about a microsecond. A read then costs little beside the
+/// steps, and the overrun of the given time is small.
 const STEPS_PER_LOOK: u32 = 1000;
 
-/// Computes for `time` and returns how often it went through its unit of work, about a microsecond
-/// each. The work is registers only: what it loses to another program is processor time and
-/// nothing else.
+/// Computes for `time` and returns the number of units of work that it did, about a microsecond
+/// each. The work uses registers only, so another program can take only CPU time from it.
 pub(crate) fn compute(time: Duration) -> u64 {
     let start = Instant::now();
     let mut units = 0;
@@ -21,7 +20,7 @@ pub(crate) fn compute(time: Duration) -> u64 {
     units
 }
 
-/// Computes until this thread has used `time` of its processor, however long that takes.
+/// Computes until this thread has used `time` of CPU time, however long that takes.
 pub(crate) fn compute_cpu(time: Duration) {
     let used = || {
         let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -34,7 +33,7 @@ pub(crate) fn compute_cpu(time: Duration) {
     }
 }
 
-/// A unit of work.
+/// Does a unit of work.
 fn unit(mut value: u64) -> u64 {
     for _ in 0..STEPS_PER_LOOK {
         value = value.wrapping_mul(6_364_136_223_846_793_005) ^ (value >> 29);
@@ -42,13 +41,13 @@ fn unit(mut value: u64) -> u64 {
     black_box(value)
 }
 
-/// Takes no processor time for `time`: what a rank does that others are measured against.
+/// Sleeps for `time`: the ranks with which others are compared use no CPU time.
 #[expect(clippy::disallowed_methods, reason = "to let time pass is the point")]
 pub(crate) fn sleep(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// User and system time of this process so far.
+/// Returns the user and system time of this process so far.
 pub(crate) fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::try_from(time).unwrap_or_default()

@@ -33,8 +33,8 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Even ranks sleep in the operating system and then send to the next rank, which has waited for
-/// that in a receive. A last rank without a partner only sleeps.
+/// Sleeps on even ranks, which then send to the next rank; that rank waits for the message in a
+/// receive. A last rank without a partner only sleeps.
 ///
 /// # Errors
 ///

@@ -1,21 +1,22 @@
-//! Programs of the project: SWEEP3D and a SAGE-like application, those of the paper's chapter 6, and small ones.
+//! Programs of the project: SWEEP3D and a SAGE-like application, those of the paper's chapter 6,
+//! and small ones.
 //!
-//! Every program is generic over [`MessagePassing`], an application's view of an MPI, so that the
-//! same code runs over our runtime, over a foreign MPI to compare with, and over threads in tests.
+//! Every program is generic over [`MessagePassing`], an application's view of an MPI. The same code
+//! therefore runs over our runtime, over a foreign MPI to compare with, and over threads in tests.
 //!
-//! | module | is |
+//! | module | contains |
 //! |---|---|
 //! | [`message_passing`] | the view: the calls that our programs make |
 //! | [`mod@bcs`] | our MPI through that view |
 //! | [`abi`] | a library with the standard ABI of MPI 5.0 through that view, loaded at run time |
-//! | [`hello`] | says who and where it is: does a job start everywhere? |
+//! | [`hello`] | the smallest program, to test that a job starts everywhere |
 //! | [`pingpong`] | latency and bandwidth between two ranks |
 //! | [`sweep3d`] | SWEEP3D, a neutron transport benchmark |
 //! | [`sage`] | gas dynamics on an adaptive mesh, like SAGE |
 //! | [`beat`], [`doze`], [`send_cost`], [`spin`] | programs that measure the runtime, for `cargo xtask check` |
 //!
-//! `bcs run -n 4 hello` runs one by its name. Each has a `command` that takes arguments and gives an
-//! exit code, so a program of one's own over any MPI is
+//! `bcs run -n 4 hello` runs one by its name. Each program has a `command` that takes arguments and
+//! returns an exit code, so your own program over any MPI can be as short as this:
 //!
 //! ```
 //! use std::process::ExitCode;
@@ -26,7 +27,7 @@
 //! }
 //! ```
 //!
-//! Programs to read, from ten lines to a hundred, are in `apps/examples`: `ring`, `pi`, `heat`,
+//! `apps/examples` contains programs to read, of ten to a hundred lines: `ring`, `pi`, `heat`,
 //! `master_worker`, `sample_sort`.
 
 pub mod abi;

@@ -1,4 +1,4 @@
-//! An application's view of an MPI: the operations our programs use and nothing else.
+//! An application's view of an MPI: the operations that our programs use.
 
 /// The world of a job as one of its processes sees it.
 ///
@@ -6,16 +6,16 @@
 /// between two processes with the same tag do not overtake each other, and a blocking `send` may
 /// wait until its receive is posted. All buffer lengths are in elements.
 pub trait MessagePassing {
-    /// What a failed operation reports.
+    /// The error of a failed operation.
     type Error: std::error::Error + Send + Sync + 'static;
 
     /// A non-blocking operation that owns its buffer until it is waited for.
     type Request;
 
-    /// This process's rank, from 0.
+    /// Returns this process's rank, from 0.
     fn rank(&self) -> usize;
 
-    /// Number of processes in the job.
+    /// Returns the number of processes in the job.
     fn size(&self) -> usize;
 
     /// Sends `data` and returns when it may be reused.
@@ -26,7 +26,7 @@ pub trait MessagePassing {
     #[track_caller]
     fn recv(&self, data: &mut [f64], source: usize, tag: i32) -> Result<(), Self::Error>;
 
-    /// Starts to send `data`; [`wait`](Self::wait) gives the buffer back when it may be reused.
+    /// Starts to send `data`; [`wait`](Self::wait) returns the buffer when it may be reused.
     #[track_caller]
     fn isend(
         &self,
@@ -35,15 +35,15 @@ pub trait MessagePassing {
         tag: i32,
     ) -> Result<Self::Request, Self::Error>;
 
-    /// Posts a receive of exactly `data.len()` elements; [`wait`](Self::wait) gives them.
+    /// Posts a receive of exactly `data.len()` elements; [`wait`](Self::wait) returns them.
     #[track_caller]
     fn irecv(&self, data: Vec<f64>, source: usize, tag: i32) -> Result<Self::Request, Self::Error>;
 
-    /// Waits for a non-blocking operation and gives its buffer back.
+    /// Waits for a non-blocking operation and returns its buffer.
     #[track_caller]
     fn wait(&self, request: Self::Request) -> Result<Vec<f64>, Self::Error>;
 
-    /// Waits for non-blocking operations, all of them, and appends their buffers in the same order.
+    /// Waits for all of these non-blocking operations, and appends their buffers in the same order.
     #[track_caller]
     fn wait_all(
         &self,
@@ -76,11 +76,11 @@ pub trait MessagePassing {
     #[track_caller]
     fn allreduce_sum_i64(&self, data: &mut [i64]) -> Result<(), Self::Error>;
 
-    /// Waits until a message from `source` has come, and says how many elements it has.
+    /// Waits until a message from `source` has arrived, and returns its number of elements.
     #[track_caller]
     fn probe(&self, source: usize, tag: i32) -> Result<usize, Self::Error>;
 
-    /// Gives everybody's `data`, which are equally long, to everybody, in the order of ranks.
+    /// Gives `data` of every process, of equal lengths, to every process, in the order of ranks.
     #[track_caller]
     fn allgather(&self, data: &[f64], result: &mut [f64]) -> Result<(), Self::Error>;
 

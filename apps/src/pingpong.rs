@@ -33,7 +33,7 @@ pub struct PingPongOptions {
     pub warmup: u32,
 }
 
-/// Half round trips, the shortest first.
+/// Sorted half round trips, the shortest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statistics {
     half_round_trips: Vec<Duration>,
@@ -45,8 +45,8 @@ impl Statistics {
         Statistics { half_round_trips }
     }
 
-    /// The half round trip that a share of `per_mille` thousandths does not exceed: 0 gives the
-    /// shortest, 500 the median, 1000 the longest.
+    /// Returns the half round trip that a share of `per_mille` thousandths does not exceed: 0 gives
+    /// the shortest, 500 the median, 1000 the longest.
     pub fn quantile(&self, per_mille: usize) -> Duration {
         let last = self.half_round_trips.len().saturating_sub(1);
         self.half_round_trips
@@ -55,7 +55,7 @@ impl Statistics {
             .unwrap_or_default()
     }
 
-    /// The mean half round trip.
+    /// Returns the mean half round trip.
     pub fn mean(&self) -> Duration {
         let count = u32::try_from(self.half_round_trips.len())
             .unwrap_or(u32::MAX)
@@ -64,26 +64,26 @@ impl Statistics {
     }
 }
 
-/// Why a run failed.
+/// The reason why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PingPongError {
-    /// Nobody to play with.
+    /// The job has no second process.
     #[error("{0} process cannot play: start 2 or more")]
     Alone(usize),
-    /// Elements are doubles.
+    /// The size is not a whole number of doubles.
     #[error("--bytes is {0}, not a multiple of 8: give {below} or {above}",
         below = .0 / 8 * 8, above = .0 / 8 * 8 + 8)]
     Bytes(u32),
-    /// What came back is not what was sent.
+    /// An element came back different from what was sent.
     #[error("round trip {round}: element {index} came back as {found}, not {sent}")]
     Corrupt {
-        /// Round trip, from 0, warm-up included.
+        /// The round trip, from 0, warm-up included.
         round: u32,
-        /// Element of the message.
+        /// The index of the element in the message.
         index: usize,
-        /// What rank 0 sent.
+        /// The value that rank 0 sent.
         sent: f64,
-        /// What it got back.
+        /// The value that came back.
         found: f64,
     },
     /// A message was not passed.
@@ -120,7 +120,8 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
     ExitCode::from(if usage { USAGE } else { FAILURE })
 }
 
-/// Plays; rank 0 gets the statistics. Every message's content is checked when it is back.
+/// Runs the round trips; rank 0 gets the statistics. It checks the content of every returned
+/// message.
 pub fn run<M: MessagePassing>(
     mpi: &M,
     options: &PingPongOptions,
@@ -141,7 +142,7 @@ pub fn run<M: MessagePassing>(
     for round in 0..rounds {
         match mpi.rank() {
             0 => {
-                // Another content every time, so that a stale one does not pass for it.
+                // The content changes every time, so that a stale message is detected.
                 for (index, element) in ping.iter_mut().enumerate() {
                     *element = f64::from(round) + f64::from(u32::try_from(index).unwrap_or(0));
                 }

@@ -1,4 +1,4 @@
-//! `send-cost`: how long a blocking send lasts whose receive has been posted before.
+//! `send-cost`: measures a blocking send whose receive is already posted.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -15,8 +15,8 @@ const PROGRAM: &str = "send-cost";
 /// The tag of its messages.
 const TAG: i32 = 13;
 
-/// The longest computation before a send, in slices. It is what makes the moment of a send within
-/// its slice a uniformly random one.
+/// The longest computation before a send, in slices. It makes the moment of a send uniformly random
+/// within its slice.
 const LONGEST_COMPUTATION_SLICES: f64 = 4.0;
 
 /// Time blocking 8-byte sends from rank 0 to rank 1, posted at random moments of a slice.
@@ -64,8 +64,8 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
     exit_code(mpi, PROGRAM, told)
 }
 
-/// Rank 1 posts all its receives, then rank 0 computes and sends by turns. Rank 0 gets the mean
-/// length of a send call; ranks from 2 on watch. There must be two ranks.
+/// Posts all receives on rank 1; then rank 0 computes and sends by turns. Rank 0 gets the mean
+/// duration of a send call; ranks from 2 on do nothing. The job must have at least two ranks.
 ///
 /// # Errors
 ///
@@ -100,7 +100,8 @@ pub fn run<M: MessagePassing>(
     Ok((mpi.rank() == 0).then(|| total / options.samples))
 }
 
-/// Uniform numbers from 0 to 1 by SplitMix64: good enough to forget the phase of a slice.
+/// Uniform numbers from 0 to 1 by SplitMix64: good enough to be independent of the phase of a
+/// slice.
 struct RandomMoments(u64);
 
 impl RandomMoments {

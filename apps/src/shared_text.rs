@@ -7,10 +7,11 @@ use std::process::ExitCode;
 use crate::MessagePassing;
 use crate::usage::{FAILURE, USAGE, complain};
 
-/// Longest deck, in bytes. One has some lines of numbers and perhaps remarks.
+/// The longest deck, in bytes. A deck has some lines of numbers and perhaps remarks.
 const LONGEST_DECK: u64 = 64 * 1024;
 
-/// The text of a deck, on all processes; or the exit code of `program` for all, after rank 0 has said why.
+/// Returns the text of a deck on all processes. On failure rank 0 prints the reason, and all
+/// processes get the exit code of `program`.
 pub(crate) fn deck_text<M: MessagePassing>(
     mpi: &M,
     program: &str,
@@ -33,8 +34,8 @@ pub(crate) fn deck_text<M: MessagePassing>(
     }
 }
 
-/// The text of a file as rank 0 sees it, on all processes: the file need not be on every node, and
-/// all processes come to the same verdict about it. The inner error is for rank 0 to print.
+/// Returns the text of a file as rank 0 reads it, on all processes. The file need not be on every
+/// node, and all processes get the same result. The inner error is for rank 0 to print.
 fn shared_text<M: MessagePassing>(
     mpi: &M,
     path: &Path,
@@ -74,7 +75,7 @@ fn size(text: &str) -> u32 {
     u32::try_from(text.len()).unwrap_or(u32::MAX)
 }
 
-/// Reads a deck, or says what is wrong with the file.
+/// Reads a deck, or returns what is wrong with the file.
 fn read(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     std::fs::File::open(path)

@@ -1,4 +1,4 @@
-//! `spin`: every rank computes for a while, and says how far it got.
+//! `spin`: every rank computes for a while, and prints how much it computed.
 
 use std::process::ExitCode;
 
@@ -31,7 +31,7 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Computes on every rank and prints as [`command`] says.
+/// Computes on every rank and prints as documented at [`command`].
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Command lines of the programs: options in, one line of complaint out.
+//! Command lines of the programs: options as input, one line of error message as output.
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -10,16 +10,16 @@ use clap::error::ErrorKind;
 
 use crate::MessagePassing;
 
-/// Exit code of a program that was asked for something it cannot do.
+/// The exit code of a program with invalid arguments.
 pub(crate) const USAGE: u8 = 2;
 
-/// Exit code of a program that failed at what it was asked to do.
+/// The exit code of a program that failed at its work.
 pub(crate) const FAILURE: u8 = 1;
 
 /// Parses a program's arguments, without its name.
 ///
-/// All processes of a job have the same command line, so all come to the same result and only
-/// rank 0 says it; the others leave with the same exit code.
+/// All processes of a job have the same command line, so all get the same result. Only rank 0
+/// prints an error; the others leave with the same exit code.
 pub(crate) fn parse<P: Parser, M: MessagePassing>(
     mpi: &M,
     program: &str,
@@ -32,7 +32,7 @@ pub(crate) fn parse<P: Parser, M: MessagePassing>(
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
         ) {
             if mpi.rank() == 0 {
-                // Nobody is left to be told that standard output is closed.
+                // If standard output is closed, there is nowhere to report that.
                 let _ = error.print();
             }
             return ExitCode::SUCCESS;
@@ -42,14 +42,14 @@ pub(crate) fn parse<P: Parser, M: MessagePassing>(
     })
 }
 
-/// Says on rank 0 what is wrong, in one line that starts with the program's name.
+/// Prints an error on rank 0, in one line that starts with the program's name.
 pub(crate) fn complain<M: MessagePassing>(mpi: &M, program: &str, what: impl Display) {
     if mpi.rank() == 0 {
         eprintln!("{program}: {what}");
     }
 }
 
-/// The exit code of a program whose work ended so; an error is said on the way.
+/// Returns the exit code for the result of a program, and prints an error.
 pub(crate) fn exit_code<M: MessagePassing>(
     mpi: &M,
     program: &str,
@@ -68,7 +68,7 @@ pub(crate) fn exit_code<M: MessagePassing>(
     }
 }
 
-/// Says that there are fewer than `least` ranks, and gives the exit code for it.
+/// Reports that there are fewer than `least` ranks, and returns the exit code for that.
 pub(crate) fn too_few_ranks<M: MessagePassing>(mpi: &M, program: &str, least: usize) -> ExitCode {
     let ranks = mpi.size();
     complain(
@@ -99,7 +99,7 @@ impl FromStr for Seconds {
     }
 }
 
-/// The parts of clap's message that say what is wrong and what would be right, in one line.
+/// Returns the parts of clap's message that state the error and the valid values, in one line.
 fn one_line(message: &str) -> String {
     let lines: Vec<&str> = message
         .lines()

@@ -1,4 +1,5 @@
-//! Programs over a library with the standard ABI: one that this test builds from C, a world of one.
+//! Tests programs over a library with the standard ABI that this test builds from C, in a world of
+//! one rank.
 
 mod threads;
 
@@ -47,7 +48,7 @@ fn sweep3d_has_the_same_answers_over_a_library_as_over_threads() {
     let found = answers(out);
     assert_eq!(found.len(), 4);
     assert_eq!(found, answers(over_threads.into_iter().next().unwrap()));
-    // Requests keep their buffers, and give them back.
+    // Requests hold their buffers, and return them.
     let into = world.irecv(vec![0.0; 2], 0, 1).unwrap();
     let sent = world.isend(vec![3.0, 4.0], 0, 1).unwrap();
     assert_eq!(world.wait(into).unwrap(), [3.0, 4.0]);
@@ -63,7 +64,7 @@ fn sweep3d_has_the_same_answers_over_a_library_as_over_threads() {
     world.finalize().unwrap();
 }
 
-/// A mesh that changes, on one rank.
+/// Runs a mesh that changes, on one rank.
 #[test]
 fn sage_has_the_same_answers_over_a_library_as_over_threads() {
     let directory = tempfile::tempdir().unwrap();
@@ -94,6 +95,6 @@ fn what_is_no_library_of_the_abi_is_refused() {
     };
     assert!(refusal(Path::new("/nowhere/libmpi_abi.so.1")).contains("nowhere"));
     assert!(refusal(&library(directory.path(), 2)).contains("version 2.0 of the ABI, not 1"));
-    // The C library is one, but of no MPI.
+    // The C library is a library, but has no MPI.
     assert!(refusal(Path::new("libc.so.6")).contains("MPI_Abi_get_version"));
 }

@@ -1,4 +1,4 @@
-//! The loops of `bench` over threads, whose sends never buffer.
+//! Tests the loops of `bench` over threads, whose sends never buffer.
 
 mod threads;
 
@@ -11,9 +11,9 @@ use apps::{BytePassing, MessagePassing, MessageWindow};
 use threads::Rank;
 
 thread_local! {
-    /// Of the broadcasts of bytes of this rank: the root, and where the data lay.
+    /// The broadcasts of bytes of this rank: the root, and the address of the data.
     static BROADCASTS: RefCell<Vec<(usize, usize)>> = const { RefCell::new(Vec::new()) };
-    /// Where the messages of its windows lay.
+    /// The addresses of the messages of its windows.
     static MESSAGES: RefCell<HashSet<usize>> = RefCell::new(HashSet::new());
 }
 
@@ -193,7 +193,7 @@ fn fresh_messages_have_places_of_their_own_and_roots_take_turns() {
         let (turns, fresh) = (mode != BufferMode::Untouched, mode == BufferMode::Fresh);
         for (rank, (broadcasts, messages)) in seen.iter().enumerate() {
             let root = |turn: usize| if turns { turn % ranks } else { 0 };
-            // The first loops have one iteration, two and more, and each begins anew.
+            // The first loops have one iteration, two and more, and each begins with root 0 again.
             let roots: Vec<usize> = broadcasts.iter().map(|one| one.0).collect();
             let first = [0, 0, 1].map(root);
             assert!(roots.starts_with(&first), "{mode} {roots:?}");

@@ -1,4 +1,4 @@
-//! Decks: what is understood, and what is refused with which words.
+//! Tests which decks are valid, and with which error the others are refused.
 
 mod threads;
 
@@ -15,7 +15,7 @@ const LINES: [&str; 5] = [
     "0 1 -7",
 ];
 
-/// The published deck with a line replaced.
+/// Returns the published deck with a line replaced.
 fn with(line: usize, text: &str) -> String {
     let mut lines = LINES;
     lines[line - 1] = text;
@@ -196,7 +196,7 @@ fn exit_codes(processes: usize, arguments: &[&str]) -> Vec<ExitCode> {
 #[track_caller]
 fn assert_all(codes: &[ExitCode], code: u8) {
     for found in codes {
-        // Exit codes have no other way to be compared.
+        // Exit codes cannot be compared in another way.
         assert_eq!(format!("{found:?}"), format!("{:?}", ExitCode::from(code)));
     }
 }

@@ -1,4 +1,4 @@
-//! Answers do not depend on how the work is cut, to the last digit.
+//! Results do not depend on the decomposition, to the last digit.
 
 mod threads;
 
@@ -6,7 +6,7 @@ use apps::sweep3d::{
     Arguments, Communication, Deck, FixUps, Stop, Sweep3dError, Sweep3dOutcome, run,
 };
 
-/// A grid with remainders in all directions, a short last block, fix-ups and a mirror.
+/// Returns a grid with remainders in all directions, a short last block, fix-ups and a mirror.
 fn deck() -> Deck {
     Deck {
         npe_i: 1,
@@ -45,7 +45,7 @@ fn solve(deck: &Deck, comm: Communication) -> (Sweep3dOutcome, String) {
 
 #[track_caller]
 fn assert_same(found: &Sweep3dOutcome, expected: &Sweep3dOutcome, case: &str) {
-    // Equal doubles, not near ones.
+    // The doubles are equal, not only close.
     assert_eq!(found.iterations, expected.iterations, "{case}");
     let sums = |outcome: &Sweep3dOutcome| {
         let balance = &outcome.balance;
@@ -207,7 +207,7 @@ fn a_run_goes_on_until_it_has_converged() {
         before.iter().all(|iteration| iteration.err > 1e-6),
         "{before:?}"
     );
-    // What is born is absorbed or leaks; the iteration error is what is missing.
+    // Born neutrons are absorbed or leak; the iteration error is the difference.
     let balance = &outcome.balance;
     assert!(
         (balance.sinks() / balance.external_source - 1.0).abs() < 1e-5,
@@ -267,8 +267,8 @@ fn fluxes_of_every_process_are_printed_by_rank_0() {
             );
         }
     }
-    // The values are the same ones: those of a row of process 1 and of process 2 next to each
-    // other are the row of the serial run.
+    // The values are the same: a row of process 1 and the same row of process 2 together are the
+    // row of the serial run.
     let row = |report: &str, process: usize| {
         let title = format!(" Flux moment 1, plane k = 5, process {process}:");
         let mut lines = report.lines().skip_while(|line| **line != title);

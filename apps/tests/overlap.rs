@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use apps::MessagePassing;
 use apps::sweep3d::{Arguments, Communication, Deck, Stop, run};
 
-/// What a process did, in order, with numbers that tell its requests apart.
+/// The operations of a process in order, with numbers that identify its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
     Blocking,
@@ -17,7 +17,7 @@ enum Event {
     Wait(usize),
 }
 
-/// Writes down the point-to-point operations of a rank.
+/// Records the point-to-point operations of a rank.
 struct Recorder<'a> {
     rank: &'a threads::Rank,
     events: RefCell<Vec<Event>>,
@@ -92,7 +92,7 @@ impl MessagePassing for Recorder<'_> {
     }
 }
 
-/// Runs an iteration on a line of three processes and gives what the middle one did.
+/// Runs an iteration on a line of three processes and returns the events of the middle one.
 fn middle(comm: Communication) -> Vec<Event> {
     let deck = Deck {
         npe_i: 3,

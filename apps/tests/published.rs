@@ -4,7 +4,7 @@ mod threads;
 
 use apps::sweep3d::{Arguments, Communication, Sweep3dOutcome, run};
 
-/// Error, as published, and fix-ups of every iteration.
+/// The published error, and fix-ups, of every iteration.
 const PUBLISHED: [(&str, i64); 12] = [
     ("1.00000000000000000", 0),
     ("1.77512975262900663", 0),

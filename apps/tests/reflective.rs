@@ -4,7 +4,7 @@ mod threads;
 
 use apps::sweep3d::{Arguments, Communication, Deck, FixUps, Stop, Sweep3dOutcome, run};
 
-/// An 18-cubed vacuum problem, cut down to 9 points in the directions that reflect.
+/// Returns an 18-cubed vacuum problem, cut down to 9 points in the directions that reflect.
 fn deck(mm: usize, isct: usize, fixups: FixUps, reflective: [bool; 3]) -> Deck {
     let [it_g, jt_g, kt] = reflective.map(|reflective| if reflective { 9 } else { 18 });
     Deck {
@@ -85,7 +85,7 @@ fn compare(mm: usize, isct: usize, fixups: FixUps) {
                     if mirror { 2.0 * whole_high } else { whole_high },
                     "high leakage",
                 );
-                // What leaves through a mirror comes back.
+                // The outflow through a mirror comes back.
                 near(low, if mirror { 0.0 } else { whole_low }, "low leakage");
             }
             assert!(
@@ -104,6 +104,6 @@ fn reflective_parts_equal_the_whole_in_s6p1() {
 
 #[test]
 fn reflective_parts_equal_the_whole_in_s4p0() {
-    // Always: without fix-ups, fluxes that pass zero make the error a quotient of rounding errors.
+    // With `Never`, fluxes that pass zero would make the error a quotient of rounding errors.
     compare(3, 0, FixUps::Always);
 }

@@ -1,5 +1,5 @@
-//! The monotonic clock. State machines take time as an argument; only drivers and ranks look
-//! here.
+//! The monotonic clock. State machines take time as an argument; only drivers and ranks read the
+//! clock.
 #![cfg_attr(
     target_arch = "x86_64",
     expect(unsafe_code, reason = "the processor's time stamp counter")
@@ -9,8 +9,9 @@ use crate::lockstep;
 use std::cell::Cell;
 use std::sync::OnceLock;
 
-/// Nanoseconds on CLOCK_MONOTONIC: the same clock in all processes of a machine, and the one that
-/// futex deadlines are measured by. Threads [in lockstep](crate::lockstep) have a time of their own.
+/// Returns nanoseconds of CLOCK_MONOTONIC: the clock is the same in all processes of a machine, and
+/// futex deadlines are measured by it. Threads [in lockstep](crate::lockstep) have a time of their
+/// own.
 #[must_use]
 pub fn now_ns() -> u64 {
     if let Some(now_ns) = lockstep::now_ns() {
@@ -21,12 +22,13 @@ pub fn now_ns() -> u64 {
     seconds * 1_000_000_000 + u64::try_from(now.tv_nsec).expect("nanoseconds are not negative")
 }
 
-/// The same time as [`now_ns`], for those who look at it twice a call of MPI: never less than what this thread has seen
-/// here before, and within a microsecond of it.
+/// Returns the same time as [`now_ns`], for callers that need it twice in each MPI call. It never
+/// goes back on one thread, and is within a microsecond of the clock.
 ///
-/// It is the processor's time stamp counter, from a look at the clock on that this thread made at most
-/// [`ANCHOR_NS`] ago. So nothing adds up, on no thread and between none. (A look takes 23 ns here, this 11.) Where the
-/// kernel does not go by that counter, neither does this.
+/// It adds the ticks of the processor's time stamp counter to a reading of the clock that this
+/// thread made at most [`ANCHOR_NS`] ago. So errors do not accumulate on a thread or between
+/// threads. (A reading takes 23 ns here, this function 11.) If the kernel does not use that counter
+/// as its clock source, this function does not either.
 #[must_use]
 #[inline]
 pub fn quick_ns() -> u64 {
@@ -38,26 +40,27 @@ pub fn quick_ns() -> u64 {
     look(anchor)
 }
 
-/// How long a look at the clock is good for. The counter's rate is known to 100 ns in this time, and a look each
-/// millisecond costs nothing.
+/// The time for which a reading of the clock is used. In this time the rate of the counter is known
+/// to 100 ns, and a reading each millisecond costs nothing.
 const ANCHOR_NS: u64 = 1_000_000;
 
-/// Nanoseconds in a tick have so many bits behind the point.
+/// The number of fractional bits of the rate, which is in nanoseconds for each tick.
 const RATE_BITS: u32 = 32;
 
-/// When this thread looked at the clock.
+/// A reading of the clock by this thread.
 #[derive(Clone, Copy, Debug)]
 struct Anchor {
     ticks: u64,
     ns: u64,
-    /// Nanoseconds in a tick; 0 while that is not known.
+    /// Nanoseconds for each tick; 0 while the rate is not known.
     rate: u64,
-    /// So many ticks; none while the rate is not known.
+    /// The number of ticks for which the reading is used; 0 while the rate is not known.
     good_for: u64,
 }
 
 impl Anchor {
-    /// The most that can have been said by this anchor until now, which may be a little more than the clock.
+    /// Returns the latest time that this anchor can have given until now. It may be slightly ahead
+    /// of the clock.
     fn said(&self, now: u64) -> u64 {
         let passed = now.wrapping_sub(self.ticks).min(self.good_for);
         self.ns + ((passed * self.rate) >> RATE_BITS)
@@ -70,7 +73,8 @@ thread_local! {
     };
 }
 
-/// Looks at the clock, and learns the rate of the counter from how far both have come since the last look.
+/// Reads the clock, and computes the counter's rate from the progress of both since the last
+/// reading.
 #[cold]
 fn look(last: Anchor) -> u64 {
     if lockstep::is_active() || !has_ticks() {
@@ -100,10 +104,11 @@ fn look(last: Anchor) -> u64 {
     ns
 }
 
-/// Both at the same moment; `None` for a thread that is interrupted between two looks again and again.
+/// Reads both at the same moment. Returns `None` if each try is interrupted between the two
+/// readings.
 fn ticks_and_clock() -> Option<(u64, u64)> {
     const TRIES: u32 = 4;
-    /// A third of a microsecond: several times what two looks take.
+    /// A third of a microsecond: several times the duration of two readings.
     const SOON: u64 = 1_000;
     (0..TRIES).find_map(|_| {
         let before = ticks();
@@ -113,7 +118,8 @@ fn ticks_and_clock() -> Option<(u64, u64)> {
     })
 }
 
-/// Whether the kernel itself goes by the counter, which says that it runs evenly and alike on all cores.
+/// Returns whether the kernel itself uses the counter. Then the counter runs evenly and alike on
+/// all cores.
 fn has_ticks() -> bool {
     const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     static HAS: OnceLock<bool> = OnceLock::new();

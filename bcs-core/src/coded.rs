@@ -1,24 +1,24 @@
 //! Enumerations that cross the memory between processes as one byte, and have names for users.
 
-/// A byte that is no code of these.
+/// A byte that is not a code of the enumeration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{code:#04x} is not the code of {what}")]
 pub struct UnknownCode {
-    /// What it was to be the code of.
+    /// The name of the enumeration.
     pub what: &'static str,
     /// The byte.
     pub code: u8,
 }
 
-/// The variants of an enumeration with their names, in the order of their codes; and the way from a
-/// byte, which a rank can have written over, so that it is the code of none.
+/// Declares the variants of an enumeration with their names, in the order of their codes, and the
+/// conversion from a byte. A rank can overwrite such a byte, so it may be no valid code.
 macro_rules! coded {
     ($type:ident, $what:literal: $($variant:ident $name:literal,)*) => {
         impl $type {
-            /// All of them, in the order of their codes.
+            /// All variants, in the order of their codes.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$variant),*];
 
-            /// Its name, in the standard or in a sentence.
+            /// Returns the name, in the standard or in a sentence.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {

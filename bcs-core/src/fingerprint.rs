@@ -1,10 +1,11 @@
-//! What stands for something longer where all ranks and nodes of a job have to find the same.
+//! Hashes that stand for longer data where all ranks and nodes of a job must compute the same.
 //!
-//! The hash of the standard library is another one with another compiler, and the programs of a job may
-//! have been built by different ones. This one is fixed: the golden values of its test are part of what
-//! ranks and NICs agree on, like the layout of memory.
+//! The hash of the standard library differs between compilers, and different compilers may have
+//! built the programs of a job. This hash is fixed: like the layout of memory, the golden values of
+//! its test are part of the protocol between ranks and NICs.
 
-/// A number of which every bit depends on every bit of another one (the finalizer of `SplitMix64`).
+/// Mixes a number: every bit of the result depends on every bit of the input (the finalizer of
+/// `SplitMix64`).
 #[must_use]
 pub fn mix64(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -13,7 +14,8 @@ pub fn mix64(number: u64) -> u64 {
     number ^ number >> 31
 }
 
-/// The fingerprint of a list of words: of another list, or in another order, hardly ever the same.
+/// Returns the fingerprint of a list of words. Another list or another order almost always gives
+/// another fingerprint.
 #[must_use]
 pub fn fingerprint(words: impl IntoIterator<Item = u64>) -> u64 {
     words

@@ -5,21 +5,22 @@
 //! | [`smartmap`] | what ranks of one node share without their NIC |
 //! | [`wake`] | how threads sleep, wake each other, and share cores |
 //! | [`memory`] | memory shared between processes: NIC memory, slots, rings |
-//! | [`wait_state`] | what a blocked rank says about where it is |
+//! | [`wait_state`] | what a blocked rank reports about where it waits |
 //! | [`matching`] | which message a receive gets |
 //! | [`descriptor`], [`request`] | what a rank posts, and what it gets back |
-//! | [`check_bits`] | what a checked job says of a message |
-//! | [`layout`] | where the bytes of a message lie that do not lie side by side |
+//! | [`check_bits`] | what a checked job sends with each message |
+//! | [`layout`] | the addresses of the bytes of a message that is not contiguous |
 //! | [`reduction`] | what a reduction computes, to the bit |
-//! | [`job`] | jobs, nodes, microphases, how a rank is received |
+//! | [`job`] | jobs, nodes, microphases, the handshake of a rank with its node manager |
 //! | [`lockstep`], [`clock`] | threads that run one at a time, in virtual time: ranks of the simulator |
-//! | [`mapped_code`] | which files the code of a process is of |
-//! | [`limits`], [`fingerprint`], [`coded`] | bounds; what stands for something longer; enumerations as bytes |
+//! | [`mapped_code`] | the files from which the code of a process is mapped |
+//! | [`limits`], [`fingerprint`], [`coded`] | bounds; hashes that stand for longer data; enumerations as bytes |
 //! | `prefetch`, `sync` | hints for caches; atomics, those of loom under test |
 //!
 //! Folders import in one direction, from above to below (`cargo xtask check layers`).
 
-// Under loom only what is tested under it is compiled: its atomics cannot lie in shared memory.
+// Under loom only the modules that loom tests are compiled: loom's atomics cannot lie in shared
+// memory.
 #[cfg(not(loom))]
 pub mod check_bits;
 #[cfg(not(loom))]

@@ -1,121 +1,124 @@
 //! Every bound of the runtime, with its reason. Exceeding one is an error message, never a crash.
 
-/// Nodes of one job. A node set is a bit mask of this many bits, copied into every
+/// The most nodes of a job. A node set is a bit mask of this many bits, copied into every
 /// Compare-And-Write; four words keep it inside one cache line.
 pub const MAX_NODES: usize = 256;
 
-/// Ranks of one job. A rank number travels as `u32`; this bound keeps the member list of the
+/// The most ranks of a job. A rank number travels as `u32`. This bound keeps the member list of the
 /// world communicator (4 bytes a rank) small enough to be copied in one piece.
 pub const MAX_RANKS: usize = 16_384;
 
-/// Ranks on one node: a NIC scans the rings of its ranks once a slice.
+/// The most ranks on a node: a NIC scans the rings of its ranks once a slice.
 pub const MAX_RANKS_PER_NODE: usize = 1_024;
 
-/// Slots of a node ([`crate::memory::slot`]), of 512 GiB each. User space on x86-64 has room for 256;
-/// the first belongs to programs that are linked to fixed addresses, Linux loads the others from
-/// slot 170 on and maps libraries and stacks from slot 254 downwards. What lies between 160 and 170
-/// is a margin. A rank beyond has an ordinary heap, which others read and write by other means.
+/// Slots of a node ([`crate::memory::slot`]), of 512 GiB each. User space on x86-64 has room for
+/// 256. The first is for programs that are linked to fixed addresses. Linux loads other programs
+/// from slot 170 on, and maps libraries and stacks from slot 254 downwards. Slots 160 to 170 are a
+/// margin. Further ranks have an ordinary heap, which others read and write by other methods.
 pub const MAX_SLOTS: usize = 160;
 
-/// Ranges of a rank's heap over which its program has mapped something else, or which it has protected. As many
-/// mappings Linux lets a process have by default (`vm.max_map_count`), so a program that may not have more of these
-/// could hardly have had more of those.
+/// Ranges of a rank's heap over which its program has mapped something else, or which it has
+/// protected. By default Linux allows a process this many mappings (`vm.max_map_count`), so a
+/// program within that limit hardly ever has more of these ranges.
 pub const MAX_REMAPPED_RANGES: usize = 65_536;
 
-/// Entries of a rank's send ring. A post beyond it waits in rank memory (law 4), so this is a
-/// question of speed only: 1,024 entries of 128 bytes cover a slice of back-to-back posts.
+/// Entries of a rank's send ring. Further posts wait in rank memory (law 4), so this is only a
+/// question of speed: 1,024 entries of 128 bytes cover a slice of back-to-back posts.
 pub const SEND_RING_ENTRIES: u64 = 1_024;
 
-/// Entries of a rank's receive ring, as the send ring.
+/// Entries of a rank's receive ring, for the same reason.
 pub const RECEIVE_RING_ENTRIES: u64 = 1_024;
 
-/// Entries of a rank's collective ring: non-blocking collectives outstanding before posts wait.
+/// Entries of a rank's collective ring: the non-blocking collectives in flight before posts wait.
 pub const COLLECTIVE_RING_ENTRIES: u64 = 256;
 
-/// Runs of a derived datatype ([`crate::layout`]), which take 40 bytes each. It bounds what a NIC
-/// searches in a rank's memory, and the memory and time that a commit takes.
+/// The most runs of a derived datatype ([`crate::layout`]), which take 40 bytes each. It bounds
+/// what a NIC searches in a rank's memory, and the memory and time of a commit.
 pub const MAX_LAYOUT_RUNS: usize = 1 << 24;
 
-/// Entries of a send queue between two ranks of a node (SMARTMAP): 256 cache lines, 16 KiB, are a
-/// window of messages that fits the first cache with something beside it. What does not fit waits
-/// in the sender's memory, so this is a question of speed only.
+/// Entries of a send queue between two ranks of a node (SMARTMAP). 256 cache lines, 16 KiB, are a
+/// window of messages that leaves room in a first-level cache. Further messages wait in the
+/// sender's memory, so this is only a question of speed.
 pub const SEND_QUEUE_ENTRIES: u64 = 256;
 
-/// Bytes of payload that a send queue has room for beside its entries. Both copies of a payload
-/// are to find it in a second cache.
+/// Bytes for payload in a send queue, beside its entries. Both copies of a payload should hit in a
+/// second-level cache.
 pub const SEND_QUEUE_PAYLOAD_BYTES: u64 = 64 * 1024;
 
-/// The longest message that is copied through a send queue: a fourth of its room for payload, so that
-/// there is always room again when the receiver has taken what it found.
+/// The longest message that is copied through a send queue: a fourth of its room for payload, so
+/// that there is always room again once the receiver has taken the entries that it found.
 pub const MAX_QUEUED_BYTES: usize = 16 * 1024;
 
-/// A part of a message that goes through a send queue because its receiver cannot reach it: as above,
-/// so that one is copied out while the next is copied in.
+/// The length of a part of a message that goes through a send queue because its receiver cannot
+/// reach it: as above, so that one part is copied out while the next is copied in.
 pub const QUEUED_PART_BYTES: usize = MAX_QUEUED_BYTES;
 
-/// Copies of messages beyond the eager limit that a rank makes for receivers on its node: with more of
-/// them outstanding, its sends wait to be asked for.
+/// Bytes of copies that a rank makes for receivers on its node of messages beyond the eager limit.
+/// When this many are outstanding, its sends wait for the receiver's request.
 pub const MAX_COPIED_BYTES: usize = 16 << 20;
 
-/// Bytes that a rank fetches from another one of its node, from where these lie in no slot, before it says
-/// so. As many take a few milliseconds longer than from a slot: less than that nobody would mend.
+/// Bytes that a rank fetches from another rank of its node, outside of slots, before it reports
+/// that. They take a few milliseconds longer than from a slot. A smaller loss is not worth a fix.
 pub const SLOW_COPY_BYTES: usize = 16 << 20;
 
-/// The shortest message that a blocking send lends to a receiver on its node: there is more to a loan
-/// than to a copy.
+/// The shortest message that a blocking send lends to a receiver on its node. For shorter ones a
+/// loan costs more than a copy.
 pub const LEAST_LENT_BYTES: usize = 640;
 
-/// The shortest message whose sender takes part in the copy. Shorter ones are fetched by their
-/// receivers: they come out of caches, and the sender would have to be fast to find anything left.
-/// Longer ones are not lent: loans and shared copies use the same word of a transfer.
+/// The shortest message whose sender takes part in the copy. Receivers fetch shorter ones alone:
+/// the bytes come from caches, and a sender would seldom be in time to copy a chunk. Longer
+/// messages are not lent: loans and shared copies use the same word of a transfer.
 pub const LEAST_SHARED_BYTES: usize = 1 << 20;
 
-/// A chunk of a shared copy: half of a second cache at most, and long enough that claims do not count.
+/// A chunk of a shared copy: at most half of a second-level cache, and long enough that the cost of
+/// claims is small.
 pub const SHARED_CHUNK_BYTES: usize = 64 * 1024;
 
-/// Chunks that a receiver keeps whose memory is being sent itself: as many as it is ahead of its
-/// own receiver. Two that exchange are seldom further apart, and what is kept stays in a second
-/// cache.
+/// Chunks that a receiver buffers if it sends the same memory: it may be this far ahead of its own
+/// receiver. Two ranks that exchange are seldom further apart, and the buffer stays in a
+/// second-level cache.
 pub const MAX_KEPT_CHUNKS: usize = 16;
 
-/// What a sender packs before its receiver on the node is told: that begins soon, and finds the bytes
-/// in a cache.
+/// Bytes that a sender packs before it notifies its receiver on the node. The receiver then begins
+/// soon, and finds the bytes in a cache.
 pub const PACKED_STEP_BYTES: usize = 32 * 1024;
 
-/// A chunk of a reduction in the memory of a node's ranks: with what is folded into it, it fits a
-/// usual first cache, and hides what a call of the kernel costs.
+/// A chunk of a reduction in the memory of a node's ranks. Together with the data that are folded
+/// into it, it fits a usual first-level cache, and it hides the cost of a system call.
 pub const FOLDED_CHUNK_BYTES: usize = 16 * 1024;
 
-/// From so many bytes on a rank writes what it has folded past the caches: in the outputs of all who want it
-/// they are as much as a core's second cache holds, so most of them would only be fetched to be written and
-/// pushed out.
+/// The least length at which a rank writes its result past the caches. The outputs of all ranks
+/// that want it then fill a core's second-level cache, so most lines would only be fetched to be
+/// written and evicted.
 pub const LEAST_STREAMED_BYTES: usize = 4 << 20;
 
-/// Memory for partial results that is kept for the next reduction.
+/// The most memory for partial results that is kept for the next reduction.
 pub const MAX_SPARE_BYTES: usize = 4 << 20;
 
-/// A contribution that lies in the node memory, beside its record: a page. Anything longer is copied
-/// once from where it is.
+/// The longest contribution that lies in the node memory, beside its record: a page. Longer ones
+/// are copied once from where they are.
 pub const COLL_INFO_PAYLOAD_BYTES: usize = 4096;
 
-/// Request slots of a rank: sends and receives whose completion the NIC still owes. Equal to the
-/// envelopes a receiver may hold (law 4), so that as many sends may be outstanding as can match.
+/// Request slots of a rank: sends and receives whose completion the NIC still owes. There are as
+/// many as envelopes for one receiver (law 4), so that as many sends may be outstanding as can
+/// match.
 pub const REQUEST_SLOTS: usize = 1 << 20;
 
-/// Envelopes and posted receives the NIC keeps for one receiving rank (law 4).
+/// The envelopes and posted receives that the NIC keeps for one receiving rank (law 4).
 pub const MAX_ENVELOPES_PER_RANK: usize = 1 << 20;
 
-/// Bytes of messages within the node that a rank keeps because nobody has asked for them yet. With more, eager
-/// messages to it are none: their senders keep them, and wait. (What is in the queues comes on top.) It is more
-/// than programs leave lying about, and bounds what one that never receives takes of the node's memory.
+/// Bytes of messages within the node that a rank keeps in its unexpected queue. Beyond that, eager
+/// messages to it are not eager: their senders keep them, and wait. (Messages in the queues come on
+/// top.) This is more than programs usually leave unreceived. It bounds the node's memory for a
+/// rank that never receives.
 pub const MAX_UNEXPECTED_BYTES: usize = 64 << 20;
 
-/// Bytes that travel inside a descriptor and inside a completion: what is left of the two cache
-/// lines of an entry after its fields.
+/// Bytes that travel inside a descriptor and inside a completion: the rest of the two cache lines
+/// of an entry after its fields.
 pub const INLINE_BYTES: usize = 64;
 
-/// Eager payload slots of a rank: eager sends above [`INLINE_BYTES`] whose data has not yet
-/// moved. When they are all taken, a send moves as rendezvous (law 4).
+/// Eager payload slots of a rank: eager sends above [`INLINE_BYTES`] whose data have not moved yet.
+/// When all are in use, a send moves as rendezvous (law 4).
 pub const PAYLOAD_SLOTS: usize = 512;
 
 /// The largest `--eager-limit`: a payload slot is this large at most.
@@ -124,23 +127,25 @@ pub const MAX_EAGER_LIMIT: usize = 64 * 1024;
 /// The default `--eager-limit` (law 3).
 pub const DEFAULT_EAGER_LIMIT: usize = 4 * 1024;
 
-/// Bytes of eager messages that a node has sent to a far one with their descriptors, and that were not received. What is
-/// beyond is asked for. It is what a link brings in some hundred microseconds, so it holds up nobody who receives what
-/// comes; and a node keeps no more than that for each of the others.
+/// Bytes of eager messages that a node has sent to a remote node with their descriptors and that
+/// are not received yet. Bytes beyond that wait for a request. It is the traffic of some hundred
+/// microseconds on a link, so it does not delay a rank that receives its messages, and it bounds
+/// the memory that a node keeps for each other node.
 pub const MAX_UNRECEIVED_EAGER_BYTES: u64 = 1 << 20;
 
-/// Kinds of things that a rank says it has left when it finalizes: enough to find the mistakes of a program,
-/// of which one mostly leaves many of a kind. The others are counted.
+/// The most kinds of leaks that a rank reports when it finalizes. That is enough to find a
+/// program's mistakes, because a program usually makes many leaks of one kind. The others are only
+/// counted.
 pub const MAX_LEAKS: usize = 64;
 
 /// Context ids, and slots of global variables on a node. A slot is the same on all nodes of a
-/// communicator: one more can be made as long as fewer than these have members on any of its nodes. Each
-/// slot has six variables, and the bit mask by which ranks agree on a free id is reduced whenever a
-/// communicator is made.
+/// communicator: a new communicator is possible as long as fewer than this many have members on any
+/// of its nodes. Each slot has six variables. Ranks agree on a free id by a reduction of the bit
+/// mask of ids whenever they make a communicator.
 pub const MAX_CONTEXTS: usize = 2_048;
 
-/// Arrival hints kept per context: so many collectives of one communicator may be in flight
-/// before a node's last arrival goes unnoticed until the next regular strobe.
+/// Arrival hints kept per context: the number of collectives of one communicator that may be in
+/// flight before a node misses its last arrival until the next regular strobe.
 pub const ARRIVAL_HINTS_PER_CONTEXT: usize = 4;
 
 /// Bytes of one descriptor block: what one BS can deliver to one BR in one DEM.
@@ -152,18 +157,19 @@ pub const COMPLETION_BLOCK_BYTES: usize = 32 * 1024;
 /// Bytes of one credit block: credits one BR returns to one BS in one MSM.
 pub const CREDIT_BLOCK_BYTES: usize = 16 * 1024;
 
-/// Collective steps that may enter one node in one slice. Each may bring one token of bytes; all
-/// of them together are at most half the link's budget. More would only lengthen BBM and RM.
+/// Collective steps that may enter one node in one slice. Each may bring one token of bytes. All of
+/// them together are at most half the link's budget. More would only lengthen BBM and RM.
 pub const COLLECTIVE_TOKENS: u64 = 64;
 
 /// The largest collective step in bytes: 64 of them, 2 MiB, stay in an L2 cache.
 pub const MAX_TOKEN_BYTES: usize = 32 * 1024;
 
-/// The longest broadcast or reduction that is put through the collective block; the data of longer ones
-/// are pulled from memory to memory, which takes words from node to node before and after.
+/// The longest broadcast or reduction that is put through the collective block. Longer data are
+/// pulled from memory to memory, which takes control messages between nodes before and after.
 pub const LONGEST_PUT_BYTES: u64 = 16 * 1024;
 
-/// Bytes that a NIC folds at a time: what it has folded and what comes to it stay in a first-level cache.
+/// Bytes that a NIC folds at a time: the partial result and the incoming data stay in a first-level
+/// cache.
 pub const FOLD_BLOCK_BYTES: usize = 16 * 1024;
 
 /// Room in a token for the headers of its parts: one for each child in the reduce tree of
@@ -173,61 +179,64 @@ pub const TOKEN_PARTS: usize = 9;
 /// Bytes in front of each part of a token: one cache line.
 pub const TOKEN_HEADER_BYTES: usize = 64;
 
-/// The least a slice may bring into a node: below it, a collective step would be smaller than its
-/// header.
+/// The least budget of a slice: below it, a collective step would be smaller than its header.
 pub const MIN_BUDGET: u64 = 4096;
 
-/// Envelopes BS keeps per destination node before it stops taking descriptors from the rings.
+/// Envelopes that BS keeps per destination node before it stops taking descriptors from the rings.
 pub const MAX_OUTGOING_PER_NODE: usize = 8 * 1024;
 
-/// The shortest time slice: below it the strobe itself would be the load (to wake for one, and five
-/// microphases whose code programs have pushed out of the caches, cost some 17 µs of CPU).
+/// The shortest time slice. In shorter slices the strobe itself would be the load: to wake for one,
+/// and to run five microphases whose code programs have evicted from the caches, costs some 17 µs
+/// of CPU.
 pub const MIN_TIME_SLICE_NS: u64 = 50_000;
 
-/// The longest time slice: above it a program that waits looks hung to its user.
+/// The longest time slice: with a longer one, a program that waits seems to hang.
 pub const MAX_TIME_SLICE_NS: u64 = 100_000_000;
 
 /// The default time slice, the paper's 500 µs.
 pub const DEFAULT_TIME_SLICE_NS: u64 = 500_000;
 
-/// Default of `--reduce soft:LIMIT`, in elements: up to so many, software is as quick as the
+/// Default of `--reduce soft:LIMIT`, in elements: up to this many, software is as quick as the
 /// processor for some operation.
 ///
-/// The paper's NIC reduces in software because programs reduce few elements, and to compute those
-/// slowly takes less time than to send them to the host (4.4). Here nothing is sent: what the host
-/// path costs more is to enter the default floating-point environment, 3 to 8 ns. `cargo xtask
-/// soft-float` measures what that is worth. Software takes 3 to 8 ns for each element of a minimum or
-/// maximum, which it does by comparing integers: the processor is as quick from 2 to 4 elements on. It
-/// takes 45 to 70 ns for an element of a sum or product (430 ns for a complex product), so there the
-/// processor is quicker at once; but for 3 elements that is some 0.2 µs (complex products: 1.3 µs) of
-/// a slice that costs 25 µs. This bound was 256 before that was measured: then a sum of 256 numbers
-/// took 12 to 17 µs for each contribution, and for ten contributions a third of a slice.
+/// The paper's NIC reduces in software because programs reduce few elements, and a slow computation
+/// takes less time than to send them to the host (4.4). Here nothing is sent. The extra cost of the
+/// host path is to enter the default floating-point environment, 3 to 8 ns. `cargo xtask
+/// soft-float` measures the crossover. For a minimum or maximum, software compares integers and
+/// takes 3 to 8 ns an element: the processor is as quick from 2 to 4 elements on. For a sum or
+/// product, software takes 45 to 70 ns an element (430 ns for a complex product), so there the
+/// processor is quicker at once. But for 3 elements that is some 0.2 µs (complex products: 1.3 µs)
+/// of a slice that costs 25 µs. Before that was measured, this bound was 256. Then a sum of 256
+/// numbers took 12 to 17 µs for each contribution, and ten contributions took a third of a slice.
 ///
-/// `cargo xtask check soft-float` holds this to within a factor of 2 of the greatest crossover.
+/// `cargo xtask check soft-float` checks that this is within a factor of 2 of the greatest
+/// crossover.
 pub const DEFAULT_SOFT_REDUCE_ELEMENTS: u32 = 3;
 
-/// Bytes a NIC has the kernel copy at a time between two processes neither of which it can look into, through
-/// its bounce buffer: half of a usual L2 cache.
+/// Bytes that the kernel copies at a time, through the NIC's bounce buffer, between two processes
+/// whose memory the NIC cannot access directly: half of a usual L2 cache.
 pub const BOUNCE_BYTES: usize = 256 * 1024;
 
-/// Bytes a NIC copies at a time from pieces to pieces where it can look into both: half of a usual first cache.
+/// Bytes that a NIC copies at a time from pieces to pieces if it can access both directly: half of
+/// a usual first-level cache.
 pub const PIECES_BOUNCE_BYTES: usize = 16 * 1024;
 
-/// What a NIC maps of a rank's slot at least: more than most heaps have, and so little that a process has addresses
-/// for those of all ranks of a job.
+/// The least part of a rank's slot that a NIC maps: larger than most heaps, and so small that a
+/// process has addresses for this part of the slots of all ranks of a job.
 pub const LEAST_WINDOW_BYTES: usize = 4 << 30;
 
-/// Addresses that a process takes for what its NICs map of slots: half of those it has, so that nothing else
-/// wants for any. Of what is beyond the kernel makes copies.
+/// The most address space that a process uses for its NICs' mappings of slots: half of what it has,
+/// so that nothing else runs out of addresses. The kernel copies data outside of these mappings.
 pub const MAX_WINDOWS_BYTES: usize = 64 << 40;
 
-/// Processes to which one passes on what goes along the tree of processes (`fabric/udp/hub/tree.rs`), where there are
-/// machines enough. To say a word to one more costs a process about 2 µs, a datagram with its tag, and a further level costs all
-/// below it some 8 µs, half a round trip: so a level pays from some 4 to 8 children on. With 8, up to 9 processes are
-/// a star, as without a tree, and 256 are three levels.
+/// The number of children of a process in the tree of processes (`fabric/udp/hub/tree.rs`), where
+/// there are enough machines. One more child costs a process about 2 µs, a datagram with its tag.
+/// One more level costs all processes below it some 8 µs, half a round trip. So a level pays off
+/// from some 4 to 8 children on. With 8, up to 9 processes are a star, as without a tree, and 256
+/// are three levels.
 pub const FAN_OUT: usize = 8;
 
-/// The largest link bandwidth, bytes per second: keeps bandwidth × slice within 64 bits.
+/// The largest link bandwidth, in bytes per second. It keeps bandwidth × slice within 64 bits.
 pub const MAX_LINK_BANDWIDTH: u64 = 1 << 50;
 
 const _: () = {

@@ -1,18 +1,19 @@
-//! Which files the code of a process is of, so that an address of it means something to others.
+//! The files from which the code of a process is mapped, so that other processes can interpret its
+//! addresses.
 //!
-//! Addresses of code are told by programs that are not written in Rust: where they call the library. They mean nothing
-//! outside of their process, and nothing anywhere when that is no more. A place in a file stays: with that file, a
-//! debugger's tables give its line.
+//! Programs that are not written in Rust report an address where they call the library. Such an
+//! address means nothing outside of the process, and nothing at all once the process has ended. A
+//! place in a file stays valid: with that file, a debugger's tables give the source line.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 
-/// The longest list of mapped files that is kept, in bytes as it is told: more than any program was seen to have, and
-/// less than a message of a rank may have.
+/// The longest list of mapped files that is kept, in encoded bytes: more than any program was seen
+/// to have, and less than the limit of a rank's message.
 const MOST_BYTES: usize = 48 * 1024;
 
-/// Bytes of a mapping as it is told, beside the name of its file: three numbers and a length, at most.
+/// Encoded bytes of a mapping without the name of its file: three numbers and a length, at most.
 const MAPPING_BYTES: usize = 3 * 10 + 3;
 
 /// The code of a process, by address.
@@ -23,7 +24,7 @@ pub struct MappedCode(Vec<Mapping>);
 struct Mapping {
     start: u64,
     end: u64,
-    /// Where in the file the memory begins.
+    /// The offset in the file where the memory begins.
     offset: u64,
     file: String,
 }
@@ -31,15 +32,15 @@ struct Mapping {
 /// A place in a file of code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CodePlace {
-    /// The file, by its whole name.
+    /// The path of the file.
     pub file: String,
-    /// Where in it.
+    /// The offset in the file.
     pub offset: u64,
 }
 
 impl MappedCode {
-    /// What a text in the form of `/proc/PID/maps` says (proc_pid_maps(5)). Lines that say something else are passed
-    /// over, and so is what is no code of a file.
+    /// Parses a text in the form of `/proc/PID/maps` (proc_pid_maps(5)). It skips lines of another
+    /// form, and mappings that are not code of a file.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut bytes = 0;
@@ -50,24 +51,24 @@ impl MappedCode {
         Self(mappings.collect())
     }
 
-    /// The code of this process.
+    /// Reads the code map of this process.
     ///
     /// # Errors
-    /// When the kernel does not say.
+    /// When the kernel does not provide it.
     pub fn of_this_process() -> io::Result<Self> {
         std::fs::read_to_string("/proc/self/maps").map(|text| Self::parse(&text))
     }
 
-    /// The code of another process, as it is now.
+    /// Reads the current code map of another process.
     ///
     /// # Errors
-    /// When there is no such process, or the kernel does not say.
+    /// When there is no such process, or the kernel does not provide the map.
     pub fn of_process(pid: i32) -> io::Result<Self> {
         std::fs::read_to_string(format!("/proc/{pid}/maps")).map(|text| Self::parse(&text))
     }
 
-    /// The place that is mapped at an address. A rank may allege anything: a name that could play tricks with a terminal
-    /// is none.
+    /// Returns the place that is mapped at an address. The map may come from a rank that is not
+    /// trusted, so a file name with terminal control characters gives no place.
     #[must_use]
     pub fn place(&self, address: u64) -> Option<CodePlace> {
         let found = self
@@ -110,7 +111,7 @@ impl fmt::Display for CodePlace {
 impl std::str::FromStr for CodePlace {
     type Err = ();
 
-    /// The same back.
+    /// Parses the same form.
     fn from_str(text: &str) -> Result<Self, ()> {
         let (file, offset) = text.rsplit_once("+0x").ok_or(())?;
         let offset = u64::from_str_radix(offset, 16).map_err(drop)?;

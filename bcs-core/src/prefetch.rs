@@ -1,14 +1,15 @@
-//! Hints that a cache line of another core's will be used soon, so that it comes while this core does
-//! something else. They change nothing else, and are nothing on machines without.
+//! Hints that a cache line which another core holds will be used soon, so that it comes while this
+//! core does something else. They change nothing else, and do nothing on machines without such
+//! hints.
 //!
-//! Who reads ahead of a writer takes the lines away from it: a line that will be read is asked for only where
-//! it has most likely been written.
+//! A reader that fetches lines ahead of a writer takes them away from it. So a reader prefetches a
+//! line only if it has most likely been written.
 #![cfg_attr(
     all(target_arch = "x86_64", not(miri)),
     expect(unsafe_code, reason = "the hint is an instruction of the processor")
 )]
 
-/// The line is written soon: no other core is to keep it.
+/// Hints that this core will write the line soon, so no other core should keep it.
 #[inline]
 pub(crate) fn to_write<T>(line: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -24,7 +25,7 @@ pub(crate) fn to_write<T>(line: &T) {
     let _ = line;
 }
 
-/// The line is read soon.
+/// Hints that this core will read the line soon.
 #[inline]
 pub(crate) fn to_read<T>(line: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -1,34 +1,36 @@
-//! Requests and their completions: how a NIC tells a rank that something it posted is done.
+//! Requests and their completions: how a NIC notifies a rank that an operation is done.
 
 use crate::check_bits::CheckBits;
 use crate::limits::INLINE_BYTES;
 
-/// Words of a request slot: two cache lines, so that no two slots share a pair of lines that comes together.
+/// Words of a request slot: two cache lines, because lines are fetched in pairs and no two slots
+/// should share a pair.
 pub const COMPLETION_WORDS: usize = 16;
 
-/// The inline payload follows its fields at once: with one of up to 32 bytes a completion is one cache line.
+/// The inline payload directly follows the fields: a completion with up to 32 bytes of it is one
+/// cache line.
 const INLINE_WORD: usize = 4;
 
 const _: () = assert!(INLINE_WORD + INLINE_BYTES / 8 <= COMPLETION_WORDS);
 
-/// A request slot of a rank, and which use of it this is: a completion of an earlier use can
-/// never be taken for this one.
+/// A request slot of a rank, and the use of the slot: a completion of an earlier use can never be
+/// taken for this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RequestId {
     /// The slot, below [`crate::limits::REQUEST_SLOTS`].
     pub slot: u32,
-    /// Counts the uses of the slot, from 1.
+    /// The number of this use of the slot, from 1.
     pub generation: u32,
 }
 
 impl RequestId {
-    /// One word: slot low, generation high.
+    /// Returns one word: slot low, generation high.
     #[must_use]
     pub fn word(self) -> u64 {
         u64::from(self.slot) | u64::from(self.generation) << 32
     }
 
-    /// From its word.
+    /// Decodes a word.
     #[must_use]
     pub fn from_word(word: u64) -> Self {
         Self {
@@ -38,19 +40,19 @@ impl RequestId {
     }
 }
 
-/// The lower half of a word.
+/// Returns the lower half of a word.
 #[must_use]
 pub fn low(word: u64) -> u32 {
     (word & 0xffff_ffff) as u32
 }
 
-/// The upper half of a word.
+/// Returns the upper half of a word.
 #[must_use]
 pub fn high(word: u64) -> u32 {
     (word >> 32) as u32
 }
 
-/// Why a request failed. Codes are part of the NIC memory layout.
+/// The reason why a request failed. Codes are part of the NIC memory layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RequestFailure {
@@ -73,15 +75,15 @@ pub enum RequestFailure {
     Cancelled = 7,
     /// The sender's memory could not be read.
     SenderMemory = 8,
-    /// Members called different collectives before, when this rank did not wait for the others.
+    /// Members called different collectives earlier, when this rank did not wait for the others.
     EarlierMismatch = 9,
-    /// Memory that a member of the collective named could not be read or written: which member's, the
-    /// completion tells.
+    /// Memory of a member of the collective could not be read or written. The completion holds the
+    /// member.
     MemberMemory = 10,
 }
 
 impl RequestFailure {
-    /// From its code; an unknown one is a bad descriptor.
+    /// Decodes a code; an unknown one gives a bad descriptor.
     #[must_use]
     pub fn from_code(code: u8) -> Self {
         use RequestFailure::{
@@ -107,23 +109,23 @@ impl RequestFailure {
     }
 }
 
-/// What a completed request came to.
+/// The result of a completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Why it failed, if it did.
+    /// The reason of the failure, if it failed.
     pub failure: RequestFailure,
     /// Receives and probes: the world rank of the sender.
     pub source: u32,
     /// Receives and probes: the tag of the message.
     pub tag: i32,
-    /// Receives and probes: the length of the message in bytes (of a truncated one: in full). Of a
-    /// mismatch: what another rank called. Of a member's memory that is not there: its world rank.
+    /// Receives and probes: the length of the message in bytes (in full, if it was truncated). For
+    /// a mismatch: another rank's call. For inaccessible memory of a member: its world rank.
     pub len: u64,
-    /// Receives: what a checked job says of the message.
+    /// Receives: the bits that a checked job sent with the message.
     pub check_bits: CheckBits,
-    /// How many bytes of `inline` the rank must copy to its buffer.
+    /// The number of bytes of `inline` that the rank must copy to its buffer.
     pub inline_len: u8,
-    /// Small payload that came with the completion.
+    /// A small payload that came with the completion.
     pub inline: [u8; INLINE_BYTES],
 }
 
@@ -144,13 +146,13 @@ impl Default for Completion {
 }
 
 impl Completion {
-    /// A success without data.
+    /// Returns a success without data.
     #[must_use]
     pub fn done() -> Self {
         Self::default()
     }
 
-    /// A failure.
+    /// Returns a failure.
     #[must_use]
     pub fn failed(failure: RequestFailure) -> Self {
         Self {
@@ -159,8 +161,8 @@ impl Completion {
         }
     }
 
-    /// Of a collective that was refused: what another rank called, packed
-    /// ([`Call::pack`](crate::descriptor::Call::pack)).
+    /// Returns the completion of a refused collective, with another rank's call, packed
+    /// ([`NicCollectiveCall::pack`](crate::descriptor::NicCollectiveCall::pack)).
     #[must_use]
     pub fn mismatch(against: u64) -> Self {
         Self {
@@ -169,7 +171,8 @@ impl Completion {
         }
     }
 
-    /// Of a collective that failed because memory which this world rank named is not there.
+    /// Returns the completion of a collective that failed because memory of this world rank is
+    /// inaccessible.
     #[must_use]
     pub fn member_memory(rank: u32) -> Self {
         Self {
@@ -178,7 +181,7 @@ impl Completion {
         }
     }
 
-    /// The inline payload.
+    /// Returns the inline payload.
     #[must_use]
     pub fn inline_bytes(&self) -> &[u8] {
         &self.inline[..usize::from(self.inline_len).min(INLINE_BYTES)]
@@ -195,7 +198,7 @@ impl Completion {
         first_word == Self::first_word(request)
     }
 
-    /// What the first word of its request slot says, which is written last.
+    /// Returns the first word of its request slot, which is written last.
     #[inline]
     pub(crate) fn first_word(request: RequestId) -> u64 {
         DONE | request.word()
@@ -222,7 +225,7 @@ impl Completion {
         }
     }
 
-    /// What these words of a request slot say, each of which is asked for once at most.
+    /// Decodes the words of a request slot. It requests each word at most once.
     #[inline]
     pub(crate) fn decode(word: impl Fn(usize) -> u64) -> Self {
         let how = word(3);
@@ -245,7 +248,7 @@ impl Completion {
     }
 }
 
-/// Words of so many bytes of inline payload, of which there are no more than fit.
+/// Returns the number of words for `len` bytes of inline payload, limited to those that fit.
 fn inline_words(len: u8) -> usize {
     usize::from(len).min(INLINE_BYTES).div_ceil(8)
 }

@@ -1,7 +1,8 @@
 //! The one switch between the atomics of `std` and those of loom.
 //!
-//! What runs under loom ([`crate::memory::ring`], [`crate::wake::bell`]) takes its atomics from here and works
-//! on any storage, because loom's atomics have another layout than shared memory needs.
+//! The modules that run under loom ([`crate::memory::ring`], [`crate::wake::bell`]) take their
+//! atomics from here. They work on any storage, because loom's atomics have another layout than
+//! shared memory needs.
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -16,7 +17,7 @@ pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[cfg(loom)]
 pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 
-/// Takes a mutex, which is not poisoned by a panic.
+/// Locks a mutex that a panic does not poison.
 pub(crate) fn lock_of<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     #[cfg(not(loom))]
     return crate::lockstep::lock(mutex);
@@ -26,12 +27,12 @@ pub(crate) fn lock_of<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         .unwrap_or_else(std::sync::PoisonError::into_inner);
 }
 
-/// Between what a thread has published and its look at what others have, which do the same the other way
-/// round: of two such threads at least one sees what the other has published.
+/// Issues a full fence between this thread's writes and its reads of what other threads have
+/// written. If two threads both do this, at least one of them sees what the other has written.
 ///
-/// It is `fence(SeqCst)`, for which compilers write `mfence` on x86-64. There it waits for all loads before it,
-/// too, which nobody asked for; an atomic operation on the thread's own stack is as good a fence for everything
-/// but stores past the caches, and takes half as long.
+/// It replaces `fence(SeqCst)`, for which compilers emit `mfence` on x86-64. `mfence` also waits
+/// for all earlier loads, which is not needed here. An atomic operation on the thread's own stack
+/// is an equally good fence for all stores except non-temporal ones, and takes half as long.
 #[inline(always)]
 pub(crate) fn full_fence() {
     #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
@@ -46,9 +47,9 @@ pub(crate) fn full_fence() {
     loom::sync::atomic::fence(Ordering::SeqCst);
 }
 
-/// Half of a full fence, for whoever passes it often. The other half, [`process_fence`], is the affair of threads of
-/// this process that have the kernel run a fence on this one, too: of two such threads at least one sees what
-/// the other has published.
+/// Issues half of a full fence, for the thread that passes it often. The other half is
+/// [`process_fence`]: the threads that call it have the kernel run a fence on this thread, too. Of
+/// two such threads at least one sees what the other has written.
 #[inline(always)]
 pub(crate) fn light_fence() {
     #[cfg(not(loom))]
@@ -57,7 +58,7 @@ pub(crate) fn light_fence() {
     loom::sync::atomic::fence(Ordering::SeqCst);
 }
 
-/// A full fence on all threads of this process: microseconds.
+/// Runs a full fence on all threads of this process. This takes microseconds.
 ///
 /// # Panics
 /// If it does not [work](all_fence_works).
@@ -71,7 +72,8 @@ pub(crate) fn process_fence() {
     loom::sync::atomic::fence(Ordering::SeqCst);
 }
 
-/// Whether the kernel runs fences on all threads: then it is told that this process will want that.
+/// Returns whether the kernel can run fences on all threads. If it can, this registers the process
+/// for them.
 #[cfg(not(loom))]
 pub(crate) fn all_fence_works() -> bool {
     !cfg!(miri) && membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()

@@ -1,6 +1,6 @@
 //! A ring and a bell between two processes, one of which is killed in the middle of a push.
 //!
-//! The pushing process is this test binary again, told to run the ignored test below.
+//! The pushing process is this test binary again, which runs the ignored test below.
 #![cfg(not(loom))]
 
 use bcs_core::clock::now_ns;
@@ -16,10 +16,11 @@ use std::process::{Child, Command, Stdio};
 
 const WORDS: usize = SendDescriptor::WORDS;
 const EAGER_LIMIT: usize = 64;
-/// Where the pushing process finds the memory: two paths of its parent's descriptors.
+/// The place where the pushing process finds the memory: two paths of its parent's descriptors.
 const VARIABLE: &str = "BCS_TEST_RING";
 
-/// Every word of an entry is different, and different from that place's in any other entry.
+/// Returns an entry. Each of its words differs from all others, and from the same word of all other
+/// entries.
 fn entry(number: u64) -> [u64; WORDS] {
     std::array::from_fn(|place| number * WORDS as u64 + place as u64)
 }
@@ -44,14 +45,14 @@ fn the_pushing_process() {
     }
 }
 
-/// What the other process has pushed, as far as it is taken.
+/// The entries that the other process has pushed, as far as they are taken.
 struct Pushed {
     ring: Consumer<MappedWords>,
     taken: u64,
 }
 
 impl Pushed {
-    /// Takes all that is published. Each must be whole, and the one that follows the last.
+    /// Takes all published entries. Each must be complete, and must follow the last one.
     fn take(&mut self) {
         let cut = self.ring.published().expect("a position that can be");
         while let Some(words) = self.ring.pop::<WORDS>(cut) {
@@ -65,7 +66,7 @@ impl Pushed {
     }
 }
 
-/// The pushing process. It pushes for ever, so it is killed also if the test fails.
+/// The pushing process. It pushes for ever, so it is killed even if the test fails.
 struct Pushing(Child);
 
 impl Drop for Pushing {
@@ -98,13 +99,13 @@ fn what_a_process_published_before_it_was_killed_is_whole_and_nothing_else_is_th
             ring: Consumer::new(memory.words(), NicMemory::send_ring()),
             taken: 0,
         };
-        // It pushes all the time, so it is killed in the middle of one, at a different place in
-        // the ring in every round.
+        // The process pushes all the time, so it is killed in the middle of a push, at a different
+        // place in the ring in every round.
         let enough = 1 + round * 997 % 20_000;
         while pushed.taken < enough {
             let deadline = now_ns() + 20_000_000_000;
             let bell = page.bell(BellId::STROBE_SENDER);
-            // A ring for what was taken already also ends the sleep.
+            // A late ring for entries that are taken already also ends the sleep.
             while pushed.is_empty() {
                 assert!(now_ns() < deadline, "the bell was not rung in 20 s");
                 bell::sleep(bell, &KernelFutex, Some(deadline), || !pushed.is_empty());

@@ -1,4 +1,4 @@
-//! Global memory: what lies at the same place in every node's NIC (paper section 2).
+//! Global memory: the memory at the same address of every node's NIC (paper section 2).
 
 use bcs_core::job::{Microphase, NodeId};
 use bcs_core::limits::{
@@ -17,36 +17,38 @@ pub enum Variable {
     /// The collective tokens taken on the node: twice [`COLLECTIVE_TOKENS`] times the slice, plus
     /// those taken in it (BRs write by Compare-And-Write).
     Tokens,
-    /// A context for which its master has found no slot; 0 is none (the master's BR writes by
-    /// Compare-And-Write, each BR takes it out on its own node).
+    /// A context for which its master has found no slot; 0 if there is no such context. The
+    /// master's BR writes it by Compare-And-Write, and each BR clears it on its own node.
     Refused,
-    /// Which context has a slot of `Arrived`, `Called` and `StepGrant`; 0 is none. The master's BR takes a slot on
-    /// all nodes of a context at once by Compare-And-Write, each BR gives it back on its own node.
+    /// The context that has a slot of `Arrived`, `Called` and `Go`; 0 if the slot is free. The
+    /// master's BR takes a slot on all nodes of a context at once by Compare-And-Write. Each BR
+    /// gives it back on its own node.
     Owner(u32),
-    /// At which collective of a context all ranks of the node have arrived, and the signature of
-    /// what they called (BR writes, the master's BR compares).
+    /// The collective of a context at which all ranks of the node have arrived, and the signature
+    /// of what they called (BR writes, the master's BR compares).
     Arrived(u32),
-    /// The number of that collective, from 1, of which `Arrived` has not all bits (BR writes, the master's BR compares).
+    /// The number of that collective, from 1; `Arrived` does not hold all of its bits (BR writes,
+    /// the master's BR compares).
     Number(u32),
-    /// How many arrivals the node has there: one if a rank arrives for it (BR writes, the master's BR
-    /// compares).
+    /// The number of arrivals that the node has there: one if a rank arrives for it (BR writes, the
+    /// master's BR compares).
     Arrivals(u32),
-    /// What a rank of the node called there (BR writes); after the master has refused it, what a
+    /// What a rank of the node called there (BR writes). After the master has refused it, what a
     /// rank of another node called instead (the master's BR writes by Compare-And-Write).
     Called(u32),
-    /// Which steps of which collective of a context may go (the master's BR writes by
-    /// Compare-And-Write).
+    /// The steps that may go, and the collective of a context to which they belong (the master's BR
+    /// writes by Compare-And-Write).
     Go(u32),
-    /// For the conformance suite.
+    /// A variable for the conformance suite.
     Scratch(u8),
 }
 
 impl Variable {
     const FIRST_CONTEXT: usize = 16;
-    /// How many variables a node has.
+    /// The number of variables of a node.
     pub const COUNT: usize = Self::FIRST_CONTEXT + 6 * MAX_CONTEXTS;
 
-    /// The variable's place.
+    /// Returns the index of the variable.
     #[must_use]
     pub fn index(self) -> usize {
         match self {
@@ -74,9 +76,9 @@ impl Variable {
 }
 
 /// A kind of block in global memory. Most have one *lane* per source node, so that nodes never
-/// write over each other; a lane is used anew in every slice, for the microphases guarantee that
-/// what was put into it has been consumed. The strobe has one writer, and a place in the
-/// collective block belongs in each slice to the one collective that took its token.
+/// overwrite each other's data. Every slice reuses the lanes, for the microphases guarantee that
+/// their contents have been consumed. The strobe has one writer. A place in the collective block
+/// belongs in each slice to the one collective that took its token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Block {
     /// The microstrobe (SS → SR).
@@ -93,7 +95,7 @@ pub enum Block {
 
 /// Bytes of the strobe block.
 const STROBE_BYTES: usize = 128;
-/// The tokens as a count of places.
+/// The number of tokens, which is the number of places.
 #[expect(clippy::cast_possible_truncation, reason = "a small constant")]
 const TOKENS: usize = COLLECTIVE_TOKENS as usize;
 
@@ -120,16 +122,16 @@ impl Block {
 /// A place in global memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GlobalAddress {
-    /// The block.
+    /// The block of the place.
     pub block: Block,
-    /// The lane: the source node.
+    /// The lane, named by its source node.
     pub lane: NodeId,
-    /// Byte within the lane.
+    /// The byte within the lane.
     pub offset: usize,
 }
 
 impl GlobalAddress {
-    /// The first byte of a lane; blocks without lanes ignore it.
+    /// Returns the first byte of a lane. Blocks without lanes ignore the lane.
     #[must_use]
     pub fn new(block: Block, lane: NodeId) -> Self {
         Self {
@@ -139,7 +141,7 @@ impl GlobalAddress {
         }
     }
 
-    /// So many bytes further on.
+    /// Returns the place that many bytes further on.
     #[must_use]
     pub fn plus(self, bytes: usize) -> Self {
         Self {
@@ -148,8 +150,8 @@ impl GlobalAddress {
         }
     }
 
-    /// The byte within a node's global memory, all blocks one after the other; panics when
-    /// `len` bytes from here leave the lane.
+    /// Returns the byte within a node's global memory, where all blocks lie one after the other.
+    /// Panics when `len` bytes from here leave the lane.
     #[must_use]
     pub fn byte(self, nodes: usize, len: usize) -> usize {
         assert!(
@@ -171,7 +173,7 @@ impl GlobalAddress {
         start + self.offset
     }
 
-    /// Bytes of all blocks of one node in a job of so many nodes.
+    /// Returns the bytes of all blocks of one node, in a job of `nodes` nodes.
     #[must_use]
     pub fn total_bytes(nodes: usize) -> usize {
         let lanes: usize = Block::LANED.iter().map(|block| block.bytes()).sum();

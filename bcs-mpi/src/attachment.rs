@@ -1,11 +1,11 @@
 //! How a rank finds its node manager: the socket it inherited (see [`bcs_core::job::welcome`]).
 //!
-//! What the variable names is an allegation of the environment: until it has proved to be a socket of that
-//! kind, it belongs to somebody else, and is neither changed nor closed. A program that a rank starts
-//! inherits the variable, but not the socket. It is no rank, and a world of one if it is a program of MPI;
-//! so a rank that has taken its socket says so in its environment ([`TAKEN`]). Without that word, a socket
-//! that is missing is an error: somebody between `bcs run` and the program has closed it, and each rank
-//! would be a world of its own without a word.
+//! The environment variable is only a claim. Until its file descriptor has proved to be a socket of
+//! that kind, it belongs to other code and is neither changed nor closed. A program that a rank
+//! starts inherits the variable, but not the socket. Such a program is not a rank; if it uses MPI,
+//! it is a world of one. So a rank that has taken its socket records that in its environment
+//! ([`TAKEN`]). Without that word a missing socket is an error: something between `bcs run` and the
+//! program has closed it, and each rank would silently become a world of its own.
 #![expect(
     unsafe_code,
     reason = "takes possession of an inherited file descriptor"
@@ -34,7 +34,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Why a rank was not received.
+/// Why the node manager did not accept this rank.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AttachError {
     /// The variable does not name an inherited socket.
@@ -43,12 +43,12 @@ pub(crate) enum AttachError {
          program with bcs run, or unset the variable to run it alone"
     )]
     NoSocket {
-        /// What it says.
+        /// The value of the variable.
         value: String,
-        /// Why that is no socket.
+        /// Why that is not a socket.
         reason: String,
     },
-    /// The conversation broke off.
+    /// The connection broke off.
     #[error("failed to {what} the node manager: {source}; did it die?")]
     Socket {
         /// What was tried.
@@ -56,23 +56,23 @@ pub(crate) enum AttachError {
         /// The kernel's answer.
         source: rustix::io::Errno,
     },
-    /// The node manager said something that is no answer.
+    /// The node manager sent an invalid answer.
     #[error(
         "the node manager's answer makes no sense ({0}): are the program and bcs of one version?"
     )]
     Nonsense(String),
-    /// The node manager does not want this rank.
+    /// The node manager rejected this rank.
     #[error("the node manager refused this process: {0}")]
     Refused(String),
-    /// The memory that came along cannot be mapped.
+    /// The memory from the node manager cannot be mapped.
     #[error(transparent)]
     Map(#[from] MapError),
 }
 
-/// What the variable says to those whom a rank starts.
+/// The value of the variable for processes that a rank starts.
 const TAKEN: &str = "taken";
 
-/// The longest answer to a question that is no Hello.
+/// The longest answer to a request other than Hello.
 const ANSWER_BYTES: usize = 64;
 
 /// The connection to the node manager.
@@ -81,18 +81,19 @@ pub(crate) struct NodeManagerLink {
     socket: OwnedFd,
 }
 
-/// A rank that was received.
+/// A rank that the node manager has accepted.
 #[derive(Debug)]
 pub(crate) struct Attachment {
     pub(crate) link: NodeManagerLink,
     pub(crate) welcome: Welcome,
     pub(crate) memory: SharedMemory,
-    /// Where it records, if it does.
+    /// The recorder's memory, if the rank records.
     pub(crate) record: Option<RecorderSetup>,
 }
 
 impl Attachment {
-    /// Says hello to the node manager; `None` if there is none for this process.
+    /// Connects to the node manager and sends Hello; returns `None` if this process has no node
+    /// manager.
     pub(crate) fn find() -> Result<Option<Self>, AttachError> {
         match std::env::var(SOCKET_VARIABLE) {
             Ok(value) if value == TAKEN => Ok(None),
@@ -102,8 +103,7 @@ impl Attachment {
                 // library exchanges one pointer, and neither moves the others nor frees the old text.
                 unsafe { std::env::set_var(SOCKET_VARIABLE, TAKEN) };
                 if std::env::var_os(SLOT_VARIABLE).is_some() {
-                    // What it starts is no rank, and needs no slot.
-                    // SAFETY: as above.
+                    // A process that it starts is not a rank and needs no slot. SAFETY: as above.
                     unsafe { std::env::set_var(SLOT_VARIABLE, "") };
                 }
                 slot::hide_folder_from_children();
@@ -174,12 +174,12 @@ impl Attachment {
     }
 }
 
-/// What is said of a slot in which the program's heap does not lie.
+/// Returns the message for a slot that does not hold the program's heap.
 fn only_a_librarys() -> String {
     "only the memory of the MPI library lies in one".to_owned()
 }
 
-/// The recorder that a rank is given, to record this.
+/// Makes the recorder that the node manager gave this rank.
 fn record(what: &str, ranks: usize, memory: Option<OwnedFd>) -> Result<RecorderSetup, AttachError> {
     let nonsense = |reason: String| AttachError::Nonsense(reason);
     let selection: Selection = what
@@ -202,8 +202,8 @@ fn nonsense(answer: &NodeManagerReply) -> AttachError {
     AttachError::Nonsense(format!("nobody asked for {answer:?}"))
 }
 
-/// The socket of this number, closed when this process executes another program: that one is no
-/// rank.
+/// Returns the socket of this number. It closes when this process executes another program, which
+/// is not a rank.
 fn inherited(value: String) -> Result<OwnedFd, AttachError> {
     let refuse = |reason: String| AttachError::NoSocket {
         value: value.clone(),
@@ -215,8 +215,8 @@ fn inherited(value: String) -> Result<OwnedFd, AttachError> {
     if number <= 2 {
         return Err(refuse("taken by standard input and output".to_owned()));
     }
-    // SAFETY: it is only looked at, and an answer of the kernel about a number that is not open, or is
-    // closed meanwhile, is an error.
+    // SAFETY: the descriptor is only queried. If the number is not open, or is closed meanwhile,
+    // the kernel returns an error.
     let looked_at = unsafe { BorrowedFd::borrow_raw(number) };
     let kind = sockopt::socket_domain(looked_at)
         .and_then(|family| Ok((family, sockopt::socket_type(looked_at)?)))
@@ -226,13 +226,13 @@ fn inherited(value: String) -> Result<OwnedFd, AttachError> {
     }
     rustix::io::fcntl_setfd(looked_at, FdFlags::CLOEXEC)
         .map_err(|error| refuse(error.to_string()))?;
-    // SAFETY: a socket of this kind was inherited for this purpose, and nobody else in this process knows of
-    // it.
+    // SAFETY: a socket of this kind was inherited for this purpose, and no other code in this
+    // process knows of it.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
 impl NodeManagerLink {
-    /// Says something. The kernel adds who says it.
+    /// Sends a message. The kernel adds the identity of the sender.
     pub(crate) fn say(&self, what: &FromRank) -> Result<(), AttachError> {
         self.say_with(what, None)
     }
@@ -260,8 +260,8 @@ impl NodeManagerLink {
         })
     }
 
-    /// The slot of another rank of this node. Whoever asks holds on to the link until the answer is
-    /// there.
+    /// Returns the slot of another rank of this node. The caller keeps the link until the answer
+    /// has come.
     fn slot(&self, place: usize) -> Result<SlotReply, AttachError> {
         let place = u32::try_from(place).expect("MAX_SLOTS fits u32");
         self.say(&FromRank::Slot { place })?;
@@ -328,7 +328,7 @@ impl NodeManager for NodeManagerLink {
     }
 
     fn aborts(&self, code: i32, reason: &str) {
-        // If the node manager is gone, this rank's end is all that can be done.
+        // If the node manager is gone, this rank can only end.
         let _gone = self.say(&FromRank::Abort {
             code,
             reason: reason.to_owned(),
@@ -356,7 +356,7 @@ mod tests {
         .unwrap()
     }
 
-    /// The node manager's side: hears a hello and answers with these file descriptors.
+    /// Does the node manager's part: receives a Hello and answers with these file descriptors.
     fn answer(socket: &OwnedFd, answer: &NodeManagerReply, fds: &[BorrowedFd<'_>]) {
         let mut hello = [0; 64];
         let (len, _) = recv(socket, &mut hello, RecvFlags::empty()).unwrap();

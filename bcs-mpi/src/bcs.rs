@@ -7,24 +7,25 @@
 //!  bcs_barrier, bcs_bcast, bcs_reduce ── Outbox ──────────────► collective ring ─► BS, BR
 //!  the same, if all members are on this node ── SmartMap: no NIC takes part
 //!  bcs_scatter, bcs_gather, bcs_allgather, bcs_alltoall ── Schedules: sends and receives as above
-//!  bcs_scan, bcs_fold ── the same, and functions of the program's in between
-//!  all of these, if all members are on this node ── SmartMap: exchanges
+//!  bcs_scan, bcs_fold ── the same, with the program's functions in between
+//!  the calls above, if all members are on this node ── SmartMap: exchanges
 //!  bcs_between, bcs_fold_between ── the same, between two groups
 //!  bcs_test ◄── Requests ◄──────────────────────────────────── request slots ◄─── completion
 //! ```
 //!
-//! An [`Endpoint`] is one rank's end. A call only posts a descriptor; what it gets back is a
-//! [`Request`] that [`bcs_test`](Endpoint::bcs_test) asks about or waits for. Every call passes on
-//! what had to wait in rank memory before it does anything else (law 5).
+//! An [`Endpoint`] is one rank's end. A call only posts a descriptor. It returns a [`Request`] that
+//! [`bcs_test`](Endpoint::bcs_test) polls or waits for. Every call first passes on the descriptors
+//! that had to wait in rank memory (law 5).
 //!
-//! The calls are those of [`Endpoint`] (`crate::endpoint`: messages, probes, waits; `crate::collective`:
-//! collectives). An endpoint may be shared by threads.
+//! The calls are those of [`Endpoint`] (`crate::endpoint`: messages, probes, waits;
+//! `crate::collective`: collectives). An endpoint may be shared by threads.
 //!
-//! Data that do not lie side by side are a [`DataView`] with a layout. Short messages and small pieces are
-//! packed and unpacked by ranks; larger ones the NIC reads and writes where they are.
+//! A [`DataView`] with a layout describes data that are not contiguous. Ranks pack and unpack short
+//! messages and small pieces. The NIC reads and writes larger ones in place.
 //!
-//! Addresses are `u64`: the NIC is in another process and needs numbers. Whoever makes a [`DataView`] of one
-//! promises that the memory stays as long as an operation has it, so to make it is unsafe and the calls are not.
+//! Addresses are `u64`: the NIC is in another process and needs numbers. The code that makes a
+//! [`DataView`] from an address promises that the memory stays valid as long as an operation uses
+//! it. So making one is unsafe, and the calls are safe.
 
 pub use crate::collective::{Contributions, Correspondents, Parcel, Participation};
 pub use crate::data::{ByteRange, DataView, DataViews, Row};

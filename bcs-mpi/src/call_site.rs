@@ -1,7 +1,7 @@
-//! Where in the program a call is, for whoever wonders why it does not return.
+//! Where in the program a call is, to explain why it does not return.
 //!
-//! A call that may wait leaves the place when it begins to wait, and not before: one that is over at once costs
-//! nothing. Of calls that the library makes inside of others the outermost counts.
+//! A call that may wait publishes the place only when it begins to wait, so a call that returns at
+//! once costs nothing. If the library makes calls inside of others, the outermost one counts.
 
 use crate::foreign;
 use crate::recording::Site;
@@ -12,13 +12,13 @@ thread_local! {
     static WAITS_AT: Cell<Option<Site>> = const { Cell::new(None) };
 }
 
-/// This thread is in a call that may wait while this lives.
+/// Marks this thread as being in a call that may wait, as long as it lives.
 #[derive(Debug)]
 pub(crate) struct CallSiteGuard {
     outermost: bool,
 }
 
-/// This thread is about to wait, or may be, in a call at this place.
+/// Enters a call at this place that waits or may wait.
 pub(crate) fn enter(site: Site) -> CallSiteGuard {
     let outermost = WAITS_AT.get().is_none();
     if outermost {
@@ -35,13 +35,13 @@ impl Drop for CallSiteGuard {
     }
 }
 
-/// The place for those to whom this rank says where it is. Destructors wait at places of this crate, which nobody
-/// has called: these are none.
+/// Returns the place that this rank publishes. Destructors wait at places of this crate, which are
+/// not calls of the program; these are not published.
 pub(crate) fn published_site() -> Option<wait_state::Site> {
     to_published(WAITS_AT.get()?)
 }
 
-/// A place as others are told of it.
+/// Converts a place to the form in which it is published.
 pub(crate) fn to_published(site: Site) -> Option<wait_state::Site> {
     match foreign::site(site) {
         Site::Rust(place) if is_own(place.file()) => None,
@@ -53,7 +53,7 @@ pub(crate) fn to_published(site: Site) -> Option<wait_state::Site> {
     }
 }
 
-/// Whether a file is one of this crate.
+/// Returns whether a file is one of this crate.
 pub(crate) fn is_own(file: &str) -> bool {
     let folder = file!().trim_end_matches("call_site.rs");
     let inside = file.strip_prefix(folder);

@@ -1,4 +1,4 @@
-//! What a program links: MPI over Buffered Coscheduling.
+//! The library that a program links: MPI over Buffered Coscheduling.
 //!
 //! ```
 //! use bcs_mpi::{Op, Universe};
@@ -14,8 +14,8 @@
 //! }
 //! ```
 //!
-//! Make this the `main.rs` of a crate that depends on `bcs-mpi`, and run it as four ranks on two nodes.
-//! ([`slot_heap!`] lets ranks of one node read each other's heaps: [`manual::model`].)
+//! Make this the `main.rs` of a crate that depends on `bcs-mpi`, and run it as four ranks on two
+//! nodes. ([`slot_heap!`] lets ranks of one node read each other's heaps: [`manual::model`].)
 //!
 //! ```sh
 //! cargo build --release && bcs run -n 4 --nodes 2 target/release/program
@@ -24,15 +24,15 @@
 //! A program started by `bcs run` finds its node manager by an inherited socket and gets its NIC
 //! memory from it. Without a launcher it is a world of one: a node of one rank, and no NIC.
 //!
-//! **New here?** Read the [`manual`]: [what a call does](manual::model),
-//! [how to choose the slice](mod@manual::slice), [requests](manual::requests), and
-//! [where each function of the standard is](manual::functions).
+//! **New here?** Read the [`manual`]: [what a call does](manual::model), [how to choose the
+//! slice](mod@manual::slice), [requests](manual::requests), and [where each function of the
+//! standard is](manual::functions).
 //!
 //! | to | see |
 //! |---|---|
 //! | begin and end | [`Universe`] |
 //! | send and receive, split communicators, make grids | [`Communicator`] |
-//! | say to and from whom, and see what came | [`Destination`], [`Source`], [`Tag`], [`Status`], [`Message`] |
+//! | name the peer of a message, and see what came | [`Destination`], [`Source`], [`Tag`], [`Status`], [`Message`] |
 //! | send and receive rows, columns and other parts of arrays | [`Section`], [`View`], [`ViewMut`] |
 //! | communicate while computing | [`scope()`], [`OwnedRequest`], [`BarrierRequest`] |
 //! | wait for several requests | [`wait_all`], [`wait_any`], [`wait_some`], [`test_all`], [`test_any`], [`test_some`] |
@@ -40,7 +40,7 @@
 //! | combine | [`Op`], [`UserOp`], [`Operation`], [`reduce_local`] |
 //! | send your own structures and enumerations | [`derive(Equivalence)`](derive@Equivalence), [`equivalence!`] |
 //! | make a grid for all ranks | [`dims_create`] |
-//! | ask where it is | [`processor_name`], [`version`], [`library_version`], [`is_initialized`], [`wtime`], [`wtick`] |
+//! | ask for the environment | [`processor_name`], [`version`], [`library_version`], [`is_initialized`], [`wtime`], [`wtick`] |
 //! | exchange blocks of different lengths | [`Blocks`] |
 //! | understand what failed | [`Error`], [`ErrorClass`] |
 //!
@@ -50,7 +50,7 @@
 //! | [`mpi`] | the untyped core of MPI: buffers by address and datatype, the standard's error classes |
 //! | [`bcs`] | the BCS API of the paper over NIC memory |
 //! | [`data`] | where the bytes of messages lie, and how they are copied |
-//! | [`roads::smartmap`] | ranks of one node, in each other's memory |
+//! | [`transport::smartmap`] | messages and collectives of the ranks of one node, in each other's memory |
 
 mod attachment;
 pub mod bcs;
@@ -106,13 +106,13 @@ pub use rust::universe::Universe;
 pub use rust::views::{ReceiveViewRequest, View, ViewMut, ViewsApart};
 pub use rust::waiting::{Pending, test_all, test_any, test_some, wait_all, wait_any, wait_some};
 
-/// The allocator that [`slot_heap!`] makes a program's.
+/// The allocator that [`slot_heap!`] makes the program's global one.
 #[cfg(feature = "heap")]
 pub use slot_heap::SlotHeap;
 
-/// Puts the heap of a program into a slot, where the ranks of its node can read and write it: they copy messages from
-/// and to it without a system call. It stands once in a program, outside of functions; a process that is no rank has an
-/// ordinary heap.
+/// Puts the heap of a program into a slot, where the ranks of its node can read and write it. They
+/// copy messages from and to it without a system call. Use it once in a program, outside of
+/// functions. A process that is not a rank has an ordinary heap.
 ///
 /// ```
 /// bcs_mpi::slot_heap!();
@@ -127,7 +127,7 @@ macro_rules! slot_heap {
     };
 }
 
-/// What `derive(Equivalence)` writes names the crate as its users do.
+/// The code that `derive(Equivalence)` generates names the crate as its users do.
 #[cfg(test)]
 extern crate self as bcs_mpi;
 

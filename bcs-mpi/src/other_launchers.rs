@@ -1,10 +1,12 @@
-//! A program that another library's launcher has started: it finds no node manager, and runs as a world of one rank as
-//! often as it was started. That is legal, but seldom meant, so it is said.
+//! A program that another library's launcher has started. It finds no node manager, so each of its
+//! processes runs as a world of one rank. That is legal but seldom meant, so the library prints a
+//! warning.
 
 use bcs_core::job::handshake::SOCKET_VARIABLE;
 use std::io::Write as _;
 
-/// What a launcher tells its processes: how many there are, which one this is, and how people know the launcher.
+/// The variables in which a launcher gives its processes their number and their rank, and the
+/// launcher's usual name.
 type Launcher = (&'static str, &'static str, &'static str);
 
 const LAUNCHERS: [Launcher; 3] = [
@@ -21,14 +23,15 @@ const LAUNCHERS: [Launcher; 3] = [
     ("SLURM_NTASKS", "SLURM_PROCID", "Slurm's srun or sbatch"),
 ];
 
-/// Says so on standard error if this process is the first of several that such a launcher has started.
+/// Prints the warning on standard error if this process is the first of several that such a
+/// launcher has started.
 pub(crate) fn tell_who_is_alone() {
-    // What a rank of ours has started inherits this variable, and is alone because it is meant to be.
+    // A process that one of our ranks started inherits this variable. It is meant to be alone.
     if std::env::var_os(SOCKET_VARIABLE).is_some() {
         return;
     }
     if let Some(line) = line(|name| std::env::var(name).ok()) {
-        // Whoever has closed it does not want to know.
+        // If standard error is closed, the user does not want the warning.
         let _unheard = writeln!(std::io::stderr(), "{line}");
     }
 }
@@ -37,7 +40,7 @@ fn line(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let number = |name| variable(name)?.trim().parse::<u64>().ok();
     LAUNCHERS.iter().find_map(|&(size, rank, launcher)| {
         let count = number(size).filter(|&count| count > 1)?;
-        // One of them is enough to say it.
+        // One process is enough to print it.
         (number(rank).unwrap_or(0) == 0).then(|| {
             format!(
                 "bcs-mpi: this program runs alone, as rank 0 of 1: {size}={count} is of {launcher}, which knows \

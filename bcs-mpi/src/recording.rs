@@ -1,8 +1,10 @@
-//! What a rank records of itself for the MDS (paper section 5.1): the one place that knows the recorder.
+//! What a rank records of itself for the MDS (paper section 5.1): only this file knows the
+//! recorder.
 //!
-//! A call looks at one word whether calls are recorded ([`Recording::is_on`]), and takes one of two ways. On the recorded
-//! one it goes by [`Recording::record_call`], which looks at the clock when the call begins and when it returns. What the
-//! call starts carries a [`CallStart`] until it is complete; without one nothing is recorded of it.
+//! A call reads one word to find out whether calls are recorded ([`Recording::is_on`]). If so it
+//! goes through [`Recording::record_call`], which reads the clock when the call begins and when it
+//! returns. An operation that the call starts carries a [`CallStart`] until it is complete. An
+//! operation without one is not recorded.
 //!
 //! Calls that the library makes itself inside of a call are not recorded.
 
@@ -18,7 +20,7 @@ use mmds::{RankTimes, RankTraffic, Recorder, RecorderLayout, WordMemory};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The recorder of a rank, if it records.
+/// The recorder of a rank that records.
 #[derive(Debug)]
 pub(crate) struct Recording {
     /// Whether calls are recorded now.
@@ -27,7 +29,7 @@ pub(crate) struct Recording {
     page: MachinePage,
 }
 
-/// What a rank's recorder is made of.
+/// The parts from which a rank's recorder is made.
 #[derive(Debug)]
 pub(crate) struct RecorderSetup {
     pub(crate) memory: RecorderMemory,
@@ -39,7 +41,7 @@ pub(crate) struct RecorderSetup {
 #[derive(Debug)]
 struct RecorderState {
     recorder: Recorder<RecorderWords>,
-    /// When something was last complete in the call that is under way, and its length.
+    /// When the last operation of the current call completed, and its length.
     complete: Option<(u64, u64)>,
 }
 
@@ -53,26 +55,27 @@ impl WordMemory for RecorderWords {
     }
 }
 
-/// When, and by what, something was begun; nothing if it is not recorded.
+/// When an operation was started, and by which call; nothing if it is not recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallStart(Option<mmds::CallOrigin>);
 
-/// What is told of a request when it is complete.
+/// What is recorded of a request when it is complete.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecordedOperation {
     pub(crate) begun: CallStart,
-    /// The call whose latency ends then; nothing if a blocking call is made of it, which has its own.
+    /// The call whose latency ends then; nothing if it is part of a blocking call, which records
+    /// its own latency.
     pub(crate) latency_of: Option<Primitive>,
 }
 
-/// What a call does with time.
+/// How a call uses time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallTiming {
-    /// It returns when something is done: its time is communication, and its latency.
+    /// It returns when an operation is done. Its time is communication, and its latency.
     Waits,
-    /// It returns at once: its time is its latency.
+    /// It returns at once. Its time is its latency.
     Asks,
-    /// It returns at once, and its latency lasts until what it has started is complete.
+    /// It returns at once. Its latency lasts until the operation that it has started is complete.
     Starts,
 }
 
@@ -81,7 +84,7 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// This thread is in a recorded call while this lives.
+/// Marks this thread as being in a recorded call, as long as it lives.
 struct RecordedCallGuard;
 
 impl RecordedCallGuard {
@@ -97,29 +100,29 @@ impl Drop for RecordedCallGuard {
 }
 
 impl CallStart {
-    /// Of what is not recorded.
+    /// The value for an operation that is not recorded.
     pub(crate) const UNKNOWN: Self = Self(None);
 
-    /// Whether it is not recorded.
+    /// Returns whether it is not recorded.
     #[inline(always)]
     pub(crate) fn is_unknown(self) -> bool {
         self.0.is_none()
     }
 
-    /// The same, of something that is told as another call: a start is told as what it starts.
+    /// Records this under another call: a start is recorded as the operation that it starts.
     pub(crate) fn of(self, primitive: Primitive) -> Self {
         Self(self.0.map(|begun| begun.with_primitive(primitive)))
     }
 }
 
 impl RecordedOperation {
-    /// Of what is not recorded.
+    /// The value for an operation that is not recorded.
     pub(crate) const NOT: Self = Self {
         begun: CallStart::UNKNOWN,
         latency_of: None,
     };
 
-    /// A part of a blocking call.
+    /// Returns the value for a part of a blocking call.
     #[inline(always)]
     pub(crate) fn part(begun: CallStart) -> Self {
         Self {
@@ -128,7 +131,7 @@ impl RecordedOperation {
         }
     }
 
-    /// What a call has started.
+    /// Returns the value for an operation that a call has started.
     #[inline(always)]
     pub(crate) fn started(begun: CallStart, primitive: Primitive) -> Self {
         Self {
@@ -139,7 +142,7 @@ impl RecordedOperation {
 }
 
 impl Recording {
-    /// Records, if there is where to.
+    /// Makes the recording of a rank, if it has a recorder.
     pub(crate) fn new(record: Option<RecorderSetup>, page: MachinePage) -> Self {
         let state = |record: RecorderSetup| {
             let RecorderSetup {
@@ -166,13 +169,13 @@ impl Recording {
         }
     }
 
-    /// Whether calls are recorded.
+    /// Returns whether calls are recorded.
     #[inline(always)]
     pub(crate) fn is_on(&self) -> bool {
         self.on.load(Ordering::Relaxed)
     }
 
-    /// From now on calls are recorded, or not; if this rank records at all.
+    /// Turns the recording of calls on or off, if this rank has a recorder.
     pub(crate) fn switch(&self, on: bool) {
         self.on
             .store(on && self.recorder.is_some(), Ordering::Relaxed);
@@ -183,7 +186,7 @@ impl Recording {
         Some(self.recorder.as_ref()?.with(using))
     }
 
-    /// Makes a call and records it, unless the library makes it inside of another one.
+    /// Makes a call. Records it, unless the library makes it inside of another one.
     #[inline(never)]
     pub(crate) fn record_call<T>(
         &self,
@@ -220,7 +223,7 @@ impl Recording {
                 .take()
                 .filter(|_| ends_with_completion(called.primitive));
             let now_ns = complete.map_or_else(quick_ns, |(now_ns, _)| now_ns);
-            // A receive knows now what came.
+            // For a receive, the length is known only now.
             let came = complete.map(|(_, bytes)| bytes).filter(|bytes| {
                 matches!(called.primitive, Primitive::Recv | Primitive::Mrecv)
                     && *bytes != called.bytes
@@ -237,7 +240,7 @@ impl Recording {
         });
     }
 
-    /// A message was posted to somebody.
+    /// Records that a message was posted.
     #[inline]
     pub(crate) fn posted(&self, begun: &mut CallStart, message: impl FnOnce() -> MessageInfo) {
         if let Some(begun) = &mut begun.0 {
@@ -245,7 +248,7 @@ impl Recording {
         }
     }
 
-    /// A message to somebody was posted and is complete: all that a blocking call has done.
+    /// Records a message that was posted and is complete, in a blocking call of this message alone.
     #[inline]
     pub(crate) fn sent(&self, begun: CallStart, message: MessageInfo) {
         if let CallStart(Some(mut begun)) = begun {
@@ -258,7 +261,8 @@ impl Recording {
         }
     }
 
-    /// Something is complete, of so many bytes, that may be a message: to somebody, or from somebody.
+    /// Records that an operation of this length is complete. It may be a message, to or from a
+    /// peer.
     #[inline]
     pub(crate) fn complete(
         &self,
@@ -288,7 +292,7 @@ impl Recording {
         });
     }
 
-    /// A collective was entered.
+    /// Records that the rank has entered a collective.
     pub(crate) fn collective(&self, begun: CallStart, context: u32, bytes: u64, near: bool) {
         if let CallStart(Some(begun)) = begun {
             self.with(|state| {
@@ -297,7 +301,7 @@ impl Recording {
         }
     }
 
-    /// The rank has finalized: its record is whole.
+    /// Closes the record: the rank has finalized.
     pub(crate) fn finish(&self) {
         self.with(|state| {
             self.on.store(false, Ordering::Relaxed);
@@ -305,27 +309,27 @@ impl Recording {
         });
     }
 
-    /// Calls that have returned, if they are recorded.
+    /// Returns the number of calls that have returned, if calls are recorded.
     pub(crate) fn calls(&self) -> Option<u64> {
         self.with(|state| state.recorder.calls_so_far())?
     }
 
-    /// Where the time has gone, if that is recorded.
+    /// Returns how the rank has spent its time, if that is recorded.
     pub(crate) fn times(&self) -> Option<RankTimes> {
         self.with(|state| state.recorder.times_so_far(quick_ns()))
     }
 
-    /// Messages, if they are recorded.
+    /// Returns the messages, if they are recorded.
     pub(crate) fn traffic(&self) -> Option<RankTraffic> {
         self.with(|state| state.recorder.traffic_so_far())?
     }
 
-    /// Whether there is a recorder.
+    /// Returns whether there is a recorder.
     pub(crate) fn has_recorder(&self) -> bool {
         self.recorder.is_some()
     }
 
-    /// In a forked child, whose calls are none of the rank's.
+    /// Gives up the recorder in a forked child, whose calls are not the rank's.
     pub(crate) fn abandon(&self) {
         self.on.store(false, Ordering::Relaxed);
         if let Some(recorder) = &self.recorder {
@@ -334,14 +338,15 @@ impl Recording {
     }
 }
 
-/// A message that has come to its end for this rank.
+/// A message that is over for this rank.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum DeliveredMessage {
     Sent(MessageInfo),
     Received(MessageInfo),
 }
 
-/// Whether these calls return as soon as what was last complete in them is, so that one look at the clock is enough.
+/// Returns whether these calls return as soon as their last operation is complete, so that one
+/// reading of the clock is enough.
 fn ends_with_completion(primitive: Primitive) -> bool {
     use Primitive::{Mrecv, Recv, Rsend, Send, Ssend, Wait, Waitall, Waitany};
     matches!(
@@ -388,7 +393,7 @@ mod tests {
         }
     }
 
-    /// A thread that the child has not got may be inside of it.
+    /// A thread that does not exist in the child may be inside of the recorder.
     #[test]
     fn a_forked_child_does_not_get_its_parents_recorder() {
         let parents = recording("mmds");

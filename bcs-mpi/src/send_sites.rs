@@ -1,9 +1,10 @@
-//! From where in the program messages were sent: one that nobody has received is known by its communicator and its
-//! tag, and its line is to be said.
+//! The places in the program from which messages were sent. They give the line of a message that
+//! was never received, which is known only by its communicator and its tag.
 //!
-//! A program sends from few places, and so a small table holds them all: for a communicator, a tag and a place there is
-//! one entry. Where two have the same entry the later one stays, and nothing is said of the other. It costs a send one
-//! look, and is only kept of programs whose places are addresses ([`crate::foreign`]): those come at no cost.
+//! A program sends from few places, so a small table holds them: one entry for a communicator, a
+//! tag and a place. If two have the same entry, the later one replaces the other, which is not
+//! reported. It costs a send one lookup. The table is used only for programs whose places are
+//! addresses ([`crate::foreign`]), because those cost nothing to find.
 
 use bcs_core::wait_state::PostedOperation;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +16,8 @@ const ENTRIES: usize = 64;
 #[derive(Debug)]
 pub(crate) struct SendSites([SendSite; ENTRIES]);
 
-/// Threads that write one at the same time may leave parts of two in it: then its mark is wrong.
+/// Threads that write an entry at the same time may leave parts of two in it. Its mark is then
+/// wrong.
 #[derive(Debug, Default)]
 struct SendSite {
     key: AtomicU64,
@@ -34,7 +36,7 @@ fn mark(key: u64, address: u64) -> u64 {
 }
 
 impl SendSites {
-    /// A message is sent from there.
+    /// Records a send from this place.
     #[inline]
     pub(crate) fn note(&self, context: u32, tag: i32, address: u64) {
         let key = u64::from(context) << 32 | u64::from(tag.cast_unsigned());
@@ -48,7 +50,7 @@ impl SendSites {
         }
     }
 
-    /// What is known.
+    /// Returns the entries.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (PostedOperation, u64)> {
         self.0.iter().filter_map(|entry| {
             let [key, address, found] =

@@ -1,4 +1,4 @@
-//! What of a rank's memory is not its own.
+//! The memory that a rank shares with others.
 
 use bcs_core::memory::NicMemory;
 use bcs_core::smartmap::RankArea;
@@ -16,7 +16,7 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// The memory of a rank whose bell is at its desk, if it has one.
+    /// Makes the shared memory of a rank. If it has a rank area, its bell is there.
     #[must_use]
     pub fn new(nic: NicMemory, desk: Option<RankArea>, page: MachinePage) -> Self {
         let nic = match &desk {
@@ -30,7 +30,7 @@ impl SharedMemory {
         }
     }
 
-    /// What it shares with its NIC.
+    /// Returns the memory that the rank shares with its NIC.
     #[must_use]
     pub fn nic(&self) -> &NicMemory {
         &self.nic

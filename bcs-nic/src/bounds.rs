@@ -1,15 +1,15 @@
-//! How much the tables and the blocks of a NIC hold.
+//! The capacities of a NIC's tables and blocks.
 //!
-//! A job has [`Bounds::default`]: what `bcs_core::limits` says, and what fits into a block. What happens
-//! at such a bound no test could bring about with a small program, so a test makes them smaller:
+//! A job has [`Bounds::default`]: the constants of `bcs_core::limits`, and what fits into a block.
+//! No small test program can reach such a bound, so tests make the bounds smaller:
 //!
 //! ```
 //! # use bcs_nic::bounds::Bounds;
 //! let bounds = Bounds { envelopes: 16, contexts: 8, ..Bounds::default() };
 //! ```
 //!
-//! All NICs of a job have the same. NIC threads find them in [`NodeConfig::bounds`], where the
-//! simulator puts them; OS threads are given them by [`NicHostConfig::bounds`].
+//! All NICs of a job have the same bounds. NIC threads find them in [`NodeConfig::bounds`], where
+//! the simulator puts them. OS threads get them from [`NicHostConfig::bounds`].
 //!
 //! [`NodeConfig::bounds`]: crate::threads::NodeConfig::bounds
 //! [`NicHostConfig::bounds`]: crate::driver::NicHostConfig::bounds
@@ -19,20 +19,20 @@ use bcs_core::limits::{
     LONGEST_PUT_BYTES, MAX_CONTEXTS, MAX_ENVELOPES_PER_RANK, MAX_OUTGOING_PER_NODE, REQUEST_SLOTS,
 };
 
-/// How much the tables and the blocks of a NIC hold.
+/// The capacities of a NIC's tables and blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Envelopes that BR keeps for one receiving rank: the pool that its credits divide. At least one
-    /// for each node.
+    /// Envelopes that BR holds for one receiving rank: the pool that its credits divide. At least
+    /// one for each node.
     pub envelopes: usize,
-    /// Receives that BR keeps for one rank.
+    /// Receives that BR holds for one rank.
     pub receives: usize,
-    /// Envelopes that BS keeps for one destination node, beside those that wait for credit, before it
-    /// leaves descriptors in their rings.
+    /// Envelopes that BS holds for one destination node, besides those that wait for credit. When
+    /// it holds so many it leaves further descriptors in their rings.
     pub outgoing: usize,
-    /// Envelopes of one sending rank that BS keeps, those that wait for credit among them, before it
-    /// leaves the others in their ring. As many as a rank may have requests, so that none of those waits
-    /// for another; sends that nobody waits for may be more.
+    /// Envelopes of one sending rank that BS holds, including those that wait for credit. It leaves
+    /// further ones in their ring. A rank may have as many requests, so that none of them waits for
+    /// another. Sends without a request may be more.
     pub held: usize,
     /// Envelopes in a descriptor block: at most [`DescriptorBlock::capacity`].
     pub descriptors: usize,
@@ -42,9 +42,10 @@ pub struct Bounds {
     pub credits: usize,
     /// Slots of global variables, the world's among them: from 2 to `MAX_CONTEXTS`.
     pub contexts: u32,
-    /// The number of the first collective of a context. It is 0 but in tests of what comes after very many.
+    /// The number of a context's first collective. It is 0 except in tests that start at very high
+    /// numbers.
     pub first_collective: u64,
-    /// Bytes of the longest collective that is put through the collective block. The data of longer ones
+    /// Bytes of the longest collective whose data are put through the collective block. Longer data
     /// are pulled.
     pub longest_put: u64,
 }
@@ -67,7 +68,8 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// A source node's share of a receiver's pool, in a job of so many nodes.
+    /// Returns the share of one source node in a receiver's pool, in a job with this number of
+    /// nodes.
     #[must_use]
     pub fn share(&self, nodes: usize) -> u64 {
         (self.envelopes / nodes).max(1) as u64

@@ -1,12 +1,13 @@
 //! The budget of a link: how many bytes may enter a node in one slice (docs/slice.md).
 //!
-//! What counts is the data of messages and collectives. Descriptors with their at most 64 inline
-//! bytes are control traffic, bounded by the size of their block. Data in pieces count for more than
-//! their bytes, because to move them takes longer.
+//! The data of messages and collectives count. Descriptors with their at most 64 inline bytes are
+//! control traffic, bounded by the size of their block. Data in pieces count for more than their
+//! bytes, because they take longer to move.
 //!
-//! Collectives share what is theirs by *tokens*. A short one is *put* at the tokens' places in the
-//! collective block. The data of a long one are *pulled* from memory to memory, by whoever needs them: then
-//! a token is only leave to move so much.
+//! Collectives divide their share of the budget into *tokens*. The data of a short one are *put* at
+//! the tokens' places in the collective block. The data of a long one are *pulled* from memory to
+//! memory by the nodes that need them: there a token is only the permission to move that number of
+//! bytes.
 
 use crate::blocks::Board;
 use crate::bounds::Bounds;
@@ -26,49 +27,52 @@ pub struct Quota {
     pub tokens: u64,
     /// Bytes that may enter a node for one token.
     pub token_share: u64,
-    /// Bytes that can be put at one token's place: its share, as far as there is room.
+    /// Bytes that can be put at one token's place: its share, limited by the room there.
     pub token_bytes: u64,
-    /// Bytes that could move in the time that one piece of data in pieces takes beside its bytes, where the kernel
-    /// has to find it.
+    /// Bytes that could move in the extra time that one piece takes, where the kernel has to find
+    /// it.
     piece_bytes: u64,
-    /// The same of a piece that lies in a slot.
+    /// The same for a piece that lies in a slot.
     mapped_piece_bytes: u64,
     /// The longest collective that is put.
     longest_put: u64,
 }
 
-/// The least a token may bring: smaller steps would be mostly headers.
+/// The smallest share of a token: smaller steps would consist mostly of headers.
 const MIN_TOKEN_BYTES: u64 = 1024;
 
-/// What the kernel takes to find one more piece of a rank's memory; measured: 115 to 230 ns on a busy
-/// machine. It need not be exact; without it a message of single numbers would take a hundred
-/// times its share of a slice, and all others would wait for it.
+/// The time that the kernel takes to find one more piece of a rank's memory; measured: 115 to 230
+/// ns on a busy machine. It need not be exact. Without it a message of single numbers would take a
+/// hundred times its share of a slice, and all others would wait for it.
 const PIECE_NS: u64 = 100;
 
-/// What one more piece takes that lies in a slot, where NICs go by loads and stores: its cache line has to come.
+/// The time that one more piece takes in a slot, where NICs use loads and stores: its cache line
+/// has to come.
 const MAPPED_PIECE_NS: u64 = 10;
 
-/// What of a vector one node folds for all is a multiple of this, of which all elements are a divisor.
+/// The part of a vector that one node folds for all is a multiple of this number. The size of every
+/// element divides it.
 const PART_BYTES: u64 = 64;
 
-/// The shortest part, in the mean, for which it pays to ask all nodes: with more nodes than that, a
-/// tree does it with fewer transfers.
+/// The shortest mean part for which it pays to get a part from every node. With shorter parts, that
+/// is with more nodes, a tree needs fewer transfers.
 const MIN_PART_BYTES: u64 = 1024;
 
 /// How the data of a collective move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CollectivePlan {
-    /// Whether whoever needs them pulls them from memory to memory; else they are put through the
-    /// collective block.
+    /// Whether nodes pull the data that they need from memory to memory. Otherwise the data are put
+    /// through the collective block.
     pub pulled: bool,
-    /// Bytes of a step. One step takes one token, if at each node one rank arrives for all.
+    /// Bytes of a step. A step takes one token if one rank of each node arrives for all of its
+    /// node.
     pub step_bytes: u64,
     /// Tokens of a step otherwise.
     pub crowded: u64,
 }
 
 impl CollectivePlan {
-    /// How many steps so many bytes take.
+    /// Returns the number of steps that these bytes take.
     #[must_use]
     pub fn steps(&self, bytes: u64) -> u64 {
         steps(bytes, self.step_bytes)
@@ -76,7 +80,8 @@ impl CollectivePlan {
 }
 
 impl Quota {
-    /// The quota of a job: at most seven eighths of the budget belong to the collectives' tokens.
+    /// Returns the quota of a job: at most seven eighths of the budget belong to the collectives'
+    /// tokens.
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
         let budget = settings.budget();
@@ -100,7 +105,7 @@ impl Quota {
         }
     }
 
-    /// The quota of a job whose tables and blocks hold so much.
+    /// Returns the quota of a job whose tables and blocks have these bounds.
     #[must_use]
     pub fn with_bounds(settings: &Settings, bounds: &Bounds) -> Self {
         Self {
@@ -109,8 +114,9 @@ impl Quota {
         }
     }
 
-    /// What a byte counts for beside itself because of where it lies: the more, the smaller the pieces of its message
-    /// are. How large they are is an allegation, and so is whether they lie in a slot; nothing else depends on it.
+    /// Returns what a byte counts for in addition because its message is in pieces: the smaller the
+    /// pieces, the more. The size of the pieces, and whether they lie in a slot, are unchecked
+    /// claims of the rank. Nothing else depends on them.
     #[must_use]
     pub fn weight_of_pieces(&self, location: &Location) -> u64 {
         let address = usize::try_from(location.address).unwrap_or(usize::MAX);
@@ -121,21 +127,21 @@ impl Quota {
         piece_bytes.checked_div(location.grain.into()).unwrap_or(0)
     }
 
-    /// Bytes of one step of a broadcast that is put.
+    /// Returns the bytes of one step of a broadcast that is put.
     #[must_use]
     pub fn broadcast_step(&self) -> u64 {
         self.token_bytes
     }
 
-    /// Bytes of one step of a reduction that is put, over so many nodes: an inner node takes in one part
-    /// from each of its children, and the result.
+    /// Returns the bytes of one step of a reduction that is put, over this number of nodes: an
+    /// inner node takes in one part from each of its children, and the result.
     #[must_use]
     pub fn reduce_step(&self, nodes: usize) -> u64 {
         let parts = u64::from(nodes.next_power_of_two().trailing_zeros()) + 1;
         (self.token_bytes / parts).max(64) & !63
     }
 
-    /// How the data of a collective move: all its nodes find the same.
+    /// Returns how the data of a collective move. All its nodes compute the same plan.
     #[must_use]
     pub fn plan(&self, kind: CollectiveKind, bytes: u64, group: &NicGroup) -> CollectivePlan {
         let put = CollectivePlan {
@@ -176,22 +182,23 @@ impl Quota {
     }
 }
 
-/// Bytes of what `bytes` of a vector are folded by one of so many nodes for all of them.
+/// Returns the length of the part that one of `nodes` nodes folds for all, of a vector of `bytes`.
 #[must_use]
 pub fn part_bytes(bytes: u64, nodes: usize) -> u64 {
     let part = bytes.div_ceil(nodes as u64);
     part.next_multiple_of(PART_BYTES)
 }
 
-/// The most that enters a node when a step of so many bytes is pulled, and so many members arrive. What
-/// members of one node copy from each other does not enter it.
+/// Returns the most bytes that enter a node when a step is pulled and all members arrive. Data that
+/// members of one node copy from each other do not enter it.
 fn max_pulled_bytes(kind: CollectiveKind, step_bytes: u64, nodes: u64, members: u64) -> u64 {
     let offers = (members - nodes) * PART_BYTES;
     offers
         + match kind {
             CollectiveKind::Broadcast { .. } => step_bytes,
             CollectiveKind::Reduce { root: Some(_), .. } => (members - 1) * step_bytes,
-            // A node folds its part, which the others have a share in, and gets the parts of the others.
+            // A node folds its part, for which it gets the others' contributions, and gets the
+            // parts that the others have folded.
             _ => step_bytes + (members - 2) * (step_bytes / nodes + PART_BYTES),
         }
 }

@@ -1,7 +1,8 @@
-//! Planted bugs, so that the simulator's checkers can be shown to notice (docs/simulator.md).
+//! Planted bugs, which show that the simulator's checkers notice bugs (docs/simulator.md).
 //!
-//! A bug is a decorator of a NIC thread ([`BuggyThread`]): it takes mail that the thread should get, or
-//! stands between the thread and its port. The threads know nothing of it. Only tests plant one.
+//! A bug is a decorator of a NIC thread ([`BuggyThread`]): it takes mail that the thread should
+//! get, or stands between the thread and its port. The threads do not know of it. Only tests plant
+//! bugs.
 
 use crate::blocks::{CollectiveTreeMessage, CompletedSend, DescriptorBlock};
 use crate::mail::Mail;
@@ -20,26 +21,28 @@ use std::collections::BTreeMap;
 /// A way to misbehave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlantedBug {
-    /// Every 8th envelope that BS puts is left out of its block.
+    /// BS leaves out every 8th envelope of its blocks.
     DropDescriptor,
     /// The second envelope of each block that BS puts overtakes the first.
     ReorderMatch,
-    /// The first Compare-And-Write of node 0 that is to write reports success and writes nothing.
+    /// Node 0's first Compare-And-Write that should write reports success and writes nothing.
     LoseCompareAndWrite,
     /// DH gets every chunk twice, so up to twice the budget enters its node.
     ExceedBudget,
-    /// Completions go past SR, which under the fixed strobe would keep them: they are released at
+    /// Completions bypass SR, which would hold them under the fixed strobe. They are released at
     /// once.
     ReleaseEarly,
-    /// Every 16th chunk that DH gets arrives at once, without its bytes.
+    /// Every 16th chunk that DH gets completes at once, without its bytes.
     SkipChunk,
-    /// Every 4th block that RH fetches of a contribution is zeros.
+    /// Every 4th block of a contribution that RH fetches is zeros.
     EmptyFetch,
-    /// Of what BS sends ahead in one go, the second overtakes the first. Only links carry such things.
+    /// The second envelope that BS sends at once outside of the slice overtakes the first. Only
+    /// links carry such envelopes.
     ReorderOutsideSlice,
-    /// Every 4th contribution or result that BR sends ahead is zeros. Only links carry such things.
+    /// Every 4th contribution or result that BR sends outside of the slice is zeros. Only links
+    /// carry them.
     ZeroContribution,
-    /// Every other time that BR asks for a slice, nobody hears it.
+    /// Every other demand of BR for a slice is lost.
     LoseDemand,
     /// This NIC thread panics as soon as it has something to do. No checker is meant for it: the OS
     /// thread must notice.
@@ -47,7 +50,7 @@ pub enum PlantedBug {
 }
 
 impl PlantedBug {
-    /// All that a checker is meant for.
+    /// All bugs that a checker must find.
     pub const ALL: [Self; 10] = [
         Self::DropDescriptor,
         Self::ReorderMatch,
@@ -61,13 +64,13 @@ impl PlantedBug {
         Self::LoseDemand,
     ];
 
-    /// Whether nothing shows it but what goes ahead of the beat.
+    /// Whether only traffic outside of the slice shows this bug.
     #[must_use]
     pub fn is_outside_slice(self) -> bool {
         matches!(self, Self::ReorderOutsideSlice | Self::ZeroContribution)
     }
 
-    /// Whether this is a bug of a NIC thread.
+    /// Whether this NIC thread has the bug.
     pub(crate) fn applies_to(self, node: NodeId, thread: NicThreadId) -> bool {
         thread
             == match self {
@@ -188,26 +191,26 @@ impl NicThread for BuggyThread {
     }
 }
 
-/// What a bug remembers.
+/// The state of a bug.
 struct BugState {
     bug: PlantedBug,
-    /// How often it could have struck.
+    /// How many chances to strike it has had.
     chances: u64,
     /// Whether the Compare-And-Write under way does not write, and whether one is lost.
     is_losing: bool,
     has_lost: bool,
-    /// The second of two gets of the same bytes that has not ended, by the first.
+    /// Maps the first of two gets of the same bytes to the second, while the second has not ended.
     twins: BTreeMap<Ticket, Ticket>,
 }
 
 impl BugState {
-    /// Whether it strikes this time, which is every `nth`.
+    /// Counts a chance, and returns whether the bug strikes: it does every `nth` time.
     fn strikes(&mut self, nth: u64) -> bool {
         self.chances += 1;
         self.chances.is_multiple_of(nth)
     }
 
-    /// What is sent ahead, as it leaves it.
+    /// Returns the words of a message outside of the slice as the bug changes them.
     fn corrupt_words(&mut self, words: &[u64]) -> Vec<u64> {
         if let Some(Ok(mut part)) = CollectiveTreeMessage::parse(words) {
             if let (PlantedBug::ZeroContribution, Ok(bytes)) = (self.bug, &mut part.content)
@@ -229,7 +232,7 @@ impl BugState {
         [header, &envelopes.concat()].concat()
     }
 
-    /// A block of descriptors as it leaves it.
+    /// Returns a block of descriptors as the bug changes it.
     fn corrupt_block(&mut self, block: &[u8]) -> Vec<u8> {
         let (header, envelopes) = block.split_at(DescriptorBlock::HEADER_BYTES);
         let envelopes = envelopes.chunks_exact(DescriptorBlock::RECORD_BYTES);
@@ -240,7 +243,7 @@ impl BugState {
             _ => {}
         }
         let mut block = header.to_vec();
-        // The lowest bits of the stamp count them.
+        // The lowest bits of the stamp hold the number of envelopes.
         let count = u16::try_from(envelopes.len()).expect("a block is small");
         block[..2].copy_from_slice(&count.to_le_bytes());
         block.extend(envelopes.concat());
@@ -317,7 +320,7 @@ impl Port for BuggyPort<'_> {
             self.breakage.twins.remove(&ticket);
         }
         let event = self.port.test_event(ticket);
-        // Of one that does not hold nothing is lost.
+        // A Compare-And-Write whose comparison fails loses nothing.
         self.breakage.has_lost |= self.breakage.is_losing && event == Event::Verdict(true);
         event
     }

@@ -7,26 +7,26 @@ use bcs_core::fingerprint::fingerprint;
 use bcs_core::job::{NicThreadId, NodeId, NodeSet, Placement};
 use std::sync::Arc;
 
-/// The members of a context, and where they are.
+/// The members of a context, and their nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NicGroup {
     /// World ranks in communicator order.
     pub members: Vec<u32>,
-    /// The nodes, in the order of their first members: the reduction tree is over this list, so
-    /// it is the same whoever is the root (law 9).
+    /// The nodes, in the order of their first members. The reduction tree is over this list, so it
+    /// does not depend on the root (law 9).
     pub nodes: Vec<NodeId>,
     /// The same nodes as a set.
     pub set: NodeSet,
-    /// Where the members of each of the nodes begin when they are sorted by node, and, at the end, how
-    /// many there are.
+    /// The index of each node's first member when the members are sorted by node, and at the end
+    /// the number of members.
     pub first: Vec<usize>,
-    /// What stands for the members: nodes that were told different ones must not go together.
+    /// A hash of the members: nodes that got different members must not go together.
     pub fingerprint: u64,
 }
 
 impl NicGroup {
-    /// The group of these world ranks; `None` if one does not exist, is named twice, or there
-    /// is none.
+    /// Returns the group of these world ranks; `None` if a rank does not exist or occurs twice, or
+    /// if there are no ranks.
     #[must_use]
     pub fn new(members: Vec<u32>, placement: &Placement) -> Option<Self> {
         let mut nodes = Vec::new();
@@ -58,19 +58,21 @@ impl NicGroup {
         })
     }
 
-    /// The node whose BR schedules the group's collectives: the *master*'s (paper section 4.4).
+    /// Returns the node whose BR schedules the group's collectives: the *master*'s (paper section
+    /// 4.4).
     #[must_use]
     pub fn master(&self) -> NodeId {
         self.nodes[0]
     }
 
-    /// A node's place in the reduction tree.
+    /// Returns a node's place in the reduction tree.
     #[must_use]
     pub fn place_of(&self, node: NodeId) -> Option<usize> {
         self.nodes.iter().position(|&other| other == node)
     }
 
-    /// The children of a place in the binomial tree, in the order in which they are combined.
+    /// Returns the children of a place in the binomial tree, in the order in which they are
+    /// combined.
     pub fn children(&self, place: usize) -> impl Iterator<Item = usize> + use<> {
         let count = self.nodes.len();
         let below = if place == 0 {
@@ -84,7 +86,8 @@ impl NicGroup {
             .filter(move |&child| child < count)
     }
 
-    /// The parent of a place in the binomial tree, and which child of it this is.
+    /// Returns the parent of a place in the binomial tree, and which child of the parent the place
+    /// is.
     #[must_use]
     pub fn parent(place: usize) -> Option<(usize, usize)> {
         (place > 0).then(|| {
@@ -109,27 +112,29 @@ pub struct ReadyCollective {
     pub sequence: u64,
     /// The members.
     pub group: Arc<NicGroup>,
-    /// Its context's first member and id, if BR is to be told when it is over: what follows may go ahead of the beat.
+    /// The first member and the id of its context, if BR must be notified when the collective is
+    /// over: later ones may go outside of the slice.
     pub over_to: Option<(u32, u32)>,
-    /// What the local members posted, in communicator order, or what one of them posted for all.
+    /// The descriptors of the local members in communicator order, or the one that a member posted
+    /// for all of them.
     pub local: Vec<(u32, CollectiveDescriptor)>,
 }
 
 impl ReadyCollective {
-    /// What the members do. All local members do the same: BR has checked it.
+    /// Returns what the members do. All local members do the same: BR has checked it.
     #[must_use]
     pub fn kind(&self) -> CollectiveKind {
         self.local[0].1.kind
     }
 
-    /// CH or RH has ended it.
+    /// Notifies BR that CH or RH has ended it.
     pub(crate) fn report_over(&self, out: &mut Outbox) {
         if let Some(context) = self.over_to {
             out.send(NicThreadId::BufferReceiver, Mail::CollectiveOver(context));
         }
     }
 
-    /// Length of the data in bytes.
+    /// Returns the length of the data in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         match self.kind() {
@@ -141,22 +146,22 @@ impl ReadyCollective {
     }
 }
 
-/// What the master's BR writes into the `StepGrant` variable of a context: which collective, how many
-/// of its steps may have been done after this slice, and the first token of those that are new.
+/// The value that the master's BR writes into the `Go` variable of a context: the collective, how
+/// many of its steps may be done by the end of this slice, and the first token of the new steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StepGrant {
-    /// Collectives of the context that were begun.
+    /// How many collectives of the context have begun.
     pub begun: u64,
-    /// Steps of the last of them that may be done.
+    /// How many steps of the last of them may be done.
     pub steps: u64,
-    /// The first token of the steps that are new.
+    /// The first token of the new steps.
     pub token: u64,
 }
 
 impl StepGrant {
     const STEP_BITS: u32 = 28;
     const TOKEN_BITS: u32 = 6;
-    /// `begun` is counted modulo this: only neighbouring values are ever compared.
+    /// `begun` is counted modulo this number: only neighbouring values are ever compared.
     const BEGUN: u64 = 1 << (64 - Self::STEP_BITS - Self::TOKEN_BITS);
 
     const REFUSED: u64 = (1 << Self::STEP_BITS) - 1;
@@ -164,7 +169,8 @@ impl StepGrant {
     /// The largest number of steps of one collective.
     pub const MAX_STEPS: u64 = Self::REFUSED - 1;
 
-    /// Collective `sequence` will never go: its members did not call the same.
+    /// Returns the refusal of collective `sequence`: it will never go, because its members did not
+    /// call the same.
     #[must_use]
     pub fn refusal(sequence: u64) -> Self {
         Self::new(sequence, Self::REFUSED, 0)
@@ -176,7 +182,7 @@ impl StepGrant {
         self == Self::refusal(sequence)
     }
 
-    /// The grant of steps up to `steps` of collective `sequence`, from this token on.
+    /// Returns the grant of the steps up to `steps` of collective `sequence`, from this token on.
     #[must_use]
     pub fn new(sequence: u64, steps: u64, token: u64) -> Self {
         Self {
@@ -186,14 +192,14 @@ impl StepGrant {
         }
     }
 
-    /// As a variable's value.
+    /// Encodes it as the value of a variable.
     #[must_use]
     pub fn encode(self) -> u64 {
         ((self.begun % Self::BEGUN) << Self::STEP_BITS | self.steps) << Self::TOKEN_BITS
             | self.token
     }
 
-    /// From a variable's value.
+    /// Decodes the value of a variable.
     #[must_use]
     pub fn decode(value: u64) -> Self {
         let steps = value >> Self::TOKEN_BITS;
@@ -204,7 +210,7 @@ impl StepGrant {
         }
     }
 
-    /// How many steps of collective `sequence` may have been done; `None` once a later one has
+    /// Returns how many steps of collective `sequence` may be done; `None` once a later one has
     /// begun.
     #[must_use]
     pub fn steps_of(self, sequence: u64) -> Option<u64> {
@@ -216,7 +222,7 @@ impl StepGrant {
     }
 }
 
-/// The steps of one collective, as its CH or RH follows them.
+/// The progress of one collective, as its CH or RH follows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepProgress {
     /// Steps done.
@@ -224,7 +230,7 @@ pub struct StepProgress {
 }
 
 impl StepProgress {
-    /// The steps that `go` newly grants to collective `sequence`: (step, token) each.
+    /// Returns the steps that `go` newly grants to collective `sequence`, as (step, token).
     pub fn granted(self, go: StepGrant, sequence: u64) -> impl Iterator<Item = (u64, u64)> {
         let upto = match go.steps_of(sequence) {
             Some(steps) if !go.refuses(sequence) => steps.max(self.done),
@@ -234,13 +240,14 @@ impl StepProgress {
     }
 }
 
-/// How many steps so many bytes take: at least one, for even an empty collective synchronises.
+/// Returns the number of steps that these bytes take: at least one, because even an empty
+/// collective synchronises.
 #[must_use]
 pub fn steps(bytes: u64, step_bytes: u64) -> u64 {
     bytes.div_ceil(step_bytes).max(1)
 }
 
-/// The bytes of a step: (offset, length).
+/// Returns the bytes of a step: (offset, length).
 #[must_use]
 pub fn step_range(step: u64, step_bytes: u64, bytes: u64) -> (u64, u64) {
     let offset = (step * step_bytes).min(bytes);

@@ -1,4 +1,4 @@
-//! What ends a job, as its NICs find it: each cause is a variant, with what to do in its words.
+//! The causes that end a job, as its NICs find them: a variant each, whose message says what to do.
 
 use crate::threads::TableLeak;
 use bcs_core::descriptor::BadDescriptor;
@@ -6,18 +6,18 @@ use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::matching::TableFull;
 use bcs_core::memory::ring::RingCorrupt;
 
-/// Something that ends the job, found by a NIC.
+/// A failure that a NIC found and that ends the job.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 pub struct NicFailure {
     /// The node.
     pub node: NodeId,
-    /// What was found and what to do.
+    /// What was found, and what to do.
     pub cause: NicFailureCause,
 }
 
 impl NicFailure {
-    /// The rank at fault, if it is one rank's.
+    /// Returns the rank at fault, if it is the fault of one rank.
     #[must_use]
     pub fn rank(&self) -> Option<u32> {
         match self.cause {
@@ -32,7 +32,7 @@ impl NicFailure {
 /// Why a NIC thread gives up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NicFailureCause {
-    /// What a rank has written into its rings is no descriptor of its.
+    /// A rank has written invalid data into its rings, where a descriptor belongs.
     #[error("rank {rank} posted rubbish to its NIC: {what}; is it writing out of bounds?")]
     CorruptPost {
         /// The rank.
@@ -40,7 +40,7 @@ pub enum NicFailureCause {
         /// What was found.
         what: CorruptPost,
     },
-    /// A rank has more receives outstanding than its node keeps.
+    /// A rank has more outstanding receives than its node can hold.
     #[error("rank {rank} posted too many receives: {full}")]
     TooManyReceives {
         /// The rank.
@@ -48,7 +48,7 @@ pub enum NicFailureCause {
         /// The table.
         full: TableFull,
     },
-    /// More messages came for a rank than its node keeps.
+    /// More messages came for a rank than its node can hold.
     #[error("rank {rank} cannot take more messages: {full}")]
     TooManyMessages {
         /// The rank.
@@ -64,16 +64,16 @@ pub enum NicFailureCause {
         /// How long.
         seconds: u64,
     },
-    /// A node has said what makes no sense, with the job's key.
+    /// A node has sent invalid data, signed with the job's key.
     #[error("{0}: is it of another version?")]
     Nonsense(bcs_fabric::udp::message::ProtocolViolation),
-    /// A message for a rank of another node.
+    /// A message came for a rank of another node.
     #[error("a message for rank {rank} came to the wrong node")]
     WrongNode {
         /// The rank.
         rank: u32,
     },
-    /// The fabric brought what no BS sends.
+    /// The fabric delivered a block that no BS sends.
     #[error("node {lane} sent a descriptor block of rubbish: {what}")]
     BadBlock {
         /// The node from which it came.
@@ -81,8 +81,8 @@ pub enum NicFailureCause {
         /// What was found.
         what: BadDescriptor,
     },
-    /// A sender is held back for lack of credit, and a receiver is full of envelopes that none of its
-    /// receives matches: nothing can ever move again (law 4).
+    /// A sender is held back for lack of credit, and its receiver holds as many envelopes as it
+    /// may, none of which matches a receive: nothing can ever move again (law 4).
     #[error(
         "rank {rank} holds {share} messages from ranks of node {lane} that no receive matches, and \
          waits for one that no more can reach: receive them earlier, or send fewer at once"
@@ -103,10 +103,11 @@ pub enum NicFailureCause {
     Panicked {
         /// The NIC thread; `None` is the Strobe Sender.
         thread: Option<NicThreadId>,
-        /// What it said.
+        /// The message of the panic.
         said: String,
     },
-    /// At the end of the job a NIC thread's tables held what the runtime had to take out before.
+    /// At the end of the job a NIC thread's tables held entries that the runtime had to take out
+    /// before.
     #[error(
         "at the end of the job NIC thread {} still had {}; this is a bug of the runtime, please \
          report it",
@@ -116,7 +117,7 @@ pub enum NicFailureCause {
     LeftOver {
         /// The NIC thread.
         thread: NicThreadId,
-        /// What it held.
+        /// The entries that it held.
         left: Vec<TableLeak>,
     },
 }
@@ -128,7 +129,7 @@ impl NicFailureCause {
     }
 }
 
-/// What a rank posted in the place of a descriptor.
+/// What is wrong with what a rank posted in place of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CorruptPost {
     /// The ring has an impossible position.

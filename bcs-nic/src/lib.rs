@@ -11,17 +11,17 @@
 //!       descriptors schedules    data         broadcasts   a tree
 //! ```
 //!
-//! | folder | is |
+//! | folder | content |
 //! |---|---|
 //! | [`threads`] | the seven NIC threads, as state machines |
 //! | [`blocks`] | what they put into each other's global memory in each microphase |
-//! | [`budget`] | how much may enter a node in a slice |
-//! | [`driver`] | the OS threads that run them |
-//! | [`simulator`] | a whole cluster of them, in virtual time |
-//! | [`bounds`] | how much their tables hold, which tests make smaller |
-//! | [`mail`], [`collective`] | what the threads of one node tell each other |
+//! | [`budget`] | how many bytes may enter a node in a slice |
+//! | [`driver`] | the OS threads that run the NIC threads |
+//! | [`simulator`] | a whole cluster of NICs, in virtual time |
+//! | [`bounds`] | the capacities of their tables, which tests make smaller |
+//! | [`mail`], [`collective`] | what the threads of one node send each other |
 //! | [`failure`] | why a thread gives up, which ends the job |
-//! | [`bug`] | threads that are made to misbehave, for tests of the tests |
+//! | [`bug`] | threads that misbehave on purpose, for tests of the tests |
 //!
 //! Architecture Invariant: nothing under `threads` and `blocks` knows a clock, a socket, an OS
 //! thread or a lock.

@@ -1,13 +1,17 @@
-//! What NIC threads of one node tell each other.
+//! The mail between NIC threads of one node.
 //!
 //! ```text
-//!             Phase                         Chunks
-//!   SR ───────────────► BS BR DH CH RH   BR ──────► DH ── Dropped ──► BR
-//!      ◄─────────────── Finished, Completed  Ahead        Moved
-//!   BS ── Arrived ──► BR ── Ready ──► CH, RH        SR ── Settled ──► BS
-//!         Early           GivenUp                   BR ── Told ─────► SR
-//!                        ◄── Over ───
-//!   SR ── Lost ─────► all others
+//!   SR  ── Phase ──────────────────────► the threads of a microphase
+//!   SR  ── NodesLost ──────────────────► all others
+//!   any ── Finished, Completed ────────► SR
+//!   BS  ── Arrived, EarlyArrivals ─────► BR
+//!   BS  ── Awaited ────────────────────► SR
+//!   SR  ── AwaitedSendsCompleted ──────► BS
+//!   BR  ── Chunks, ChunksOutsideSlice ─► DH
+//!   DH  ── Dropped, ChunkOutcomes ─────► BR
+//!   BR  ── SendsCompleted ─────────────► SR
+//!   BR  ── Ready, GivenUp ─────────────► CH, RH
+//!   CH, RH ── CollectiveOver ──────────► BR
 //! ```
 
 use crate::blocks::CompletedSend;
@@ -18,13 +22,13 @@ use bcs_core::request::{Completion, RequestFailure, RequestId};
 use bcs_fabric::{DestinationSpan, FabricError, SourceSpan};
 use std::sync::Arc;
 
-/// The positions up to which the rings of a node's ranks belong to a slice: what was posted
-/// before the strobe. In the order of the node's ranks: send, receive,
-/// collective ring.
+/// The positions up to which the rings of a node's ranks belong to a slice: the entries before them
+/// were posted before the strobe. For each of the node's ranks in order: send, receive, collective
+/// ring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut(pub Vec<[u64; 3]>);
 
-/// A request of a rank of this node, and what it came to.
+/// A request of a rank of this node, and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestCompletion {
     /// World rank.
@@ -38,22 +42,22 @@ pub struct RequestCompletion {
 /// Part of a message, scheduled for this slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// Which transfer of BR it belongs to.
+    /// The transfer of BR that it belongs to.
     pub transfer: u64,
-    /// What to move, and where to; `None` when all bytes came with the descriptor.
+    /// The bytes to move, and their destination; `None` when all bytes came with the descriptor.
     pub copy: Option<(SourceSpan, DestinationSpan)>,
-    /// What it counts for in the budget, in bytes.
+    /// The bytes that it counts for in the budget.
     pub cost: u64,
-    /// What is complete once this chunk has moved.
+    /// The operations that are complete once this chunk has moved.
     pub last: Option<TransferCompletion>,
     /// The receive, in case the chunk fails.
     pub receiver: (u32, RequestId),
-    /// The sender's node, rank and request, if it is owed a completion.
+    /// The sender's node, rank and request, if the sender waits for a completion.
     pub sender: Option<(NodeId, u32, RequestId)>,
 }
 
 impl Chunk {
-    /// What its receive and its send come to if it cannot be moved.
+    /// Returns the outcome of its receive and its send if it cannot be moved.
     #[must_use]
     pub fn failure_outcome(&self, error: FabricError) -> (Completion, RequestFailure) {
         let (receive, send) = match error {
@@ -71,76 +75,77 @@ impl Chunk {
     }
 }
 
-/// A chunk that was asked for ahead of the beat, and has ended.
+/// A chunk that was requested outside of the slice and has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkOutcome {
     /// The transfer.
     pub transfer: u64,
-    /// What the chunk counted for in the budget.
+    /// The bytes that the chunk counted for in the budget.
     pub cost: u64,
-    /// Why it could not be moved, if so.
+    /// The reason if it could not be moved.
     pub failed: Option<FabricError>,
 }
 
-/// The end of a transfer: the receive's completion, and what its sender is told.
+/// The end of a transfer: the outcomes of the receive and of the send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransferCompletion {
-    /// What the receive came to.
+    /// The outcome of the receive.
     pub receive: Completion,
-    /// What the send came to.
+    /// The outcome of the send.
     pub send: RequestFailure,
 }
 
 /// What a NIC thread did in a microphase (paper Table 5.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MicrophaseTally {
-    /// DEM: descriptors of sends (BS) or receives (BR) that were taken. MSM: messages that were scheduled.
+    /// DEM: descriptors taken of sends (BS) or receives (BR). MSM: messages scheduled.
     pub point_to_point: u64,
-    /// DEM: collectives of which the last arrival of the node was taken. BBM and RM: those that were granted steps.
+    /// DEM: collectives whose last arrival of the node was taken. BBM and RM: collectives that were
+    /// granted steps.
     pub collectives: u64,
-    /// BBM and RM: those of them whose last steps these were.
+    /// BBM and RM: collectives whose last steps these were.
     pub ending: u64,
-    /// Which thread it was, and the time in its routines since it finished a microphase before (LTRi). Who runs it
-    /// fills it in, if it is recorded.
+    /// The thread, and the time in its routines since it finished its previous microphase (LTRi).
+    /// The driver fills this in, if it is recorded.
     pub worked: Option<(NicThreadId, u64)>,
-    /// What is left at BR, if it is recorded.
+    /// The backlog of BR, if it is recorded.
     pub queues: Option<Box<ReceiverBacklog>>,
 }
 
-/// What BR holds when it has finished a microphase (paper Table 5.2, as ours goes on).
+/// What BR holds when it has finished a microphase (paper Table 5.2, extended).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverBacklog {
-    /// What messages may move into the node in this slice.
+    /// Bytes of messages that may move into the node in this slice.
     pub budget_bytes: u64,
-    /// Data of messages that were scheduled to move into it.
+    /// Bytes of messages that were scheduled to move into it.
     pub scheduled_bytes: u64,
-    /// Data that were left for later slices.
+    /// Bytes of messages that were left for later slices.
     pub carried_bytes: u64,
-    /// Receives that no message has met.
+    /// Receives that have not met a message.
     pub receives: u64,
-    /// Messages that no receive has met.
+    /// Messages that have not met a receive.
     pub messages: u64,
-    /// Collectives that were entered and had not been granted in full before this slice.
+    /// Collectives that had been entered and were not fully granted before this slice.
     pub collectives: u64,
 }
 
-/// The collectives of CH or RH that go in a slice.
+/// Counts of the collectives of CH or RH that advance in a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GrantedCounts {
-    /// Those that were granted steps.
+    /// Collectives that were granted steps.
     granted: u64,
-    /// Those of them whose last steps these are.
+    /// Collectives among them whose last steps these are.
     ending: u64,
 }
 
 impl GrantedCounts {
-    /// A collective has been granted so many steps beyond those that are done, of so many in all.
+    /// Counts a collective with `done` of `all` steps done, of which `granted` more are granted.
     pub(crate) fn count(&mut self, done: u64, granted: u64, all: u64) {
         self.granted += u64::from(granted > 0);
         self.ending += u64::from(granted > 0 && done + granted >= all);
     }
 
-    /// What SR is told of them.
+    /// Returns the tally for SR.
     pub(crate) fn tally(self) -> MicrophaseTally {
         MicrophaseTally {
             collectives: self.granted,
@@ -150,14 +155,14 @@ impl GrantedCounts {
     }
 }
 
-/// Collectives at which the local members have arrived, and which will never go.
+/// Collectives that will never go, though the local members have arrived at them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbandonedCollectives {
     /// The context's slot.
     pub slot: u32,
-    /// Which collective of the context; `None`: all, for a member is gone.
+    /// The collective of the context; `None`: all, because a member has gone.
     pub sequence: Option<u64>,
-    /// What the members are told.
+    /// The outcome for the members.
     pub completion: Completion,
 }
 
@@ -182,14 +187,14 @@ pub enum Mail {
         /// The cut, in DEM.
         cut: Option<Arc<Cut>>,
     },
-    /// Any → SR: this thread has finished the microphase, and whether the node has work in
-    /// later ones because of it.
+    /// Any → SR: this thread has finished the microphase, and which later ones the node needs
+    /// because of it.
     Finished {
         /// The microphase.
         phase: Microphase,
         /// Which later microphases the node needs, by [`Microphase::index`].
         work: [bool; 5],
-        /// What the thread did in it.
+        /// The tally of the thread's work in it.
         tally: MicrophaseTally,
     },
     /// Any → SR: requests to complete.
@@ -203,22 +208,22 @@ pub enum Mail {
     EarlyArrivals(Vec<(u32, CollectiveDescriptor)>),
     /// BR → DH: the schedule of this slice.
     Chunks(Vec<Chunk>),
-    /// DH → BR: a transfer failed, do not schedule more of it.
+    /// DH → BR: a transfer failed; do not schedule more of it.
     Dropped(u64),
-    /// BR → DH: what is moved now, whatever the slice.
+    /// BR → DH: chunks to move now, independent of the slice.
     ChunksOutsideSlice(Vec<Chunk>),
-    /// DH → BR: of these how they ended.
+    /// DH → BR: the outcomes of these chunks.
     ChunkOutcomes(Vec<ChunkOutcome>),
-    /// BR → SR: sends to far nodes that are complete.
+    /// BR → SR: sends to remote nodes that are complete.
     SendsCompleted(Vec<CompletedSend>),
     /// BR → CH or RH: all local ranks have arrived.
     Ready(Box<ReadyCollective>),
-    /// CH or RH → BR: of this context, which has this first member and id, a collective is over.
+    /// CH or RH → BR: a collective of the context with this first member and id is over.
     CollectiveOver((u32, u32)),
     /// BR → CH and RH: collectives that will never go.
     GivenUp(Box<AbandonedCollectives>),
-    /// BS → SR, before it has finished DEM: so many sends have gone of which other nodes will tell that they are
-    /// complete.
+    /// BS → SR, before it has finished DEM: the number of new sends whose completions other nodes
+    /// will report.
     Awaited(usize),
     /// SR → BS: sends to other nodes that are complete.
     AwaitedSendsCompleted(Vec<(u32, RequestId)>),

@@ -1,4 +1,5 @@
-//! Collectives ahead of the beat, on nodes that are far from each other: those that random programs hit too seldom.
+//! Collectives outside of the slice, between nodes on different hosts: cases that random programs
+//! hit too seldom.
 
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::limits::INLINE_BYTES;
@@ -13,10 +14,11 @@ const SUM: CollectiveKind = CollectiveKind::Reduce {
     op: Op::Sum,
     datatype: Datatype::Int32,
 };
-/// More than goes ahead.
+/// Too long to go outside of the slice.
 const LONG: usize = 4096;
 
-/// A rank arrives at collective `sequence` of the world, with so many bytes of `memory`.
+/// Posts a rank's arrival at collective `sequence` of the world, with this length of data in
+/// `memory`.
 fn arrive(
     bench: &mut Workbench,
     rank: u32,
@@ -52,7 +54,7 @@ fn is_over(bench: &Workbench, requests: &[(u32, RequestId)]) -> bool {
     requests.all(|&(rank, request)| bench.completion(rank, request).is_some())
 }
 
-/// What requests come to, in the end.
+/// Returns the outcomes of requests, in the end.
 fn come_to(bench: &mut Workbench, requests: &[(u32, RequestId)]) -> Vec<RequestFailure> {
     bench.run(|bench| is_over(bench, requests));
     let requests = requests.iter();
@@ -87,7 +89,8 @@ fn short_collectives_need_no_slice_and_come_out_right() {
     assert!(bench.table_leaks().is_empty() && bench.failures().is_empty());
 }
 
-/// One rank calls something else, as the first or as the last one: all are told, and can go on.
+/// One rank calls something else, as the first or as the last one: all get the error, and can go
+/// on.
 #[test]
 fn who_calls_something_else_is_told_wherever_it_is_in_the_tree() {
     let memory = vec![0; LONG];
@@ -109,7 +112,7 @@ fn who_calls_something_else_is_told_wherever_it_is_in_the_tree() {
                     };
                     let memory = (bytes, &memory[..]);
                     requests.push((rank, arrive(&mut bench, rank, 0, kind, memory)));
-                    // Slices that were asked for go by, and what is said is heard.
+                    // Lets requested slices go by, and messages arrive.
                     pause(&mut bench);
                 }
                 let told = come_to(&mut bench, &requests);
@@ -129,13 +132,13 @@ fn who_calls_something_else_is_told_wherever_it_is_in_the_tree() {
     }
 }
 
-/// Some milliseconds go by.
+/// Lets some milliseconds go by.
 fn pause(bench: &mut Workbench) {
     let until_ns = bench.now_ns() + 5_000_000;
     bench.run(|bench| bench.now_ns() >= until_ns || bench.is_silent());
 }
 
-/// What follows a long one waits for it, and needs nobody to ask for a slice.
+/// A collective behind a long one waits for it, and nobody needs to request a slice.
 #[test]
 fn a_short_collective_behind_a_long_one_goes_when_that_is_over() {
     let kind = CollectiveKind::Broadcast { root: 1 };
@@ -167,8 +170,9 @@ fn a_short_collective_behind_a_long_one_goes_when_that_is_over() {
     }
 }
 
-/// All but one rank have arrived at two long ones. When the first is over, each node asks for the slice in which it says that
-/// it is at the second: the simulator objects to a NIC that holds what only a slice moves on, and has asked for none.
+/// All but one rank have arrived at two long ones. When the first is over, each node requests the
+/// slice in which it publishes its arrival at the second. The simulator objects to a NIC that holds
+/// what only a slice can advance, and has requested none.
 #[test]
 fn a_node_says_that_it_is_at_a_second_long_collective_though_others_are_not() {
     let kind = CollectiveKind::Broadcast { root: 1 };
@@ -196,8 +200,9 @@ fn a_node_says_that_it_is_at_a_second_long_collective_though_others_are_not() {
     }
 }
 
-/// A slice has taken the arrivals at a long one before the short one in front of it was over. Its members have asked for
-/// that slice, and ask no more: who has ended the short one asks for the next.
+/// A slice has taken the arrivals at a long one before the short one in front of it was over. Its
+/// members have requested that slice, and request no more: the node that has ended the short one
+/// requests the next.
 #[test]
 fn a_long_collective_behind_a_short_one_gets_its_slice_when_that_is_over() {
     for last in 0..RANKS {

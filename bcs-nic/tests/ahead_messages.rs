@@ -1,4 +1,5 @@
-//! Messages ahead of the beat, on nodes that are far from each other: long ones, eager ones, and those that fail.
+//! Messages outside of the slice, between nodes on different hosts: long ones, eager ones, and
+//! those that fail.
 
 use bcs_core::descriptor::{Payload, ReceiveKind};
 use bcs_core::job::Settings;
@@ -6,9 +7,9 @@ use bcs_core::layout::Location;
 use bcs_core::request::{RequestFailure, RequestId};
 use bcs_nic::simulator::workbench::Workbench;
 
-/// More than one budget of these tests, and no multiple of anything.
+/// More than one budget of these tests, and not a multiple of anything.
 const LONG: usize = 1_000_003;
-/// Nobody has memory there.
+/// An address where no rank has memory.
 const NOWHERE: u64 = 4096;
 
 fn pattern(seed: usize, len: usize) -> Vec<u8> {
@@ -17,7 +18,7 @@ fn pattern(seed: usize, len: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Bytes that lie in memory of the sender's.
+/// Returns bytes in memory of the sender.
 fn lying(bytes: &[u8]) -> (Payload, u64) {
     let location = Location::contiguous(bytes.as_ptr() as u64);
     (Payload::Memory(location), bytes.len() as u64)
@@ -65,7 +66,7 @@ fn all_over(bench: &mut Workbench, requests: &[(u32, RequestId)]) -> Vec<Request
     requests.map(failure).collect()
 }
 
-/// Some time later nothing is left of what has come to its end.
+/// Checks that some time later nothing is left of the completed operations.
 fn is_clean(bench: &mut Workbench) {
     let until_ns = bench.now_ns() + 20_000_000;
     bench.run(|bench| bench.now_ns() >= until_ns);
@@ -93,7 +94,8 @@ fn no_message_from_a_named_source_needs_a_slice() {
     is_clean(&mut bench);
 }
 
-/// The receive of the long one was posted first, and the short one has all its bytes before that.
+/// The receive of the long one was posted first, and the short one has all its bytes before the
+/// long one.
 #[test]
 fn a_short_message_does_not_take_the_receive_of_a_long_one() {
     let mut bench = Workbench::on_separate_hosts(2);
@@ -168,7 +170,8 @@ fn memory_that_is_not_there_is_told_once_and_what_follows_comes() {
 fn eager_bytes_that_are_too_long_for_their_receive_are_cut() {
     let mut bench = Workbench::on_separate_hosts(2);
     for round in 0..3 {
-        // The same payload slot each time: what was not asked for of the one before is not taken for the next.
+        // The payload slot is the same each time: unrequested bytes of one message must not be
+        // taken for the next.
         let payload = bench.payload(0, 1, &pattern(round, 500));
         let mut came = [0; 200];
         let capacity = if round == 0 { 0 } else { 200 };
@@ -190,7 +193,8 @@ fn eager_bytes_that_are_too_long_for_their_receive_are_cut() {
     is_clean(&mut bench);
 }
 
-/// Pairs take turns ahead of the beat, too, and what is short does not wait until all that is long has come.
+/// Pairs take turns outside of the slice, too, and a short message does not wait until a long one
+/// has come.
 #[test]
 fn what_is_more_than_a_budget_comes_in_pieces_and_starves_nobody() {
     let settings = Settings {
@@ -221,7 +225,7 @@ fn what_is_more_than_a_budget_comes_in_pieces_and_starves_nobody() {
     is_clean(&mut bench);
 }
 
-/// It has come, as its receiver knows from one that was sent after it.
+/// The receiver knows that it has come, from a message that was sent after it.
 #[test]
 fn who_cancels_a_receive_whose_message_is_there_gets_it() {
     let mut bench = Workbench::on_separate_hosts(2);
@@ -242,7 +246,8 @@ fn who_cancels_a_receive_whose_message_is_there_gets_it() {
     is_clean(&mut bench);
 }
 
-/// What came along and was not wanted must not be taken for the next message of its slot, which does not come along.
+/// Bytes that came along and were not wanted must not be taken for the next message of their slot,
+/// which does not come along.
 #[test]
 fn bytes_that_nobody_wanted_are_not_those_of_the_next_message() {
     const MANY: u32 = 270;
@@ -254,7 +259,7 @@ fn bytes_that_nobody_wanted_are_not_those_of_the_next_message() {
     ];
     let told = all_over(&mut bench, &first);
     assert_eq!(told, [RequestFailure::Truncated, RequestFailure::None]);
-    // As many as may come along wait for their receives.
+    // As many messages as may come along wait for their receives.
     for slot in 2..MANY {
         let payload = bench.payload(0, slot, &pattern(2, 4000));
         let _waits = bench.send_from(0, 1, 1, (payload, 4000));

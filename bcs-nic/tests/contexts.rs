@@ -1,5 +1,5 @@
-//! Opening, using and closing contexts: in an order in which no program does it, and more than there is
-//! room for.
+//! Opening, using and closing contexts, in orders in which no program does it, and more contexts
+//! than there is room for.
 
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::job::Settings;
@@ -10,13 +10,13 @@ use bcs_nic::simulator::workbench::Workbench;
 const BARRIER: CollectiveKind = CollectiveKind::Barrier;
 const CLOSE: CollectiveKind = CollectiveKind::CloseContext;
 
-/// What the requests came to, by rank from 0.
+/// Returns the outcomes of the requests, by rank from 0.
 fn came_to(bench: &Workbench, requests: &[RequestId]) -> Vec<RequestFailure> {
     let ended = |(rank, &request)| bench.expect_completion(rank, request).failure;
     (0..).zip(requests).map(ended).collect()
 }
 
-/// All ranks do the same, and then whatever comes of it is over.
+/// All ranks do the same, and then everything that follows from it is over.
 fn all(
     bench: &mut Workbench,
     ranks: u32,
@@ -27,7 +27,7 @@ fn all(
     came_to(bench, &requests)
 }
 
-/// It was a panic of the NIC thread, which nobody noticed.
+/// This was a panic of the NIC thread, which nobody noticed.
 #[test]
 fn a_context_that_is_used_in_the_cut_in_which_it_is_opened_is_that_ranks_error() {
     for members in [[0, 1], [1, 0]] {
@@ -39,7 +39,7 @@ fn a_context_that_is_used_in_the_cut_in_which_it_is_opened_is_that_ranks_error()
             bench.expect_completion(0, early).failure,
             RequestFailure::BadDescriptor
         );
-        // Nobody else is any the worse for it, and the context can be used.
+        // No other rank suffers from it, and the context can be used.
         let other = bench.open(1, 5, &members);
         bench.settle();
         assert_eq!(came_to(&bench, &[opened, other]), [RequestFailure::None; 2]);
@@ -49,7 +49,7 @@ fn a_context_that_is_used_in_the_cut_in_which_it_is_opened_is_that_ranks_error()
     }
 }
 
-/// All contexts that a table of this size has room for, beside the world's.
+/// Opens all contexts for which a table of this size has room, besides the world's.
 fn fill(bench: &mut Workbench, contexts: u32, members: &[u32]) {
     for context in 1..contexts {
         for &rank in members {
@@ -77,7 +77,8 @@ fn the_table_holds_what_is_promised_and_who_comes_then_is_told_like_all_its_memb
         fill(&mut bench, 8, &members);
         let open = |bench: &mut Workbench, rank| bench.open(rank, 8, &members);
         assert_eq!(all(&mut bench, 3, open), [RequestFailure::TableFull; 3]);
-        // It makes no difference who comes first, and that is over: the NIC tries no more.
+        // The order of the ranks makes no difference, and then it is over: the NIC does not try
+        // again.
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
             let mut told = [RequestId::default(); 3];
             for rank in order {
@@ -90,7 +91,7 @@ fn the_table_holds_what_is_promised_and_who_comes_then_is_told_like_all_its_memb
         }
         let world = |bench: &mut Workbench, rank| bench.call(rank, 0, 0, BARRIER);
         assert_eq!(all(&mut bench, 3, world), [RequestFailure::None; 3]);
-        // With room there is a context again.
+        // Once there is room a context can be opened again.
         let close = |bench: &mut Workbench, rank| bench.call(rank, 3, 0, CLOSE);
         assert_eq!(all(&mut bench, 3, close), [RequestFailure::None; 3]);
         assert_eq!(all(&mut bench, 3, open), [RequestFailure::None; 3]);
@@ -100,14 +101,15 @@ fn the_table_holds_what_is_promised_and_who_comes_then_is_told_like_all_its_memb
     }
 }
 
-/// A slot is one for all nodes: what is free on each of them may be another one.
+/// A slot is one for all nodes, but different slots may be free on them.
 #[test]
 fn slots_are_looked_for_wherever_there_may_be_one() {
     let bounds = Bounds {
         contexts: 9,
         ..Bounds::default()
     };
-    // Ranks 0, 1, 2 on nodes of their own: pairs take slots in turn, until no more can be promised.
+    // Ranks 0, 1, 2 are on nodes of their own: pairs take slots in turn, until no more can be
+    // promised.
     let mut bench = Workbench::new(3, 3, bounds);
     let pairs = [[0, 1], [1, 2], [2, 0]];
     for context in 1..9 {
@@ -127,7 +129,7 @@ fn slots_are_looked_for_wherever_there_may_be_one() {
     assert_eq!(bench.failures(), []);
 }
 
-/// Two masters at once, whose groups overlap.
+/// Two masters act at once, whose groups overlap.
 #[test]
 fn two_contexts_are_refused_at_once_and_all_members_of_both_are_told() {
     let bounds = Bounds {
@@ -150,7 +152,7 @@ fn two_contexts_are_refused_at_once_and_all_members_of_both_are_told() {
     assert_eq!(bench.failures(), []);
 }
 
-/// Each is an error of the rank that posts it, and of nobody else.
+/// Each is an error of the rank that posts it, and of no other.
 #[test]
 fn openings_and_closings_in_a_wrong_order_are_refused() {
     let mut bench = Workbench::new(3, 2, Bounds::default());
@@ -170,7 +172,7 @@ fn openings_and_closings_in_a_wrong_order_are_refused() {
     wrong(&mut bench, 1, worlds);
     let strangers = bench.open(0, 5, &[1, 2]);
     wrong(&mut bench, 0, strangers);
-    // Closed in the cut in which it is opened: its members would wait for it.
+    // It is closed in the cut in which it is opened: its members would wait for it.
     let opened = bench.open(2, 5, &members);
     let early = bench.call(2, 5, 0, CLOSE);
     wrong(&mut bench, 2, early);
@@ -179,7 +181,7 @@ fn openings_and_closings_in_a_wrong_order_are_refused() {
     let others = bench.open(0, 5, &[0, 2]);
     let with_others = [0, 1].map(|rank| bench.open(rank, 5, &members));
     bench.run_slices(3);
-    // Who was first says who the members are.
+    // The rank that came first determines the members.
     assert_eq!(
         bench.expect_completion(0, others).failure,
         RequestFailure::None
@@ -201,7 +203,7 @@ fn openings_and_closings_in_a_wrong_order_are_refused() {
     assert_eq!(bench.failures(), []);
 }
 
-/// The slot would be somebody else's while other nodes still test and grant by it.
+/// Another context would get the slot while other nodes still test and grant by it.
 #[test]
 fn a_context_is_not_closed_while_its_collective_is_under_way() {
     let mut bench = Workbench::new(2, 2, Bounds::default());
@@ -226,7 +228,7 @@ fn a_context_is_not_closed_while_its_collective_is_under_way() {
     assert_eq!(bench.failures(), []);
 }
 
-/// Nodes that were told different members have different trees: they would wait for each other in the
+/// Nodes that got different members have different trees: they would wait for each other in the
 /// middle of a slice.
 #[test]
 fn members_that_disagree_about_who_they_are_do_not_go_together() {
@@ -252,15 +254,15 @@ fn members_that_disagree_about_who_they_are_do_not_go_together() {
     assert_eq!(bench.failures(), []);
 }
 
-/// A collective that had begun, and that others left no tokens in a later slice, asked for no further one: if these
-/// were then over, it waited for ever.
+/// A collective that had begun, and got no tokens in a later slice because others took them,
+/// requested no further slice. If these others were then over, it waited for ever.
 #[test]
 fn collectives_that_take_tokens_from_each_other_all_end() {
     let settings = Settings {
         link_bandwidth: 100_000_000,
         ..Settings::default()
     };
-    // What all tokens of a slice bring, once to four times.
+    // The data that all tokens of a slice bring, once to four times.
     for (slices, others) in (1..=4).flat_map(|one| (1..=4).map(move |other| (one, other))) {
         let mut bench = Workbench::with_settings(2, 2, Bounds::default(), settings.clone());
         let opened = [0, 1].map(|rank| bench.open(rank, 5, &[0, 1]));
@@ -301,8 +303,9 @@ fn collectives_that_take_tokens_from_each_other_all_end() {
     }
 }
 
-/// Nodes tell at which collective they are in 40 bits of a variable, and the master grants in 30 bits of another one.
-/// After those a node that was late was taken for one that had called something else.
+/// Nodes publish the number of their collective in 40 bits of a variable, and the master grants in
+/// 30 bits of another one. After that many, a node that was late was taken for one that had called
+/// something else.
 #[test]
 fn collectives_are_known_when_their_numbers_come_round() {
     let broadcast = CollectiveKind::Broadcast { root: 0 };
@@ -324,7 +327,7 @@ fn collectives_are_known_when_their_numbers_come_round() {
                     ended.map(|(rank, request)| bench.expect_completion(rank, request).failure);
                 assert_eq!(ended, [RequestFailure::None; 2], "{sequence}");
             }
-            // Who calls something else is told.
+            // A rank that calls something else gets the error.
             let first = bench.call(1 - late, 0, wrap + 3, BARRIER);
             let other = bench.call(late, 0, wrap + 3, broadcast);
             bench.settle();

@@ -1,6 +1,7 @@
-//! Ranks that post valid descriptors in a wrong order get errors; their NIC goes on, and so do the others.
+//! Ranks that post valid descriptors in a wrong order get errors; their NIC goes on, and so do the
+//! others.
 //!
-//! `BCS_DISORDER_SEEDS` sets how many seeds (200).
+//! `BCS_DISORDER_SEEDS` sets the number of seeds (200).
 
 #[path = "../../fixtures/src/bin/rubbish/disorder.rs"]
 mod disorder;
@@ -11,9 +12,9 @@ use bcs_nic::bounds::Bounds;
 use bcs_nic::simulator::workbench::Workbench;
 use disorder::{DisorderGenerator, Entry};
 
-/// Ranks 0 and 3, on nodes of their own with an honest one beside them, post in disorder.
+/// Ranks 0 and 3, each on a node with an honest rank beside it, post in disorder.
 const HOSTILE: [u32; 2] = [0, 3];
-/// The context of the honest ones.
+/// The context of the honest ranks.
 const HONEST: u32 = 20;
 
 fn seeds() -> u64 {

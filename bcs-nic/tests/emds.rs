@@ -1,4 +1,4 @@
-//! What NICs record of their slices, in a program whose figures were all computed by hand.
+//! The record that NICs make of their slices, in a program whose figures were all computed by hand.
 
 use bcs_core::check_bits::CheckBits;
 use bcs_core::descriptor::{
@@ -12,7 +12,8 @@ use bcs_nic::bounds::Bounds;
 use bcs_nic::simulator::workbench::Workbench;
 use mds::dump::{NONE, NodeDump, SliceRow, StrobeRow};
 
-/// A link that brings 50,000 bytes in a slice of 500 µs. Of these 43,750 belong to collectives, as 42 tokens of 1,041.
+/// A link that brings in 50,000 bytes in a slice of 500 µs. Of these 43,750 belong to collectives,
+/// as 42 tokens of 1,041.
 const BUDGET: u64 = 50_000;
 
 /// Ranks 0 and 1 on node 0, rank 2 on node 1, rank 3 on node 2.
@@ -26,7 +27,7 @@ fn bench(strobe: StrobeMode) -> Workbench {
     Workbench::with_settings(4, 3, Bounds::default(), settings)
 }
 
-/// Rank 2 has 120,000 bytes for rank 0, and is told when they have moved.
+/// Posts a message of 120,000 bytes from rank 2 to rank 0, with a completion when they have moved.
 fn long_message(bench: &mut Workbench) {
     let request = bench.request(2);
     let send = SendDescriptor {
@@ -55,10 +56,10 @@ fn long_message(bench: &mut Workbench) {
     bench.post_receive(0, &receive);
 }
 
-/// Eight slices, in each of which something else is to be counted.
+/// Runs eight slices, each of which counts something else.
 fn eight_slices() -> Vec<NodeDump> {
     let mut bench = bench(StrobeMode::Elastic);
-    // 1: four messages of a byte that nobody receives yet, a receive of what is never sent, and a probe.
+    // 1: four messages of a byte without receives yet, a receive without a send, and a probe.
     for tag in 1..=4 {
         bench.send(0, 3, tag, false);
     }
@@ -77,7 +78,7 @@ fn eight_slices() -> Vec<NodeDump> {
     bench.memory(2).publish_wait_state(&waits);
     let said = bench.memory(3).publish_wait_state(&waits);
     bench.run_slices(1);
-    // 3 and 4: its rest. Rank 3 waits no more.
+    // 3 and 4: its rest. Rank 3 does not wait any more.
     bench.memory(3).clear_wait_state(said);
     bench.run_slices(2);
     // 5: a barrier that rank 1 has not entered.
@@ -85,10 +86,10 @@ fn eight_slices() -> Vec<NodeDump> {
         bench.call(rank, 0, 0, CollectiveKind::Barrier);
     }
     bench.run_slices(1);
-    // 6: it enters.
+    // 6: rank 1 enters it.
     bench.call(1, 0, 0, CollectiveKind::Barrier);
     bench.run_slices(1);
-    // 7: four bytes are summed.
+    // 7: a sum of four bytes.
     let sum = CollectiveKind::Reduce {
         root: None,
         op: Op::Sum,
@@ -98,32 +99,34 @@ fn eight_slices() -> Vec<NodeDump> {
         bench.add(rank, 0, 1, sum);
     }
     bench.run_slices(1);
-    // 8: nothing, at a regular time.
+    // 8: an empty slice, at a regular time.
     bench.arm();
     bench.settle();
     assert_eq!(bench.failures(), []);
     bench.take_recorded()
 }
 
-/// When each of them was struck, and how long it was for all.
+/// When each of them was struck, and how long it took all nodes.
 ///
-/// By the latencies of the simulated fabric a microstrobe (56 bytes, 150 of which go in a microsecond) takes 5,373 ns,
-/// and a Compare-And-Write 8,000. So a microphase of which nobody has anything to do takes all nodes 13,373, and to
-/// ask whether one is needed 8,000.
+/// By the latencies of the simulated fabric a microstrobe (56 bytes, 150 of which go in a
+/// microsecond) takes 5,373 ns, and a Compare-And-Write 8,000. So a microphase without any work
+/// takes all nodes 13,373, and the test whether one is needed 8,000.
 ///
-/// 1. DEM: four descriptors of 128 bytes and 64 more take 8,840. The Strobe Sender looks 8,000 after the microstrobe,
-///    too early, and 8,000 after the report of node 0, which is at 5,373 + 8,840: 22,213. To ask for MSM, MSM, and to
-///    ask for the three others: 8,000 + 13,373 + 24,000.
-/// 2. DEM 13,373, for the one descriptor takes 6,280. 8,000 + MSM 13,373 + 8,000. PM: 50,000 bytes take 338,333, after
-///    the microstrobe and before the look: 351,706. To ask for BBM and RM: 16,000.
+/// 1. DEM: four descriptors of 128 bytes and 64 more take 8,840. The Strobe Sender polls 8,000
+///    after the microstrobe, too early, and 8,000 after the report of node 0, which is at 5,373 +
+///    8,840: 22,213. To ask for MSM, MSM, and to ask for the three others: 8,000 + 13,373 + 24,000.
+/// 2. DEM 13,373, because the one descriptor takes 6,280. 8,000 + MSM 13,373 + 8,000. PM: 50,000
+///    bytes take 338,333, after the microstrobe and before the poll: 351,706. To ask for BBM and
+///    RM: 16,000.
 /// 3. The same.
-/// 4. The same with 20,000 bytes, which take 138,333, and a block with one completion (32 bytes), 5,213.
+/// 4. The same with 20,000 bytes, which take 138,333, and a block with one completion (32 bytes),
+///    5,213.
 /// 5. As the first, with a DEM of 13,373.
-/// 6. The barrier takes a Compare-And-Write in MSM, so that the first look is too early: 21,373. To ask for PM, for
-///    BBM, BBM itself, to ask for RM.
-/// 7. The sum takes three of them (all are there, a token, go): 37,373. To ask for PM, BBM and RM. RM: the parts of
-///    nodes 1 and 2 (68 bytes) take 5,453, and so does the sum on its way back; the report is 10,906 after the
-///    microstrobe, and the look 8,000 after that.
+/// 6. The barrier takes a Compare-And-Write in MSM, so that the first poll is too early: 21,373. To
+///    ask for PM, for BBM, BBM itself, to ask for RM.
+/// 7. The sum takes three of them (all are there, a token, go): 37,373. To ask for PM, BBM and RM.
+///    RM: the parts of nodes 1 and 2 (68 bytes) take 5,453, and so does the sum on its way back;
+///    the report is 10,906 after the microstrobe, and the poll 8,000 after that.
 /// 8. DEM, and to ask for MSM. The clock strikes it at a multiple of 500,000.
 const STRUCK: [(u64, u64); 8] = [
     (0, 67_586),
@@ -144,8 +147,8 @@ const GAPS: [u64; 8] = [
 #[test]
 fn every_column_of_the_strobe_sender_is_as_computed_by_hand() {
     let dumps = eight_slices();
-    // GTDEM, GTMSM; looks in vain in all, in DEM, in MSM; whether demanded. Where the first look is in vain, so are
-    // those that the reports of the two other nodes lead to.
+    // GTDEM, GTMSM; polls in vain in all, in DEM, in MSM; whether demanded. Where the first poll is
+    // in vain, so are those after the reports of the two other nodes.
     let figures = [
         [22_213, 13_373, 3, 3, 0, 1],
         [13_373, 13_373, 3, 0, 0, 1],
@@ -153,7 +156,7 @@ fn every_column_of_the_strobe_sender_is_as_computed_by_hand() {
         [13_373, 13_373, 3, 0, 0, 1],
         [13_373, 13_373, 0, 0, 0, 1],
         [13_373, 21_373, 3, 0, 3, 1],
-        // In RM all nodes report at the same time, so that one look is in vain.
+        // In RM all nodes report at the same time, so that one poll is in vain.
         [13_373, 37_373, 4, 0, 3, 1],
         [13_373, NONE, 0, 0, 0, 0],
     ];
@@ -186,22 +189,23 @@ fn every_column_of_the_strobe_sender_is_as_computed_by_hand() {
     assert!(dumps[1..].iter().all(|dump| dump.global.is_none()));
 }
 
-/// The figures of a node in a slice that are not the same everywhere.
+/// The figures of a node in a slice that differ between nodes or slices.
 struct Figures {
     /// DEM, MSM, PM, BBM, RM.
     phases_ns: [u64; 5],
     ltts_ns: u64,
     /// NP2PDEM, NP2PMSM, NCOLLDEM, NCOLLMSM, BPTS.
     counts: [u64; 5],
-    /// What may move, what does, what is left.
+    /// Bytes that may move, that move, and that are left.
     bytes: [u64; 3],
     /// Receives, messages, collectives.
     waiting: [u64; 3],
 }
 
-/// What each slice was for each node. A microphase takes a node no time beyond what the fabric takes: DEM for a
-/// descriptor (6,280; for four 8,840), MSM where the master is, and so on as above. LTTS is from when the strobe has
-/// arrived until the node has finished the last microphase: the strobe of that took as long to arrive.
+/// The figures of each slice for each node. A microphase takes a node only the time that the fabric
+/// takes: DEM for a descriptor (6,280; for four 8,840), MSM where the master is, and so on as
+/// above. LTTS is from the arrival of the strobe until the node has finished the last microphase,
+/// whose strobe took as long to arrive.
 #[rustfmt::skip]
 fn of_nodes() -> [[Figures; 3]; 8] {
     let f = |phases_ns, ltts_ns, counts, bytes, waiting| Figures { phases_ns, ltts_ns, counts, bytes, waiting };
@@ -272,7 +276,7 @@ fn row(at: usize, figures: &Figures) -> SliceRow {
         ncolldem,
         ncollmsm,
         bpts,
-        // In virtual time routines take none.
+        // In virtual time routines take no time.
         ltr_sr_ns: 0,
         ltr_bs_ns: 0,
         ltr_br_ns: 0,
@@ -325,8 +329,8 @@ fn every_column_of_every_node_is_as_computed_by_hand() {
     assert_eq!(dumps[0].demanded, 7);
 }
 
-/// A long broadcast has steps of 1,024 bytes, 98 of them, of two tokens each, because two ranks arrive on node 0. So
-/// a slice has room for 21, and the fifth for the last 14.
+/// A long broadcast has 98 steps of 1,024 bytes, of two tokens each, because two ranks arrive on
+/// node 0. So a slice has room for 21, and the fifth for the last 14.
 #[test]
 fn a_collective_that_takes_several_slices_counts_in_each_on_all_its_nodes() {
     let mut bench = bench(StrobeMode::Elastic);
@@ -344,7 +348,7 @@ fn a_collective_that_takes_several_slices_counts_in_each_on_all_its_nodes() {
             [1, 1, 1, 1, 0],
             "node {node}"
         );
-        // All 42 tokens are kept for it, and 28 in the end.
+        // It reserves all 42 tokens, and 28 in the end.
         let (all, last) = (BUDGET - 42 * 1_041, BUDGET - 28 * 1_041);
         assert_eq!(
             of(|row| row.budget_bytes),
@@ -355,7 +359,8 @@ fn a_collective_that_takes_several_slices_counts_in_each_on_all_its_nodes() {
     }
 }
 
-/// Slice numbers follow time, completions wait for the next strobe, and a demand is nothing but an arming.
+/// Slice numbers follow time, completions wait for the next strobe, and a demand only arms the
+/// strobe.
 #[test]
 fn with_fixed_strobes_slices_are_struck_by_the_clock() {
     let mut bench = bench(StrobeMode::Fixed);
@@ -377,8 +382,8 @@ fn with_fixed_strobes_slices_are_struck_by_the_clock() {
     assert!(dumps.iter().all(|dump| dump.demanded == 0));
 }
 
-/// Slices are short at first. While nobody waits for them, and the NICs are at work for most of the time, they get as
-/// long as they may; and short again when somebody waits. Their numbers go on.
+/// Slices are short at first. While no rank waits for them, and the NICs work for most of the time,
+/// they grow to the maximum; and they are short again when a rank waits. Their numbers go on.
 #[test]
 fn with_auto_strobes_slices_are_as_long_as_the_program_needs() {
     let mut bench = bench(StrobeMode::Auto);
@@ -390,7 +395,7 @@ fn with_auto_strobes_slices_are_as_long_as_the_program_needs() {
         }
     };
     messages(&mut bench);
-    // There is one core: nobody has lost anything while another rank uses it.
+    // There is one core, so no rank loses time while another one uses it.
     (0..4).for_each(|_| bench.block());
     messages(&mut bench);
     let dumps = bench.take_recorded();

@@ -1,4 +1,4 @@
-//! A NIC thread that forgets to ask for a slice: whoever looks for deadlocks can tell what it holds.
+//! A NIC thread that forgets to demand a slice: the deadlock detector can report what it holds.
 
 use bcs_core::check_bits::CheckBits;
 use bcs_core::descriptor::{Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor};
@@ -53,7 +53,7 @@ fn receive(into: &mut [u8]) -> [u64; ReceiveDescriptor::WORDS] {
     receive.encode()
 }
 
-/// A message takes several slices, and BR asks for each of them but every other time.
+/// A message takes several slices, and BR demands only every other one of them.
 #[test]
 fn what_a_nic_holds_and_has_forgotten_to_ask_for_is_told_and_a_slice_moves_it_on() {
     let settings = Settings {
@@ -97,7 +97,7 @@ fn what_a_nic_holds_and_has_forgotten_to_ask_for_is_told_and_a_slice_moves_it_on
         if let Some(completion) = memories[1].completion(REQUEST) {
             break completion;
         }
-        // Two looks that see the same sleeps: nothing has moved in between.
+        // Two polls that see the same number of sleeps: nothing has moved in between.
         let naps = host.sleep_count();
         if naps.is_some()
             && let Some(held) = host.stalled_work()

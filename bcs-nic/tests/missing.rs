@@ -1,5 +1,5 @@
-//! What NICs tell of memory that a rank names and that is not there: two ranks on each of two nodes, and
-//! what each of them hears.
+//! The errors that NICs report when a rank names memory that is not there: two ranks on each of two
+//! nodes, and the outcome for each of them.
 
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::job::Settings;
@@ -10,7 +10,7 @@ use bcs_nic::simulator::workbench::Workbench;
 
 const BYTES: u64 = 800;
 const HERE: u64 = 4096;
-/// From here on a part of the data is beyond a rank's memory.
+/// The address from which a part of the data is beyond a rank's memory.
 const NOWHERE: u64 = Workbench::MEMORY_BYTES as u64 - 100;
 const SUM: CollectiveKind = CollectiveKind::Reduce {
     root: None,
@@ -22,7 +22,8 @@ fn bench() -> Workbench {
     Workbench::new(4, 2, Bounds::default())
 }
 
-/// What the ranks are told, of which those in `bad` have their input, or their output, nowhere.
+/// Returns the outcomes of the ranks, where those in `bad` have their input, or their output,
+/// nowhere.
 fn outcomes(kind: CollectiveKind, bad: [Option<u32>; 2]) -> Vec<Completion> {
     let mut bench = bench();
     let requests: Vec<RequestId> = (0..4)
@@ -49,7 +50,7 @@ fn outcomes(kind: CollectiveKind, bad: [Option<u32>; 2]) -> Vec<Completion> {
         .collect()
 }
 
-/// It was zeros in the sum of the others, who had a success.
+/// Its contribution was zeros in the sum of the others, who got a success.
 #[test]
 fn a_contribution_that_cannot_be_read_is_an_error_at_all_members() {
     for bad in 0..4 {
@@ -58,7 +59,7 @@ fn a_contribution_that_cannot_be_read_is_an_error_at_all_members() {
     }
 }
 
-/// The other nodes waited for its data for ever, and all slices with them.
+/// The other nodes, and all slices with them, waited for its data for ever.
 #[test]
 fn a_broadcast_whose_root_cannot_be_read_ends_at_all_members() {
     for root in 0..4 {
@@ -77,7 +78,8 @@ fn a_result_that_cannot_be_written_is_an_error_on_its_node_and_none_elsewhere() 
     }
 }
 
-/// What takes several slices: then a node that could not write the first steps has others still to give.
+/// An operation of several slices: a node that could not write the first steps still has data for
+/// others.
 #[test]
 fn a_result_that_cannot_be_written_is_an_error_at_all_who_have_yet_to_get_something() {
     let settings = Settings {
@@ -98,7 +100,7 @@ fn a_result_that_cannot_be_written_is_an_error_at_all_who_have_yet_to_get_someth
     }
 }
 
-/// Whoever arrives for its node says whose memory is missing of what it would have folded.
+/// The rank that arrives for its node names the rank whose memory is missing for its fold.
 #[test]
 fn what_a_leader_could_not_fold_is_no_part_of_the_sum() {
     let mut bench = bench();

@@ -1,4 +1,4 @@
-//! A NIC thread that panics is noticed, whatever OS thread runs it.
+//! The panic of a NIC thread is noticed, whatever OS thread runs it.
 
 use bcs_core::job::{Cores, NicThreadId, NicThreading, NodeId, Placement, Settings};
 use bcs_core::memory::NicMemory;
@@ -11,8 +11,8 @@ use bcs_nic::failure::NicFailure;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// The first failure that is reported of a job of two ranks on two nodes, in which every microphase of
-/// every slice is struck.
+/// Returns the first failure reported of a job of two ranks on two nodes, in which every microphase
+/// of every slice is struck.
 fn first_failure(driver: NicThreading, bug: Option<PlantedBug>) -> Option<NicFailure> {
     let placement = Placement::block(2, 2).unwrap();
     let settings = Settings {
@@ -42,7 +42,7 @@ fn first_failure(driver: NicThreading, bug: Option<PlantedBug>) -> Option<NicFai
         let NicHostEvent::Failed(failure) = news else {
             panic!("nobody told them to rest");
         };
-        // After the first one nobody listens.
+        // After the first failure nobody listens.
         let _ignored = reported.send(failure);
     });
     page.demand();

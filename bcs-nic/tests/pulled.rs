@@ -1,4 +1,5 @@
-//! Long collectives, whose data NICs pull from memory to memory: six ranks on three nodes, or four on two.
+//! Long collectives, whose data NICs pull from memory to memory: six ranks on three nodes, or four
+//! on two.
 
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::job::Settings;
@@ -11,7 +12,7 @@ const LEN: usize = 100_000;
 const BYTES: u64 = LEN as u64;
 const INPUT: u64 = 4096;
 const OUTPUT: u64 = 512 * 1024;
-/// From here on a part of the data is beyond a rank's memory.
+/// The address from which a part of the data is beyond a rank's memory.
 const NOWHERE: u64 = Workbench::MEMORY_BYTES as u64 - BYTES / 2;
 
 const BROADCAST: CollectiveKind = CollectiveKind::Broadcast { root: 3 };
@@ -26,12 +27,12 @@ const fn sum(root: Option<u32>) -> CollectiveKind {
     }
 }
 
-/// What a rank gives: numbers, the same all over.
+/// Returns the contribution of a rank: numbers, in a fixed pattern.
 fn given(rank: u32) -> Vec<u8> {
     (rank + 1).to_le_bytes().repeat(LEN / 4)
 }
 
-/// All ranks give what they have.
+/// Posts the arrivals of all ranks.
 fn all_arrive(bench: &mut Workbench, ranks: u32, kind: CollectiveKind) -> Vec<RequestId> {
     (0..ranks)
         .map(|rank| {
@@ -41,7 +42,7 @@ fn all_arrive(bench: &mut Workbench, ranks: u32, kind: CollectiveKind) -> Vec<Re
         .collect()
 }
 
-/// What a rank must have got, if it gets anything.
+/// Returns the result that a rank must get, if it gets one.
 fn wanted(rank: u32, ranks: u32, kind: CollectiveKind) -> Option<Vec<u8>> {
     match kind {
         CollectiveKind::Broadcast { root } => (root != rank).then(|| given(root)),
@@ -94,8 +95,8 @@ fn what_takes_many_slices_comes_whole() {
     }
 }
 
-/// As soon as a rank is told that a collective is over, its memory is its own again, whoever else is still
-/// at it.
+/// As soon as a rank is notified that a collective is over, its memory is its own again, even if
+/// others are still in it.
 #[test]
 fn whose_request_is_complete_may_write_its_memory() {
     for kind in [BROADCAST, TO_ONE, TO_ALL] {
@@ -126,7 +127,8 @@ fn whose_request_is_complete_may_write_its_memory() {
     }
 }
 
-/// What four ranks are told, of which those in `bad` have their input, or their output, nowhere.
+/// Returns the outcomes of four ranks, where those in `bad` have their input, or their output,
+/// nowhere.
 fn outcomes(kind: CollectiveKind, bad: [Option<u32>; 2]) -> Vec<Completion> {
     let mut bench = Workbench::new(4, 2, Bounds::default());
     let requests: Vec<RequestId> = (0..4)
@@ -167,7 +169,8 @@ fn a_contribution_that_cannot_be_read_is_an_error_at_all_members() {
     assert_eq!(told, [Completion::member_memory(3); 4]);
 }
 
-/// Its node's members are told, and who has read its memory or waits for what is made there.
+/// The members on its node get the error, and the nodes that have read its memory or wait for the
+/// data made there.
 #[test]
 fn a_result_that_cannot_be_written_is_an_error_at_all_members_of_a_reduction() {
     for bad in 0..4 {
@@ -182,7 +185,7 @@ fn a_result_that_cannot_be_written_is_an_error_at_all_members_of_a_reduction() {
 fn a_broadcast_that_cannot_be_written_is_an_error_on_that_node_and_on_the_root_s() {
     let whole = Completion::done();
     let spoilt = Completion::member_memory(1);
-    // The node of rank 1 tells that of the root, rank 3, on which is rank 2.
+    // The node of rank 1 notifies that of the root, rank 3, on which rank 2 is, too.
     assert_eq!(outcomes(BROADCAST, [None, Some(1)]), [spoilt; 4]);
     let spoilt = Completion::member_memory(2);
     let told = outcomes(BROADCAST, [None, Some(2)]);

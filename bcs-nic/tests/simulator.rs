@@ -6,7 +6,7 @@ use bcs_nic::bug::PlantedBug;
 use bcs_nic::simulator::fabric::FabricKind;
 use bcs_nic::simulator::{Checker, FaultKinds, SimulatorOptions, run};
 
-/// Seeds in the normal test run; `BCS_SIM_SEEDS` asks for more.
+/// Returns the number of seeds in the normal test run; `BCS_SIM_SEEDS` sets more.
 fn seeds() -> u64 {
     std::env::var("BCS_SIM_SEEDS")
         .ok()
@@ -53,8 +53,9 @@ fn no_seed_with_faults_trips_a_checker_and_every_fault_strikes_often() {
     }
 }
 
-/// A root or a contribution that cannot be read, a result that cannot be written, a message of which a part is
-/// not there: on a fabric without faults all who need it are told, once, and nothing hangs.
+/// A root or a contribution that cannot be read, a result that cannot be written, a message with a
+/// missing part: on a fabric without faults all ranks that need it get the error, once, and nothing
+/// hangs.
 #[test]
 fn memory_that_is_not_there_is_told_to_all_who_need_it() {
     let faults = FaultKinds {
@@ -81,12 +82,13 @@ fn the_same_seed_twice_gives_the_same_trace() {
     }
 }
 
-/// The links of several machines: what is said comes once and in order, and all of it once no datagram is lost.
+/// The links of several hosts: messages come once and in order, and all of them once no datagram is
+/// lost.
 #[test]
 fn no_seed_that_loses_datagrams_trips_a_checker() {
     let mut total = FaultCounts::default();
     for seed in 0..seeds() / 10 {
-        // Only under elastic strobes does anything go ahead of the beat.
+        // Messages go outside of the slice only under elastic strobes.
         let options = SimulatorOptions {
             fabric: FabricKind::Udp,
             strobe: (seed % 2 == 0).then_some(StrobeMode::Elastic),
@@ -122,7 +124,7 @@ fn every_planted_bug_trips_its_checker() {
             PlantedBug::SkipChunk => &[Checker::ExactlyOnce],
             PlantedBug::EmptyFetch | PlantedBug::ZeroContribution => &[Checker::Collective],
             PlantedBug::ReorderOutsideSlice => &[Checker::Order, Checker::ExactlyOnce],
-            // A credit that was returned lies in no table: only the hang shows that nobody asked for its slice.
+            // A returned credit is in no table: only the hang shows that nobody demanded its slice.
             PlantedBug::LoseDemand => &[Checker::Demand, Checker::Liveness],
             PlantedBug::Panic(_) => unreachable!("no checker is meant for it"),
         };
@@ -132,7 +134,7 @@ fn every_planted_bug_trips_its_checker() {
                 trips(bug, meant, (FabricKind::Sim, Some(StrobeMode::Fixed)))
             }
             bug if bug.is_outside_slice() => trips(bug, meant, ahead),
-            // What DH moves, it moves in slices and ahead of the beat; BR asks for slices in both.
+            // DH moves data in slices and outside of them; BR demands slices in both cases.
             PlantedBug::ExceedBudget | PlantedBug::SkipChunk | PlantedBug::LoseDemand => {
                 trips(bug, meant, (FabricKind::Sim, None));
                 trips(bug, meant, ahead);
@@ -142,7 +144,7 @@ fn every_planted_bug_trips_its_checker() {
     }
 }
 
-/// Some seed shows the bug to a checker that is meant for it, and none to another one.
+/// Checks that some seed shows the bug to a checker that is meant for it, and none to another one.
 fn trips(bug: PlantedBug, meant: &[Checker], (fabric, strobe): (FabricKind, Option<StrobeMode>)) {
     let mut tripped = 0;
     for seed in 0..30 {

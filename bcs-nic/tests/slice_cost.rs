@@ -1,7 +1,8 @@
-//! What a slice costs the shared driver's OS thread, beside nobody and nothing: figures to tune by, not a
-//! promise (`cargo xtask check slice-cpu` has those).
+//! The cost of a slice for the shared driver's OS thread on an idle machine: figures to tune by,
+//! not a promise (`cargo xtask check slice-cpu` has those).
 //!
-//! `cargo test --release -p bcs-nic --test slice_cost -- --ignored --nocapture`; `BCS_EMDS=1` has the slices recorded.
+//! `cargo test --release -p bcs-nic --test slice_cost -- --ignored --nocapture`; `BCS_EMDS=1`
+//! records the slices.
 
 use bcs_core::check_bits::CheckBits;
 use bcs_core::descriptor::{
@@ -140,7 +141,7 @@ impl Job {
         self.memories.iter().map(of).sum()
     }
 
-    /// Nanoseconds of a slice, its posts included.
+    /// Returns the nanoseconds of a slice, including its posts.
     fn time(&mut self, what: &str, completions: u64, mut post: impl FnMut(&mut Self)) {
         if std::env::var("BCS_OPS").is_ok_and(|ops| !ops.split(',').any(|op| op == what)) {
             return;
@@ -160,7 +161,8 @@ impl Job {
     }
 }
 
-/// `BCS_NODES=2,16` says for how many nodes, `BCS_OPS=empty,barrier` which.
+/// Returns the numbers of nodes. `BCS_NODES=2,16` sets them, `BCS_OPS=empty,barrier` the
+/// operations.
 fn nodes() -> Vec<usize> {
     let asked = std::env::var("BCS_NODES").unwrap_or_else(|_| "2,4,16".to_owned());
     asked

@@ -1,5 +1,5 @@
-//! What comes between two looks of one routine at global memory. The simulator cannot show it: in virtual time a routine
-//! takes none.
+//! Events between two reads of global memory in one routine. The simulator cannot show them,
+//! because a routine takes no virtual time.
 
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet, Placement, Settings};
 use bcs_core::request::{RequestFailure, RequestId};
@@ -17,17 +17,17 @@ use std::sync::Arc;
 use zerocopy::IntoBytes;
 
 const NODES: usize = 3;
-/// Whose NIC has something to tell.
+/// The node whose NIC reports something.
 const OTHER: NodeId = NodeId(1);
 
-/// Global memory of a node whose strobe and lane of completions change right after somebody has looked into it.
+/// Global memory of a node whose strobe and lane of completions change right after a read of them.
 struct Between {
     strobes: [Microstrobe; 2],
     completions: Vec<u64>,
-    /// What comes after this block was looked at.
+    /// The block after whose read the change comes.
     after: Block,
     has_come: Cell<bool>,
-    /// Of nodes that have nothing to do with it.
+    /// Signals of nodes that have nothing to do with it.
     others_signals: u64,
 }
 
@@ -131,8 +131,9 @@ impl RankMemory for NoMemory {
     }
 }
 
-/// A send was told to be complete in PM, and the next slice struck, while SR of the sender's node looked at what another
-/// node had told: it looked for completions, and then for a strobe, and nobody ever told the sender.
+/// A send was reported complete in PM, and the next slice struck, while SR of the sender's node
+/// read the report of another node. SR polled for completions, and then for a strobe, and nobody
+/// ever notified the sender.
 #[test]
 fn a_completion_that_comes_while_others_are_looked_for_is_not_lost() {
     let strobe = |sequence, slice, phase| Microstrobe {
@@ -162,7 +163,7 @@ fn a_completion_that_comes_while_others_are_looked_for_is_not_lost() {
         let mut port = Between {
             strobes: [strobe(1, 5, Microphase::Pm), strobe(2, 6, Microphase::Dem)],
             completions: CompletionBlock::encode(5, &[told]),
-            after: Block::Credits, // which SR does not look at
+            after: Block::Credits, // which SR does not read
             has_come: Cell::new(false),
             others_signals: 1,
         };
@@ -185,7 +186,7 @@ fn a_completion_that_comes_while_others_are_looked_for_is_not_lost() {
             assert!(receiver.poll(context), "PM is struck");
             receiver.handle(Mail::Awaited(1), context);
         });
-        // A signal of somebody else's has SR look; then there are those of what has come meanwhile.
+        // A signal of another node makes SR poll; then come the signals of the events in between.
         (port.after, port.others_signals) = (after, 2);
         for _ in 0..2 {
             turn(&mut port, &mut |receiver, context| {

@@ -1,4 +1,4 @@
-//! What NICs do when their tables are full, credits are spent, and what comes together is to be put in
+//! NICs with full tables and spent credits, and arrivals at the same time that must be put in
 //! order.
 
 use bcs_core::check_bits::CheckBits;
@@ -14,7 +14,7 @@ fn tags_received(bench: &Workbench, rank: u32, requests: &[RequestId]) -> Vec<i3
     requests.iter().map(tag).collect()
 }
 
-/// Envelopes for a receiver, of which each of two nodes may have half.
+/// Returns bounds with `envelopes` for a receiver, of which each of two nodes may have half.
 fn pool(envelopes: usize) -> Bounds {
     Bounds {
         envelopes,
@@ -22,8 +22,8 @@ fn pool(envelopes: usize) -> Bounds {
     }
 }
 
-/// What waits for credit and what waits for room in a block are two queues: what is posted meanwhile
-/// must not get between them.
+/// Sends that wait for credit and sends that wait for room in a block are in two queues: later
+/// posts must not get between them.
 #[test]
 fn envelopes_of_a_pair_keep_their_order_when_credit_and_block_are_spent() {
     let bounds = Bounds {
@@ -50,7 +50,7 @@ fn envelopes_of_a_pair_keep_their_order_when_credit_and_block_are_spent() {
     assert_eq!(bench.failures(), []);
 }
 
-/// What waited for credit goes before what has been in the queue of its node meanwhile.
+/// Sends that waited for credit go before those that entered the queue of their node meanwhile.
 #[test]
 fn envelopes_that_waited_for_credit_go_before_those_that_wait_for_room() {
     let bounds = Bounds {
@@ -62,7 +62,7 @@ fn envelopes_that_waited_for_credit_go_before_those_that_wait_for_room() {
         bench.send(0, 2, tag, false);
     }
     bench.run_slices(8);
-    // A block is one envelope: these keep those for rank 2 behind them from leaving.
+    // A block holds one envelope: these delay those for rank 2 behind them.
     for tag in 0..4 {
         bench.send(0, 3, tag, false);
     }
@@ -76,7 +76,7 @@ fn envelopes_that_waited_for_credit_go_before_those_that_wait_for_room() {
     assert_eq!(tags_received(&bench, 3, &at_3), (0..4).collect::<Vec<_>>());
 }
 
-/// A rank that has received all looked at the count of what is kept for it, and there was still something.
+/// A rank that had received everything read its count of unexpected messages, and it was not zero.
 #[test]
 fn what_a_receive_took_is_kept_no_more_when_the_rank_is_told() {
     let mut bench = Workbench::new(2, 2, Bounds::default());
@@ -142,7 +142,7 @@ fn a_receiver_that_is_full_of_what_it_does_not_want_ends_the_job_and_is_named() 
     );
 }
 
-/// A matched probe takes out of the table what no receive of its rank matches.
+/// A matched probe takes a message out of the table that no receive of its rank matches.
 #[test]
 fn a_full_receiver_that_probes_for_what_it_holds_does_not_starve() {
     let mut bench = Workbench::new(2, 2, pool(8));
@@ -174,7 +174,7 @@ fn a_full_receiver_that_probes_for_what_it_holds_does_not_starve() {
     assert_eq!(bench.failures(), []);
 }
 
-/// Sends that nobody waits for have no requests, which would bound them.
+/// Sends without a completion have no requests, which would bound them.
 #[test]
 fn a_rank_that_floods_another_fills_its_own_ring_and_not_its_nic() {
     let bounds = Bounds {
@@ -188,12 +188,12 @@ fn a_rank_that_floods_another_fills_its_own_ring_and_not_its_nic() {
     bench.run_slices(30);
     let held = bench.memory(0).undelivered_sends().load(Ordering::Relaxed);
     assert_eq!(held, 16);
-    // Another rank of its node is not held up.
+    // Another rank of its node is not delayed.
     bench.send(1, 0, 7, false);
     let other = bench.receive(0, Some(1), Some(7));
     bench.run_slices(3);
     assert_eq!(bench.expect_completion(0, other).tag, 7);
-    // Nor is there a strobe for what cannot move.
+    // Nor is a strobe struck for sends that cannot move.
     bench.settle();
     let received: Vec<_> = (0..100).map(|_| bench.receive(2, Some(0), None)).collect();
     bench.settle();
@@ -278,7 +278,7 @@ fn a_wildcard_takes_the_message_of_the_lower_rank_of_two_that_come_in_one_slice(
     for first in [2, 3] {
         let mut bench = Workbench::new(4, 2, Bounds::default());
         let receives: Vec<_> = (0..2).map(|_| bench.receive(0, None, None)).collect();
-        // By ranks of one node, and in whatever order they post.
+        // The ranks of one node post, in any order.
         bench.send(first, 0, 5, false);
         bench.send(5 - first, 0, 5, false);
         bench.settle();
@@ -289,7 +289,7 @@ fn a_wildcard_takes_the_message_of_the_lower_rank_of_two_that_come_in_one_slice(
     }
 }
 
-/// Edge LONELY: the rank saw that no envelope is there for it, and asks for no slice.
+/// Edge LONELY: the rank saw no envelope for it, and requests no slice.
 #[test]
 fn a_receive_that_is_posted_between_cut_and_publication_is_noticed() {
     let mut bench = Workbench::new(2, 2, Bounds::default());
@@ -320,8 +320,8 @@ fn cancel(bench: &mut Workbench, from: u32, to: u32, tag: i32, request: RequestI
     bench.post_send(from, &cancel);
 }
 
-/// The receiver asks for nothing: what waits there, for credit, or for room in a block is cancelled all the same, and
-/// gives its credit back.
+/// The receiver requests nothing. All sends that wait there, for credit, or for room in a block are
+/// cancelled all the same, and give their credit back.
 #[test]
 fn sends_are_cancelled_wherever_they_wait() {
     for (descriptors, after) in [(100, 0), (100, 20), (2, 0), (2, 3), (2, 40)] {
@@ -333,7 +333,7 @@ fn sends_are_cancelled_wherever_they_wait() {
         let mut sends = Vec::new();
         for tag in 0..12 {
             sends.push((2, tag, bench.send(0, 2, tag, true)));
-            // Beside them, on the sender's own node.
+            // Besides, there are sends on the sender's own node.
             sends.push((1, tag, bench.send(0, 1, tag, true)));
         }
         bench.run_slices(after);
@@ -381,7 +381,7 @@ fn sends_are_cancelled_wherever_they_wait() {
     }
 }
 
-/// Who comes first at the receiver's table: the receive, or the cancel.
+/// The order at the receiver's table may vary: the receive first, or the cancel.
 #[test]
 fn a_send_is_received_or_cancelled() {
     for far in [false, true] {

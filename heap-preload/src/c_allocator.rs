@@ -1,4 +1,4 @@
-//! What C calls. Each does what glibc's does, with errno.
+//! The allocator functions that C calls. Each does what glibc's does, and sets errno.
 #![expect(unsafe_code, reason = "functions of C")]
 #![allow(
     clippy::missing_safety_doc,
@@ -10,12 +10,12 @@ use crate::libc_heap;
 use slot_heap::heap;
 use std::ffi::{c_int, c_void};
 
-/// What every block is aligned to, as in glibc: programs keep marks in the four bits.
+/// The alignment of every block, as in glibc: programs keep flags in the four low bits.
 const ALIGNMENT: usize = 16;
 
 const PAGE: usize = 4096;
 
-/// No block is longer, so that differences of pointers into it have a sign.
+/// The largest size of a block, so that differences of pointers into it fit a signed number.
 const LONGEST: usize = isize::MAX as usize;
 
 #[cold]
@@ -31,7 +31,7 @@ pub(crate) fn set_errno(value: c_int) {
     unsafe { errno.write(value) };
 }
 
-/// Null with errno set, or the block.
+/// Returns the block, or null with errno set.
 #[inline]
 fn answer(block: *mut u8) -> *mut c_void {
     if block.is_null() {
@@ -40,7 +40,7 @@ fn answer(block: *mut u8) -> *mut c_void {
     block.cast()
 }
 
-/// Sizes below an alignment's are that, so that blocks of all sizes are aligned.
+/// Raises a size to the alignment, so that blocks of all sizes are aligned.
 #[inline]
 fn at_least_one_unit(size: usize) -> usize {
     size.max(ALIGNMENT)
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
         return malloc(size);
     }
     if !heap::holds(block.cast()) {
-        // SAFETY: the caller's promise, of a block that is not in the slot.
+        // SAFETY: the caller's promise, for a block that is not in the slot.
         return unsafe { libc_heap::realloc(block, size) };
     }
     if size == 0 {
@@ -108,15 +108,17 @@ pub unsafe extern "C" fn reallocarray(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(block: *mut c_void) {
     if heap::holds(block.cast()) {
-        // SAFETY: the caller's promise. It leaves errno alone, unless it gives memory back.
+        // SAFETY: the caller's promise. The call does not change errno, unless it gives memory
+        // back.
         unsafe { free_in_slot(block.cast()) };
     } else {
-        // SAFETY: the caller's promise, of a block that is not in the slot, or null.
+        // SAFETY: the caller's promise, for a block that is not in the slot, or null.
         unsafe { libc_heap::free(block) };
     }
 }
 
-/// `free` keeps errno, since glibc 2.33: cleaning up after a failure does not hide it.
+/// Frees a block and preserves errno, as `free` does since glibc 2.33: cleaning up after a failure
+/// does not hide the error.
 #[inline]
 unsafe fn free_in_slot(block: *mut u8) {
     // SAFETY: the caller's promise.
@@ -134,7 +136,7 @@ unsafe fn free_in_slot(block: *mut u8) {
     set_errno(before);
 }
 
-/// `free`, as it was called before 1990. Old binaries have it.
+/// Does what `free` does, under its name from before 1990. Old binaries use it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cfree(block: *mut c_void) {
     // SAFETY: the caller's promise.
@@ -159,7 +161,7 @@ pub unsafe extern "C" fn posix_memalign(
     0
 }
 
-/// As glibc's: an alignment that is no power of two is rounded up.
+/// Behaves as glibc's function does: it rounds up an alignment that is no power of two.
 #[unsafe(no_mangle)]
 pub extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
     if alignment > LONGEST / 2 {
@@ -191,7 +193,7 @@ pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
     }
 }
 
-/// A block at a multiple of a power of two.
+/// Allocates a block at a multiple of a power of two.
 pub(crate) fn aligned(size: usize, alignment: usize) -> *mut c_void {
     if !heap::ensure_preloaded() {
         // SAFETY: no precondition.
@@ -215,11 +217,11 @@ pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     if block.is_null() {
         return 0;
     }
-    // SAFETY: the caller's promise, of a block that is not in the slot.
+    // SAFETY: the caller's promise, for a block that is not in the slot.
     unsafe { libc_heap::usable_size(block) }
 }
 
-/// 1 if memory was given back to the system.
+/// Returns 1 if memory was given back to the system.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_trim(pad: usize) -> c_int {
     let kept = heap::trim();

@@ -1,29 +1,32 @@
-//! `libbcs_heap.so`: `malloc` and its like from the rank's slot ([`slot_heap`]). `bcs run` preloads it into
-//! programs, so that other ranks of the node reach what they allocate.
+//! `libbcs_heap.so`: `malloc` and related functions from the rank's slot ([`slot_heap`]). `bcs run`
+//! preloads it into programs, so that other ranks of the node can reach the memory that they
+//! allocate.
 //!
 //! | module | is |
 //! |---|---|
-//! | `functions` | what C calls: `malloc`, `free` and their like |
+//! | `c_allocator` | the functions that C calls: `malloc`, `free` and others |
 //! | `libc_heap` | the C library's own heap, beside the slot |
-//! | `pages` | `mmap` and its like, where they are about the heap |
+//! | `pages` | `mmap` and related functions, where they affect the heap |
 //! | `processes` | `_Fork` and `clone`, whose child has a copy of the heap |
-//! | `system_call` | `syscall`, by which these come, too |
-//! | `answer` | what other objects of the process ask: whether there is a slot, and which |
+//! | `system_call` | `syscall`, by which programs can make the same calls |
+//! | `slot_query` | the answer to other objects of the process: whether there is a slot, and which |
 //!
-//! **Two heaps.** What is allocated before the process has its slot, or while it is made, or in a process that
-//! has none (whatever a rank starts), is the C library's. Whoever frees a block looks where it lies, so at no
-//! time two parts of a process have to agree on more than that.
+//! **Two heaps.** Some blocks come from the C library: those allocated before the process has its
+//! slot, or while it is made, or in a process that has none (any program that a rank starts).
+//! `free` checks where a block lies, so two parts of a process never have to agree on anything
+//! else.
 //!
-//! **One slot.** In this process this library makes the slot, and objects that have the heap in themselves
-//! (`libmpi_abi.so`, programs in Rust) take their blocks from `malloc`. The other way round, with their entry
-//! points found here, the library would have to know before its first block whether there will be such an
-//! object, which may be loaded later.
+//! **One slot.** In this process this library makes the slot, and objects that contain the heap
+//! (`libmpi_abi.so`, programs in Rust) take their blocks from `malloc`. The opposite design, in
+//! which this library uses their entry points, would not work: the library would have to know
+//! before its first block whether there will be such an object, which may be loaded later.
 //!
-//! **Nothing here allocates for itself.** The dynamic linker calls `malloc` before the C library is ready; then
-//! that answers alone. Variables of threads have a fixed place (`slot-heap/src/mine.rs` says why). Should
-//! Rust's own library ever allocate here, it takes a block as C does.
+//! **Nothing here allocates for itself.** The dynamic linker calls `malloc` before the C library is
+//! ready; then only this library's code may run. Thread-local variables have a fixed place
+//! (`slot-heap/src/thread_turnstile.rs` explains why). Should Rust's own library ever allocate
+//! here, it takes a block as C does.
 //!
-//! `mallinfo`, `mallopt` and `malloc_stats` stay the C library's, and tell of its heap.
+//! `mallinfo`, `mallopt` and `malloc_stats` stay the C library's, and describe its heap.
 
 #![expect(unreachable_pub, reason = "C calls these functions by their names")]
 
@@ -36,13 +39,13 @@ mod system_call;
 
 use std::alloc::{GlobalAlloc, Layout};
 
-/// The heap for what of Rust's library is in here: what C has.
+/// The heap for the parts of Rust's library in here: the same as C's.
 struct CAllocator;
 
 #[global_allocator]
 static HEAP: CAllocator = CAllocator;
 
-// SAFETY: blocks are those of `functions`, as large and aligned as asked for.
+// SAFETY: blocks are those of `c_allocator`, as large and aligned as requested.
 #[expect(unsafe_code, reason = "an allocator")]
 unsafe impl GlobalAlloc for CAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

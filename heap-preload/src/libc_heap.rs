@@ -1,4 +1,4 @@
-//! The C library's own heap, under names that nobody takes the place of.
+//! The C library's own heap, under names that no other library replaces.
 #![expect(unsafe_code, reason = "calls of C")]
 
 use std::ffi::{c_int, c_void};
@@ -20,7 +20,7 @@ unsafe extern "C" {
 type UsableSize = unsafe extern "C" fn(*mut c_void) -> usize;
 type Trim = unsafe extern "C" fn(usize) -> c_int;
 
-/// How many bytes of a block may be used.
+/// Returns how many bytes of a block may be used.
 ///
 /// # Safety
 /// The block is the C library's, or null.
@@ -47,8 +47,8 @@ pub(crate) fn trim(pad: usize) -> c_int {
     unsafe { function(pad) }
 }
 
-/// A function of the C library that has no second name, remembered. By its library's name, because another
-/// function of this name may be loaded behind this one.
+/// Finds a function of the C library that has no second name, and remembers it. The search goes by
+/// the library's name, because another function of this name may be loaded behind this one.
 pub(crate) fn of_libc(found: &AtomicPtr<c_void>, name: &std::ffi::CStr) -> Option<*mut c_void> {
     let known = found.load(Ordering::Relaxed);
     if !known.is_null() {

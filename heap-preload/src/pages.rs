@@ -1,5 +1,5 @@
-//! What C calls to change pages: `mmap` and its like. Where they are about the heap, others are to see what the program
-//! sees ([`slot_heap::remapping`]).
+//! The functions that C calls to change pages: `mmap` and others. Where they affect the heap, other
+//! ranks must see the same memory as the program ([`slot_heap::remapping`]).
 #![expect(unsafe_code, reason = "functions of C")]
 #![allow(clippy::missing_safety_doc, reason = "the contract is the C library's")]
 
@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 
 type PageCallResult = Result<usize, rustix::io::Errno>;
 
-/// What the kernel says, as C says it.
+/// Converts the kernel's answer to C's.
 pub(crate) fn to_c_result(answer: PageCallResult) -> isize {
     match answer {
         Ok(value) => value.cast_signed(),
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn munmap(start: *mut c_void, len: usize) -> c_int {
     success(unsafe { remapping::unmap(start.addr(), len) })
 }
 
-/// Its last argument is there if the flags say so. What is in its place otherwise does not matter.
+/// The last argument is present only if the flags require it. Otherwise its value does not matter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mremap(
     start: *mut c_void,
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn pkey_mprotect(
     protection: c_int,
     key: c_int,
 ) -> c_int {
-    // A key of -1 is `mprotect`, also where the kernel has no keys.
+    // A key of -1 means `mprotect`, also where the kernel has no keys.
     let key = (key != -1).then_some(key);
     // SAFETY: the caller's promise.
     success(unsafe { remapping::protect(start.addr(), len, protection, key) })
@@ -110,10 +110,10 @@ pub unsafe extern "C" fn shmat(id: c_int, start: *const c_void, flags: c_int) ->
     address(unsafe { remapping::attach(id, start.addr(), flags, len) })
 }
 
-/// The length of a segment, if it can be known.
+/// Returns the length of a segment, or 0 if it is not known.
 fn bytes_of(id: c_int) -> usize {
     let mut about = MaybeUninit::<libc::shmid_ds>::uninit();
-    // SAFETY: it writes what it knows there.
+    // SAFETY: the call writes there what it knows.
     let known = unsafe { libc::shmctl(id, libc::IPC_STAT, about.as_mut_ptr()) } == 0;
     if !known {
         return 0;

@@ -1,5 +1,6 @@
-//! What C calls to make a process without the handlers of forks: `_Fork`, and `clone` where the child does not share
-//! memory. Its heap is to be a copy, as after `fork` ([`slot_heap::fork`]).
+//! The functions that C calls to make a process without running fork handlers: `_Fork`, and `clone`
+//! where the child does not share memory. The child's heap must be a copy, as after `fork`
+//! ([`slot_heap::fork`]).
 #![expect(unsafe_code, reason = "functions of C")]
 #![allow(clippy::missing_safety_doc, reason = "the contract is the C library's")]
 
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// `_Fork`, as the C library has it.
 static FORK: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Finds that before `main`: it may be called in a handler of a signal, where nothing can be looked for.
+/// Finds `_Fork` before `main`: a signal handler may call it, and no symbol can be looked up there.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn() = {
@@ -61,7 +62,8 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Its last three arguments are there if the flags say so. What is in their place otherwise does not matter.
+/// The last three arguments are present only if the flags require them. Otherwise their values do
+/// not matter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clone(
     start: Option<CloneFunction>,
@@ -92,14 +94,15 @@ pub unsafe extern "C" fn clone(
     with_a_copy(begin, stack, argument, go)
 }
 
-/// What a child starts with.
+/// The arguments that a child starts with.
 struct CloneStart {
     start: CloneFunction,
     stack: *mut c_void,
     argument: *mut c_void,
 }
 
-/// What a child has to stand on until its heap is its own: the stack that it was given may lie in the heap.
+/// The size of the child's stack until its heap is its own. The stack that it was given may lie in
+/// the heap.
 const FIRST_STACK_BYTES: usize = 64 * 1024;
 
 #[cfg(target_arch = "x86_64")]
@@ -111,7 +114,7 @@ fn with_a_copy(
 ) -> c_int {
     let protection = ProtFlags::READ | ProtFlags::WRITE;
     let anywhere = std::ptr::null_mut();
-    // SAFETY: a fresh mapping at an address of the kernel's choice aliases nothing.
+    // SAFETY: a fresh mapping at an address that the kernel chooses aliases nothing.
     let first = unsafe {
         rustix::mm::mmap_anonymous(anywhere, FIRST_STACK_BYTES, protection, MapFlags::PRIVATE)
     };
@@ -126,17 +129,17 @@ fn with_a_copy(
     };
     let top = first.wrapping_byte_add(FIRST_STACK_BYTES);
     let argument = (&raw mut child).cast();
-    // The child does not come back here: it goes on in `begin`.
+    // The child does not return here: it continues in `begin`.
     let made = made(fork_by(0, || clone(Some(begin), top, argument)));
     // SAFETY: mapped above. The child has its own.
     let _ = unsafe { rustix::mm::munmap(first, FIRST_STACK_BYTES) };
     made
 }
 
-/// The child, on its first stack.
+/// Starts the child, on its first stack.
 #[cfg(target_arch = "x86_64")]
 unsafe extern "C" fn begin(child: *mut c_void) -> c_int {
-    // SAFETY: where its parent has it, on a stack that the child has a copy of.
+    // SAFETY: the address is the parent's, in a stack of which the child has a copy.
     let CloneStart {
         start,
         stack,
@@ -144,11 +147,11 @@ unsafe extern "C" fn begin(child: *mut c_void) -> c_int {
     } = unsafe { child.cast::<CloneStart>().read() };
     slot_heap::fork::become_forked();
     let top = (stack.addr() & !15) as *mut c_void;
-    // SAFETY: as whoever called `clone` wants it.
+    // SAFETY: the promise of the caller of `clone`.
     unsafe { on_stack(argument, start, top) }
 }
 
-/// Calls a function upon another stack.
+/// Calls a function on another stack.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn on_stack(
@@ -167,7 +170,8 @@ unsafe extern "C" fn on_stack(
     )
 }
 
-/// Elsewhere the child starts upon the stack that it was given, which must not lie in the heap.
+/// On other machines the child starts on the stack that it was given, which must not lie in the
+/// heap.
 #[cfg(not(target_arch = "x86_64"))]
 fn with_a_copy(
     start: CloneFunction,

@@ -1,4 +1,4 @@
-//! What other objects of the process ask ([`bcs_core::memory::slot::preloaded`]).
+//! The answer to other objects of the process ([`bcs_core::memory::slot::preloaded_heap`]).
 #![expect(unsafe_code, reason = "an exported symbol")]
 
 use crate::c_allocator;
@@ -23,14 +23,15 @@ fn own_slot() -> Option<&'static bcs_core::memory::OwnSlot> {
     }
 }
 
-/// Whether this library's `malloc` is the one that the process calls: a program may have its own.
+/// Returns whether the process calls this library's `malloc`: a program may have its own.
 fn is_called() -> bool {
     // SAFETY: the name is a string of C's.
     let called = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr()) };
     std::ptr::eq(called, c_allocator::malloc as *const c_void)
 }
 
-/// What this library is, and what it has made; null if nobody calls it. Then it makes no slot, which another may want.
+/// Returns what this library is and what it has made, or null if nobody calls its `malloc`. In that
+/// case it makes no slot, because another object may want to.
 #[unsafe(no_mangle)]
 pub extern "C" fn bcs_heap_1() -> *const PreloadedHeap {
     let _has_this_form: PreloadedHeapQuery = bcs_heap_1;

@@ -1,12 +1,13 @@
-//! `syscall`, the C library's way to a system call by its number: the calls of [`pages`](crate::pages) and
-//! [`processes`](crate::processes) come by it, too.
+//! `syscall`, the C library's function for a system call by its number. Programs can also make the
+//! calls of [`pages`](crate::pages) and [`processes`](crate::processes) by it.
 //!
-//! All other calls go to the kernel from the caller's own stack, as by the C library's function. It must be so for
-//! `vfork`, and for a `clone` that is given a stack: the child returns where that function would. So this is
-//! written in assembly, and looks at the number first, which costs some tenths of a nanosecond.
+//! All other calls go to the kernel from the caller's own stack, as by the C library's function.
+//! `vfork` requires this, and so does a `clone` that is given a stack: the child returns where that
+//! function would. So this is written in assembly, and compares the number first, which costs some
+//! tenths of a nanosecond.
 //!
-//! What is absent: a `clone` without `CLONE_VM` and with a stack. Its child would return upon that stack before
-//! anything could be done for it, and it shares the heap.
+//! Not supported: a `clone` without `CLONE_VM` and with a stack. Its child would return on that
+//! stack before anything could be done for it, and it shares the heap.
 #![cfg(target_arch = "x86_64")]
 #![expect(unsafe_code, reason = "system calls")]
 
@@ -20,7 +21,7 @@ use std::ffi::{c_int, c_long};
 #[unsafe(naked)]
 pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
     std::arch::naked_asm!(
-        // Which of them may be about the heap.
+        // Calls that may affect the heap.
         "cmp rdi, {mmap}",
         "je 7f",
         "cmp rdi, {mprotect}",
@@ -41,12 +42,12 @@ pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
         "je 4f",
         "cmp rdi, {clone}",
         "jne 2f",
-        // Its flags, and its stack.
+        // The flags and the stack of `clone`.
         "test rsi, {clone_vm}",
         "jnz 2f",
         "test rdx, rdx",
         "jz 7f",
-        // All others.
+        // All other calls.
         "2:",
         "mov rax, rdi",
         "mov rdi, rsi",
@@ -67,7 +68,7 @@ pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
         "mov dword ptr [rax], edx",
         "mov rax, -1",
         "ret",
-        // The same of what `clone3` names by address, if that is there.
+        // The same for the arguments of `clone3`, which are in memory, if the address is not null.
         "4:",
         "test rsi, rsi",
         "jz 2b",
@@ -94,7 +95,7 @@ pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
     )
 }
 
-/// A system call that may be about the heap, with its arguments where `syscall` has them.
+/// Makes a system call that may affect the heap, with the arguments in the order of `syscall`.
 ///
 /// # Safety
 /// That of the call.
@@ -107,7 +108,7 @@ unsafe extern "C" fn about_the_heap(
     five: usize,
     six: usize,
 ) -> c_long {
-    // Of an `int` the lower half of the word is meant.
+    // An `int` is the lower half of the word.
     let int = |word: usize| {
         let [one, two, three, four, ..] = word.to_le_bytes();
         c_int::from_le_bytes([one, two, three, four])
@@ -137,7 +138,7 @@ unsafe extern "C" fn about_the_heap(
         }
         _ => {
             let arguments = [one, two, three, four, five, six];
-            // SAFETY: as above. The child goes on upon its copy of this stack.
+            // SAFETY: as above. The child continues on its copy of this stack.
             let make = || unsafe { system_call::system_call(number, arguments) };
             fork_by(Ok(0), make).and_then(|made| made)
         }

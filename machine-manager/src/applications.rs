@@ -1,5 +1,5 @@
-//! The programs of a job: one, or several with a lone colon between them (MPMD). Found and checked
-//! before anything is started.
+//! The programs of a job: one, or several separated by a lone colon (MPMD). They are found and
+//! checked before anything is started.
 
 use crate::cli::{self, ApplicationOptions, FurtherApplication, ProgramArgs};
 use crate::program::{BadProgram, Program};
@@ -8,31 +8,31 @@ use node_manager::control::Application;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// A program that cannot be run as asked.
+/// A program that cannot be run as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum BadApplication {
     /// The program itself.
     #[error(transparent)]
     Program(#[from] BadProgram),
-    /// Where it is to run.
+    /// Its working directory.
     #[error("directory {path} for --wdir cannot be used: {error}")]
     Directory {
         /// As given.
         path: String,
-        /// What is wrong with it.
+        /// The error.
         error: std::io::Error,
     },
-    /// One of several without ranks.
+    /// One of several programs has no number of ranks.
     #[error(
         "program {number} of {count} has no rank: give its -n a number from 1, or leave it out"
     )]
     NoRanks {
         /// Counted from 1.
         number: usize,
-        /// How many there are.
+        /// The number of programs.
         count: usize,
     },
-    /// What stands after a colon.
+    /// The words after a colon are wrong.
     #[error(
         "program {number} (after a ':'): {what}; only -n, --wdir and --env may stand there, other \
          options stand before the first program"
@@ -40,7 +40,7 @@ pub enum BadApplication {
     Line {
         /// Counted from 1.
         number: usize,
-        /// What is wrong with it.
+        /// The error.
         what: String,
     },
     /// A debugger that cannot be run.
@@ -48,20 +48,20 @@ pub enum BadApplication {
     Debugger {
         /// As given.
         command: String,
-        /// What is wrong with it.
+        /// The error.
         what: String,
     },
-    /// Nothing stands there.
+    /// No program is named.
     #[error("no program is named before or after a ':': name one, or leave the ':' out")]
     Nothing,
 }
 
-/// Finds all programs of a command line: the first with its options as they were parsed, further
-/// ones with theirs behind colons, which `further` parses: it is that of [`FurtherApplication`],
-/// with the defaults that were configured.
+/// Finds all programs of a command line: the first with its parsed options, further ones with the
+/// options behind their colons. `further` parses these: it is the command of
+/// [`FurtherApplication`], with the configured defaults.
 ///
 /// # Errors
-/// [`BadApplication`] says what is wrong with which.
+/// [`BadApplication`] names the program and the error.
 pub fn find(
     first: &ApplicationOptions,
     line: &[OsString],
@@ -101,7 +101,7 @@ fn application(
     let mut program = Program::find(line, search)?;
     let directory = options.wdir.as_deref().map(directory).transpose()?;
     if directory.is_some() {
-        // A relative path starts where `bcs run` does: there it was looked for.
+        // A relative path starts where `bcs run` does, as in the search for the program.
         let absolute = std::path::absolute(&program.file);
         program.file = absolute.map_or(program.file, PathBuf::into_os_string);
     }
@@ -117,10 +117,11 @@ fn application(
     })
 }
 
-/// The same programs, with one rank under a debugger: it is an application of its own among its fellows.
+/// Returns the same programs, with one rank under a debugger: that rank becomes an application of
+/// its own.
 ///
 /// # Errors
-/// [`BadApplication::Debugger`] says what is wrong with the command.
+/// [`BadApplication::Debugger`] describes the error in the command.
 pub fn under_debugger(
     applications: Vec<Application>,
     rank: usize,
@@ -159,8 +160,8 @@ pub fn under_debugger(
     Ok(parts)
 }
 
-/// A program and its arguments as a debugger takes them. Of one that is built in the file is ours, by a name that means
-/// the same in another process.
+/// Returns a program and its arguments as a debugger takes them. For a built-in program the file is
+/// ours, by a name that is valid in another process, too.
 fn debugged(application: &Application) -> Vec<OsString> {
     let file = match application.program == "/proc/self/exe" {
         true => std::env::current_exe().map_or("bcs".into(), PathBuf::into_os_string),
@@ -176,7 +177,7 @@ fn directory(path: &Path) -> Result<PathBuf, BadApplication> {
         if path.to_str().is_none() {
             return Err(std::io::Error::other("its name is not UTF-8"));
         }
-        // Fails for what is no directory.
+        // Fails if it is no directory.
         rustix::fs::access(path.join("."), rustix::fs::Access::EXEC_OK)?;
         Ok(path)
     };

@@ -4,7 +4,7 @@ pub use apps::builtin::{BuiltIn, TABLE, find, names};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// A rank that runs one: the name, then its arguments.
+/// Runs a rank of a built-in program: the name, then its arguments.
 #[must_use]
 pub fn main(mut line: Vec<OsString>) -> ExitCode {
     let name = if line.is_empty() {
@@ -25,7 +25,7 @@ pub fn main(mut line: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// What `bcs run --help` says about programs.
+/// Returns the part of `bcs run --help` about programs.
 #[must_use]
 pub fn help() -> String {
     let mut text =

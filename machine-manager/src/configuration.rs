@@ -1,9 +1,9 @@
 //! Defaults of the options of `bcs run`, from variables and files.
 //!
 //! There is one table of options: the command line's. A key in `bcs.toml` is the long name of an
-//! option (`ranks`, `label`, `verbose` for `-n`, `-l`, `-v`); a variable is `BCS_` and that name in
-//! capitals. What is found becomes the *default* of the option, after the option's own parser has
-//! accepted it; so a flag goes before a variable, and a variable before a file.
+//! option (`ranks`, `label`, `verbose` for `-n`, `-l`, `-v`). A variable is `BCS_` and that name in
+//! capitals. A value becomes the *default* of the option, after the option's own parser has
+//! accepted it. So a flag takes precedence over a variable, and a variable over a file.
 
 use crate::cli;
 use clap::{Arg, Command};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// For the user.
+/// The help text for the user.
 pub const HELP: &str = "\
 Print the options of `bcs run` as they are in effect, and where each came from.
 
@@ -27,7 +27,7 @@ An option is looked up in this order:
 
 What this command prints is itself a valid bcs.toml.";
 
-/// What is wrong with a variable or file.
+/// An error in a variable or file.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {what}")]
 pub struct BadConfiguration {
@@ -35,42 +35,42 @@ pub struct BadConfiguration {
     what: String,
 }
 
-/// Values of one option, and where they were found: a place as a user looks for it.
+/// Values of one option, and the place where they were found, as a user looks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfiguredValue {
-    /// As a user would write them on the command line: several only if the option may be repeated.
+    /// The values as on the command line: several only if the option may be repeated.
     pub values: Vec<String>,
     /// The variable, or file and line.
     pub place: String,
 }
 
-/// All that was found, by the id of the option.
+/// All values that were found, by the id of the option.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Configuration {
     settings: BTreeMap<String, ConfiguredValue>,
 }
 
-/// What an option is called in a file.
+/// Returns the name of an option in a file.
 #[must_use]
 pub fn key(option: &Arg) -> &str {
     option.get_long().unwrap_or(option.get_id().as_str())
 }
 
-/// The variable of an option.
+/// Returns the variable of an option.
 #[must_use]
 pub fn variable(option: &Arg) -> String {
     format!("BCS_{}", key(option).replace('-', "_").to_uppercase())
 }
 
-/// Seconds that a job may take: what the launchers of other libraries look at, too.
+/// The variable for the time limit of a job, in seconds; launchers of other libraries read it, too.
 const MPIEXEC_TIMEOUT: &str = "MPIEXEC_TIMEOUT";
 
-/// The variable by which other launchers know an option.
+/// Returns the variable by which other launchers know an option.
 fn elsewhere(option: &Arg) -> Option<String> {
     (key(option) == "timeout").then(|| MPIEXEC_TIMEOUT.to_owned())
 }
 
-/// A number of seconds as a duration of ours. Zero and less is no limit, as with other launchers.
+/// Converts a number of seconds to a duration. Zero and less is no limit, as with other launchers.
 fn seconds(number: &str) -> Result<Option<String>, BadConfiguration> {
     match number.parse::<i64>() {
         Ok(seconds) => Ok((seconds > 0).then(|| format!("{seconds}s"))),
@@ -81,7 +81,7 @@ fn seconds(number: &str) -> Result<Option<String>, BadConfiguration> {
     }
 }
 
-/// The files, the one that counts most first.
+/// Returns the files, the most important one first.
 #[must_use]
 pub fn files() -> Vec<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -95,8 +95,8 @@ impl Configuration {
     /// Reads files that exist, the most important first, and variables, which are more important.
     ///
     /// # Errors
-    /// [`BadConfiguration`]: an unknown key, a value that the option does not take, a file that
-    /// cannot be read.
+    /// [`BadConfiguration`], if there is an unknown key, a value that the option does not take, or
+    /// a file that cannot be read.
     pub fn load(
         files: &[PathBuf],
         lookup: impl Fn(&str) -> Option<OsString>,
@@ -164,7 +164,7 @@ impl Configuration {
         Ok(())
     }
 
-    /// Adds a setting if the option likes it; what was added before counts more.
+    /// Adds a setting if the option accepts it; a setting that was added before takes precedence.
     fn add(
         &mut self,
         options: &Command,
@@ -182,7 +182,7 @@ impl Configuration {
         Ok(())
     }
 
-    /// Makes the settings the defaults of a command that has options of `bcs run`, all or some.
+    /// Makes the settings the defaults of a command that has some or all options of `bcs run`.
     #[must_use]
     pub fn apply(&self, command: Command) -> Command {
         command.mut_args(|option| match self.settings.get(option.get_id().as_str()) {
@@ -191,7 +191,7 @@ impl Configuration {
         })
     }
 
-    /// Where the default of an option was found, if it is not the built-in one.
+    /// Returns where the default of an option was found, if it is not the built-in one.
     #[must_use]
     pub fn place(&self, option: &Arg) -> Option<&str> {
         let setting = self.settings.get(option.get_id().as_str())?;
@@ -199,7 +199,7 @@ impl Configuration {
     }
 }
 
-/// What to say to a key that is none.
+/// Returns the advice about an unknown key.
 fn unknown(options: &Command, name: &str) -> String {
     let short = |option: &&Arg| {
         option
@@ -220,7 +220,8 @@ fn unknown(options: &Command, name: &str) -> String {
     }
 }
 
-/// Whether nobody can say that the file exists: nobody has asked for a folder that may not be looked into.
+/// Returns whether it is unknown if the file exists. Then it is in a folder that we may not read,
+/// and no user has named it.
 fn is_hidden(file: &Path, error: &std::io::Error) -> bool {
     let is_refused = |error: &std::io::Error| error.kind() == std::io::ErrorKind::PermissionDenied;
     is_refused(error)
@@ -229,7 +230,7 @@ fn is_hidden(file: &Path, error: &std::io::Error) -> bool {
             .is_err_and(|error| is_refused(&error))
 }
 
-/// Names of variables that others than the options read: the runtime itself, what builds programs, tests.
+/// Returns whether a variable is read elsewhere: by the runtime itself, by builds, or by tests.
 fn is_read_elsewhere(name: &str) -> bool {
     const NAMES: [&str; 9] = [
         "BCS_HOST_NAME",
@@ -260,8 +261,8 @@ fn is_read_elsewhere(name: &str) -> bool {
         || STARTS.iter().any(|start| name.starts_with(start))
 }
 
-/// Variables of the environment that look like an option's and are none's. They may belong to the program; but
-/// they may also be misspelt.
+/// Finds variables of the environment that look like an option's and are not. They may belong to
+/// the program, but they may also be misspelt.
 pub fn strangers(names: impl IntoIterator<Item = OsString>) -> Vec<String> {
     let names = names.into_iter().filter_map(|name| name.into_string().ok());
     let ours = |name: &String| name.starts_with("BCS_") && !is_read_elsewhere(name);
@@ -278,7 +279,7 @@ pub fn strangers(names: impl IntoIterator<Item = OsString>) -> Vec<String> {
     strangers
 }
 
-/// What is said of a variable that nothing reads.
+/// Returns the message about a variable that nothing reads.
 #[must_use]
 pub fn nothing_reads(name: &str) -> String {
     let options = cli::run_options();
@@ -298,13 +299,13 @@ fn absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), NotFound | NotADirectory)
 }
 
-/// Whether an option can be given more than once.
+/// Returns whether an option can be given more than once.
 #[must_use]
 pub fn repeats(option: &Arg) -> bool {
     matches!(option.get_action(), clap::ArgAction::Append)
 }
 
-/// The value of a key as it would be written on the command line.
+/// Returns the value of a key as on the command line.
 fn texts(option: &Arg, value: &Spanned<DeValue<'_>>) -> Option<Vec<String>> {
     let text = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
         DeValue::String(text) => Some(text.to_string()),
@@ -326,7 +327,7 @@ fn kind(option: &Arg) -> &'static str {
     }
 }
 
-/// What the option's own parser says to a value.
+/// Checks a value with the option's own parser.
 fn check(options: &Command, option: &Arg, value: &str) -> Result<(), String> {
     if !option.get_action().takes_values() {
         return match value {

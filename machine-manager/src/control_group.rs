@@ -1,27 +1,29 @@
-//! The memory limit of the control group (of the container): whether the kernel has killed somebody because of it.
+//! The memory limit of the control group (of the container): finds out whether the kernel has
+//! killed a process because of it.
 
 use std::path::{Path, PathBuf};
 
-/// The control group of this process, and so of all that it starts here.
+/// The control group of this process, and of all processes that it starts here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlGroup {
-    /// Where the kernel counts.
+    /// The kernel's counter of kills.
     counter: PathBuf,
-    /// The limit of it, and of those that it is in.
+    /// The memory limits of the group and of its parents.
     limits: Vec<PathBuf>,
-    /// What the counter said at first.
+    /// The first value of the counter.
     before: u64,
 }
 
 impl ControlGroup {
-    /// That of this process, where it can be read.
+    /// Finds the control group of this process, if it can be read.
     #[must_use]
     pub fn own() -> Option<Self> {
         let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
         Self::find(&groups, Path::new("/sys/fs/cgroup"))
     }
 
-    /// Finds it by the lines of `/proc/self/cgroup`: of version 2, else that of version 1 which has the memory.
+    /// Finds it by the lines of `/proc/self/cgroup`: of version 2, else that of version 1 which
+    /// controls memory.
     fn find(groups: &str, root: &Path) -> Option<Self> {
         let part = |line: &str| {
             let mut parts = line.splitn(3, ':').skip(1);
@@ -64,7 +66,8 @@ impl ControlGroup {
         second.or_else(first)
     }
 
-    /// Why a process may have been killed by SIGKILL, if the kernel has killed one for want of memory.
+    /// Returns the likely reason of a SIGKILL, if the kernel has killed a process for lack of
+    /// memory.
     #[must_use]
     pub fn why_killed(&self) -> Option<String> {
         if kills(&self.counter)? <= self.before {
@@ -85,7 +88,7 @@ impl ControlGroup {
     }
 }
 
-/// How many processes were killed.
+/// Reads how many processes were killed.
 fn kills(counter: &Path) -> Option<u64> {
     let text = std::fs::read_to_string(counter).ok()?;
     let mut words = text.lines().filter_map(|line| line.split_once(' '));

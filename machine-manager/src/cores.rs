@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 
 pub use node_manager::cores::{allowed, usable};
 
-/// The cores of a job that is started here, with those that are named for its NICs.
+/// Returns the cores of a job that is started here, and those that are named for its NICs.
 ///
 /// # Errors
-/// [`BadCores`] when one of the latter is none that this process may use.
+/// [`BadCores`] when this process may not use one of the latter.
 pub fn of_job(of_nics: Option<&CoreList>) -> Result<Cores, BadCores> {
     let allowed = allowed();
     let of_nics = of_nics.map(|list| list.among(&allowed)).transpose()?;
@@ -23,10 +23,10 @@ pub fn of_job(of_nics: Option<&CoreList>) -> Result<Cores, BadCores> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoreList(Vec<RangeInclusive<usize>>);
 
-/// What is wrong with a list of cores.
+/// An error in a list of cores.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadCores {
-    /// A core that is not there, or is somebody else's.
+    /// A core that does not exist, or that this process may not use.
     #[error(
         "--nic-cores names core {core}, which does not exist or may not be used by this process: \
          choose among {allowed}"
@@ -34,19 +34,20 @@ pub enum BadCores {
     NotAllowed {
         /// The core.
         core: usize,
-        /// The cores that there are.
+        /// The cores that may be used.
         allowed: String,
     },
     /// The same core again.
     #[error("--nic-cores names core {0} twice: name each core once")]
     Twice(usize),
-    /// Nobody knows which there are.
+    /// The cores that may be used are unknown.
     #[error("--nic-cores: the kernel does not say which cores may be used; leave it out")]
     Unknown,
 }
 
 impl CoreList {
-    /// Numbers, and ranges of them, between commas; `None` if the text is something else.
+    /// Parses numbers, and ranges of them, between commas. Returns `None` if the text is something
+    /// else.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let number = |text: &str| text.trim().parse::<usize>().ok();
@@ -59,8 +60,8 @@ impl CoreList {
         parts.map(Self)
     }
 
-    /// The cores in the order of the list. (A range may be absurdly long, but its first core that is not
-    /// allowed comes soon.)
+    /// Returns the cores in the order of the list. (A range may be absurdly long, but its first
+    /// core that is not allowed comes soon.)
     fn among(&self, allowed: &[usize]) -> Result<Vec<usize>, BadCores> {
         if allowed.is_empty() {
             return Err(BadCores::Unknown);
@@ -80,7 +81,7 @@ impl CoreList {
     }
 }
 
-/// Numbers in ascending order as the kernel's tools write them: `0-3,8`.
+/// Formats ascending numbers as the kernel's tools write them: `0-3,8`.
 #[must_use]
 pub fn ranges(numbers: &[usize]) -> String {
     numbers

@@ -1,7 +1,7 @@
-//! What happens while a job runs, one event after the other.
+//! The event loop of a running job.
 //!
 //! One OS thread and one poll. It owns the node managers' sockets and processes, the standard
-//! streams and the signals; what to do about an event is decided by [`JobControl`].
+//! streams and the signals; [`JobControl`] decides what to do about an event.
 
 use crate::control_group::ControlGroup;
 use crate::deadlock_detector::{DeadlockDetector, DetectorFinding, WaitGraph};
@@ -48,55 +48,55 @@ pub struct Dispatcher {
     signals: Signals,
     ranks: usize,
     timeout: Option<(Instant, GivenQuantity<Duration>)>,
-    /// Where ranks are, while the job runs.
+    /// The deadlock detector, while the job runs.
     lookout: Option<DeadlockDetector>,
-    /// What ranks that are told to end have until they are killed.
+    /// The time from SIGTERM to SIGKILL for ranks.
     kill_delay: Duration,
-    /// What node managers have after that, until they are killed.
+    /// The time that node managers have after that, until they are killed.
     grace: Duration,
-    /// When node managers that were told to end are killed.
+    /// When to kill node managers that were told to end.
     deadline: Option<Instant>,
     /// Children that this process had before the job.
     spared: Vec<Pid>,
-    /// Where others ask what the job does, if they can.
+    /// The control socket, if there is one.
     door: Option<ControlSocket>,
-    /// The way to the rank that reads, when standard input is a terminal.
+    /// The input of the rank that reads it, when standard input is a terminal.
     input: Option<TerminalInput>,
-    /// The way to all ranks, when they all read standard input.
+    /// The input of all ranks, when they all read standard input.
     shared_input: Option<InputBroadcast>,
-    /// What a deadlock comes to.
+    /// What to do about a deadlock.
     on_deadlock: DeadlockPolicy,
-    /// What the program has left on its ranks.
+    /// Collects the leaks of the program.
     at_finalize: LeakReporter,
-    /// Whether ranks are of another MPI.
+    /// Whether ranks use another MPI.
     foreign_mpi: ForeignMpi,
-    /// What limits the memory of what runs here.
+    /// The control group that limits the memory of processes here.
     control_group: Option<ControlGroup>,
-    /// Lines of programs whose places are addresses.
+    /// Finds lines of programs whose places are addresses.
     source: SourceLines,
-    /// Whether hints are still said.
+    /// Whether to print more hints.
     hints: bool,
     /// Whether the job is over and the user does not want to read the rest of its output.
     impatient: bool,
     buffer: Vec<u8>,
 }
 
-/// What `bcs run` brings along.
+/// The parts of a job that `bcs run` provides.
 #[derive(Debug)]
 pub struct DispatcherOptions {
-    /// The way out.
+    /// The output.
     pub output: Output,
-    /// The way in, when standard input is a terminal.
+    /// The input, when standard input is a terminal.
     pub input: Option<TerminalInput>,
-    /// Where others ask what the job does, if they can.
+    /// The control socket, if there is one.
     pub door: Option<ControlSocket>,
-    /// The way in, when all ranks read standard input.
+    /// The input, when all ranks read standard input.
     pub shared_input: Option<InputBroadcast>,
-    /// What a deadlock comes to.
+    /// What to do about a deadlock.
     pub on_deadlock: DeadlockPolicy,
-    /// What is said of what the program has left.
+    /// Collects the leaks of the program, to report them.
     pub at_finalize: LeakReporter,
-    /// Whether hints are heard.
+    /// Whether to print hints.
     pub hints: bool,
     /// Signals.
     pub signals: Signals,
@@ -105,16 +105,16 @@ pub struct DispatcherOptions {
     pub spared: Vec<Pid>,
 }
 
-/// What is to be done when no rank can ever go on.
+/// What to do when no rank can ever go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadlockPolicy {
     /// Whether the job ends.
     pub aborts: bool,
-    /// Where the graph is written, for programs.
+    /// Files for the graph, for programs.
     pub files: Vec<PathBuf>,
 }
 
-/// What a descriptor in the poll set is.
+/// The owner of a descriptor in the poll set.
 #[derive(Clone, Copy, Debug)]
 enum DispatcherPollSource {
     Signals,
@@ -128,7 +128,7 @@ enum DispatcherPollSource {
 }
 
 impl Dispatcher {
-    /// Takes over a job that was just started, and is given this time.
+    /// Takes over a job that was just started, with its time limit.
     #[must_use]
     pub fn new(
         launched: StartedJob,
@@ -191,13 +191,13 @@ impl Dispatcher {
     /// # Errors
     /// When the kernel does not let us wait.
     pub fn run(mut self) -> anyhow::Result<u8> {
-        // What was kept while the job was started.
+        // Show the output that was held while the job was started.
         (0..self.managers.len()).for_each(|index| self.show_standard_error(index));
         while !self.control.over() {
             self.step()?;
         }
-        // Orphans of a node manager that was killed: the kernel made them ours. So are those that it may
-        // not kill.
+        // End orphans of a node manager that was killed: the kernel made them our children. So are
+        // those that it may not kill.
         let immortal = node_manager::reaper::end_descendants(&self.spared, IMMORTAL_PATIENCE);
         self.say(&immortal.iter().map(describe_immortal).collect::<Vec<_>>());
         if self.control.verdict().is_none() {
@@ -239,7 +239,7 @@ impl Dispatcher {
         while self.output.waiting() > 0 && !self.impatient {
             self.step()?;
         }
-        // Of a job that has gone well the last lines may be lost, too.
+        // Even a job that has gone well may have lost its last lines.
         match self.output.lost() {
             Some((which, errno)) if code == exit_code::SUCCESS => {
                 let lost = Verdict::OutputLost(which, errno);
@@ -274,15 +274,15 @@ impl Dispatcher {
         for (fd, guest) in self.door.iter().flat_map(ControlSocket::poll_fds) {
             watch(fd, DispatcherPollSource::Door(guest));
         }
-        // A user who does not read stops the ranks that write, not us. What a job that is ending
-        // still has to say is bounded, and holding it back would keep node managers from ending.
+        // A user who does not read stops the ranks that write, not us. The rest of the output of an
+        // ending job is bounded, and pausing it would keep node managers from ending.
         let listening = self.output.waiting() < OUTPUT_QUEUE_BYTES || self.control.ending();
         for (index, manager) in self.managers.iter().enumerate() {
             if let Some(control) = &manager.control {
                 let mut flags = PollFlags::empty();
                 flags.set(PollFlags::IN, listening);
                 flags.set(PollFlags::OUT, manager.writer.waiting() > 0);
-                // With nothing asked for, poll would still tell of a hang-up, again and again.
+                // Even without flags, poll would report a hang-up again and again.
                 if !flags.is_empty() {
                     watch(
                         PollFd::new(control, flags),
@@ -409,7 +409,7 @@ impl Dispatcher {
         }
     }
 
-    /// Shows what the command of a node manager has written to its standard error, as it is.
+    /// Shows the standard error of a node manager's command, as it is.
     fn show_standard_error(&mut self, index: usize) {
         if let Some(words) = &mut self.managers[index].standard_error {
             words.read(&mut self.buffer);
@@ -417,7 +417,7 @@ impl Dispatcher {
         }
     }
 
-    /// Hears what a node manager says. Returns whether there may be more.
+    /// Handles a message of a node manager. Returns whether there may be more.
     fn listen(&mut self, index: usize) -> bool {
         let manager = &mut self.managers[index];
         let Some(control) = &manager.control else {
@@ -458,7 +458,7 @@ impl Dispatcher {
                     false => self.output.add(Some(rank), stream, bytes),
                 };
             }
-            // They are said before there is a job.
+            // These come before there is a job.
             Frame::Message(FromManager::HandshakeReply(_) | FromManager::MappableMemory(_)) => {
                 return;
             }
@@ -522,7 +522,7 @@ impl Dispatcher {
                 return self.say(&[format!("{who} has received {brought}")]);
             }
             Frame::Message(FromManager::SlowCopyHint { rank, why }) => {
-                // Of the first rank: it is seldom the only one.
+                // Print only that of the first rank: it is seldom the only one.
                 if std::mem::take(&mut self.hints) {
                     self.say(&[slow_road(rank, why.as_deref())]);
                 }
@@ -561,7 +561,7 @@ impl Dispatcher {
         self.handle(Event::Failure(verdict));
     }
 
-    /// A message about a node, with its host.
+    /// Adds the host to a message about a node.
     fn with_host(&self, node: NodeId, message: String) -> String {
         match self.hosts.as_ref().and_then(|hosts| hosts.host_of(node)) {
             Some(host) => format!("{message} (node {node} is on host {host})"),
@@ -569,7 +569,7 @@ impl Dispatcher {
         }
     }
 
-    /// No rank can ever go on.
+    /// Handles a deadlock.
     fn deadlock(&mut self, graph: &WaitGraph) {
         self.say(&graph.lines());
         self.write(graph);
@@ -581,10 +581,10 @@ impl Dispatcher {
         }
     }
 
-    /// Writes who waits for whom where a program looks for it.
+    /// Writes who waits for whom into the files for programs.
     fn write(&mut self, graph: &WaitGraph) {
         for file in &self.on_deadlock.files {
-            // The job ends as it does in any case; a file that cannot be written is worth a word.
+            // The job ends in any case; report a file that cannot be written.
             if let Err(error) = std::fs::write(file, format!("{:#}\n", graph.json())) {
                 let line = format!("failed to write {}: {error}", file.display());
                 self.output
@@ -606,7 +606,7 @@ impl Dispatcher {
             }
             Err(_) => None,
         };
-        // Its last words.
+        // Its last messages.
         while self.listen(index) {}
         self.show_standard_error(index);
         self.managers[index].control = None;
@@ -660,7 +660,7 @@ impl Dispatcher {
         }
     }
 
-    /// Says something to the user.
+    /// Prints lines to the user.
     fn say(&mut self, lines: &[String]) {
         for line in lines {
             let line = format!("bcs: {line}\n").into_bytes();
@@ -675,7 +675,7 @@ impl Dispatcher {
     }
 }
 
-/// `-v`: whose heaps lie in slots.
+/// Describes, for `-v`, whose heaps lie in slots.
 fn describe(who: &str, report: &SlotReport) -> String {
     let SlotReport {
         received,
@@ -689,7 +689,7 @@ fn describe(who: &str, report: &SlotReport) -> String {
     }
 }
 
-/// A hint that a rank could have its heap in a slot.
+/// Returns the hint that a rank could have its heap in a slot.
 fn slow_road(rank: u32, why: Option<&str>) -> String {
     let what = format!(
         "hint: the heap of rank {rank} is in no slot, so others of its node take longer to copy from it"
@@ -700,7 +700,7 @@ fn slow_road(rank: u32, why: Option<&str>) -> String {
     }
 }
 
-/// Something that a rank has started, and that this user may not kill.
+/// Describes a process that a rank has started, and that this user may not kill.
 fn describe_immortal(pid: &Pid) -> String {
     let pid = pid.as_raw_nonzero();
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -711,7 +711,7 @@ fn describe_immortal(pid: &Pid) -> String {
     )
 }
 
-/// How a process ended, if not well.
+/// Describes how a process ended, if not well.
 fn fate(status: Option<&WaitIdStatus>) -> Option<String> {
     let status = status?;
     if let Some(signal) = status.terminating_signal() {

@@ -1,4 +1,4 @@
-//! What this machine allows, and what the runtime will do therefore.
+//! Examines what this machine allows, and what the runtime does as a result.
 
 use crate::cores::ranges;
 use crate::quantities::date;
@@ -17,7 +17,7 @@ use std::fmt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// For the user.
+/// The help text for the user.
 pub const HELP: &str = "\
 Say what this machine allows, and what the runtime will do therefore.
 
@@ -35,14 +35,14 @@ pub enum Health {
     Bad,
 }
 
-/// One thing that was looked at.
+/// A finding about this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoctorFinding {
-    /// What.
+    /// Its subject.
     pub what: &'static str,
     /// How well it works.
     pub health: Health,
-    /// What was found, and what the runtime does therefore.
+    /// What was found, and what the runtime does as a result.
     pub found: String,
 }
 
@@ -57,8 +57,8 @@ impl fmt::Display for DoctorFinding {
     }
 }
 
-/// Looks at everything: at the OS threads of NICs with this driver, or the one that a job would have.
-/// Takes some hundred slices, because timers are tried.
+/// Examines everything. For the OS threads of NICs it uses this driver, or the one that a job would
+/// have. Takes some hundred slices, because it tries timers.
 #[must_use]
 pub fn examine(
     time_slice: Duration,
@@ -108,7 +108,7 @@ fn look_at_cores(cores: &Cores) -> DoctorFinding {
     }
 }
 
-/// Ranks of the job whose OS threads of NICs are placed.
+/// The number of ranks of the job whose NIC threads are placed.
 const TRIED_RANKS: usize = 2;
 
 fn look_at_nic_threads(driver: Option<NicThreading>, cores: &Cores) -> DoctorFinding {
@@ -209,12 +209,12 @@ fn look_at_memfd() -> DoctorFinding {
     }
 }
 
-/// Makes one, as a rank does, and gives it back.
+/// Makes a slot, as a rank does, and unmaps it.
 #[expect(unsafe_code, reason = "unmaps the slot that it has made")]
 fn look_at_slots() -> DoctorFinding {
     let (health, found) = match OwnSlot::make(0) {
         Ok(own) => {
-            // SAFETY: made by the line above; nothing lies there.
+            // SAFETY: the line above made it, and it holds no data.
             unsafe { own.unmap() };
             let (health, pages) = match node_manager::slot_folder::make() {
                 Some(_folder) => (Health::Ok, "with huge pages"),
@@ -246,7 +246,7 @@ fn look_at_slots() -> DoctorFinding {
 }
 
 fn look_at_slices() -> DoctorFinding {
-    // In a thread of its own, which takes the wish with it.
+    // In a thread of its own, which takes the request with it.
     let granted = std::thread::spawn(|| {
         scheduling::prefer_short_slices();
         scheduling::has_short_slices()
@@ -281,7 +281,7 @@ fn look_at_real_time() -> DoctorFinding {
     }
 }
 
-/// Wakes up at so many slices.
+/// The number of slices to wake up at.
 const TRIED_SLICES: u32 = 200;
 
 #[expect(
@@ -289,7 +289,7 @@ const TRIED_SLICES: u32 = 200;
     reason = "how late a timer is can only be seen by waiting for it"
 )]
 fn look_at_timers(time_slice: Duration) -> DoctorFinding {
-    // In a thread that asks the kernel for what NIC threads ask for.
+    // In a thread with the kernel settings of NIC threads.
     let late = std::thread::spawn(move || {
         scheduling::prefer_short_slices();
         scheduling::prefer_exact_timers();
@@ -318,8 +318,8 @@ fn look_at_timers(time_slice: Duration) -> DoctorFinding {
     }
 }
 
-/// A strobe that comes a tenth of a slice late costs as much; one that comes more than a slice
-/// late misses its slice.
+/// Judges how late strobes are. A strobe that comes a tenth of a slice late costs that much time;
+/// one that comes more than a slice late misses its slice.
 fn judge_lateness(
     median: Duration,
     most: Duration,
@@ -416,10 +416,10 @@ fn look_at_bandwidth() -> DoctorFinding {
     }
 }
 
-/// An idle core that takes longer than this to run whom it is woken for has gone to sleep too deeply.
+/// An idle core that takes longer than this to run a woken thread has gone to sleep too deeply.
 const SLOW_WAKE_NS: u32 = 20_000;
 
-/// What waiting costs here, and what ranks and NICs do therefore.
+/// Reports the costs of waiting here, and what ranks and NICs do as a result.
 fn look_at_waiting() -> DoctorFinding {
     match machine_profile::wait_costs() {
         Ok(measured) => judge_waiting(&measured),

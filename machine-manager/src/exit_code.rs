@@ -1,43 +1,44 @@
-//! Exit codes of `bcs run`, all of them.
+//! All exit codes of `bcs run`.
 
 /// All ranks exited with 0.
 pub const SUCCESS: u8 = 0;
 
-/// A rank exited with 0 but without MPI_Finalize, or called MPI_Abort with a code that says
-/// success: neither is one. Or ranks wait for each other in different collectives, or have not joined a job of several
-/// at all, as programs of another MPI.
+/// A rank exited with 0 but without MPI_Finalize, or called MPI_Abort with the code of a success;
+/// neither is a success. Or ranks wait for each other in different collectives. Or ranks of a job
+/// of several have not joined it at all, as programs of another MPI.
 pub const UNFINISHED: u8 = 1;
 
 /// Bad input: nothing was started.
 pub const BAD_INPUT: u8 = 2;
 
-/// What ranks or a command wrote could not be written on: a full disk, or a stream that was closed.
+/// The output of ranks or of a command could not be written: a full disk, or a stream that was
+/// closed.
 pub const OUTPUT_LOST: u8 = 122;
 
 /// No rank could ever go on.
 pub const DEADLOCK: u8 = 123;
 
-/// `--timeout`.
+/// The time limit (`--timeout`) was over.
 pub const TIMED_OUT: u8 = 124;
 
-/// The runtime failed, not the program: a node manager died or could not be started on its host, or a NIC found something
-/// that ends the job. Or something that a rank has started is left, because it may not be killed.
+/// The runtime failed, not the program: a node manager died or could not be started on its host, or
+/// a NIC found an error that ends the job. Or a process that a rank has started is left, because we
+/// may not kill it.
 pub const RUNTIME: u8 = 125;
 
 /// A rank could not be started.
 pub const NOT_STARTED: u8 = 126;
 
-/// Plus the signal's number: the first failing rank was killed by it, or `bcs run` was told to
-/// end by it.
+/// Plus the signal's number: the signal killed the first failing rank, or told `bcs run` to end.
 pub const SIGNAL_BASE: u8 = 128;
 
-/// The exit code for a signal.
+/// Returns the exit code for a signal.
 #[must_use]
 pub fn for_signal(signal: i32) -> u8 {
     u8::try_from(signal).map_or(RUNTIME, |signal| SIGNAL_BASE.saturating_add(signal))
 }
 
-/// The exit code for one that a rank chose. The kernel keeps eight bits of it.
+/// Returns the exit code for a code of a rank. The kernel keeps eight bits of it.
 #[must_use]
 pub fn for_code(code: i32) -> u8 {
     match u8::try_from(code & 0xff) {
@@ -46,7 +47,7 @@ pub fn for_code(code: i32) -> u8 {
     }
 }
 
-/// For the user.
+/// The help text for the user.
 pub const TABLE: &str = "\
 Exit codes of `bcs run`:
 

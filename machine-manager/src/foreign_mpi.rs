@@ -1,19 +1,20 @@
-//! A job whose processes are of another MPI: none of them has joined it, and each was a world of its own.
+//! Jobs whose processes use another MPI: none of them has joined the job, and each was a world of
+//! its own.
 
 use crate::exit_code;
 use bcs_core::job::NodeId;
 
-/// What node managers have said of that.
+/// The reports of node managers about that.
 #[derive(Debug, Default)]
 pub struct ForeignMpi {
-    /// The first rank that is of another MPI, its node, and the library of that.
+    /// The first rank that uses another MPI, its node, and its library.
     found: Option<(u32, NodeId, String)>,
-    /// Node managers none of whose ranks has joined, though all have ended well.
+    /// The number of node managers none of whose ranks has joined, though all have ended well.
     none_joined: usize,
 }
 
 impl ForeignMpi {
-    /// A rank is of another MPI.
+    /// Records that a rank uses another MPI.
     pub fn found(&mut self, rank: u32, node: NodeId, library: String) {
         let first = self.found.get_or_insert((rank, node, library.clone()));
         if rank < first.0 {
@@ -21,13 +22,13 @@ impl ForeignMpi {
         }
     }
 
-    /// No rank of a node manager has joined.
+    /// Records that no rank of a node manager has joined.
     pub fn none_joined(&mut self) {
         self.none_joined += 1;
     }
 
-    /// What is to be said of a job of so many ranks, and what it comes to: of one that has ended well if no rank has joined.
-    /// A single rank alone is what its user has asked for.
+    /// Returns the message and the exit code of a job with `ranks` ranks that has ended well, if no
+    /// rank has joined. A single rank alone is what its user has requested.
     #[must_use]
     pub fn outcome(&self, managers: usize, ranks: usize) -> Option<(String, u8)> {
         let line = self.line(ranks).filter(|_| self.none_joined == managers)?;
@@ -38,7 +39,7 @@ impl ForeignMpi {
         Some((line, code))
     }
 
-    /// What is to be said of a job that has failed.
+    /// Returns the message about a job that has failed.
     #[must_use]
     pub fn line(&self, ranks: usize) -> Option<String> {
         let (rank, node, library) = self.found.as_ref()?;

@@ -1,22 +1,22 @@
 //! Standard input that every rank reads (`--stdin all`): read here, one piece at a time, and sent
 //! to all node managers. The next piece is read when all of them have given the last one to their
-//! ranks, so no more than one waits anywhere.
+//! ranks, so at most one waits anywhere.
 
 use crate::terminal_input::is_ours_to_read;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
-/// Where the reading is.
+/// The state of the reading.
 #[derive(Debug)]
 pub struct InputBroadcast {
     managers: usize,
-    /// How many node managers have not taken the last piece.
+    /// The number of node managers that have not taken the last piece.
     awaited: usize,
     ended: bool,
 }
 
 impl InputBroadcast {
-    /// For so many node managers.
+    /// Makes the input of this number of node managers.
     #[must_use]
     pub fn new(managers: usize) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl InputBroadcast {
         }
     }
 
-    /// What to poll for, while the next piece may be read.
+    /// Returns the descriptor to poll, while the next piece may be read.
     #[must_use]
     pub fn poll_fd(&self) -> Option<PollFd<'static>> {
         let stdin = rustix::stdio::stdin();
@@ -34,12 +34,12 @@ impl InputBroadcast {
             .then(|| PollFd::from_borrowed_fd(stdin, PollFlags::IN))
     }
 
-    /// The next piece, after poll; empty at the end.
+    /// Reads the next piece, after poll; empty at the end.
     pub fn read(&mut self, buffer: &mut [u8]) -> Option<Vec<u8>> {
         let piece = match rustix::io::read(rustix::stdio::stdin(), &mut *buffer) {
             Ok(len) => buffer[..len].to_vec(),
             Err(Errno::INTR | Errno::AGAIN) => return None,
-            // There is no way to get at the rest.
+            // The rest cannot be read.
             Err(_) => Vec::new(),
         };
         self.ended = piece.is_empty();
@@ -47,7 +47,7 @@ impl InputBroadcast {
         Some(piece)
     }
 
-    /// A node manager has given the last piece to its ranks.
+    /// Records that a node manager has given the last piece to its ranks.
     pub fn taken(&mut self) {
         self.awaited = self.awaited.saturating_sub(1);
     }

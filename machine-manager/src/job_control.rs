@@ -1,45 +1,47 @@
-//! What is to be done about what happens to a job: a state machine without processes or clock.
+//! Decides how a job reacts to events: a state machine without processes or clock.
 //!
 //! ```text
-//!            all node managers say AllDone          one says Rests              all gone
-//!   Running ──────────────────────────────► Resting ──────────────► Finishing ──────────► (exit 0)
+//!            all node managers send AllDone       one sends Quiesced             all gone
+//!   Running ─────────────────────────────► Quiescing ────────────► Finishing ──────────► (exit 0)
 //!      │ failure, signal, timeout              │ the same              │ failure, signal
 //!      ▼                                       ▼                       ▼
 //!   Ending ── signal, or deadline ──► Killed   Ending                  Ending
 //! ```
 //!
-//! While it is resting the NICs take what ranks have posted at their end. Would they be stopped before, then one after
-//! the other, a message could be on its way from one that goes on to one that does not, and nobody would know of it.
+//! While the job is quiescing, the NICs take what ranks have posted at their end. If we stopped
+//! them before that, one after the other, a message could be in flight from a running NIC to a
+//! stopped one, and nobody would report it.
 //!
-//! Invariants: the first verdict stands, but for a rank's own error, which gives way to the death of a rank
-//! that came before it, or at least before anybody was told to end: memory is gone before the news of a
-//! death is there, and who reads that memory may leave with an error that has no other cause. A job that is ending never goes back; after Killed
-//! nothing more is asked of anybody.
+//! Invariants: the first verdict stands. The exception is a rank's own error: the death of a rank
+//! replaces it if it came before, or at least before any process was told to end. The reason is
+//! that the memory of a dead rank is gone before its death is reported, and a rank that reads this
+//! memory may exit with an error that has no other cause. A job that is ending never goes back;
+//! after Killed nothing more is sent to any process.
 
 use crate::verdict::Verdict;
 use node_manager::control::UserSignal;
 
-/// Something that happened.
+/// An event of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A node manager says that all its ranks have ended well.
+    /// A node manager reports that all its ranks have ended well.
     AllDone(usize),
-    /// The Strobe Sender says that it rests.
+    /// The Strobe Sender reports that it is idle.
     Quiesced,
-    /// Something ends the job.
+    /// A failure ends the job.
     Failure(Verdict),
-    /// A node manager's process has ended, and all that it said was heard. `Err` has the verdict
-    /// for the case that it should not have ended, or not so.
+    /// A node manager's process has ended, and all its messages were read. `Err` holds the verdict
+    /// if this end, or the way of it, is a failure.
     ManagerEnded(usize, Result<(), Verdict>),
     /// `bcs run` received a signal that ends it.
     Signal(i32),
-    /// `bcs run` received a signal that is the program's.
+    /// `bcs run` received a signal for the program.
     UserSignal(UserSignal),
     /// The time that node managers had to end is over.
     Deadline,
 }
 
-/// Something to do.
+/// A reaction to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Nothing.
@@ -75,7 +77,7 @@ pub struct JobControl {
 }
 
 impl JobControl {
-    /// A job with so many node managers.
+    /// Makes the state of a job with this number of node managers.
     #[must_use]
     pub fn new(managers: usize) -> Self {
         Self {
@@ -86,7 +88,7 @@ impl JobControl {
         }
     }
 
-    /// Takes an event, and says what to do.
+    /// Handles an event, and returns the action.
     #[must_use]
     pub fn handle(&mut self, event: Event) -> Action {
         match event {
@@ -116,7 +118,7 @@ impl JobControl {
                 self.phase = Phase::Killed;
                 Action::Kill
             }
-            // A job that is ending has its signal already.
+            // A job that is ending has got its signal already.
             Event::UserSignal(signal) if self.phase == Phase::Running => Action::PassOn(signal),
             Event::UserSignal(_) => Action::Nothing,
             Event::Signal(signal) => self.end(Verdict::Signal(signal)),
@@ -141,25 +143,25 @@ impl JobControl {
         }
     }
 
-    /// Whether a node manager that ends now does so as told.
+    /// Returns whether a node manager may end now.
     #[must_use]
     pub fn may_end(&self) -> bool {
         !matches!(self.phase, Phase::Running | Phase::Quiescing)
     }
 
-    /// Whether the job is ending before its time.
+    /// Returns whether the job is ending before its time.
     #[must_use]
     pub fn ending(&self) -> bool {
         matches!(self.phase, Phase::Ending | Phase::Killed)
     }
 
-    /// Whether all node managers have ended.
+    /// Returns whether all node managers have ended.
     #[must_use]
     pub fn over(&self) -> bool {
         self.ended.iter().all(|&ended| ended)
     }
 
-    /// Why the job failed, if it did.
+    /// Returns why the job failed, if it did.
     #[must_use]
     pub fn verdict(&self) -> Option<&Verdict> {
         self.verdict.as_ref()

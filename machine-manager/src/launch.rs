@@ -1,4 +1,4 @@
-//! The processes of a job: its node managers.
+//! Starts the processes of a job: its node managers.
 
 use crate::hosts::{self, Hosts, Limits, StandardError};
 use crate::verdict::manager_name;
@@ -22,33 +22,34 @@ use std::time::Duration;
 /// A job, checked and ready to be started.
 #[derive(Debug)]
 pub struct JobPlan {
-    /// What the ranks run.
+    /// The programs of the ranks.
     pub applications: Vec<Application>,
     /// Which ranks run where.
     pub placement: Placement,
-    /// How the runtime is set; `link_bandwidth` counts only with `measure` unset.
+    /// The settings of the runtime; `link_bandwidth` counts only with `measure` unset.
     pub settings: Settings,
-    /// Whether the link bandwidth is that of this machine, as measured.
+    /// Whether to use the measured link bandwidth of this machine.
     pub measure: bool,
     /// The cores of the job.
     pub cores: Cores,
-    /// Which of them ranks may use.
+    /// The cores among them that ranks may use.
     pub rank_cores: RankCores,
-    /// Who reads the standard input.
+    /// The rank that reads the standard input.
     pub input: InputReader,
-    /// Where ranks write, if not to us.
+    /// The folder for the output of the ranks, if they do not write to us.
     pub output_dir: Option<PathBuf>,
-    /// What ranks that are told to end have until they are killed.
+    /// The time from SIGTERM to SIGKILL for ranks.
     pub kill_delay: Duration,
-    /// Whether node managers are to say how many ranks have a slot, and how messages from other machines came.
+    /// Whether node managers report how many ranks have a slot, and how messages from other
+    /// machines came.
     pub verbose: bool,
-    /// Whether a heap in slots is preloaded into programs that it suits.
+    /// Whether to preload a heap in slots into programs that can use it.
     pub preload: bool,
     /// The directory for dumps.
     pub mds: Option<PathBuf>,
-    /// What is recorded, if there is one.
+    /// What is recorded.
     pub record: Selection,
-    /// Where nodes are, unless all are emulated here, in shared memory.
+    /// The hosts of the nodes, unless all are emulated here, in shared memory.
     pub hosts: Option<Hosts>,
 }
 
@@ -65,16 +66,16 @@ pub struct ManagerHandle {
     pub pidfd: Option<OwnedFd>,
     /// The control socket, until its other end is closed.
     pub control: Option<OwnedFd>,
-    /// What the command that starts it on its host writes to its standard error.
+    /// The standard error of the command that starts it on its host.
     pub standard_error: Option<StandardError>,
-    /// What it says.
+    /// Its messages.
     pub reader: FrameReader,
-    /// What it is told.
+    /// The messages to it.
     pub writer: FrameWriter,
 }
 
 impl ManagerHandle {
-    /// It as a user knows it.
+    /// Returns its name for the user.
     #[must_use]
     pub fn name(&self, is_nic_host: bool) -> String {
         let who = manager_name(&self.nodes, is_nic_host);
@@ -84,8 +85,8 @@ impl ManagerHandle {
         }
     }
 
-    /// Tells it something, as soon as its socket takes it. A node manager that is gone needs no
-    /// telling: its pidfd says so.
+    /// Sends it a message as soon as its socket takes it. If the node manager is gone, its pidfd
+    /// reports that.
     pub fn tell(&mut self, message: &ToManager) {
         self.writer.message(message);
         self.send();
@@ -101,24 +102,24 @@ impl ManagerHandle {
     }
 }
 
-/// What was started.
+/// A job that was started.
 #[derive(Debug)]
 pub struct StartedJob {
-    /// The name of the run, as it stands in its dumps.
+    /// The name of the run, as in its dumps.
     pub job: String,
     /// One per node, or one for all.
     pub managers: Vec<ManagerHandle>,
-    /// How the runtime is set, with the link bandwidth as measured.
+    /// The settings of the runtime, with the measured link bandwidth.
     pub settings: Settings,
-    /// What ranks and NICs of this machine ring each other by, if that is made here.
+    /// The page with the bells of ranks and NICs of this machine, if it is made here.
     pub page: Option<MachinePage>,
     /// How machines are joined, in words.
     pub joined: Vec<String>,
-    /// The processes of the node managers, each as its machine knows it.
+    /// The process ids of the node managers, each on its machine.
     pub processes: Vec<i32>,
-    /// Where nodes are.
+    /// The hosts of the nodes.
     pub hosts: Option<Hosts>,
-    /// The measurement of the link bandwidth; none if the user has said it.
+    /// The measurement of the link bandwidth; `None` if the user has given one.
     pub bandwidth: Option<Measurement<LinkBandwidth>>,
     /// As in [`JobPlan`].
     pub kill_delay: Duration,
@@ -126,12 +127,13 @@ pub struct StartedJob {
     pub records: bool,
 }
 
-/// Starts the node managers and tells them their part. `input` becomes the standard input of
-/// the rank that reads it.
+/// Starts the node managers and sends them their parts. `input` becomes the standard input of the
+/// rank that reads it.
 ///
 /// # Errors
-/// When the kernel refuses something, or a host is not reached, or [`hosts::Ended`]. Whatever was started before finds
-/// its control socket closed, and ends.
+/// When the kernel refuses something, or a host cannot be reached, or
+/// [`StartInterruption`](crate::hosts::StartInterruption). Node managers that were started before
+/// find their control socket closed, and end.
 pub fn launch(
     mut job: JobPlan,
     input: BorrowedFd<'_>,
@@ -144,7 +146,7 @@ pub fn launch(
         }
         Some(hosts) => (start_there(&job, hosts, limits)?, None),
     };
-    // While they load.
+    // Measure while they load.
     let bandwidth = job.measure.then(machine_profile::link_bandwidth);
     if let Some(measured) = &bandwidth {
         job.settings.link_bandwidth = measured.found.bytes_per_second;
@@ -165,7 +167,7 @@ pub fn launch(
             placement: job.placement.clone(),
             settings: job.settings.clone(),
             nodes: manager.nodes.clone(),
-            // Beside the NIC of the first node, which it then need not wake.
+            // In the process of the first node's NIC, which it then need not wake.
             strobe_sender: manager.nodes.contains(&NodeId(0)),
             cores: match &machines {
                 None => job.cores.clone(),
@@ -207,12 +209,13 @@ pub fn launch(
     })
 }
 
-/// The nodes of each process that hosts NICs: with the shared driver one has all of a host.
+/// Returns the nodes of each process that hosts NICs: with the shared driver one process has all of
+/// a host.
 fn parts(job: &JobPlan) -> Vec<Vec<NodeId>> {
     let all = (0..job.placement.nodes()).map(NodeId::from_index);
     let mut parts: Vec<Vec<NodeId>> = Vec::new();
     let names = job.hosts.as_ref();
-    // Nodes without a host are on this machine, and those that are to be joined by a network are apart.
+    // Nodes without a host are on this machine; nodes that a network is to join are separate.
     let is_apart = names.is_some_and(|hosts| hosts.names.is_none());
     let host = |node: NodeId| names.and_then(|hosts| hosts.host_of(node));
     for node in all {
@@ -230,7 +233,8 @@ fn parts(job: &JobPlan) -> Vec<Vec<NodeId>> {
     parts
 }
 
-/// Node managers on other hosts, or on this one as if it were several. They have greeted.
+/// Starts node managers on other hosts, or on this one as if it were several. They have greeted
+/// when this returns.
 fn start_there(
     job: &JobPlan,
     hosts: &Hosts,
@@ -262,7 +266,7 @@ fn start_one_there(
             let (ours, theirs) = made.context("failed to make a pipe for a launcher's words")?;
             (Some(ours), Some(theirs))
         }
-        // A node manager itself, whose own words are those of a panic.
+        // Here the process is a node manager; it writes to standard error only in a panic.
         None => (None, None),
     };
     let stderr = theirs
@@ -271,7 +275,8 @@ fn start_one_there(
     let setup = Setup {
         standard: [far.as_fd(), far.as_fd(), stderr],
         inherited: &[],
-        // ssh that waits for a host notices nothing of our end. A node manager does, and renounces this.
+        // An ssh that waits for a host does not notice our end, so the kernel kills it. A node
+        // manager notices, and resets this.
         dies_with_parent: host.is_some(),
         open_files: None,
         cores: &[],
@@ -302,7 +307,7 @@ fn control_socket() -> anyhow::Result<(OwnedFd, OwnedFd)> {
         .context("failed to make a control socket")
 }
 
-/// Node managers of this machine, with memory that is made here.
+/// Starts node managers of this machine, with memory that is made here.
 fn start_here(
     job: &JobPlan,
     input: BorrowedFd<'_>,
@@ -341,18 +346,19 @@ fn start_managers(
         let (near, far) = control_socket()?;
         let reads = reading.is_some_and(|node| nodes.contains(&node));
         let setup = Setup {
-            // Its own words are those of a panic; what ranks write comes over the socket.
+            // It writes to standard error only in a panic; the output of ranks comes over the
+            // socket.
             standard: [
                 if reads { input } else { null.as_fd() },
                 null.as_fd(),
                 rustix::stdio::stderr(),
             ],
             inherited: &[far.as_fd(), page.as_fd(), segment.as_fd()],
-            // It must outlive us for as long as it takes to end what its ranks have started.
+            // It must outlive us until it has ended the processes that its ranks have started.
             dies_with_parent: false,
             open_files: None,
             cores: &[],
-            // A job inside a job: the place is that of the rank that runs us.
+            // In a job inside a job, this place is that of the rank that runs us.
             variables: &[c"BCS_SLOT="],
         };
         let SpawnedProcess { pid, pidfd } = spawner.spawn(&image, &setup).with_context(|| {
@@ -375,7 +381,7 @@ fn start_managers(
     Ok(managers)
 }
 
-/// A name that no other run has: dumps of two runs are not to be mixed.
+/// Returns a name that no other run has, so that the dumps of two runs are not mixed.
 fn job_name() -> String {
     let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let time = time.map_or(0, |time| time.as_millis());

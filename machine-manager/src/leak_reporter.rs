@@ -1,8 +1,9 @@
-//! What a program has left at MPI_Finalize, of a job that has ended well: said after its end.
+//! Reports the leaks of a program at MPI_Finalize, after the end of a job that has ended well.
 //!
-//! Errors of the program are messages that nobody has received, receives and collectives that are not over, requests
-//! that nobody has waited for (11.2.2), messages that were longer than their buffers, and ranks that have called
-//! different collectives and gone on. What was only not freed is common, and is said to who asks for it.
+//! Errors of the program are messages that nobody has received, receives and collectives that are
+//! not complete, requests that nobody has waited for (11.2.2), messages that were longer than their
+//! buffers, and ranks that have called different collectives and gone on. Objects that were only
+//! not freed are common, and reported only if the user requests it.
 
 mod places;
 
@@ -15,31 +16,31 @@ use places::LeakPlaces;
 use source_lines::SourceLines;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Lines that are said at most.
+/// The most lines that are printed.
 const LINES: usize = 16;
 
-/// Ranks that are named in a line at most, and of which each has a line of its own if there are no more.
+/// The most ranks that a line names. Up to this number each rank has a line of its own.
 const RANKS: usize = 4;
 
-/// What is said of it (`--at-finalize`).
+/// What is reported (`--at-finalize`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LeakVerbosity {
     /// Nothing.
     Nothing,
-    /// What is an error.
+    /// Errors only.
     Errors,
     /// All.
     All,
 }
 
-/// What ranks have left.
+/// The leaks of the ranks.
 #[derive(Debug)]
 pub struct LeakReporter {
     says: LeakVerbosity,
     ends: Vec<RankFinalReport>,
 }
 
-/// Who has left something, and how often.
+/// A leak of a rank, and how often it occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct LeakEntry {
     rank: u32,
@@ -48,7 +49,7 @@ struct LeakEntry {
     count: u32,
 }
 
-/// Lines about the same are one if they are many. In the order in which they are said.
+/// Lines of one group become a single line if they are many. In the order of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct LeakGroup {
     code: u8,
@@ -56,11 +57,11 @@ struct LeakGroup {
     detail: i64,
 }
 
-/// How far a rank has come in a communicator, and with what.
+/// How many collectives of a communicator a rank has entered, and a digest of them.
 type CollectiveProgress = (u32, u32);
 
 impl LeakReporter {
-    /// Nobody has ended yet.
+    /// Makes an empty reporter.
     #[must_use]
     pub fn new(says: LeakVerbosity) -> Self {
         Self {
@@ -69,14 +70,14 @@ impl LeakReporter {
         }
     }
 
-    /// A rank has ended.
+    /// Adds the report of a rank that has ended.
     pub fn add_report(&mut self, end: RankFinalReport) {
         if self.says > LeakVerbosity::Nothing {
             self.ends.push(end);
         }
     }
 
-    /// What is to be said.
+    /// Returns the lines of the report.
     #[must_use]
     pub fn lines(&self, source: &mut SourceLines) -> Vec<String> {
         let mut places = LeakPlaces::of(&self.ends, source);
@@ -89,7 +90,7 @@ impl LeakReporter {
         let mut kinds: BTreeMap<LeakGroup, Vec<LeakEntry>> = BTreeMap::new();
         let mut more = 0_u64;
         for end in &self.ends {
-            // What makes no sense is the rank's own affair.
+            // An invalid report affects only the rank that sent it.
             let left = LeakReport::decode(&end.left).unwrap_or_default();
             for &(thing, count) in &left.leaks {
                 let (rank, node) = (end.rank, end.node);
@@ -136,8 +137,8 @@ impl LeakReporter {
         all
     }
 
-    /// How users know communicators, where all ranks that say so say the same: groups without a rank in common may have
-    /// the same context.
+    /// Returns the labels of communicators whose ranks all report the same one: groups without a
+    /// rank in common may have the same context.
     fn titles(&self) -> Vec<CommunicatorLabel> {
         let mut titles: BTreeMap<u32, Vec<CommunicatorLabel>> = BTreeMap::new();
         let said = self
@@ -154,8 +155,8 @@ impl LeakReporter {
         clear.flatten().collect()
     }
 
-    /// What is said together with what; nothing of what is not to be said. In these communicators ranks are known
-    /// to have called different collectives.
+    /// Returns the group in which a leak is reported, or `None` if it is not reported. In the
+    /// communicators of `known`, ranks have called different collectives.
     fn kind(&self, thing: Leak, known: &BTreeSet<u32>) -> Option<LeakGroup> {
         let of_peer = |code, peer: MessagePeer| LeakGroup {
             code,
@@ -191,7 +192,8 @@ impl LeakReporter {
         (says <= self.says).then_some(kind)
     }
 
-    /// Communicators whose ranks have not called the same, with the ways they took: of each the first rank.
+    /// Returns the communicators whose ranks have called different collectives, with the first rank
+    /// of each variant.
     fn diverged_communicators(
         &self,
     ) -> BTreeMap<(u32, u32), BTreeMap<CollectiveProgress, (u32, NodeId)>> {
@@ -211,7 +213,7 @@ impl LeakReporter {
     }
 }
 
-/// The context of the communicator for whose collective a message was.
+/// Returns the context of the communicator for whose collective a message was.
 fn communicator(peer: MessagePeer) -> u32 {
     peer.context & !bcs_core::wait_state::LIBRARY_MESSAGES
 }
@@ -237,7 +239,7 @@ fn different(context: u32, ways: &BTreeMap<CollectiveProgress, (u32, NodeId)>) -
     }
 }
 
-/// What these have left, which is of one kind.
+/// Describes these leaks, which are of one group.
 fn line(entries: &[LeakEntry]) -> String {
     let who = match entries {
         [LeakEntry { rank, node, .. }] => format!("rank {rank} on node {node} has"),
@@ -307,7 +309,7 @@ fn of(thing: Leak) -> Option<MessagePeer> {
     }
 }
 
-/// "rank 1", if there is only one other side.
+/// Describes the peer, if there is only one: "rank 1".
 fn senders(entries: &[LeakEntry]) -> String {
     let ranks = entries.iter().filter_map(|entry| of(entry.thing));
     let ranks: BTreeSet<Option<u32>> = ranks.map(|peer| peer.rank).collect();
@@ -318,7 +320,7 @@ fn senders(entries: &[LeakEntry]) -> String {
     }
 }
 
-/// "rank 1 with tag 5 in MPI_COMM_WORLD"
+/// Describes peers: "rank 1 with tag 5 in MPI_COMM_WORLD"
 fn peers(entries: &[LeakEntry]) -> String {
     let Some(peer) = entries.first().and_then(|entry| of(entry.thing)) else {
         return String::new();
@@ -414,7 +416,7 @@ mod tests {
         assert!(lines(LeakVerbosity::All, [end(0, &[], world(3, 0))]).is_empty());
     }
 
-    /// Of messages the places of their senders are said, of the rest its own.
+    /// The places of messages are those of their senders, other places are the rank's own.
     #[test]
     fn places_are_said_of_what_is_left() {
         let things = [(Leak::Message(peer(0, 7)), 2), (Leak::Request, 1)];
@@ -466,7 +468,7 @@ mod tests {
         assert_eq!(all[LINES + 1], "  ... and 84 lines of this kind");
     }
 
-    /// Messages that were left by it are explained by it.
+    /// It explains the messages that were left by it.
     #[test]
     fn ranks_that_have_called_different_collectives_are_named() {
         let stray = MessagePeer {

@@ -1,7 +1,6 @@
 //! The machine manager: the `bcs` command.
 //!
-//! One binary has all roles of a job, so that there is one thing to install and no version to
-//! mismatch:
+//! One binary has all roles of a job, so there is one file to install and no version to mismatch:
 //!
 //! | command line | role |
 //! |---|---|
@@ -10,12 +9,14 @@
 //! | `bcs node-manager` | node manager (hidden; `bcs run` starts it as `/proc/self/exe`) |
 //! | `bcs app NAME ...` | a rank that runs a built-in program (hidden; started by a node manager) |
 //!
-//! `bcs run` reads from top to bottom as [`commands`]`::run` (what was asked for), [`applications`] and
-//! [`program`] (what is to be run), [`placing`] (where), [`launch`] (the processes), [`dispatcher`] (what happens meanwhile),
-//! [`job_control`] (what is to be done about it), [`verdict`], [`exit_code`], [`at_finalize`] and [`mod@source_lines`] (what is said in
-//! the end, and of which lines). How others see and end a running job is in [`live`].
+//! `bcs run` reads from top to bottom as [`commands`]`::run` (the request), [`applications`] and
+//! [`program`] (what to run), [`placing`] (where), [`launch`] (the processes), [`dispatcher`] (the
+//! events), [`job_control`] (the reactions), [`verdict`], [`exit_code`], [`leak_reporter`] and
+//! [`mod@source_lines`] (the final report, and the lines it names). How others see and end a
+//! running job is in [`live`].
 
-/// That of the standard library panics where standard error is full or closed, and would hide what is wrong.
+/// The standard library's macro panics if standard error is full or closed, which would hide the
+/// original error.
 macro_rules! eprintln {
     ($($words:tt)*) => {{
         use std::io::Write as _;
@@ -67,19 +68,19 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Names under which the binary may be called, and is `bcs run` then.
+/// Names of the binary that mean `bcs run`.
 const NAMES_OF_RUN: [&str; 3] = ["bcsrun", "mpiexec", "mpirun"];
 
-/// Which of them a path ends with.
+/// Returns which of them a path ends with.
 fn means_run(name: &OsStr) -> Option<&'static str> {
     let name = Path::new(name).file_name();
     let mut names = NAMES_OF_RUN.into_iter();
     names.find(|run| name == Some(run.as_ref()))
 }
 
-/// The whole program.
+/// Runs the whole program.
 ///
-/// The hidden roles are told apart before the command line is parsed: hundreds of ranks may be
+/// The hidden roles are recognised before the command line is parsed: hundreds of ranks may be
 /// starting, and they have no options.
 #[must_use]
 pub fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! The `bcs` command. All of it is in the library.
+//! The `bcs` command. All its code is in the library.
 
 #[global_allocator]
 static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;

@@ -1,8 +1,8 @@
-//! Output of the ranks on its way to the user: whole line by whole line, in one order.
+//! Output of the ranks to the user: whole line by whole line, in one order.
 //!
-//! It never blocks: a user who has stopped reading (`less`) must not keep `bcs run` from ending
-//! the job. The standard streams belong to others, too, so they cannot be made non-blocking;
-//! instead, no more is written at a time than fits when poll says that something does.
+//! It never blocks: a user who has stopped reading (`less`) must not keep `bcs run` from ending the
+//! job. Other processes share the standard streams, so we cannot make them non-blocking. Instead,
+//! we write no more at a time than surely fits when poll reports room.
 
 use crate::closed_streams;
 use node_manager::control::Stream;
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
-/// A pipe that poll calls writable takes so much without blocking (PIPE_BUF).
+/// A pipe that poll calls writable takes this many bytes without blocking (PIPE_BUF).
 const PIECE_BYTES: usize = 4096;
 
 /// A stream takes no more.
@@ -23,20 +23,21 @@ const PIECE_BYTES: usize = 4096;
 pub enum OutputError {
     /// Nobody reads it any more.
     Gone,
-    /// It cannot be written: which one, and why.
+    /// It cannot be written: the stream, and the reason.
     Unwritable(&'static str, Errno),
 }
 
-/// The two standard streams. One queue for both: they may be the same terminal or file, and then
-/// a line of one must not end up inside a line of the other.
+/// The two standard streams. One queue for both: they may be the same terminal or file, and then a
+/// line of one must not end up inside a line of the other.
 #[derive(Debug)]
 pub struct Output {
     label: bool,
     queue: VecDeque<(Stream, Vec<u8>)>,
-    /// Beginnings of lines that may be prompts, until their rank is the only one that writes, or goes on.
+    /// Beginnings of lines that may be prompts, until their rank is the only one that writes, or
+    /// goes on.
     begun: BTreeMap<(u32, Stream), Vec<u8>>,
     waiting: usize,
-    /// Bytes written of the first element.
+    /// The number of bytes of the first element that are written.
     written: usize,
     /// The rank whose line at the end of each stream lacks its newline.
     unfinished: [Option<Option<u32>>; 2],
@@ -44,7 +45,7 @@ pub struct Output {
     gone: [bool; 2],
     /// The first stream that could not be written, and why.
     lost: Option<(&'static str, Errno)>,
-    /// Where standard output of the ranks goes instead, if it is for `bcs` itself.
+    /// The buffer for the standard output of the ranks, if it is for `bcs` itself.
     collected: Option<Rc<RefCell<Vec<u8>>>>,
 }
 
@@ -55,7 +56,7 @@ fn index(stream: Stream) -> usize {
     }
 }
 
-/// How much may be written at a time.
+/// Returns how much may be written at a time.
 fn piece(fd: impl AsFd) -> usize {
     match rustix::fs::fstat(fd) {
         // A file on disk always takes everything.
@@ -65,7 +66,7 @@ fn piece(fd: impl AsFd) -> usize {
 }
 
 impl Output {
-    /// Nothing yet; with `label`, lines will begin with their rank.
+    /// Makes an empty queue; with `label`, lines will begin with their rank.
     #[must_use]
     pub fn new(label: bool) -> Self {
         Self {
@@ -82,7 +83,7 @@ impl Output {
         }
     }
 
-    /// What the ranks write to their standard output is for `bcs` itself, which finds it here.
+    /// Collects the standard output of the ranks for `bcs` itself, and returns the buffer.
     #[must_use]
     pub fn collecting(place: Rc<RefCell<Vec<u8>>>, label: bool) -> Self {
         Self {
@@ -91,13 +92,13 @@ impl Output {
         }
     }
 
-    /// The first stream that could not be written, and why.
+    /// Returns the first stream that could not be written, and why.
     #[must_use]
     pub fn lost(&self) -> Option<(&'static str, Errno)> {
         self.lost
     }
 
-    /// Bytes that still wait.
+    /// Returns how many bytes still wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiting
@@ -114,12 +115,13 @@ impl Output {
         self.show_begun();
     }
 
-    /// Adds the beginning of a line of a rank, which is shown if it would not get into lines of others: at once
-    /// if nobody else writes. With labels lines stay whole.
+    /// Adds the beginning of a line of a rank. It is shown if it cannot mix with lines of others:
+    /// at once if nobody else writes. With labels, lines stay whole.
     pub fn begin(&mut self, rank: u32, stream: Stream, bytes: Vec<u8>) {
         self.begun.entry((rank, stream)).or_default().extend(bytes);
         self.show_begun();
-        // Who writes on and on without a newline takes no more memory here than there.
+        // A rank that writes on and on without a newline takes no more memory here than in the node
+        // manager.
         if self
             .begun
             .get(&(rank, stream))
@@ -129,7 +131,7 @@ impl Output {
         }
     }
 
-    /// Nothing comes any more: shows what was begun by ranks whose node managers are gone.
+    /// Ends the output: shows lines that were begun by ranks whose node managers are gone.
     pub fn end(&mut self) {
         for ((rank, stream), bytes) in std::mem::take(&mut self.begun) {
             self.put(Some(rank), stream, bytes);
@@ -183,17 +185,17 @@ impl Output {
         self.queue.push_back((stream, bytes));
     }
 
-    /// What to poll for, while something waits.
+    /// Returns the descriptor to poll, while bytes wait.
     #[must_use]
     pub fn poll_fd(&self) -> Option<PollFd<'static>> {
         let (stream, _) = self.queue.front()?;
         Some(PollFd::from_borrowed_fd(standard(*stream), PollFlags::OUT))
     }
 
-    /// Writes one piece, after poll said that it fits.
+    /// Writes one piece, after poll has reported room.
     ///
     /// # Errors
-    /// [`OutputError`] when the stream takes no more: what waits for it is dropped.
+    /// [`OutputError`] when the stream takes no more: the bytes that wait for it are dropped.
     pub fn write(&mut self) -> Result<(), OutputError> {
         let Some((stream, bytes)) = self.queue.front() else {
             return Ok(());
@@ -216,7 +218,7 @@ impl Output {
                 }
                 Ok(())
             }
-            // Somebody else made the stream non-blocking and filled it.
+            // Another process made the stream non-blocking and filled it.
             Err(Errno::INTR | Errno::AGAIN) => Ok(()),
             Err(errno) => {
                 self.drop_stream(stream);
@@ -238,7 +240,7 @@ impl Output {
     }
 }
 
-/// Whether this process was started without it: then it is /dev/null by now.
+/// Returns whether this process was started without the stream: then it is /dev/null by now.
 fn is_closed(stream: Stream) -> bool {
     match stream {
         Stream::Out => closed_streams::output(),

@@ -1,4 +1,4 @@
-//! Which ranks run on which node, and on which cores: from what was asked for.
+//! Places ranks on nodes and cores, as requested.
 
 use crate::cores::ranges;
 use crate::hosts::HostList;
@@ -7,10 +7,10 @@ use bcs_core::job::{BadJob, NicThreading, NodeId, Placement};
 use bcs_nic::driver::{self, ThreadPlacement, UnpinnedReason};
 use node_manager::rank_cores::RankCores;
 
-/// What cannot be placed.
+/// An error in a placement.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPlacing {
-    /// Too few or too many.
+    /// Too few or too many ranks or nodes.
     #[error(transparent)]
     Job(#[from] BadJob),
     /// Two options that exclude each other.
@@ -25,10 +25,10 @@ pub enum BadPlacing {
         per_node: usize,
         /// How many ranks there are.
         ranks: usize,
-        /// How many nodes `--ppn` asks for.
+        /// How many nodes `--ppn` requires.
         needed: usize,
     },
-    /// Hosts take so many ranks only.
+    /// The hosts take fewer ranks.
     #[error(
         "{ranks} ranks do not fit into the {slots} slots of the hosts: give them more, or leave the \
          slots out, and the hosts share the ranks"
@@ -39,7 +39,7 @@ pub enum BadPlacing {
         /// How many the hosts take.
         slots: usize,
     },
-    /// A host takes so many ranks only, and was given more by numbers.
+    /// A host takes fewer ranks than the numbers place on it.
     #[error(
         "host {host} has {slots} slots, but --nodes or --ppn puts {ranks} ranks on it: leave one of \
          the two out, or the slots"
@@ -47,9 +47,9 @@ pub enum BadPlacing {
     Crowded {
         /// Its name.
         host: String,
-        /// What it would have.
+        /// The number of ranks placed on it.
         ranks: usize,
-        /// What it takes.
+        /// The number of ranks that it takes.
         slots: usize,
     },
 }
@@ -57,7 +57,7 @@ pub enum BadPlacing {
 /// Places ranks on nodes.
 ///
 /// # Errors
-/// [`BadPlacing`] says what is wrong with the numbers.
+/// [`BadPlacing`] describes the error in the numbers.
 pub fn place(
     ranks: usize,
     nodes: Option<usize>,
@@ -79,7 +79,7 @@ pub fn place(
     }
 }
 
-/// Places ranks on hosts with slots, a node on each, the first hosts first.
+/// Places ranks on hosts with slots, the first hosts first. Each host is a node.
 ///
 /// # Errors
 /// [`BadPlacing`] when there are more ranks than slots.
@@ -102,7 +102,8 @@ pub fn place_in_slots(ranks: usize, slots: &[usize]) -> Result<Placement, BadPla
     }
 }
 
-/// Whether hosts with slots take what was placed on them by numbers. `host_of` has the host of each node.
+/// Checks that hosts with slots take the ranks that numbers place on them. `host_of` holds the host
+/// of each node.
 ///
 /// # Errors
 /// [`BadPlacing::Crowded`] names the first host that does not.
@@ -123,7 +124,7 @@ pub fn fits(placement: &Placement, host_of: &[String], named: &HostList) -> Resu
     Ok(())
 }
 
-/// What a host has in all, which may be named more than once.
+/// Returns the total count of a host, which may be named more than once.
 fn of(host: &str, names: &[String], counts: &[usize]) -> usize {
     let all = names.iter().zip(counts);
     all.filter(|(name, _)| *name == host)
@@ -131,7 +132,8 @@ fn of(host: &str, names: &[String], counts: &[usize]) -> usize {
         .sum()
 }
 
-/// Which cores ranks may use: not those that OS threads of NICs are pinned to, unless these have all.
+/// Returns the cores that ranks may use: those without pinned OS threads of NICs, unless these have
+/// all.
 #[must_use]
 pub fn rank_cores(one_each: bool, allowed: &[usize], nics: &[ThreadPlacement]) -> RankCores {
     let taken: Vec<usize> = nics.iter().filter_map(|nic| nic.core.ok()).collect();
@@ -149,7 +151,7 @@ pub fn rank_cores(one_each: bool, allowed: &[usize], nics: &[ThreadPlacement]) -
     }
 }
 
-/// What `--report-bindings` says: a line for each rank, and for each OS thread of NICs.
+/// Returns the lines of `--report-bindings`: one for each rank, and one for each OS thread of NICs.
 #[must_use]
 pub fn report(job: &JobPlan) -> Vec<String> {
     let of_rank = |rank| {
@@ -166,7 +168,7 @@ pub fn report(job: &JobPlan) -> Vec<String> {
     ranks.chain(nics.iter().map(placed)).collect()
 }
 
-/// Where an OS thread of a NIC is.
+/// Describes the place of an OS thread of a NIC.
 fn placed(nic: &ThreadPlacement) -> String {
     let name = &nic.name;
     match &nic.core {
@@ -175,8 +177,8 @@ fn placed(nic: &ThreadPlacement) -> String {
     }
 }
 
-/// What to say to whoever asks for a driver for which cores are short. Less than one OS thread there
-/// cannot be, so nothing is said of that.
+/// Returns the hint about a requested driver for which there are too few cores. A single OS thread
+/// cannot be reduced, so there is no hint then.
 #[must_use]
 pub fn hint(asked: NicThreading, placement: &Placement, usable: usize) -> Option<String> {
     let short = UnpinnedReason::cores_short(asked, placement, usable);

@@ -1,4 +1,4 @@
-//! What is to be run: found and checked before anything is started.
+//! The program to run: found and checked before anything is started.
 
 use crate::builtin;
 use rustix::fs::Access;
@@ -15,53 +15,53 @@ pub struct Program {
     pub arguments: Vec<OsString>,
 }
 
-/// A program that cannot.
+/// A program that cannot be run.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadProgram {
-    /// No such name.
+    /// No program has this name.
     #[error(
         "program {name} is neither built in ({}) nor on PATH: check the name, or give a path \
          with a slash",
         builtin::names()
     )]
     NotFound {
-        /// As given.
+        /// The name as given.
         name: String,
     },
-    /// No such file.
+    /// The file does not exist.
     #[error("program {path} does not exist: check the path")]
     Missing {
         /// As given.
         path: String,
     },
-    /// Something else than a file.
+    /// It is no file.
     #[error("program {path} is a directory: name the program in it")]
     Directory {
         /// As given or found.
         path: String,
     },
-    /// A file without the permission.
+    /// The file lacks the permission.
     #[error("program {path} is not executable: make it so with chmod +x {path}")]
     NotExecutable {
         /// As given or found.
         path: String,
     },
-    /// A file that cannot even be looked at.
+    /// The file cannot be examined.
     #[error("program {path} cannot be examined: {errno}")]
     Hidden {
         /// As given.
         path: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         errno: rustix::io::Errno,
     },
 }
 
 impl Program {
-    /// Finds the program of a command line: a built-in program before one on PATH; with a slash
-    /// in it always a path.
+    /// Finds the program of a command line: a built-in program before one on PATH; a name with a
+    /// slash is always a path.
     ///
     /// # Errors
-    /// [`BadProgram`] says what is wrong with it.
+    /// [`BadProgram`] describes the error.
     pub fn find(line: &[OsString], search: Option<&OsStr>) -> Result<Self, BadProgram> {
         let (name, rest) = line.split_first().expect("a command line has a name");
         if name.is_empty() {
@@ -86,9 +86,10 @@ impl Program {
             });
         }
         let mut refused = None;
-        // As a shell does: the first that can be executed; if there is none, say why of the first.
+        // As a shell does: take the first that can be executed. If there is none, report the error
+        // of the first.
         for directory in search.map(std::env::split_paths).into_iter().flatten() {
-            // An empty element is the current directory; join then keeps the bare name, which
+            // An empty element is the current directory; join then leaves the bare name, which
             // execve takes as a path.
             let file = directory.join(name);
             match check(&file) {

@@ -4,7 +4,7 @@ use crate::cores::CoreList;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-/// A quantity as the user wrote it: it comes back in the unit in which it was given.
+/// A quantity as the user wrote it: it is printed in the unit in which it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GivenQuantity<T> {
     /// The quantity.
@@ -18,7 +18,7 @@ impl<T> fmt::Display for GivenQuantity<T> {
     }
 }
 
-/// When something was, in words: to the second, in UTC.
+/// Formats a time: to the second, in UTC.
 #[must_use]
 pub fn date(then: SystemTime) -> String {
     humantime::format_rfc3339_seconds(then).to_string()
@@ -38,19 +38,19 @@ where
     }
 }
 
-/// A number of ranks or nodes.
+/// Parses a number of ranks or nodes.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The error in the text.
 pub fn parse_count(text: &str) -> Result<usize, String> {
     text.parse()
         .map_err(|_| "this is no number of ranks or nodes: give one from 1".into())
 }
 
-/// Ports such as `4000-4999`, or one.
+/// Parses ports such as `4000-4999`, or one.
 ///
 /// # Errors
-/// What is wrong with the text, and how ports look.
+/// The error in the text, and the format of ports.
 pub fn parse_ports(text: &str) -> Result<(u16, u16), String> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     match (first.trim().parse(), last.trim().parse()) {
@@ -59,10 +59,11 @@ pub fn parse_ports(text: &str) -> Result<(u16, u16), String> {
     }
 }
 
-/// A duration such as `500us`, `1ms`, `2s` or `1m 30s`. A bare number is one of seconds, as with other launchers.
+/// Parses a duration such as `500us`, `1ms`, `2s` or `1m 30s`. A bare number is in seconds, as with
+/// other launchers.
 ///
 /// # Errors
-/// What is wrong with the text, and how a duration looks.
+/// The error in the text, and the format of a duration.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let bad = || "this is no duration: give a number and a unit, as in 500us, 1ms or 2s".into();
     let text = text.trim();
@@ -77,29 +78,29 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(&text.replace('µ', "u")).map_err(|_| bad())
 }
 
-/// A size such as `4096` or `4KiB`, in bytes.
+/// Parses a size such as `4096` or `4KiB`, in bytes.
 ///
 /// # Errors
-/// What is wrong with the text, and how a size looks.
+/// The error in the text, and the format of a size.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     text.parse::<bytesize::ByteSize>()
         .map(|size| size.0)
         .map_err(|_| "this is no size: give bytes, or a number and a unit, as in 4KiB".into())
 }
 
-/// A bandwidth such as `2GB/s` or `2GB`, in bytes per second.
+/// Parses a bandwidth such as `2GB/s` or `2GB`, in bytes per second.
 ///
 /// # Errors
-/// What is wrong with the text, and how a bandwidth looks.
+/// The error in the text, and the format of a bandwidth.
 pub fn parse_bandwidth(text: &str) -> Result<u64, String> {
     parse_size(text.trim().strip_suffix("/s").unwrap_or(text))
         .map_err(|_| "this is no bandwidth: give a number and a unit, as in 2GB/s".into())
 }
 
-/// `soft:LIMIT` or `host`, as a number of elements.
+/// Parses `soft:LIMIT` or `host`, as a number of elements.
 ///
 /// # Errors
-/// What is wrong with the text, and what there is.
+/// The error in the text, and the possible values.
 pub fn parse_reduce(text: &str) -> Result<u32, String> {
     match text.strip_prefix("soft:") {
         Some(limit) => limit.parse().ok(),
@@ -108,19 +109,19 @@ pub fn parse_reduce(text: &str) -> Result<u32, String> {
     .ok_or_else(|| "this is neither soft:LIMIT, with a number of elements, nor host".into())
 }
 
-/// A list of cores such as `2-5,7`.
+/// Parses a list of cores such as `2-5,7`.
 ///
 /// # Errors
-/// What is wrong with the text, and how a list looks.
+/// The error in the text, and the format of a list.
 pub fn parse_cores(text: &str) -> Result<CoreList, String> {
     CoreList::parse(text)
         .ok_or_else(|| "this is no list of cores: give numbers and ranges, as in 3 or 2-5,7".into())
 }
 
-/// `K=V`, an environment variable to be set.
+/// Parses `K=V`, an environment variable to set.
 ///
 /// # Errors
-/// What is wrong with the text, and how an assignment looks.
+/// The error in the text, and the format of an assignment.
 pub fn parse_assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),

@@ -1,4 +1,4 @@
-//! `run.json`: what a recorded run was.
+//! `run.json`: the description of a recorded run.
 
 use crate::launch::{JobPlan, StartedJob};
 use bcs_core::clock::now_ns;
@@ -14,7 +14,7 @@ pub struct RunHeader {
 }
 
 impl RunHeader {
-    /// Of a job that is about to be started; nothing if it is not recorded.
+    /// Makes the header of a job that is about to be started; returns `None` if it is not recorded.
     #[must_use]
     pub fn of(job: &JobPlan) -> Option<Self> {
         let directory = job.mds.clone()?;
@@ -35,7 +35,7 @@ impl RunHeader {
         Some(Self { directory, dump })
     }
 
-    /// What is known when the job has been started: its name, and how the runtime is set.
+    /// Adds what is known when the job has been started: its name, and the settings of the runtime.
     pub fn started(&mut self, launched: &StartedJob) {
         let named = |name: &dyn std::fmt::Debug| format!("{name:?}").to_lowercase();
         let settings = &launched.settings;
@@ -51,10 +51,10 @@ impl RunHeader {
         self.dump.bandwidth_measured_unix_s = since_1970.and_then(Result::ok).map(|s| s.as_secs());
     }
 
-    /// Writes it, at the end.
+    /// Writes the header, at the end.
     ///
     /// # Errors
-    /// In words, when the file system refuses; that changes nothing of how the job ended.
+    /// In words, when the file system refuses; that does not change the result of the job.
     pub fn write(mut self, exit_code: u8) -> Result<(), String> {
         self.dump.ended_ns = now_ns();
         self.dump.exit_code = exit_code.into();
@@ -63,7 +63,7 @@ impl RunHeader {
     }
 }
 
-/// The programs with their arguments, a colon between two.
+/// Returns the programs with their arguments, separated by colons.
 #[must_use]
 pub fn command(job: &JobPlan) -> Vec<String> {
     let mut command = Vec::new();
@@ -75,7 +75,7 @@ pub fn command(job: &JobPlan) -> Vec<String> {
         let words: Vec<String> = words
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        // A built-in program is run by this one, in a role that no user knows.
+        // This binary runs a built-in program, in a role that users do not know.
         let built_in = words.starts_with(&["bcs".to_owned(), "app".to_owned()]);
         command.extend(words.into_iter().skip(if built_in { 2 } else { 0 }));
     }

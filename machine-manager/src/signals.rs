@@ -1,4 +1,4 @@
-//! Signals: taken as events, and their names.
+//! Signals as events, and their names.
 #![expect(
     unsafe_code,
     reason = "signal masks and signalfd, which rustix does not have"
@@ -9,18 +9,19 @@ use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// The signals that end a job and those that are passed on to it, as readable events.
 ///
-/// They stay blocked in all OS threads started later, so that none is interrupted. A signal that
-/// was ignored when `bcs` was started (nohup) stays ignored.
+/// They stay blocked in all OS threads that are started later, so that none is interrupted. A
+/// signal that was ignored when `bcs` was started (nohup) stays ignored.
 #[derive(Debug)]
 pub struct Signals {
     fd: OwnedFd,
 }
 
 impl Signals {
-    /// Takes SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 over. To be called before any OS thread is started.
+    /// Takes SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 over. Call it before any OS thread is
+    /// started.
     ///
     /// # Errors
-    /// The kernel's answer.
+    /// The kernel's error.
     pub fn take_over() -> io::Result<Self> {
         let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
         // SAFETY: sigemptyset initialises the set it is given.
@@ -55,13 +56,13 @@ impl Signals {
         Ok(Self { fd })
     }
 
-    /// Readable when a signal has come.
+    /// Returns a descriptor that is readable when a signal has come.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
-    /// The next signal that has come.
+    /// Returns the next signal that has come.
     #[must_use]
     pub fn next(&self) -> Option<i32> {
         let mut info = [0; size_of::<libc::signalfd_siginfo>()];
@@ -72,14 +73,15 @@ impl Signals {
     }
 }
 
-/// Lets what is written beyond the limit of file sizes (`ulimit -f`) be an error that can be told, instead of a signal
-/// that ends this process without a word. Ranks have the signal again (`node_manager::spawn`).
+/// Makes a write beyond the limit of file sizes (`ulimit -f`) an error that we can report, instead
+/// of a signal that ends this process without a message. Ranks have the signal again
+/// (`node_manager::spawn`).
 pub fn fail_beyond_file_size() {
-    // SAFETY: no handler is set; nothing else of this process is about this signal.
+    // SAFETY: no handler is set; nothing else in this process uses this signal.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// A signal as a user knows it: `9 (SIGKILL)`.
+/// Formats a signal for the user: `9 (SIGKILL)`.
 #[must_use]
 pub fn describe(signal: i32) -> String {
     const NAMES: [(i32, &str); 20] = [

@@ -1,8 +1,8 @@
-//! What a command prints.
+//! The standard output of a command.
 //!
-//! Somebody who has seen enough (`bcs config | head -1`) is no failure: a command ends then without a word. A
-//! disk that is full is one: whoever reads the file later must not take half of it for all, so it is said, and
-//! the exit code tells of it ([`with_output_failure`]).
+//! If the reader stops (`bcs config | head -1`), that is no failure: the command ends without a
+//! message. A full disk is a failure: nobody must take half of the file for all of it. So it is
+//! reported, and the exit code shows it ([`with_output_failure`]).
 
 use crate::closed_streams;
 use crate::exit_code;
@@ -12,13 +12,13 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The first thing that went wrong with the standard output of this process, other than its end.
+/// The first failure of the standard output of this process, except its end.
 static FAILURE: Mutex<Option<String>> = Mutex::new(None);
 
-/// Whether anything went wrong with it, its end included.
+/// Whether it has failed or ended.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
-/// The standard output. What it answers is only for those who would print on and on.
+/// The standard output. Its result is only for callers that would print on and on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StandardOutput;
 
@@ -50,7 +50,7 @@ fn kept<T>(written: io::Result<T>) -> io::Result<T> {
     written
 }
 
-/// Prints a line, or several, and says whether anybody reads on.
+/// Prints a line, or several, and returns whether anybody reads on.
 pub fn print(text: impl Display) -> bool {
     let mut out = StandardOutput;
     writeln!(out, "{text}").and_then(|()| out.flush()).is_ok()
@@ -62,13 +62,13 @@ pub fn print_all(text: &[u8]) {
     let _is_remembered = out.write_all(text).and_then(|()| out.flush());
 }
 
-/// Whether nothing more can be printed.
+/// Returns whether nothing more can be printed.
 #[must_use]
 pub fn has_ended() -> bool {
     ENDED.load(Ordering::Relaxed)
 }
 
-/// What the command comes to: its own code, if all was printed that it had to say.
+/// Returns the exit code of the command: its own, if all its output was printed.
 #[must_use]
 pub fn with_output_failure(code: ExitCode) -> ExitCode {
     let _is_remembered = StandardOutput.flush();
@@ -82,7 +82,7 @@ pub fn with_output_failure(code: ExitCode) -> ExitCode {
     }
 }
 
-/// The words for an output that cannot be written.
+/// Returns the message about an output that cannot be written.
 #[must_use]
 pub fn unwritable(which: &str, why: &str) -> String {
     format!("failed to write to {which}: {why}: what was written there is not all")

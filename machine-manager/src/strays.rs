@@ -1,9 +1,10 @@
-//! What is said of datagrams that are not of the job: two lines for each node manager at most, however many come.
+//! Messages about datagrams that are not of the job: at most two lines for each node manager,
+//! however many come.
 
 use bcs_fabric::udp::RejectedDatagrams;
 use std::net::SocketAddr;
 
-/// The first has come.
+/// Returns the message about the first one.
 pub(crate) fn first_stray_text(who: &str, strays: &RejectedDatagrams) -> String {
     let from = from("", strays.from);
     format!(
@@ -11,7 +12,7 @@ pub(crate) fn first_stray_text(who: &str, strays: &RejectedDatagrams) -> String 
     )
 }
 
-/// How many there were.
+/// Returns the message about their number.
 pub(crate) fn stray_total_text(who: &str, strays: &RejectedDatagrams) -> String {
     let all = strays.suspicious();
     let from = from("the last one ", strays.from);

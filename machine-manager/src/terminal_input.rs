@@ -1,8 +1,8 @@
 //! A rank's standard input, when it is a terminal.
 //!
 //! Ranks have process groups of their own, and the kernel stops a process that reads a terminal
-//! from the background. So `bcs run`, which is in the foreground, reads the terminal and passes
-//! what the user types on through a pipe. Any other standard input is given to the rank itself.
+//! from the background. So `bcs run`, which is in the foreground, reads the terminal and passes the
+//! user's input on through a pipe. Any other standard input goes to the rank itself.
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{OFlags, fcntl_setfl};
@@ -10,26 +10,26 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::os::fd::OwnedFd;
 
-/// The way from the terminal to the rank.
+/// The path from the terminal to the rank.
 #[derive(Debug)]
 pub struct TerminalInput {
-    /// Closed when the user types Ctrl-D, or nobody reads.
+    /// The pipe; closed when the user types Ctrl-D, or nobody reads.
     pipe: Option<OwnedFd>,
     typed: Vec<u8>,
 }
 
-/// Whether standard input may be read: the kernel stops a process that reads a terminal from the
-/// background.
+/// Returns whether we may read standard input: the kernel stops a process that reads a terminal
+/// from the background.
 #[must_use]
 pub fn is_ours_to_read() -> bool {
     let terminal = rustix::stdio::stdin();
     let foreground = rustix::termios::tcgetpgrp(terminal);
-    // An error: it is no terminal.
+    // An error means that it is no terminal.
     foreground.map_or(true, |group| group == rustix::process::getpgrp())
 }
 
 impl TerminalInput {
-    /// If standard input is a terminal: the way, and what the rank is to read.
+    /// Opens the path if standard input is a terminal. Returns it, and the rank's end.
     ///
     /// # Errors
     /// When no pipe can be made.
@@ -48,7 +48,7 @@ impl TerminalInput {
         )))
     }
 
-    /// What to poll for: room in the pipe, or else the terminal while it is ours to read.
+    /// Returns what to poll: room in the pipe, or else the terminal while we may read it.
     #[must_use]
     pub fn poll_fd(&self) -> Option<PollFd<'_>> {
         let pipe = self.pipe.as_ref()?;
@@ -58,7 +58,7 @@ impl TerminalInput {
         is_ours_to_read().then(|| PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN))
     }
 
-    /// Passes on, after poll.
+    /// Passes input on, after poll.
     pub fn pass_on(&mut self) {
         let Some(pipe) = &self.pipe else { return };
         if self.typed.is_empty() {

@@ -25,35 +25,36 @@ pub enum Verdict {
     Nic {
         /// The node.
         node: NodeId,
-        /// The rank at fault, if it is one rank's.
+        /// The rank at fault, if a single one is.
         rank: Option<u32>,
-        /// What was found.
+        /// The error.
         message: String,
     },
     /// A node manager is gone.
     Manager {
-        /// Who, as in [`manager_name`].
+        /// Its name, as in [`manager_name`].
         who: String,
         /// Its process.
         pid: i32,
-        /// How it went.
+        /// How it ended.
         how: String,
     },
     /// `bcs run` was told to end.
     Signal(i32),
-    /// Ranks wait for each other in collectives that are not the same: a sentence.
+    /// Ranks wait for each other in different collectives: a sentence.
     MismatchedCollectives(String),
-    /// No rank can ever go on: why, in a sentence without an end.
+    /// No rank can ever go on: the reason, in a sentence without an end.
     Deadlock(String),
-    /// `--timeout` as it was given, and where ranks were last seen, a line each.
+    /// The time limit (`--timeout`) as it was given, and the last wait states of the ranks, a line
+    /// each.
     TimedOut(String, Vec<String>),
-    /// Nobody reads the output: as a shell does with such a program, end without a word.
+    /// Nobody reads the output: end without a message, as other programs in a pipe do.
     OutputGone,
-    /// What ranks write cannot be written on: which stream, and why.
+    /// The output of ranks cannot be written: the stream, and the reason.
     OutputLost(&'static str, Errno),
 }
 
-/// A node manager as a user knows it.
+/// Returns the name of a node manager for the user.
 #[must_use]
 pub fn manager_name(nodes: &[NodeId], nic_host: bool) -> String {
     let role = if nic_host { "NIC host" } else { "node manager" };
@@ -64,7 +65,8 @@ pub fn manager_name(nodes: &[NodeId], nic_host: bool) -> String {
     }
 }
 
-/// A text in which places in files of code have become lines: a rank of a checked job says where another one is.
+/// Replaces places in files of code by lines: a rank of a checked job names the place of another
+/// one.
 fn with_lines(text: &str, line: &mut impl FnMut(&CodePlace) -> String) -> String {
     let words = text.split_inclusive(' ').map(|word| {
         let bare = word.trim_end_matches([' ', ',', ';', ')']);
@@ -77,7 +79,7 @@ fn with_lines(text: &str, line: &mut impl FnMut(&CodePlace) -> String) -> String
 }
 
 impl Verdict {
-    /// Whether a rank ended by an error that it reported itself.
+    /// Returns whether a rank ended by an error that it reported itself.
     #[must_use]
     pub fn is_own_error(&self) -> bool {
         matches!(
@@ -89,7 +91,7 @@ impl Verdict {
         )
     }
 
-    /// Whether a rank was killed.
+    /// Returns whether a rank was killed.
     #[must_use]
     pub fn is_death(&self) -> bool {
         matches!(
@@ -101,7 +103,7 @@ impl Verdict {
         )
     }
 
-    /// Whether somebody was killed in a way in which the kernel does that, too.
+    /// Returns whether a process was killed in a way in which the kernel does that, too.
     #[must_use]
     pub fn may_be_kernel_kill(&self) -> bool {
         match self {
@@ -113,7 +115,8 @@ impl Verdict {
         }
     }
 
-    /// A rank has failed. Of a call that ends the job the place is said, which somebody knows a line of.
+    /// Makes the verdict of a rank that has failed. If a call ends the job, its place becomes a
+    /// line, if that is known.
     pub fn of_rank(mut failure: RankFailure, mut line: impl FnMut(&CodePlace) -> String) -> Self {
         if let RankFailureKind::Aborted { place, reason, .. } = &mut failure.what {
             *reason = with_lines(reason, &mut line);
@@ -125,7 +128,7 @@ impl Verdict {
         Self::Rank(failure)
     }
 
-    /// What `bcs run` exits with.
+    /// Returns the exit code of `bcs run`.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -148,7 +151,8 @@ impl Verdict {
         }
     }
 
-    /// What `bcs run` says, if anything. `reason` is known of the kernel, if that has killed somebody.
+    /// Returns the message of `bcs run`, if there is one. `reason` is the kernel's reason, if that
+    /// has killed a process.
     #[must_use]
     pub fn message(&self, ranks: usize, why: Option<&str>) -> Option<String> {
         let what = match self {
@@ -197,7 +201,7 @@ impl Verdict {
     }
 }
 
-/// The words for why a job is no more.
+/// Describes why a job has ended.
 #[must_use]
 pub fn job_ended(what: &str, ranks: usize) -> String {
     let plural = if ranks == 1 { "" } else { "s" };
@@ -267,7 +271,7 @@ mod tests {
         assert_eq!(verdict.exit_code(), 137);
     }
 
-    /// As `bcs run --help` documents them: scripts go by these.
+    /// As `bcs run --help` documents them: scripts depend on these.
     #[test]
     fn each_verdict_has_its_exit_code() {
         let rank = |what| {

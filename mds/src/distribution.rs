@@ -9,11 +9,11 @@ use hdrhistogram::Histogram;
 /// distribution), and a rank keeps about a hundred of them.
 const SIGNIFICANT_DIGITS: u8 = 2;
 
-/// A distribution of figures (nanoseconds, bytes, retries): exact count, minimum, maximum and total,
-/// and a histogram whose buckets are less than 1 % wide.
+/// A distribution of figures (nanoseconds, bytes, retries): exact count, minimum, maximum and
+/// total, and a histogram whose buckets are less than 1 % wide.
 ///
-/// All distributions have the same buckets, whatever they count, so that any two of the same kind can
-/// be merged. 37 KiB are taken when it is made and none later.
+/// All distributions have the same buckets, whatever they count, so that any two of the same kind
+/// can be merged. A distribution allocates 37 KiB when it is made, and nothing later.
 pub struct Distribution {
     histogram: Histogram<u64>,
     min: u64,
@@ -22,7 +22,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// An empty distribution.
+    /// Makes an empty distribution.
     #[must_use]
     pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, LARGEST, SIGNIFICANT_DIGITS)
@@ -51,31 +51,32 @@ impl Distribution {
         self.total = self.total.saturating_add(figure.saturating_mul(times));
     }
 
-    /// How many figures were added.
+    /// Returns how many figures were added.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// The sum of all figures.
+    /// Returns the sum of all figures.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The smallest figure; 0 when there is none.
+    /// Returns the smallest figure; 0 if there is none.
     #[must_use]
     pub fn min(&self) -> u64 {
         if self.count() == 0 { 0 } else { self.min }
     }
 
-    /// The largest figure; 0 when there is none.
+    /// Returns the largest figure; 0 if there is none.
     #[must_use]
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// The buckets that hold something: (smallest figure of the bucket, how many), in rising order.
+    /// Returns the buckets that are not empty: (smallest figure of the bucket, count), in rising
+    /// order.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.histogram.iter_recorded().map(|step| {
             let bucket = self.histogram.lowest_equivalent(step.value_iterated_to());
@@ -90,7 +91,7 @@ impl Default for Distribution {
     }
 }
 
-/// The figures without the buckets, of which there are thousands.
+/// Shows the figures without the thousands of buckets.
 impl fmt::Debug for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Distribution")

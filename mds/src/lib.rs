@@ -14,9 +14,9 @@
 //!                  figures ──►  report, plot, page, trace, export
 //! ```
 //!
-//! The recorders only add to memory that they took when they were made, so that being watched costs
-//! a program next to nothing; everything else happens once, after the program has ended. There is
-//! no clock in this crate: time is always an argument, in nanoseconds since any fixed moment.
+//! The recorders only add to memory that they allocated when they were made, so monitoring costs a
+//! program almost nothing. Everything else happens once, after the program has ended. This crate
+//! has no clock: time is always an argument, in nanoseconds since any fixed moment.
 
 pub mod dump;
 pub mod emds;

@@ -9,25 +9,25 @@ use thiserror::Error;
 
 use crate::figures::{Series, SeriesColumn};
 
-/// Why there is no picture.
+/// The reason why there is no picture.
 #[derive(Debug, Error)]
 #[error("failed to draw {name}: {why}")]
 pub struct PlotError {
     /// The column.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
 /// In pixels.
 const SIZE: (u32, u32) = (960, 420);
 
-/// Draws a column over the slice number, as SVG: a point for each slice that has a figure, but one for those at
-/// the same pixel.
+/// Draws a column over the slice number, as SVG: a point for each slice that has a figure, but only
+/// one for all slices at the same pixel.
 ///
 /// # Errors
 ///
-/// When no slice has one.
+/// If no slice has a figure.
 pub fn plot(series: &Series, column: &SeriesColumn, title: &str) -> Result<String, PlotError> {
     let undrawn = |why: &dyn Display| PlotError {
         name: column.name.clone(),
@@ -83,7 +83,7 @@ fn draw(
         .light_line_style(TRANSPARENT)
         .draw()?;
     let color = RGBColor(31, 90, 160);
-    // Thousands of slices lie on as few pixels as there are.
+    // Thousands of slices may share a few pixels.
     let mut drawn = HashSet::new();
     let seen = points
         .iter()
@@ -95,7 +95,8 @@ fn draw(
     area.present()
 }
 
-/// From the least to the greatest, with some room, so that a single point has a range, too.
+/// Returns the range from the smallest to the largest figure, with a margin, so that one point has
+/// a range, too.
 fn range(figures: impl Iterator<Item = f64>) -> Range<f64> {
     let (low, high) = figures.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), figure| {
         (figure.min(low), figure.max(high))
@@ -104,7 +105,7 @@ fn range(figures: impl Iterator<Item = f64>) -> Range<f64> {
     low - room..high + room
 }
 
-/// Down to nothing, where there is no reason to begin elsewhere: a small spread of large figures is shown as it is.
+/// Extends a range to zero, unless it is a small spread of large figures.
 fn from_zero(range: Range<f64>) -> Range<f64> {
     match range.start < range.end * 0.5 {
         true => 0.0_f64.min(range.start)..range.end,

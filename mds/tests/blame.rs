@@ -1,4 +1,4 @@
-//! Planted waits, and what they are put down to. The times are hand-computed.
+//! Planted waits, and the causes that the analysis finds. The times are computed by hand.
 
 use mds::dump::{
     CallRow, MessageRow, MessageTransport, NONE, NodeDump, RankDump, RunDump, RunDumps, SiteDump,
@@ -84,7 +84,8 @@ fn nodes() -> Vec<NodeDump> {
     }]
 }
 
-/// Rank 1 calls MPI_Recv at 1 ms, rank 0 sends at `sent_ns`, and the message is there at `done_ns`.
+/// Rank 1 calls MPI_Recv at 1 ms, rank 0 sends at `sent_ns`, and the message is complete at
+/// `done_ns`.
 fn one_message(sent_ns: u64, done_ns: u64, road: MessageTransport) -> Blame {
     one_message_by(nodes(), sent_ns, done_ns, road)
 }
@@ -152,13 +153,14 @@ fn a_message_that_waits_for_a_budget_is_scheduled_late() {
 
 #[test]
 fn a_pair_that_posts_just_after_the_strobe_is_scheduled_late() {
-    // Rank 0 posts 2 us after the strobe at 1 ms; the next one is at 1.25 ms, and it moves in 5 us.
+    // Rank 0 posts 2 us after the strobe at 1 ms; the next strobe is at 1.25 ms, and the message
+    // moves in 5 us.
     let blame = one_message(MS + 2_000, MS + 255_000, MessageTransport::Nic);
     assert_blamed(&blame, (WaitCause::ScheduledLate, 0, "rank0.rs:1"), 248_000);
 }
 
-/// Rank 0 posts 2 us after the strobe at 1 ms, which its node hears 1 us later still: what it has posted goes at once, and
-/// takes two slices.
+/// Rank 0 posts 2 us after the strobe at 1 ms, which its node receives 1 us later still. So the
+/// message moves at once, and takes two slices.
 #[test]
 fn what_is_posted_before_its_node_hears_the_strobe_waits_for_no_other() {
     let sent_ns = MS + 2_000;
@@ -254,7 +256,8 @@ fn what_nobody_knows_of_is_other() {
     assert_eq!(blame.culprits, []);
 }
 
-/// Rank 1 waits for all of two messages: that of rank 0 is late, and is told of before that of rank 2, which was there.
+/// Rank 1 waits for both of two messages. That of rank 0 is late, but its row precedes that of rank
+/// 2, which was early.
 #[test]
 fn a_wait_for_all_is_for_whoever_posts_last_in_whichever_order_it_is_told() {
     let done_ns = 21 * MS + 5_000;
@@ -326,9 +329,9 @@ fn nobody_waits_for_a_rank_that_comes_when_it_has_returned() {
         ranks: ranks.collect(),
         ..RunDumps::default()
     });
-    // Not 20 ms.
+    // The wait is not 20 ms.
     assert_eq!(blame.total(), [1_000, 0, 29_000, 0]);
-    // Nor for a receiver that posts when an eager send is over.
+    // Nor does a receiver wait that posts after an eager send is complete.
     let receive = call(Primitive::Recv, 21 * MS, 21 * MS + 1_000);
     let blame = mds::figures::blame(&RunDumps {
         ranks: vec![
@@ -355,7 +358,8 @@ fn nobody_waits_for_a_rank_that_comes_when_it_has_returned() {
 
 #[test]
 fn a_wait_is_not_for_the_message_of_another_thread() {
-    // A thread of rank 1 receives at 1 ms what comes at 21; another one gets a message of rank 0 meanwhile.
+    // A thread of rank 1 receives at 1 ms a message that comes at 21 ms; another thread gets a
+    // message of rank 0 meanwhile.
     let other = MessageRow {
         tag: 5,
         ..message(1, 2 * MS, 20 * MS, MessageTransport::Smartmap)
@@ -397,7 +401,7 @@ fn what_waits_for_a_slice_that_nobody_keeps_is_other() {
         ..RunDumps::default()
     };
     assert_eq!(blame(&dumps).total(), [2 * MS, 0, 0, 2 * MS]);
-    // Kept are those before, or after.
+    // The rows that are kept are those before, or after.
     for kept in [0..2, 10..20] {
         dumps.nodes = nodes();
         let strobes = &mut dumps.nodes[0].global.as_mut().unwrap().strobes;
@@ -408,7 +412,7 @@ fn what_waits_for_a_slice_that_nobody_keeps_is_other() {
     assert_eq!(blame(&dumps).total(), [2 * MS, 2 * MS, 0, 0]);
 }
 
-/// The rank of a long message is not awake when the next slice is struck, for somebody else.
+/// The rank of a long message is not awake when the next slice is struck for another rank.
 #[test]
 fn a_message_has_waited_for_the_slice_that_brought_the_rest_of_it() {
     let row = |slice, carried_bytes| SliceRow {
@@ -439,7 +443,7 @@ fn a_message_has_waited_for_the_slice_that_brought_the_rest_of_it() {
         ..NodeDump::default()
     });
     assert_eq!(blame(&dumps).total(), [0, MS, 2 * MS, 0]);
-    // A strobe releases it.
+    // A strobe releases the completion.
     dumps.run = Some(RunDump {
         strobe: "fixed".to_owned(),
         ..RunDump::default()

@@ -1,4 +1,4 @@
-//! Laws of distributions, on figures of every size.
+//! Properties of distributions, on figures of every size.
 
 use mds::Distribution;
 use mds::dump::{DistributionDump, RankDump, read_dir, write_rank};

@@ -1,4 +1,5 @@
-//! Dumps on disk: what is written is read back, and everything else is a clear error that takes nothing else with it.
+//! Dumps on disk: a written dump is read back. Any other file is a clear error that affects no
+//! other file.
 
 mod sample_run;
 
@@ -49,7 +50,8 @@ fn a_directory_gives_back_what_was_written_in_order_of_rank() {
         "node-0000.strobes",
     ];
     assert_eq!(of_nodes[..4], expected);
-    // Four files of each rank, one more of those that send within their node, three of each node, and these.
+    // Four files for each rank, one more for ranks that send within their node, three for each
+    // node, and these.
     assert_eq!(
         names.len(),
         6 * 4 + 3 + 3 * 3 + 1 + ["run.json", "notes.txt"].len()
@@ -98,7 +100,7 @@ fn the_first_members_say_what_the_file_is_and_the_last_which_tables_lie_beside_i
     assert!(text.starts_with(r#"{"format":"bcs-mds-run","version":2,"job":"18c7-42","#));
 }
 
-/// A dump of a run with one file changed, and what is found then.
+/// A dump of a run with one changed file, for reading it again.
 struct Changed {
     dir: tempfile::TempDir,
     file: PathBuf,
@@ -106,7 +108,7 @@ struct Changed {
 }
 
 impl Changed {
-    /// Of a run that is small, so that many ways to break it can be tried.
+    /// The run is small, so that many ways to break it can be tried.
     fn of(file: &str) -> Self {
         let mut dumps = sample_run::dumps();
         dumps.ranks.truncate(2);
@@ -195,7 +197,7 @@ fn a_json_file_or_table_that_is_cut_says_where() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever stands there instead: no panic, and what is shown of the others is what they wrote.
+    /// Whatever a file holds instead, there is no panic, and the other dumps show what was written.
     #[test]
     fn bytes_that_were_changed_stop_no_reader(
         kind in 0..KINDS.len(),
@@ -215,7 +217,7 @@ proptest! {
     }
 }
 
-/// What every reader does with dumps, whatever they say.
+/// Does what every reader does with dumps, whatever they hold.
 fn shown(dumps: &RunDumps) {
     drop(mds::figures::blame(dumps));
     drop(mds::figures::flows(dumps));
@@ -255,7 +257,7 @@ fn words_of_tables_may_say_anything() {
     }
 }
 
-/// The fault of a run in which `rank-00000.json` has this content.
+/// Returns the fault of a run in which `rank-00000.json` has this content.
 fn refusal(content: &str) -> String {
     let changed = Changed::of("rank-00000.json");
     let found = changed.read(content.as_bytes());
@@ -349,7 +351,7 @@ fn dumps_of_another_run_are_left_out() {
     );
     assert!(messages[1].contains("dumps of rank 1 in"), "{messages:?}");
     assert_eq!(found.ranks.len(), 5);
-    // The header of a run that is over, and no other file of it: it was there before.
+    // The header of an earlier run, without any other file of that run.
     let run = dump::write_run(
         dir.path(),
         &dump::RunDump {
@@ -409,7 +411,7 @@ fn a_directory_without_dumps_says_where_dumps_come_from() {
 fn a_dump_that_cannot_be_written_leaves_no_part_of_a_file_behind() {
     let dir = tempfile::tempdir().unwrap();
     let rank = &sample_run::dumps().ranks[0];
-    // A directory stands where the file should go, so the rename fails after the partial file was written.
+    // A directory has the name of the file, so the rename fails after the partial file was written.
     fs::create_dir(dir.path().join("rank-00000.hlog")).unwrap();
     let error = dump::write_rank(dir.path(), rank).unwrap_err();
     assert!(matches!(error, DumpError::Write { .. }), "{error}");

@@ -1,4 +1,5 @@
-//! Reports, letter by letter. After a change that is meant: `BLESS=1 cargo test -p mds`, and read the diff.
+//! Reports, compared letter by letter. After an intended change: `BLESS=1 cargo test -p mds`, and
+//! read the diff.
 
 mod sample_run;
 
@@ -126,7 +127,7 @@ fn a_rank_that_left_no_dump_is_named() {
     );
 }
 
-/// Whatever is missing, what is there is shown.
+/// The report shows what exists, whatever is missing.
 #[test]
 fn every_section_does_without_every_other() {
     let whole = sample_run::dumps;

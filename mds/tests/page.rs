@@ -5,7 +5,7 @@ mod sample_run;
 use mds::page;
 use sample_run::Size;
 
-/// What a page may have (the promise).
+/// The largest size of a page (the promise).
 const MOST_BYTES: usize = 5_000_000;
 
 fn of(size: Size) -> String {
@@ -34,7 +34,7 @@ fn a_page_of_64_ranks_is_small_and_holds_all_slices() {
     assert_eq!(data["matrix"]["who"], "rank");
     assert_eq!(data["matrix"]["cells"].as_array().unwrap().len(), 64);
     assert_eq!(data["faults"][0], "a fault");
-    // For whoever looks at it with a browser: the file is named by a variable.
+    // A variable names a file for viewing the page in a browser.
     if let Some(path) = std::env::var_os("PAGE") {
         std::fs::write(path, page).unwrap();
     }

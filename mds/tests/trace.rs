@@ -1,4 +1,5 @@
-//! The exported trace, read back: it obeys the Trace Event Format, and holds what the dump holds and nothing else.
+//! The exported trace, read back: it obeys the Trace Event Format, and holds exactly the contents
+//! of the dump.
 
 mod sample_run;
 

@@ -1,4 +1,4 @@
-//! What a rank tells its recorder.
+//! The events that a rank reports to its recorder.
 
 use std::num::NonZeroU64;
 use std::panic::Location;
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 /// The place in the program that called MPI.
 #[derive(Debug, Clone, Copy)]
 pub enum Site {
-    /// Of a Rust program.
+    /// A place in a Rust program.
     Rust(&'static Location<'static>),
-    /// A return address, of a program in another language: it is resolved by whoever reports.
+    /// A return address in a program in another language. The reports resolve it.
     Address(u64),
 }
 
 impl Site {
-    /// The place that the function was called from which calls this and is marked `#[track_caller]`.
+    /// Returns the place from which the caller, which must be marked `#[track_caller]`, was called.
     #[must_use]
     #[inline(always)]
     #[track_caller]
@@ -24,8 +24,8 @@ impl Site {
         Self::Rust(Location::caller())
     }
 
-    /// Tells sites of different calls apart in a word, which is never 0. Two words may be of one place in the source
-    /// (a function that was compiled twice): readers look at the places.
+    /// Returns a word that tells sites of different calls apart; it is never 0. Two words may mean
+    /// one place in the source (a function that was compiled twice), so readers compare the places.
     #[inline(always)]
     pub(super) fn key(self, primitive: Primitive) -> u64 {
         let (kind, address) = match self {
@@ -35,7 +35,7 @@ impl Site {
         kind << 56 | (primitive as u64) << 48 | address & ((1 << 48) - 1)
     }
 
-    /// The place in words.
+    /// Returns the place as text.
     pub(super) fn place(self) -> String {
         match self {
             Self::Rust(location) => location.to_string(),
@@ -44,20 +44,20 @@ impl Site {
     }
 }
 
-/// The primitive of a key of a site, if it is one.
+/// Returns the primitive in the key of a site, if its number is valid.
 #[must_use]
 pub fn primitive_of(key: u64) -> Option<Primitive> {
     let number = usize::try_from(key >> 48 & 0xff).ok()?;
     Primitive::ALL.get(number).copied()
 }
 
-/// The road that messages took.
+/// The transport of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MessageTransport {
-    /// By the NICs, in slices.
+    /// The NICs, in slices.
     Nic,
-    /// Within a node, from memory to memory.
+    /// From memory to memory, within a node.
     Smartmap,
 }
 
@@ -66,7 +66,8 @@ pub enum MessageTransport {
 pub struct CallInfo {
     /// Which call.
     pub primitive: Primitive,
-    /// Whether it may wait for others: its time is communication overhead, and not computation.
+    /// Whether it may wait for others. Its time is then communication overhead, and not
+    /// computation.
     pub blocking: bool,
     /// The context id of its communicator, if it has one.
     pub context: Option<u32>,
@@ -74,12 +75,12 @@ pub struct CallInfo {
     pub peer: Option<u32>,
     /// The tag, if there is one.
     pub tag: Option<i32>,
-    /// The data.
+    /// The length of the data.
     pub bytes: u64,
 }
 
 impl CallInfo {
-    /// A call that concerns nobody in particular.
+    /// Describes a call without communicator, peer, tag and data.
     #[must_use]
     pub const fn plain(primitive: Primitive, blocking: bool) -> Self {
         Self {
@@ -93,15 +94,15 @@ impl CallInfo {
     }
 }
 
-/// When, from where and by what something was begun. It is made of whole words, since it is copied as soon as it is made:
-/// a processor waits for stores that it has to load as another size.
+/// When, where and by which call something began. It consists of whole words, because it is copied
+/// right after it is made: a processor stalls when it loads stored bytes in another size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallOrigin {
     at_ns: NonZeroU64,
     /// The number of the slice.
     pub slice: u64,
-    /// The number of the message in its stream, if one was posted by it (32 bits, from the lowest on), the site, as the
-    /// recorder numbers it (16), and the call (8).
+    /// From the lowest bit on: the number of the message in its stream, if the call has posted one
+    /// (32 bits), the site, as the recorder numbers it (16), and the call (8).
     small: u64,
 }
 
@@ -115,28 +116,28 @@ impl CallOrigin {
         }
     }
 
-    /// The time.
+    /// Returns the time.
     #[must_use]
     #[inline(always)]
     pub fn at_ns(&self) -> u64 {
         self.at_ns.get()
     }
 
-    /// The same, of something that is told as another call.
+    /// Returns the same, recorded as another call.
     #[must_use]
     pub fn with_primitive(self, primitive: Primitive) -> Self {
         let small = self.small & ((1 << 48) - 1) | (primitive as u64) << 48;
         Self { small, ..self }
     }
 
-    /// The same, of a message with this number.
+    /// Returns the same, for a message with this number.
     #[inline(always)]
     pub(super) fn numbered(self, ordinal: u32) -> Self {
         let small = self.small >> 32 << 32 | u64::from(ordinal);
         Self { small, ..self }
     }
 
-    /// The number of the primitive.
+    /// Returns the number of the primitive.
     #[inline(always)]
     pub(super) fn primitive(&self) -> usize {
         (self.small >> 48) as usize
@@ -166,7 +167,7 @@ pub struct MessageInfo {
     pub tag: i32,
     /// Its length.
     pub bytes: u64,
-    /// Its road.
+    /// Its transport.
     pub road: MessageTransport,
 }
 
@@ -174,25 +175,25 @@ pub struct MessageInfo {
 ///
 /// | word | holds, from the lowest bit on |
 /// |---|---|
-/// | 0 | when it was begun |
-/// | 1 | when it was over |
+/// | 0 | when it began |
+/// | 1 | when it ended |
 /// | 2 | slice (40 bits), site (16), primitive, or 1 for a message that was received and 2 for one by SMARTMAP (8) |
 /// | 3 | context (32), peer (32) |
 /// | 4 | tag (32), ordinal of a message (32) |
 /// | 5 | bytes |
 ///
-/// All ones is what there is none of.
+/// A value with all bits set means that there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PackedEvent {
-    /// When it was begun.
+    /// When it began.
     pub begun_ns: u64,
-    /// When it was over.
+    /// When it ended.
     pub ended_ns: u64,
-    /// The number of the slice in which it was begun.
+    /// The number of the slice in which it began.
     pub slice: u64,
     /// The site, as the recorder numbers it.
     pub site: u16,
-    /// The primitive, or for a message its direction and road.
+    /// The primitive, or for a message its direction and transport.
     pub kind: u8,
     /// The context id of the communicator.
     pub context: u32,
@@ -202,11 +203,11 @@ pub struct PackedEvent {
     pub tag: u32,
     /// The number of a message in its stream.
     pub ordinal: u32,
-    /// The data.
+    /// The length of the data.
     pub bytes: u64,
 }
 
-/// What 32 bits say of what there is none of.
+/// The value of a 32-bit number that is absent.
 pub const NO_NUMBER: u32 = u32::MAX;
 const SLICE_BITS: u32 = 40;
 
@@ -224,7 +225,7 @@ impl PackedEvent {
         ]
     }
 
-    /// The event of these words.
+    /// Unpacks an event from its words.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "parts of words")]
     pub fn from_words(words: [u64; 6]) -> Self {

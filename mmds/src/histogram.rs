@@ -1,8 +1,9 @@
 //! Distributions as words of a recorder's memory.
 //!
-//! A distribution is [`HEAD`] words (the complement of the smallest figure, the largest one, the sum) and then a
-//! count for each bucket, so memory that reads as zero is a distribution of nothing, and a page of buckets is touched
-//! only where figures are. The buckets have the edges of an HdrHistogram, so that dumps of both kinds can be merged.
+//! A distribution has [`HEAD`] words (among them the complement of the smallest figure, the largest
+//! one, and the sum) and then a count for each bucket. So memory that reads as zero is an empty
+//! distribution, and a page of buckets is touched only where there are figures. The buckets have
+//! the edges of an HdrHistogram, so that dumps of both kinds can be merged.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -12,14 +13,15 @@ pub const LARGEST: u64 = 1 << 42;
 
 /// The words before the buckets.
 pub const HEAD: usize = 4;
-/// Of these the complement of the smallest figure,
+/// The word with the complement of the smallest figure.
 pub const LEAST: usize = 0;
-/// the largest one,
+/// The word with the largest figure.
 pub const MOST: usize = 1;
-/// and the sum.
+/// The word with the sum.
 pub const TOTAL: usize = 2;
 
-/// How wide buckets are: figures that agree in so many leading bits and one share a bucket.
+/// The width of buckets: two figures share a bucket if they agree in their leading one and the
+/// `bits` bits after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BucketScale {
     bits: u32,
@@ -29,10 +31,11 @@ impl BucketScale {
     /// Four buckets for each power of two: for call sites, of which there are many.
     pub const COARSE: Self = Self { bits: 2 };
 
-    /// Of so many significant digits: as many buckets for each power of two as an HdrHistogram has.
+    /// Returns the scale for a number of significant digits. It has as many buckets for each power
+    /// of two as an HdrHistogram has.
     #[must_use]
     pub const fn of_digits(digits: u8) -> Self {
-        // The power of two from 2 * 10^digits on, halved.
+        // Half of the first power of two that is at least 2 * 10^digits.
         Self {
             bits: match digits {
                 0 | 1 => 4,
@@ -42,14 +45,14 @@ impl BucketScale {
         }
     }
 
-    /// The words of a distribution, in whole lines.
+    /// Returns the words of a distribution, in whole cache lines.
     #[must_use]
     #[inline(always)]
     pub const fn words(self) -> usize {
         (HEAD + self.bucket(LARGEST) + 1).next_multiple_of(8)
     }
 
-    /// The bucket of a figure.
+    /// Returns the bucket of a figure.
     #[must_use]
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "at most 43 << 10")]
@@ -60,7 +63,7 @@ impl BucketScale {
         (((shift as u64) << self.bits) + (figure >> shift)) as usize
     }
 
-    /// The smallest figure of a bucket.
+    /// Returns the smallest figure of a bucket.
     #[must_use]
     pub const fn least(self, bucket: usize) -> u64 {
         let (bucket, half) = (bucket as u64, 1 << self.bits);
@@ -71,7 +74,7 @@ impl BucketScale {
         (bucket - shift * half) << shift
     }
 
-    /// Adds a figure to the distribution that is at this place in these words.
+    /// Adds a figure to the distribution that begins at `at` in these words.
     #[inline(always)]
     pub fn record(self, words: &[AtomicU64], at: usize, figure: u64) {
         let head = words
@@ -92,7 +95,7 @@ impl BucketScale {
         head[TOTAL].store(total, Relaxed);
     }
 
-    /// Whether there are figures, by the words before the buckets.
+    /// Returns whether there are figures, given the words before the buckets.
     #[must_use]
     pub fn is_used(head: [u64; HEAD]) -> bool {
         head != [0; HEAD]

@@ -1,19 +1,20 @@
-//! Where everything lies in a rank's recorder, in words of 64 bits.
+//! The layout of a rank's recorder, in words of 64 bits.
 //!
-//! | what | words | how often |
+//! | part | words | number |
 //! |---|---|---|
-//! | head: times, how many rows there were, the call that is under way | [`HEAD_WORDS`] | 1 |
+//! | head: times, counts of rows, the call that is under way | [`HEAD_WORDS`] | 1 |
 //! | computation granularity, communication overhead | a distribution | 2 |
 //! | communicators, in a hash table, with one more for those without room | [`COMMUNICATOR_WORDS`] | [`MOST_COMMUNICATORS`] + 1 |
 //! | places of sites that are in use | 1 | [`MOST_SITES`] |
-//! | call sites, in a hash table; the first one is of calls for which there was no room | [`SITE_WORDS`] | [`MOST_SITES`] |
-//! | peers, by their ranks, a line for both roads | [`PEER_WORDS`] | ranks |
+//! | call sites, in a hash table; the first one is for calls without room in it | [`SITE_WORDS`] | [`MOST_SITES`] |
+//! | peers, by their ranks, a line for both transports | [`PEER_WORDS`] | ranks |
 //! | streams of messages, in a hash table, for ordinals | [`STREAM_WORDS`] | [`MOST_STREAMS`] |
 //! | rows of slices, calls, messages: the last ones | [`LOCAL_ROW_WORDS`], [`EVENT_WORDS`] | as selected |
 //! | latencies, then sizes, by primitives | a distribution | 2 for each primitive |
 //!
-//! The memory is a file without bytes at first: what is never written takes none, so the places are fixed however rarely
-//! they are used. Node manager and rank find them by the same [`RecorderLayout`], which follows from what is recorded.
+//! At first the memory is a file without data. Parts that are never written take no memory, so even
+//! rarely used parts have fixed places. Node manager and rank compute the same [`RecorderLayout`]
+//! from the selection.
 
 use crate::Primitive;
 use crate::histogram::{BucketScale, HEAD};
@@ -23,53 +24,55 @@ use crate::selection::{RankSelection, SliceWindow};
 /// Words of the head.
 pub const HEAD_WORDS: usize = 64;
 
-/// When the recorder began; 0 while there is none.
+/// When the recorder began; 0 while there is no recorder.
 pub const BEGAN: usize = 0;
 /// When the rank had finalized; 0 until then.
 pub const ENDED: usize = 1;
-/// Up to then all time is in one of the two distributions.
+/// Until this time each nanosecond is in one of the two distributions.
 pub const ACCOUNTED_UNTIL: usize = 2;
-/// How many threads of the rank are in blocking calls.
+/// The number of the rank's threads in blocking calls.
 pub const BLOCKED: usize = 3;
-/// How many calls have returned.
+/// The number of calls that have returned.
 pub const CALLS: usize = 4;
-/// How many messages were complete.
+/// The number of complete messages.
 pub const MESSAGES: usize = 5;
-/// How many rows of slices there were.
+/// The number of rows of slices, including overwritten ones.
 pub const LOCAL_ROWS: usize = 6;
-/// How many sites are in use.
+/// The number of sites in use.
 pub const SITES: usize = 7;
-/// The call that is under way, as an event is packed; its beginning is 0 if there is none.
+/// The call that is under way, packed as an event; its beginning is 0 if there is no call.
 pub const CURRENT_CALL: usize = 8;
 
-/// Sites that have figures of their own, and the one of all others. SWEEP3D has ten; a large program has some hundred
-/// calls of MPI.
+/// Sites that have figures of their own, including the one for all other sites. SWEEP3D has ten; a
+/// large program has some hundred calls of MPI.
 pub const MOST_SITES: usize = 1024;
-/// The longest place (`file:line:column`) that is kept; of a longer one the end.
+/// The longest place (`file:line:column`) that is stored. A longer place is cut at its beginning.
 pub const PLACE_BYTES: usize = 256;
-/// A site: key, bytes of data, bytes of its place, a word to spare, times, place.
+/// A site: key, bytes of data, bytes of its place, a spare word, times, place.
 pub const SITE_WORDS: usize = SITE_TIMES + BucketScale::COARSE.words() + PLACE_BYTES / 8;
 /// Where the times of a site are.
 pub const SITE_TIMES: usize = 4;
 /// Where the place of a site is.
 pub const SITE_PLACE: usize = SITE_TIMES + BucketScale::COARSE.words();
 
-/// Communicators that have figures of their own. Programs have a few; a job cannot have more than 2,048 at a time.
+/// Communicators that have figures of their own. Programs have a few; a job cannot have more than
+/// 2,048 at once.
 pub const MOST_COMMUNICATORS: usize = 512;
-/// A communicator: context and one, sent, their bytes, received, their bytes, collectives, their bytes.
+/// A communicator: context plus one, messages sent, their bytes, messages received, their bytes,
+/// collectives, their bytes.
 pub const COMMUNICATOR_WORDS: usize = 8;
 
-/// A peer: for each road messages sent, their bytes, messages received, their bytes.
+/// A peer: for each transport messages sent, their bytes, messages received, their bytes.
 pub const PEER_WORDS: usize = 8;
 
-/// Streams (peer, context, tag, direction) whose messages are numbered. A rank that exchanges with 26 neighbours by a
-/// tag each has 52.
+/// Streams (peer, context, tag, direction) whose messages are numbered. A rank that exchanges
+/// messages with 26 neighbours, with one tag each, has 52.
 pub const MOST_STREAMS: usize = 8192;
-/// A stream: two words of key, how many messages.
+/// A stream: two words of key, the number of messages.
 pub const STREAM_WORDS: usize = 4;
 
-/// Places of a hash table that are looked at for a key. A table that is full, or has a crowd, costs a call no more than
-/// that: what is not found there is counted with all that has no room.
+/// The most places of a hash table that a call searches for a key. This bounds the cost of a full
+/// or crowded table. A key that is not found there is counted with all that have no room.
 pub const MOST_STEPS: usize = 64;
 
 /// A row of a slice.
@@ -77,46 +80,47 @@ pub const LOCAL_ROW_WORDS: usize = 4;
 /// A call or message, packed.
 pub const EVENT_WORDS: usize = 6;
 
-// A site is named in 16 bits of an event, a primitive in 8.
+// An event has 16 bits for a site, and 8 for a primitive.
 const _: () = assert!(MOST_SITES <= 1 << 16 && Primitive::ALL.len() <= 1 << 8);
 const _: () = assert!(MOST_SITES.is_power_of_two() && MOST_STREAMS.is_power_of_two());
 const _: () = assert!(MOST_COMMUNICATORS.is_power_of_two());
 const _: () = assert!(SITE_WORDS.is_multiple_of(4) && CURRENT_CALL + EVENT_WORDS <= HEAD_WORDS);
 
-/// Where everything lies.
+/// The layout of a recorder: where its parts begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecorderLayout {
-    /// How wide buckets are.
+    /// The width of buckets.
     pub scale: BucketScale,
-    /// Ranks of the job.
+    /// The number of ranks of the job.
     pub ranks: usize,
-    /// Rows of slices that are kept,
+    /// The number of rows of slices.
     pub near_rows: usize,
-    /// rows of calls,
+    /// The number of rows of calls.
     pub call_rows: usize,
-    /// and rows of messages.
+    /// The number of rows of messages.
     pub message_rows: usize,
-    /// Where the communicators are,
+    /// Where the communicators begin.
     pub communicators: usize,
-    /// the places of sites in use,
+    /// Where the places of used sites begin.
     pub used_sites: usize,
-    /// the sites,
+    /// Where the sites begin.
     pub sites: usize,
-    /// the peers,
+    /// Where the peers begin.
     pub peers: usize,
-    /// the streams,
+    /// Where the streams begin.
     pub(crate) streams: usize,
-    /// the rows of slices,
+    /// Where the rows of slices begin.
     pub near: usize,
-    /// of calls,
+    /// Where the rows of calls begin.
     pub calls: usize,
-    /// and of messages.
+    /// Where the rows of messages begin.
     pub messages: usize,
     primitives: usize,
 }
 
 impl RecorderLayout {
-    /// The layout of a recorder of this, in a job of so many ranks, with rows of the slices of this window.
+    /// Computes the layout for this selection in a job of `ranks` ranks, with rows of the slices of
+    /// this window.
     #[must_use]
     pub fn new(of: &RankSelection, window: SliceWindow, ranks: usize) -> Self {
         let rows = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
@@ -152,34 +156,34 @@ impl RecorderLayout {
         }
     }
 
-    /// The words that it takes, most of which are never written.
+    /// Returns the length in words. Most of them are never written.
     #[must_use]
     pub fn words(&self) -> usize {
         self.size_of(Primitive::ALL.len())
     }
 
-    /// Where the computation granularity is.
+    /// Returns where the computation granularity begins.
     #[must_use]
     #[inline(always)]
     pub fn computation(&self) -> usize {
         HEAD_WORDS
     }
 
-    /// Where the communication overhead is.
+    /// Returns where the communication overhead begins.
     #[must_use]
     #[inline(always)]
     pub fn overhead(&self) -> usize {
         HEAD_WORDS + self.scale.words()
     }
 
-    /// Where the latencies of a primitive are.
+    /// Returns where the latencies of a primitive begin.
     #[must_use]
     #[inline(always)]
     pub fn latency_of(&self, primitive: usize) -> usize {
         self.primitives + primitive * self.scale.words()
     }
 
-    /// Where the sizes of a primitive are.
+    /// Returns where the sizes of a primitive begin.
     #[must_use]
     #[inline(always)]
     pub fn size_of(&self, primitive: usize) -> usize {

@@ -1,15 +1,17 @@
-//! The Main MDS: what one rank does, recorded inside the rank by the MPI library (paper, section 5.1).
+//! The Main MDS: records one rank's activity inside the rank, in the MPI library (paper, section
+//! 5.1).
 //!
 //! ```text
 //!   rank                                    node manager
 //!   Recorder ──► words of a shared file ──► mds::mmds::read ──► mds::dump::RankDump
 //! ```
 //!
-//! The recorder adds to memory that the rank shares with its node manager ([`RecorderLayout`]), which reads it when the rank is
-//! over, whatever became of it: a rank writes no dump and has no signal handler. So this is all of the monitoring that a
-//! program is linked with; who reads, reports and plots is the crate `mds`.
+//! The recorder adds to memory that the rank shares with its node manager ([`RecorderLayout`]). The
+//! node manager reads it after the rank has ended, in whatever way: a rank writes no dump and has
+//! no signal handler. A program is linked with this part of the monitoring only. The crate `mds`
+//! reads, reports and plots.
 //!
-//! [`selection`] says what is recorded, by ranks and by NICs.
+//! [`selection`] defines what ranks and NICs record.
 
 pub mod event;
 pub mod histogram;

@@ -1,20 +1,20 @@
-//! The memory of a recorder, from both sides.
+//! The memory of a recorder, for its writer and its reader.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Words that the recorder of a rank writes. They read as zero at first.
 pub trait WordMemory {
-    /// All of them.
+    /// Returns all words.
     fn words(&self) -> &[AtomicU64];
 }
 
-/// Words that a rank alleges to be its recorder's.
+/// The words that a rank claims to be its recorder's.
 pub trait UncheckedWords {
     /// Copies words from the first one on.
     ///
     /// # Errors
-    /// When there are not so many, or the kernel refuses.
+    /// Fails if there are fewer words, or the kernel refuses.
     fn read(&self, first: usize, words: &mut [u64]) -> io::Result<()>;
 }
 

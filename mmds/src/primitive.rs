@@ -23,7 +23,7 @@ macro_rules! primitives {
             /// All primitives, in the order of the rows of a report.
             pub const ALL: &'static [Primitive] = &[$(Primitive::$variant,)*];
 
-            /// The name by which MPI programmers know it, such as `MPI_Isend`.
+            /// Returns its MPI name, such as `MPI_Isend`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -31,7 +31,7 @@ macro_rules! primitives {
                 }
             }
 
-            /// Whether calls of it move data, so that a distribution of sizes is kept.
+            /// Returns whether its calls move data. If so, a distribution of sizes is kept.
             #[must_use]
             #[inline]
             pub const fn has_size(self) -> bool {

@@ -1,4 +1,5 @@
-//! The recorder inside a rank: it only adds to memory that somebody else reads when the rank is over, however it ended.
+//! The recorder inside a rank. It only adds to memory; the node manager reads that after the rank
+//! has ended.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,23 +14,24 @@ use crate::layout::{
 use crate::selection::{Metric, RankSelection, SliceWindow};
 use crate::{CallInfo, CallOrigin, MessageInfo, MessageTransport, Primitive, Site, WordMemory};
 
-/// Records one rank: computation granularity, communication overhead, and for each call, message and collective what
-/// a `RankDump` of the crate `mds` has of it (paper, section 5.1).
+/// Records one rank: computation granularity, communication overhead, and for each call, message
+/// and collective the contents of a `RankDump` of the crate `mds` (paper, section 5.1).
 ///
-/// There is one writer: whoever has it exclusively. All that it writes lies in its [`WordMemory`], where it is true
-/// whenever the rank ends: a count is stored after what it counts.
+/// There is one writer: the thread with exclusive access. It writes only into its [`WordMemory`],
+/// which is consistent whenever the rank ends: a count is stored after what it counts.
 ///
-/// Invariant: the two distributions together hold exactly the time from the beginning to the word `ACCOUNTED_UNTIL`, each
-/// nanosecond in one of them once; the rest is computation, or overhead if the rank is in a blocking call.
+/// Invariant: the two distributions together hold exactly the time from the beginning to the word
+/// `ACCOUNTED_UNTIL`, each nanosecond in one of them once. The rest is computation, or overhead if
+/// the rank is in a blocking call.
 #[derive(Debug)]
 pub struct Recorder<M> {
     pub(super) memory: M,
     pub(super) layout: RecorderLayout,
     window: SliceWindow,
-    /// By the numbers of primitives.
+    /// Indexed by the numbers of primitives.
     primitives: [bool; Primitive::ALL.len()],
     pub(super) metrics: Metrics,
-    /// Up to here all time is in one of the two distributions.
+    /// Until this time each nanosecond is in one of the two distributions.
     pub(super) accounted_ns: u64,
     /// Threads of the rank that are in blocking calls.
     pub(super) blocked: u64,
@@ -40,7 +42,7 @@ pub struct Recorder<M> {
     near_slice: Option<u64>,
 }
 
-/// What is recorded.
+/// The metrics that are recorded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Metrics {
     latency: bool,
@@ -53,7 +55,7 @@ pub(super) struct Metrics {
     near: bool,
 }
 
-/// Rows of which the last ones are kept.
+/// A ring of rows that keeps the last ones.
 #[derive(Debug)]
 struct Ring {
     first: usize,
@@ -61,7 +63,7 @@ struct Ring {
     rows: usize,
     /// Where the next row goes.
     next: usize,
-    /// How many there have been.
+    /// How many rows have been counted.
     count: u64,
 }
 
@@ -76,7 +78,7 @@ impl Ring {
         }
     }
 
-    /// Where the next row is written; nothing if none are kept. Either way it counts.
+    /// Counts a row. Returns where it is written, or `None` if no rows are kept.
     #[inline(always)]
     fn advance(&mut self) -> Option<usize> {
         self.count += 1;
@@ -92,14 +94,14 @@ impl Ring {
         Some(at)
     }
 
-    /// Where the last row is.
+    /// Returns where the last row is.
     fn last(&self) -> Option<usize> {
         let row = self.next.checked_sub(1).or(self.rows.checked_sub(1))?;
         Some(self.first + row * self.row_words)
     }
 }
 
-/// Adds to a word, of which there is one writer.
+/// Adds to a word that has only this writer.
 #[inline(always)]
 fn add(word: &AtomicU64, more: u64) {
     word.store(
@@ -108,7 +110,7 @@ fn add(word: &AtomicU64, more: u64) {
     );
 }
 
-/// Spreads keys over a table of a power of two of places.
+/// Spreads keys over a table whose size is a power of two.
 #[inline(always)]
 fn spread(key: u64, places: usize) -> usize {
     let hash = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
@@ -116,7 +118,7 @@ fn spread(key: u64, places: usize) -> usize {
 }
 
 impl<M: WordMemory> Recorder<M> {
-    /// A recorder in memory that reads as zero, of a rank that computes from `now_ns` on.
+    /// Makes a recorder in memory that reads as zero, for a rank that computes from `now_ns` on.
     ///
     /// # Panics
     /// If the memory is smaller than the layout of what is recorded.
@@ -162,7 +164,7 @@ impl<M: WordMemory> Recorder<M> {
         recorder
     }
 
-    /// A call begins that no other call of the library has made.
+    /// Records that a call begins. Calls that the library makes itself are not reported here.
     #[inline(always)]
     pub fn enter(&mut self, site: Site, called: &CallInfo, now_ns: u64, slice: u64) -> CallOrigin {
         let site = self.site(site, called.primitive);
@@ -180,8 +182,9 @@ impl<M: WordMemory> Recorder<M> {
         begun
     }
 
-    /// The call returns. The data may be known better than when it began. The latency of a primitive that only starts
-    /// something is told by [`latency`](Self::latency), when that is complete.
+    /// Records that the call returns. The length of the data may be known better than when it
+    /// began. For a primitive that only starts an operation, [`latency`](Self::latency) reports the
+    /// latency on completion.
     #[inline(always)]
     pub fn leave(&mut self, begun: &CallOrigin, called: &CallInfo, now_ns: u64) {
         if called.blocking {
@@ -212,8 +215,8 @@ impl<M: WordMemory> Recorder<M> {
         }
     }
 
-    /// What `primitive` did is complete: at once, or what it has started. The data is kept for primitives that move
-    /// any.
+    /// Records that an operation of `primitive` is complete: at once, or after it was started.
+    /// Sizes are recorded for primitives that move data.
     #[inline(always)]
     pub fn latency(&mut self, primitive: Primitive, latency_ns: u64, bytes: u64) {
         let number = primitive as usize;
@@ -233,7 +236,7 @@ impl<M: WordMemory> Recorder<M> {
         }
     }
 
-    /// A message was posted to somebody.
+    /// Records that a message to a peer was posted.
     #[inline(always)]
     pub fn posted(&mut self, begun: &mut CallOrigin, message: &MessageInfo) {
         self.count_message(message, 0);
@@ -243,13 +246,13 @@ impl<M: WordMemory> Recorder<M> {
         *begun = begun.numbered(self.ordinal(message, false));
     }
 
-    /// A message to somebody, which was [`posted`](Self::posted), is complete.
+    /// Records that a message to a peer, which was [`posted`](Self::posted), is complete.
     #[inline(always)]
     pub fn sent(&mut self, begun: &CallOrigin, message: &MessageInfo, now_ns: u64) {
         self.message(begun, message, now_ns, false);
     }
 
-    /// A message of somebody is complete.
+    /// Records that a message from a peer is complete.
     #[inline(always)]
     pub fn received(&mut self, begun: &CallOrigin, message: &MessageInfo, now_ns: u64) {
         self.count_message(message, 2);
@@ -257,8 +260,8 @@ impl<M: WordMemory> Recorder<M> {
         self.message(&begun.numbered(ordinal), message, now_ns, true);
     }
 
-    /// The rank entered a collective, of so many bytes as it gives or gets. It is `near` if others of the
-    /// communicator are on its node and need no NIC.
+    /// Records that the rank entered a collective and gives or gets `bytes` bytes. `near` means
+    /// that other members of the communicator are on its node and need no NIC.
     pub fn collective(&mut self, context: u32, bytes: u64, near: bool, slice: u64) {
         if self.metrics.communicators {
             let words = self.communicator(context);
@@ -270,7 +273,7 @@ impl<M: WordMemory> Recorder<M> {
         }
     }
 
-    /// The rank has finalized.
+    /// Records that the rank has finalized.
     pub fn finish(&mut self, now_ns: u64) {
         let at = match self.blocked {
             0 => self.layout.computation(),
@@ -280,7 +283,7 @@ impl<M: WordMemory> Recorder<M> {
         self.head(ENDED).store(now_ns.max(1), Ordering::Release);
     }
 
-    /// The memory.
+    /// Returns the memory.
     #[must_use]
     pub fn memory(&self) -> &M {
         &self.memory
@@ -291,7 +294,7 @@ impl<M: WordMemory> Recorder<M> {
         &self.memory.words()[at]
     }
 
-    /// The time since the last account goes to one of the two distributions.
+    /// Adds the time since the last account to one of the two distributions.
     #[inline(always)]
     fn account(&mut self, to: usize, now_ns: u64) {
         let time_ns = now_ns.saturating_sub(self.accounted_ns);
@@ -360,7 +363,7 @@ impl<M: WordMemory> Recorder<M> {
         if !self.window.has(slice) {
             return;
         }
-        // A thread that was late counts in the slice that another one has come to.
+        // A late thread's data counts in the slice that another thread has reached.
         if self.near_slice.is_none_or(|last| slice > last) {
             self.near_slice = Some(slice);
             if let Some(at) = self.near.advance() {
@@ -382,7 +385,7 @@ impl<M: WordMemory> Recorder<M> {
         }
     }
 
-    /// The words of a communicator; those behind the table if it is full.
+    /// Returns the words of a communicator, or those behind the table if it is full.
     #[inline(always)]
     fn communicator(&self, context: u32) -> &[AtomicU64] {
         let key = u64::from(context) + 1;
@@ -405,7 +408,7 @@ impl<M: WordMemory> Recorder<M> {
         place(MOST_COMMUNICATORS)
     }
 
-    /// The number of a message in its stream.
+    /// Returns the number of a message in its stream.
     #[inline(always)]
     fn ordinal(&mut self, message: &MessageInfo, received: bool) -> u32 {
         if !self.metrics.messages {
@@ -434,7 +437,7 @@ impl<M: WordMemory> Recorder<M> {
         NO_NUMBER
     }
 
-    /// The number of a site, which is 0 if there is no room for it or nobody wants it.
+    /// Returns the number of a site, or 0 if there is no room for it or its calls are not recorded.
     #[inline(always)]
     fn site(&mut self, site: Site, primitive: Primitive) -> u16 {
         if !self.metrics.sites || !self.primitives[primitive as usize] {
@@ -444,7 +447,7 @@ impl<M: WordMemory> Recorder<M> {
         let first = spread(key, MOST_SITES);
         for step in 0..MOST_STEPS {
             let place = (first + step) & (MOST_SITES - 1);
-            // The first place is that of all others.
+            // The first place is for all sites without a place of their own.
             if place == 0 {
                 continue;
             }
@@ -467,7 +470,7 @@ impl<M: WordMemory> Recorder<M> {
         let first = self.layout.sites + usize::from(number) * SITE_WORDS;
         let words = &self.memory.words()[first..][..SITE_WORDS];
         let place = site.place();
-        // The end of a path says more than its beginning.
+        // The end of a path is more specific than its beginning.
         let bytes = &place.as_bytes()[place.len().saturating_sub(PLACE_BYTES)..];
         for (word, bytes) in words[SITE_PLACE..].iter().zip(bytes.chunks(8)) {
             let mut whole = [0; 8];

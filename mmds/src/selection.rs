@@ -1,6 +1,7 @@
-//! What is recorded: `--mds-record`, `BCS_MDS_RECORD`.
+//! The selection of what is recorded: `--mds-record`, `BCS_MDS_RECORD`.
 //!
-//! A selection is a list of recorders, with commas between them, and each has options, with colons before them:
+//! A selection is a list of recorders, separated by commas. Each recorder has options, with colons
+//! before them:
 //!
 //! ```text
 //! mmds,emds                                  both: the default
@@ -12,8 +13,9 @@
 //! emds:rows=20000:nodes=0+2                  rows of the last 20,000 slices, on two nodes
 //! ```
 //!
-//! What is not named is not recorded. A recorder may be named again to add options. The text that [`Selection`]
-//! displays says the same again, so that it is also how a selection travels.
+//! A recorder that is not listed does not record. A recorder may be listed again to add options. A
+//! [`Selection`] displays as text that parses to the same selection. Processes exchange it in this
+//! form.
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,9 +32,9 @@ use crate::limits::{
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Selection {
-    /// What ranks record; nothing if they do not.
+    /// What ranks record; `None` if they do not record.
     pub mmds: Option<RankSelection>,
-    /// What NICs record; nothing if they do not.
+    /// What NICs record; `None` if they do not record.
     pub emds: Option<NodeSelection>,
 }
 
@@ -43,13 +45,14 @@ pub struct RankSelection {
     pub ranks: NumberSet,
     /// Which calls.
     pub primitives: Choice<Primitive>,
-    /// Which figures of them. Computation granularity and communication overhead are always among them.
+    /// Which figures of the calls. Computation granularity and communication overhead are always
+    /// recorded.
     pub metrics: Choice<Metric>,
     /// Significant digits of histograms.
     pub digits: u8,
-    /// How many calls are kept: the last ones. `None`: as many as fall to a rank of the job.
+    /// How many calls are kept: the last ones. `None`: the rank's share of the job's rows.
     pub calls: Option<u64>,
-    /// How many messages are kept: the last ones. `None`: as many as fall to a rank of the job.
+    /// How many messages are kept: the last ones. `None`: the rank's share of the job's rows.
     pub messages: Option<u64>,
 }
 
@@ -58,16 +61,16 @@ pub struct RankSelection {
 pub struct NodeSelection {
     /// Which nodes.
     pub nodes: NumberSet,
-    /// The slices of which rows are kept. Distributions and totals are of all slices.
+    /// The slices whose rows are kept. Distributions and totals cover all slices.
     pub window: SliceWindow,
 }
 
-/// The slices of which rows are kept.
+/// The slices whose rows are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SliceWindow {
-    /// So many, the last ones that there are rows of.
+    /// This number of slices: the last ones that have rows.
     Last(u64),
-    /// From one number to another one, both included.
+    /// The slices between two numbers, both included.
     Between(u64, u64),
 }
 
@@ -80,7 +83,7 @@ pub enum Metric {
     Size,
     /// Call sites.
     Sites,
-    /// Messages and bytes by peers and roads.
+    /// Messages and bytes by peers and transports.
     Peers,
     /// Messages, bytes and collectives by communicators.
     Communicators,
@@ -88,18 +91,18 @@ pub enum Metric {
     Calls,
     /// The last messages.
     Messages,
-    /// What went by SMARTMAP, by slices.
+    /// Traffic by SMARTMAP, by slices.
     Near,
 }
 
 /// A name that an option may have as a value.
 pub trait NamedOption: Copy + PartialEq + fmt::Debug + 'static {
-    /// What a message calls one of them.
+    /// The word for such a name in a message.
     const KIND: &'static str;
-    /// All of them.
+    /// All values.
     const ALL: &'static [Self];
 
-    /// Its name.
+    /// Returns its name.
     fn name(self) -> &'static str;
 }
 
@@ -139,7 +142,7 @@ impl NamedOption for Primitive {
     }
 }
 
-/// All things of a kind, or some.
+/// All values of a kind, or some.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice<T> {
     /// All.
@@ -149,7 +152,7 @@ pub enum Choice<T> {
 }
 
 impl<T: NamedOption> Choice<T> {
-    /// Whether it is among them.
+    /// Returns whether the choice contains a value.
     #[must_use]
     pub fn has(&self, one: T) -> bool {
         match self {
@@ -178,12 +181,12 @@ impl<T: NamedOption> Choice<T> {
 pub enum NumberSet {
     /// All.
     All,
-    /// From the first of a pair to its second, in rising order, none beside another.
+    /// Ranges from the first number of a pair to its second, in rising order, not adjacent.
     Only(Vec<(u32, u32)>),
 }
 
 impl NumberSet {
-    /// Whether a number is among them.
+    /// Returns whether the set contains a number.
     #[must_use]
     pub fn has(&self, number: u32) -> bool {
         match self {
@@ -213,29 +216,30 @@ impl NumberSet {
     }
 }
 
-/// Why a text is no selection. Each continues "failed to understand --mds-record".
+/// The reason why a text is no selection. Each message continues "failed to understand
+/// --mds-record".
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SelectionError {
-    /// There is no such thing.
+    /// A name that does not exist.
     #[error("there is no {kind} \"{found}\"; there are: {known}")]
     Unknown {
-        /// What it was to be.
+        /// The kind of name that was expected.
         kind: &'static str,
-        /// What was found.
+        /// The name that was found.
         found: String,
-        /// What there is.
+        /// The names that exist.
         known: String,
     },
-    /// A value is no number, or too large or too small.
+    /// A value that is no number, or too large or too small.
     #[error("\"{found}\" is no {wanted}")]
     NoNumber {
-        /// What was found.
+        /// The text that was found.
         found: String,
-        /// What there was to be.
+        /// The value that was expected.
         wanted: String,
     },
-    /// Two things were said that exclude each other.
+    /// Two options that exclude each other.
     #[error("{0}")]
     Contradiction(&'static str),
 }
@@ -263,7 +267,7 @@ fn unknown(kind: &'static str, found: &str, known: &[&'static str]) -> Selection
     }
 }
 
-/// `3` or `3-5`.
+/// Parses `3` or `3-5`.
 fn range<T: FromStr + PartialOrd + Copy>(text: &str) -> Result<(T, T), SelectionError> {
     let refused = || SelectionError::NoNumber {
         found: text.to_owned(),
@@ -323,7 +327,7 @@ impl Default for SliceWindow {
 }
 
 impl SliceWindow {
-    /// Whether rows of this slice are kept, as far as there is room for them.
+    /// Returns whether rows of this slice are kept, as far as there is room for them.
     #[must_use]
     pub fn has(&self, slice: u64) -> bool {
         match *self {
@@ -332,7 +336,7 @@ impl SliceWindow {
         }
     }
 
-    /// How many rows there are at most.
+    /// Returns the largest number of rows.
     #[must_use]
     pub fn rows(&self) -> u64 {
         match *self {
@@ -343,13 +347,13 @@ impl SliceWindow {
 }
 
 impl Selection {
-    /// Nothing at all.
+    /// The selection that records nothing.
     pub const NONE: Self = Self {
         mmds: None,
         emds: None,
     };
 
-    /// The slices of which ranks keep rows: the same of which NICs do.
+    /// Returns the slices whose rows ranks keep: the same as those of NICs.
     #[must_use]
     pub fn window(&self) -> SliceWindow {
         self.emds
@@ -357,13 +361,13 @@ impl Selection {
             .map_or_else(SliceWindow::default, |emds| emds.window)
     }
 
-    /// What this rank records.
+    /// Returns what this rank records.
     #[must_use]
     pub fn of_rank(&self, rank: u32) -> Option<&RankSelection> {
         self.mmds.as_ref().filter(|mmds| mmds.ranks.has(rank))
     }
 
-    /// What the NIC of this node records.
+    /// Returns what the NIC of this node records.
     #[must_use]
     pub fn of_node(&self, node: u32) -> Option<&NodeSelection> {
         self.emds.as_ref().filter(|emds| emds.nodes.has(node))
@@ -466,7 +470,7 @@ impl fmt::Display for Selection {
     }
 }
 
-/// The options that are not as by default, each after a colon.
+/// Displays the options that differ from the defaults, each after a colon.
 impl fmt::Display for RankSelection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let NumberSet::Only(some) = &self.ranks {
@@ -490,7 +494,7 @@ impl fmt::Display for RankSelection {
     }
 }
 
-/// The options that are not as by default, each after a colon.
+/// Displays the options that differ from the defaults, each after a colon.
 impl fmt::Display for NodeSelection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.window {

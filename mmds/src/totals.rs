@@ -1,7 +1,7 @@
-//! What a recorder has counted so far, for the rank itself, which may ask for it at any time.
+//! The recorder's counts so far, for the rank itself, which may request them at any time.
 //!
-//! A node manager reads the same words as an allegation (the crate `mds`). Whoever has the recorder
-//! has no reason to doubt them, and nothing changes while it looks.
+//! A node manager must verify the same words (the crate `mds`). The rank's own code can trust them,
+//! and nothing changes while it reads.
 
 use std::sync::atomic::Ordering;
 
@@ -9,36 +9,36 @@ use crate::histogram::TOTAL;
 use crate::layout::{CALLS, COMMUNICATOR_WORDS, ENDED, MOST_COMMUNICATORS};
 use crate::{Recorder, WordMemory};
 
-/// Where the time of a rank has gone.
+/// How a rank has spent its time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RankTimes {
-    /// Inside blocking calls.
+    /// The time inside blocking calls.
     pub communication_ns: u64,
-    /// Between them.
+    /// The time between them.
     pub computation_ns: u64,
 }
 
 /// Messages of point-to-point calls on all communicators.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RankTraffic {
-    /// Messages that were posted,
+    /// The number of posted messages.
     pub sent: u64,
-    /// and their bytes.
+    /// The bytes of the posted messages.
     pub sent_bytes: u64,
-    /// Messages that were received,
+    /// The number of received messages.
     pub received: u64,
-    /// and their bytes.
+    /// The bytes of the received messages.
     pub received_bytes: u64,
 }
 
 impl<M: WordMemory> Recorder<M> {
-    /// Calls that have returned; nothing if they are not recorded.
+    /// Returns the number of calls that have returned, or `None` if calls are not recorded.
     #[must_use]
     pub fn calls_so_far(&self) -> Option<u64> {
         self.metrics.calls.then(|| self.word(CALLS))
     }
 
-    /// Where the time has gone up to now, or up to the end of a rank that has finalized.
+    /// Returns how the rank has spent its time up to now, or up to the end if it has finalized.
     #[must_use]
     pub fn times_so_far(&self, now_ns: u64) -> RankTimes {
         let mut times = RankTimes {
@@ -55,7 +55,7 @@ impl<M: WordMemory> Recorder<M> {
         times
     }
 
-    /// The messages; nothing if communicators are not recorded.
+    /// Returns the counts of messages, or `None` if communicators are not recorded.
     #[must_use]
     pub fn traffic_so_far(&self) -> Option<RankTraffic> {
         let mut traffic = RankTraffic::default();

@@ -1,7 +1,9 @@
-//! How a call answers: a code, after the handler of the object that it was about was asked (MPI 5.0, 9.3).
+//! The result of a call: a code, after the handler of the object in question was called (MPI 5.0,
+//! 9.3).
 //!
-//! An error without an object is one of `MPI_COMM_SELF` ([`default_owner`]). Before `MPI_Init` and after `MPI_Finalize` there is nobody to ask,
-//! and the program ends. A panic of the library ends the program, too: it never unwinds into C.
+//! An error without an object belongs to `MPI_COMM_SELF` ([`default_owner`]). Before `MPI_Init` and
+//! after `MPI_Finalize` there is no handler, and the program ends. A panic of the library ends the
+//! program, too: it never unwinds into C.
 
 use crate::c::*;
 use crate::files::{self, FileHandler};
@@ -17,16 +19,16 @@ use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What a call comes to before its error is handled.
+/// The result of a call before its error is handled.
 pub type Outcome<T = ()> = Result<T, Fault>;
 
-/// An error, and whose it is.
+/// An error and its owner.
 #[derive(Debug)]
 pub struct Fault {
     on: Option<ErrorOwner>,
     error: Box<Error>,
-    /// The address that the call returns to which has failed, if it is another one than this: that which has started
-    /// what this one has waited for.
+    /// The return address of the call that started the failed operation, if it is another call than
+    /// this one, which waited for it.
     from: Option<u64>,
 }
 
@@ -36,21 +38,21 @@ impl Fault {
         Self { on, error, from }
     }
 
-    /// It is an error of what was started by the call that returns to this address.
+    /// Marks an error of an operation that was started by the call that returns to this address.
     pub fn of_call_at(self, from: u64) -> Self {
         let from = Some(from);
         Self { from, ..self }
     }
 }
 
-/// Whose handler is asked about an error.
+/// The object whose handler is called for an error.
 #[derive(Debug)]
 enum ErrorOwner {
     Comm(MPI_Comm, Comm),
     Session(MPI_Session, SessionHandler),
-    /// Of a communicator that is not there yet.
+    /// A communicator that does not exist yet.
     Given(ErrorHandler),
-    /// Of `MPI_FILE_NULL`: there are no other files.
+    /// `MPI_FILE_NULL`: there are no other files.
     File(FileHandler),
 }
 
@@ -61,23 +63,24 @@ impl From<Box<Error>> for Fault {
 }
 
 thread_local! {
-    /// The communicator that a call of this thread is about: functions of the program get its handle.
+    /// The communicator of this thread's current call: functions of the program get its handle.
     static HANDLE: Cell<MPI_Comm> = const { Cell::new(MPI_COMM_SELF) };
-    /// The code of the error that a handler is asked about.
+    /// The code of the error that a handler is called for.
     static CODE: Cell<c_int> = const { Cell::new(MPI_SUCCESS) };
 }
 
-/// The handle of the communicator that this call is about.
+/// Returns the handle of the communicator of this call.
 pub fn current() -> MPI_Comm {
     HANDLE.get()
 }
 
-/// The code that a handler of the program's is to get.
+/// Returns the code that a handler of the program gets.
 pub fn code_for_handler() -> c_int {
     CODE.get()
 }
 
-/// Calls a function of the program, which gets [`current`] and may call functions of ours about something else.
+/// Calls a function of the program with [`current`]. The function may call functions of ours on
+/// other objects.
 pub fn call_user_function<T>(function: impl FnOnce(MPI_Comm) -> T) -> T {
     let handle = HANDLE.get();
     let returned = caller::preserve_address(|| function(handle));
@@ -85,24 +88,25 @@ pub fn call_user_function<T>(function: impl FnOnce(MPI_Comm) -> T) -> T {
     returned
 }
 
-/// A function of the program has failed with a code, which the call that called it returns.
+/// Makes the error of a function of the program that has failed with a code. The call that called
+/// the function returns this code.
 pub fn failed_with(code: c_int) -> Box<Error> {
     let reason = format!("a function of the program returned {code}");
     with_code(code, error(class_of(code), reason))
 }
 
-/// The class of an error that a function of the program returns, or the program gives.
+/// Returns the class of an error code from the program or from one of its functions.
 fn class_of(code: c_int) -> ErrorClass {
     instances::class(code).unwrap_or(ErrorClass::Other)
 }
 
-/// The error, with a code of the program's.
+/// Gives an error the program's code.
 fn with_code(code: c_int, mut error: Box<Error>) -> Box<Error> {
     error.code = Some(code);
     error
 }
 
-/// An error of this call, whose name [`enter`] adds.
+/// Makes an error of this call. [`enter`] adds the name of the call.
 #[cold]
 pub fn error(class: ErrorClass, reason: impl Into<String>) -> Box<Error> {
     Box::new(Error {
@@ -117,7 +121,7 @@ pub fn error(class: ErrorClass, reason: impl Into<String>) -> Box<Error> {
     })
 }
 
-/// A communicator that a call is about.
+/// The communicator of a call.
 #[derive(Debug)]
 pub struct CallComm {
     handle: MPI_Comm,
@@ -139,15 +143,15 @@ impl CallComm {
         }
     }
 
-    /// A call, whose errors are the communicator's.
+    /// Runs a call whose errors belong to the communicator.
     #[inline]
     pub fn run<T>(&self, call: impl FnOnce(&Comm) -> Result<T, Box<Error>>) -> Outcome<T> {
         HANDLE.set(self.handle);
         call(self.comm()).map_err(|error| self.fault(error))
     }
 
-    /// A collective, of this name with the P. If an argument is wrong, the other members are told; `arguments` is what
-    /// is known of it then.
+    /// Runs a collective; `name` is its name with the P. If an argument is invalid, the other
+    /// members are notified. `arguments` returns what is known of the arguments then.
     #[inline]
     pub fn run_collective<T>(
         &self,
@@ -161,8 +165,9 @@ impl CallComm {
         })
     }
 
-    /// A call of all members of which other collectives are a part, as the making of communicators: the other members are
-    /// told of what is wrong before any of these.
+    /// Runs a call of all members that contains other collectives, such as the creation of a
+    /// communicator. The other members are notified of an invalid argument before any of these
+    /// collectives.
     pub fn run_comm_creation<T>(
         &self,
         name: &'static str,
@@ -177,7 +182,7 @@ impl CallComm {
         })
     }
 
-    /// Asks the communicator's handler about a code that the program gives (`MPI_Comm_call_errhandler`).
+    /// Calls the communicator's handler for a code from the program (`MPI_Comm_call_errhandler`).
     pub fn ask(&self, code: c_int) {
         HANDLE.set(self.handle);
         let mut error = given_by_program(code);
@@ -194,7 +199,7 @@ impl CallComm {
     }
 }
 
-/// The other members of a collective are told of an argument that is wrong at this rank.
+/// Notifies the other members of a collective of an invalid argument at this rank.
 #[cold]
 fn report_invalid_call(
     comm: &Comm,
@@ -208,7 +213,7 @@ fn report_invalid_call(
     comm.tell_of_invalid_call(error, arguments)
 }
 
-/// A call about a session, whose handler is asked.
+/// Runs a call on a session, whose handler is called for errors.
 pub fn run_on_session<T>(
     handle: MPI_Session,
     call: impl FnOnce(&Session) -> Result<T, Box<Error>>,
@@ -227,7 +232,7 @@ pub fn run_on_session<T>(
     })
 }
 
-/// Asks a session's handler about a code that the program gives (`MPI_Session_call_errhandler`).
+/// Calls a session's handler for a code from the program (`MPI_Session_call_errhandler`).
 pub fn ask_session(handle: MPI_Session, session: &Session, code: c_int) {
     let mut error = given_by_program(code);
     error.operation.call = "MPI_Session_call_errhandler";
@@ -235,8 +240,8 @@ pub fn ask_session(handle: MPI_Session, session: &Session, code: c_int) {
     handle_in_session(handle, session.handler(), &error);
 }
 
-/// The error that a program says there is. What names an instance means something in this process alone: a job that
-/// ends by it ends with its class.
+/// Makes an error of a code from the program. A code that names an instance is valid only in this
+/// process: a job that ends by it ends with its class.
 fn given_by_program(code: c_int) -> Box<Error> {
     let reason = match instances::sentence(code) {
         Some(sentence) => format!("the program gives the error: {sentence}"),
@@ -248,7 +253,7 @@ fn given_by_program(code: c_int) -> Box<Error> {
     )
 }
 
-/// A call that makes a communicator, whose handler is asked.
+/// Runs a call that makes a communicator, and calls the given handler for errors.
 pub fn run_with_handler<T>(
     handler: &ErrorHandler,
     call: impl FnOnce() -> Result<T, Box<Error>>,
@@ -259,7 +264,7 @@ pub fn run_with_handler<T>(
     })
 }
 
-/// The same of a session that is not there.
+/// Does the same for a session that does not exist yet.
 pub fn run_with_session_handler<T>(
     handler: SessionHandler,
     call: impl FnOnce() -> Result<T, Box<Error>>,
@@ -270,7 +275,7 @@ pub fn run_with_session_handler<T>(
     })
 }
 
-/// Does about an error what a session's handler says.
+/// Treats an error as a session's handler requires.
 fn handle_in_session(mut handle: MPI_Session, handler: SessionHandler, error: &Error) {
     let mut code = CODE.get();
     match handler {
@@ -298,8 +303,8 @@ fn end(error: &Error) -> ! {
     }
 }
 
-/// A handle that stands for no communicator, or for one of a world that is not there. It is a word: what a call that
-/// goes well hands on stays in registers then.
+/// An invalid handle of a communicator, or a predefined one outside of `MPI_Init` and
+/// `MPI_Finalize`. It is one word, so the result of a call that succeeds stays in registers.
 #[derive(Clone, Copy, Debug)]
 pub struct InvalidCommHandle(MPI_Comm);
 
@@ -319,7 +324,7 @@ impl From<InvalidCommHandle> for Fault {
     }
 }
 
-/// The communicator of a handle.
+/// Returns the communicator of a handle.
 #[inline(always)]
 pub fn comm_of(handle: MPI_Comm) -> Result<CallComm, InvalidCommHandle> {
     let comm = match handle {
@@ -342,7 +347,7 @@ pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> c_int {
     }
 }
 
-/// Runs a function that answers by its code, and asks no handler.
+/// Runs a function that returns its code and calls no handler.
 pub fn returning(name: &'static str, body: impl FnOnce() -> Outcome) -> c_int {
     match run(name, body) {
         Ok(()) => MPI_SUCCESS,
@@ -355,14 +360,14 @@ fn run(name: &'static str, body: impl FnOnce() -> Outcome) -> Outcome {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| abort_after_panic(name))
 }
 
-/// A function has panicked, which must not unwind into C.
+/// Ends the process after a function has panicked, because a panic must not unwind into C.
 #[cold]
 pub fn abort_after_panic(name: &'static str) -> ! {
     eprintln!("libmpi_abi: {name} failed by a mistake of the library's own");
     std::process::abort()
 }
 
-/// Asks the handler of an error, if there is one to ask.
+/// Calls the handler of an error, if there is one.
 #[cold]
 fn raise(call: &'static str, mut fault: Fault) -> c_int {
     if fault.error.operation.call.is_empty() {
@@ -374,7 +379,7 @@ fn raise(call: &'static str, mut fault: Fault) -> c_int {
         None => instances::name(&error),
     };
     CODE.set(code);
-    // A job that ends by it ends with what others know.
+    // If the job ends by this error, it ends with a code that other processes know.
     error.code = error.code.map(instances::known_to_others);
     let on = fault.on.or_else(default_owner);
     match on {
@@ -399,11 +404,12 @@ fn raise(call: &'static str, mut fault: Fault) -> c_int {
     code
 }
 
-/// Of so many disagreements a rank says something by itself.
+/// The number of disagreements that a rank reports by itself.
 const SAID: u32 = 8;
 
-/// Ranks that are in different collectives are told to the user at once, also where the program is to be told of its errors:
-/// it may not look, and its results would be wrong without a word. Where the job ends by it that is said anyway.
+/// Reports at once to the user that ranks are in different collectives, even if errors return to
+/// the program: it may ignore them, and would silently compute wrong results. If the job ends by
+/// the error, the report comes anyway.
 pub fn say_disagreement(comm: &Comm, error: &Error, code: c_int) {
     static SO_FAR: AtomicU32 = AtomicU32::new(0);
     let ends = matches!(
@@ -414,13 +420,13 @@ pub fn say_disagreement(comm: &Comm, error: &Error, code: c_int) {
         return;
     }
     let said = instances::sentence(code).unwrap_or_else(|| error.to_string());
-    // Where standard error is closed, nobody hears.
+    // If standard error is closed, the report is lost.
     _ = writeln!(std::io::stderr(), "bcs-mpi: {said}");
 }
 
-/// Whose an error without an object is: `MPI_COMM_SELF`'s (MPI 5.0, 9.3). Programs for MPI 3 and before expect it to be
-/// `MPI_COMM_WORLD`'s: where a program has said what is to become of errors there, and has not for `MPI_COMM_SELF`, that
-/// is what it means.
+/// Returns the owner of an error without an object: `MPI_COMM_SELF` (MPI 5.0, 9.3). Programs for
+/// MPI 3 and before expect it to be `MPI_COMM_WORLD`. So if a program has set an error handler
+/// there, but none on `MPI_COMM_SELF`, the owner is `MPI_COMM_WORLD`.
 fn default_owner() -> Option<ErrorOwner> {
     let (world, itself) = (state::world().ok()?, state::itself().ok()?);
     let unsaid = |comm: &Comm| matches!(comm.error_handler(), ErrorHandler::Fatal);
@@ -430,7 +436,7 @@ fn default_owner() -> Option<ErrorOwner> {
     }
 }
 
-/// A call about no file, the handler of which is asked.
+/// Runs a call without a file, and calls the handler of `MPI_FILE_NULL` for errors.
 pub fn run_on_file<T>(call: impl FnOnce() -> Result<T, Box<Error>>) -> Outcome<T> {
     call().map_err(|error| {
         let on = Some(ErrorOwner::File(files::handler()));
@@ -438,7 +444,7 @@ pub fn run_on_file<T>(call: impl FnOnce() -> Result<T, Box<Error>>) -> Outcome<T
     })
 }
 
-/// Asks the handler of `MPI_FILE_NULL` about a code that the program gives (`MPI_File_call_errhandler`).
+/// Calls the handler of `MPI_FILE_NULL` for a code from the program (`MPI_File_call_errhandler`).
 pub fn ask_of_file(code: c_int) {
     let class = ErrorClass::from_code(code).unwrap_or(ErrorClass::Other);
     let error = error(class, format!("the program gives the error code {code}"));
@@ -447,7 +453,7 @@ pub fn ask_of_file(code: c_int) {
     handle_of_file(files::handler(), &error);
 }
 
-/// Does about an error what the handler of `MPI_FILE_NULL` says.
+/// Treats an error as the handler of `MPI_FILE_NULL` requires.
 fn handle_of_file(handler: FileHandler, error: &Error) {
     let (mut handle, mut code) = (MPI_FILE_NULL, error.code());
     match handler {
@@ -465,13 +471,14 @@ fn not_there() -> Box<Error> {
     error(ErrorClass::UnsupportedOperation, reason)
 }
 
-/// What a function answers that is not there, and is about no communicator or file: `MPI_COMM_SELF`'s handler is asked.
+/// Returns the error of a function that is not implemented and has no communicator or file, after
+/// it has called the handler of `MPI_COMM_SELF`.
 #[cold]
 pub fn unsupported(name: &'static str) -> c_int {
     raise(name, not_there().into())
 }
 
-/// The same of a function on a communicator.
+/// Does the same for a function on a communicator.
 #[cold]
 pub fn unsupported_on(name: &'static str, comm: MPI_Comm) -> c_int {
     let answer = comm_of(comm).map_err(Fault::from);
@@ -479,7 +486,7 @@ pub fn unsupported_on(name: &'static str, comm: MPI_Comm) -> c_int {
     answer.map_or_else(|fault| raise(name, fault), |()| MPI_SUCCESS)
 }
 
-/// The same of a function of files.
+/// Does the same for a function on files.
 #[cold]
 pub fn unsupported_file(name: &'static str) -> c_int {
     let answer = state::process().map(|_| ());

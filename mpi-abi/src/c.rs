@@ -23,7 +23,7 @@ handles! {
 pub type MPI_T_cb_safety = c_int;
 pub type MPI_T_source_order = c_int;
 
-/// What a receive says (3.2.5).
+/// The status of a receive (3.2.5).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MPI_Status {
@@ -113,21 +113,21 @@ pub const WEIGHTS_EMPTY: usize = 11;
 
 include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 
-/// What counts and displacements are in a function without `_c`.
+/// The types of counts and displacements in a function without `_c`.
 pub mod narrow {
     /// Counts.
     pub type N = std::ffi::c_int;
     /// Displacements of blocks of collectives.
     pub type D = std::ffi::c_int;
-    /// Displacements in bytes of constructors of types.
+    /// Displacements in bytes in datatype constructors.
     pub type A = super::MPI_Aint;
-    /// What `MPI_Op_create` is given.
+    /// The function for `MPI_Op_create`.
     pub type F = super::MPI_User_function;
-    /// Whether it is the large one.
+    /// Whether the function is the large form.
     pub const LARGE: bool = false;
 }
 
-/// What they are in one with `_c`.
+/// The same types in a function with `_c`.
 pub mod wide {
     pub type N = super::MPI_Count;
     pub type D = super::MPI_Aint;

@@ -1,11 +1,13 @@
-//! Where in the program a call is: its return address.
+//! The place of a call in the program: its return address.
 //!
-//! A function of the ABI begins with a few instructions (made by `build.rs`) that put the return address where this
-//! thread's calls have it, and goes on in Rust, which has no way to ask for it. It is looked at only where a place is
-//! told: by a rank that is about to sleep, by the MDS, of a request that is handed out, of a message that is sent.
+//! A function of the ABI begins with a few instructions (made by `build.rs`) that store the return
+//! address in a thread-local variable. Then it continues in Rust, which cannot read its own return
+//! address. The variable is read only where a place is reported: by a rank that is about to sleep,
+//! by the MDS, and for a new request or a sent message.
 //!
-//! The variable is reached as by a library that may be loaded at any time (a TLS descriptor), and not as one that is
-//! there from the start: such libraries are refused by programs that load many.
+//! The variable uses the TLS model of a library that may be loaded at any time (a TLS descriptor),
+//! and not the model of one that is there from the start: programs that load many libraries refuse
+//! the latter.
 
 use std::arch::global_asm;
 
@@ -44,14 +46,15 @@ unsafe extern "C" {
     fn bcs_caller_set(address: u64);
 }
 
-/// The return address of the call of the ABI that this thread is in.
+/// Returns the return address of this thread's current call of the ABI.
 #[inline]
 pub fn address() -> u64 {
     // SAFETY: it reads a variable of this thread.
     unsafe { bcs_caller_get() }
 }
 
-/// Calls a function of the program, which may call functions of ours: this call is where it was.
+/// Calls a function of the program, which may call functions of ours, and restores this call's
+/// address.
 pub fn preserve_address<T>(function: impl FnOnce() -> T) -> T {
     let address = address();
     let returned = function();

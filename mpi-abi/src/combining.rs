@@ -1,8 +1,9 @@
-//! Functions of the program's that combine elements (MPI 5.0, 6.9.5).
+//! Functions of the program that combine elements (MPI 5.0, 6.9.5).
 //!
-//! A function is told the datatype of the elements by a handle, and may compare that with those that it knows. So it
-//! gets the very one that the reduction was given. Several handles stand for one datatype of the core, which is why an
-//! operation is made anew for a reduction on one that is not the usual.
+//! A function gets the datatype of the elements as a handle, and may compare that with those that
+//! it knows. So it gets the very handle that the program passed to the reduction. Several handles
+//! stand for one datatype of the core, so a reduction on an unusual handle makes an operation of
+//! its own.
 
 use crate::answer::error;
 use crate::c::*;
@@ -17,7 +18,7 @@ use std::ffi::{c_int, c_void};
 type Small = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype);
 type Large = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut MPI_Count, *mut MPI_Datatype);
 
-/// What `MPI_Op_create` was given, or `MPI_Op_create_c`.
+/// The function given to `MPI_Op_create`, or to `MPI_Op_create_c`.
 #[derive(Clone, Copy, Debug)]
 pub enum UserFunction {
     Small(Small),
@@ -37,7 +38,7 @@ impl From<Large> for UserFunction {
 }
 
 impl UserFunction {
-    /// How many elements it can be told of at a time.
+    /// Returns how many elements one call of the function can take.
     fn most(self) -> usize {
         match self {
             Self::Small(_) => c_int::MAX.unsigned_abs() as usize,
@@ -45,7 +46,7 @@ impl UserFunction {
         }
     }
 
-    /// Calls it for so many elements, in parts if its count is too narrow for them.
+    /// Calls the function for `len` elements, in parts if its count is too narrow for them.
     ///
     /// # Safety
     /// As for [`UserOp::create`].
@@ -62,7 +63,7 @@ impl UserFunction {
             let distance = done.cast_signed().wrapping_mul(extent);
             let from = invec.wrapping_offset(distance).cast_mut().cast();
             let both = inoutvec.wrapping_offset(distance).cast();
-            // The function may write what it is told.
+            // The function may overwrite its arguments.
             let mut handle = handle;
             match self {
                 Self::Small(function) => {
@@ -80,7 +81,8 @@ impl UserFunction {
         }
     }
 
-    /// An operation that tells the function this handle, as long as it stands for the datatype.
+    /// Makes an operation that passes this handle to the function, as long as the handle stands for
+    /// the datatype.
     fn op(self, known: Option<MPI_Datatype>, commute: bool) -> UserOp {
         let function = move |invec, inoutvec, count, of: Datatype| {
             with_handle(&of, known, |handle| {
@@ -95,7 +97,7 @@ impl UserFunction {
     }
 }
 
-/// An operation of the program's, and what it was made of.
+/// An operation of the program, and the function that it was made of.
 #[derive(Clone, Debug)]
 pub struct ProgramOp {
     op: UserOp,
@@ -104,7 +106,7 @@ pub struct ProgramOp {
 }
 
 impl ProgramOp {
-    /// An operation, of a function.
+    /// Makes an operation of a function.
     #[must_use]
     pub fn new(function: UserFunction, commute: bool) -> Self {
         Self {
@@ -114,13 +116,13 @@ impl ProgramOp {
         }
     }
 
-    /// The core's form of it.
+    /// Returns the core's form of the operation.
     #[must_use]
     pub fn op(&self) -> AnyOp {
         AnyOp::from(&self.op)
     }
 
-    /// The same, which tells its function this handle.
+    /// Returns the same, with this handle for its function.
     fn on(&self, handle: MPI_Datatype) -> AnyOp {
         let usual = elementary(handle).and_then(canonical) == Some(handle);
         match usual {
@@ -130,10 +132,10 @@ impl ProgramOp {
     }
 }
 
-/// The operation of a handle, for a reduction of elements of a datatype.
+/// Returns the operation of a handle, for a reduction of elements of a datatype.
 ///
 /// # Errors
-/// When it is none.
+/// If the handle is invalid.
 #[inline]
 pub fn op_on(handle: MPI_Op, datatype: MPI_Datatype) -> Result<AnyOp> {
     if let Some(op) = predefined_op(handle) {
@@ -148,8 +150,8 @@ pub fn op_on(handle: MPI_Op, datatype: MPI_Datatype) -> Result<AnyOp> {
     }
 }
 
-/// The name of a datatype that is in no group of the table of predefined operations (MPI 5.0, 6.9.2), though what moves
-/// its elements is the same as for one that is.
+/// Returns the name of a datatype that is in no group of the table of predefined operations (MPI
+/// 5.0, 6.9.2), although its elements are moved like those of a datatype in the table.
 #[inline]
 fn character(datatype: MPI_Datatype) -> Option<&'static str> {
     match datatype {
@@ -170,7 +172,8 @@ fn no_number(op: Op, name: &str) -> Box<Error> {
     error(ErrorClass::Op, reason)
 }
 
-/// Finds a handle of a datatype, which stands for it during the call: the known one if that does, or any.
+/// Passes a handle that stands for the datatype during the call: the known one if it is still
+/// valid, or any other.
 fn with_handle(of: &Datatype, known: Option<MPI_Datatype>, call: impl FnOnce(MPI_Datatype)) {
     let stands = |handle: &MPI_Datatype| match elementary(*handle) {
         Some(element) => of.elementary() == Some(element),
@@ -179,7 +182,7 @@ fn with_handle(of: &Datatype, known: Option<MPI_Datatype>, call: impl FnOnce(MPI
     if let Some(handle) = known.filter(stands).or_else(|| handle_of_datatype(of)) {
         return call(handle);
     }
-    // The program has freed its own while the reduction was under way.
+    // The program has freed its handle while the reduction was under way.
     let handle = datatype_handle(DerivedDatatype::unknown(of.clone()));
     call(handle);
     DATATYPES.remove(handle.0);

@@ -1,16 +1,16 @@
-//! The error handler of `MPI_FILE_NULL` (MPI 5.0, 14.7): that of files that cannot be opened. This library opens none yet, so
-//! it is that of all functions of files. Errors return unless the program says otherwise, so a program may do without
-//! MPI's files.
+//! The error handler of `MPI_FILE_NULL` (MPI 5.0, 14.7), which handles files that cannot be opened.
+//! This library cannot open files yet, so it handles all functions of files. By default errors
+//! return, so a program can continue without MPI's files.
 
 use crate::c::MPI_File;
 use bcs_core::lockstep;
 use std::ffi::c_int;
 use std::sync::Mutex;
 
-/// A function of the program's that is told of errors of files.
+/// A function of the program that handles errors of files.
 pub type FileFunction = unsafe extern "C" fn(*mut MPI_File, *mut c_int, ...);
 
-/// What is to be done about the errors of files.
+/// The treatment of errors of files.
 #[derive(Clone, Copy, Debug)]
 pub enum FileHandler {
     Fatal,
@@ -21,12 +21,12 @@ pub enum FileHandler {
 
 static HANDLER: Mutex<FileHandler> = Mutex::new(FileHandler::Return);
 
-/// The handler.
+/// Returns the handler.
 pub fn handler() -> FileHandler {
     *lockstep::lock(&HANDLER)
 }
 
-/// Sets it.
+/// Sets the handler.
 pub fn set_handler(handler: FileHandler) {
     *lockstep::lock(&HANDLER) = handler;
 }

@@ -1,4 +1,5 @@
-//! Generalized requests (MPI 5.0, 13.2): what they stand for is done by the program, which says when it is over.
+//! Generalized requests (MPI 5.0, 13.2): the program executes their operations, and reports
+//! completion.
 
 use crate::answer::{call_user_function, failed_with};
 use crate::c::*;
@@ -10,7 +11,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::with_exposed_provenance_mut;
 use std::sync::Mutex;
 
-/// The functions of a generalized request, and what they are given.
+/// The functions of a generalized request, and their extra argument.
 #[derive(Debug)]
 pub struct GeneralizedRequest {
     query: MPI_Grequest_query_function,
@@ -24,7 +25,7 @@ pub struct GeneralizedRequest {
 #[derive(Debug, Default)]
 struct State {
     completed: bool,
-    /// The program has no handle any more.
+    /// Whether the program has freed its handle.
     freed: bool,
 }
 
@@ -53,10 +54,10 @@ impl GeneralizedRequest {
         with_exposed_provenance_mut(self.extra)
     }
 
-    /// What the operation came to, as the program says.
+    /// Returns the status of the operation from the program's query function.
     ///
     /// # Errors
-    /// When its function fails.
+    /// If that function fails.
     pub fn query(&self) -> Result<Status> {
         let mut status = MPI_Status {
             MPI_SOURCE: MPI_UNDEFINED,
@@ -73,16 +74,16 @@ impl GeneralizedRequest {
         status_of(&raw const status)
     }
 
-    /// Whether the program has said that it is over.
+    /// Returns whether the program has completed the operation.
     #[must_use]
     pub fn is_completed(&self) -> bool {
         lockstep::lock(&self.state).completed
     }
 
-    /// It is over (`MPI_Grequest_complete`). No lock of ours may be held.
+    /// Completes the operation (`MPI_Grequest_complete`). The caller must hold no lock of ours.
     ///
     /// # Errors
-    /// When the program's function fails that frees what it has.
+    /// If the program's free function fails.
     pub fn complete(&self) -> Result<()> {
         let freed = {
             let mut state = lockstep::lock(&self.state);
@@ -96,10 +97,11 @@ impl GeneralizedRequest {
         }
     }
 
-    /// The program has no handle any more. What it has is freed when the operation is over.
+    /// Notes that the program has freed its handle. Frees the program's state as soon as the
+    /// operation is complete.
     ///
     /// # Errors
-    /// When the program's function fails that frees what it has.
+    /// If the program's free function fails.
     pub fn free(&self) -> Result<()> {
         let completed = {
             let mut state = lockstep::lock(&self.state);
@@ -120,10 +122,10 @@ impl GeneralizedRequest {
         succeeded(call_user_function(|_| unsafe { free(self.extra()) }))
     }
 
-    /// `MPI_Cancel`.
+    /// Calls the program's cancel function (`MPI_Cancel`).
     ///
     /// # Errors
-    /// When the program's function fails.
+    /// If the program's function fails.
     pub fn cancel(&self) -> Result<()> {
         let completed = lockstep::lock(&self.state).completed;
         let Some(cancel) = self.cancel else {

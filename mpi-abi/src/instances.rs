@@ -1,22 +1,23 @@
 //! Error codes that name an instance of an error (MPI 5.0, 9.4).
 //!
-//! What a call with `MPI_ERRORS_RETURN` gives back is a number, and all that is known of the error would be lost with
-//! it but for its class. So the number says which error of this process it is, and `MPI_Error_string` gives its
-//! sentence: the call, its arguments, why it failed, and where the program made it.
+//! With `MPI_ERRORS_RETURN` a call returns a number. A plain class would lose everything else about
+//! the error. So the number identifies an error of this process, and `MPI_Error_string` returns its
+//! sentence: the call, its arguments, the reason, and the place in the program.
 //!
 //! ```text
 //! bit  31   30   29 ... 23   22 ... 0
 //!      0    1    class       the number of the error, which wraps
 //! ```
 //!
-//! The class is in the code, so that `MPI_Error_class` is right for ever. Sentences are kept of the last [`KEPT`]
-//! errors; the code of an older one has the text of its class. Codes that the program adds count up from
-//! `MPI_ERR_LASTCODE` and have bit 30 clear: they end there only after 2^30 of them, for which no process has memory.
+//! The code contains the class, so `MPI_Error_class` is always right. The sentences of the last
+//! [`KEPT`] errors are kept; an older code has the text of its class. Codes that the program adds
+//! count up from `MPI_ERR_LASTCODE` and have bit 30 clear. They would reach it only after 2^30
+//! codes, for which no process has memory.
 //!
-//! As with MPICH, a code is not its class, but for two that say where to look: `MPI_ERR_IN_STATUS` and
-//! `MPI_ERR_PENDING`, with which programs compare what they get.
+//! As in MPICH, a code differs from its class, except for two classes that only refer to other
+//! results: programs compare results with `MPI_ERR_IN_STATUS` and `MPI_ERR_PENDING`.
 //!
-//! A line is looked for when somebody asks for the sentence, and not before.
+//! The source line is looked up only when the sentence is requested.
 
 use crate::caller;
 use bcs_core::lockstep;
@@ -29,7 +30,8 @@ use std::cell::RefCell;
 use std::ffi::c_int;
 use std::sync::Mutex;
 
-/// Of so many errors the sentences are kept: an array of requests that all fail is mostly shorter.
+/// The number of errors whose sentences are kept: most arrays of requests that all fail are
+/// shorter.
 const KEPT: usize = 1024;
 
 const IS_INSTANCE: u32 = 1 << 30;
@@ -49,7 +51,7 @@ struct RecentErrors {
     errors: Vec<Instance>,
 }
 
-/// An error that has happened.
+/// A past error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Instance {
     code: c_int,
@@ -75,7 +77,7 @@ impl Instance {
         }
     }
 
-    /// The sentence, with where the call is. What does not fit is cut off the reason.
+    /// Returns the sentence, with the place of the call. If it is too long, the reason is cut off.
     fn sentence(&self, place: Option<&Site>) -> String {
         let place = place.map_or_else(String::new, |place| format!(" at {place}"));
         let mut sentence = format!("{}{place}: {}", self.call, self.reason);
@@ -108,13 +110,14 @@ fn place_of(number: u32) -> usize {
     number as usize % KEPT
 }
 
-/// The code that a call is to give back for an error, which it names from now on; the program's own, if it gave one.
+/// Returns the code for an error, which names this instance from now on, or the program's own code
+/// if it gave one.
 #[cold]
 pub fn name(error: &Error) -> c_int {
     name_from(error, caller::address())
 }
 
-/// The same of an error whose call returns to this address.
+/// Does the same for an error whose call returns to this address.
 #[cold]
 pub fn name_from(error: &Error, from: u64) -> c_int {
     match (error.code, error.class) {
@@ -124,7 +127,8 @@ pub fn name_from(error: &Error, from: u64) -> c_int {
     }
 }
 
-/// The class of a code that is one, or names an instance; nothing of the program's own codes.
+/// Returns the class of a code that is a class or names an instance; `None` for the program's own
+/// codes.
 pub fn class(code: c_int) -> Option<ErrorClass> {
     let bits = code.cast_unsigned();
     if bits & IS_INSTANCE == 0 || code < 0 {
@@ -134,17 +138,19 @@ pub fn class(code: c_int) -> Option<ErrorClass> {
     ErrorClass::from_code(class.cast_signed())
 }
 
-/// Of a code that names an instance its class, as other programs know it; any other code as it is.
+/// Returns the class, which other processes know, for a code that names an instance. Returns other
+/// codes unchanged.
 pub fn known_to_others(code: c_int) -> c_int {
     class(code).map_or(code, ErrorClass::code)
 }
 
 thread_local! {
-    /// Files that were read are kept: a program that tells one error mostly tells more.
+    /// The source lines of files that were read. A program that reports one error often reports
+    /// more.
     static LINES: RefCell<SourceLines> = RefCell::default();
 }
 
-/// The sentence of the instance that a code names, if it is kept.
+/// Returns the sentence of the instance that a code names, if it is kept.
 pub fn sentence(code: c_int) -> Option<String> {
     let instance = lockstep::lock(&LAST).get(code).cloned()?;
     let place = MappedCode::of_this_process()
@@ -154,7 +160,7 @@ pub fn sentence(code: c_int) -> Option<String> {
     Some(instance.sentence(site.as_ref()))
 }
 
-// All classes have room.
+// All classes fit.
 const _: () = assert!(ErrorClass::ALL.len() <= 1 << CLASS_BITS);
 const _: () = assert!((NUMBERS as usize).is_multiple_of(KEPT));
 

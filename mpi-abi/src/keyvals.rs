@@ -1,7 +1,7 @@
-//! Attribute keys, whose functions are the program's (MPI 5.0, 7.7).
+//! Attribute keys with functions of the program (MPI 5.0, 7.7).
 //!
-//! A key that is freed stays known as long as something is attached by it, so that a program which has kept its number
-//! can still delete that.
+//! A freed key stays known as long as something is attached by it, so that a program which has kept
+//! its number can still delete that.
 
 use crate::answer::{call_user_function, error, failed_with};
 use crate::c::{MPI_Comm, MPI_SUCCESS};
@@ -13,22 +13,22 @@ use std::ptr::{from_mut, with_exposed_provenance_mut};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A function that says what a duplicate gets.
+/// A function that computes the attribute of a duplicate.
 pub type CopyFunction<O> = Option<
     unsafe extern "C" fn(O, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int,
 >;
 
-/// A function that is told that a value goes.
+/// A function that is called before an attribute is deleted.
 pub type DeleteFunction<O> =
     Option<unsafe extern "C" fn(O, c_int, *mut c_void, *mut c_void) -> c_int>;
 
-/// `MPI_COMM_DUP_FN` and those like it, as an address. It is no function that can be called.
+/// The address of `MPI_COMM_DUP_FN` and similar functions. It cannot be called.
 const DUPLICATE: usize = 1;
 
-/// Numbers of keys of all kinds. Predefined ones are below.
+/// The next number of keys of all kinds. Predefined numbers are below.
 static NEXT: AtomicI32 = AtomicI32::new(4096);
 
-/// A key of one kind of object, by whose handle its functions are called.
+/// A key for one kind of object, whose functions get the object's handle.
 #[derive(Debug)]
 pub struct Key<O> {
     number: c_int,
@@ -46,10 +46,10 @@ impl<O> PartialEq for Key<O> {
 }
 
 impl<O> Key<O> {
-    /// A new one.
+    /// Makes a key.
     ///
     /// # Errors
-    /// When there are no numbers left.
+    /// If no numbers are left.
     pub fn new(
         copy: CopyFunction<O>,
         delete: DeleteFunction<O>,
@@ -69,20 +69,21 @@ impl<O> Key<O> {
         })
     }
 
-    /// What the program knows it by.
+    /// Returns the number by which the program knows the key.
     pub fn number(&self) -> c_int {
         self.number
     }
 
-    /// Something is attached by it.
+    /// Counts a value that is attached by the key.
     pub fn attach(&self) {
         self.attached.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What a duplicate of an object gets for a value. No lock of ours may be held.
+    /// Returns the value for a duplicate of an object, if it gets one. The caller must hold no lock
+    /// of ours.
     ///
     /// # Errors
-    /// When the program's function fails.
+    /// If the program's function fails.
     pub fn copy(&self, of: O, value: usize) -> Result<Option<usize>> {
         let Some(function) = self.copy else {
             return Ok(None);
@@ -114,10 +115,11 @@ impl<O> Key<O> {
         Ok(Some(copied.expose_provenance()))
     }
 
-    /// A value of an object goes. No lock of ours may be held. Whether the key is to be forgotten now.
+    /// Deletes a value of an object. Returns whether the key must be forgotten now. The caller must
+    /// hold no lock of ours.
     ///
     /// # Errors
-    /// When the program's function fails.
+    /// If the program's function fails.
     pub fn delete(&self, of: O, value: usize) -> Result<bool> {
         if let Some(function) = self.delete {
             // SAFETY: as above.
@@ -137,25 +139,25 @@ impl<O> Key<O> {
         Ok(last && self.is_freed())
     }
 
-    /// Whether it was freed: nothing more can be attached by it.
+    /// Returns whether the key was freed: nothing more can be attached by it.
     pub fn is_freed(&self) -> bool {
         self.freed.load(Ordering::Acquire)
     }
 
-    /// Frees it. Whether the key is to be forgotten now. As long as something is attached by it, programs free copies of
-    /// its number again (7.7.2 counts references), which changes nothing.
+    /// Frees the key. Returns whether it must be forgotten now. While something is attached by it,
+    /// programs may free copies of its number again (7.7.2 counts references), without effect.
     pub fn free(&self) -> bool {
         self.freed.store(true, Ordering::Release);
         self.attached.load(Ordering::Acquire) == 0
     }
 }
 
-/// Keys of one kind of object by their numbers.
+/// The keys of one kind of object, by their numbers.
 #[derive(Debug)]
 pub struct Keys<K>(Mutex<BTreeMap<c_int, K>>);
 
 impl<K: Clone> Keys<K> {
-    /// None.
+    /// Makes an empty table.
     #[expect(
         clippy::new_without_default,
         reason = "it is only made once of each kind"
@@ -169,10 +171,10 @@ impl<K: Clone> Keys<K> {
         lockstep::lock(&self.0).insert(number, key);
     }
 
-    /// The key of a number.
+    /// Returns the key of a number.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is no such key.
     pub fn get(&self, number: c_int) -> Result<K> {
         let key = lockstep::lock(&self.0).get(&number).cloned();
         key.ok_or_else(|| {
@@ -187,10 +189,10 @@ impl<K: Clone> Keys<K> {
         })
     }
 
-    /// Nothing is attached by a freed key any more.
+    /// Forgets a freed key by which nothing is attached any more.
     pub fn forget(&self, number: c_int) {
         let gone = lockstep::lock(&self.0).remove(&number);
-        // Its functions are dropped without the lock.
+        // The key's functions are dropped without the lock.
         drop(gone);
     }
 }
@@ -203,12 +205,12 @@ pub struct CommKey {
 }
 
 pub static COMM_KEYS: Keys<CommKey> = Keys::new();
-/// Nothing can be attached to a window, since there is none.
+/// The keys of windows. Nothing can be attached to a window, because there are no windows.
 pub static WIN_KEYS: Keys<Arc<Key<crate::c::MPI_Win>>> = Keys::new();
 pub static TYPE_KEYS: Keys<Arc<Key<crate::c::MPI_Datatype>>> = Keys::new();
 
 impl CommKey {
-    /// A new one, whose functions get the handle that the running call was given.
+    /// Makes a key whose functions get the handle that the running call was given.
     pub fn new(key: Key<MPI_Comm>) -> Self {
         let key = Arc::new(key);
         let (copying, deleting) = (key.clone(), key.clone());

@@ -2,31 +2,34 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | [`c`] | the types of the ABI, and its constants, made of `standard/constants.txt` |
-//! | [`answer`] | how a call answers: error codes, error handlers, panics |
-//! | [`caller`] | where in the program a call is |
-//! | [`table`], [`objects`] | what handles stand for |
-//! | [`files`] | the error handler of `MPI_FILE_NULL`, which functions of files ask |
-//! | [`general`] | requests whose operation the program does itself |
-//! | [`combining`] | functions of the program's that combine elements |
-//! | [`keyvals`] | attribute keys, whose functions are the program's |
+//! | [`c`] | the types of the ABI, and its constants, generated from `standard/constants.txt` |
+//! | [`answer`] | the results of calls: error codes, error handlers, panics |
+//! | [`caller`] | the place of a call in the program |
+//! | [`table`], [`objects`] | the objects behind handles |
+//! | [`files`] | the error handler of `MPI_FILE_NULL`, which functions of files call |
+//! | [`generalized_request`] | requests whose operation the program executes itself |
+//! | [`combining`] | functions of the program that combine elements |
+//! | [`keyvals`] | attribute keys with functions of the program |
+//! | [`instances`] | error codes that name an instance of an error |
 //! | [`state`] | whether this process has called `MPI_Init` |
-//! | [`tool`] | the variables that tools look at (`MPI_T_...`) |
+//! | [`tool`] | the variables for tools (`MPI_T_...`) |
 //! | [`calls`] | the functions, by chapter |
 //! | [`bcs`] | the BCS API of the paper, for C: twelve functions beside the standard's |
-//! | [`rest`] | those that are not there yet; checks of the others against `standard/functions.txt` |
+//! | [`unsupported`] | functions that are not implemented; checks of the others against `standard/functions.txt` |
 //!
-//! **Handles** are a generation, a kind and an index, and never an address: whoever gives a stale handle, or one of
-//! another kind, or a random number, gets the error class of that kind.
+//! **Handles** are a generation, a kind and an index, and never an address. A stale handle, one of
+//! another kind, or a random number returns the error class of the expected kind.
 //!
-//! **Both names.** Each function is `PMPI_...`, and also the weak `MPI_...`: a tool that wraps `MPI_Send` is what
-//! programs call, and calls `PMPI_Send` itself. Both leave where they were called from ([`caller`]), and jump to the
-//! function in Rust, `entry_PMPI_...`, which nobody outside sees.
+//! **Both names.** Each function is `PMPI_...`, and also the weak `MPI_...`. If a tool wraps
+//! `MPI_Send`, programs call the tool's function, which calls `PMPI_Send` itself. Both names store
+//! their return address ([`caller`]), and jump to the function in Rust, `entry_PMPI_...`, which is
+//! not visible outside.
 //!
-//! **What is generated.** `standard/` has the standard's list of functions and constants. `build.rs` makes of it the
-//! names, the constants, a check that each function has the type that the standard says, and an answer,
-//! `MPI_ERR_UNSUPPORTED_OPERATION`, of each that nobody has written. What somebody has written is in `calls`. The BCS API's
-//! header is `include/bcs.h`, and checked likewise.
+//! **What is generated.** `standard/` has the standard's list of functions and constants. From it
+//! `build.rs` generates the names, the constants, a check that each function has the standard's
+//! type, and, for each function that is not implemented, one that returns
+//! `MPI_ERR_UNSUPPORTED_OPERATION`. The implemented functions are in `calls`. The BCS API's header
+//! is `include/bcs.h`, and is checked in the same way.
 #![allow(
     non_camel_case_types,
     non_snake_case,

@@ -1,4 +1,4 @@
-//! The objects that a program has made, and predefined ones by their handles.
+//! The objects that a program has made, and the predefined ones, by their handles.
 
 use crate::answer::error;
 use crate::c::*;
@@ -26,33 +26,34 @@ pub static MESSAGES: Table<(MPI_Comm, Message)> = Table::new(6);
 pub static OPS: Table<ProgramOp> = Table::new(7);
 pub static REQUESTS: Shards<RequestEntry> = Shards::new(8);
 pub static SESSIONS: Table<Arc<Session>> = Table::new(9);
-/// Requests of the BCS API; nothing while a call asks about one.
+/// Requests of the BCS API; `None` while a call works with one.
 pub static POSTED: Table<Option<Request>> = Table::new(10);
 
-/// A request of the program's.
+/// A request of the program.
 #[derive(Debug)]
 pub struct RequestEntry {
-    /// The communicator that it is of, whose handler is asked if it fails.
+    /// The communicator of the request, whose handler is called if it fails.
     pub on: MPI_Comm,
-    /// Where the program got it.
+    /// The return address of the call that made it.
     pub from: u64,
     pub what: RequestContent,
     pub kind: RequestKind,
 }
 
-/// What a request stands for.
+/// The kind of operation behind a request.
 #[derive(Clone, Debug)]
 pub enum RequestKind {
-    /// A message: it can be cancelled, but in parts.
+    /// A message: it can be cancelled, unless it is partitioned.
     Message,
-    /// A collective, or what a call on a communicator does by itself: it cannot be cancelled.
+    /// A collective, or an operation that a call on a communicator has started: it cannot be
+    /// cancelled.
     Collective,
-    /// What the program does itself (`MPI_Grequest_start`).
+    /// An operation that the program executes itself (`MPI_Grequest_start`).
     General(Arc<GeneralizedRequest>),
 }
 
 impl RequestKind {
-    /// What the program does itself, if it does.
+    /// Returns the generalized request, if it is one.
     pub fn general(&self) -> Option<&Arc<GeneralizedRequest>> {
         match self {
             Self::General(general) => Some(general),
@@ -62,7 +63,7 @@ impl RequestKind {
 }
 
 impl RequestEntry {
-    /// Of the call that this thread is in.
+    /// Makes a request of the call that this thread is in.
     #[inline(always)]
     pub fn new(on: MPI_Comm, what: RequestContent, kind: RequestKind) -> Self {
         let from = caller::address();
@@ -74,7 +75,8 @@ impl RequestEntry {
         }
     }
 
-    /// What it has started that is not over, or that nobody has asked about.
+    /// Returns the started operation that is not complete, or whose completion was not requested
+    /// yet.
     pub fn started(&mut self) -> Option<&Request> {
         match &mut self.what {
             RequestContent::Once(request) => Some(request),
@@ -84,22 +86,22 @@ impl RequestEntry {
     }
 }
 
-// SAFETY: what can be started again has the addresses of buffers in it, and any thread of the program may start it
-// (11.6). It is only touched with the table locked.
+// SAFETY: a persistent request has the addresses of buffers in it, and any thread of the program
+// may start it (11.6). It is only accessed with the table locked.
 unsafe impl Send for RequestEntry {}
 // SAFETY: as above.
 unsafe impl Sync for RequestEntry {}
 
-/// What a request is.
+/// The state of a request.
 #[derive(Debug)]
 pub enum RequestContent {
-    /// It ends with its completion.
+    /// A request that ends with its completion.
     Once(Request),
-    /// It can be started again.
+    /// A request that can be started again.
     Persistent(Box<Persistent>),
-    /// A call waits for it.
+    /// A request for which a call waits.
     Taken,
-    /// The program has freed it, and has still to say that what it does itself is over.
+    /// A generalized request that the program has freed, but not completed.
     Freed,
 }
 
@@ -108,11 +110,11 @@ pub enum RequestContent {
 pub struct Session {
     handler: Mutex<SessionHandler>,
     pub info: Info,
-    /// The buffer of messages of communicators that are made in it.
+    /// The buffer for messages of communicators that are made in the session.
     pub buffer: AttachedBuffer,
 }
 
-/// What is to be done about the errors of a session.
+/// The treatment of a session's errors.
 #[derive(Clone, Copy, Debug)]
 pub enum SessionHandler {
     Fatal,
@@ -139,7 +141,7 @@ impl Session {
     }
 }
 
-/// An error handler of the program's, by the kind of object that it is for.
+/// An error handler of the program, by the kind of object that it is for.
 #[derive(Clone, Debug)]
 pub enum Handler {
     Comm(ErrorHandler),
@@ -155,7 +157,7 @@ pub struct DatatypeEntry {
     pub kept: Arc<DatatypeProperties>,
 }
 
-/// A derived datatype without what the program keeps with it.
+/// A derived datatype without its name and attributes.
 #[derive(Clone, Debug)]
 pub struct DerivedDatatype {
     pub datatype: Datatype,
@@ -163,7 +165,7 @@ pub struct DerivedDatatype {
 }
 
 impl DerivedDatatype {
-    /// One of which nobody knows any more what it was made of.
+    /// Makes a datatype whose origin is not known.
     pub fn unknown(datatype: Datatype) -> Self {
         let contents = DatatypeContents {
             combiner: MPI_COMBINER_NAMED,
@@ -179,20 +181,20 @@ impl DerivedDatatype {
     }
 }
 
-/// What a datatype was made of, as the program said it (5.1.13).
+/// The arguments that a datatype was made of, as the program gave them (5.1.13).
 #[derive(Debug)]
 pub struct DatatypeContents {
     /// `MPI_COMBINER_...`
     pub combiner: c_int,
     pub integers: Vec<c_int>,
     pub addresses: Vec<MPI_Aint>,
-    /// What the large functions were given.
+    /// The counts given to a large function.
     pub counts: Vec<MPI_Count>,
     pub datatypes: Vec<Ingredient>,
 }
 
-/// A datatype that another one was made of. Several predefined handles stand for one datatype, so it is the handle
-/// that is remembered.
+/// A datatype that another one was made of. Several predefined handles stand for one datatype, so
+/// the handle is stored.
 #[derive(Clone, Debug)]
 pub enum Ingredient {
     Predefined(MPI_Datatype),
@@ -200,10 +202,10 @@ pub enum Ingredient {
 }
 
 impl Ingredient {
-    /// The datatype of a handle, and how it came to be.
+    /// Returns the datatype of a handle, and its origin.
     ///
     /// # Errors
-    /// When the handle stands for none.
+    /// If the handle is invalid.
     pub fn of(handle: MPI_Datatype) -> Result<(Datatype, Self)> {
         if let Some(predefined) = predefined(handle) {
             return Ok((predefined, Self::Predefined(handle)));
@@ -213,10 +215,10 @@ impl Ingredient {
     }
 }
 
-/// What a program keeps with a datatype.
+/// The name and attributes of a datatype.
 #[derive(Debug, Default)]
 pub struct DatatypeProperties {
-    /// Its name, if it was given one.
+    /// Its name, if the program has set one.
     pub name: Mutex<Option<Vec<u8>>>,
     /// Its attributes, in the order in which they were set.
     pub attributes: Mutex<Attributes>,
@@ -225,13 +227,13 @@ pub struct DatatypeProperties {
 /// Attributes of a datatype.
 pub type Attributes = Vec<(Arc<Key<MPI_Datatype>>, usize)>;
 
-/// What the program keeps with predefined datatypes.
+/// The names and attributes of predefined datatypes.
 static KEPT: Mutex<BTreeMap<usize, Arc<DatatypeProperties>>> = Mutex::new(BTreeMap::new());
 
-/// What the program keeps with the datatype of a handle.
+/// Returns the name and attributes of a datatype.
 ///
 /// # Errors
-/// When the handle stands for none.
+/// If the handle is invalid.
 pub fn datatype_properties(handle: MPI_Datatype) -> Result<Arc<DatatypeProperties>> {
     if elementary(handle).is_some() {
         return Ok(lockstep::lock(&KEPT).entry(handle.0).or_default().clone());
@@ -239,21 +241,22 @@ pub fn datatype_properties(handle: MPI_Datatype) -> Result<Arc<DatatypePropertie
     datatype_entry(handle).map(|made| made.kept)
 }
 
-/// A derived datatype of a handle.
+/// Returns the derived datatype of a handle.
 ///
 /// # Errors
-/// When the handle stands for none.
+/// If the handle is invalid.
 pub fn datatype_entry(handle: MPI_Datatype) -> Result<DatatypeEntry> {
     DATATYPES.get(handle.0).ok_or_else(|| no_datatype(handle))
 }
 
-/// A handle for a derived datatype, with which nothing is kept yet.
+/// Returns a handle for a derived datatype without name and attributes.
 pub fn datatype_handle(derived: DerivedDatatype) -> MPI_Datatype {
     let kept = Arc::default();
     MPI_Datatype(DATATYPES.insert(DatatypeEntry { derived, kept }))
 }
 
-/// A handle that stands for a datatype: of several predefined ones the one of C, if there is one.
+/// Returns a handle that stands for a datatype: of several predefined ones that of C, if there is
+/// one.
 pub fn handle_of_datatype(datatype: &Datatype) -> Option<MPI_Datatype> {
     match datatype.elementary() {
         Some(element) => canonical(element),
@@ -273,7 +276,7 @@ fn no_datatype(handle: MPI_Datatype) -> Box<bcs_mpi::mpi::Error> {
     error(ErrorClass::Type, reason)
 }
 
-/// The datatype of a handle.
+/// Returns the datatype of a handle.
 #[inline]
 pub fn datatype(handle: MPI_Datatype) -> Result<Datatype> {
     if let Some(predefined) = predefined(handle) {
@@ -284,7 +287,7 @@ pub fn datatype(handle: MPI_Datatype) -> Result<Datatype> {
         .ok_or_else(|| no_datatype(handle))
 }
 
-/// The datatype of a predefined handle.
+/// Returns the datatype of a predefined handle.
 #[inline]
 fn predefined(handle: MPI_Datatype) -> Option<Datatype> {
     Some(match handle {
@@ -297,7 +300,8 @@ fn predefined(handle: MPI_Datatype) -> Option<Datatype> {
     })
 }
 
-/// What is moved for a predefined handle. Several handles stand for one: `MPI_INT` and `MPI_INT32_T`.
+/// Returns the basic type that a predefined handle moves. Several handles stand for one: `MPI_INT`
+/// and `MPI_INT32_T`.
 #[inline]
 pub fn elementary(handle: MPI_Datatype) -> Option<Elementary> {
     if handle.0 >= crate::table::FIRST {
@@ -344,7 +348,7 @@ pub fn elementary(handle: MPI_Datatype) -> Option<Elementary> {
     })
 }
 
-/// The usual handles, one for each predefined datatype that has any.
+/// The usual handles, one for each predefined datatype that has a handle.
 const CANONICAL: [MPI_Datatype; 31] = [
     MPI_INT,
     MPI_DOUBLE,
@@ -379,14 +383,14 @@ const CANONICAL: [MPI_Datatype; 31] = [
     MPI_2DOUBLE_PRECISION,
 ];
 
-/// The handle that stands for a predefined datatype where nobody knows which one the program used.
+/// Returns the handle for a predefined datatype if it is not known which handle the program used.
 #[must_use]
 pub fn canonical(of: Elementary) -> Option<MPI_Datatype> {
     let stands = |handle: &MPI_Datatype| elementary(*handle) == Some(of);
     CANONICAL.into_iter().find(stands)
 }
 
-/// The operation of a handle.
+/// Returns the operation of a handle.
 #[inline]
 pub fn op(handle: MPI_Op) -> Result<AnyOp> {
     if let Some(op) = predefined_op(handle) {
@@ -402,7 +406,7 @@ pub fn op(handle: MPI_Op) -> Result<AnyOp> {
     })
 }
 
-/// A predefined operation, by the code that it has in the ABI, too.
+/// Returns a predefined operation by its code in the ABI.
 #[inline]
 pub fn predefined_op(handle: MPI_Op) -> Option<Op> {
     u8::try_from(handle.0)
@@ -410,7 +414,7 @@ pub fn predefined_op(handle: MPI_Op) -> Option<Op> {
         .and_then(|code| Op::try_from(code).ok())
 }
 
-/// The group of a handle.
+/// Returns the group of a handle.
 pub fn group(handle: MPI_Group) -> Result<Group> {
     if handle == MPI_GROUP_EMPTY {
         let itself = crate::state::all_or_own(false)
@@ -426,12 +430,12 @@ pub fn group(handle: MPI_Group) -> Result<Group> {
     })
 }
 
-/// A handle for a communicator, which is `MPI_COMM_NULL` for none.
+/// Returns a handle for a communicator; `MPI_COMM_NULL` for `None`.
 pub fn comm_handle(comm: Option<Comm>) -> MPI_Comm {
     comm.map_or(MPI_COMM_NULL, |comm| MPI_Comm(COMMS.insert(comm)))
 }
 
-/// A handle for a group: an empty one is `MPI_GROUP_EMPTY`.
+/// Returns a handle for a group; `MPI_GROUP_EMPTY` for an empty one.
 pub fn group_handle(group: Group) -> MPI_Group {
     match group.size() {
         0 => MPI_GROUP_EMPTY,
@@ -465,7 +469,8 @@ impl Number for isize {
     }
 }
 
-/// Lengths and places of the BCS API. One that is larger than memory is refused as a negative one is.
+/// Lengths and displacements of the BCS API. A value larger than memory is refused like a negative
+/// one.
 impl Number for usize {
     #[inline]
     fn wide(self) -> i64 {
@@ -473,7 +478,7 @@ impl Number for usize {
     }
 }
 
-/// A buffer by address, count and type.
+/// Makes a buffer of address, count and datatype.
 #[inline(always)]
 pub fn buffer(address: *const c_void, count: impl Number, of: MPI_Datatype) -> Result<Buffer> {
     let count = count.wide();
@@ -486,17 +491,18 @@ pub fn buffer(address: *const c_void, count: impl Number, of: MPI_Datatype) -> R
         if elements > 0 {
             return Err(error(ErrorClass::Buffer, "MPI_IN_PLACE is no buffer here"));
         }
-        // Nobody looks where nothing is. A pointer that was never set may be this one.
+        // The address of an empty buffer is not used. A pointer that was never set may equal
+        // MPI_IN_PLACE.
         address = std::ptr::null();
     }
     // SAFETY: the caller's promise, which is the standard's: the memory stays while an operation has it.
     Ok(unsafe { Buffer::new(address.cast_mut(), elements, datatype) })
 }
 
-/// Where a call puts a result.
+/// Stores a result of a call.
 ///
 /// # Errors
-/// When it is nowhere.
+/// If the address is null.
 pub fn put<T>(place: *mut T, value: T) -> Result<()> {
     if place.is_null() {
         return Err(error(
@@ -509,10 +515,10 @@ pub fn put<T>(place: *mut T, value: T) -> Result<()> {
     Ok(())
 }
 
-/// An array of C.
+/// Returns an array of C.
 ///
 /// # Errors
-/// When its length is negative, or it is nowhere and not empty.
+/// If its length is negative, or its address is invalid and it is not empty.
 pub fn list<'a, T>(start: *const T, len: impl Number) -> Result<&'a [T]> {
     let len = len.wide();
     let Ok(length) = usize::try_from(len) else {
@@ -541,7 +547,7 @@ pub fn list<'a, T>(start: *const T, len: impl Number) -> Result<&'a [T]> {
     Ok(unsafe { std::slice::from_raw_parts(start, length) })
 }
 
-/// The same, to be written.
+/// Returns the same for writing.
 ///
 /// # Errors
 /// As [`list`].
@@ -554,10 +560,10 @@ pub fn list_mut<'a, T>(start: *mut T, len: impl Number) -> Result<&'a mut [T]> {
     Ok(unsafe { std::slice::from_raw_parts_mut(start, read.len()) })
 }
 
-/// What is at an address that a call reads and writes, such as a handle that it frees.
+/// Returns a value that a call reads and writes, such as a handle that it frees.
 ///
 /// # Errors
-/// When it is nowhere.
+/// If the address is null.
 pub fn place<'a, T>(place: *mut T) -> Result<&'a mut T> {
     if place.is_null() {
         return Err(error(ErrorClass::Arg, "a pointer is null"));
@@ -566,10 +572,10 @@ pub fn place<'a, T>(place: *mut T) -> Result<&'a mut T> {
     Ok(unsafe { &mut *place })
 }
 
-/// A string of C.
+/// Returns a string of C.
 ///
 /// # Errors
-/// When it is nowhere.
+/// If the address is null.
 pub fn text<'a>(start: *const c_char) -> Result<&'a [u8]> {
     if start.is_null() {
         return Err(error(ErrorClass::Arg, "a string is at address 0"));

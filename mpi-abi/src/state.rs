@@ -1,7 +1,8 @@
-//! Whether this process takes part in MPI (MPI 5.0, 11.2 and 11.3): by `MPI_Init`, by sessions, or both.
+//! The state of this process in MPI (MPI 5.0, 11.2 and 11.3): it takes part by `MPI_Init`, by
+//! sessions, or both.
 //!
-//! The process begins with whichever comes first. A program without sessions ends with `MPI_Finalize`; one that has used
-//! any may open another one until it exits, so it ends when it does.
+//! The first of them begins MPI. A program without sessions ends MPI with `MPI_Finalize`. A program
+//! that has used sessions may open another one until it exits, so MPI ends at exit.
 
 use crate::answer::{Outcome, error};
 use crate::caller;
@@ -19,20 +20,20 @@ struct RunningProcess {
 
 static RUNNING: OnceLock<RunningProcess> = OnceLock::new();
 
-/// Between `MPI_Init` and `MPI_Finalize` what is running, else nothing.
+/// The running process between `MPI_Init` and `MPI_Finalize`, else null.
 static WORLD: AtomicPtr<RunningProcess> = AtomicPtr::new(ptr::null_mut());
 
-/// `MPI_Init` was called.
+/// Whether `MPI_Init` was called.
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
 
-/// Sessions that are open, and whether any ever was.
+/// The number of open sessions, and whether any was ever open.
 static SESSIONS: AtomicUsize = AtomicUsize::new(0);
 static HAD_SESSIONS: AtomicBool = AtomicBool::new(false);
 
-/// One of those who begin and end at a time.
+/// Serializes the beginnings and ends.
 static TURNS: Mutex<()> = Mutex::new(());
 
-/// Begins, unless that is done.
+/// Begins MPI, unless that is done.
 fn begin(level: Option<ThreadLevel>) -> Result<&'static RunningProcess> {
     if let Some(running) = RUNNING.get() {
         if running.process.is_finalized() {
@@ -42,7 +43,8 @@ fn begin(level: Option<ThreadLevel>) -> Result<&'static RunningProcess> {
         return Ok(running);
     }
     Process::is_called_from(caller::address);
-    // The program's heap is in the slot if it was preloaded, which is known elsewhere.
+    // Marks the slot as a library's. A slot with a preloaded heap has the program's heap, and is
+    // excluded where the mark is read.
     bcs_core::memory::slot::mark_library_slot();
     let process = match level {
         Some(level) => Process::init_thread(level)?,
@@ -56,10 +58,10 @@ fn begin(level: Option<ThreadLevel>) -> Result<&'static RunningProcess> {
     }))
 }
 
-/// `MPI_Init_thread`.
+/// Implements `MPI_Init_thread`.
 ///
 /// # Errors
-/// When it was called before, or the job is not there.
+/// If it was called before, or there is no job.
 pub fn init(level: ThreadLevel) -> Result<()> {
     let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
     if INITIALIZED.load(Ordering::Acquire) {
@@ -71,10 +73,10 @@ pub fn init(level: ThreadLevel) -> Result<()> {
     Ok(())
 }
 
-/// `MPI_Finalize`.
+/// Implements `MPI_Finalize`.
 ///
 /// # Errors
-/// When it was called before, or `MPI_Init` was not; and as [`Process::finalize`].
+/// If it was called before, or `MPI_Init` was not; and as [`Process::finalize`].
 pub fn finalize() -> Outcome {
     let itself = crate::answer::comm_of(crate::c::MPI_COMM_SELF)?;
     itself.run(|comm| {
@@ -90,7 +92,7 @@ pub fn finalize() -> Outcome {
     })
 }
 
-/// The process leaves its job; its program may have left requests.
+/// Leaves the job. The program may have left requests.
 fn leave(process: &Arc<Process>) -> Result<()> {
     if !process.is_finalized() {
         REQUESTS.each_mut(|entry| {
@@ -103,31 +105,32 @@ fn leave(process: &Arc<Process>) -> Result<()> {
     process.finalize()
 }
 
-/// `MPI_Session_init`.
+/// Implements `MPI_Session_init`.
 ///
 /// # Errors
-/// When the process has left its job, or the job is not there.
+/// If the process has left its job, or there is no job.
 pub fn open_session() -> Result<()> {
     let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
     begin(None)?;
     SESSIONS.fetch_add(1, Ordering::AcqRel);
     if !HAD_SESSIONS.swap(true, Ordering::AcqRel) {
-        // SAFETY: a function of this library, which stays as long as the process.
+        // SAFETY: a function of this library, which stays loaded as long as the process.
         let registered = unsafe { libc::atexit(at_exit) };
         debug_assert_eq!(registered, 0, "the C library has room for one more");
     }
     Ok(())
 }
 
-/// `MPI_Session_finalize`.
+/// Implements `MPI_Session_finalize`.
 pub fn close_session() {
     SESSIONS.fetch_sub(1, Ordering::AcqRel);
 }
 
-/// A process that has used sessions, and has finalized all that it has begun, leaves its job.
+/// Leaves the job of a process that has used sessions and has finalized everything that it has
+/// begun.
 extern "C" fn at_exit() {
     let is_over = SESSIONS.load(Ordering::Acquire) == 0 && world_pointer().is_none();
-    // A forked child has no part in it, and finds it finalized.
+    // A forked child is no member of the job, and finds the process finalized.
     if is_over
         && let Some(running) = RUNNING
             .get()
@@ -140,7 +143,7 @@ extern "C" fn at_exit() {
 
 #[inline]
 fn world_pointer() -> Option<&'static RunningProcess> {
-    // SAFETY: it is null, or points to what is never dropped.
+    // SAFETY: it is null, or points to an object that is never dropped.
     unsafe { WORLD.load(Ordering::Acquire).as_ref() }
 }
 
@@ -158,10 +161,10 @@ fn in_world() -> Outcome<&'static RunningProcess> {
     world_pointer().ok_or_else(no_world)
 }
 
-/// This rank, if it has begun anything that is not finalized.
+/// Returns this rank, if it has begun anything that is not finalized.
 ///
 /// # Errors
-/// When it has not.
+/// If it has not.
 #[inline]
 pub fn process() -> Outcome<&'static Arc<Process>> {
     if let Some(running) = world_pointer() {
@@ -173,18 +176,18 @@ pub fn process() -> Outcome<&'static Arc<Process>> {
     }
 }
 
-/// This rank, from its beginning on: also when it has left its job.
+/// Returns this rank after its beginning, even when it has left its job.
 pub fn rank() -> Option<&'static Arc<Process>> {
     RUNNING.get().map(|running| &running.process)
 }
 
-/// `MPI_COMM_WORLD` and `MPI_COMM_SELF`, between `MPI_Init` and `MPI_Finalize`.
+/// Returns `MPI_COMM_WORLD` and `MPI_COMM_SELF`, between `MPI_Init` and `MPI_Finalize`.
 #[inline]
 pub fn predefined() -> Option<(&'static Comm, &'static Comm)> {
     world_pointer().map(|running| (&running.world, &running.itself))
 }
 
-/// `MPI_COMM_WORLD`.
+/// Returns `MPI_COMM_WORLD`.
 ///
 /// # Errors
 /// Before `MPI_Init` and after `MPI_Finalize`.
@@ -193,7 +196,7 @@ pub fn world() -> Outcome<&'static Comm> {
     Ok(&in_world()?.world)
 }
 
-/// `MPI_COMM_SELF`.
+/// Returns `MPI_COMM_SELF`.
 ///
 /// # Errors
 /// As [`world`].
@@ -201,22 +204,22 @@ pub fn itself() -> Outcome<&'static Comm> {
     Ok(&in_world()?.itself)
 }
 
-/// All ranks, or this one, whether or not `MPI_Init` was called.
+/// Returns all ranks, or this one, whether or not `MPI_Init` was called.
 ///
 /// # Errors
-/// When this rank has begun nothing.
+/// If this rank has begun nothing.
 pub fn all_or_own(all: bool) -> Outcome<&'static Comm> {
     process()?;
     let running = RUNNING.get().ok_or_else(no_world)?;
     Ok(if all { &running.world } else { &running.itself })
 }
 
-/// `MPI_Initialized`.
+/// Implements `MPI_Initialized`.
 pub fn is_initialized() -> bool {
     INITIALIZED.load(Ordering::Acquire)
 }
 
-/// `MPI_Finalized`.
+/// Implements `MPI_Finalized`.
 pub fn is_finalized() -> bool {
     is_initialized() && world_pointer().is_none()
 }

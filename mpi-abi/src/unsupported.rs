@@ -1,4 +1,4 @@
-//! Functions that are not there yet, and a check of those that are.
+//! Functions that are not implemented, and a check of those that are.
 
 use crate::answer::{unsupported, unsupported_file, unsupported_on};
 use crate::c::*;

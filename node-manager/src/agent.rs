@@ -1,12 +1,12 @@
-//! The agent: one OS thread that waits for everything that can happen on its nodes.
+//! The agent: one OS thread that waits for every event on its nodes.
 //!
-//! It owns the ranks, the control socket and the NIC host. It takes messages of `bcs run`, deaths
-//! of ranks (pidfds), what they write and say, and failures of the NIC; it emits messages and
-//! lines. It sleeps in one epoll and nowhere else, and has two timers: the kill delay, and the patience with
-//! unfinished lines.
+//! It owns the ranks, the control socket and the NIC host. Its input is the messages of `bcs run`,
+//! the deaths of ranks (pidfds), their output and messages, and failures of the NIC. Its output is
+//! messages and lines. It sleeps only in one epoll, and has two timers: the kill delay, and the
+//! patience with unfinished lines.
 //!
-//! Invariants: after the launcher is gone, or has said Terminate, the process ends by
-//! itself; it never ends before all that descends from it has, unless that may not be killed.
+//! Invariants: after the launcher is gone, or has sent Terminate, the process ends by itself. It
+//! never ends before all its descendants have ended, except those that it may not kill.
 
 use crate::control::{
     Frame, FrameError, FrameReadOutcome, FromManager, JobStart, RankFailure, RankFailureKind,
@@ -38,7 +38,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// What stops a node manager that can still speak.
+/// An error that stops a node manager which can still send messages.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AgentError {
     #[error("{0}: {1}{advice}", advice = advice(*.1))]
@@ -51,31 +51,31 @@ pub(crate) enum AgentError {
     Meeting(#[from] HandshakeError),
 }
 
-/// Puts a name to a failing call.
+/// Adds the name of a failing call to its error.
 pub(crate) fn kernel(what: &'static str) -> impl FnOnce(Errno) -> AgentError {
     move |errno| AgentError::Kernel(what, errno)
 }
 
-/// See the head of this file.
+/// The agent; see the head of this file.
 pub(crate) struct Agent {
     pub(crate) link: LauncherLink,
     pub(crate) buffer: Vec<u8>,
 }
 
-/// What the agent is about.
+/// The phase that a job is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// Ranks were told to end, and are killed then.
+    /// The ranks have got SIGTERM, and are killed at this time.
     Terminating(Instant),
-    /// The launcher is gone: the ranks are to be killed now.
+    /// The launcher is gone: kill the ranks now.
     Killing,
     /// The job has ended well.
     Finishing,
 }
 
 impl Agent {
-    /// What there is to start, and with what; `None` when the launcher is gone.
+    /// Waits for the job to start; returns `None` when the launcher is gone.
     fn begin(
         &mut self,
         inherited: Option<SharedJobMemory>,
@@ -106,7 +106,7 @@ impl Agent {
                         _ => Err(HandshakeError::Order.into()),
                     };
                 }
-                // There is nobody yet who could do anything else.
+                // Nothing has started yet, so there is nothing to end.
                 Some(ToManager::Terminate) => return Ok(None),
                 Some(_) => (),
             }
@@ -114,7 +114,7 @@ impl Agent {
         }
     }
 
-    /// From its birth to its end.
+    /// Runs the agent from its start to its end.
     pub(crate) fn run(&mut self, inherited: Option<SharedJobMemory>) -> Result<(), AgentError> {
         crate::reaper::adopt_orphans().map_err(kernel("failed to become a subreaper"))?;
         let Some((start, inherited, joined)) = self.begin(inherited)? else {
@@ -124,7 +124,8 @@ impl Agent {
         watch
             .add(&self.link.channel.input, EventSource::Control)
             .map_err(kernel("failed to watch the launcher"))?;
-        // Ranks first: they load while the NIC starts, and are spawned from the only thread.
+        // Ranks first: they load while the NIC starts, and this is still the process's only OS
+        // thread.
         let (crew, not_started) = local_ranks::start(&start, &watch)?;
         let nic = LocalNics::start(&start, inherited, joined)?;
         watch
@@ -163,25 +164,26 @@ struct JobRun<'a> {
     crew: LocalRanks,
     nic: LocalNics,
     phase: Phase,
-    /// Whether AllDone was said.
+    /// Whether AllDone has been sent.
     all_done: bool,
-    /// Whether the way to the launcher is full and watched for room.
+    /// Whether the channel to the launcher is full and watched for room.
     sending: bool,
-    /// Whether SlowRoad was said.
+    /// Whether SlowCopyHint has been sent.
     slow_road_said: bool,
-    /// Whether it was said whose heaps lie in slots.
+    /// Whether Slots has been sent.
     slots_said: bool,
-    /// Whether ranks are of another MPI.
+    /// Whether ranks use another MPI.
     foreign: ForeignMpi,
 }
 
 impl JobRun<'_> {
-    /// Until the ranks have to be gone.
+    /// Handles events until the ranks have to be gone.
     fn run_until_ended(&mut self) -> Result<(), AgentError> {
-        // Terminate may have arrived together with Start, and then no event tells of it.
+        // Terminate may have arrived together with Start, and then no event reports it.
         self.handle_launcher_messages()?;
         loop {
-            // Before the first wait, too: a rank that could not be started is news already.
+            // Do this before the first wait, too: a rank that could not be started is already
+            // reportable.
             self.report_all_done();
             self.send()?;
             let end = match self.phase {
@@ -235,13 +237,13 @@ impl JobRun<'_> {
         } = &mut *self.link;
         match reader.receive(&channel.input, self.buffer) {
             Ok(FrameReadOutcome::Bytes | FrameReadOutcome::Nothing) => {}
-            // Whoever is ended by this is not to be asked politely: nobody waits for it.
+            // Kill without SIGTERM: nobody waits for an orderly end.
             Ok(FrameReadOutcome::End) | Err(_) => self.phase = Phase::Killing,
         }
         self.handle_launcher_messages()
     }
 
-    /// Does what the launcher has said so far.
+    /// Handles the messages that have arrived from the launcher.
     fn handle_launcher_messages(&mut self) -> Result<(), AgentError> {
         while let Some(frame) = self.link.reader.frame()? {
             match frame {
@@ -251,7 +253,7 @@ impl JobRun<'_> {
                     if self.phase == Phase::Running {
                         self.phase = Phase::Terminating(Instant::now() + self.start.kill_delay);
                         self.crew.signal(Signal::TERM);
-                        // A stopped rank takes its SIGTERM only when it goes on.
+                        // A stopped rank handles its SIGTERM only when it continues.
                         self.crew.signal(Signal::CONT);
                     }
                 }
@@ -288,7 +290,7 @@ impl JobRun<'_> {
         Ok(())
     }
 
-    /// Asks for more to read, if all ranks have taken what there was.
+    /// Requests more input if all ranks have taken the last piece.
     fn input_taken(&mut self, all_have: Result<bool, Errno>) -> Result<(), AgentError> {
         if all_have.map_err(kernel("failed to watch the input of a rank"))? {
             self.link.writer.message(&FromManager::InputTaken);
@@ -296,8 +298,8 @@ impl JobRun<'_> {
         Ok(())
     }
 
-    /// Law of the pid word: look, withdraw the pid, and only then reap, so that the NIC never
-    /// writes to a process that got a recycled id.
+    /// Handles the end of a rank. The order is fixed: look at the status, withdraw the pid, and
+    /// only then reap, so that the NIC never writes to a process that got a recycled id.
     fn rank_ended(&mut self, index: usize) {
         let rank = &mut self.crew.ranks[index];
         let Some(pidfd) = &rank.pidfd else { return };
@@ -305,7 +307,7 @@ impl JobRun<'_> {
         let Ok(Some(status)) = rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), look) else {
             return;
         };
-        // What it said and wrote before it died comes before the news of its death.
+        // Report the rank's last messages and output before its death.
         self.converse(index);
         for stream in [Stream::Out, Stream::Err] {
             self.crew
@@ -335,7 +337,8 @@ impl JobRun<'_> {
     fn fail(&mut self, index: usize, what: RankFailureKind) {
         let counts = match self.phase {
             Phase::Running => true,
-            // Not by us, who kill only when this phase is over: it may be why the job ends.
+            // We kill only after this phase, so another process did it, and that may be why the job
+            // ends.
             Phase::Terminating(_) => matches!(
                 what,
                 RankFailureKind::Killed {
@@ -369,8 +372,8 @@ impl JobRun<'_> {
         }
     }
 
-    /// A rank that another program had started is gone: we are not its parent, so how it ended is
-    /// for that program to know.
+    /// Handles the end of a rank that another program had started. We are not its parent, so only
+    /// that program learns how it ended.
     fn descendant_ended(&mut self, index: usize) {
         let rank = &mut self.crew.ranks[index];
         if let RankStage::Received(caller) = &mut rank.stage {
@@ -383,7 +386,7 @@ impl JobRun<'_> {
         }
     }
 
-    /// Takes all that a rank has said.
+    /// Reads all messages that a rank has sent.
     fn converse(&mut self, index: usize) {
         self.listen_to_rank(index);
         if matches!(
@@ -415,7 +418,7 @@ impl JobRun<'_> {
                     self.report_slow_copies(index, place)
                 }
                 RankReadOutcome::Message(FromRank::Code(code), _, _) => rank.code = code,
-                // What makes no sense is the rank's own affair.
+                // Invalid words affect only the rank that sent them.
                 RankReadOutcome::Message(FromRank::Leaks(words), _, _) => {
                     rank.left = LeakReport::decode(&words)
                 }
@@ -424,7 +427,7 @@ impl JobRun<'_> {
                         self.watch.remove(visitor);
                     }
                     rank.stage = RankStage::Finalized;
-                    // It owes and is owed nothing, and may end unheard of.
+                    // No data moves to or from it any more, and its end need not be noticed.
                     self.nic.withdraw_pid(rank.rank);
                 }
                 RankReadOutcome::Message(
@@ -482,9 +485,9 @@ impl JobRun<'_> {
                     let place = place.expect("a rank is on its node");
                     self.nic.publish_slot(number, place, fd.as_fd());
                 }
-                // Before the rank can post anything that makes the NIC look for it. Whoever has ended
-                // before it was answered has posted nothing, so nobody has an address in the process that may
-                // have its id by now.
+                // Publish before the rank can post anything that makes the NIC look for it. A
+                // process that ended before it was answered has posted nothing. So nobody has an
+                // address in the process that may have its id by now.
                 match &caller {
                     HelloSender::Started => self.nic.publish_child(number, pid),
                     HelloSender::Descendant(_) => self.nic.publish_descendant(number, pid),
@@ -506,7 +509,7 @@ impl JobRun<'_> {
         self.report_slots(false);
     }
 
-    /// Gives a rank the slot of another one of its node.
+    /// Sends a rank the slot of another rank of its node.
     fn hand_over_slot(&mut self, index: usize, place: u32) {
         let owner = slots::owner(&self.crew.ranks, &self.start.placement, index, place);
         if let Err(errno) = slots::hand_over(owner, &self.crew.ranks[index].conversation) {
@@ -515,7 +518,7 @@ impl JobRun<'_> {
         }
     }
 
-    /// Much is fetched from beside the slot of a rank.
+    /// Reports a rank of whose data others copy much from outside of its slot.
     fn report_slow_copies(&mut self, index: usize, place: u32) {
         let owner = slots::owner(&self.crew.ranks, &self.start.placement, index, place);
         let news = owner.filter(|_| !self.slow_road_said);
@@ -525,7 +528,7 @@ impl JobRun<'_> {
         }
     }
 
-    /// Says whose heaps lie in slots, once: when all ranks are there, or at the end.
+    /// Reports once whose heaps lie in slots: when all ranks are there, or at the end.
     fn report_slots(&mut self, at_end: bool) {
         if !self.start.verbose || self.slots_said {
             return;
@@ -538,7 +541,7 @@ impl JobRun<'_> {
     }
 
     fn read_output(&mut self, index: usize, stream: Stream) {
-        // A short program writes when it ends, and what it has mapped is gone soon.
+        // Look now: a short program writes when it ends, and its mappings are gone soon.
         if !self.crew.ranks[index].has_written {
             self.crew.ranks[index].has_written = true;
             self.crew.ranks[index].look_for_foreign_mpi();
@@ -552,11 +555,11 @@ impl JobRun<'_> {
         }
     }
 
-    /// Sends what the launcher takes, lets held pipes flow again, and asks to be told of room.
+    /// Sends what the launcher takes, resumes paused pipes, and watches for room if some is left.
     fn send(&mut self) -> Result<(), AgentError> {
         loop {
             if self.link.send().is_err() {
-                // The launcher is gone: its end of the socket will say so, too.
+                // The launcher is gone; its end of the socket will report that, too.
                 self.phase = Phase::Killing;
                 return Ok(());
             }
@@ -581,7 +584,7 @@ impl JobRun<'_> {
         Ok(())
     }
 
-    /// The end: nothing of these nodes stays.
+    /// Ends everything on these nodes.
     fn end(self) {
         let Self {
             link,
@@ -596,10 +599,11 @@ impl JobRun<'_> {
         for rank in &crew.ranks {
             nic.withdraw_pid(rank.rank);
         }
-        // What may not be killed becomes the launcher's, who waits for it, and says so.
+        // The launcher adopts the processes that we may not kill. It waits for them, and reports
+        // them.
         let _for_the_launcher = crate::reaper::end_descendants(&[], Duration::ZERO);
         crew.drain_all(buffer, &mut link.writer);
-        // Whatever has become of them.
+        // Dump the ranks, however they ended.
         if let Err(message) = crate::dumps::write_ranks(&start, &crew.ranks) {
             link.writer.message(&FromManager::NoDump(message));
         }
@@ -611,7 +615,8 @@ impl JobRun<'_> {
         if start.verbose && brought.all() > 0 {
             link.writer.message(&FromManager::InboundBytes(brought));
         }
-        // After a failure tables hold what they held, and nobody waits for ever for a NIC that may have failed.
+        // After a failure the NICs' tables are not empty anyway, and nobody waits without limit for
+        // a NIC that may have failed.
         let is_recorded = start.mds.is_some() && start.record.emds.is_some();
         let leftovers =
             (phase == Phase::Finishing).then(|| LeakCollector::collect(&crew.ranks, &nic));
@@ -639,7 +644,7 @@ impl JobRun<'_> {
     }
 }
 
-/// What a NIC has found, for the launcher.
+/// Makes the message to the launcher about a failure of a NIC.
 fn nic_failed(failure: NicFailure) -> FromManager {
     FromManager::NicFailed {
         node: failure.node,
@@ -648,7 +653,7 @@ fn nic_failed(failure: NicFailure) -> FromManager {
     }
 }
 
-/// Who says Hello for a rank whose started process is `started`.
+/// Finds which process has sent Hello for a rank whose started process is `started`.
 fn caller(started: Pid, caller: Pid, index: usize, watch: &EventPoll) -> HelloSender {
     if caller == started {
         return HelloSender::Started;
@@ -658,6 +663,6 @@ fn caller(started: Pid, caller: Pid, index: usize, watch: &EventPoll) -> HelloSe
             .add(&pidfd, EventSource::Descendant(index))
             .map(|()| pidfd)
     });
-    // It may have ended before its Hello was heard.
+    // It may have ended before its Hello was read.
     watched.map_or(HelloSender::Gone, HelloSender::Descendant)
 }

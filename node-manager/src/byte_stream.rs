@@ -1,8 +1,9 @@
-//! One call on a socket or a pipe that does not block.
+//! Single non-blocking calls on a socket or a pipe.
 //!
-//! The other end of a control channel may be a socket of ours, or a pipe of sshd's. A descriptor that others hold, too,
-//! is not to be made non-blocking: so a socket is told so call by call, and of anything else `poll` says first
-//! whether a call would block. Nobody else reads or writes there, so what it says stays true.
+//! The other end of a control channel may be one of our sockets, or a pipe of sshd. We must not
+//! make a descriptor non-blocking that other processes hold, too. So each call on a socket carries
+//! the flag, and for everything else `poll` first reports whether a call would block. Nobody else
+//! reads or writes there, so that answer stays true.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -13,7 +14,7 @@ use std::os::fd::AsFd;
 /// A pipe that poll calls writable takes this many bytes without blocking (PIPE_BUF).
 const PIPE_BYTES: usize = 4096;
 
-/// Reads once. 0 is the end; EAGAIN says that there is nothing yet.
+/// Reads once. 0 is the end; EAGAIN means that there is nothing yet.
 pub(crate) fn read(from: impl AsFd, buffer: &mut [u8]) -> Result<usize, Errno> {
     match recv(&from, &mut *buffer, RecvFlags::DONTWAIT) {
         Ok((len, _)) => Ok(len),
@@ -25,12 +26,12 @@ pub(crate) fn read(from: impl AsFd, buffer: &mut [u8]) -> Result<usize, Errno> {
     }
 }
 
-/// Writes once. EAGAIN says that there is no room, EPIPE that nobody reads.
+/// Writes once. EAGAIN means that there is no room, EPIPE that nobody reads.
 pub(crate) fn write(to: impl AsFd, bytes: &[u8]) -> Result<usize, Errno> {
     match send(&to, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
         Err(Errno::NOTSOCK) => {
             is_ready(&to, PollFlags::OUT)?;
-            // Rust has SIGPIPE ignored, so an end that is gone is an answer here, too.
+            // Rust ignores SIGPIPE, so here, too, a closed end is an error code.
             rustix::io::write(&to, &bytes[..bytes.len().min(PIPE_BYTES)])
         }
         sent => sent,

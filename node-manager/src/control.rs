@@ -1,5 +1,5 @@
-//! What `bcs run` and a node manager say to each other: over a stream socket pair, or, where a command such as
-//! ssh stands between them, over whatever that has made the standard streams of.
+//! The messages between `bcs run` and a node manager. They go over a stream socket pair or, where a
+//! command such as ssh stands between, over the standard streams that this command provides.
 
 pub use crate::frames::{Frame, FrameError, FrameReadOutcome, FrameReader, FrameWriter, Greeting};
 
@@ -17,21 +17,23 @@ use std::time::Duration;
 
 /// A node manager inherits its end of the control socket as this descriptor.
 pub const CONTROL_FD: i32 = 3;
-/// ... the machine page as this one,
+/// A node manager inherits the machine page as this descriptor.
 pub const PAGE_FD: i32 = 4;
-/// ... and the segment of the fabric as this one.
+/// A node manager inherits the segment of the fabric as this descriptor.
 pub const SEGMENT_FD: i32 = 5;
 
-/// What the launcher says.
+/// A message of the launcher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToManager {
-    /// To a node manager of several machines, before all else: say how others reach you.
+    /// The first message to a node manager of a job on several machines: report how others reach
+    /// you.
     Handshake(Box<HandshakeRequest>),
-    /// Then: say of which of these, by party, you can map the shared memory.
+    /// The second one: report whose shared memory, of these parties, you can map.
     TestSharedMemory(Vec<Option<SharedMemoryKeys>>),
     /// Start the ranks of your nodes: the first message to a node manager of this machine.
     Start(Box<JobStart>),
-    /// All ranks of the job have ended well: whoever strobes strikes what is still wanted, and then no more.
+    /// All ranks of the job have ended well: the Strobe Sender strikes the slices that are still
+    /// wanted, then no more.
     Quiesce,
     /// Nothing moves any more: stop the NIC, write the dumps, exit.
     Finish,
@@ -39,41 +41,43 @@ pub enum ToManager {
     Terminate,
     /// Pass a signal on to the ranks, which go on otherwise.
     Signal(UserSignal),
-    /// With [`InputReader::All`] and [`InputReader::Through`]: what every rank, or that one, is to read next; nothing at the end. The next comes
-    /// after [`FromManager::InputTaken`], so no more than one waits anywhere.
+    /// The next piece of input of every rank ([`InputReader::All`]) or of one
+    /// ([`InputReader::Through`]); empty at the end. The next piece comes after
+    /// [`FromManager::InputTaken`], so at most one waits anywhere.
     Input(Vec<u8>),
-    /// Say where your ranks are.
+    /// Report the wait states of your ranks.
     QueryWaitStates(WaitStateQuery),
-    /// Have a slice struck: a NIC holds what only a slice can move on, and has not asked for one.
+    /// Strike a slice: a NIC holds work that only a slice can advance, and has not demanded one.
     StrikeSlice,
-    /// Say all that is known of them: the survey of this number.
+    /// Report all that is known of the ranks, in the survey of this number.
     Survey(u32),
 }
 
-/// What a node manager needs to know before the machines of a job can be joined.
+/// The data that a node manager needs before the machines of a job can be joined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandshakeRequest {
-    /// The launcher's version: who is of another one cannot go on.
+    /// The launcher's version: a node manager of another version cannot continue.
     pub version: String,
-    /// The job's key. It is said here and nowhere else.
+    /// The job's key. No other message holds it.
     pub key: JobKey,
-    /// How datagrams are guarded.
+    /// How datagrams are protected.
     pub crypto: Crypto,
-    /// The job, as far as 32 bits tell.
+    /// The number of the job, in 32 bits.
     pub epoch: u32,
     /// Nodes of the job.
     pub nodes: usize,
     /// Ranks of the job.
     pub ranks: usize,
-    /// The address to be reached by, or the interface or network that it is of, if the user says it.
+    /// The address at which others reach the node manager, or its interface or network, if the user
+    /// gives one.
     pub interface: Option<String>,
-    /// The ports from which to take one.
+    /// The range of ports from which to take one.
     pub ports: (u16, u16),
     /// Where the job runs.
     pub directory: PathBuf,
 }
 
-/// Where a node manager keeps shared memory open: words of
+/// Where other processes find the shared memory of a node manager: words of
 /// [`DescriptorLocation`](bcs_fabric::shm::DescriptorLocation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedMemoryKeys {
@@ -83,18 +87,18 @@ pub struct SharedMemoryKeys {
     pub segment: [u64; 2],
 }
 
-/// How a node manager is reached.
+/// How others reach a node manager.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandshakeReply {
     /// Its socket.
     pub address: SocketAddr,
-    /// What its socket holds, in bytes.
+    /// The capacity of its socket, in bytes.
     pub receive_bytes: usize,
     /// Its shared memory.
     pub keeps: SharedMemoryKeys,
-    /// Its process, as its machine knows it.
+    /// Its process id on its machine.
     pub pid: i32,
-    /// Which machine it is on, as the kernel names a start of it.
+    /// The boot id of its machine's kernel.
     pub boot: String,
     /// The cores that it may use.
     pub cores: Cores,
@@ -105,26 +109,26 @@ pub struct HandshakeReply {
 pub struct MultiHostStart {
     /// The nodes of each node manager.
     pub parties: Vec<Vec<NodeId>>,
-    /// Which of them this one is.
+    /// The index of this node manager.
     pub me: usize,
-    /// The nodes of each machine, among which memory is shared.
+    /// The nodes of each machine: they share memory.
     pub machines: Vec<Vec<NodeId>>,
-    /// How many nodes are on this one's host, whether or not they share memory.
+    /// The number of nodes on this one's host, whether or not they share memory.
     pub on_this_host: usize,
-    /// The others that share memory with the node manager of node 0.
+    /// The other node managers that share memory with that of node 0.
     pub beside_first: Vec<usize>,
-    /// Whose page and segment that is, if it is another node manager's.
+    /// The node manager whose page and segment this one uses, if it is another one.
     pub leader: Option<SharedMemoryKeys>,
-    /// Where each is reached.
+    /// The address of each node manager.
     pub addresses: Vec<SocketAddr>,
-    /// What each socket holds, in bytes.
+    /// The capacity of each socket, in bytes.
     pub receive_bytes: Vec<usize>,
-    /// A node that is silent for so long is lost.
+    /// A node that is silent for this long is lost.
     pub node_timeout: Duration,
 }
 
 impl MultiHostStart {
-    /// All nodes with which this node manager's share memory.
+    /// Returns all nodes that share memory with this node manager's nodes.
     #[must_use]
     pub fn shared_memory_nodes(&self) -> &[NodeId] {
         let is_this = |machine: &&Vec<NodeId>| machine.contains(&self.parties[self.me][0]);
@@ -135,16 +139,16 @@ impl MultiHostStart {
     }
 }
 
-/// A look at the ranks of all node managers. Only one is under way.
+/// A query of the wait states of all ranks. Only one is under way at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitStateQuery {
-    /// Which look.
+    /// The number of the query.
     pub number: u32,
-    /// Whether to look at the threads of the ranks, too, if nothing else moves.
+    /// Whether to examine the threads of the ranks, too, if nothing else moves.
     pub closely: bool,
 }
 
-/// A signal that means what the program wants it to mean.
+/// A signal whose meaning the program defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UserSignal {
     /// SIGUSR1.
@@ -153,43 +157,43 @@ pub enum UserSignal {
     Usr2,
 }
 
-/// A program of a job, and what belongs to it. A job has one, or several (MPMD): world ranks
-/// follow their order.
+/// A program of a job, with its arguments and environment. A job has one, or several (MPMD): world
+/// ranks follow their order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Application {
-    /// How many ranks run it.
+    /// The number of ranks that run it.
     pub ranks: usize,
     /// The file to execute; absolute if `directory` is set.
     pub program: OsString,
     /// Its arguments, the name first.
     pub arguments: Vec<OsString>,
-    /// Variables that are set beside those that the node manager inherited.
+    /// Variables that are set in addition to those that the node manager inherited.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where it runs, if not where `bcs run` does.
+    /// Its working directory, if not that of `bcs run`.
     pub directory: Option<PathBuf>,
 }
 
-/// Who reads the standard input of `bcs run`. The others find it empty.
+/// The rank that reads the standard input of `bcs run`. The input of all others is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InputReader {
     /// One rank.
     Rank(u32),
-    /// One rank, through us.
+    /// One rank, through the node manager.
     Through(u32),
-    /// Every rank, through us.
+    /// Every rank, through the node manager.
     All,
-    /// Nobody.
+    /// No rank.
     None,
 }
 
-/// What a node manager needs to know.
+/// The data that a node manager needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobStart {
     /// The name of this run, in dumps.
     pub job: String,
     /// Which ranks run where.
     pub placement: Placement,
-    /// How the runtime is set.
+    /// The settings of the runtime.
     pub settings: Settings,
     /// The nodes that this node manager manages.
     pub nodes: Vec<NodeId>,
@@ -197,31 +201,32 @@ pub struct JobStart {
     pub strobe_sender: bool,
     /// The cores of the job.
     pub cores: Cores,
-    /// What the ranks run, in the order of the ranks.
+    /// The programs, in the order of the ranks.
     pub applications: Vec<Application>,
-    /// Who reads the standard input.
+    /// The rank that reads the standard input.
     pub input: InputReader,
-    /// Where ranks write instead of to us, if anywhere: `rank.N.out` and `rank.N.err`.
+    /// The folder for `rank.N.out` and `rank.N.err`, if ranks write there instead of to the node
+    /// manager.
     pub output_dir: Option<PathBuf>,
     /// Which cores ranks may use.
     pub rank_cores: RankCores,
-    /// From SIGTERM to SIGKILL, when ranks are told to end.
+    /// The time from SIGTERM to SIGKILL.
     pub kill_delay: Duration,
-    /// Whether to say how many ranks have a slot ([`FromManager::Slots`]), and how messages from other machines came
-    /// ([`FromManager::InboundBytes`]).
+    /// Whether to report how many ranks have a slot ([`FromManager::Slots`]), and how messages from
+    /// other machines came ([`FromManager::InboundBytes`]).
     pub verbose: bool,
     /// The directory for dumps of the MDS.
     pub mds: Option<PathBuf>,
-    /// What is recorded, if there is one.
+    /// What is recorded.
     pub record: Selection,
-    /// Whether a heap in slots is preloaded into programs that it suits.
+    /// Whether to preload a heap in slots into programs that can use it.
     pub preload: bool,
     /// How machines are joined, if there are several.
     pub far: Option<MultiHostStart>,
 }
 
 impl JobStart {
-    /// The index of a rank's application.
+    /// Returns the index of a rank's application.
     pub(crate) fn application_of(&self, rank: u32) -> usize {
         let mut after = 0;
         self.applications
@@ -234,15 +239,16 @@ impl JobStart {
     }
 }
 
-/// What a node manager says.
+/// A message of a node manager.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromManager {
-    /// How it is reached: the answer to [`ToManager::Handshake`].
+    /// How others reach it: the answer to [`ToManager::Handshake`].
     HandshakeReply(Box<HandshakeReply>),
-    /// Whose shared memory it can map, by party: the answer to [`ToManager::TestSharedMemory`].
+    /// Whether it can map the shared memory of each party: the answer to
+    /// [`ToManager::TestSharedMemory`].
     MappableMemory(Vec<bool>),
-    /// No process of its ranks has called our MPI_Init so far, and one is of another MPI: once, when such a one has
-    /// ended, or all have.
+    /// A rank uses another MPI, and no process of this node manager's ranks has called our
+    /// MPI_Init. Sent once, when such a rank or every rank has ended.
     ForeignMpi {
         /// The rank.
         rank: u32,
@@ -251,11 +257,12 @@ pub enum FromManager {
         /// The library of the other MPI.
         library: String,
     },
-    /// None of its ranks has called MPI_Init: before [`FromManager::AllDone`].
+    /// None of its ranks has called MPI_Init. Sent before [`FromManager::AllDone`].
     NoneJoined,
     /// All its ranks have ended well.
     AllDone,
-    /// Its Strobe Sender rests: the answer to [`ToManager::Quiesce`] of the one that has it.
+    /// Its Strobe Sender is idle: the answer to [`ToManager::Quiesce`] of the node manager that has
+    /// it.
     Quiesced,
     /// A rank failed (ScELA's PROCESS_FAIL).
     ProcessFail(RankFailure),
@@ -268,42 +275,44 @@ pub enum FromManager {
         /// What failed.
         message: String,
     },
-    /// A NIC found something that ends the job.
+    /// A NIC found an error that ends the job.
     NicFailed {
         /// The node.
         node: NodeId,
-        /// The rank at fault, if it is one rank's.
+        /// The rank at fault, if a single one is.
         rank: Option<u32>,
-        /// What was found and what to do.
+        /// The error, and what to do.
         message: String,
     },
-    /// All its ranks have taken the last [`ToManager::InputReader`].
+    /// All its ranks have taken the last [`ToManager::Input`].
     InputTaken,
-    /// Where its ranks are, for [`ToManager::QueryWaitStates`].
+    /// The wait states of its ranks: the answer to [`ToManager::QueryWaitStates`].
     WaitStates(Box<WaitStateReport>),
-    /// A part of what it was asked by [`ToManager::SurveyPart`].
+    /// A part of the answer to [`ToManager::Survey`].
     SurveyPart(Box<SurveyPart>),
-    /// How a rank of a job that has ended well has ended: one for each, at the end.
+    /// How a rank has ended, in a job that has ended well. Sent for each rank, at the end.
     FinalReport(Box<RankFinalReport>),
-    /// How many of its ranks have a slot: once, when all have said hello, or at the end.
+    /// How many of its ranks have a slot. Sent once, when all have said Hello, or at the end.
     Slots(SlotReport),
-    /// Others have fetched much from a rank that has no slot: once, of the first one.
+    /// Others have copied much from a rank that has no slot. Sent once, about the first such rank.
     SlowCopyHint {
         /// The rank.
         rank: u32,
-        /// Why it has none, where that is known.
+        /// Why it has no slot, if that is known.
         why: Option<String>,
     },
-    /// Datagrams come to it that are not of the job: once, when it has begun.
+    /// It receives datagrams that are not of the job. Sent once, at the first of them.
     Strays(RejectedDatagrams),
-    /// How many that were: at the end, if there were any.
+    /// The number of such datagrams. Sent at the end, if there were any.
     StraysInAll(RejectedDatagrams),
-    /// How bytes of messages from other machines came to its ranks: at the end, if there were any.
+    /// How bytes of messages from other machines came to its ranks. Sent at the end, if there were
+    /// any.
     InboundBytes(InboundBytes),
-    /// What was recorded of its ranks or nodes is lost, or some of it: why. The job has not failed by that.
+    /// Recorded data of its ranks or nodes is lost, at least in part, with the reason. The job does
+    /// not fail by that.
     NoDump(String),
-    /// This was all. A command that stands between may wait for the end of its own input, which is the launcher's to
-    /// close.
+    /// The last message. A command between node manager and launcher may wait for the end of its
+    /// own input, which the launcher has to close.
     Goodbye,
     /// The node manager itself failed.
     ManagerFailed {
@@ -319,11 +328,12 @@ pub struct RankFinalReport {
     pub rank: u32,
     /// Its node.
     pub node: NodeId,
-    /// What the program has left on it, if anything ([`Left::encode`](bcs_core::whereabouts::Left::encode)).
+    /// The leaks of the program on it, if any
+    /// ([`LeakReport::encode`](bcs_core::wait_state::LeakReport::encode)).
     pub left: Vec<u64>,
-    /// What the rank said last, if it has finalized.
+    /// The last wait state of the rank, if it has finalized.
     pub last: Vec<u64>,
-    /// The places of the addresses in what is left.
+    /// The places of the addresses in the leaks.
     pub code: Vec<(u64, CodePlace)>,
 }
 
@@ -332,41 +342,42 @@ pub struct RankFinalReport {
 pub struct SlotReport {
     /// Ranks that have called MPI_Init.
     pub received: usize,
-    /// Those of them whose program has its heap in one.
+    /// The ranks among them whose program has its heap in a slot.
     pub with_slot: usize,
-    /// The first that has not, and why, where that is known.
+    /// The first rank that has no slot, with the reason where that is known.
     pub refused: Option<(u32, String)>,
 }
 
-/// What a look at the ranks of a node manager saw.
+/// The wait states of a node manager's ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitStateReport {
-    /// Which look.
+    /// The number of the query.
     pub look: u32,
     /// How many of its ranks have neither ended nor finalized.
     pub running: usize,
-    /// How often all these ranks, and the OS threads of its NICs, have gone to sleep, if all sleep until
-    /// somebody rings.
+    /// How often all these ranks, and the OS threads of its NICs, have gone to sleep, if all sleep
+    /// until another thread rings.
     pub naps: Option<u64>,
-    /// What a NIC holds that only a slice can move on, though no slice is wanted: looked for if all sleep.
+    /// Work in a NIC that only a slice can advance, though no slice is wanted. Searched for if all
+    /// sleep.
     pub forgotten: Option<String>,
     /// What other threads these ranks have.
     pub threads: OtherThreads,
     /// Those of the ranks that are blocked in a call.
     pub blocked: Vec<BlockedRankReport>,
-    /// Ranks that have finalized or ended; only after a close look.
+    /// Ranks that have finalized or ended; only in the answer to a close query.
     pub gone: Vec<DepartedRank>,
 }
 
-/// The threads of a node manager's ranks beside those that sleep in a call.
+/// The threads of a node manager's ranks, except those that sleep in a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OtherThreads {
-    /// At least one runs, or a rank is stopped, or nobody has looked.
+    /// At least one runs, or a rank is stopped, or they were not examined.
     #[default]
     Running,
-    /// There are some, and all sleep. The number changes when one of them has run.
+    /// There are such threads, and all sleep. The number changes when one of them has run.
     Asleep(u64),
-    /// There are none.
+    /// There are no such threads.
     None,
 }
 
@@ -377,17 +388,17 @@ pub struct BlockedRankReport {
     pub rank: u32,
     /// Its node.
     pub node: NodeId,
-    /// The same only as long as it is in the same call.
+    /// A number that stays the same only while the rank is in the same call.
     pub number: u64,
-    /// Where it says it is ([`WaitState::encode`](bcs_core::whereabouts::WaitState::encode)).
+    /// Its wait state ([`WaitState::encode`](bcs_core::wait_state::WaitState::encode)).
     pub words: Vec<u64>,
     /// The place of its call, if that is an address.
     pub code: Option<CodePlace>,
-    /// The same of the places of its titles.
+    /// The places of the labels of its communicators, if those are addresses.
     pub made_at: Vec<Option<CodePlace>>,
 }
 
-/// A rank from which nothing comes any more.
+/// A rank that sends no message any more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepartedRank {
     /// The rank.
@@ -396,7 +407,7 @@ pub struct DepartedRank {
     pub node: NodeId,
     /// Whether it has called MPI_Finalize; otherwise its process has ended without MPI_Init.
     pub finalized: bool,
-    /// What it said last, if it has finalized.
+    /// Its last wait state, if it has finalized.
     pub words: Vec<u64>,
 }
 
@@ -409,11 +420,11 @@ pub struct RankFailure {
     pub node: NodeId,
     /// Its process.
     pub pid: i32,
-    /// What it did.
+    /// How it failed.
     pub what: RankFailureKind,
 }
 
-/// What a failing rank did.
+/// A kind of failure of a rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RankFailureKind {
     /// Exited with a code that is not 0.
@@ -425,18 +436,18 @@ pub enum RankFailureKind {
         /// Whether a core was dumped.
         core_dumped: bool,
     },
-    /// Was received, and left with exit code 0 but without MPI_Finalize.
+    /// Joined the job, and left with exit code 0 but without MPI_Finalize.
     NotFinalized,
     /// Called MPI_Abort.
     Aborted {
         /// With this code.
         code: i32,
-        /// Why, if the library called it.
+        /// The reason, if the library called it.
         reason: String,
-        /// The place of the call, if the program says it by an address.
+        /// The place of the call, if the program gives it as an address.
         place: Option<CodePlace>,
     },
-    /// Said something to its node manager that makes no sense.
+    /// Sent an invalid message to its node manager.
     MalformedMessage(String),
 }
 

@@ -1,8 +1,8 @@
-//! The cores of this machine, as far as this process may use them.
+//! The cores of this machine that this process may use.
 
 use std::num::NonZeroUsize;
 
-/// The cores of this process's affinity mask.
+/// Returns the cores of this process's affinity mask.
 #[must_use]
 pub fn allowed() -> Vec<usize> {
     match rustix::thread::sched_getaffinity(None) {
@@ -13,7 +13,7 @@ pub fn allowed() -> Vec<usize> {
     }
 }
 
-/// How many of them can be busy at once: fewer where a cgroup's quota says so.
+/// Returns how many of them can be busy at once: fewer if a cgroup has a quota.
 #[must_use]
 pub fn usable() -> usize {
     // The standard library looks at the affinity mask and at the quotas of both cgroup versions.

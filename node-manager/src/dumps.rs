@@ -1,4 +1,4 @@
-//! What the ranks and NICs of this process recorded, written for the user.
+//! Writes what the ranks and NICs of this process recorded.
 
 use crate::control::JobStart;
 use crate::rank_process::RankProcess;
@@ -31,7 +31,8 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Sites that are addresses become places in files, which mean something when the process is no more.
+/// Replaces sites that are addresses by places in files, which are valid after the process has
+/// ended, too.
 fn name_places(dump: &mut RankDump, code: &MappedCode) {
     for site in &mut dump.sites {
         let digits = site.place.strip_prefix("0x");
@@ -42,8 +43,8 @@ fn name_places(dump: &mut RankDump, code: &MappedCode) {
     }
 }
 
-/// Writes the dump of every rank that records. They are over, however they ended: who was killed is read up to its
-/// death. One that cannot be written keeps none of the others from it.
+/// Writes the dump of every rank that records. The ranks have ended; the dump of a killed rank
+/// covers the time up to its death. If one dump cannot be written, the others still are.
 pub(crate) fn write_ranks(start: &JobStart, ranks: &[RankProcess]) -> Result<(), String> {
     let Some(directory) = &start.mds else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What the agent waits for: an epoll with names for its descriptors.
+//! The events that the agent waits for: an epoll with names for its descriptors.
 
 use crate::control::Stream;
 use rustix::buffer::spare_capacity;
@@ -8,20 +8,20 @@ use rustix::time::Timespec;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
-/// Something that can happen. Ranks are named by their index among those of this process.
+/// An event. Ranks are named by their index among those of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventSource {
-    /// The launcher spoke, is gone, or has room.
+    /// A message of the launcher, its end, or room in its channel.
     Control,
     /// The NIC reports a failure.
     Nic,
     /// The process of a rank ended.
     Process(usize),
-    /// The process that said Hello ended, where it is not the one that was started.
+    /// The process that said Hello ended, and it is not the one that was started.
     Descendant(usize),
-    /// A rank spoke.
+    /// A message of a rank.
     Conversation(usize),
-    /// A rank wrote.
+    /// Output of a rank.
     Output(usize, Stream),
     /// A rank's input has room, or no reader any more.
     Input(usize),
@@ -59,7 +59,7 @@ impl EventSource {
     }
 }
 
-/// Events taken per wait. More wait for the next one.
+/// Events taken by one wait. The next wait takes the others.
 const BATCH: usize = 64;
 
 /// The epoll.
@@ -75,7 +75,7 @@ impl EventPoll {
         })
     }
 
-    /// Watches for something to read, or the end.
+    /// Watches for something to read, or the end of the stream.
     pub(crate) fn add(&self, fd: impl AsFd, source: EventSource) -> Result<(), Errno> {
         epoll::add(
             &self.epoll,
@@ -85,7 +85,7 @@ impl EventPoll {
         )
     }
 
-    /// Watches for room to write, or that nobody reads any more.
+    /// Watches for room to write, or for the end of the reader.
     pub(crate) fn add_for_room(&self, fd: impl AsFd, source: EventSource) -> Result<(), Errno> {
         epoll::add(
             &self.epoll,
@@ -95,14 +95,14 @@ impl EventPoll {
         )
     }
 
-    /// Watches no more. A descriptor must be removed before it is closed: a child that is just
-    /// being started may hold a copy, which would keep it in the epoll.
+    /// Stops watching. A descriptor must be removed before it is closed: a child that is just being
+    /// started may hold a copy, which would keep it in the epoll.
     pub(crate) fn remove(&self, fd: impl AsFd) {
-        // Fails only for what is not watched.
+        // Fails only if the descriptor is not watched.
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// Sleeps until something happens, or the deadline.
+    /// Sleeps until an event or the deadline.
     pub(crate) fn wait(&self, deadline: Option<Instant>) -> Result<Vec<EventSource>, Errno> {
         let mut events = Vec::<Event>::with_capacity(BATCH);
         let timeout = deadline.map(|deadline| {

@@ -1,8 +1,9 @@
-//! Programs of another MPI: under our launcher each process of theirs is a world of one rank.
+//! Programs of another MPI: under our launcher each of their processes is a world of one rank.
 //!
-//! That is nothing that such a program finds wrong, so it ends well, and has computed nothing that it should have. A
-//! process that has not joined the job is looked at: at the libraries that it has mapped while it runs, and at those that its file is linked
-//! with when it has ended, for then nothing is mapped any more.
+//! Such a program sees no error. So it ends well, and has not computed what it should have. So we
+//! look at processes that have not joined the job: at the libraries that they have mapped while
+//! they run, and after their end, when nothing is mapped any more, at those that their file is
+//! linked with.
 
 use crate::control::{FromManager, JobStart};
 use crate::program_file;
@@ -12,10 +13,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Processes of a rank that are looked at: what a script has started, and what that has.
+/// The number of processes of a rank to look at: a script's, its children's, and so on.
 const PROCESSES: usize = 32;
 
-/// Libraries of MPIs, without `.so` and what follows. Ours is `libmpi_abi`.
+/// Libraries of MPIs, without `.so` and the rest. Ours is `libmpi_abi`.
 const LIBRARIES: [&str; 7] = [
     "libmpi",
     "libmpich",
@@ -26,19 +27,20 @@ const LIBRARIES: [&str; 7] = [
     "libmpitrampoline",
 ];
 
-/// So those begin that vendors make for a compiler (`libmpi_intel`), or for a language.
+/// The beginning of the names of a vendor's libraries for one compiler (`libmpi_intel`) or
+/// language.
 const VARIANT: &str = "libmpi_";
 
-/// The library of the standard ABI: ours, and that of others.
+/// The library of the standard ABI: ours, and that of other MPIs.
 const ABI: &str = "libmpi_abi";
 
-/// Its file, which has a version behind that.
+/// Its file, whose name goes on with a version.
 const ABI_FILE: &[u8] = b"libmpi_abi.so";
 
-/// A function that ours has beside those of MPI (`bcs.h`).
+/// A function that ours has in addition to those of MPI (`bcs.h`).
 const OWN_CALL: &[u8] = b"bcs_barrier";
 
-/// Whether a library's file name is that of another MPI.
+/// Returns whether a library's file name is that of another MPI.
 fn is_foreign(name: &[u8]) -> bool {
     let Ok(name) = std::str::from_utf8(name) else {
         return false;
@@ -47,25 +49,25 @@ fn is_foreign(name: &[u8]) -> bool {
         return false;
     };
     let is_library = version.is_empty() || version.starts_with('.');
-    // Some packagers put a hash behind the name (`libmpi-1a2b3c4d.so.12`).
+    // Some packagers append a hash to the name (`libmpi-1a2b3c4d.so.12`).
     let stem = stem.split_once('-').map_or(stem, |(stem, _)| stem);
     let is_mpi = LIBRARIES.contains(&stem) || stem.starts_with(VARIANT) && stem != ABI;
     is_library && is_mpi
 }
 
-/// What is known of the ranks of a node manager.
+/// The findings about the ranks of a node manager.
 #[derive(Debug, Default)]
 pub(crate) struct ForeignMpi {
     is_said: bool,
-    /// The library that an application is linked with, where it was looked for.
+    /// The library of another MPI that an application is linked with, if we have looked.
     linked: BTreeMap<usize, Option<String>>,
-    /// Looks of the launcher that there were.
+    /// The number of the launcher's queries so far.
     looks: u64,
 }
 
 impl ForeignMpi {
-    /// Looks at ranks that have not joined: with each look of the launcher at first, and then ever more seldom. A program
-    /// of no MPI may run for days.
+    /// Looks at ranks that have not joined: at each of the launcher's queries at first, and then
+    /// less and less often. A program without MPI may run for days.
     pub(crate) fn look(&mut self, ranks: &mut [RankProcess]) {
         self.looks += 1;
         if self.looks.is_power_of_two() {
@@ -73,7 +75,8 @@ impl ForeignMpi {
         }
     }
 
-    /// A rank has ended: the news that it is of another MPI, once, if none of ours has joined.
+    /// Returns the message that a rank which has ended uses another MPI. It does so once, and only
+    /// if none of our ranks has joined.
     pub(crate) fn ended(
         &mut self,
         index: usize,
@@ -98,7 +101,7 @@ impl ForeignMpi {
     }
 }
 
-/// The library of another MPI that a running process has mapped, or one that it has started.
+/// Finds the library of another MPI that a running process or one of its descendants has mapped.
 pub(crate) fn mapped(pid: i32) -> Option<String> {
     let mut waiting = vec![pid];
     let mut known = BTreeSet::new();
@@ -117,7 +120,7 @@ pub(crate) fn mapped(pid: i32) -> Option<String> {
     None
 }
 
-/// The library of another MPI that a program is linked with.
+/// Finds the library of another MPI that a program is linked with.
 fn linked_with(program: &Path) -> Option<String> {
     let library = program_file::names(program, is_foreign).ok()??;
     Some(String::from_utf8_lossy(&library).into_owned())
@@ -136,11 +139,11 @@ fn in_maps(maps: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(path).into_owned())
 }
 
-/// Whether a library of the standard ABI has a call that no other has.
+/// Returns whether a library of the standard ABI has the call that only ours has.
 fn is_ours(path: &[u8]) -> bool {
     let is_own_call = |name: &[u8]| name == OWN_CALL;
     let found = program_file::names(Path::new(OsStr::from_bytes(path)), is_own_call);
-    // What cannot be read is nothing to speak of.
+    // A file that cannot be read is not reported.
     !matches!(found, Ok(None))
 }
 

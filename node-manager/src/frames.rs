@@ -1,8 +1,8 @@
-//! Frames on a control channel, and the line of text before them.
+//! Frames on a control channel, and the line of text that precedes them.
 //!
 //! A frame is its length (4 bytes, little-endian), a kind (1 byte), and a body: a message encoded
-//! with postcard, or output (rank, stream, bytes as they are). Neither end blocks: bytes
-//! wait in a [`FrameWriter`] until the channel takes them.
+//! with postcard, or output (rank, stream, bytes as they are). Neither end blocks: bytes wait in a
+//! [`FrameWriter`] until the channel takes them.
 
 use crate::byte_stream;
 use crate::control::Stream;
@@ -12,35 +12,36 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::os::fd::AsFd;
 
-/// The first line that a node manager of several machines says begins so; its version follows. It is a line of
-/// text, so that any two versions understand it, and what a shell of that host says before it is told apart.
+/// The beginning of the first line of a node manager of several machines; its version follows. It
+/// is a line of text, so that any two versions understand it, and so that it differs from the
+/// output of that host's shell.
 const GREETING: &str = "\nBCS-MPI far-node-manager ";
 
-/// What a shell may say before the greeting.
+/// The longest output of a shell before the greeting.
 const MAX_PREAMBLE_BYTES: usize = 64 << 10;
 
-/// A greeting is not longer.
+/// The longest greeting.
 const MAX_GREETING_BYTES: usize = 256;
 
-/// The first line of a node manager of several machines.
+/// Returns the first line of a node manager of several machines.
 #[must_use]
 pub(crate) fn greeting() -> String {
     format!("{GREETING}{}\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// What has come instead of a greeting, or before it.
+/// The state of the greeting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Greeting {
-    /// Nothing that is one, so far.
+    /// It has not come yet.
     #[default]
     Awaited,
-    /// More than a shell says.
+    /// It has not come, and the output is longer than a shell's.
     Absent,
     /// The version of the node manager that has greeted.
     Version(String),
 }
 
-/// What arrives: a message, or output of a rank.
+/// A message, or output of a rank.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame<T> {
     /// A message.
@@ -49,17 +50,17 @@ pub enum Frame<T> {
     Output {
         /// The rank.
         rank: u32,
-        /// Where it wrote them.
+        /// The stream to which the rank wrote them.
         stream: Stream,
         /// The lines.
         bytes: Vec<u8>,
-        /// Whether this is only the beginning of a line. The rest comes later, or word that there is none: an
-        /// output without bytes.
+        /// Whether this is only the beginning of a line. The rest comes later, or an output without
+        /// bytes if there is no rest.
         is_beginning: bool,
     },
 }
 
-/// A peer that does not keep to the frames above: a bug, for both ends are the same binary.
+/// A violation of the frame format: a bug, for both ends are the same binary.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// A length beyond [`MAX_FRAME_BYTES`], or a body too short for its kind.
@@ -82,7 +83,7 @@ const KIND_BEGINNING_OUT: u8 = 3;
 const KIND_BEGINNING_ERR: u8 = 4;
 const HEADER_BYTES: usize = 5;
 
-/// Frames on their way out.
+/// Frames to send.
 #[derive(Debug, Default)]
 pub struct FrameWriter {
     bytes: Vec<u8>,
@@ -90,7 +91,7 @@ pub struct FrameWriter {
 }
 
 impl FrameWriter {
-    /// Bytes that still wait for the socket.
+    /// Returns how many bytes still wait for the channel.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.bytes.len() - self.sent
@@ -134,10 +135,10 @@ impl FrameWriter {
         self.bytes.push(kind);
     }
 
-    /// Sends what a socket or a pipe takes without blocking.
+    /// Sends the bytes that a socket or a pipe takes without blocking.
     ///
     /// # Errors
-    /// The kernel's answer; EPIPE when the peer is gone.
+    /// The kernel's error; EPIPE when the peer is gone.
     pub fn send(&mut self, to: impl AsFd) -> Result<(), Errno> {
         while self.waiting() > 0 {
             match byte_stream::write(&to, &self.bytes[self.sent..]) {
@@ -158,7 +159,7 @@ impl FrameWriter {
     }
 }
 
-/// What a read from the control socket brought.
+/// The result of a read from the control socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameReadOutcome {
     /// Some bytes.
@@ -169,7 +170,7 @@ pub enum FrameReadOutcome {
     End,
 }
 
-/// Frames on their way in.
+/// Frames that arrive.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     bytes: Vec<u8>,
@@ -177,10 +178,10 @@ pub struct FrameReader {
 }
 
 impl FrameReader {
-    /// Reads once, without blocking, through a buffer that is lent for the time of the call.
+    /// Reads once, without blocking, through a buffer of the caller.
     ///
     /// # Errors
-    /// The kernel's answer.
+    /// The kernel's error.
     pub fn receive(
         &mut self,
         from: impl AsFd,
@@ -200,8 +201,8 @@ impl FrameReader {
         }
     }
 
-    /// The greeting, and nothing of what came before it, if it has arrived. To be asked until it has, before any
-    /// frame.
+    /// Removes the greeting and all bytes before it, if it has arrived. Call this before reading
+    /// any frame, until it returns a greeting.
     pub fn greeting(&mut self) -> Greeting {
         let place = self
             .bytes
@@ -226,13 +227,14 @@ impl FrameReader {
         }
     }
 
-    /// What has come and was not taken: what a program says that is no node manager.
+    /// Returns the bytes that have come and were not taken: the output of a program that is no node
+    /// manager.
     #[must_use]
     pub fn rest(&self) -> &[u8] {
         &self.bytes[self.taken..]
     }
 
-    /// The next whole frame, if it has arrived.
+    /// Removes the next whole frame, if it has arrived.
     ///
     /// # Errors
     /// [`FrameError`] when the bytes are not frames.
@@ -255,7 +257,7 @@ impl FrameReader {
         Ok(Some(frame))
     }
 
-    /// Moves the rest to the front, once per batch of frames.
+    /// Moves the rest to the front; called once per batch of frames.
     fn compact(&mut self) {
         self.bytes.drain(..self.taken);
         self.taken = 0;
@@ -334,7 +336,7 @@ mod tests {
         assert_eq!(reader.receive(&far, &mut buffer), Ok(FrameReadOutcome::End));
     }
 
-    /// A pipe takes a part at a time, too, and neither end of it may block.
+    /// A pipe, too, takes a part at a time, and neither end of it may block.
     #[test]
     fn frames_arrive_whole_through_a_pipe() {
         let (far, near) = rustix::pipe::pipe().unwrap();

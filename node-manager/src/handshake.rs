@@ -1,8 +1,10 @@
-//! The first words of a node manager of several machines: how it is reached, and with whom it can share memory.
+//! The handshake of a node manager of several machines: it reports how others reach it, and with
+//! whom it can share memory.
 //!
-//! It is not born with the page and the segment of the job, which it could not have on another machine: it makes its
-//! own. Who can open what another one has made ([`DescriptorLocation`]) is on the same machine and of the same user, whatever the names of hosts
-//! and the namespaces of the kernel say; then it takes those, and its own are gone.
+//! It cannot inherit the page and the segment of the job on another machine, so it makes its own.
+//! If it can open those of another node manager ([`DescriptorLocation`]), both are on the same
+//! machine and of the same user, whatever the host names and kernel namespaces are. Then it uses
+//! those and drops its own.
 
 use crate::control::{HandshakeReply, HandshakeRequest, MultiHostStart, SharedMemoryKeys};
 use crate::cores;
@@ -52,7 +54,7 @@ pub(crate) enum HandshakeError {
     Order,
 }
 
-/// A node manager that has said how it is reached.
+/// A node manager that has reported how others reach it.
 #[derive(Debug)]
 pub(crate) struct HostHandshake {
     meet: HandshakeRequest,
@@ -61,7 +63,7 @@ pub(crate) struct HostHandshake {
     segment: OwnedFd,
 }
 
-/// What joins the machines.
+/// The sockets and keys that join the machines.
 #[derive(Debug)]
 pub(crate) struct UdpSetup {
     meet: HandshakeRequest,
@@ -80,7 +82,7 @@ fn open(words: [u64; 2]) -> Result<OwnedFd, Errno> {
         .open()
 }
 
-/// The start of this machine's kernel, which no other has.
+/// Returns the boot id of this machine's kernel, which is unique.
 fn boot() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     boot.map_or_else(|_| String::new(), |boot| boot.trim().to_owned())
@@ -129,13 +131,13 @@ impl HostHandshake {
         Ok((meeting, met))
     }
 
-    /// Whose shared memory this one can open.
+    /// Tests for each of the others whether this process can open its shared memory.
     pub(crate) fn test_shared_memory(others: &[Option<SharedMemoryKeys>]) -> Vec<bool> {
         let can = |keeps: SharedMemoryKeys| open(keeps.page).is_ok() && open(keeps.segment).is_ok();
         others.iter().map(|other| other.is_some_and(can)).collect()
     }
 
-    /// Takes the memory of its machine.
+    /// Takes the shared memory of its machine.
     pub(crate) fn join(
         self,
         far: &MultiHostStart,
@@ -156,7 +158,7 @@ impl HostHandshake {
 }
 
 impl UdpSetup {
-    /// The wires to other machines, of a hub for which all else is said.
+    /// Makes the wires to other machines, of a hub with this configuration.
     pub(crate) fn wires(
         self,
         far: &MultiHostStart,

@@ -1,8 +1,7 @@
 //! Standard input that every rank reads: one piece at a time, into a pipe for each rank.
 //!
-//! No more than one piece is held. The next one comes when every rank's pipe has taken this one,
-//! so the slowest reader sets the pace; a rank that reads no more, because it has closed its input
-//! or ended, is not waited for.
+//! No more than one piece is held. The next one comes when every rank's pipe has taken this one, so
+//! the slowest reader sets the pace. A rank that has ended or closed its input is not waited for.
 
 use crate::event_poll::{EventPoll, EventSource};
 use rustix::io::Errno;
@@ -17,16 +16,16 @@ pub(crate) struct InputPipes {
 
 #[derive(Debug)]
 struct Pipe {
-    /// Until its reader is gone, or the end.
+    /// The pipe, until its reader is gone or the input ends.
     fd: Option<OwnedFd>,
-    /// Bytes of the piece that it has taken.
+    /// The number of bytes of the piece that it has taken.
     taken: usize,
-    /// Whether it is full, and watched for room.
+    /// Whether it is full and watched for room.
     full: bool,
 }
 
 impl InputPipes {
-    /// Adds the pipe of the next rank, which does not block.
+    /// Adds the pipe of the next rank. The pipe does not block.
     pub(crate) fn add(&mut self, fd: OwnedFd) {
         self.pipes.push(Pipe {
             fd: Some(fd),
@@ -35,7 +34,7 @@ impl InputPipes {
         });
     }
 
-    /// Takes the next piece, or the end if it is empty. Returns whether all have taken it.
+    /// Offers the next piece to all, or the end if it is empty. Returns whether all have taken it.
     pub(crate) fn offer(&mut self, piece: Vec<u8>, watch: &EventPoll) -> Result<bool, Errno> {
         debug_assert!(self.all_have_taken(), "the launcher waits for InputTaken");
         if piece.is_empty() {
@@ -50,8 +49,8 @@ impl InputPipes {
         Ok(self.all_have_taken())
     }
 
-    /// A pipe that was full has room, or its reader is gone. Returns whether all have taken the
-    /// piece now.
+    /// Continues with a pipe that was full, and now has room or no reader. Returns whether all have
+    /// taken the piece now.
     pub(crate) fn go_on(&mut self, index: usize, watch: &EventPoll) -> Result<bool, Errno> {
         if let Some(pipe) = self.pipes.get_mut(index) {
             pipe.write(&self.piece, index, watch)?;
@@ -68,7 +67,7 @@ impl InputPipes {
 }
 
 impl Pipe {
-    /// Writes what the pipe takes, and asks to be told of room while that is not all.
+    /// Writes what the pipe takes, and watches it for room if some is left.
     fn write(&mut self, piece: &[u8], index: usize, watch: &EventPoll) -> Result<(), Errno> {
         let Some(fd) = &self.fd else { return Ok(()) };
         let mut gone = false;

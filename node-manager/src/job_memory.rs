@@ -1,4 +1,4 @@
-//! The descriptors that a node manager is born with.
+//! The descriptors that a node manager inherits.
 #![expect(unsafe_code, reason = "a descriptor number becomes a descriptor")]
 
 use crate::control::{CONTROL_FD, PAGE_FD, SEGMENT_FD};
@@ -14,33 +14,32 @@ pub(crate) struct SharedJobMemory {
 }
 
 impl SharedJobMemory {
-    /// Takes them, and the channel. To be called once, before anything else in the
-    /// process opens a file.
+    /// Takes them, and the channel. Call it once, before anything else in the process opens a file.
     pub(crate) fn take() -> Result<(ControlChannel, Self), Errno> {
         let input = take(CONTROL_FD)?;
         let inherited = Self {
             page: take(PAGE_FD)?,
             segment: take(SEGMENT_FD)?,
         };
-        // After the others, whose numbers it might take.
+        // After the others: the new descriptor might take their numbers.
         let output = rustix::io::fcntl_dupfd_cloexec(&input, FIRST_OWN)?;
         Ok((ControlChannel { input, output }, inherited))
     }
 }
 
-/// The two directions of the way to the launcher. Of a socket both are the same one.
+/// The two directions of the channel to the launcher. A socket is both.
 #[derive(Debug)]
 pub(crate) struct ControlChannel {
-    /// Whence the launcher's words come.
+    /// The launcher's messages.
     pub(crate) input: OwnedFd,
-    /// Where ours go.
+    /// Our messages.
     pub(crate) output: OwnedFd,
 }
 
-/// The channel of a node manager of several machines: its standard input and output, whatever they are. Under ssh
-/// they are pipes, or two sockets.
+/// Takes the channel of a node manager of several machines: its standard input and output, of
+/// whatever kind. Under ssh they are pipes, or two sockets.
 ///
-/// To be called once, before anything else in the process opens a file.
+/// Call it once, before anything else in the process opens a file.
 pub(crate) fn take_standard() -> Result<ControlChannel, Errno> {
     let channel = ControlChannel {
         input: rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), FIRST_OWN)?,
@@ -52,15 +51,15 @@ pub(crate) fn take_standard() -> Result<ControlChannel, Errno> {
     Ok(channel)
 }
 
-/// The first number of descriptors that are not the standard ones.
+/// The first number after the standard descriptors.
 const FIRST_OWN: RawFd = 3;
 
 fn take(number: RawFd) -> Result<OwnedFd, Errno> {
-    // SAFETY: only lent to a call that finds out whether it is open.
+    // SAFETY: lent only to a call that tests whether it is open.
     let lent = unsafe { BorrowedFd::borrow_raw(number) };
     // Ranks must not inherit it: they would keep the control socket open, or write the segment.
     rustix::io::fcntl_setfd(lent, FdFlags::CLOEXEC)?;
-    // SAFETY: it is open, and by the promise of `SharedJobMemory::take` nobody else in this process
-    // knows it.
+    // SAFETY: it is open, and the caller of `SharedJobMemory::take` promises that nobody else in
+    // this process uses it.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }

@@ -1,4 +1,4 @@
-//! The way to the launcher.
+//! The channel to the launcher.
 
 use crate::agent::{AgentError, kernel};
 use crate::control::{Frame, FrameReadOutcome, FrameReader, FrameWriter, ToManager};
@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 
-/// The way to the launcher.
+/// The channel to the launcher, with its messages in both directions.
 pub(crate) struct LauncherLink {
     pub(crate) channel: ControlChannel,
     pub(crate) reader: FrameReader,
@@ -27,14 +27,14 @@ impl LauncherLink {
         self.writer.send(&self.channel.output)
     }
 
-    /// Sends everything, waiting for the launcher to take it; gives up when it is gone.
+    /// Sends everything, and waits until the launcher has taken it or is gone.
     pub(crate) fn send_all(&mut self) {
         while self.send().is_ok() && self.writer.waiting() > 0 {
             wait(&self.channel.output, PollFlags::OUT);
         }
     }
 
-    /// The next message; `None` when the launcher is gone.
+    /// Waits for the next message; returns `None` when the launcher is gone.
     pub(crate) fn next(&mut self, buffer: &mut [u8]) -> Result<Option<ToManager>, AgentError> {
         loop {
             if let Some(Frame::Message(message)) = self.reader.frame()? {

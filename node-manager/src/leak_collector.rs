@@ -1,8 +1,9 @@
-//! What programs have left, of a job whose ranks have all ended well.
+//! Leaks of programs, in a job whose ranks have all ended well.
 //!
-//! Nobody knows it alone. A rank knows its requests, its objects, and the messages of its node that have come before
-//! it finalized; its NIC those from other nodes. What came later lies in a queue of the node: its sender has
-//! said that it is there, and here it is known whether it was taken.
+//! No single process knows them all. A rank knows its requests, its objects, and the messages of
+//! its node that came before it finalized. Its NIC knows the messages from other nodes. A message
+//! that came later lies in a queue of the node: its sender has reported it, and here we find out
+//! whether it was taken.
 
 use crate::control::RankFinalReport;
 use crate::nic::LocalNics;
@@ -11,7 +12,7 @@ use bcs_core::mapped_code::CodePlace;
 use bcs_core::wait_state::{Leak, LeakReport, MessagePeer, Site};
 use std::collections::BTreeMap;
 
-/// The places of the addresses in what a rank has said.
+/// Returns the places of the addresses in a rank's leaks.
 fn code_of(rank: &RankProcess) -> Vec<(u64, CodePlace)> {
     let places = rank.left.iter().flat_map(|left| &left.places);
     let known = places.filter_map(|(_, site)| match *site {
@@ -22,16 +23,16 @@ fn code_of(rank: &RankProcess) -> Vec<(u64, CodePlace)> {
     by_address.into_iter().collect()
 }
 
-/// What is left, by rank.
+/// The leaks, by rank.
 #[derive(Debug)]
 pub(crate) struct LeakCollector {
     by_rank: BTreeMap<u32, LeakReport>,
-    /// What ranks have said last.
+    /// The last wait states of the ranks.
     ended: Vec<RankFinalReport>,
 }
 
 impl LeakCollector {
-    /// What is known without the tables of the NICs.
+    /// Collects the leaks that are known without the tables of the NICs.
     pub(crate) fn collect(ranks: &[RankProcess], nic: &LocalNics) -> Self {
         let mut by_rank: BTreeMap<u32, LeakReport> = BTreeMap::new();
         for (rank, left) in ranks
@@ -67,7 +68,7 @@ impl LeakCollector {
         }
     }
 
-    /// ... and with them: one for each rank.
+    /// Adds those of the NICs; returns a report for each rank.
     pub(crate) fn finish(mut self, of_nics: &[(u32, LeakReport)]) -> Vec<RankFinalReport> {
         for (rank, left) in of_nics {
             self.by_rank.entry(*rank).or_default().join(left);

@@ -1,4 +1,4 @@
-//! The node daemon: spawns, feeds and guards the ranks of its nodes and hosts their NIC.
+//! The node daemon: it spawns, feeds and guards the ranks of its nodes and hosts their NIC.
 //!
 //! ```text
 //!                 Start, Input, Signal, Finish, Terminate
@@ -10,16 +10,16 @@
 //! ```
 //!
 //! One process per node; with the shared driver one process, the *NIC host*, for all nodes of the
-//! machine. One OS thread and one epoll do everything but the NIC: it is the thread that spawns
-//! the ranks, because the kernel kills a rank when the *thread* that made it dies.
+//! machine. One OS thread and one epoll do everything but the NIC. This OS thread also spawns the
+//! ranks, because the kernel kills a rank when the *thread* that made it dies.
 //!
-//! How nothing is left, whatever dies:
+//! How all processes end, whichever is killed:
 //!
-//! | who is killed | who ends the rest |
+//! | killed | what ends the others |
 //! |---|---|
 //! | a rank | its node manager reports it, `bcs run` ends the job |
-//! | a node manager | the kernel kills its ranks (PR_SET_PDEATHSIG); what those had started falls to `bcs run`, which kills it (subreaper) |
-//! | `bcs run` | every node manager finds its control socket closed and kills its ranks and what they had started (subreaper) |
+//! | a node manager | the kernel kills its ranks (PR_SET_PDEATHSIG); `bcs run` adopts and kills their children (subreaper) |
+//! | `bcs run` | every node manager finds its control socket closed and kills its ranks and their children (subreaper) |
 //!
 //! Nothing has a name in a file system: sockets are pairs, memory is memfds.
 

@@ -1,9 +1,10 @@
-//! The library of programs in C, where it is installed with the command: ranks find it before any other.
+//! The installed library of programs in C: ranks find it before any other.
 //!
-//! All libraries of the standard ABI have one name (MPI 5.0, 20.2), and a program says where it was linked to one. Under
-//! this launcher another one than ours knows nothing of its job, and each rank would be a world of its own. So the
-//! dynamic linker's variable, which counts more than what a program says, begins with our folder. Programs that say
-//! nothing find it there, too.
+//! All libraries of the standard ABI have one name (MPI 5.0, 20.2), and a program may record the
+//! folder where it was linked to one of them. Under this launcher another library than ours does
+//! not know its job, and each rank would be a world of its own. So we put our folder first in the
+//! dynamic linker's variable, which takes precedence over the program's record. Programs without a
+//! record find the library there, too.
 
 use crate::control::Application;
 use std::ffi::{OsStr, OsString};
@@ -13,10 +14,10 @@ use std::path::{Path, PathBuf};
 /// The name that the standard gives the library.
 const LIBRARY: &str = "libmpi_abi.so.1";
 
-/// The dynamic linker's variable: folders that are looked in first, with colons between.
+/// The dynamic linker's variable: a list of folders to search first, separated by colons.
 const VARIABLE: &str = "LD_LIBRARY_PATH";
 
-/// The variable for the ranks of an application, if it is to be set.
+/// Returns the variable for the ranks of an application, if it has to be set.
 pub(crate) fn library_variable(application: &Application) -> Option<(OsString, OsString)> {
     let folder = folder_of(&std::env::current_exe().ok()?)?;
     let own = application.environment.iter().rev();
@@ -27,13 +28,14 @@ pub(crate) fn library_variable(application: &Application) -> Option<(OsString, O
     Some((VARIABLE.into(), value))
 }
 
-/// Where the library lies that was installed with a command.
+/// Finds the folder of the library that was installed with a command.
 fn folder_of(command: &Path) -> Option<PathBuf> {
     let folder = command.parent()?.parent()?.join("lib");
     folder.join(LIBRARY).is_file().then_some(folder)
 }
 
-/// The folder, and what was there before. Nothing where it is the first already, or cannot be said.
+/// Returns the folder followed by the previous value, or `None` if it is the first already or
+/// cannot be written in a list.
 fn value(folder: &Path, before: Option<&OsStr>) -> Option<OsString> {
     let ours = folder.as_os_str().as_bytes();
     let before = before.map(OsStr::as_bytes).unwrap_or_default();

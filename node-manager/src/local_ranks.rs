@@ -1,4 +1,4 @@
-//! The ranks of this process's nodes, and the flow of what they write.
+//! The ranks of this process's nodes, and the flow of their output.
 
 use crate::agent::{AgentError, kernel};
 use crate::control::{FrameWriter, FromManager, JobStart, Stream};
@@ -20,16 +20,16 @@ use std::time::Instant;
 #[derive(Debug)]
 pub(crate) struct LocalRanks {
     pub(crate) ranks: Vec<RankProcess>,
-    /// What all of them read, where they all read the same.
+    /// The input pipes, if all ranks read the same input.
     pub(crate) input: InputPipes,
-    /// Output that is not read because the launcher does not take what was read before.
+    /// Pipes that are not read, because the launcher has not taken what was read before.
     held: Vec<(usize, Stream)>,
-    /// Lines that may be prompts, and when they are shown, by rank and stream.
+    /// Lines that may be prompts, with the time to show them, by rank and stream.
     prompts: BTreeMap<(usize, Stream), Instant>,
 }
 
-/// Starts the ranks. A rank that cannot be started is reported, and the others stay until the
-/// launcher has heard of it.
+/// Starts the ranks. If one cannot be started, returns the report; the others stay until the
+/// launcher has got it.
 pub(crate) fn start(
     start: &JobStart,
     watch: &EventPoll,
@@ -63,7 +63,7 @@ pub(crate) fn start(
             Err(error) => return Ok((crew, Some(not_started(start, node, rank, &error)))),
         }
     }
-    // Only the rank that reads it holds on to the launcher's input: whoever writes into it learns when it is gone.
+    // Only the rank that reads the launcher's input holds it, so that the writer notices its end.
     rustix::stdio::dup2_stdin(&null).map_err(kernel("failed to let go of the input"))?;
     Ok((crew, None))
 }
@@ -85,12 +85,12 @@ impl LocalRanks {
         Ok(())
     }
 
-    /// How many processes of ranks have not ended.
+    /// Returns how many processes of ranks have not ended.
     pub(crate) fn running(&self) -> usize {
         self.ranks.iter().filter(|rank| rank.runs()).count()
     }
 
-    /// Whether all ranks have ended and none has failed.
+    /// Returns whether all ranks have ended and none has failed.
     pub(crate) fn all_ended_well(&self) -> bool {
         self.ranks.iter().all(|rank| !rank.runs() && !rank.failed)
     }
@@ -106,7 +106,7 @@ impl LocalRanks {
         (rank.rank, if stream == Stream::Out { out } else { err })
     }
 
-    /// Reads once.
+    /// Reads once from a pipe of a rank.
     pub(crate) fn read(
         &mut self,
         index: usize,
@@ -126,13 +126,13 @@ impl LocalRanks {
         }
     }
 
-    /// When the first prompt is to be shown.
+    /// Returns when the first prompt has to be shown.
     pub(crate) fn prompt_due(&self) -> Option<Instant> {
         self.prompts.values().min().copied()
     }
 
-    /// Forwards what has waited long enough for the end of its line. With lines before it that wait for room, it goes
-    /// on waiting.
+    /// Forwards lines that have waited long enough for their end. A line stays if lines before it
+    /// wait for room.
     pub(crate) fn show_prompts(&mut self, now: Instant, writer: &mut FrameWriter) {
         let due = self.prompts.extract_if(.., |_, at| *at <= now);
         let due: Vec<(usize, Stream)> = due.map(|(which, _)| which).collect();
@@ -150,11 +150,11 @@ impl LocalRanks {
         pipe.forward(rank, writer);
     }
 
-    /// The launcher does not keep up: reads no more from a pipe with lines to forward.
+    /// Reads no more from a pipe with lines to forward, because the launcher does not keep up.
     pub(crate) fn pause_reading(&mut self, index: usize, stream: Stream, watch: &EventPoll) {
         let (_, pipe) = self.pipe(index, stream);
         if pipe.ready() {
-            // Taken out, not only masked: an epoll always tells of a closed pipe.
+            // Remove it, do not only mask it: an epoll always reports a closed pipe.
             if let Some(fd) = pipe.fd() {
                 watch.remove(fd);
             }
@@ -162,7 +162,7 @@ impl LocalRanks {
         }
     }
 
-    /// Lets held pipes flow while there is room. Returns whether one did.
+    /// Reads paused pipes again while there is room. Returns whether there was one.
     pub(crate) fn resume_reading(&mut self, writer: &mut FrameWriter, watch: &EventPoll) -> bool {
         let mut released = 0;
         while released < self.held.len() && writer.waiting() < OUTPUT_QUEUE_BYTES {
@@ -179,8 +179,8 @@ impl LocalRanks {
         released > 0
     }
 
-    /// Reads and forwards what a dead rank has left in a pipe. Bounded by what a pipe may hold:
-    /// a grandchild may go on writing.
+    /// Reads and forwards the rest of a dead rank's pipe. At most the capacity of a pipe is read: a
+    /// grandchild may go on writing.
     pub(crate) fn drain(
         &mut self,
         index: usize,
@@ -206,7 +206,7 @@ impl LocalRanks {
         pipe.forward(rank, writer);
     }
 
-    /// Everything that was written by anyone: when all who could write are gone.
+    /// Reads and forwards the rest of all pipes, when all writers are gone.
     pub(crate) fn drain_all(&mut self, buffer: &mut [u8], writer: &mut FrameWriter) {
         for index in 0..self.ranks.len() {
             for stream in [Stream::Out, Stream::Err] {

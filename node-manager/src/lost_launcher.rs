@@ -1,10 +1,11 @@
 //! The end of a node manager on another machine whose launcher is gone.
 //!
-//! There no launcher sees to it that nothing is left, and no kernel kills us with it: all that is to be noticed is the end
-//! of our input. The agent hears that as soon as it listens, and ends as it should. While it makes memory, reads a program from
-//! a file system that does not answer, starts ranks, or writes dumps, it does not listen. So an OS thread waits for the end,
-//! gives the agent a moment, and then ends all by force. It does the same when the [`keeper`](crate::keeper) is gone, of which nobody else
-//! would notice anything.
+//! There no launcher ends what is left, and no kernel kills us with the launcher. We notice only
+//! the end of our input. The agent sees it when it next polls, and then ends in order. But it does
+//! not poll while it makes memory, reads a program from a file system that does not answer, starts
+//! ranks, or writes dumps. So an OS thread waits for the end, gives the agent a moment, and then
+//! ends everything by force. It does the same when the [`supervisor`](crate::supervisor) is gone,
+//! which nobody else would notice.
 
 use crate::limits::ORDERLY_END;
 use crate::reaper;
@@ -16,7 +17,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Instant;
 
-/// Watches over the end of the input, and over that of the parent of this id, as long as the process lives.
+/// Watches for the end of the input and of the parent, as long as the process lives.
 ///
 /// # Errors
 /// The kernel gives no descriptor or no OS thread, or the parent is gone.
@@ -26,7 +27,7 @@ pub(crate) fn watch(input: BorrowedFd<'_>, parent: &str) -> io::Result<()> {
     let parent = parent.parse().ok().and_then(Pid::from_raw);
     let parent = parent.ok_or_else(gone)?;
     let pidfd = pidfd_open(parent, PidfdFlags::empty())?;
-    // Otherwise that is another process by now.
+    // Otherwise the id belongs to another process by now.
     if getppid() != Some(parent) {
         return Err(gone());
     }
@@ -35,7 +36,8 @@ pub(crate) fn watch(input: BorrowedFd<'_>, parent: &str) -> io::Result<()> {
         // An orderly end ends this OS thread, too.
         let moment = Timespec::try_from(ORDERLY_END).expect("less than a second");
         let _nothing = poll(&mut [], Some(&moment));
-        // What ranks have started. Ranks themselves die with this process, one that is just being started, too.
+        // Kill what ranks have started. Ranks die with this process, even one that is just being
+        // started.
         reaper::kill_descendants_until(Instant::now() + ORDERLY_END);
         let _ends_here = kill_process(getpid(), Signal::KILL);
     };
@@ -44,7 +46,7 @@ pub(crate) fn watch(input: BorrowedFd<'_>, parent: &str) -> io::Result<()> {
 }
 
 fn wait_for_end(input: &OwnedFd, parent: &OwnedFd) {
-    // Of a pipe or a socket; what there is to read does not matter.
+    // The end of a pipe or a socket; unread data does not matter.
     let ends = PollFlags::HUP | PollFlags::RDHUP | PollFlags::ERR | PollFlags::NVAL;
     loop {
         let mut fds = [

@@ -1,4 +1,4 @@
-//! The NIC as the node manager hosts it: its memory, its OS threads, its complaints.
+//! The NIC as the node manager hosts it: its memory, its OS threads, its failures.
 
 use crate::control::JobStart;
 use crate::handshake::{HandshakeError, UdpSetup};
@@ -27,7 +27,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, mpsc};
 
-/// Where NIC OS threads leave news, and how they wake the one who reads them.
+/// The box where NIC OS threads leave news, and wake its reader.
 #[derive(Debug)]
 pub struct NewsBox {
     event: OwnedFd,
@@ -35,7 +35,7 @@ pub struct NewsBox {
 }
 
 impl NewsBox {
-    /// An empty box.
+    /// Makes an empty box.
     ///
     /// # Errors
     /// When no eventfd can be made.
@@ -47,19 +47,19 @@ impl NewsBox {
         }))
     }
 
-    /// Puts something in: for `NicHost::start`.
+    /// Puts a piece of news in: for `NicHost::start`.
     pub fn report(&self, news: NicHostEvent) {
         lock(&self.news).push(news);
-        // The counter cannot overflow: there are no 2^64 of them.
+        // The counter cannot overflow: there are never 2^64 pieces.
         let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
     }
 
-    /// Readable while there is something in it.
+    /// Returns a descriptor that is readable while the box is not empty.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }
 
-    /// Takes all out.
+    /// Takes all news out.
     pub fn take(&self) -> Vec<NicHostEvent> {
         let _ = rustix::io::read(&self.event, &mut [0; 8]);
         std::mem::take(&mut *lock(&self.news))
@@ -71,18 +71,18 @@ impl NewsBox {
 pub(crate) struct LocalNics {
     host: NicHost,
     segment: Segment,
-    /// Kept open for other node managers of this machine, who may come later.
+    /// Kept open for other node managers of this machine, which may open it later.
     _segment_file: OwnedFd,
     page: OwnedFd,
     mapped_page: MachinePage,
     pub(crate) news: Arc<NewsBox>,
     /// NIC memory by world rank, until its rank has it.
     memory: Vec<Option<OwnedFd>>,
-    /// The same, kept open for NICs of other processes.
+    /// The same memory, kept open for NICs of other processes.
     _deposited: Vec<OwnedFd>,
-    /// The same as this process has mapped it.
+    /// The same memory as this process has mapped it.
     mapped: Arc<Vec<Option<NicMemory>>>,
-    /// Where ranks sit by world rank, if messages within a node do not go through the NIC.
+    /// The area of each rank, by world rank, if messages within a node do not go through the NIC.
     desks: Vec<Option<RankArea>>,
     /// Node memory by node, if messages within a node do not go through the NIC.
     shared: BTreeMap<u16, OwnedFd>,
@@ -104,7 +104,7 @@ pub(crate) enum NicError {
 fn advice_on(error: &MapError) -> String {
     match error {
         MapError::Create { errno, .. } => advice(*errno),
-        // It has its own.
+        // This error holds its own advice.
         MapError::Map { .. } => String::new(),
     }
 }
@@ -185,18 +185,18 @@ impl LocalNics {
         })
     }
 
-    /// What a rank is given; `None` when it has it already.
+    /// Takes the NIC memory for a rank; returns `None` when the rank has it already.
     pub(crate) fn take_memory(&mut self, rank: u32) -> Option<OwnedFd> {
         self.memory[rank as usize].take()
     }
 
-    /// Where a rank says it is.
+    /// Returns a rank's wait state, with its number.
     pub(crate) fn wait_state(&self, rank: u32) -> Option<(u64, WaitState)> {
         self.mapped.get(rank as usize)?.as_ref()?.wait_state()
     }
 
-    /// How often these ranks, and the OS threads of the NICs, have gone to sleep, if all sleep until somebody
-    /// rings.
+    /// Returns how often these ranks, and the OS threads of the NICs, have gone to sleep, if all
+    /// sleep until another thread rings.
     pub(crate) fn sleep_count(&self, ranks: impl Iterator<Item = u32>) -> Option<u64> {
         let memory = |rank: u32| self.mapped.get(rank as usize)?.as_ref();
         let bells = ranks.filter_map(memory).map(NicMemory::bell);
@@ -207,17 +207,17 @@ impl LocalNics {
         )
     }
 
-    /// What the NICs hold that only a slice can move on, though no slice is wanted.
+    /// Describes work in the NICs that only a slice can advance, though no slice is wanted.
     pub(crate) fn stalled_work(&self) -> Option<String> {
         Some(self.host.stalled_work()?.to_string())
     }
 
-    /// Has a slice struck at once.
+    /// Demands a slice at once.
     pub(crate) fn demand_slice(&self) {
         self.host.demand_slice();
     }
 
-    /// Adds messages that the NIC keeps and that have come instead of what a rank waits for.
+    /// Adds messages in the NIC that have come instead of those that a rank waits for.
     pub(crate) fn add_unmatched(&self, rank: u32, told: &mut WaitState) {
         let instead = told.near_misses();
         let kept = instead.filter_map(|pattern| self.host.oldest_unmatched_message(rank, pattern));
@@ -231,9 +231,9 @@ impl LocalNics {
         }
     }
 
-    /// What a rank has posted that has not met its other half: sends, receives and collectives that the NIC has not
-    /// taken, receives that no message has met; and messages that no receive has met. As far as whoever keeps
-    /// them can be asked without being held up.
+    /// Returns a rank's unmatched operations: sends, receives and collectives that the NIC has not
+    /// taken, receives without a message, and messages without a receive. What its owner has locked
+    /// at the moment is left out.
     pub(crate) fn pending(&self, rank: u32) -> WaitState {
         let mut pending = WaitState::default();
         if let Some(memory) = self.mapped.get(rank as usize).and_then(Option::as_ref) {
@@ -253,18 +253,19 @@ impl LocalNics {
         pending
     }
 
-    /// The number of the slice that was last struck.
+    /// Returns the number of the slice that was last struck.
     pub(crate) fn slice(&self) -> u64 {
         self.mapped_page.slice()
     }
 
-    /// What the NIC has completed of a rank's requests so far.
+    /// Returns how many of a rank's requests the NIC has completed so far.
     pub(crate) fn completions(&self, rank: u32) -> u64 {
         let memory = self.mapped.get(rank as usize).and_then(Option::as_ref);
         memory.map_or(0, |memory| memory.completions().load(Ordering::Relaxed))
     }
 
-    /// The rank of the same node to which a rank has sent this, if that has not taken it.
+    /// Returns the rank of the same node to which a rank has sent this, if that rank has not taken
+    /// it.
     pub(crate) fn not_taken(&self, rank: u32, sent: &UntakenSend) -> Option<u32> {
         let RankArea { node, place } = self.desks.get(rank as usize)?.as_ref()?;
         let to = sent.place as usize;
@@ -274,26 +275,26 @@ impl LocalNics {
         there.then_some(first + sent.place)
     }
 
-    /// The process that is received as a rank, if it is there and NICs may reach into it.
+    /// Returns the process that joined as a rank, if it lives and NICs may access its memory.
     pub(crate) fn pid(&self, rank: u32) -> Option<u32> {
         let pid = self.segment.pid(rank)?.load(Ordering::Acquire);
         (pid != 0).then_some(pid)
     }
 
-    /// What the ranks of a node share, if they do.
+    /// Returns the memory that the ranks of a node share, if they do.
     pub(crate) fn node_memory(&self, node: NodeId) -> Option<BorrowedFd<'_>> {
         self.shared.get(&node.0).map(AsFd::as_fd)
     }
 
-    /// The machine page.
+    /// Returns the machine page.
     pub(crate) fn page(&self) -> BorrowedFd<'_> {
         self.page.as_fd()
     }
 
-    /// Says where NICs find the heap of a rank, which is the one at this place on its node: before its process
-    /// is published. The descriptor stays open as long as this process lives.
+    /// Publishes to NICs the slot of a rank, which has this place on its node. Call it before the
+    /// rank's process is published. The descriptor stays open as long as this process lives.
     pub(crate) fn publish_slot(&self, rank: u32, place: usize, slot: BorrowedFd<'_>) {
-        // Where it cannot be found the kernel copies.
+        // If it cannot be found, the kernel copies.
         if let (Some(place), Ok(deposit)) = (
             Slot::at_place(place),
             DescriptorLocation::for_descriptor(slot),
@@ -302,18 +303,18 @@ impl LocalNics {
         }
     }
 
-    /// From now on the NIC, and others of the node, may reach into this process, a child of ours, for the
-    /// rank's data.
+    /// Lets the NIC and the other ranks of the node access the memory of this process, a child of
+    /// ours, for the rank's data.
     pub(crate) fn publish_child(&self, rank: u32, pid: Pid) {
         let pid = pid.as_raw_nonzero().get().unsigned_abs();
         self.publish(rank, pid, 0);
     }
 
-    /// The same of a process that a script started, who may let another one have its id before we know.
-    /// So nobody writes by that.
+    /// The same for a process that a script started. Its id may be recycled before we notice its
+    /// end, so nobody writes by that id.
     pub(crate) fn publish_descendant(&self, rank: u32, pid: Pid) {
         let pid = pid.as_raw_nonzero().get();
-        // If the kernel does not let us, it lets nobody reach the rank's memory.
+        // If the kernel refuses us, it lets nobody access the rank's memory.
         if let Ok(file) = memory_file(pid) {
             self.segment.set_memory_file(rank, file);
             self.publish(rank, pid.unsigned_abs(), READ_ONLY);
@@ -329,37 +330,38 @@ impl LocalNics {
         }
     }
 
-    /// ... and from now on no more: when the rank has finalized, and in any case before we reap it and its
-    /// id is given to another one.
+    /// Ends that access: when the rank has finalized, and in any case before we reap it and its id
+    /// is recycled.
     pub(crate) fn withdraw_pid(&self, rank: u32) {
         self.publish(rank, 0, 0);
     }
 
-    /// Datagrams from other machines that were not taken so far.
+    /// Returns the datagrams from other machines that were rejected so far.
     pub(crate) fn strays(&self) -> RejectedDatagrams {
         self.host.rejected_datagrams()
     }
 
-    /// How bytes of messages from other machines have come to ranks so far.
+    /// Returns how bytes of messages from other machines have come to ranks so far.
     pub(crate) fn inbound_bytes(&self) -> InboundBytes {
         self.host.inbound_bytes()
     }
 
-    /// All ranks of the job have ended: what they have posted is taken, then no slice is struck any more.
+    /// Takes what the ranks, which have all ended, have posted, and then strikes no more slices.
     pub(crate) fn quiesce(&self) {
         self.host.quiesce();
     }
 
-    /// Stops the OS threads and gives what they recorded (EMDS).
+    /// Stops the OS threads and returns their records (EMDS).
     pub(crate) fn stop(self) -> Recordings {
         self.host.stop()
     }
 
-    /// The same after a failure, which may have been one of theirs: if they stop in time.
+    /// Does the same after a failure, which may have been one of theirs. Returns `None` if they do
+    /// not stop in time.
     pub(crate) fn stop_in_time(self) -> Option<Recordings> {
         let (stopped, is_stopped) = mpsc::channel();
         let stop = move || {
-            // Nobody may be there any more.
+            // The receiver may be gone by now.
             let _late = stopped.send(self.host.stop());
         };
         let stopping = std::thread::Builder::new().spawn(stop);
@@ -368,7 +370,7 @@ impl LocalNics {
     }
 }
 
-/// The way to other machines, if there are any.
+/// Makes the connections to other machines, if there are any.
 fn far(
     start: &JobStart,
     joined: Option<UdpSetup>,
@@ -410,7 +412,7 @@ fn far(
     }))
 }
 
-/// Keeps NIC memory, by world rank, for NICs of other processes, which bring eager messages from there.
+/// Keeps NIC memory open for NICs of other processes, which write eager messages into it.
 fn deposit(memory: &[Option<OwnedFd>], segment: &Segment) -> Result<Vec<OwnedFd>, Errno> {
     let here = (0..)
         .zip(memory)

@@ -1,35 +1,35 @@
-//! What a rank writes, cut at line ends.
+//! The output of a rank, cut at line ends.
 
 use crate::control::{FrameWriter, Stream};
 use crate::limits::{MAX_LINE_BYTES, PROMPT_BYTES, WRITE_BUFFER_BYTES};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// One of a rank's two pipes, with what has been read and not yet forwarded.
+/// One of a rank's two pipes, with the bytes that were read and not yet forwarded.
 ///
-/// Memory is bounded: the owner reads only while nothing complete waits here, so at most one
+/// Memory is bounded: the owner reads only while no whole line waits here, so at most one
 /// unfinished line and one read are held.
 #[derive(Debug)]
 pub(crate) struct OutputPipe {
-    /// Closed at the end of the stream.
+    /// The pipe; closed at the end of the stream.
     fd: Option<OwnedFd>,
     stream: Stream,
     bytes: Vec<u8>,
-    /// The bytes before this are whole lines.
+    /// The length of the whole lines.
     complete: usize,
-    /// Whether the rest may be a prompt, for which nobody should wait.
+    /// Whether the rest may be a prompt, which must not wait long.
     may_be_prompt: bool,
-    /// Whether the beginning of the line that comes next was sent ahead, and its end is owed.
+    /// Whether the beginning of the next line has been sent ahead, and its end must follow.
     is_begun: bool,
-    /// Whether what was forwarded last lacks its newline.
+    /// Whether the last forwarded bytes lack their newline.
     is_open: bool,
 }
 
-/// What ends a line that its rank was killed in.
+/// The end of a line in which its rank was killed.
 const CUT: &[u8] = b" [cut]\n";
 
 impl OutputPipe {
-    /// With no descriptor, nothing will ever come: the rank writes elsewhere.
+    /// Makes the pipe. Without a descriptor nothing ever comes: the rank writes elsewhere.
     pub(crate) fn new(fd: Option<OwnedFd>, stream: Stream) -> Self {
         Self {
             fd,
@@ -42,24 +42,25 @@ impl OutputPipe {
         }
     }
 
-    /// The pipe, while it is open.
+    /// Returns the pipe, while it is open.
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.fd.as_ref().map(AsFd::as_fd)
     }
 
-    /// Whether something can be forwarded: at the end also the news that nothing follows on what was begun.
+    /// Returns whether there is something to forward. At the end this may be only the message that
+    /// nothing follows a begun line.
     pub(crate) fn ready(&self) -> bool {
         self.complete > 0 || (self.is_begun && self.fd.is_none())
     }
 
-    /// Whether a line waits for its end that may be a prompt.
+    /// Returns whether an unfinished line waits that may be a prompt.
     pub(crate) fn waits(&self) -> bool {
         let rest = self.bytes.len() - self.complete;
         self.may_be_prompt && (1..=PROMPT_BYTES).contains(&rest)
     }
 
-    /// Reads once. Returns whether there may be more: neither the end nor nothing for now.
-    /// At the end `forget` is called with the descriptor, before it is closed.
+    /// Reads once. Returns whether there may be more: false at the end, and if there is nothing for
+    /// now. At the end `forget` is called with the descriptor, before it is closed.
     pub(crate) fn read(&mut self, buffer: &mut [u8], forget: impl Fn(BorrowedFd<'_>)) -> bool {
         let Some(fd) = &self.fd else { return false };
         match rustix::io::read(fd, &mut *buffer) {
@@ -70,7 +71,7 @@ impl OutputPipe {
             }
             Err(Errno::INTR) => true,
             Err(Errno::AGAIN) => false,
-            // The end. An error is one, too: there is no way to get at the rest.
+            // The end. After an error, too, the rest cannot be read.
             Ok(_) | Err(_) => {
                 forget(fd.as_fd());
                 self.end();
@@ -79,13 +80,13 @@ impl OutputPipe {
         }
     }
 
-    /// No more is read: an unfinished line is as whole as it will ever be.
+    /// Ends the reading: an unfinished line will not grow any more.
     pub(crate) fn end(&mut self) {
         self.fd = None;
         self.complete = self.bytes.len();
     }
 
-    /// The rank was killed, and will not end its line.
+    /// Marks the unfinished line of a killed rank.
     pub(crate) fn cut(&mut self) {
         let is_cut = self
             .bytes
@@ -108,7 +109,7 @@ impl OutputPipe {
 
     /// Forwards the whole lines.
     pub(crate) fn forward(&mut self, rank: u32, writer: &mut FrameWriter) {
-        // Never longer than a frame: less than the longest line waited when the last read came.
+        // Never longer than a frame: at the last read, less than the longest line waited.
         if self.ready() {
             let lines = &self.bytes[..self.complete];
             writer.output(rank, self.stream, lines);

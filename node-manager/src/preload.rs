@@ -1,11 +1,11 @@
-//! The heap that is preloaded into programs ([`FILE`], the crate `heap-preload`): where it is found, into which
-//! programs it goes, and the variable that does it.
+//! The heap that is preloaded into programs ([`FILE`], the crate `heap-preload`): where it is
+//! found, which programs get it, and the variable that does it.
 //!
-//! The variable is inherited by whatever a rank starts, as `BCS_SLOT` is. So of a wrapper and its program
-//! (`env`, `nice`, a shell script) both have the heap, each in a slot of its own, and the one that calls
-//! MPI_Init is the rank. What it starts then finds no place in `BCS_SLOT`, and the preloaded library leaves
-//! it the C library's heap. Only the file that `bcs run` starts is looked at: a sanitized program behind a
-//! wrapper needs `--heap own`.
+//! Whatever a rank starts inherits the variable, as it does `BCS_SLOT`. So a wrapper and its
+//! program (`env`, `nice`, a shell script) both have the heap, each in a slot of its own, and the
+//! one that calls MPI_Init is the rank. Processes that it starts then find no place in `BCS_SLOT`,
+//! and the preloaded library leaves them the C library's heap. Only the file that `bcs run` starts
+//! is examined: a sanitized program behind a wrapper needs `--heap own`.
 
 use crate::control::{Application, JobStart};
 use crate::program_file::{PreloadRefusal, suits};
@@ -16,13 +16,14 @@ use std::path::{Path, PathBuf};
 /// The name of the library.
 pub const FILE: &str = "libbcs_heap.so";
 
-/// The dynamic linker's variable: libraries that are loaded before all others, with blanks or colons between.
+/// The dynamic linker's variable: libraries to load before all others, separated by blanks or
+/// colons.
 const VARIABLE: &str = "LD_PRELOAD";
 
-/// Where the library may be: beside the command (in a build folder), and where it is installed.
+/// Finds the library: beside the command (in a build folder), or where it is installed.
 ///
 /// # Errors
-/// The folder of the command, which has none, in words.
+/// A text that names the folders without it.
 pub fn find() -> Result<PathBuf, String> {
     let command = std::env::current_exe()
         .map_err(|error| format!("the folder of bcs is not known: {error}"))?;
@@ -37,7 +38,7 @@ pub fn find() -> Result<PathBuf, String> {
     })
 }
 
-/// Whether the linker takes the path for one word.
+/// Returns whether the linker takes the path for one word.
 fn is_a_word(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
     !bytes.iter().any(|byte| is_between(*byte))
@@ -47,16 +48,17 @@ fn is_between(byte: u8) -> bool {
     byte == b':' || byte == b' '
 }
 
-/// What the ranks of an application are given.
+/// The preload of the ranks of an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PreloadChoice {
-    /// The variable, if it is to be set: with what the user preloads, which counts more.
+    /// The variable, if it has to be set. It includes the libraries that the user preloads, which
+    /// take precedence.
     pub(crate) variable: Option<(OsString, OsString)>,
-    /// Why no heap is preloaded, if none is; in words.
+    /// The reason in words, if no heap is preloaded.
     pub(crate) refused: Option<String>,
 }
 
-/// Decides about an application.
+/// Decides about the preload of an application.
 pub(crate) fn choose_preload(start: &JobStart, application: &Application) -> PreloadChoice {
     let library = if start.preload {
         find().and_then(|library| judge(&library, application).map(|()| library))
@@ -88,8 +90,8 @@ fn judge(library: &Path, application: &Application) -> Result<(), String> {
     judged.map_err(|unsuited: PreloadRefusal| unsuited.to_string())
 }
 
-/// What is to be preloaded, after what was. A library of ours that is there already (a job in a job) stays
-/// only where it is wanted, and once.
+/// Appends a library to the previous value. If a library of ours is there already (a job in a job),
+/// it stays only where it is wanted, and once.
 fn value(before: Option<&OsStr>, library: Option<&Path>) -> Option<OsString> {
     let before_us = before.map(OsStr::as_bytes).unwrap_or_default();
     let words = before_us.split(|byte| is_between(*byte));

@@ -1,4 +1,4 @@
-//! A node manager as a process: what it is born with, and what it says if it cannot live.
+//! The process of a node manager: what it inherits, and what it reports if it cannot run.
 
 use crate::agent::Agent;
 use crate::control::FromManager;
@@ -14,7 +14,7 @@ use std::os::fd::AsFd as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// The whole life of a node manager process.
+/// Runs a node manager process from start to end.
 #[must_use]
 pub fn run() -> ExitCode {
     match SharedJobMemory::take() {
@@ -23,11 +23,12 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// The role of a node manager that is told all by its standard input.
+/// The role of a node manager that gets all its data from its standard input.
 pub const FAR_ROLE: &str = "far-node-manager";
 
-/// The whole life of one of several machines: it is told all it needs by its standard input. `parent` is the id of the process
-/// that ends what it leaves; without one this process becomes that, and starts a node manager.
+/// Runs a node manager of several machines, which gets all its data from its standard input.
+/// `parent` is the id of the process that ends what it leaves. Without it, this process becomes
+/// that parent, and starts a node manager.
 #[must_use]
 pub fn run_far(parent: Option<&str>) -> ExitCode {
     if io::stdin().is_terminal() {
@@ -54,7 +55,7 @@ pub fn run_far(parent: Option<&str>) -> ExitCode {
     }
 }
 
-/// Says why there is no node manager.
+/// Prints why there is no node manager.
 pub(crate) fn by_hand(why: &str) -> ExitCode {
     eprintln!("bcs: {why}");
     ExitCode::from(2)
@@ -68,7 +69,7 @@ fn live(channel: ControlChannel, inherited: Option<SharedJobMemory>) -> ExitCode
     match agent.run(inherited) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Say so, and leave nothing behind.
+            // Report it, and leave no process behind.
             let _for_the_launcher = crate::reaper::end_descendants(&[], Duration::ZERO);
             agent.link.writer.message(&FromManager::ManagerFailed {
                 message: error.to_string(),

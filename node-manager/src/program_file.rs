@@ -1,7 +1,7 @@
-//! What the file of a program says about a heap that would be preloaded into it.
+//! Examines a program's file, to decide whether a heap can be preloaded into it.
 //!
-//! The file is whatever the user names, so everything in it is an allegation: lengths are bounded, and what
-//! makes no sense is a program into which nothing is preloaded.
+//! The user may name any file, so nothing in it is trusted: lengths are bounded, and nothing is
+//! preloaded into an invalid file.
 
 use object::elf::{
     DT_STRSZ, DT_STRTAB, DynamicTag, ELFMAG, FileHeader64, Machine, PT_DYNAMIC, PT_INTERP, PT_LOAD,
@@ -15,15 +15,15 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// What is read of one part of a file, at most: names of a large program's libraries and functions take some
-/// megabytes.
+/// The most that is read of one part of a file. The names of a large program's libraries and
+/// functions take some megabytes.
 const MAX_PART_BYTES: u64 = 64 << 20;
 
-/// Bits of a mode.
+/// Bits of a file's mode.
 const SET_ID: u32 = 0o6000;
 
-/// The names of libraries and functions by which a program has a heap that watches its user: libraries begin
-/// so, and functions are called so where the library is linked into the program.
+/// Names of libraries and functions of heaps that check their program. Libraries begin with these
+/// names. Functions have them if the library is linked into the program.
 const WATCHERS: [&str; 6] = [
     "libasan.so",
     "libtsan.so",
@@ -41,25 +41,25 @@ const WATCHING: [&str; 6] = [
     "__hwasan_init",
 ];
 
-/// Why nothing is preloaded into a program, in words.
+/// A reason, in words, why nothing is preloaded into a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PreloadRefusal {
     /// It has no dynamic linker.
     #[error("the program is linked statically")]
     Static,
-    /// It runs with the rights of another.
+    /// It runs with the rights of another user.
     #[error("the program's file has a set-user-id or set-group-id bit")]
     SetId,
-    /// It has a heap of its own, to find errors.
+    /// It has a heap that finds errors.
     #[error("the program has a sanitizer's heap")]
     Sanitized,
-    /// It is not for this kind of processor or C library.
+    /// It is for another kind of processor or C library.
     #[error("the program has another dynamic linker than bcs")]
     OtherLinker,
-    /// It has the heap that would be preloaded.
+    /// It already contains the heap that would be preloaded.
     #[error("the program has the heap in itself")]
     HasIt,
-    /// It cannot be read, or makes no sense.
+    /// It cannot be read, or is invalid.
     #[error("the program's file cannot be read")]
     Unreadable,
 }
@@ -76,11 +76,11 @@ impl From<io::Error> for PreloadRefusal {
     }
 }
 
-/// Whether a heap can be preloaded into the program in a file. What is no ELF file is a script: the program that
-/// its first line names is looked at by nobody.
+/// Checks whether a heap can be preloaded into the program in a file. A file that is not ELF is a
+/// script: the program that its first line names is not examined.
 ///
 /// # Errors
-/// Why not.
+/// The reason if not.
 pub fn suits(file: &Path) -> Result<(), PreloadRefusal> {
     let file = File::open(file)?;
     let metadata = file.metadata()?;
@@ -110,8 +110,8 @@ pub fn suits(file: &Path) -> Result<(), PreloadRefusal> {
     Ok(())
 }
 
-/// The first that is sought among the names of libraries and functions that the program in a file is linked with. In what
-/// is no ELF file there are none.
+/// Finds the first of the names in question among the libraries and functions that the program in a
+/// file is linked with. A file that is not ELF has none.
 ///
 /// # Errors
 /// It cannot be read.
@@ -130,7 +130,7 @@ pub(crate) fn names(
     }
 }
 
-/// The last component of a path.
+/// Returns the last component of a path.
 fn last_of(path: &[u8]) -> Option<&[u8]> {
     path.rsplit(|byte| *byte == b'/').next()
 }
@@ -145,7 +145,7 @@ struct Elf<'a> {
 const ORDER: LittleEndian = LittleEndian;
 
 impl<'a> Elf<'a> {
-    /// `None` if it is no ELF file.
+    /// Reads its header; returns `None` if it is no ELF file.
     fn read(file: &'a ReadCache<File>) -> Result<Option<Self>, PreloadRefusal> {
         if file.read_bytes_at(0, ELFMAG.len() as u64) != Ok(&ELFMAG[..]) {
             return Ok(None);
@@ -165,7 +165,7 @@ impl<'a> Elf<'a> {
         self.header.e_machine(ORDER)
     }
 
-    /// Those of a kind. None is read that is longer than it can be.
+    /// Returns the segments of a kind. None that is longer than the limit is read.
     fn segments(
         &self,
         kind: ProgramType,
@@ -178,7 +178,7 @@ impl<'a> Elf<'a> {
         })
     }
 
-    /// The path of the dynamic linker, if there is one.
+    /// Returns the path of the dynamic linker, if there is one.
     fn linker(&self) -> Result<Option<&'a [u8]>, PreloadRefusal> {
         match self.segments(PT_INTERP).next() {
             Some(segment) => Ok(segment?.interpreter(ORDER, self.file)?),
@@ -186,7 +186,7 @@ impl<'a> Elf<'a> {
         }
     }
 
-    /// Whether it has the note of `slot-heap`.
+    /// Returns whether it has the note of `slot-heap`.
     fn has_note(&self) -> Result<bool, PreloadRefusal> {
         for segment in self.segments(PT_NOTE) {
             let Some(mut notes) = segment?.notes(ORDER, self.file)? else {
@@ -201,7 +201,8 @@ impl<'a> Elf<'a> {
         Ok(false)
     }
 
-    /// Whether a sanitizer's library or function is among the names that are linked when it starts.
+    /// Returns whether a sanitizer's library or function is among the names that are linked at its
+    /// start.
     fn is_watched(&self) -> Result<bool, PreloadRefusal> {
         let is_watcher = |name: &[u8]| {
             WATCHERS.iter().any(|one| name.starts_with(one.as_bytes()))
@@ -210,7 +211,8 @@ impl<'a> Elf<'a> {
         Ok(self.find_name(is_watcher)?.is_some())
     }
 
-    /// The first that is sought among the names of libraries and functions that are linked when it starts.
+    /// Finds the first of the names in question among the libraries and functions that are linked
+    /// at its start.
     fn find_name(
         &self,
         is_sought: impl Fn(&[u8]) -> bool,
@@ -271,7 +273,7 @@ mod tests {
             change(&mut bytes);
             suits(written(&bytes).path())
         };
-        // Its first program headers say where the headers are, and who the linker is.
+        // Its first program headers hold the place of the headers, and the linker.
         let headers = u64::from_le_bytes(program[32..40].try_into().unwrap());
         let interpreter = usize::try_from(headers).unwrap() + 56;
         assert_eq!(program[interpreter..][..4], PT_INTERP.0.to_le_bytes());
@@ -298,7 +300,7 @@ mod tests {
         for watched in ["\0libasan.so", "\0__asan_init\0"] {
             let watched = |bytes: &mut Vec<u8>| {
                 let at = place(bytes, b"\0libc.so.6\0");
-                // Names that follow are written over: nobody starts this.
+                // This overwrites the names that follow, but nobody starts this file.
                 bytes[at..at + watched.len()].copy_from_slice(watched.as_bytes());
             };
             assert_eq!(changed(&watched), Err(PreloadRefusal::Sanitized));

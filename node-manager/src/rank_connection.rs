@@ -1,4 +1,4 @@
-//! The conversation with a rank (`bcs_core::job::welcome`), seen from the node manager.
+//! The connection to a rank (`bcs_core::job::handshake`), at the node manager's end.
 
 use bcs_core::job::handshake::{FromRank, NodeManagerReply};
 use rustix::io::Errno;
@@ -18,27 +18,26 @@ pub(crate) struct RankConnection {
     socket: OwnedFd,
 }
 
-/// What came from a rank.
+/// The result of a read from a rank.
 #[derive(Debug)]
 pub(crate) enum RankReadOutcome {
     /// Nothing for now.
     Nothing,
     /// All processes that had the rank's end are gone.
     Gone,
-    /// A message, from a process whose id the kernel vouches for, and the descriptor that came
-    /// along.
+    /// A message, the id of its sender from the kernel, and the descriptor that came along.
     Message(FromRank, Pid, Option<OwnedFd>),
-    /// Something that is no message: why.
+    /// An invalid message, and why.
     Malformed(String),
 }
 
 impl RankConnection {
-    /// A conversation and the rank's end of the socket.
+    /// Opens a connection. Returns it, and the rank's end of the socket.
     pub(crate) fn open() -> Result<(Self, OwnedFd), Errno> {
         let flags = SocketFlags::CLOEXEC;
         let (socket, rank_end) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        // Before the rank exists: the kernel adds its id to what it sends from here on.
+        // Before the rank exists: the kernel adds the sender's id to messages from here on.
         sockopt::set_socket_passcred(&socket, true)?;
         Ok((Self { socket }, rank_end))
     }
@@ -82,7 +81,7 @@ impl RankConnection {
                 buffer.len()
             ));
         }
-        // The kernel has closed what did not fit.
+        // The kernel has closed the descriptors that did not fit.
         if received.flags.contains(ReturnFlags::CTRUNC) {
             return RankReadOutcome::Malformed("more descriptors than one".into());
         }
@@ -110,7 +109,7 @@ impl RankConnection {
                 "four descriptors fit"
             );
         }
-        // A rank that takes its answers has room for the next one: this need not block.
+        // A rank that takes its answers has room for the next one, so this need not block.
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         match sendmsg(&self.socket, &[IoSlice::new(&bytes)], &mut control, flags) {
             Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => Ok(()),

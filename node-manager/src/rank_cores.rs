@@ -1,21 +1,21 @@
-//! Which cores ranks may use.
+//! The cores that ranks may use.
 
 use serde::{Deserialize, Serialize};
 
-/// Which cores the ranks of a job may use.
+/// The cores that the ranks of a job may use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RankCores {
-    /// All that the job may.
+    /// All ranks may use all cores of the job.
     All,
-    /// Each of them all of these.
+    /// Every rank may use all of these.
     Any(Vec<usize>),
-    /// Each of them one of these, in turn. Nodes that are emulated on one machine share its cores, so a
-    /// node goes on where the one before it stopped.
+    /// Each rank may use one of these, in turn. Nodes that are emulated on one machine share its
+    /// cores, so a node continues where the one before it stopped.
     OneEach(Vec<usize>),
 }
 
 impl RankCores {
-    /// The cores of a rank; none: all of the job's.
+    /// Returns the cores of a rank; an empty list means all of the job's.
     #[must_use]
     pub fn cores_of(&self, rank: u32) -> &[usize] {
         match self {

@@ -14,43 +14,43 @@ use std::os::fd::OwnedFd;
 /// How far a rank has come with MPI.
 #[derive(Debug)]
 pub(crate) enum RankStage {
-    /// It has not called MPI_Init; a program that is none of MPI never does.
+    /// It has not called MPI_Init; a program without MPI never does.
     Started,
-    /// It was received.
+    /// It has joined the job.
     Received(HelloSender),
     /// It called MPI_Finalize.
     Finalized,
 }
 
-/// The process that was received as a rank.
+/// The process that joined as a rank.
 #[derive(Debug)]
 pub(crate) enum HelloSender {
     /// The one that was started.
     Started,
-    /// One that the started one has started (it is a shell script), and its pidfd: its death is
-    /// nothing that we are told as its parent.
+    /// A descendant of the started one (which is a shell script), and its pidfd: we are not its
+    /// parent, and do not get its death from the kernel otherwise.
     Descendant(OwnedFd),
-    /// Such a one, and it has ended. What it had said before may not have been heard yet.
+    /// A descendant that has ended. Its last messages may not have been read yet.
     Gone,
 }
 
 /// Where the rank's heap lies.
 #[derive(Debug)]
 pub(crate) enum SlotState {
-    /// It has not said hello.
+    /// It has not said Hello.
     Unknown,
     /// In this slot.
     Slot {
         /// A descriptor that was checked.
         fd: OwnedFd,
-        /// Why the program's heap is not in it, if so: it has other memory of the rank.
+        /// The reason if the slot holds other memory of the rank, and not the program's heap.
         without_heap: Option<String>,
     },
-    /// In no slot: why, if it was to be in one.
+    /// In no slot, with the reason if it should be in one.
     None(Option<String>),
 }
 
-/// A rank's process and all that belongs to it.
+/// A rank's process and its data.
 #[derive(Debug)]
 pub(crate) struct RankProcess {
     pub(crate) rank: u32,
@@ -62,27 +62,28 @@ pub(crate) struct RankProcess {
     pub(crate) conversation: RankConnection,
     pub(crate) stage: RankStage,
     pub(crate) slot: SlotState,
-    /// Why no heap was preloaded into the program, if none was.
+    /// The reason if no heap was preloaded into the program.
     pub(crate) no_preload: Option<String>,
-    /// What it records, if it does, and when it was seen to have ended.
+    /// Its recorder, if it records, and the time when its end was seen.
     pub(crate) recorder: Option<RankRecorder>,
     pub(crate) ended_ns: Option<u64>,
-    /// Which files its code is of, if it has said so.
+    /// The files that its code is from, if it has reported them.
     pub(crate) code: MappedCode,
-    /// What the program has left on it, if it has said so.
+    /// The leaks of the program on it, if it has reported them.
     pub(crate) left: Option<LeakReport>,
-    /// The library of another MPI that it has mapped, if it was seen to.
+    /// The library of another MPI that it has mapped, if we have seen one.
     pub(crate) foreign_mpi: Option<String>,
     /// Whether it has written anything that we read.
     pub(crate) has_written: bool,
     /// Standard output and standard error.
     pub(crate) output: [OutputPipe; 2],
-    /// Whether a failure of it was already reported: one is enough.
+    /// Whether a failure of it was already reported: only the first one is.
     pub(crate) failed: bool,
 }
 
 impl RankProcess {
-    /// The place of an address of its code. Of a running one also what it has loaded since it said so.
+    /// Returns the place of an address of its code. If it runs, this includes code that it has
+    /// loaded since its report.
     pub(crate) fn place_of(&self, site: &Site) -> Option<CodePlace> {
         let Site::Address(address) = *site else {
             return None;
@@ -99,19 +100,19 @@ impl RankProcess {
         said.or_else(|| if is_rank { now() } else { None })
     }
 
-    /// Whether it has called our MPI_Init.
+    /// Returns whether it has called our MPI_Init.
     pub(crate) fn has_joined(&self) -> bool {
         !matches!(self.stage, RankStage::Started)
     }
 
-    /// Looks whether it is a program of another MPI, as long as it runs and has not joined.
+    /// Checks whether it uses another MPI, as long as it runs and has not joined.
     pub(crate) fn look_for_foreign_mpi(&mut self) {
         if self.runs() && !self.has_joined() && self.foreign_mpi.is_none() {
             self.foreign_mpi = foreign_mpi::mapped(self.pid.as_raw_nonzero().get());
         }
     }
 
-    /// Whether the process has not been reaped.
+    /// Returns whether the process has not been reaped.
     pub(crate) fn runs(&self) -> bool {
         self.pidfd.is_some()
     }
@@ -119,13 +120,12 @@ impl RankProcess {
     /// Signals the whole process group, while its leader keeps the id from being recycled.
     pub(crate) fn signal(&self, signal: Signal) {
         if self.runs() {
-            // ESRCH is impossible, and EPERM (a set-user-id program) leaves it to the launcher to wait
-            // for it.
+            // ESRCH is impossible. On EPERM (a set-user-id program) the launcher waits for it.
             let _ = rustix::process::kill_process_group(self.pid, signal);
         }
     }
 
-    /// What its end means, if it is a failure.
+    /// Returns how the rank has failed, if its end is a failure.
     pub(crate) fn judge(&self, status: &WaitIdStatus) -> Option<RankFailureKind> {
         if let Some(signal) = status.terminating_signal() {
             return Some(RankFailureKind::Killed {

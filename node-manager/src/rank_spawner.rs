@@ -1,4 +1,4 @@
-//! Where ranks come from: what each is given, and what to say of one that cannot be started.
+//! Starts ranks, and reports those that cannot be started.
 
 use crate::control::{FromManager, InputReader, JobStart, Stream};
 use crate::input_pipes::InputPipes;
@@ -28,7 +28,7 @@ use std::path::PathBuf;
 /// The rank finds its socket at this descriptor: the first one after the standard ones.
 const RANK_SOCKET: &str = "3";
 
-/// ... and its [`slot_folder`].
+/// The rank finds its [`slot_folder`] at this descriptor.
 const RANK_SLOT_FOLDER: &str = "4";
 
 /// A rank could not be started.
@@ -88,16 +88,16 @@ fn not_spawned(start: &JobStart, rank: u32, error: SpawnError) -> String {
     }
 }
 
-/// Where ranks come from.
+/// A starter of ranks.
 pub(crate) struct RankSpawner<'a> {
     start: &'a JobStart,
     spawner: Spawner,
     /// One per application.
     images: Vec<Image>,
-    /// Likewise.
+    /// One per application.
     preloads: Vec<PreloadChoice>,
     null: BorrowedFd<'a>,
-    /// Where ranks make their slots, if there is such a place.
+    /// The folder in which ranks make their slots, if there is one.
     slot_folder: Option<OwnedFd>,
     open_files: Option<(u64, u64)>,
     /// The name of this host.
@@ -223,7 +223,7 @@ impl<'a> RankSpawner<'a> {
         })
     }
 
-    /// What a rank records, if it does.
+    /// Makes the recorder of a rank, if it records.
     fn recorder(&self, rank: u32) -> Result<Option<RankRecorder>, RankStartError> {
         let ranks = self.start.placement.ranks();
         if self.start.mds.is_none() {
@@ -232,7 +232,7 @@ impl<'a> RankSpawner<'a> {
         RankRecorder::new(&self.start.record, rank, ranks).map_err(RankStartError::Recorder)
     }
 
-    /// Where a rank writes: the end that we read, if we do, and the rank's.
+    /// Opens the output of a rank: returns our end, if we read it, and the rank's.
     fn output(
         &self,
         rank: u32,
@@ -250,7 +250,7 @@ impl<'a> RankSpawner<'a> {
             Stream::Err => "err",
         };
         let path = directory.join(format!("rank.{rank}.{ending}"));
-        // Appending, so that all that a rank starts writes after what is there.
+        // Append, so that all processes of a rank write after what is there.
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::APPEND | OFlags::CLOEXEC;
         match rustix::fs::open(&path, flags, Mode::from_raw_mode(0o666)) {
@@ -260,21 +260,22 @@ impl<'a> RankSpawner<'a> {
     }
 }
 
-/// A pipe whose write end does not block: the rank's end, and ours.
+/// Makes a pipe whose write end does not block. Returns the rank's end, and ours.
 fn input_pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
     fcntl_setfl(&writer, OFlags::NONBLOCK)?;
     Ok((reader, writer))
 }
 
-/// A pipe whose read end does not block; the other end is the rank's, who expects to.
+/// Makes a pipe whose read end does not block. The other end blocks, as the rank expects.
 fn output_pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
     fcntl_setfl(&reader, OFlags::NONBLOCK)?;
     Ok((reader, writer))
 }
 
-/// Raises the limit of open files where ranks need it. Gives the limit that they are to keep then.
+/// Raises the limit of open files if the ranks need it. Returns the limit that the ranks should
+/// keep.
 fn make_room_for_files(ranks: usize) -> Option<(u64, u64)> {
     let needed = ranks as u64 * DESCRIPTORS_PER_RANK + OWN_DESCRIPTORS;
     let limit = getrlimit(Resource::Nofile);
@@ -286,7 +287,7 @@ fn make_room_for_files(ranks: usize) -> Option<(u64, u64)> {
         current: Some(hard.min(needed)),
         maximum: limit.maximum,
     };
-    // When that is refused or too little, the call that runs out of descriptors says so.
+    // If that is refused or too little, the call that runs out of descriptors reports it.
     setrlimit(Resource::Nofile, raised).ok()?;
     Some((soft, hard))
 }

@@ -1,8 +1,9 @@
-//! Nothing is left: a subreaper kills and reaps all that descends from it.
+//! A subreaper: it kills and reaps all its descendants, so that no process is left.
 //!
 //! When a process dies, its children become children of the nearest ancestor that called
-//! [`adopt_orphans`]. So whoever kills and reaps its children until it has none has ended
-//! everything that was ever started below it, however it was detached; but for what this user may not kill.
+//! [`adopt_orphans`]. So a process that kills and reaps its children until it has none has ended
+//! everything that was ever started below it, even detached processes. The exception is processes
+//! that this user may not kill.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -11,14 +12,14 @@ use rustix::time::Timespec;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// There is no /proc: nothing that was started could be found, no memory of other processes, and no program of our own.
+/// There is no /proc: we could not find processes, the memory of others, or our own program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "/proc is not mounted, where BCS-MPI finds processes and their memory: mount it (mount -t proc proc /proc)"
 )]
 pub struct NoProc;
 
-/// Looks whether /proc is there.
+/// Checks that /proc is there.
 ///
 /// # Errors
 /// [`NoProc`].
@@ -29,15 +30,16 @@ pub fn find_proc() -> Result<(), NoProc> {
     }
 }
 
-/// From now on, what descends from this process becomes its child when its parent dies.
+/// Makes this process adopt its descendants when their parents die.
 ///
 /// # Errors
-/// The kernel's answer.
+/// The kernel's error.
 pub fn adopt_orphans() -> Result<(), Errno> {
     rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1))
 }
 
-/// The children of this process, zombies included: from /proc, because there is no call for it.
+/// Returns the children of this process, zombies included: from /proc, because there is no call for
+/// it.
 #[must_use]
 pub fn children() -> Vec<Pid> {
     let own = rustix::process::getpid();
@@ -53,13 +55,13 @@ pub fn children() -> Vec<Pid> {
 
 fn parent_of(pid: Pid) -> Option<Pid> {
     let stat = std::fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    // The name, in parentheses, may contain anything; what follows it does not.
+    // The name, in parentheses, may contain any bytes; the rest may not.
     let name_end = stat.iter().rposition(|&byte| byte == b')')?;
     let fields = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
     Pid::from_raw(fields.split_ascii_whitespace().nth(1)?.parse().ok()?)
 }
 
-/// Whether this process has no children at all: one system call.
+/// Returns whether this process has no children at all: one system call.
 #[must_use]
 pub fn childless() -> bool {
     let options = rustix::process::WaitIdOptions::EXITED
@@ -71,13 +73,14 @@ pub fn childless() -> bool {
     )
 }
 
-/// Kills and reaps all descendants but the `spared` children and theirs. Returns when none is
-/// left, or only children that this process may not kill, since they have become another user's (`sudo`).
-/// Those have `patience` to end by themselves, as they do when what they run has ended. Returns them.
+/// Kills and reaps all descendants except the `spared` children and theirs. Returns when none is
+/// left, except children that this process may not kill, since they have become another user's
+/// (`sudo`). Those have `patience` to end by themselves, as they do when their own child has ended.
+/// Returns those that are left.
 ///
-/// No descendant is overlooked: one that is not a child yet has an ancestor that is one, alive or
-/// as a zombie, and stays in the list of children until it is reaped here; by then its children
-/// are in the list. (What descends from a child that may not be killed stays with it.)
+/// No descendant is overlooked. One that is not a child yet has an ancestor that is one, alive or
+/// as a zombie. This ancestor stays in the list of children until it is reaped here, and by then
+/// its children are in the list. (The descendants of a child that may not be killed stay with it.)
 pub fn end_descendants(spared: &[Pid], patience: Duration) -> Vec<Pid> {
     let deadline = Instant::now() + patience;
     loop {
@@ -92,7 +95,7 @@ pub fn end_descendants(spared: &[Pid], patience: Duration) -> Vec<Pid> {
             rustix::process::kill_process(pid, Signal::KILL) == Err(Errno::PERM) && !is_reaped(pid)
         };
         let (immortal, killed): (Vec<Pid>, Vec<Pid>) = doomed.into_iter().partition(refuses);
-        // They cannot be recycled meanwhile: nobody else reaps them.
+        // Their ids cannot be recycled meanwhile: nobody else reaps them.
         for &pid in &killed {
             let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
         }
@@ -102,12 +105,13 @@ pub fn end_descendants(spared: &[Pid], patience: Duration) -> Vec<Pid> {
     }
 }
 
-/// Kills all descendants, while other OS threads of this process may reap some and start others. It is over when there
-/// are none, or at the deadline.
+/// Kills all descendants, while other OS threads of this process may reap some and start others.
+/// Returns when there are none, or at the deadline.
 pub(crate) fn kill_descendants_until(deadline: Instant) {
     while !childless() && Instant::now() < deadline {
         for pid in children() {
-            // Somebody else may have reaped it, and its id may be another's by now: what was opened is not.
+            // Another thread may have reaped it, and its id may have been recycled, but the opened
+            // pidfd stays valid.
             let Ok(pidfd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
                 continue;
             };
@@ -123,7 +127,7 @@ pub(crate) fn kill_descendants_until(deadline: Instant) {
     }
 }
 
-/// Reaps a child if it has ended.
+/// Reaps a child if it has ended. Returns whether it has.
 fn is_reaped(pid: Pid) -> bool {
     !matches!(
         rustix::process::waitpid(Some(pid), WaitOptions::NOHANG),
@@ -131,7 +135,7 @@ fn is_reaped(pid: Pid) -> bool {
     )
 }
 
-/// Waits until one of these children has ended. False if there is none, or the time is over.
+/// Waits until one of these children has ended. Returns false if there is none, or at the deadline.
 fn one_ends(children: &[Pid], deadline: Instant) -> bool {
     if children.is_empty() {
         return false;
@@ -146,7 +150,7 @@ fn one_ends(children: &[Pid], deadline: Instant) -> bool {
     let left = Timespec::try_from(left).expect("at most IMMORTAL_PATIENCE");
     match poll(&mut fds, Some(&left)) {
         Ok(ended) => ended > 0,
-        // To be asked again, until the time is over.
+        // Try again until the deadline.
         Err(errno) => errno == Errno::INTR,
     }
 }

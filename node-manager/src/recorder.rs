@@ -1,5 +1,5 @@
-//! What a rank records of itself, as its node manager has it: memory that the rank writes and that is read when the rank
-//! is over.
+//! The recorder of a rank at its node manager: memory that the rank writes, and that we read when
+//! the rank has ended.
 
 use bcs_core::memory::{MapError, RecorderFile};
 use mds::Selection;
@@ -25,7 +25,7 @@ impl UncheckedWords for Words {
 }
 
 impl RankRecorder {
-    /// A recorder for a rank of so many, if this is what is recorded.
+    /// Makes a recorder for one of this number of ranks, if ranks are recorded.
     pub(crate) fn new(what: &Selection, rank: u32, ranks: usize) -> Result<Option<Self>, MapError> {
         let Some(selection) = what.of_rank(rank) else {
             return Ok(None);
@@ -35,17 +35,17 @@ impl RankRecorder {
         Ok(Some(Self { words, layout }))
     }
 
-    /// The memory, for the rank.
+    /// Returns the memory, for the rank.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.words.0.fd()
     }
 
-    /// What it holds of a rank that runs, if it can be read and there is anything.
+    /// Reads the records of a running rank, if that is possible and there are any.
     pub(crate) fn take_snapshot(&self, now_ns: u64) -> Option<RecorderSnapshot> {
         mds::mmds::take_snapshot(&self.words, &self.layout, now_ns).ok()?
     }
 
-    /// What it holds, of a rank that was seen to have ended then.
+    /// Reads the records of a rank whose end was seen at this time.
     pub(crate) fn dump(&self, ended_ns: u64) -> io::Result<RankDump> {
         mds::mmds::read(&self.words, &self.layout, ended_ns)
     }

@@ -1,9 +1,9 @@
-//! What to do about a shortage, of which the kernel says only that there is one.
+//! Advice for shortages that the kernel reports.
 
 use crate::limits::DESCRIPTORS_PER_RANK;
 use rustix::io::Errno;
 
-/// The rest of a sentence that ends with this answer of the kernel.
+/// Returns the rest of a sentence that ends with this error of the kernel.
 pub(crate) fn advice(errno: Errno) -> String {
     match errno {
         Errno::MFILE => format!(

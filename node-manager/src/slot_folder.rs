@@ -1,11 +1,13 @@
-//! The folder in which ranks make the files of their slots: the root of a `tmpfs` of the job's own, which has huge pages.
+//! The folder in which ranks make the files of their slots: the root of a `tmpfs` of the job, with
+//! huge pages.
 //!
-//! Shared memory has huge pages where a setting of the whole machine says so (`shmem_enabled`), which distributions leave
-//! off, or where a mounted `tmpfs` does. There the first touch of a page costs a twelfth. Such a mount needs the right
-//! to mount. Root has it; anybody else has it in a user namespace of his own, as far as the machine grants one. The
-//! mount is attached nowhere and has no name: it is an open descriptor, and gone with the last one.
+//! Shared memory has huge pages if a setting of the whole machine enables them (`shmem_enabled`),
+//! which distributions leave off, or in a `tmpfs` that is mounted with them. There the first touch
+//! of a page costs a twelfth. Such a mount needs the right to mount. Root has it; other users have
+//! it in a user namespace of their own, if the machine grants one. The mount is attached nowhere
+//! and has no name: it is an open descriptor, and gone with the last one.
 //!
-//! Whoever has not such a folder makes a memfd instead.
+//! Without such a folder a rank makes a memfd instead.
 #![expect(
     unsafe_code,
     reason = "clone, and the calls of a child that borrows its parent's memory"
@@ -19,7 +21,7 @@ use std::ptr::null_mut;
 /// Stack of the child. Its few frames take some hundred bytes.
 const STACK_BYTES: usize = 64 << 10;
 
-/// Makes the folder; `None` where the machine does not let us.
+/// Makes the folder; returns `None` if the machine does not let us.
 #[must_use]
 pub fn make() -> Option<OwnedFd> {
     let fd = match mount() {
@@ -30,8 +32,8 @@ pub fn make() -> Option<OwnedFd> {
     Some(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Mounts a `tmpfs` with huge pages for whoever asks for them (`MADV_HUGEPAGE`), whose size nothing limits but memory.
-/// Returns a descriptor of its root, or -1. Only system calls.
+/// Mounts a `tmpfs` that has huge pages where they are requested (`MADV_HUGEPAGE`), and whose size
+/// only memory limits. Returns a descriptor of its root, or -1. Makes only system calls.
 fn mount() -> RawFd {
     const CLOEXEC: c_long = 1;
     const SET_STRING: c_long = 1;
@@ -39,7 +41,7 @@ fn mount() -> RawFd {
     const NO_SETUID_OR_DEVICES: c_long = 2 | 4;
     let text = |text: &'static CStr| text.as_ptr() as c_long;
     let call = |number: c_long, [a, b, c, d, e]: [c_long; 5]| {
-        // SAFETY: the strings are constants, and nothing else is an address.
+        // SAFETY: the strings are constants, and no other argument is an address.
         unsafe { libc::syscall(number, a, b, c, d, e) }
     };
     let system = call(libc::SYS_fsopen, [text(c"tmpfs"), CLOEXEC, 0, 0, 0]);
@@ -63,12 +65,12 @@ fn mount() -> RawFd {
 
 /// What parent and child share.
 struct MountTask {
-    /// The maps of the namespace's users and groups, each of which is only oneself.
+    /// The maps of the namespace's users and groups: each holds only this user or group.
     maps: [String; 2],
     folder: RawFd,
 }
 
-/// The same by a child in namespaces of its own, which borrows our memory and our descriptors.
+/// Mounts it in a child with namespaces of its own, which borrows our memory and our descriptors.
 fn mount_in_namespace() -> Option<RawFd> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     let mut errand = MountTask {
@@ -81,8 +83,8 @@ fn mount_in_namespace() -> Option<RawFd> {
     let mut stack = vec![0_u128; STACK_BYTES / size_of::<u128>()];
     let borrowing = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES;
     let flags = borrowing | libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::SIGCHLD;
-    // SAFETY: the stack is ours, aligned, and large enough for the child's few frames; this thread is suspended until
-    // the child has ended, and what it is given outlives that.
+    // SAFETY: the stack is ours, aligned, and large enough for the child's few frames. This thread
+    // is suspended until the child has ended, and the task outlives that.
     let pid = unsafe {
         libc::clone(
             child,
@@ -98,10 +100,10 @@ fn mount_in_namespace() -> Option<RawFd> {
 }
 
 extern "C" fn child(errand: *mut c_void) -> c_int {
-    // SAFETY: the parent lent it for as long as it is suspended, which is until the child ends.
+    // SAFETY: the parent lends it for as long as it is suspended, which is until the child ends.
     let errand = unsafe { &mut *errand.cast::<MountTask>() };
     let [users, groups] = &errand.maps;
-    // Without a map files there would be nobody's.
+    // Without a map, files there would have no owner.
     let is_mapped = write(c"/proc/self/setgroups", "deny")
         && write(c"/proc/self/uid_map", users)
         && write(c"/proc/self/gid_map", groups);
@@ -112,14 +114,14 @@ extern "C" fn child(errand: *mut c_void) -> c_int {
     unsafe { libc::_exit(0) }
 }
 
-/// Only system calls.
+/// Writes a file. Makes only system calls.
 fn write(path: &CStr, text: &str) -> bool {
-    // SAFETY: a string of C's.
+    // SAFETY: a NUL-terminated string.
     let fd = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
     if fd < 0 {
         return false;
     }
-    // SAFETY: as many bytes as the text has.
+    // SAFETY: the length is that of the text.
     let written = unsafe { libc::write(fd, text.as_ptr().cast(), text.len()) };
     // SAFETY: opened above.
     unsafe { libc::close(fd) };
@@ -132,7 +134,7 @@ mod tests {
     use bcs_core::memory::slot::file_in;
     use std::os::fd::{AsFd, AsRawFd};
 
-    /// Where the machine lets nobody mount there is nothing to test.
+    /// If the machine lets nobody mount, there is nothing to test.
     #[test]
     fn both_ways_make_a_folder_for_slots() {
         for way in [mount(), mount_in_namespace().unwrap_or(-1)] {

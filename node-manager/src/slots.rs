@@ -1,4 +1,4 @@
-//! Whose heap lies in a slot, as far as its node manager believes it.
+//! Which ranks have their heap in a slot, as their node manager knows it.
 
 use crate::control::{FromManager, SlotReport};
 use crate::limits::MAX_REASON;
@@ -10,7 +10,8 @@ use bcs_core::memory::slot;
 use rustix::io::Errno;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-/// What came with a Hello is an allegation: only what is made as a slot is made is handed to others.
+/// Checks the descriptor of a Hello. It is not trusted: only one that was made as a slot is passed
+/// on to others.
 pub(crate) fn check_slot(descriptor: Option<OwnedFd>, why: Option<String>) -> SlotState {
     let why = why.map(|why| why.chars().take(MAX_REASON).collect());
     let Some(fd) = descriptor else {
@@ -25,7 +26,7 @@ pub(crate) fn check_slot(descriptor: Option<OwnedFd>, why: Option<String>) -> Sl
     }
 }
 
-/// The rank at a place of the node of another one, which has this index; if there is one.
+/// Returns the rank at a place on the node of the rank with this index, if there is one.
 pub(crate) fn owner<'a>(
     ranks: &'a [RankProcess],
     placement: &Placement,
@@ -37,7 +38,7 @@ pub(crate) fn owner<'a>(
     ranks.iter().find(|rank| rank.rank == owner)
 }
 
-/// Gives the slot of a rank, or says that there is none.
+/// Sends the slot of a rank, or the answer that there is none.
 pub(crate) fn hand_over(owner: Option<&RankProcess>, to: &RankConnection) -> Result<(), Errno> {
     match owner.map(|owner| &owner.slot) {
         Some(SlotState::Slot { fd, .. }) => to.answer(&NodeManagerReply::Slot, &[fd.as_fd()]),
@@ -46,15 +47,17 @@ pub(crate) fn hand_over(owner: Option<&RankProcess>, to: &RankConnection) -> Res
     }
 }
 
-/// What to say of a rank that others fetch much from, and not from its slot. If its heap is in one, that was no
-/// heap, and there is no better road.
+/// Makes the hint for a rank from which others copy much, and not from its slot. If its heap is in
+/// a slot, that data was not in the heap, and there is no faster path.
 pub(crate) fn slow_road(owner: &RankProcess) -> Option<FromManager> {
     let rank = owner.rank;
     let why = match has_heap(owner) {
         Some(Err(why)) => why,
         Some(Ok(())) | None => return None,
     };
-    // Whoever was refused a slot has the line, and whoever has one with a library's memory in it is no program in Rust.
+    // Add the advice only if there is no slot and no reason for that in the rank. A program that
+    // was refused a slot has the line already. One with a library's memory in its slot is not in
+    // Rust.
     let why = match &owner.slot {
         SlotState::None(None) => Some(match why {
             Some(why) => format!("{why}; {ADVICE}"),
@@ -65,10 +68,11 @@ pub(crate) fn slow_road(owner: &RankProcess) -> Option<FromManager> {
     Some(FromManager::SlowCopyHint { rank, why })
 }
 
-/// What whoever writes a program can do about it.
+/// The advice to the program's author.
 const ADVICE: &str = "a program in Rust has it in one by this line, outside of its functions: bcs_mpi::slot_heap!();";
 
-/// Whether the program's heap is in the rank's slot, or why not, as far as that is known; `None` before Hello.
+/// Returns whether the program's heap is in the rank's slot, or the reason why not, if known;
+/// `None` before Hello.
 fn has_heap(rank: &RankProcess) -> Option<Result<(), Option<String>>> {
     let no_preload = rank.no_preload.as_deref();
     match &rank.slot {
@@ -88,7 +92,7 @@ fn has_heap(rank: &RankProcess) -> Option<Result<(), Option<String>>> {
     }
 }
 
-/// What `bcs run -v` is told.
+/// Makes the report for `bcs run -v`.
 pub(crate) fn report(ranks: &[RankProcess]) -> SlotReport {
     let mut report = SlotReport::default();
     for rank in ranks {

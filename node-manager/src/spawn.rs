@@ -1,15 +1,15 @@
-//! How a process is started: clone as a vfork, a few calls in the child, execve.
+//! Starting a process: clone as a vfork, a few calls in the child, execve.
 //!
-//! `std::process::Command` must fork when it is given anything to do in the child, and a rank
-//! must ask in the child to be killed with its node manager. Fork copies page tables and then
-//! faults on every page it writes; a clone that borrows the parent's memory until execve does
-//! neither, and needs no pipe to hear of an execve that failed. Measured by `spawning_costs` below
-//! (2 cores, release, 16 MiB of touched memory, spawn to exit of /bin/true): 0.6 ms, against
-//! 1.15 ms for the same code as a fork and 1.2 ms for `Command` with a `pre_exec`. So there is no
-//! need for a trampoline that would ask on a foreign program's behalf, and cost a second execve.
+//! `std::process::Command` must fork when it has anything to do in the child, and a rank must
+//! request in the child to be killed with its node manager. Fork copies page tables and then faults
+//! on every page it writes. A clone that borrows the parent's memory until execve does neither, and
+//! needs no pipe to report an execve that failed. Measured by `spawning_costs` below (2 cores,
+//! release, 16 MiB of touched memory, spawn to exit of /bin/true): 0.6 ms, against 1.15 ms for the
+//! same code as a fork and 1.2 ms for `Command` with a `pre_exec`. So there is no need for a
+//! trampoline that would make the request for a foreign program, and cost a second execve.
 //!
-//! What the child does between clone and execve, it does in the parent's memory with the parent
-//! suspended: only system calls, nothing that allocates, locks, unwinds or keeps state.
+//! Between clone and execve the child runs in the parent's memory, with the parent suspended. It
+//! makes only system calls; it does not allocate, lock, unwind or keep state.
 #![expect(
     unsafe_code,
     reason = "clone, and the calls of a child that borrows its parent's memory"
@@ -35,7 +35,7 @@ const STACK_BYTES: usize = 64 << 10;
 pub struct SpawnError {
     /// The system call that failed.
     pub step: &'static str,
-    /// The kernel's answer.
+    /// The kernel's error.
     pub errno: Errno,
 }
 
@@ -52,8 +52,9 @@ pub struct Image {
 }
 
 impl Image {
-    /// Of a file, the arguments (the name first), and this process's environment with variables
-    /// set, the later of two with one name. It runs in this process's directory or another.
+    /// Makes the image of a file, the arguments (the name first), and this process's environment
+    /// with some variables set; of two with one name the later counts. It runs in this process's
+    /// directory or another.
     ///
     /// # Errors
     /// EINVAL when a string contains a NUL byte.
@@ -95,7 +96,7 @@ impl Image {
         })
     }
 
-    /// The environment for `execve`, with some more variables.
+    /// Returns the environment for `execve`, with some more variables.
     fn environment_with(&self, variables: &[&CStr]) -> Vec<*const c_char> {
         if variables.is_empty() {
             return self.environment.clone();
@@ -114,20 +115,20 @@ impl Image {
     }
 }
 
-/// What differs between children.
+/// The differences between children.
 #[derive(Debug)]
 pub struct Setup<'a> {
     /// Standard input, output and error.
     pub standard: [BorrowedFd<'a>; 3],
     /// Become descriptors 3, 4, ... of the child; at most eight.
     pub inherited: &'a [BorrowedFd<'a>],
-    /// SIGKILL for the child when this OS thread ends.
+    /// Whether the child gets SIGKILL when this OS thread ends.
     pub dies_with_parent: bool,
-    /// Limit of open files (soft, hard), where this process has raised its own.
+    /// The limit of open files (soft, hard), if this process has raised its own.
     pub open_files: Option<(u64, u64)>,
-    /// The cores it may use; none: all of this thread's.
+    /// The cores it may use; if empty, all of this thread's.
     pub cores: &'a [usize],
-    /// Variables (`NAME=value`), in the place of those of their names in the image.
+    /// Variables (`NAME=value`), which replace those of their names in the image.
     pub variables: &'a [&'a CStr],
 }
 
@@ -140,7 +141,7 @@ pub struct SpawnedProcess {
     pub pidfd: OwnedFd,
 }
 
-/// Starts processes.
+/// A starter of processes.
 #[derive(Debug)]
 pub struct Spawner {
     stack: Vec<u128>,
@@ -171,7 +172,7 @@ impl Default for Spawner {
 
 impl Spawner {
     /// Starts a process in a process group of its own, with all signals unblocked, and SIGPIPE and
-    /// SIGXFSZ at their defaults. The caller must be the thread with which the child is to die.
+    /// SIGXFSZ at their defaults. The child dies with the calling OS thread.
     ///
     /// # Errors
     /// [`SpawnError`]; no child is left then.
@@ -223,9 +224,9 @@ impl Spawner {
         };
         let flags = sharing | libc::CLONE_PIDFD | libc::SIGCHLD;
         let top = self.stack.as_mut_ptr_range().end;
-        // SAFETY: the stack is ours, aligned, large enough for the child's few frames, and used
-        // by one child at a time because the parent is suspended until execve; the errand and
-        // `pidfd` outlive that.
+        // SAFETY: the stack is ours, aligned, large enough for the child's few frames, and used by
+        // one child at a time because the parent is suspended until execve. The task and `pidfd`
+        // outlive that.
         let pid = unsafe {
             libc::clone(
                 child,
@@ -235,7 +236,7 @@ impl Spawner {
                 &raw mut pidfd,
             )
         };
-        // What is below 0 is no process, and not to be asked about.
+        // An id below 0 is no process, and must not be used.
         let Some(pid) = (pid > 0).then(|| Pid::from_raw(pid)).flatten() else {
             let errno = std::io::Error::last_os_error()
                 .raw_os_error()
@@ -251,7 +252,7 @@ impl Spawner {
     }
 }
 
-/// The set of some cores, which are ones that the kernel has named.
+/// Makes the set of some cores, which the kernel has named.
 fn set_of(cores: &[usize]) -> libc::cpu_set_t {
     // SAFETY: an array of integers, for which zeroes are valid: no core.
     let mut set = unsafe { std::mem::zeroed() };
@@ -262,9 +263,9 @@ fn set_of(cores: &[usize]) -> libc::cpu_set_t {
     set
 }
 
-/// The child: everything up to execve.
+/// Runs in the child, up to execve.
 extern "C" fn child(errand: *mut c_void) -> c_int {
-    // SAFETY: the parent lent its errand for as long as it is suspended, which is until execve or
+    // SAFETY: the parent lends its task for as long as it is suspended, which is until execve or
     // exit; so this is the only reference in use.
     let errand = unsafe { &mut *errand.cast::<SpawnTask<'_>>() };
     let step = prepare(errand);
@@ -280,9 +281,9 @@ fn errno() -> c_int {
     unsafe { *errno }
 }
 
-/// Returns only on failure, with the step that failed.
+/// Prepares the child and calls execve. Returns only on failure, with the step that failed.
 fn prepare(errand: &SpawnTask<'_>) -> &'static str {
-    // SAFETY: async-signal-safe, and about the child itself only.
+    // SAFETY: async-signal-safe, and affects only the child itself.
     if unsafe { libc::setpgid(0, 0) } < 0 {
         return "setpgid";
     }
@@ -292,6 +293,7 @@ fn prepare(errand: &SpawnTask<'_>) -> &'static str {
             return "prctl(PR_SET_PDEATHSIG)";
         }
         // A parent that died before the call above sends no signal any more.
+        //
         // SAFETY: as above.
         if unsafe { libc::getppid() } != parent {
             return "its node manager is gone";
@@ -330,7 +332,8 @@ fn prepare(errand: &SpawnTask<'_>) -> &'static str {
     "execve"
 }
 
-/// Rust ignores SIGPIPE, `bcs` ignores SIGXFSZ, and its parent may block signals; programs expect none of that.
+/// Resets signals for the program. Rust ignores SIGPIPE, `bcs` ignores SIGXFSZ, and its parent may
+/// block signals; programs expect none of that.
 fn reset_signals() {
     for ignored in [libc::SIGPIPE, libc::SIGXFSZ] {
         // SAFETY: signal dispositions are the child's own (no CLONE_SIGHAND).
@@ -350,7 +353,7 @@ fn place_descriptors(errand: &SpawnTask<'_>) -> bool {
     let mut from = [-1; 11];
     from[..3].copy_from_slice(&errand.standard);
     from[3..3 + count].copy_from_slice(&errand.inherited[..count]);
-    // First out of the way of the places to be filled, then into them.
+    // First move them out of the places to be filled, then into these.
     for fd in &mut from[..3 + count] {
         if *fd < end {
             // SAFETY: duplicates a descriptor in the child's own table.

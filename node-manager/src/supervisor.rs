@@ -1,9 +1,10 @@
-//! The process that a launcher's command starts on another host: it starts the node manager, and survives it.
+//! The process that a launcher's command starts on another host. It starts the node manager, and
+//! outlives it.
 //!
-//! A node manager that is killed takes its ranks with it, and what these had started becomes an orphan. On the launcher's
-//! machine it falls to `bcs run`, which is a subreaper; on another host it falls to the keeper. The
-//! keeper in turn is watched by the node manager ([`lost_launcher`](crate::lost_launcher)), so whichever of the two is killed, nothing
-//! is left.
+//! A node manager that is killed takes its ranks with it, and their children become orphans. On the
+//! launcher's machine `bcs run` adopts them, as a subreaper; on another host the supervisor does.
+//! The node manager in turn watches the supervisor ([`lost_launcher`](crate::lost_launcher)). So
+//! whichever of the two is killed, no process is left.
 
 use crate::limits::IMMORTAL_PATIENCE;
 use crate::process::{FAR_ROLE, by_hand};
@@ -15,13 +16,13 @@ use rustix::process::{Signal, WaitId, WaitIdOptions, WaitIdStatus, waitid};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::ExitCode;
 
-/// Starts a node manager that is told all by our standard input, and ends all that is left when it has ended. Exits as it
-/// does.
+/// Starts a node manager that gets all its data from our standard input, and ends all that is left
+/// after it. Exits as the node manager does.
 pub(crate) fn supervise() -> ExitCode {
     if let Err(error) = reaper::find_proc() {
         return by_hand(&error.to_string());
     }
-    // A launcher whose end kills the command that starts us would kill us, too.
+    // If the launcher's end kills the command that starts us, we must not be killed with it.
     let spared = rustix::process::set_parent_process_death_signal(None);
     if let Err(errno) = spared.and_then(|()| reaper::adopt_orphans()) {
         return by_hand(&format!("failed to become a subreaper: {errno}"));
@@ -31,7 +32,7 @@ pub(crate) fn supervise() -> ExitCode {
         Err(error) => return by_hand(&format!("failed to start a node manager: {error}")),
     };
     let status = wait_for(&pidfd);
-    // What may not be killed is nobody's any more.
+    // Leave the processes that we may not kill.
     let _immortal = reaper::end_descendants(&[], IMMORTAL_PATIENCE);
     let Some(status) = status else {
         return ExitCode::FAILURE;
@@ -63,7 +64,7 @@ fn start() -> Result<SpawnedProcess, SpawnError> {
         variables: &[],
     };
     let child = Spawner::default().spawn(&image, &setup)?;
-    // Their ends are the node manager's.
+    // The node manager takes our standard streams.
     let failed = |errno| SpawnError {
         step: "failed to let go of the standard streams",
         errno,

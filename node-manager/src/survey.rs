@@ -1,27 +1,27 @@
-//! Surveys: what all ranks do now, for whoever asks from outside (`bcs state`, `bcs mds top`). The `surveyor` makes
-//! them.
+//! Surveys: what all ranks do now, for requests from outside (`bcs state`, `bcs mds top`). The
+//! `surveyor` makes them.
 
 use bcs_core::job::NodeId;
 use bcs_core::mapped_code::CodePlace;
 use mds::mmds::RecorderSnapshot;
 use serde::{Deserialize, Serialize};
 
-/// A part of what a node manager has found.
+/// A part of a node manager's survey.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SurveyPart {
-    /// Which survey.
+    /// The number of the survey.
     pub number: u32,
-    /// Whether no other part of it follows.
+    /// Whether this is the last part.
     pub is_last: bool,
-    /// When it was begun, by the clock of the machine.
+    /// The time when it was begun, by the clock of the machine.
     pub at_ns: u64,
-    /// The number of the slice that was last struck then.
+    /// The number of the slice that had been struck last at that time.
     pub slice: u64,
     /// Some of its ranks.
     pub ranks: Vec<RankSurvey>,
 }
 
-/// A rank at a moment.
+/// The state of a rank at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankSurvey {
     /// The rank.
@@ -32,17 +32,17 @@ pub struct RankSurvey {
     pub pid: i32,
     /// How far it has come.
     pub progress: Progress,
-    /// Where it says that it is blocked
-    /// ([`WaitState::encode`](bcs_core::whereabouts::WaitState::encode)); nothing if it does not.
+    /// Its wait state ([`WaitState::encode`](bcs_core::wait_state::WaitState::encode)); empty if it
+    /// is not blocked.
     pub words: Vec<u64>,
     /// The place of its call, if that is an address.
     pub code: Option<CodePlace>,
-    /// What it has posted at its NIC that has not met its other half, and what has come there for it, in the same
-    /// form.
+    /// Its operations at its NIC that are not matched, and messages that have come there for it, in
+    /// the same form.
     pub pending: Vec<u64>,
-    /// Requests of it that its NIC has completed.
+    /// The number of its requests that its NIC has completed.
     pub completions: u64,
-    /// What it has recorded, if it does.
+    /// What it has recorded, if it records.
     pub recorded: Option<RecorderSnapshot>,
 }
 
@@ -51,9 +51,9 @@ pub struct RankSurvey {
 pub enum Progress {
     /// It has not called MPI_Init, and perhaps never does.
     Started,
-    /// It has.
+    /// It has called MPI_Init.
     Running,
-    /// Somebody has stopped it: a signal, or a debugger.
+    /// A signal or a debugger has stopped it.
     Stopped,
     /// It has called MPI_Finalize.
     Finalized,

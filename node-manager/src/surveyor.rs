@@ -1,7 +1,8 @@
-//! Who makes surveys of what ranks do now.
+//! Makes surveys of what ranks do now.
 //!
-//! As a look ([`crate::looks`]) a survey reads memory that ranks and NICs write, and wakes nobody. It proves nothing,
-//! and tells more: what is posted, what the recorder of a rank holds, and ranks that do not wait.
+//! Like a query of wait states ([`crate::wait_state_report`]) a survey reads memory that ranks and
+//! NICs write, and wakes nobody. It proves nothing, but reports more: posted operations, the
+//! recorder of a rank, and ranks that do not wait.
 
 use crate::limits::SURVEY_PART;
 use crate::nic::LocalNics;
@@ -9,7 +10,7 @@ use crate::rank_process::{RankProcess, RankStage};
 use crate::survey::{Progress, RankSurvey, SurveyPart};
 use bcs_core::clock::now_ns;
 
-/// What these ranks do now, in parts, of which the last one says so.
+/// Returns what these ranks do now, in parts; the last part is marked.
 pub(crate) fn survey(number: u32, ranks: &[RankProcess], nic: &LocalNics) -> Vec<SurveyPart> {
     let (at_ns, slice) = (now_ns(), nic.slice());
     let part = |ranks: &[RankProcess]| SurveyPart {
@@ -73,7 +74,7 @@ fn progress(rank: &RankProcess, pid: i32) -> Progress {
 
 fn is_stopped(pid: i32) -> bool {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name of the program, which may hold anything, ends at the last parenthesis.
+    // The name of the program, which may hold any bytes, ends at the last parenthesis.
     let after_name = stat.rsplit(|&byte| byte == b')').next();
     let state = after_name.and_then(|fields| fields.get(1));
     matches!(state, Some(b'T' | b't'))

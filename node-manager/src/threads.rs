@@ -1,29 +1,30 @@
 //! Threads of ranks, as the kernel knows them.
 //!
-//! A rank says what one of its threads waits for, and whether others may call MPI (`MPI_THREAD_SERIALIZED`,
-//! `MPI_THREAD_MULTIPLE`). If they may, it is their affair when: a rank that has others goes on some day, perhaps,
-//! even if they all sleep. If they may not, none of them can do anything for the one that waits.
+//! A rank records what one of its threads waits for, and whether other threads may call MPI
+//! (`MPI_THREAD_SERIALIZED`, `MPI_THREAD_MULTIPLE`). If they may, they do so at any time: a rank
+//! with other threads may continue some day, even if all of them sleep now. If they may not, none
+//! of them can help the one that waits.
 
 use crate::control::OtherThreads;
 use std::fs;
 use std::path::Path;
 
-/// A thread, by what the kernel says of it.
+/// The kernel's record of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Thread {
     state: u8,
-    /// How often it was given a core, or lost it.
+    /// How often it got a core, or lost it.
     switches: u64,
 }
 
 impl Thread {
-    /// From `/proc/PID/task/TID/status`.
+    /// Reads `/proc/PID/task/TID/status`.
     fn parse(status: &str) -> Option<Self> {
         let field = |name: &str| {
             let mut lines = status.lines();
             lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
         };
-        // A kernel in a sandbox may not count them: then only the state tells.
+        // A kernel in a sandbox may not count them. Then only the state counts.
         let count = |name| field(name)?.trim().parse::<u64>().ok();
         let switches = |name| count(name).unwrap_or(0);
         Some(Self {
@@ -34,8 +35,8 @@ impl Thread {
     }
 }
 
-/// What threads the processes of these ranks have beside the one that sleeps in a call, each with whether these
-/// may call MPI. What cannot be read may run.
+/// Examines the threads of these ranks' processes, except the one that sleeps in a call. The flag
+/// of a process is whether they may call MPI. A process that cannot be read counts as running.
 pub(crate) fn other_threads(processes: impl Iterator<Item = (Option<u32>, bool)>) -> OtherThreads {
     let mut all = OtherThreads::None;
     for (process, may_call) in processes {
@@ -65,9 +66,10 @@ fn read(tasks: &Path) -> Option<Vec<Thread>> {
     Some(threads)
 }
 
-/// One of these sleeps in a call.
+/// Judges the threads of a process, one of which sleeps in a call.
 fn judge(threads: &[Thread], may_call: bool) -> OtherThreads {
-    // One that runs without having been rung is about to sleep; one that is stopped may be a debugger's.
+    // One that runs without having been rung is about to sleep; a debugger may hold one that is
+    // stopped.
     let is_free = |thread: &Thread| matches!(thread.state, b'S' | b'R' | b'D');
     match threads {
         [] => OtherThreads::Running,

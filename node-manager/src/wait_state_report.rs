@@ -1,9 +1,9 @@
-//! Looks: where the ranks are, for the lookout of `bcs run`.
+//! Reports the wait states of the ranks to the deadlock detector of `bcs run`.
 //!
-//! A look reads memory that ranks and NICs write, and wakes nobody. What it reads of each sleeper is one
-//! word that says whether it sleeps until somebody rings, and which of its sleeps that is
-//! ([`bcs_core::wake::bell`]). First these, then what the ranks say: who is found in the same sleep by the
-//! next look has said it all the time in between.
+//! A query reads memory that ranks and NICs write, and wakes nobody. Of each sleeper it reads one
+//! word, which holds whether it sleeps until another thread rings, and the number of the sleep
+//! ([`bcs_core::wake::bell`]). It reads these words first, and then the wait states. So if the next
+//! query finds a rank in the same sleep, its wait state was valid all the time in between.
 
 use crate::control::{
     BlockedRankReport, DepartedRank, OtherThreads, WaitStateQuery, WaitStateReport,
@@ -12,7 +12,7 @@ use crate::nic::LocalNics;
 use crate::rank_process::{RankProcess, RankStage};
 use crate::threads;
 
-/// Answers a look.
+/// Answers a query.
 pub(crate) fn report_wait_states(
     look: WaitStateQuery,
     ranks: &[RankProcess],
@@ -40,19 +40,20 @@ pub(crate) fn report_wait_states(
     }
 }
 
-/// Whether a message may still come from a rank.
+/// Returns whether a message may still come from a rank.
 fn in_job(rank: &RankProcess) -> bool {
     rank.runs() && !matches!(rank.stage, RankStage::Finalized)
 }
 
-/// ... with its process, and whether other threads of that may call MPI.
+/// Reports a rank that is blocked, with its process, and whether other threads of that may call
+/// MPI.
 fn blocked_rank_report(
     rank: &RankProcess,
     nic: &LocalNics,
     closely: bool,
 ) -> Option<(BlockedRankReport, (Option<u32>, bool))> {
     let (number, mut whereabouts) = nic.wait_state(rank.rank)?;
-    // One that is about to finalize waits for nothing any more.
+    // A rank that is about to finalize waits for nothing any more.
     if whereabouts.waits.is_empty() {
         return None;
     }

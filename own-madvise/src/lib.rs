@@ -1,12 +1,13 @@
 //! `madvise` of a program or library, as a heap in shared memory needs it.
 //!
-//! mimalloc gives back what was freed by `madvise(MADV_DONTNEED)`, which frees nothing of a shared mapping, and it has
-//! no other way to be told how. So the symbol is defined here, and passes calls on to the function that is
-//! [installed](install), or to the kernel.
+//! mimalloc gives freed memory back by `madvise(MADV_DONTNEED)`, which frees nothing of a shared
+//! mapping, and it offers no other hook for that. So this crate defines the symbol, and passes
+//! calls on to the function that is [installed](install), or to the kernel.
 //!
-//! It is a crate by itself because a linker takes the object that defines a symbol into each program that names it, with
-//! all that the object holds. A program that calls `madvise` must not get the heap by that: it would be taken for one that
-//! has brought its own heap, and none would be preloaded into it. The symbol is weak, for the preloaded heap has its own.
+//! It is a separate crate because a linker takes the object that defines a symbol into each program
+//! that refers to it, with everything else in that object. A program that only calls `madvise` must
+//! not get the heap in this way: `bcs run` would take it for a program with its own heap, and would
+//! preload none. The symbol is weak, because the preloaded heap has its own.
 #![expect(unsafe_code, reason = "a symbol in assembly, a system call")]
 
 use std::ffi::{c_int, c_void};
@@ -14,13 +15,14 @@ use std::mem::transmute;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// What `madvise` is: the start and length of a range, and what of it.
+/// The type of `madvise`: its arguments are the start and length of a range, and the advice.
 pub type Advise = unsafe extern "C" fn(start: *mut c_void, len: usize, advice: c_int) -> c_int;
 
 /// An [`Advise`], or null.
 static INSTALLED: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// From now on `madvise` of this program or library is this function, which keeps what it has promised, and sets `errno`.
+/// Makes this function the `madvise` of this program or library. It must obey the contract of
+/// `madvise` and set `errno`.
 pub fn install(advise: Advise) {
     INSTALLED.store(advise as *mut c_void, Ordering::Release);
 }

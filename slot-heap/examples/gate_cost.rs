@@ -1,6 +1,6 @@
-//! What the gate and the look at what is committed cost: allocations through the heap against the same
-//! calls of mimalloc, in the same slot, in turns. `BCS_SLOT=0 cargo run --release -p slot-heap
-//! --example gate_cost`
+//! Measures the cost of the gate and of the check against the mark of used memory. It compares
+//! allocations through the heap with the same calls of mimalloc, in the same slot, in turns.
+//! `BCS_SLOT=0 cargo run --release -p slot-heap --example gate_cost`
 #![expect(unsafe_code, reason = "calls allocators")]
 
 use libmimalloc_sys as mi;
@@ -14,7 +14,7 @@ const BLOCKS: usize = 64;
 const TURNS: usize = 20_000;
 const ROUNDS: usize = 41;
 
-/// Takes and frees blocks of sizes from 16 to 1,000 bytes; nanoseconds for a block.
+/// Takes and frees blocks of sizes from 16 to 1,000 bytes. Returns nanoseconds per block.
 fn measure(take: impl Fn(usize) -> *mut u8, free: impl Fn(*mut u8, usize)) -> f64 {
     let start = Instant::now();
     let mut blocks = [std::ptr::null_mut(); BLOCKS];

@@ -1,5 +1,5 @@
-//! What it costs to take a block, fill it and free it, again and again: the pages of such a block should
-//! stay. `BCS_SLOT=0 cargo run --release -p slot-heap --example taken_again`
+//! Measures the cost of taking, filling and freeing a block again and again. The pages of such a
+//! block should stay. `BCS_SLOT=0 cargo run --release -p slot-heap --example taken_again`
 #![expect(unsafe_code, reason = "fills blocks")]
 
 use slot_heap::heap;

@@ -1,9 +1,9 @@
-//! What of the slot is in use: it goes into core dumps, and nothing else of the slot does, because a
-//! dump fills the holes that it meets.
+//! Records which parts of the slot are in use. Only these parts go into a core dump, because a dump
+//! fills the holes that it meets.
 //!
-//! mimalloc hands out memory in segments of 32 MiB and fills each from its start. So what is in use
-//! is a mark for each segment, which rises in steps. An allocation looks whether it reaches beyond
-//! the mark; that is all it costs. What a program has allocated and never touched counts as in use.
+//! mimalloc hands out memory in segments of 32 MiB and fills each from its start. So one mark per
+//! segment, which rises in steps, describes what is in use. An allocation only checks whether it
+//! reaches beyond the mark. Memory that a program has allocated and never touched counts as in use.
 #![expect(unsafe_code, reason = "madvise")]
 
 use bcs_core::memory::slot::SLOT_BYTES;
@@ -15,24 +15,25 @@ const SEGMENT_SHIFT: u32 = 25;
 const SEGMENT_BYTES: usize = 1 << SEGMENT_SHIFT;
 const SEGMENTS: usize = SLOT_BYTES >> SEGMENT_SHIFT;
 
-/// Marks rise in steps of this: one system call for as much memory as takes the kernel 100 µs to
-/// provide.
+/// The step by which marks rise: one system call for an amount of memory that the kernel needs 100
+/// µs to provide.
 const STEP_BYTES: usize = 1 << 20;
 
-/// How much of each segment is in use, from its start.
+/// The bytes in use of each segment, from its start.
 static MARKS: [AtomicU32; SEGMENTS] = [const { AtomicU32::new(0) }; SEGMENTS];
 
-/// Where the slot begins. Without one, where no block can be.
+/// Where the slot begins. Without a slot, an address at which no block can lie.
 static BASE: AtomicUsize = AtomicUsize::new(NOWHERE);
 const NOWHERE: usize = usize::MAX / 2;
 static HIGH_WATER: AtomicUsize = AtomicUsize::new(0);
 
-/// From now on the heap lies in this slot. Threads that see that see the heap set up, too.
+/// Notes that the heap lies in this slot from now on. Threads that see this also see the heap set
+/// up.
 pub(crate) fn begin(base: usize) {
     BASE.store(base, Ordering::Release);
 }
 
-/// Whether the heap lies where a slot does: in it, or, after a fork, in a copy of it.
+/// Returns whether the heap lies where a slot does: in it, or, after a fork, in a copy of it.
 #[inline]
 pub(crate) fn in_slot() -> bool {
     BASE.load(Ordering::Acquire) != NOWHERE
@@ -42,14 +43,14 @@ pub(crate) fn high_water() -> usize {
     HIGH_WATER.load(Ordering::Relaxed)
 }
 
-/// The offset of an address in the slot, if it lies there.
+/// Returns the offset of an address in the slot, if it lies there.
 #[inline]
 pub(crate) fn offset_of(block: *const u8) -> Option<usize> {
     let offset = (block as usize).wrapping_sub(BASE.load(Ordering::Relaxed));
     (offset < SLOT_BYTES).then_some(offset)
 }
 
-/// A block was handed out. Those outside the slot, and null, do not matter.
+/// Notes that a block was handed out. Ignores null and blocks outside the slot.
 #[inline]
 pub(crate) fn note(block: *const u8, size: usize) {
     if let Some(offset) = offset_of(block) {
@@ -83,7 +84,7 @@ fn commit(offset: usize, size: usize) {
     }
 }
 
-/// Says again, of a fresh mapping of the slot, what is to be dumped.
+/// Repeats the advice on what to dump, for a fresh mapping of the slot.
 pub(crate) fn say_again() {
     let base = BASE.load(Ordering::Relaxed);
     advise(base, SLOT_BYTES, Advice::LinuxDontDump);
@@ -97,6 +98,7 @@ pub(crate) fn say_again() {
 }
 
 fn advise(start: usize, len: usize, advice: Advice) {
-    // SAFETY: about dumps only, of pages of the slot. If it is refused, a dump is larger or smaller.
+    // SAFETY: the advice affects only dumps of the slot's pages. If it is refused, a dump is larger
+    // or smaller.
     let _ = unsafe { rustix::mm::madvise(start as *mut _, len, advice) };
 }

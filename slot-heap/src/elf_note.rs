@@ -1,11 +1,12 @@
-//! Says in the file of a program that its heap is this one, so that none is preloaded into it: the
-//! program's own way to the heap is shorter.
+//! An ELF note in a program's file that its heap is this one. No heap is then preloaded into the
+//! program: the program's own path to its heap is shorter.
 //!
-//! An ELF note: `bcs run` reads it before it starts the program (`node-manager/src/program_file`). It comes into a
-//! program with the heap's first allocation, which names it: one that only depends on this crate, as by `bcs-mpi`, has
-//! another heap.
+//! `bcs run` reads the note before it starts the program (`node-manager/src/program_file`). The
+//! linker includes the note together with the heap's first allocation, which refers to it. A
+//! program that only depends on this crate, for example through `bcs-mpi`, has another heap and no
+//! note.
 
-/// What stands before the name of a note: the lengths of name and description, and the kind.
+/// The header of a note before its name: the lengths of name and description, and the kind.
 #[repr(C, align(4))]
 pub(crate) struct ElfNote {
     name_bytes: u32,

@@ -1,26 +1,28 @@
 //! Forks: a child gets a private copy of the heap, at the same addresses.
 //!
-//! Without that, parent and child would write into one heap. The copy is made by the parent, before
-//! the fork and with the gate closed, in private memory beside the slot; the child moves it to where
-//! the slot was, the parent forgets it. So there is nothing that one would have to tell the other,
-//! and a child that is killed at any moment leaves nobody waiting. (A copy made by the child would
-//! need the parent to wait for it.) Only what the memfd has data for is read, so holes stay holes.
+//! Without the copy, parent and child would write into one heap. The parent makes the copy before
+//! the fork, with the gate closed, in private memory beside the slot. Then the child moves it to
+//! where the slot was, and the parent unmaps its own. So neither has to notify the other, and
+//! nobody waits for a child that is killed. (A copy made by the child would need the parent to wait
+//! for it.) The copy reads only the ranges for which the memfd has data, so holes stay holes.
 //!
 //! The child's memory is ordinary from then on: if it forks again, the kernel copies.
 //!
-//! What other threads write into blocks they own while the copy is made may be in the copy or not;
-//! POSIX allows the child of a process with threads nothing that would depend on it. Peers that write
-//! into the heap write into the parent's.
+//! While the copy is made, other threads may write into blocks that they own. The copy may or may
+//! not contain these writes: POSIX allows the child of a process with threads nothing that depends
+//! on them. Peers that write into the heap write into the parent's.
 //!
-//! Where the program has mapped something else over its heap ([`remapping`]), the child keeps what the kernel gives
-//! it; what was protected is so in the child, and what was not to be inherited is not.
+//! Where the program has mapped something else over its heap ([`remapping`]), the child keeps what
+//! the kernel gives it. Pages keep their protection in the child, and pages that the program has
+//! excluded from forks are missing there.
 //!
 //! `vfork` and `posix_spawn` need none of this: the child borrows the memory and executes another
-//! program. `_Fork` and `clone` run no handlers: a preloaded heap stands before them, and does the same by
-//! [`fork_by`]. Where it does not, such a child shares the heap, and must execute another program at once.
+//! program. `_Fork` and `clone` run no handlers. A preloaded heap intercepts them and does the same
+//! by [`fork_by`]. Without a preloaded heap such a child shares the heap, and must execute another
+//! program at once.
 //!
-//! A thread whose stack lies in the heap cannot fork: parent and child would go on upon one stack until the child
-//! has its copy.
+//! A thread whose stack lies in the heap cannot fork: parent and child would run on one stack until
+//! the child has its copy.
 #![expect(unsafe_code, reason = "mmap, mremap, pthread_atfork, _exit")]
 
 use crate::remapping::{self, PageChangeGuard};
@@ -39,29 +41,30 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
-/// Copied at a time.
+/// The bytes copied at a time.
 const PIECE_BYTES: usize = 64 << 20;
 
 /// Exit code of a child that could not get its copy: `EX_OSERR` of sysexits.h.
 const NO_COPY: i32 = 71;
 
-/// Where the copy is, while a fork is under way; 0 if there is none. Only the thread that has closed
-/// the gate uses these two.
+/// The address of the copy while a fork is under way; 0 if there is no copy. Only the thread that
+/// has closed the gate uses this and the next variable.
 static COPY: AtomicUsize = AtomicUsize::new(0);
-/// Why there is none.
+/// Why there is no copy: an error number.
 static FAILURE: AtomicI32 = AtomicI32::new(0);
 
-/// Has forks call the handlers below. They are the first to be installed, so before a fork they run
-/// last, and after it first.
+/// Installs the handlers below. They are the first handlers installed, so they run last before a
+/// fork, and first after it.
 pub(crate) fn install() {
-    // SAFETY: handlers that live as long as the program.
+    // SAFETY: the handlers live as long as the program.
     let refused = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     if refused != 0 {
         die_with_message("no memory for the handlers of forks", refused);
     }
 }
 
-/// Keeps others from changing pages of the heap meanwhile. Only the thread that has closed the gate uses it.
+/// Keeps others from changing pages of the heap during a fork. Only the thread that has closed the
+/// gate uses it.
 struct ForkGuardCell(UnsafeCell<Option<PageChangeGuard>>);
 
 // SAFETY: only the thread that has closed the gate uses it.
@@ -77,10 +80,11 @@ impl ForkGuardCell {
     }
 }
 
-/// Makes a child by a function that runs no handlers: it returns 0 in the child, and something else in the parent.
+/// Makes a child by a function that runs no handlers. The function returns `child` in the child,
+/// and something else in the parent.
 ///
 /// # Errors
-/// The child could not have a copy of the heap, and there is none.
+/// Fails, and makes no child, if the heap cannot be copied.
 pub fn fork_by<R: Copy + PartialEq>(child: R, make: impl FnOnce() -> R) -> Result<R, Errno> {
     // SAFETY: as before a fork, here and below.
     unsafe { before() };
@@ -99,7 +103,7 @@ pub fn fork_by<R: Copy + PartialEq>(child: R, make: impl FnOnce() -> R) -> Resul
     made
 }
 
-/// In a child that does not come back from what made it: gives it its copy of the heap.
+/// Gives its copy of the heap to a child that does not return from the function that made it.
 pub fn become_forked() {
     // SAFETY: as in the child of a fork.
     unsafe { in_child() };
@@ -151,8 +155,8 @@ unsafe extern "C" fn in_child() {
     }
     let fd = own.fd().as_raw_fd();
     mark_forked();
-    // SAFETY: from here on nobody is given the descriptor, and the child has no threads that were
-    // given it before. Kept, it would keep the parent's memory.
+    // SAFETY: nobody gets the descriptor from here on, and the child has no threads that got it
+    // before. Left open, it would keep the parent's memory alive.
     let _ = unsafe { libc::close(fd) };
     committed::say_again();
     let held = FORK_GUARD.exchange(None);
@@ -163,7 +167,7 @@ unsafe extern "C" fn in_child() {
 /// Moves the copy to where the slot was.
 fn move_in(copy: usize, own: &OwnSlot) -> Result<(), Errno> {
     let base = own.slot().base();
-    // The copy's table: the parent goes on with the slot's.
+    // The copy's table: the parent continues with the slot's.
     let table = NonNull::new((copy + HEAP_BYTES) as *mut u8).ok_or(Errno::FAULT)?;
     // SAFETY: a copy of the slot, until its last part is moved below.
     let table = unsafe { RemappedRanges::at(table) };
@@ -181,7 +185,7 @@ fn move_in(copy: usize, own: &OwnSlot) -> Result<(), Errno> {
         }
         move_part(copy, base, part.clone())?;
         if difference.has(RemapFlags::WIPED) {
-            // SAFETY: the child is to find these pages empty.
+            // SAFETY: the program wants these pages empty in a child.
             unsafe { rustix::mm::madvise(start, len, Advice::LinuxDontNeed) }?;
         }
         if difference.has(RemapFlags::GUARDED) {
@@ -189,11 +193,11 @@ fn move_in(copy: usize, own: &OwnSlot) -> Result<(), Errno> {
         }
         if let Some(protection) = difference.protection() {
             let protection = MprotectFlags::from_bits_retain(protection);
-            // SAFETY: as the program has protected these pages.
+            // SAFETY: the program has protected these pages in this way.
             unsafe { rustix::mm::mprotect(start, len, protection) }?;
         }
         if difference.has(RemapFlags::NOT_FORKED) {
-            // SAFETY: the child is not to have these pages.
+            // SAFETY: the program wants no child to have these pages.
             unsafe { rustix::mm::munmap(start, len) }?;
         }
     }
@@ -202,7 +206,7 @@ fn move_in(copy: usize, own: &OwnSlot) -> Result<(), Errno> {
 
 fn move_part(copy: usize, base: usize, part: Range<usize>) -> Result<(), Errno> {
     let (from, to) = (copy + part.start, base + part.start);
-    // SAFETY: the copy is this process's alone. What it replaces is the slot, which nobody looks at
+    // SAFETY: the copy belongs to this process alone. It replaces the slot, which nobody reads
     // meanwhile: the process has no other thread.
     let moved = unsafe {
         rustix::mm::mremap_fixed(
@@ -216,9 +220,9 @@ fn move_part(copy: usize, base: usize, part: Range<usize>) -> Result<(), Errno> 
     moved.map(drop)
 }
 
-/// A private copy of all data of the slot.
+/// Makes a private copy of all data of the slot.
 fn copy(slot: BorrowedFd<'_>) -> Result<*mut c_void, Errno> {
-    // SAFETY: a fresh mapping at an address of the kernel's choice aliases nothing.
+    // SAFETY: a fresh mapping at an address that the kernel chooses aliases nothing.
     let copy = unsafe {
         rustix::mm::mmap_anonymous(
             std::ptr::null_mut(),
@@ -237,7 +241,8 @@ fn copy(slot: BorrowedFd<'_>) -> Result<*mut c_void, Errno> {
 fn fill(copy: *mut c_void, slot: BorrowedFd<'_>) -> Result<(), Errno> {
     let mut at = 0;
     loop {
-        // The offset of the file is shared with all who have the descriptor; only answers count.
+        // All who have the descriptor share the file's offset. This code uses only the returned
+        // offsets.
         let data = match rustix::fs::seek(slot, SeekFrom::Data(at)) {
             Ok(data) => data,
             Err(Errno::NXIO) => return Ok(()),
@@ -247,7 +252,7 @@ fn fill(copy: *mut c_void, slot: BorrowedFd<'_>) -> Result<(), Errno> {
         let (mut start, end) = (to_usize(data), to_usize(hole).min(SLOT_BYTES));
         while start < end {
             let len = (end - start).min(PIECE_BYTES);
-            // SAFETY: within the copy, which is SLOT_BYTES long.
+            // SAFETY: this address lies within the copy, which is SLOT_BYTES long.
             let to = unsafe { copy.cast::<u8>().add(start) };
             provide(to, len)?;
             // SAFETY: fresh memory that nobody else knows; zero bytes are initialised ones.
@@ -266,18 +271,18 @@ fn to_usize(offset: u64) -> usize {
     usize::try_from(offset).expect("64 bits")
 }
 
-/// Has the kernel provide memory, all at once, and say so if there is none.
+/// Has the kernel provide memory all at once. Fails if there is not enough.
 fn provide(start: *mut u8, len: usize) -> Result<(), Errno> {
     // SAFETY: fresh memory of ours.
     match unsafe { rustix::mm::madvise(start.cast(), len, Advice::LinuxPopulateWrite) } {
-        // Before Linux 5.14 pages come one by one.
+        // Before Linux 5.14 the kernel provides pages one by one.
         Ok(()) | Err(Errno::INVAL) => Ok(()),
         Err(errno) => Err(errno),
     }
 }
 
 fn forget(copy: *mut c_void) {
-    // SAFETY: mapped by `copy`, with this length, and used by nobody.
+    // SAFETY: `copy` has mapped this memory, with this length, and nobody uses it.
     let _ = unsafe { rustix::mm::munmap(copy, SLOT_BYTES) };
 }
 
@@ -289,9 +294,9 @@ pub(crate) fn die_with_message(what: &str, errno: i32) -> ! {
     let _ = writeln!(rest, "bcs: process {pid}: {what} (errno {errno})");
     let unused = rest.len();
     let len = text.len() - unused;
-    // SAFETY: standard error, if it is open; a message that cannot be written is lost.
+    // SAFETY: standard error may be closed. Then the message is lost.
     let stderr = unsafe { BorrowedFd::borrow_raw(2) };
     let _ = rustix::io::write(stderr, &text[..len]);
-    // SAFETY: ends the process and runs nothing of it.
+    // SAFETY: this ends the process and runs no more of its code.
     unsafe { libc::_exit(NO_COPY) }
 }

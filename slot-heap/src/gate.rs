@@ -1,31 +1,33 @@
-//! The gate: threads go through it into the allocator, and a fork closes it while it copies the heap.
+//! The gate: threads go through it into the allocator, and a fork closes it while it copies the
+//! heap.
 //!
-//! A copy of the slot is not made in one instant. If a thread pushed a block onto a free list
-//! meanwhile, the list's head might be copied after, and the block before. So while the heap is
-//! copied nobody is inside.
+//! A copy of the slot takes time. If a thread pushed a block onto a free list meanwhile, the copy
+//! might contain the new head of the list and the old contents of the block. So no thread is inside
+//! while the heap is copied.
 //!
-//! What that costs an allocation is a store, a load and a branch, and a store. Each thread has a
-//! *turnstile*, a cache line of its own: it says there that it is inside, and looks there whether to
-//! look closer. The two must not change places, which only a fence would see to; whoever closes the
-//! gate has the kernel run that fence on all threads instead (`membarrier`), when there is need.
+//! The gate costs an allocation a store, a load and a branch, and a store. Each thread has a
+//! *turnstile*, a cache line of its own. The thread stores there that it is inside, and loads from
+//! there whether to look closer. Only a fence would keep this store and this load in order. The
+//! thread that closes the gate has the kernel run that fence on all threads instead (`membarrier`).
 //!
 //! | edge | from | to |
 //! |---|---|---|
-//! | INSIDE | a thread says it is inside, then looks | who closes says so (barrier), then looks who is inside |
-//! | OUTSIDE | a thread leaves, and with it all that it did | who closes finds it gone, and copies |
+//! | INSIDE | a thread stores that it is inside, then loads whether to look closer | the closing thread stores that it closes (barrier), then loads who is inside |
+//! | OUTSIDE | a thread leaves, and with it all that it did | the closing thread finds it gone, and copies |
 //!
-//! Where the kernel has no such barrier, every turnstile always says to look closer, and the threads
-//! run the fence themselves: slower, not wrong.
+//! Where the kernel has no such barrier, every turnstile always tells its thread to look closer,
+//! and the threads run the fence themselves: slower, not wrong.
 //!
-//! A thread that ends gives its turnstile back, after mimalloc has given up its heap inside the gate: by
-//! the destructor of a key of ours. mimalloc has a key, too, whose destructor would do that outside, before
-//! or after ours; it runs for threads that have a value there, so we take the value away
-//! ([`keep_at_thread_end`]). The other way to hear of a thread's end, `__cxa_thread_atexit_impl`, takes the
-//! dynamic linker's lock: a thread that allocates for the first time while a constructor in `dlopen` waits
-//! for it would never come back.
-//! Turnstiles are in pages that are never freed, so nobody looks at a thread that is gone.
+//! A thread that ends gives its turnstile back, after mimalloc has given up its heap inside the
+//! gate: by the destructor of a key of ours. mimalloc has a key, too, whose destructor would do
+//! that outside, before or after ours. That destructor runs for threads that have a value there, so
+//! we take the value away ([`keep_at_thread_end`]). The other method to learn of a thread's end,
+//! `__cxa_thread_atexit_impl`, takes the dynamic linker's lock. If a constructor in `dlopen` waited
+//! for a thread that allocates for the first time, that thread would wait for the lock for ever.
+//! Turnstiles are in pages that are never freed, so the turnstile of an ended thread remains valid.
 //!
-//! A thread may go in while it is inside: in a signal handler, or where the C library allocates for us.
+//! A thread may go in while it is inside: in a signal handler, or where the C library allocates for
+//! us.
 #![expect(
     unsafe_code,
     reason = "turnstiles live in memory outside the heap; thread exit hooks"
@@ -41,17 +43,18 @@ use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicPtr, AtomicU32, Ordering, compiler_fence, fence,
 };
 
-/// One thread's way in.
+/// One thread's entry to the allocator.
 #[repr(align(64))]
 #[derive(Debug)]
 pub(crate) struct Turnstile {
     inside: AtomicU32,
-    /// Whether to look closer before going in.
+    /// Whether the thread must look closer before it goes in.
     look: AtomicU32,
     owned: AtomicU32,
     /// When its thread last purged, in seconds of the system's clock.
     purged: AtomicI64,
-    /// The last block of medium size that its thread has freed, which mimalloc still takes for one in use; or null.
+    /// The last block of medium size that its thread has freed, or null. mimalloc still counts it
+    /// as in use.
     kept: AtomicPtr<u8>,
 }
 
@@ -69,7 +72,7 @@ impl Turnstile {
 
 const TURNSTILES: usize = 63;
 
-/// A page of turnstiles, and where the next one is.
+/// A page of turnstiles, and the address of the next page.
 #[repr(C)]
 struct Page {
     next: AtomicPtr<Page>,
@@ -81,7 +84,7 @@ static FIRST: Page = Page {
     turnstiles: [const { Turnstile::new(0) }; TURNSTILES],
 };
 
-/// What threads have that have none of their own: it always says to look closer.
+/// The turnstile of threads that have none of their own yet. It always tells them to look closer.
 pub(crate) static UNREGISTERED: Turnstile = Turnstile::new(1);
 
 /// Held to hand out turnstiles, and while the gate is closed.
@@ -93,17 +96,17 @@ static CLOSER: AtomicPtr<Turnstile> = AtomicPtr::new(std::ptr::null_mut());
 /// Whether threads must fence for themselves.
 static FENCED: AtomicBool = AtomicBool::new(false);
 
-/// A thread is inside the allocator until this is dropped.
+/// Permission to use the allocator. Its thread counts as inside until this is dropped.
 #[derive(Debug)]
 pub(crate) struct GatePass {
     mine: &'static Turnstile,
-    /// Whether it was before.
+    /// Whether the thread was inside before.
     before: u32,
 }
 
 impl GatePass {
-    /// The block that this thread has kept, if it fits. A signal handler may come in between and take it, or keep
-    /// another one.
+    /// Takes the block that this thread has kept, if it fits. A signal handler may come in between
+    /// and take it, or keep another one.
     pub(crate) fn take_kept(&self, fits: impl FnOnce(*mut u8) -> bool) -> Option<*mut u8> {
         let kept = &self.mine.kept;
         let block = kept.load(Ordering::Relaxed);
@@ -115,7 +118,7 @@ impl GatePass {
         taken.ok()
     }
 
-    /// Keeps a block, or none (null). Returns the one that was kept before, or null.
+    /// Keeps a block, or with null no block. Returns the block that was kept before, or null.
     pub(crate) fn keep(&self, block: *mut u8) -> *mut u8 {
         self.mine.kept.swap(block, Ordering::Relaxed)
     }
@@ -128,13 +131,13 @@ impl Drop for GatePass {
     }
 }
 
-/// Goes in.
+/// Enters the allocator.
 #[inline]
 pub(crate) fn enter() -> GatePass {
     let mine = thread_turnstile::get();
     let before = mine.inside.load(Ordering::Relaxed);
     mine.inside.store(1, Ordering::Relaxed);
-    // INSIDE: the processor keeps the order because who closes has it run a barrier.
+    // INSIDE: the processor keeps the order because the closing thread has it run a barrier.
     compiler_fence(Ordering::SeqCst);
     if mine.look.load(Ordering::Relaxed) == 0 {
         GatePass { mine, before }
@@ -154,7 +157,7 @@ fn look_closer(mut mine: &'static Turnstile, mut before: u32) -> GatePass {
     loop {
         mine.inside.store(1, Ordering::Relaxed);
         fence(Ordering::SeqCst); // INSIDE, where the kernel has no barrier.
-        // Who was inside before is waited for by whoever closes, and waits for nobody.
+        // A thread that was inside before does not wait: the closing thread waits for it.
         if before != 0
             || mine.look.load(Ordering::Relaxed) == 0
             || CLOSED.load(Ordering::Relaxed) == 0
@@ -187,7 +190,7 @@ unsafe extern "C" {
 
 /// Gives this thread a turnstile.
 fn register() -> &'static Turnstile {
-    // A handler that forks (`_Fork`) wants the registry, too.
+    // A signal handler that forks (`_Fork`) needs the registry, too.
     let _signals = signals::block();
     let mine = REGISTRY.with(|| {
         let mine = claim();
@@ -203,25 +206,27 @@ fn register() -> &'static Turnstile {
 fn at_thread_end(mine: &'static Turnstile) {
     let key = KEY.load(Ordering::Relaxed);
     if key != NO_KEY {
-        // SAFETY: the key is there to the end of the process. If it is refused, the turnstile is lost, and
-        // the thread's heap with it.
+        // SAFETY: the key exists to the end of the process. If the call is refused, the turnstile
+        // is lost, and the thread's heap with it.
         let _ = unsafe { libc::pthread_setspecific(key, std::ptr::from_ref(mine).cast()) };
     }
 }
 
-/// Takes from mimalloc the end of this thread, which is inside the gate.
+/// Takes the cleanup at this thread's end away from mimalloc. This thread is inside the gate.
 fn keep_at_thread_end() {
-    // SAFETY: no precondition: makes this thread's heap, if it has none, and sets the value.
+    // SAFETY: no precondition. The call makes this thread's heap, if it has none, and sets the
+    // value.
     unsafe { mi::mi_thread_init() };
     // SAFETY: mimalloc has written it before it made any heap.
     let key = unsafe { _mi_heap_default_key };
     if key != NO_KEY && KEY.load(Ordering::Relaxed) != NO_KEY {
-        // SAFETY: mimalloc's key, of which nothing but its destructor makes use.
+        // SAFETY: only the destructor of mimalloc's key uses the value.
         let _ = unsafe { libc::pthread_setspecific(key, std::ptr::null()) };
     }
 }
 
-/// After this the thread may go on to allocate: then it registers again, and this runs again.
+/// Cleans up after a thread. The thread may allocate after this: then it registers again, and this
+/// runs again.
 unsafe extern "C" fn thread_ends(_: *mut c_void) {
     let mine = thread_turnstile::get();
     if is_nobodys(mine) {
@@ -230,15 +235,15 @@ unsafe extern "C" fn thread_ends(_: *mut c_void) {
     {
         let inside = enter();
         crate::heap::free_cached_block(&inside);
-        // SAFETY: no precondition: gives up this thread's heap, if it has one.
+        // SAFETY: no precondition. The call gives up this thread's heap, if it has one.
         unsafe { mi::mi_thread_done() };
-        // It has set its key to something that is no heap; then its destructor does nothing.
+        // mimalloc has set its key to a value that is not a heap; its destructor then does nothing.
     }
     thread_turnstile::set(&UNREGISTERED);
     mine.owned.store(0, Ordering::Release);
 }
 
-/// A turnstile that nobody owns. The registry is held.
+/// Takes a turnstile that nobody owns. The caller holds the registry.
 fn claim() -> &'static Turnstile {
     let mut page = &FIRST;
     loop {
@@ -261,7 +266,7 @@ fn next_of(page: &Page) -> Option<&'static Page> {
 fn add_page(last: &Page) -> &'static Page {
     let flags = MapFlags::PRIVATE;
     let protection = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a fresh mapping at an address of the kernel's choice aliases nothing.
+    // SAFETY: a fresh mapping at an address that the kernel chooses aliases nothing.
     let made = unsafe {
         rustix::mm::mmap_anonymous(std::ptr::null_mut(), size_of::<Page>(), protection, flags)
     };
@@ -278,8 +283,8 @@ fn turnstiles() -> impl Iterator<Item = &'static Turnstile> {
     pages.flat_map(|page| &page.turnstiles)
 }
 
-/// Makes the gate one that can be closed: asks the kernel for its barrier. This thread's heap stays to
-/// the end of the process: what runs at exit may still allocate.
+/// Prepares the gate for closing: registers for the kernel's barrier. This thread's heap stays to
+/// the end of the process, because code that runs at exit may still allocate.
 pub(crate) fn install() {
     if membarrier(MembarrierCommand::RegisterPrivateExpedited).is_err() {
         FENCED.store(true, Ordering::Relaxed);
@@ -292,7 +297,7 @@ pub(crate) fn install() {
     register();
 }
 
-/// Closes the gate and waits until all other threads are outside. This one may still go in.
+/// Closes the gate and waits until all other threads are outside. This thread may still go in.
 pub(crate) fn close() {
     drop(enter()); // Now this thread has a turnstile.
     REGISTRY.take();
@@ -322,17 +327,17 @@ pub(crate) fn close() {
     }
 }
 
-/// Whether it was this thread that closed the gate.
+/// Returns whether this thread has closed the gate.
 pub(crate) fn is_closed_by_this_thread() -> bool {
     std::ptr::eq(CLOSER.load(Ordering::Relaxed), thread_turnstile::get())
 }
 
-/// Whether this thread is inside the allocator.
+/// Returns whether this thread is inside the allocator.
 pub(crate) fn is_inside() -> bool {
     thread_turnstile::get().inside.load(Ordering::Relaxed) != 0
 }
 
-/// Whether the delay is over since this thread, or another one with its turnstile before it, was last told so.
+/// Returns whether the delay has passed since this last returned true for this thread's turnstile.
 pub(crate) fn is_due(now: i64, delay: i64) -> bool {
     let purged = &thread_turnstile::get().purged;
     let is_due = now - purged.load(Ordering::Relaxed) >= delay;
@@ -342,7 +347,7 @@ pub(crate) fn is_due(now: i64, delay: i64) -> bool {
     is_due
 }
 
-/// Opens it again.
+/// Opens the gate again.
 pub(crate) fn open() {
     let look = u32::from(FENCED.load(Ordering::Relaxed));
     for turnstile in turnstiles() {
@@ -354,7 +359,7 @@ pub(crate) fn open() {
     REGISTRY.give_back();
 }
 
-/// Opens it in the child of a fork, which has none of the other threads.
+/// Opens the gate in the child of a fork, which has none of the other threads.
 pub(crate) fn open_in_child() {
     let mine = thread_turnstile::get();
     for turnstile in turnstiles().filter(|turnstile| !std::ptr::eq(*turnstile, mine)) {

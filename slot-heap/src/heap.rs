@@ -1,10 +1,11 @@
-//! What an allocator does, as plain functions.
+//! The operations of an allocator, as plain functions.
 //!
-//! Sizes are in bytes; a null pointer says that there is no memory. Small blocks take the short way:
-//! through the gate, to mimalloc, and a look at whether the block reaches beyond what was in use.
+//! Sizes are in bytes. A null pointer means that there is no memory. Small blocks take the short
+//! path: through the gate, to mimalloc, and a check whether the block reaches beyond what was in
+//! use.
 //!
-//! A block that does not lie in the slot is the ordinary heap's, also where there is a slot: it was
-//! made before that, or while it was made.
+//! A block outside the slot belongs to the ordinary heap, even where there is a slot: it was
+//! allocated before the slot was made, or during that.
 #![expect(unsafe_code, reason = "an allocator")]
 
 use crate::gate::{self, GatePass};
@@ -15,15 +16,15 @@ use libmimalloc_sys as mi;
 /// Blocks of this size and more are large ([`crate::large`]).
 pub const LARGE: usize = 4 << 20;
 
-/// Blocks of this size and more mimalloc gives pages of their own, and takes some 100 ns to note that those are to be
-/// purged, and then that they are not. So each thread keeps the last block of this size that it has freed: a loop that
-/// takes and frees one block does not come to mimalloc.
+/// mimalloc gives blocks of this size and more pages of their own. It takes some 100 ns to note
+/// that these are to be purged, and then that they are not. So each thread keeps the last block of
+/// this size that it has freed: a loop that allocates and frees one block does not enter mimalloc.
 const MEDIUM: usize = 128 << 10;
 
-/// What mimalloc aligns to without being asked, for blocks of at least that size.
+/// The alignment that mimalloc gives by itself to blocks of at least that size.
 const NATURAL_ALIGNMENT: usize = 16;
 
-/// Whether a block lies in the slot.
+/// Returns whether a block lies in the slot.
 #[inline]
 #[must_use]
 pub fn holds(block: *const u8) -> bool {
@@ -34,8 +35,8 @@ fn is_elsewhere(block: *const u8) -> bool {
     !block.is_null() && !holds(block)
 }
 
-/// For a preloaded heap: whether blocks come from the slot, which is made now if it is to be and was
-/// not. If not, blocks are to come from the C library's heap, beside this one.
+/// For a preloaded heap: returns whether blocks come from the slot. Makes the slot if it is wanted
+/// and not made yet. If not, blocks must come from the C library's heap, beside this one.
 #[inline]
 #[must_use]
 pub fn ensure_preloaded() -> bool {
@@ -45,15 +46,15 @@ pub fn ensure_preloaded() -> bool {
     }
 }
 
-/// For a preloaded heap: the same, once no other thread is at it.
+/// For a preloaded heap: returns the same, after it has waited for a thread that makes the slot.
 #[must_use]
 pub fn finish_preloaded() -> bool {
     setup::finish_preloaded();
     committed::in_slot()
 }
 
-/// Gives back the memory of freed blocks, but for that of blocks that other threads have freed. Returns whether there
-/// was any.
+/// Gives back the memory of freed blocks, except of those that other threads have freed. Returns
+/// whether there was any.
 #[must_use]
 pub fn trim() -> bool {
     if !committed::in_slot() {
@@ -66,7 +67,7 @@ pub fn trim() -> bool {
     kept || resident() < before
 }
 
-/// How much of the slot takes memory, in the file's own unit; 0 without a slot.
+/// Returns how much memory the slot takes, in the file's own unit; 0 without a slot.
 fn resident() -> i64 {
     let Some(Ok(own)) = own() else { return 0 };
     rustix::fs::fstat(own.fd()).map_or(0, |about| about.st_blocks)
@@ -75,13 +76,13 @@ fn resident() -> i64 {
 /// Frees the block that this thread keeps.
 pub(crate) fn free_cached_block(inside: &GatePass) {
     let kept = inside.keep(std::ptr::null_mut());
-    // SAFETY: its owner has freed it, and nobody has got it since; null is none.
+    // SAFETY: its owner has freed it, and nobody has got it since; null is no block.
     unsafe { mi::mi_free(kept.cast()) };
 }
 
-/// Whether a kept block is as asked for, and not much too large.
+/// Returns whether a kept block fits the request, and is not much too large.
 fn fits(kept: *mut u8, size: usize, alignment: usize) -> bool {
-    // SAFETY: a block of the heap that mimalloc takes for one in use.
+    // SAFETY: a block of the heap that mimalloc counts as in use.
     let usable = unsafe { mi::mi_usable_size(kept.cast()) };
     let slack = usable.checked_sub(size);
     slack.is_some_and(|slack| slack <= size / 4) && kept.addr().is_multiple_of(alignment)
@@ -91,22 +92,23 @@ const fn is_natural(size: usize, alignment: usize) -> bool {
     alignment <= NATURAL_ALIGNMENT && alignment <= size
 }
 
-/// A block (`malloc`).
+/// Allocates a block (`malloc`).
 #[inline]
 #[must_use]
 pub fn allocate(size: usize) -> *mut u8 {
-    // What is aligned for every type of C is asked for as such: a block of 8 bytes needs no more.
+    // The request has the alignment of any C type of that size: a block of 8 bytes needs no more
+    // than 8.
     allocate_aligned(size, NATURAL_ALIGNMENT.min(size.next_power_of_two()))
 }
 
-/// A block of zeroes (`calloc`).
+/// Allocates a block of zeroes (`calloc`).
 #[inline]
 #[must_use]
 pub fn allocate_zeroed(size: usize) -> *mut u8 {
     allocate_zeroed_aligned(size, NATURAL_ALIGNMENT.min(size.next_power_of_two()))
 }
 
-/// A block at a multiple of a power of two (`aligned_alloc`).
+/// Allocates a block at a multiple of a power of two (`aligned_alloc`).
 #[inline]
 #[must_use]
 pub fn allocate_aligned(size: usize, alignment: usize) -> *mut u8 {
@@ -133,7 +135,7 @@ pub fn allocate_aligned(size: usize, alignment: usize) -> *mut u8 {
     block.cast()
 }
 
-/// A block of zeroes at a multiple of a power of two.
+/// Allocates a block of zeroes at a multiple of a power of two.
 #[inline]
 #[must_use]
 pub fn allocate_zeroed_aligned(size: usize, alignment: usize) -> *mut u8 {
@@ -155,7 +157,8 @@ pub fn allocate_zeroed_aligned(size: usize, alignment: usize) -> *mut u8 {
     block.cast()
 }
 
-/// Makes a block longer or shorter; it may move (`realloc`). Null leaves it as it was.
+/// Makes a block longer or shorter, and may move it (`realloc`). If it returns null, the block is
+/// unchanged.
 ///
 /// # Safety
 /// The block is one of this heap's and not freed, or null; it is freed unless the result is null.
@@ -165,7 +168,7 @@ pub unsafe fn reallocate(block: *mut u8, size: usize) -> *mut u8 {
     unsafe { reallocate_aligned(block, size, NATURAL_ALIGNMENT.min(size.next_power_of_two())) }
 }
 
-/// As [`reallocate`], at a multiple of a power of two.
+/// Does the same as [`reallocate`], at a multiple of a power of two.
 ///
 /// # Safety
 /// As for [`reallocate`].
@@ -193,7 +196,7 @@ pub unsafe fn reallocate_aligned(block: *mut u8, size: usize, alignment: usize) 
     moved.cast()
 }
 
-/// Gives a block back (`free`).
+/// Frees a block (`free`).
 ///
 /// # Safety
 /// As for [`reallocate`].
@@ -204,11 +207,11 @@ pub unsafe fn free(block: *mut u8) {
     }
     // SAFETY: the caller's promise.
     let size = unsafe { usable_size(block) };
-    // SAFETY: as above, and it was asked for with at most that size.
+    // SAFETY: as above, and at most that size was requested.
     unsafe { free_sized(block, size) };
 }
 
-/// Gives a block back, of which the size asked for is known.
+/// Frees a block for which the caller knows the requested size.
 ///
 /// # Safety
 /// As for [`reallocate`].
@@ -228,11 +231,11 @@ pub unsafe fn free_sized(block: *mut u8, size: usize) {
         MEDIUM.. => inside.keep(block),
         _ => block,
     };
-    // SAFETY: the caller's promise, of this block or the one before; null is none.
+    // SAFETY: the caller's promise, for this block or the one before; null is no block.
     unsafe { mi::mi_free(freed.cast()) };
 }
 
-/// How many bytes of a block may be used (`malloc_usable_size`); 0 for null.
+/// Returns how many bytes of a block may be used (`malloc_usable_size`); 0 for null.
 ///
 /// # Safety
 /// As for [`reallocate`].
@@ -243,6 +246,6 @@ pub unsafe fn usable_size(block: *const u8) -> usize {
         // SAFETY: the caller's promise.
         return unsafe { ordinary_heap::usable_size(block) };
     }
-    // SAFETY: the caller's promise; what it reads does not change while the block lives.
+    // SAFETY: the caller's promise; the memory that it reads does not change while the block lives.
     unsafe { mi::mi_usable_size(block.cast()) }
 }

@@ -1,15 +1,17 @@
 //! Large blocks in the slot: huge pages for them, and their memory given back.
 //!
-//! What mimalloc has free it gives back once a second ([`crate::purging`]). A large block would be too much to keep so
-//! long: it is punched out of the file when it is freed. A program that takes and frees the same block again and again would then fault on all
-//! its pages each time; a few freed blocks are therefore *kept* as they are, and the next one of that
-//! size is one of them. What is kept is bounded in number, in bytes and in time ([`KEPT_SECONDS`]).
+//! mimalloc gives its free memory back once a second ([`crate::purging`]). A large block takes too
+//! much memory to wait so long: it is punched out of the file when it is freed. A program that
+//! allocates and frees the same block again and again would then fault on all its pages each time.
+//! Therefore a few freed blocks are *kept* unchanged, and the next block of that size is one of
+//! them. Kept blocks are bounded in number, in bytes and in time ([`KEPT_SECONDS`]).
 //!
-//! Huge pages are asked for when a block is made. Where the slot's file is in a folder that has them, they come at the
-//! first touch of each. Elsewhere the kernel gives none to shared memory at a fault by default, and is asked to provide
-//! them (MADV_COLLAPSE). That provides the whole block at once, whether or not all of
-//! it will be used; so it is not done for a block of more than an eighth of the memory that is free.
-//! No failure of it is an error.
+//! The allocator requests huge pages when it makes a block. Where the slot's file is in a folder
+//! that has them, they come at the first touch of each. Elsewhere the kernel by default gives none
+//! to shared memory at a fault, and the allocator asks for them explicitly (MADV_COLLAPSE). This
+//! call provides the whole block at once, whether or not all of it will be used. So the allocator
+//! does not use it for a block of more than an eighth of the free memory. A failure of the call is
+//! no error.
 #![expect(unsafe_code, reason = "an allocator; madvise")]
 
 use crate::committed;
@@ -28,22 +30,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const PAGE: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Freed blocks that are kept, and their bytes: what programs use as scratch space, and less than
-/// anybody would miss.
+/// The most freed blocks that are kept, and their bytes: enough for the scratch space of programs,
+/// and little compared with a node's memory.
 const KEPT_BLOCKS: usize = 8;
 const KEPT_BYTES: usize = 64 << 20;
 
-/// How long a block is kept that nobody takes. To fault on all kept bytes anew takes some 25 ms, half a percent of
-/// this.
+/// How long an unused block is kept. New faults on all kept bytes take some 25 ms, half a percent
+/// of this time.
 const KEPT_SECONDS: i64 = 5;
 
-/// Of the memory that is free, a block may be so small a part to get huge pages at once.
+/// The largest block that gets huge pages at once is this fraction of the free memory.
 const FREE_PARTS: u64 = 8;
 
 /// Linux: `madvise` advice, since 6.1.
 const MADV_COLLAPSE: c_int = 25;
 
-/// A block that its owner has freed, and mimalloc not yet.
+/// A block that its owner has freed, but mimalloc has not freed yet.
 #[derive(Clone, Copy)]
 struct CachedBlock {
     block: *mut u8,
@@ -58,7 +60,7 @@ struct BlockCache {
     kept: UnsafeCell<([CachedBlock; KEPT_BLOCKS], usize)>,
 }
 
-// SAFETY: what is kept is only touched with the lock taken.
+// SAFETY: the kept blocks are only accessed with the lock taken.
 unsafe impl Sync for BlockCache {}
 
 const NONE: CachedBlock = CachedBlock {
@@ -85,7 +87,7 @@ impl BlockCache {
         })
     }
 
-    /// A block that fits, if one is kept, and is not much too large.
+    /// Takes a kept block that fits and is not much too large, if there is one.
     fn take(&self, size: usize, alignment: usize) -> Option<*mut u8> {
         let fits = |kept: &CachedBlock| {
             let slack = kept.usable.checked_sub(size);
@@ -98,7 +100,7 @@ impl BlockCache {
         })
     }
 
-    /// The block that has been kept for longest, if it was freed until then.
+    /// Takes the block that has been kept for longest, if it was freed at or before `latest`.
     fn take_oldest(&self, latest: i64) -> Option<CachedBlock> {
         self.with(|kept, count| {
             let is_due = kept[..*count].first()?.since <= latest;
@@ -106,7 +108,7 @@ impl BlockCache {
         })
     }
 
-    /// Keeps a block, and hands those to `drop` for which there is no room any more.
+    /// Keeps a block, and passes to `drop` the older blocks for which there is no room any more.
     fn keep(&self, new: CachedBlock, mut drop: impl FnMut(CachedBlock)) {
         loop {
             let dropped = self.with(|kept, count| {
@@ -126,7 +128,7 @@ impl BlockCache {
     }
 }
 
-/// Takes one of the kept blocks out; those behind it move up.
+/// Removes one of the kept blocks; those behind it move up.
 fn take_out(kept: &mut [CachedBlock; KEPT_BLOCKS], count: &mut usize, index: usize) -> CachedBlock {
     let taken = kept[index];
     kept.copy_within(index + 1..*count, index);
@@ -134,12 +136,12 @@ fn take_out(kept: &mut [CachedBlock; KEPT_BLOCKS], count: &mut usize, index: usi
     taken
 }
 
-/// A block of at least [`LARGE`] bytes. The caller is inside the gate, here and below.
+/// Allocates a block of at least [`LARGE`] bytes. The caller is inside the gate, here and below.
 #[cold]
 pub(crate) fn allocate(size: usize, alignment: usize, zeroed: bool) -> *mut u8 {
     if let Some(block) = STORE.take(size, alignment) {
         if zeroed {
-            // SAFETY: the block has at least that many bytes, and is nobody's yet.
+            // SAFETY: the block has at least that many bytes, and nobody owns it yet.
             unsafe { block.write_bytes(0, size) };
         }
         committed::note(block, size);
@@ -158,7 +160,7 @@ pub(crate) fn allocate(size: usize, alignment: usize, zeroed: bool) -> *mut u8 {
     block
 }
 
-/// Makes a block of `held` bytes one of `size` bytes, where either is large.
+/// Reallocates a block of `held` bytes to `size` bytes, where either is large.
 ///
 /// # Safety
 /// The block is one of the heap's, or null; it is freed unless the result is null.
@@ -220,15 +222,16 @@ pub(crate) fn free_cached() -> bool {
     give_up_kept_until(i64::MAX)
 }
 
-/// The same for those that have been kept for as long as blocks are. Any allocation may come to this, one in a signal
-/// handler, too, whose thread has the lock: then it is done a second later.
+/// Frees the blocks that have been kept for [`KEPT_SECONDS`]. Any allocation may call this, also
+/// one in a signal handler whose thread has the lock. Then the blocks are freed a second later.
 pub(crate) fn free_expired(now: i64) {
     if STORE.lock.is_free() {
         give_up_kept_until(now - KEPT_SECONDS);
     }
 }
 
-/// The same for those that were freed until then.
+/// Frees the blocks that were freed by the program at or before `latest`. Returns whether there
+/// were any.
 fn give_up_kept_until(latest: i64) -> bool {
     let mut given_back = false;
     while let Some(kept) = STORE.take_oldest(latest) {
@@ -244,20 +247,21 @@ fn drop_kept(kept: CachedBlock) {
     unsafe { mi::mi_free(kept.block.cast()) };
 }
 
-/// The whole pages of a range: where they start, and how many bytes they are.
+/// Returns the whole pages of a range: where they start, and how many bytes they are.
 fn pages(block: *mut u8, len: usize, size: usize) -> (usize, usize) {
     let start = (block as usize).next_multiple_of(size);
     let end = (block as usize + len) / size * size;
     (start, end.saturating_sub(start))
 }
 
-/// Gives the memory of a freed block back. It reads as zero then. Returns whether that was possible.
+/// Gives the memory of a freed block back, so that it reads as zero. Returns whether that was
+/// possible.
 fn give_back(block: *mut u8, len: usize) -> bool {
     let (start, len) = pages(block, len, PAGE);
     if let Some(Ok(own)) = own() {
         let offset = (start - own.slot().base()) as u64;
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        // By the file: nothing that the program may have mapped there is touched.
+        // The call punches the file, and so does not affect what the program may have mapped there.
         let punched = rustix::fs::fallocate(own.fd(), flags, offset, len as u64);
         return punched.is_ok() && !remapping::is_remapped(block, len);
     }
@@ -271,7 +275,7 @@ fn zero(block: *mut u8, size: usize) {
     let (start, len) = pages(block, size, PAGE);
     let before = start - block as usize;
     if !give_back(block, size) {
-        // SAFETY: all of the block, which is nobody's yet.
+        // SAFETY: all of the block, which nobody owns yet.
         return unsafe { block.write_bytes(0, size) };
     }
     // SAFETY: the part of the block before its first whole page.
@@ -289,7 +293,7 @@ fn collapse(block: *mut u8, size: usize) {
     if len == 0 {
         return;
     }
-    // SAFETY: changes how pages will be made up, not what they hold.
+    // SAFETY: this changes which pages the kernel will use, not what they hold.
     let _none_is_an_error =
         unsafe { rustix::mm::madvise(start as *mut _, len, Advice::LinuxHugepage) };
     let has_them = own().is_some_and(|own| own.is_ok_and(OwnSlot::has_huge_pages));
@@ -301,7 +305,7 @@ fn collapse(block: *mut u8, size: usize) {
     if len as u64 > free / FREE_PARTS {
         return;
     }
-    // SAFETY: changes how the pages are made up, not what they hold.
+    // SAFETY: this changes which pages the kernel uses, not what they hold.
     let collapsed = unsafe { libc::madvise(start as *mut _, len, MADV_COLLAPSE) };
     if collapsed != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
         USELESS.store(true, Ordering::Relaxed);

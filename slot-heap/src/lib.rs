@@ -7,23 +7,23 @@
 //! ```
 //!
 //! The heap is mimalloc with the slot (`bcs_core::memory::slot`) as the only memory it may use. The
-//! slot is made at the first allocation, before `main`, if the variable `BCS_SLOT` names a place;
-//! [`slot`] says what came of it. In a process that is no rank, or for which there is no slot, the
-//! heap is an ordinary one: the C library's. So it is where the crate `heap-preload` is the process's
-//! `malloc`, and that one lies in the slot (`setup` says why).
+//! first allocation, before `main`, makes the slot if the variable `BCS_SLOT` names a place;
+//! [`slot`] returns the result. In a process that is no rank, or for which there is no slot, the
+//! heap is an ordinary one: the C library's. The same holds where the crate `heap-preload` is the
+//! process's `malloc`: the preloaded heap then lies in the slot (`setup` explains why).
 //!
 //! | module | is |
 //! |---|---|
 //! | [`heap`] | the functions that an allocator has, for [`SlotHeap`] and for a preloaded one |
 //! | `setup` | the first allocation |
 //! | `gate` | keeps threads out of the allocator while a fork copies the heap |
-//! | `mine` | a thread's way through it |
-//! | `note` | what is said of the heap in the program's file |
+//! | `thread_turnstile` | a thread's entry through the gate |
+//! | `elf_note` | the note in the program's file about its heap |
 //! | [`fork`] | gives a child a private copy |
-//! | [`remapping`] | what a program does to the pages of its heap by itself |
-//! | [`system_call`], `signals` | system calls as the kernel has them; signals kept from a thread |
-//! | `committed` | what of the slot is in use, for core dumps |
-//! | `ordinary` | the heap of processes without a slot |
+//! | [`remapping`] | changes that a program makes to the pages of its heap by itself |
+//! | [`system_call`], `signals` | system calls as the kernel has them; blocking the signals of a thread |
+//! | `committed` | which parts of the slot are in use, for core dumps |
+//! | `ordinary_heap` | the heap of processes without a slot |
 //! | `large` | large blocks: huge pages, and giving memory back |
 //! | `purging` | giving back the memory of all other blocks |
 //!
@@ -50,14 +50,14 @@ pub use slot_heap::SlotHeap;
 use bcs_core::memory::OwnSlot;
 use bcs_core::memory::slot::SlotError;
 
-/// The slot that this process's heap lies in (its descriptor, address and length), or why it lies
-/// in none; `None` in a process that was not to have one.
+/// Returns the slot that this process's heap lies in (its descriptor, address and length), or the
+/// reason why it lies in none. Returns `None` in a process that was not to have one.
 #[must_use]
 pub fn slot() -> Option<Result<&'static OwnSlot, SlotError>> {
     bcs_core::memory::slot::own()
 }
 
-/// How far into the slot the heap has ever reached, in bytes; 0 without a slot.
+/// Returns how far into the slot the heap has ever reached, in bytes; 0 without a slot.
 #[must_use]
 pub fn high_water() -> usize {
     committed::high_water()

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
-/// Taken, and somebody waits.
+/// A thread has taken the lock, and another one waits for it.
 const WANTED: u32 = 2;
 
-/// A lock. Whoever takes it gives it back by name, for it may be kept across a fork.
+/// A lock. Its owner releases it by an explicit call, because it may hold it across a fork.
 #[derive(Debug)]
 pub(crate) struct Lock(AtomicU32);
 
@@ -29,7 +29,8 @@ impl Lock {
         }
     }
 
-    /// Whether nobody has it. Who has it, and is interrupted by a signal, must not wait for it in the handler.
+    /// Returns whether nobody has the lock. A signal handler must not wait for a lock that the
+    /// interrupted thread may have.
     pub(crate) fn is_free(&self) -> bool {
         self.0.load(Ordering::Relaxed) == FREE
     }
@@ -40,7 +41,7 @@ impl Lock {
         }
     }
 
-    /// With the lock taken.
+    /// Runs `act` with the lock taken.
     pub(crate) fn with<R>(&self, act: impl FnOnce() -> R) -> R {
         self.take();
         let result = act();
@@ -49,12 +50,12 @@ impl Lock {
     }
 }
 
-/// Waits while the word has this value. May return for no reason.
+/// Waits while the word has this value. May return early.
 pub(crate) fn wait(word: &AtomicU32, value: u32) {
     let _looked_at_again = futex::wait(word, futex::Flags::PRIVATE, value, None);
 }
 
-/// Wakes so many that wait on the word.
+/// Wakes at most `count` of the threads that wait on the word.
 pub(crate) fn wake(word: &AtomicU32, count: u32) {
     let _ = futex::wake(word, futex::Flags::PRIVATE, count);
 }

@@ -1,13 +1,13 @@
-//! The ordinary heap, of processes that have no slot: the C library's.
+//! The ordinary heap, for processes that have no slot: the C library's.
 //!
-//! mimalloc would do, too, but for where it puts memory: between 2 and 30 TiB, where the slots of
-//! other ranks are to be mapped.
+//! mimalloc cannot serve here because of the addresses it uses: between 2 and 30 TiB, where the
+//! slots of other ranks must be mapped.
 #![expect(unsafe_code, reason = "an allocator")]
 
 use crate::{committed, heap, setup};
 use std::alloc::{GlobalAlloc as _, Layout, System};
 
-/// The layout of a block; `None` if no block can be so large.
+/// Returns the layout of a block; `None` if no block can be so large.
 fn layout(size: usize, alignment: usize) -> Option<Layout> {
     Layout::from_size_align(size, alignment).ok()
 }
@@ -51,7 +51,7 @@ pub(crate) unsafe fn reallocate(block: *mut u8, size: usize, alignment: usize) -
     let Some(layout) = layout(held, alignment) else {
         return std::ptr::null_mut();
     };
-    // SAFETY: the caller's promise; the block has so many bytes.
+    // SAFETY: the caller's promise; the block has that many bytes.
     unsafe { System.realloc(block, layout, size) }
 }
 

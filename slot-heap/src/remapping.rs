@@ -1,19 +1,21 @@
-//! What a program does to the pages of its heap by itself: `mmap`, `munmap`, `mremap`, `mprotect`, `madvise`.
+//! Changes that a program makes to the pages of its heap by itself: `mmap`, `munmap`, `mremap`,
+//! `mprotect`, `madvise`.
 //!
-//! The heap is a shared mapping of a file, and a program may take it for private memory. Three things follow.
+//! The heap is a shared mapping of a file, and a program may take it for private memory. This has
+//! three consequences.
 //!
-//! - *What others see.* They have mapped the same file. So a range over which the program has mapped something else,
-//!   or which it has protected, is noted in the slot's table ([`bcs_core::memory::slot::remapped`]), and others go by
-//!   the kernel there. Fresh anonymous memory over the heap is no such range: the slot's own memory, emptied, is
-//!   mapped there, and is as good.
-//! - *What is dropped.* `MADV_DONTNEED` of a shared mapping drops nothing. Here it punches the pages out of the file, so
-//!   that they read as zero, as private ones would.
-//! - *What is moved.* `mremap` would leave two mappings of one piece of the file. Here the bytes are copied to fresh
-//!   memory.
+//! - *What others see.* They have mapped the same file. If the program maps something else over a
+//!   range, or protects it, the slot's table ([`bcs_core::memory::slot::remapped_ranges`]) notes
+//!   the range, and others access it through the kernel. Fresh anonymous memory over the heap is no
+//!   such range: this module maps the slot's own memory there, emptied, which is equivalent.
+//! - *What is dropped.* `MADV_DONTNEED` of a shared mapping drops nothing. Here it punches the
+//!   pages out of the file, so that they read as zero, as private ones would.
+//! - *What is moved.* `mremap` would leave two mappings of one piece of the file. Here the bytes
+//!   are copied to fresh memory.
 //!
-//! Calls about other addresses than the heap's go to the kernel as they are. Those about the heap are done one at a
-//! time, with all signals blocked: a handler that protects pages, as garbage collectors have, would wait for
-//! itself. A fork waits for them, too.
+//! Calls about other addresses go to the kernel unchanged. Calls about the heap run one at a time,
+//! with all signals blocked: otherwise a handler that protects pages, as garbage collectors have,
+//! would wait for itself. A fork waits for these calls, too.
 #![expect(unsafe_code, reason = "mmap and its like")]
 
 use crate::lock::Lock;
@@ -42,7 +44,7 @@ const ASYNCHRONOUS: usize = 1;
 /// Held while pages of the heap change.
 static CHANGES: Lock = Lock::new();
 
-/// Whoever has this is alone in changing pages of the heap. A fork has it on both sides.
+/// Exclusive permission to change pages of the heap. During a fork, parent and child both hold it.
 #[derive(Debug)]
 pub(crate) struct PageChangeGuard {
     _signals: SignalBlockGuard,
@@ -60,18 +62,18 @@ impl Drop for PageChangeGuard {
     }
 }
 
-/// The heap, with its pages held.
+/// The heap, with its pages locked.
 struct LockedHeap {
     own: &'static OwnSlot,
     _held: PageChangeGuard,
 }
 
-/// The heap, if any of these bytes are its, and it is in a slot.
+/// Locks the heap if the heap is in a slot and any of these bytes belong to it.
 fn lock_if_touched(address: usize, len: usize) -> Option<LockedHeap> {
     if !committed::in_slot() || len == 0 {
         return None;
     }
-    // What goes around the end of all addresses the kernel refuses.
+    // The kernel refuses ranges that wrap around the end of the address space.
     let end = address.checked_add(len.checked_next_multiple_of(PAGE_BYTES)?)?;
     let own = own()?.ok()?;
     let base = own.slot().base();
@@ -87,7 +89,7 @@ fn whole_pages(len: usize) -> usize {
 }
 
 impl LockedHeap {
-    /// Which part of the heap these bytes are: offsets of whole pages.
+    /// Returns which part of the heap these bytes are: offsets of whole pages.
     fn part(&self, address: usize, len: usize) -> Range<usize> {
         let base = self.own.slot().base();
         let end = address.saturating_add(whole_pages(len));
@@ -111,13 +113,14 @@ impl LockedHeap {
         self.own.remapped().change(part, to);
     }
 
-    /// Whether it can be noted that a part is replaced. If not, the answer is the kernel's about too many mappings.
+    /// Checks that the table can note one more replaced part. The error is the kernel's for too
+    /// many mappings.
     fn has_room(&self) -> Result<(), Errno> {
         let room = self.own.remapped().has_room_for_one();
         room.map_err(|_| Errno::NOMEM)
     }
 
-    /// The same of a change of each piece of a part.
+    /// Checks the same for a change of each piece of a part.
     fn has_room_for_pieces(&self, part: &Range<usize>) -> Result<(), Errno> {
         let room = self.own.remapped().has_room_for_pieces(part);
         room.map_err(|_| Errno::NOMEM)
@@ -143,7 +146,8 @@ impl LockedHeap {
         Ok(())
     }
 
-    /// The program has mapped something else there. What lay there before is given up.
+    /// Notes that the program has mapped something else there. Frees the memory that lay there
+    /// before.
     fn replaced(&self, part: &Range<usize>) {
         if !part.is_empty() {
             self.change(part.clone(), |_| RemapFlags::REPLACED);
@@ -193,22 +197,22 @@ unsafe fn raw_advise(address: usize, len: usize, advice: c_int) -> SyscallResult
     unsafe { system_call(libc::SYS_madvise, arguments) }
 }
 
-/// As the C library hands over an `int`.
+/// Extends an `int` as the C library does.
 fn word(value: c_int) -> usize {
     (value as isize).cast_unsigned()
 }
 
-/// Whether these are fresh pages that nobody shares, of the ordinary kind.
+/// Returns whether the call maps fresh private pages of the ordinary kind.
 fn is_fresh(flags: c_int) -> bool {
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
     let beside = libc::MAP_NORESERVE | libc::MAP_STACK | libc::MAP_POPULATE;
     flags & !beside == kind
 }
 
-/// `mmap`, with its arguments.
+/// Does what `mmap` does, with its arguments.
 ///
 /// # Errors
-/// As it says.
+/// Those of `mmap`.
 ///
 /// # Safety
 /// That of `mmap`.
@@ -220,7 +224,7 @@ pub unsafe fn map(
     fd: c_int,
     offset: usize,
 ) -> SyscallResult {
-    // Elsewhere it replaces nothing, so what lay there was no slot's.
+    // Without MAP_FIXED the call replaces nothing, so no part of a slot lay there.
     let replaces = flags & libc::MAP_FIXED != 0 && address.is_multiple_of(PAGE_BYTES);
     let touched = replaces.then(|| lock_if_touched(address, len)).flatten();
     let Some(heap) = touched else {
@@ -244,10 +248,10 @@ pub unsafe fn map(
     Ok(answer)
 }
 
-/// `munmap`, with its arguments.
+/// Does what `munmap` does, with its arguments.
 ///
 /// # Errors
-/// As it says.
+/// Those of `munmap`.
 ///
 /// # Safety
 /// That of `munmap`.
@@ -264,10 +268,10 @@ pub unsafe fn unmap(address: usize, len: usize) -> SyscallResult {
     Ok(answer)
 }
 
-/// `shmat` with a place: attaches a segment of so many bytes.
+/// Does what `shmat` with an address does: attaches a segment of `len` bytes.
 ///
 /// # Errors
-/// As it says.
+/// Those of `shmat`.
 ///
 /// # Safety
 /// That of `shmat`.
@@ -286,10 +290,10 @@ pub unsafe fn attach(id: c_int, address: usize, flags: c_int, len: usize) -> Sys
     Ok(answer)
 }
 
-/// `mprotect`, with its arguments, or `pkey_mprotect` with a key.
+/// Does what `mprotect` does, with its arguments, or `pkey_mprotect` with a key.
 ///
 /// # Errors
-/// As it says.
+/// Those of `mprotect`.
 ///
 /// # Safety
 /// That of `mprotect`.
@@ -314,7 +318,8 @@ pub unsafe fn protect(
     };
     let part = heap.part(address, len);
     heap.has_room_for_pieces(&part)?;
-    // Piece by piece, as the kernel does, to know how far it came if it fails.
+    // The pages are protected piece by piece, as the kernel does, to know how far it came if it
+    // fails.
     let pieces = || heap.pieces(&part).map(|(piece, _)| piece);
     let addresses = pieces().map(|piece| heap.address(piece.start)..heap.address(piece.end));
     let before = address..heap.address(part.start);
@@ -329,7 +334,7 @@ pub unsafe fn protect(
         }
         done = some.end;
     }
-    // What a key allows is a thread's affair, and others have no threads here.
+    // The rights of a key belong to a thread, and the threads of other processes lack them.
     let has_key = key.is_some_and(|key| key > 0);
     let changed = heap.part(address, done - address);
     heap.change(changed, |before| {
@@ -341,17 +346,17 @@ pub unsafe fn protect(
     answer
 }
 
-/// `madvise`, with its arguments.
+/// Does what `madvise` does, with its arguments.
 ///
 /// # Errors
-/// As it says.
+/// Those of `madvise`.
 ///
 /// # Safety
 /// That of `madvise`.
 pub unsafe fn advise(address: usize, len: usize, advice: c_int) -> SyscallResult {
     if advice == libc::MADV_DONTNEED && gate::is_inside() {
-        // The allocator gives back free pages. During a fork nobody changes pages, and the fork holds them. What is
-        // not given back stays resident, and is no error.
+        // The allocator gives back free pages. During a fork nobody changes pages, because the fork
+        // has locked them. Pages that are not given back stay resident, which is no error.
         if !gate::is_closed_by_this_thread() {
             // SAFETY: the caller's promise.
             let _less_memory_is_free = unsafe { advise_now(address, len, advice) };
@@ -417,7 +422,7 @@ unsafe fn advise_now(address: usize, len: usize, advice: c_int) -> SyscallResult
 
 fn after_advice(before: RemapFlags, advice: c_int) -> RemapFlags {
     if before.has(RemapFlags::REPLACED) {
-        return before; // The kernel knows.
+        return before; // The kernel applies the advice.
     }
     match advice {
         libc::MADV_DONTFORK => before.with(RemapFlags::NOT_FORKED),
@@ -439,10 +444,10 @@ pub(crate) fn guard(address: usize, len: usize) -> Result<(), Errno> {
     unsafe { raw_advise(address, len, MADV_GUARD_INSTALL) }.map(drop)
 }
 
-/// `mremap`, with its arguments; where to is 0 if the flags name no place.
+/// Does what `mremap` does, with its arguments; `to` is 0 if the flags fix no place.
 ///
 /// # Errors
-/// As it says.
+/// Those of `mremap`.
 ///
 /// # Safety
 /// That of `mremap`.
@@ -473,8 +478,8 @@ pub unsafe fn remap(
     let is_replaced = |(_, difference): &(_, RemapFlags)| difference.has(RemapFlags::REPLACED);
     if heap.pieces(&source).all(|piece| is_replaced(&piece)) {
         if !target.is_empty() {
-            // The kernel may find a gap after it has unmapped the target. So it is asked before.
-            // SAFETY: on Linux it does nothing but look whether all is mapped.
+            // The kernel may find a gap after it has unmapped the target. So this checks the source
+            // first. SAFETY: on Linux the call only checks whether the whole range is mapped.
             let look = unsafe { system_call(libc::SYS_msync, [from, len, ASYNCHRONOUS, 0, 0, 0]) };
             look.map_err(|_| Errno::FAULT)?;
         }
@@ -497,12 +502,12 @@ pub unsafe fn remap(
             // SAFETY: the caller's promise.
             unsafe { moved.copy(&heap) }
         }
-        // As of several mappings.
+        // The kernel's answer for a range of several mappings.
         _ => Err(Errno::FAULT),
     }
 }
 
-/// Pages of the slot that are to be elsewhere, or longer, or shorter.
+/// A move of pages of the slot to another place, or to another length.
 struct PageMove {
     from: usize,
     len: usize,
@@ -553,7 +558,7 @@ impl PageMove {
         }
         if let Some(protection) = self.difference.protection() {
             let arguments = [to, self.new_len, protection as usize, 0, 0, 0];
-            // SAFETY: these pages are what those were.
+            // SAFETY: the new pages get the protection of the old ones.
             unsafe { system_call(libc::SYS_mprotect, arguments) }?;
             let target = heap.part(to, self.new_len);
             heap.change(target, |before| {
@@ -569,7 +574,7 @@ impl PageMove {
         Ok(to)
     }
 
-    /// Fresh memory at the new place.
+    /// Makes fresh memory at the new place.
     ///
     /// # Safety
     /// That of `mremap`.
@@ -604,7 +609,8 @@ impl PageMove {
     }
 }
 
-/// Whether anything is different in these pages of the heap. It costs a load where nothing is anywhere.
+/// Returns whether anything is different in these pages of the heap. Costs a load if no page of the
+/// heap is different.
 #[inline]
 pub(crate) fn is_remapped(block: *const u8, len: usize) -> bool {
     let own = || own()?.ok();
@@ -623,9 +629,10 @@ fn is_different_here(block: *const u8, len: usize) -> bool {
         .any(|(_, difference)| difference != RemapFlags::NONE)
 }
 
-/// A block is freed. Where the program has mapped something else over whole pages of it, the slot's memory is mapped
-/// again, as if the C library had unmapped the block and mapped another one: what the program has mapped there
-/// is its own, and must not be written by whoever gets the block next.
+/// Prepares a block for `free`. Where the program has mapped something else over whole pages of it,
+/// this maps the slot's memory again, as if the C library had unmapped the block and mapped another
+/// one. What the program has mapped there is its own, and the next owner of the block must not
+/// write into it.
 pub(crate) fn restore_block(block: *mut u8, len: usize) {
     if !is_remapped(block, len) {
         return;
@@ -636,7 +643,7 @@ pub(crate) fn restore_block(block: *mut u8, len: usize) {
         return;
     };
     let part = heap.part(start, end - start);
-    // One at a time, because each becomes another one, or none.
+    // One at a time, because each renewal changes the list of pieces.
     while let Some((piece, _)) = heap
         .pieces(&part)
         .find(|(_, difference)| *difference != RemapFlags::NONE)

@@ -1,14 +1,15 @@
 //! The first allocation: makes the slot, if there is to be one, and confines mimalloc to it.
 //!
-//! This runs before `main`, inside an allocation. What allocates meanwhile, here (the C library may,
-//! where this is its `malloc`) or on another thread, is answered by the ordinary heap. So nobody
-//! waits, and nothing recurs; a block is freed by where it lies.
+//! This runs before `main`, inside an allocation. Allocations that come meanwhile, from here (the C
+//! library may allocate, where this is its `malloc`) or from another thread, go to the ordinary
+//! heap. So nobody waits, and nothing recurs. The address of a block decides which heap frees it.
 //!
-//! **One slot in a process.** Several objects may have this crate: a preloaded heap, `libmpi_abi.so`, a
-//! program. If the heap was preloaded it makes the slot, and in all others blocks come from the
-//! ordinary heap, which is `malloc`: the preloaded one's. So a block is freed by whoever made it,
-//! because all of them have one `free`, and nothing else has to be agreed upon. Without a preloaded heap
-//! an object that comes second finds the addresses of the slot taken, and has an ordinary heap.
+//! **One slot in a process.** Several objects may contain this crate: a preloaded heap,
+//! `libmpi_abi.so`, a program. A preloaded heap makes the slot. All other objects then get their
+//! blocks from the ordinary heap, which is `malloc`: the preloaded one's. So the heap that made a
+//! block also frees it, because all objects have one `free`, and nothing else needs an agreement.
+//! Without a preloaded heap an object that comes second finds the addresses of the slot taken, and
+//! has an ordinary heap.
 #![expect(unsafe_code, reason = "getenv, mimalloc, pthread_atfork")]
 
 use crate::{committed, fork, gate, purging};
@@ -23,13 +24,13 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// mimalloc's `mi_option_arena_reserve`, which its bindings do not name.
 const ARENA_RESERVE: mi::mi_option_t = 23;
 
-/// How far this is.
+/// How far the setup has come.
 static STATE: AtomicU8 = AtomicU8::new(UNTRIED);
 const UNTRIED: u8 = 0;
 const UNDER_WAY: u8 = 1;
 const DONE: u8 = 2;
 
-/// Sets the heap up, unless it is, or is under way.
+/// Sets the heap up, unless that is done or under way.
 #[cold]
 pub(crate) fn set_up_once() {
     std::hint::black_box(&crate::elf_note::NOTE);
@@ -42,22 +43,22 @@ pub(crate) fn set_up_once() {
 }
 
 unsafe extern "C" {
-    /// The C library: null until that is ready.
+    /// A variable of the C library: null until the library is ready.
     static environ: *const *const c_char;
 }
 
-/// The same for the preloaded heap. The dynamic linker calls it before there is an environment to look
-/// at: nothing is decided then.
+/// Does the same for the preloaded heap. The dynamic linker also calls it before the environment
+/// exists; nothing is decided then.
 #[cold]
 pub(crate) fn set_up_preloaded() {
-    // SAFETY: a pointer that is only looked at. Who changes the environment meanwhile runs in `main`, when
-    // this is long decided.
+    // SAFETY: this only reads a pointer. The environment changes only once `main` runs, when the
+    // heap has long been set up.
     if !unsafe { environ }.is_null() {
         act_once(set_up);
     }
 }
 
-/// The same, and waits until it is done. Nothing that is done meanwhile calls this.
+/// Does the same, and waits until it is done. Nothing that runs meanwhile calls this.
 pub(crate) fn finish_preloaded() {
     while STATE.load(Ordering::Acquire) != DONE {
         act_once(set_up);
@@ -103,10 +104,10 @@ fn set_up() {
     }
 }
 
-/// What the environment says.
+/// Returns the value of an environment variable.
 fn variable(name: &'static CStr) -> Option<&'static [u8]> {
-    // SAFETY: the name is a string of C's. The program runs no thread that could change the
-    // environment yet, or, if this is a library that was loaded late, should not.
+    // SAFETY: the name is a string of C's. No thread of the program can change the environment yet.
+    // If this is a library that was loaded late, no thread should.
     let value = unsafe { libc::getenv(name.as_ptr()) };
     if value.is_null() {
         return None;
@@ -115,8 +116,9 @@ fn variable(name: &'static CStr) -> Option<&'static [u8]> {
     Some(unsafe { CStr::from_ptr(value) }.to_bytes())
 }
 
-/// Whether this process runs under valgrind, which preloads libraries of its own. It looks for leaks in all memory
-/// that a process has mapped, and what is looked at of a slot takes memory.
+/// Returns whether this process runs under valgrind, which preloads libraries of its own. valgrind
+/// looks for leaks in all memory that a process has mapped, and reading a slot allocates its
+/// memory.
 fn is_checked() -> bool {
     const OF_VALGRIND: &[u8] = b"/vgpreload_";
     let preloaded = variable(c"LD_PRELOAD").unwrap_or_default();
@@ -124,7 +126,7 @@ fn is_checked() -> bool {
     places.any(|place| place == OF_VALGRIND)
 }
 
-/// The place that the environment names; `None` if it names none.
+/// Returns the place that the environment names; `None` if it names none.
 fn wanted_place() -> Option<Result<usize, SlotError>> {
     let value = variable(c"BCS_SLOT")?;
     if value.is_empty() {
@@ -136,16 +138,16 @@ fn wanted_place() -> Option<Result<usize, SlotError>> {
     Some(number.ok_or(SlotError::NoPlace))
 }
 
-/// The folder that the environment names, in which slots have huge pages.
+/// Returns the folder that the environment names, in which slots have huge pages.
 fn folder() -> Option<RawFd> {
     let value = std::str::from_utf8(variable(c"BCS_SLOT_FOLDER")?);
     value.ok()?.parse().ok()
 }
 
-/// Makes the slot the only memory of mimalloc's, with every way to more memory closed.
+/// Makes the slot mimalloc's only memory, and disables all other sources.
 fn confine(own: &OwnSlot) -> bool {
     const IS_COMMITTED: bool = true;
-    // mimalloc calls it is_large: memory that cannot be given back.
+    // mimalloc calls this is_large: memory that cannot be given back.
     const IS_PINNED: bool = false;
     const IS_ZERO: bool = true;
     const NO_NUMA_NODE: c_int = -1;
@@ -168,7 +170,7 @@ fn confine(own: &OwnSlot) -> bool {
             (ARENA_RESERVE, 0),
             // Without this, threads would not take their first segments from such memory.
             (mi::mi_option_eager_commit_delay, 0),
-            // Spares some looks into /sys.
+            // Saves some reads of /sys.
             (mi::mi_option_use_numa_nodes, 1),
         ] {
             // SAFETY: options of this version of mimalloc.

@@ -1,10 +1,10 @@
-//! Signals, kept from a thread while it holds what their handlers may want.
+//! Blocks a thread's signals while it holds a lock that their handlers may want.
 #![expect(unsafe_code, reason = "the mask of signals")]
 
 use libc::sigset_t;
 use std::mem::MaybeUninit;
 
-/// All signals are blocked until this is dropped.
+/// A guard: all signals are blocked until it is dropped.
 #[derive(Debug)]
 pub(crate) struct SignalBlockGuard {
     before: MaybeUninit<sigset_t>,

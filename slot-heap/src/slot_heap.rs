@@ -8,8 +8,8 @@ use std::alloc::{GlobalAlloc, Layout};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlotHeap;
 
-// SAFETY: blocks are mimalloc's, as large and aligned as asked for, and nobody else's until freed;
-// nothing here unwinds.
+// SAFETY: blocks are mimalloc's, as large and aligned as requested. Nobody else uses a block until
+// it is freed. Nothing here unwinds.
 unsafe impl GlobalAlloc for SlotHeap {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -1,5 +1,5 @@
-//! System calls as the kernel has them, without the C library's functions of these names: those are what a preloaded
-//! heap stands before.
+//! System calls made directly, without the C library's functions of these names: a preloaded heap
+//! intercepts those.
 #![expect(unsafe_code, reason = "system calls")]
 
 use libc::c_long;
@@ -35,7 +35,8 @@ pub unsafe fn system_call(number: c_long, arguments: [usize; 6]) -> Result<usize
     outcome(answer)
 }
 
-/// The same where the C library's `syscall` has nothing before it.
+/// Makes a system call, on machines where the preloaded heap does not intercept the C library's
+/// `syscall`.
 ///
 /// # Errors
 /// The kernel's answer.

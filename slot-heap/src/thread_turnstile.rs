@@ -1,14 +1,15 @@
-//! Which turnstile of the gate is this thread's.
+//! The current thread's turnstile of the gate.
 //!
-//! A variable of the thread, of the kind whose place is fixed before the program runs (initial-exec). Of
-//! the other kind, which Rust makes in a shared library, the C library makes room when a thread first
-//! touches it, or after a `dlopen`: by `malloc`, and where this is its `malloc` that would never end.
-//! Rust cannot be asked for that kind yet, so on x86-64 the variable is written in assembly.
-//! (mimalloc's own are of that kind, too: the feature `local_dynamic_tls` of its crate is off.)
+//! It is a thread-local variable whose place is fixed before the program runs (the initial-exec
+//! model). Rust uses the other model in a shared library: there the C library allocates the
+//! variable when a thread first touches it, or after a `dlopen`. It does so by `malloc`, and where
+//! this is its `malloc` that would never end. Rust does not offer the initial-exec model yet, so on
+//! x86-64 the variable is written in assembly. (mimalloc's own variables use this model, too: the
+//! feature `local_dynamic_tls` of its crate is off.)
 
 use crate::gate::{Turnstile, UNREGISTERED};
 
-/// This thread's turnstile; [`UNREGISTERED`] if it has none.
+/// Returns this thread's turnstile; [`UNREGISTERED`] if it has none.
 #[inline]
 pub(crate) fn get() -> &'static Turnstile {
     variable::get()
@@ -50,7 +51,7 @@ mod variable {
                 options(pure, readonly, nostack, preserves_flags),
             );
         }
-        // SAFETY: nobody's, or one that `set` was given.
+        // SAFETY: [`UNREGISTERED`], or one that `set` was given.
         unsafe { &*mine }
     }
 

@@ -1,8 +1,10 @@
-//! Lines of programs that are not written in Rust: their places are addresses, of which node managers know the files.
+//! Source lines for programs that are not written in Rust. Their call sites are addresses, for
+//! which node managers know the files.
 //!
-//! Only here, where something is said to a person (by the commands of `bcs`, and by `MPI_Error_string`), are a file's
-//! tables of lines read: that may take long, and a job whose calls all return pays nothing for it. A file that is not on this machine, or has no lines (`-g`), leaves
-//! the function, if that is known, and the place in the file.
+//! A file's line tables are read only here, when a message is shown to a person (by the commands of
+//! `bcs`, and by `MPI_Error_string`). Reading them may take long, and a job whose calls all succeed
+//! does not pay for it. If a file is not on this machine, or has no lines (`-g`), the message has
+//! the function name, if that is known, and the offset in the file.
 
 use addr2line::Loader;
 use bcs_core::mapped_code::CodePlace;
@@ -15,32 +17,33 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-/// Of a file so much is read to find where its parts lie in memory, which it says at its beginning.
+/// How much of a file is read to find where its parts lie in memory. The file lists that at its
+/// beginning.
 const HEAD_BYTES: u64 = 64 * 1024;
 
-/// Lines, by places in files; what was read is kept.
+/// Source lines by offsets in files. Keeps the tables that it has read.
 #[derive(Default)]
 pub struct SourceLines {
     files: HashMap<String, Option<LineTable>>,
     known: HashMap<CodePlace, Site>,
 }
 
-/// A file of code.
+/// The line table of a program's file.
 struct LineTable {
     lines: Loader,
-    /// Where in the file, how long, and at which address the file's own tables have it.
+    /// The offset in the file, the length, and the address that the file's own tables use.
     segments: Vec<(u64, u64, u64)>,
 }
 
 impl SourceLines {
-    /// What is said of a site.
+    /// Resolves a site.
     pub fn look_up(&mut self, site: &mut Site) {
         if let Site::Code { place, .. } = site {
             *site = self.site_of_place(&place.clone());
         }
     }
 
-    /// What is said of all sites of what a rank says.
+    /// Resolves all sites of a rank's wait state.
     pub fn look_up_in(&mut self, told: &mut WaitState) {
         let titles = told
             .labels
@@ -50,7 +53,7 @@ impl SourceLines {
         sites.for_each(|site| self.look_up(site));
     }
 
-    /// What is said of a place: a line, or what is known instead.
+    /// Returns a site for a place: its line, or what is known instead.
     pub fn site_of_place(&mut self, place: &CodePlace) -> Site {
         if let Some(known) = self.known.get(place) {
             return known.clone();
@@ -86,7 +89,7 @@ impl LineTable {
     }
 
     fn site(&self, place: &CodePlace) -> Option<Site> {
-        // The call is what comes before the address that it returns to.
+        // The call comes before the address that it returns to.
         let offset = place.offset.checked_sub(1)?;
         let &(first, _, address) = self
             .segments
@@ -109,21 +112,21 @@ impl LineTable {
     }
 }
 
-/// A site of which no more is known than where in its file it is.
+/// Returns a site of which only the offset in its file is known.
 #[must_use]
 pub fn unresolved_site(place: CodePlace) -> Site {
     let function = None;
     Site::Code { place, function }
 }
 
-/// The name of a file as somebody in this folder calls it.
+/// Returns the name of a file relative to the current folder.
 fn from_here(file: &str) -> String {
     let here = std::env::current_dir().ok();
     let short = here.and_then(|here| Path::new(file).strip_prefix(here).ok()?.to_str());
     short.unwrap_or(file).to_owned()
 }
 
-/// Of a program for 64 bits.
+/// Returns the loaded segments of a program for 64 bits.
 fn segments(bytes: &[u8]) -> Option<Vec<(u64, u64, u64)>> {
     let header = elf::FileHeader64::<Endianness>::parse(bytes).ok()?;
     let endian = header.endian().ok()?;

@@ -1,4 +1,5 @@
-//! Hosts for tests of jobs on several machines, on one machine: network namespaces with an Ethernet each.
+//! Hosts for tests of jobs on several machines, on one machine: network namespaces with an Ethernet
+//! each.
 //!
 //! ```text
 //!  namespace bcs-PID-N-0          namespace bcs-PID-N-switch           namespace bcs-PID-N-1
@@ -10,7 +11,8 @@
 //!                                 └────────────────────────┘
 //! ```
 //!
-//! The switch has a namespace, too, so nothing is ever added to the machine's own. What is here:
+//! The switch has a namespace, too, so nothing is ever added to the machine's own. This crate
+//! contains:
 //!
 //! | folder or file | is |
 //! |---|---|
@@ -18,8 +20,8 @@
 //! | `switch` | the lossy switch, a state machine: which frames leave by which port, and when ([`Switch`]) |
 //! | `bin/lossy-switch` | the program around that state machine: sockets, the clock, standard input |
 //!
-//! A bridge is for speed: it leaves the offloads of veth on, so checksums and segments that nobody reads are never
-//! made. The lossy switch is for faults: it costs two system calls a frame.
+//! A bridge is for speed: it leaves the offloads of veth on, so checksums and segments that nobody
+//! reads are never made. The lossy switch is for faults: it costs two system calls a frame.
 
 mod network;
 mod switch;

@@ -1,4 +1,5 @@
-//! Networks of namespaces, between real sockets. Where they cannot be made these tests are skipped, and say why.
+//! Networks of namespaces, between real sockets. Where they cannot be made these tests are skipped,
+//! and print why.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -18,7 +19,7 @@ use test_network::{
     NetworkError, NetworkKind, NetworkOptions, REQUIRED, SwitchCounts, SwitchFaults, TestNetwork,
 };
 
-/// Nobody waits so long unless something is broken.
+/// The longest wait. It is only reached if something is broken.
 const LIMIT: Duration = Duration::from_secs(20);
 
 const LOSSY: NetworkOptions = NetworkOptions {
@@ -31,7 +32,7 @@ const BRIDGE: NetworkOptions = NetworkOptions {
     mtu: 1500,
 };
 
-/// A network with these options, if there can be one.
+/// Makes a network with these options, if possible.
 fn network(hosts: usize, options: NetworkOptions) -> Option<TestNetwork> {
     TestNetwork::make_or_skip(hosts, options)
 }
@@ -41,7 +42,7 @@ fn lossy(faults: SwitchFaults) -> Option<TestNetwork> {
     network(2, NetworkOptions { joined, ..LOSSY })
 }
 
-/// A socket on a host, and its address.
+/// Makes a socket on a host, and returns its address, too.
 fn socket(network: &TestNetwork, host: usize, v6: bool) -> (UdpSocket, SocketAddr) {
     let address: IpAddr = if v6 {
         network.address_v6(host).into()
@@ -62,7 +63,7 @@ fn happens(what: impl AsFd, event: &str) {
     assert_eq!(ready, Ok(1), "{event}");
 }
 
-/// Counts of the switch when they are as they should be.
+/// Waits until the counts of the switch are `right`, and returns them.
 fn counts_when(network: &TestNetwork, right: impl Fn(&SwitchCounts) -> bool) -> SwitchCounts {
     let deadline = Instant::now() + LIMIT;
     loop {
@@ -74,7 +75,7 @@ fn counts_when(network: &TestNetwork, right: impl Fn(&SwitchCounts) -> bool) -> 
     }
 }
 
-/// What is sent arrives, and the first at that.
+/// Checks that a datagram arrives, and that the first one does.
 fn arrives(network: &TestNetwork, from: usize, to: usize) {
     let (sender, _) = socket(network, from, false);
     let (receiver, address) = socket(network, to, false);
@@ -82,7 +83,7 @@ fn arrives(network: &TestNetwork, from: usize, to: usize) {
     assert_eq!(receiver.recv(&mut [0; 8]).unwrap(), 5);
 }
 
-/// Some of these are sent, and none comes.
+/// Sends some datagrams, and checks that none arrives.
 fn nothing_arrives(network: &TestNetwork, from: usize, to: usize) {
     let (sender, _) = socket(network, from, false);
     let (receiver, address) = socket(network, to, false);
@@ -120,7 +121,7 @@ fn hosts_send_each_other_datagrams() {
     }
 }
 
-/// Sends so many bytes by TCP from the second host to the first.
+/// Sends `length` bytes by TCP from the second host to the first.
 fn by_tcp(network: &TestNetwork, length: usize) {
     let address = (network.address(0), 0);
     let bound = network.on_host(0, || TcpListener::bind(address));
@@ -178,7 +179,7 @@ fn tcp_passes_a_bridge() {
     assert!(matches!(error, NetworkError::Bridge), "{error}");
 }
 
-/// What arrives of some datagrams, and how often. All have room in the socket.
+/// Returns the datagrams that arrive, with the number of times. All have room in the socket.
 fn arrived(seed: u64, v6: bool) -> Option<BTreeMap<Vec<u8>, u32>> {
     const COUNT: u32 = 150;
     let faults = SwitchFaults {
@@ -199,7 +200,7 @@ fn arrived(seed: u64, v6: bool) -> Option<BTreeMap<Vec<u8>, u32>> {
     for nth in 0..COUNT {
         let datagram = [nth.to_le_bytes(); 8].concat();
         sender.send_to(&datagram, address).unwrap();
-        // A thread that goes from core to core may overtake what it has sent.
+        // A thread that moves from core to core may overtake what it has sent.
         counts_when(&network, |counts| {
             counts.all.datagrams == u64::from(nth) + 1
         });
@@ -213,7 +214,7 @@ fn arrived(seed: u64, v6: bool) -> Option<BTreeMap<Vec<u8>, u32>> {
         let length = receiver.recv(&mut buffer).unwrap();
         *arrived.entry(buffer[..length].to_vec()).or_default() += 1;
     }
-    // The kernel looks at checksums: what was changed has come with a right one.
+    // The kernel checks checksums: a changed datagram has come with a right one.
     let changed = arrived
         .keys()
         .filter(|bytes| bytes.chunks(4).any(|word| word != &bytes[..4]));
@@ -327,7 +328,7 @@ fn programs_run_on_hosts() {
     sleeping.wait().unwrap();
 }
 
-/// A program that sleeps, when it does. If a test fails it ends by itself.
+/// Starts a program that sleeps, and waits until it runs. If a test fails it ends by itself.
 fn asleep(mut command: Command) -> Child {
     let child = command
         .arg("60")
@@ -412,7 +413,7 @@ fn nothing_is_left_of_a_network_whose_test_has_panicked() {
     parts.assert_gone();
 }
 
-/// `lossy-switch hosts`, and the names that it prints.
+/// Starts `lossy-switch hosts`, and returns the names that it prints.
 fn keeper(words: &[&str]) -> (Child, Vec<String>) {
     let mut keeper = Command::new(env!("CARGO_BIN_EXE_lossy-switch"))
         .args(["hosts", "2"])
@@ -442,7 +443,7 @@ fn what_a_killed_process_leaves_the_next_network_removes() {
     let program = pidfd_open(Pid::from_child(&sleeping), PidfdFlags::empty()).unwrap();
     keeper.kill().unwrap();
     keeper.wait().unwrap();
-    // The end of its standard input ends the switch, without anybody's help.
+    // The end of its standard input ends the switch, without any other action.
     happens(&switch, "the switch ends");
     let _next = network(1, BRIDGE).unwrap();
     happens(&program, "what ran on a host ends");

@@ -1,9 +1,9 @@
-//! `bcs.h`, the paper's API in C, which the crate `mpi-abi` is checked against.
+//! `bcs.h`, the paper's API in C. Tests compare the crate `mpi-abi` with it.
 
 /// The header.
 pub const HEADER: &str = include_str!("../../mpi-abi/include/bcs.h");
 
-/// The functions that it declares.
+/// Returns the names of the functions that it declares.
 pub fn functions() -> impl Iterator<Item = &'static str> {
     HEADER.lines().filter_map(|line| {
         let (name, _) = line.strip_prefix("int ")?.split_once('(')?;

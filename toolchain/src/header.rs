@@ -1,10 +1,10 @@
-//! `mpi.h`.
+//! Generates `mpi.h`.
 
 use std::fmt::Write as _;
 
 use crate::standard::{Constant, FUNCTIONS, constants};
 
-/// What comes before the constants.
+/// The text before the constants.
 const HEAD: &str = r#"/* MPI 5.0, standard ABI (chapter 20). Written by BCS-MPI of the standard's lists. */
 #ifndef MPI_H_ABI
 #define MPI_H_ABI
@@ -29,7 +29,7 @@ typedef struct {
 
 "#;
 
-/// The types of handles: each an address that is never looked at.
+/// The types of handles. Each is a pointer that is never dereferenced.
 const HANDLES: [&str; 11] = [
     "Comm",
     "Datatype",
@@ -44,7 +44,7 @@ const HANDLES: [&str; 11] = [
     "Win",
 ];
 
-/// The same of the tool information interface.
+/// The types of handles of the tool information interface.
 const TOOL_HANDLES: [&str; 6] = [
     "enum",
     "cvar_handle",
@@ -54,7 +54,7 @@ const TOOL_HANDLES: [&str; 6] = [
     "event_instance",
 ];
 
-/// Functions of the program's that the library calls.
+/// Types of functions of the program that the library calls.
 const CALLBACKS: &str = r"
 typedef void MPI_User_function(void *invec, void *inoutvec, int *len, MPI_Datatype *datatype);
 typedef void MPI_User_function_c(void *invec, void *inoutvec, MPI_Count *len, MPI_Datatype *datatype);
@@ -86,7 +86,8 @@ typedef void MPI_T_event_dropped_cb_function(MPI_Count count, MPI_T_event_regist
 
 ";
 
-/// What programs use that the ABI has not: handles as Fortran's integers under their older names.
+/// Names that programs use but the ABI lacks: handles as Fortran's integers under their older
+/// names.
 const FORTRAN: [(&str, &str); 11] = [
     ("Comm", "MPI_Comm"),
     ("Errhandler", "MPI_Errhandler"),
@@ -101,10 +102,10 @@ const FORTRAN: [(&str, &str); 11] = [
     ("Win", "MPI_Win"),
 ];
 
-/// The macro behind which those are: `mpicc` sets it, `mpicc_abi` does not.
+/// The macro that enables those names: `mpicc` defines it, `mpicc_abi` does not.
 pub const FORTRAN_NAMES: &str = "BCS_MPI_FORTRAN_NAMES";
 
-/// The header.
+/// Returns the text of the header.
 #[must_use]
 pub fn text() -> String {
     let mut text = HEAD.to_owned();

@@ -1,17 +1,18 @@
-//! What a C programmer installs: `lib/libmpi_abi.so.1`, `include/mpi.h` and `bcs.h`, `bin/mpicc` and its brothers,
-//! launchers, the heap that they preload, `lib/libbcs_heap.so`, and what build systems, shells and `man` look for.
+//! The installation for C programmers. It contains `lib/libmpi_abi.so.1`, `include/mpi.h` and
+//! `bcs.h`, `bin/mpicc` and the other wrappers, launchers, the heap that they preload
+//! (`lib/libbcs_heap.so`), and files for build systems, shells and `man`.
 //!
-//! | module | is |
+//! | module | contains |
 //! |---|---|
-//! | [`standard`] | the standard's lists of functions and constants, of the crate `mpi-abi` |
-//! | [`header`] | `mpi.h`, made of them |
+//! | [`standard`] | the standard's lists of functions and constants, from the crate `mpi-abi` |
+//! | [`header`] | `mpi.h`, generated from these lists |
 //! | [`bcs`] | `bcs.h`, the paper's API |
-//! | [`library`] | the link of the shared library |
+//! | [`library`] | the link step of the shared library |
 //! | [`wrappers`] | compiler wrappers |
-//! | [`packages`] | what CMake and `pkg-config` look for |
+//! | [`packages`] | files for CMake and `pkg-config` |
 //! | [`share`] | manual pages, and completions of shells |
 //!
-//! Everything lies relative to everything else, so a folder that was installed may be moved.
+//! All paths inside are relative, so an installed folder may be moved.
 
 pub mod bcs;
 pub mod header;
@@ -27,28 +28,30 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// What is installed.
+/// The build products to install.
 #[derive(Debug, Clone, Copy)]
 pub struct BuildArtifacts<'a> {
     /// The `bcs` command.
     pub command: &'a Path,
-    /// What cargo makes of the crate `mpi-abi`: `libmpi_abi.a`.
+    /// The archive that cargo builds from the crate `mpi-abi`: `libmpi_abi.a`.
     pub archive: &'a Path,
-    /// What cargo makes of the crate `heap-preload`: [`HEAP`].
+    /// The library that cargo builds from the crate `heap-preload`: [`HEAP`].
     pub heap: &'a Path,
 }
 
-/// The name of the heap that `bcs run` preloads. It looks for it beside itself and here.
+/// The name of the heap that `bcs run` preloads. It looks for the file next to itself and here.
 pub const HEAP: &str = "libbcs_heap.so";
 
-/// Names of the `bcs` command under which it is a launcher.
+/// The names under which the `bcs` command is a launcher.
 pub const LAUNCHERS: [&str; 3] = ["bcsrun", "mpiexec", "mpirun"];
 
-/// Lays all of it out in a folder, which is made if it is not there. What was installed there before is replaced.
+/// Installs everything into a folder, which it creates if necessary. Files of an earlier
+/// installation are replaced.
 ///
 /// # Errors
 ///
-/// A file cannot be written, the C compiler does not link the library, or the command does not say what it is like.
+/// A file cannot be written, the C compiler does not link the library, or the command does not
+/// print its completions or manual pages.
 pub fn install(parts: BuildArtifacts, prefix: &Path) -> Result<()> {
     let bin = prefix.join("bin");
     make_folder(&bin)?;
@@ -72,7 +75,7 @@ fn make_folder(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))
 }
 
-/// Writes a file, and makes its folder if it is not there.
+/// Writes a file, and creates its folder if necessary.
 fn write(path: &Path, text: &str) -> Result<()> {
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
@@ -80,7 +83,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("failed to write {}", path.display()))
 }
 
-/// What is there is not written over: it may be running.
+/// Replaces an existing file instead of writing to it, because it may be running.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     replace(to, || fs::copy(from, to).map(drop).map_err(Into::into))
 }

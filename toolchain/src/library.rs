@@ -1,4 +1,4 @@
-//! The link of `libmpi_abi.so.1`.
+//! The link step of `libmpi_abi.so.1`.
 
 use std::fs;
 use std::path::Path;
@@ -8,26 +8,26 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{bcs, write};
 
-/// The name by which programs are linked to it.
+/// The soname, which programs record when they are linked.
 pub const SONAME: &str = "libmpi_abi.so.1";
 
-/// What it shows. Calls within the library go straight (`-Bsymbolic-functions`): a tool takes the place of what
-/// programs call, not of what the library calls.
+/// Returns the list of exported symbols. `-Bsymbolic-functions` binds calls within the library
+/// directly. A tool therefore intercepts the program's calls, and not the library's own.
 fn export_list() -> String {
     let bcs: Vec<&str> = bcs::functions().collect();
     let bcs = bcs.join("; ");
     format!("{{ global: MPI_*; PMPI_*; {bcs}; local: *; }};\n")
 }
 
-/// Links the archive that cargo makes of the crate `mpi-abi`.
+/// Links the archive that cargo builds from the crate `mpi-abi`.
 ///
 /// # Errors
 ///
-/// The C compiler (`CC`, or `cc`) cannot be run, or refuses.
+/// The C compiler (`CC`, or `cc`) cannot be run, or fails.
 pub fn link(archive: &Path, library: &Path) -> Result<()> {
     let exports = library.with_extension("exports");
     write(&exports, &export_list())?;
-    // A program may have the old one mapped: it keeps it.
+    // A running program may have mapped the old file, so the link makes a new one and renames it.
     let fresh = library.with_extension("new");
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let status = Command::new(&compiler)
@@ -38,7 +38,7 @@ pub fn link(archive: &Path, library: &Path) -> Result<()> {
         .args([
             "-Wl,-Bsymbolic-functions",
             "-Wl,--gc-sections",
-            // Its heap's keys and handlers call into it: it is never unloaded.
+            // Thread keys and handlers of its heap call into it, so it must never be unloaded.
             "-Wl,-z,relro,-z,now,-z,nodelete",
         ])
         .arg("-Wl,--whole-archive")

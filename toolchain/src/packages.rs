@@ -1,6 +1,6 @@
-//! What build systems look for: a description for `pkg-config`, and a package for CMake.
+//! Files for build systems: a description for `pkg-config`, and a package for CMake.
 //!
-//! Each finds the rest of the installation from its own place.
+//! Each finds the rest of the installation relative to its own path.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::header::FORTRAN_NAMES;
 use crate::library::SONAME;
 use crate::write;
 
-/// Files by their paths from the prefix.
+/// The files, with their paths below the prefix.
 const FILES: [(&str, &str); 3] = [
     ("lib/pkgconfig/mpi.pc", include_str!("pkgconfig/mpi.pc")),
     (
@@ -23,7 +23,7 @@ const FILES: [(&str, &str); 3] = [
     ),
 ];
 
-/// Writes all of them.
+/// Writes all files.
 ///
 /// # Errors
 ///

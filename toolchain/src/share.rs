@@ -1,6 +1,6 @@
-//! What lies under `share`: manual pages, and what shells know of command lines.
+//! The files under `share`: manual pages, and completions for shells.
 //!
-//! The `bcs` command writes its own, so that both are those of the command that is installed.
+//! The installed `bcs` command prints them itself, so that they match this command.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,24 +10,24 @@ use anyhow::{Context, Result, ensure};
 use crate::wrappers::WRAPPERS;
 use crate::{LAUNCHERS, make_folder, write};
 
-/// The manual page of all compiler wrappers, which is that of the first.
+/// The manual page of all compiler wrappers, installed under the name of the first one.
 const WRAPPER_PAGE: &str = include_str!("man/mpicc.1");
 
-/// Where pages are.
+/// The folder of the pages.
 const PAGES: &str = "share/man/man1";
 
-/// A shell, the folder that it looks in, and what stands before and after the name of a command there.
+/// A shell, its completion folder, and the prefix and suffix of a file name there.
 const SHELLS: [(&str, &str, &str, &str); 3] = [
     ("bash", "share/bash-completion/completions", "", ""),
     ("zsh", "share/zsh/site-functions", "_", ""),
     ("fish", "share/fish/vendor_completions.d", "", ".fish"),
 ];
 
-/// Writes all of it. The command is installed already.
+/// Writes all files. The command must be installed already.
 ///
 /// # Errors
 ///
-/// A file cannot be written, or the command does not say what is to be in it.
+/// A file cannot be written, or the command does not print its content.
 pub fn write_all(prefix: &Path) -> Result<()> {
     pages(prefix)?;
     for (shell, folder, before, after) in SHELLS {
@@ -56,7 +56,7 @@ fn pages(prefix: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What the installed command says.
+/// Returns the output of the installed command.
 fn command_output(prefix: &Path, words: &[&str]) -> Result<String> {
     let mut command = Command::new(prefix.join("bin/bcs"));
     let output = command.args(words).output();

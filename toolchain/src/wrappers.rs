@@ -15,11 +15,11 @@ pub(crate) struct Wrapper {
     pub(crate) name: &'static str,
     variable: &'static str,
     compiler: &'static str,
-    /// Whether names are there that the ABI has not.
+    /// Whether it enables names that the ABI lacks.
     more_names: bool,
 }
 
-/// All of them. The first has the manual page.
+/// All wrappers. The first one has the manual page.
 pub(crate) const WRAPPERS: [Wrapper; 4] = [
     Wrapper {
         name: "mpicc",
@@ -47,7 +47,7 @@ pub(crate) const WRAPPERS: [Wrapper; 4] = [
     },
 ];
 
-/// A wrapper finds the folder that it is installed in by its own place, also by links to it.
+/// A wrapper finds its installation from its own path, also through symbolic links.
 const SCRIPT: &str = r#"#!/bin/sh
 # A compiler for programs of MPI. -show prints what it would run, -compile_info and -link_info the two parts of it, and
 # --showme:compile and --showme:link those without the compiler.
@@ -91,7 +91,7 @@ compiler_words=$(printf '%s' "$compiler" | tr ' ' '\n')
 exec $compiler_words $compile "$@" $link
 "#;
 
-/// Writes all of them.
+/// Writes all wrappers.
 ///
 /// # Errors
 ///

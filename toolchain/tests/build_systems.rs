@@ -1,8 +1,9 @@
-//! Build systems find what is installed: CMake by its own `FindMPI` and by our package, Meson by `dependency('mpi')`,
-//! each with our `mpicc` on `PATH`; and shells and `man` find what is under `share`.
+//! Tests that build systems find the installation: CMake by its own `FindMPI` and by our package,
+//! Meson by `dependency('mpi')`, each with our `mpicc` on `PATH`. It also tests that shells and
+//! `man` find the files under `share`.
 //!
-//! Where a tool is not installed its test is skipped, and fails if the environment has `BCS_REQUIRE_BUILD_SYSTEMS`, as in
-//! `.ci/run`.
+//! If a tool is missing, its test is skipped. It fails instead if `BCS_REQUIRE_BUILD_SYSTEMS` is
+//! set, as in `.ci/run`.
 
 mod installed;
 
@@ -16,7 +17,7 @@ use tempfile::TempDir;
 
 const REQUIRED: &str = "BCS_REQUIRE_BUILD_SYSTEMS";
 
-/// Whether a tool is there.
+/// Returns whether a tool is installed.
 fn has(tool: &str) -> bool {
     let there = Command::new(tool).arg("--version").output().is_ok();
     assert!(
@@ -53,14 +54,14 @@ impl Place {
         fs::write(self.at(file), text).expect("it can be written");
     }
 
-    /// A command in the project, with the installation first on `PATH`.
+    /// Makes a command in the project, with the installation first on `PATH`.
     fn command(&self, program: &str) -> Command {
         let mut path = OsString::from(self.at("prefix/bin"));
         path.push(":");
         path.push(env::var_os("PATH").expect("there is a PATH"));
         let mut command = Command::new(program);
         command.current_dir(self.folder.path()).env("PATH", path);
-        // What the tests of this machine say about compilers is no affair of these.
+        // Compiler settings of this machine must not affect these tests.
         for variable in ["MPICC", "CMAKE_PREFIX_PATH", "PKG_CONFIG_PATH"] {
             command.env_remove(variable);
         }
@@ -109,7 +110,7 @@ fn cmake_finds_mpi_by_its_own_module() {
     );
 }
 
-/// The installation is found where it was moved to.
+/// A moved installation is found at its new place.
 #[test]
 fn cmake_finds_our_package() {
     if !has("cmake") {
@@ -148,7 +149,7 @@ fn meson_finds_mpi() {
     place.run("build/ring");
 }
 
-/// The folders are those that `man` and the shells look in beside a `bin` on `PATH`, or under a prefix.
+/// `man` and the shells search these folders next to a `bin` on `PATH`, or under a prefix.
 #[test]
 fn pages_and_completions_are_where_they_are_looked_for() {
     let place = Place::new();

@@ -1,5 +1,5 @@
-//! The heap that `bcs run` preloads (`heap-preload`): C programs whose blocks lie in slots (`tests/heap`), and those that
-//! go without.
+//! Tests the heap that `bcs run` preloads (`heap-preload`) with C programs whose blocks lie in
+//! slots (`tests/heap`), and with programs without it.
 
 mod installed;
 
@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 
 use installed::{installed, said, succeeded};
 
-/// What is installed, and programs.
+/// An installation, and built programs.
 struct Heap {
     folder: tempfile::TempDir,
     bin: PathBuf,
@@ -29,7 +29,8 @@ impl Heap {
         self.folder.path().join(name)
     }
 
-    /// Builds a program of `tests/heap`; `None` if the compiler cannot, of which it was asked for something special.
+    /// Builds a program of `tests/heap` with special options; `None` if the compiler does not
+    /// support them.
     fn built_with(
         &self,
         compiler: &str,
@@ -45,7 +46,7 @@ impl Heap {
         let program = self.at(name);
         let mut compile = Command::new(compiler);
         compile.args(["-std=gnu11", "-Wall", "-Wextra", "-O1", "-pthread"]);
-        // The compiler is not to know what the functions do that are tested.
+        // The compiler must not treat the tested functions as built-ins.
         compile.args(["-fno-builtin", "-Wno-alloc-size-larger-than", "-o"]);
         compile.arg(&program).arg(folder.join(source)).args(words);
         let output = compile.output().expect("the compiler runs");
@@ -67,7 +68,7 @@ impl Heap {
         run
     }
 
-    /// What `bcs run -v` says besides.
+    /// Returns the additional output of `bcs run -v`.
     fn told(&self, options: &str, program: &[&str]) -> String {
         let mut run = self.run(&format!("-v {options}"), program);
         let Output { status, stderr, .. } = &run.output().expect("it runs");
@@ -93,7 +94,7 @@ fn c_programs_with_a_heap_in_slots() {
     assert_eq!(slots.matches("blocks are well").count(), 3, "{slots}");
     succeeded(&mut heap.run("-n 2 --heap own", &[blocks, "own"]));
     succeeded(heap.run("-n 2", &[blocks, "own"]).env("BCS_HEAP", "own"));
-    // The tests can fail: the one that expects a slot, where there is none.
+    // Checks that the tests can fail: this program expects a slot and has none.
     let misled = heap.run("-n 1 --heap own", &[blocks]).output();
     assert!(!misled.expect("it runs").status.success());
 
@@ -118,7 +119,7 @@ fn large_blocks_lie_in_huge_pages_where_the_machine_grants_a_mount() {
     assert_eq!(told.matches("huge pages").count(), 2, "{told}");
 }
 
-/// One node, with either road, and two.
+/// One node with either transport, and several nodes.
 const ROADS: [&str; 4] = [
     "-n 3",
     "-n 3 --intranode nic",
@@ -133,12 +134,12 @@ fn what_is_mapped_over_the_heap_is_what_others_receive() {
     for road in ROADS {
         succeeded(&mut heap.run(road, &[text(&remapped)]));
     }
-    // Where nobody reads slots, it has always been so.
+    // Without slots remapping has always worked.
     succeeded(&mut heap.run("-n 3 --road kernel", &[text(&remapped)]));
     let children = heap.built("copies");
     let children = succeeded(&mut heap.run("-n 2", &[text(&children)]));
     assert!(children.contains("children are well"), "{children}");
-    // What cannot be done is said.
+    // Impossible cases are reported.
     let stack = heap.built("stack");
     let told = failed(&mut heap.run("-n 1", &[text(&stack)]));
     assert!(
@@ -164,7 +165,8 @@ fn pages_of_the_heap_that_are_protected_are_not_sent() {
             let told = failed(&mut heap.run(road, &[text(&guarded), what]));
             let named = told.contains("not in its memory")
                 || told.contains("not in this rank's memory")
-                // A rank that copies by itself touches the page, as any other code of the program would.
+                // When a rank copies by itself, it touches the page like any other code of the
+                // program.
                 || told.contains("rank 0 on node 0") && told.contains("SIGSEGV");
             assert!(named, "{road} {what}: {told}");
             assert!(!told.contains("went on"), "{road} {what}: {told}");
@@ -172,7 +174,7 @@ fn pages_of_the_heap_that_are_protected_are_not_sent() {
     }
 }
 
-/// What a job says that fails.
+/// Returns the output of a failing job.
 fn failed(run: &mut Command) -> String {
     let output = run.output().expect("it runs");
     let told = said(&output);
@@ -207,13 +209,13 @@ fn messages(heap: &Heap) {
     let why = "0 of 2 ranks have their heap in a slot; rank 0 has not: only the memory of the MPI library lies in one: \
                --heap own leaves it where the program has it";
     assert!(own.contains(why), "{own}");
-    // What a sender copies before its receiver does, it copies into its slot.
+    // When a sender copies before its receiver does, it copies into its own slot.
     let beside = heap.built("beside");
     for options in ["-n 2", "-n 2 --heap own"] {
         let told = heap.told(options, &[text(&beside)]);
         assert!(!told.contains(HINT), "{options}: {told}");
     }
-    // A slot that cannot be had: the heap is the C library's, and the reason is known.
+    // If no slot is available, the heap is the C library's, and the reason is printed.
     let line = format!("ulimit -v 60000000 && exec {messages}");
     let limited = heap.told("-n 2", &["sh", "-c", &line]);
     assert!(
@@ -222,7 +224,7 @@ fn messages(heap: &Heap) {
     );
 }
 
-/// The slot goes to the last program.
+/// Checks that the last program of a chain of wrappers gets the slot.
 fn wrappers(heap: &Heap) {
     let messages = heap.at("messages");
     let messages = text(&messages);
@@ -262,7 +264,7 @@ fn with_what_the_user_preloads(heap: &Heap) {
     let said = said(&output);
     assert!(output.status.success() && said.contains(BOTH), "{said}");
     assert_eq!(said.matches("counted ").count(), 2, "{said}");
-    // A malloc of the program's own, which counts more.
+    // A malloc of the program itself has precedence.
     let told = heap.told("-n 2", &[text(&heap.built("own_malloc"))]);
     let why = "0 of 2 ranks have their heap in a slot; rank 0 has not: only the memory of the MPI library lies in one\n";
     assert!(told.contains(why), "{told}");
@@ -324,7 +326,7 @@ if __name__ == '__main__':
     assert_eq!(said.matches("python is well").count(), 2, "{said}");
 }
 
-/// An installation that lacks the file, and one whose path the dynamic linker does not take.
+/// Checks an installation without the file, and one whose path the dynamic linker rejects.
 fn without_the_library(heap: &Heap) {
     let lib = heap.at("prefix/lib").join(toolchain::HEAP);
     fs::remove_file(&lib).expect("it was installed");

@@ -1,5 +1,5 @@
-//! Wrong programs in C (`tests/wrong`): each ends with a message that names the line, within one node and between two,
-//! and with one that names the function if it was built without lines.
+//! Tests erroneous programs in C (`tests/wrong`). Each one ends with a message that names the line,
+//! within one node and between two nodes. Without line information the message names the function.
 
 mod installed;
 
@@ -9,17 +9,17 @@ use std::process::Command;
 
 use installed::{installed, said, succeeded};
 
-/// A program, what it may end with, and what is said beside its lines.
+/// A program, its possible exit codes, and its messages besides the lines.
 const WRONG: [(&str, &[i32], &[&str]); 9] = [
     ("deadlock", &[123], &["waits for a message from rank"]),
-    // Either a rank finds it, or what was sent for one is taken for the other, and nobody goes on.
+    // Either a rank detects it, or one collective gets data of another one, and the job deadlocks.
     (
         "mismatched",
         &[1, 16, 123],
         &["different collectives", "did not call the same"],
     ),
     ("mismatched_nic", &[16], &["did not call the same"]),
-    // What it ends with is its own affair; that it is wrong is said.
+    // The program chooses its exit code; the error is still reported.
     ("mismatched_ignored", &[0], &["did not call the same"]),
     ("leaked_request", &[0], &["not waited for"]),
     (
@@ -28,7 +28,7 @@ const WRONG: [(&str, &[i32], &[&str]); 9] = [
         &["not received a message from rank"],
     ),
     ("truncated", &[15], &["message truncated"]),
-    // The first rank of the world is the last one there.
+    // The first rank of the world is the last rank of that communicator.
     ("missing_window", &[55], &["rank 3 of ocean"]),
     ("aborted", &[7], &["called MPI_Abort with code 7"]),
 ];

@@ -1,5 +1,5 @@
-//! C programs built by the installed `mpicc`, one concept a file (`tests/c`): each as it comes, without a launcher, and
-//! under `mpiexec` with several numbers of ranks on one and two nodes.
+//! Tests C programs built by the installed `mpicc`, one concept per file (`tests/c`): each without
+//! a launcher, and under `mpiexec` with several numbers of ranks on one and two nodes.
 
 mod installed;
 
@@ -12,7 +12,8 @@ use installed::{installed, succeeded};
 const RANKS: [u32; 5] = [1, 2, 3, 5, 8];
 const NODES: [u32; 2] = [1, 2];
 
-/// Ways of messages beside the usual ones: those of a node by its NIC or by queues alone, those of two by datagrams.
+/// Other paths than the default: within a node, the NIC or queues alone; between two nodes,
+/// datagrams or fixed strobes.
 const ROADS: [&[&str]; 4] = [
     &["--intranode", "nic"],
     &["--road", "queues"],
@@ -51,7 +52,7 @@ fn c_programs() {
                 succeeded(run.arg(&program));
             }
         }
-        // What tools are shown of unexpected messages is what ranks keep, and not NICs.
+        // Tools see the unexpected messages that ranks hold, and not those of NICs.
         let by_nic = name != "tool";
         for road in ROADS
             .iter()
@@ -73,7 +74,7 @@ fn c_programs() {
     binaries_run_with_another_library(&prefix, folder.path());
 }
 
-/// A wrong argument of one rank in a collective is told to the others, by whatever way the collective goes.
+/// Checks that all ranks learn of a wrong argument of one rank in a collective, on every path.
 fn wrong_arguments_are_told_on_all_ways(bin: &Path, folder: &Path) {
     for layout in [
         "-n 4 --intranode nic",
@@ -90,7 +91,7 @@ fn wrong_arguments_are_told_on_all_ways(bin: &Path, folder: &Path) {
     }
 }
 
-/// Some build systems link without saying so.
+/// Some build systems link without an rpath.
 fn a_program_that_does_not_say_where_its_library_is_finds_it(prefix: &Path, folder: &Path) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/ring.c");
     let program = folder.join("ring without a path");
@@ -103,7 +104,7 @@ fn a_program_that_does_not_say_where_its_library_is_finds_it(prefix: &Path, fold
     succeeded(run.args(["-n", "3"]).arg(&program));
 }
 
-/// A message that was cancelled is none that nobody has received, and no request is left.
+/// Checks that a cancelled message is not reported as unreceived, and that no request is left.
 fn nothing_is_left_of_cancelled_sends(bin: &Path, folder: &Path) {
     const MORE: [&[&str]; 4] = [
         &["--nodes", "1"],
@@ -123,8 +124,8 @@ fn nothing_is_left_of_cancelled_sends(bin: &Path, folder: &Path) {
     }
 }
 
-/// Ranks of a node copy nothing of a long message that another one replaces. Their heaps lie in no
-/// slots here: of those that do, what a rank sees of others counts as its own.
+/// Checks that ranks of a node do not copy a long message over one that another message replaces.
+/// Their heaps are not in slots here: in slots, each rank's accesses count as the owner's.
 fn long_messages_are_replaced_in_pieces(bin: &Path, folder: &Path) {
     for layout in ["-n 2", "-n 3", "-n 2 --checked"] {
         let mut run = Command::new(bin.join("mpiexec"));
@@ -133,7 +134,7 @@ fn long_messages_are_replaced_in_pieces(bin: &Path, folder: &Path) {
     }
 }
 
-/// A library that is preloaded takes the place of what the program calls, and not of what the library calls itself.
+/// Checks that a preloaded library intercepts the program's calls, and not the library's own.
 fn a_tool_sees_what_a_program_calls(bin: &Path, folder: &Path) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tool/count.c");
     let tool = folder.join("count.so");
@@ -144,12 +145,13 @@ fn a_tool_sees_what_a_program_calls(bin: &Path, folder: &Path) {
     run.args(["-n", "2", "env"]);
     run.arg(format!("LD_PRELOAD={}", tool.display()));
     let said = succeeded(run.arg(folder.join("ring")));
-    // One send to nobody, and four waits: one of two requests, and three rounds of kept ones.
+    // One send to `MPI_PROC_NULL`, and four waits: one for two requests, and three rounds of
+    // persistent requests.
     let counted = said.matches("counted 1 sends and 4 waits\n").count();
     assert_eq!(counted, 2, "{said}");
 }
 
-/// A setting is read as the job was started with it.
+/// Checks that a setting has the value with which the job was started.
 fn a_tool_reads_what_the_job_was_started_with(bin: &Path, folder: &Path) {
     for limit in ["2000", "4321"] {
         let mut run = Command::new(bin.join("mpiexec"));
@@ -158,15 +160,16 @@ fn a_tool_reads_what_the_job_was_started_with(bin: &Path, folder: &Path) {
     }
 }
 
-/// Variables of the recorder are there where there is one.
+/// Checks that the recorder's variables exist if the recorder does.
 fn a_rank_that_is_recorded_counts_its_calls(bin: &Path, folder: &Path) {
     let mut run = Command::new(bin.join("mpiexec"));
     run.args(["-n", "2", "--mds"]).arg(folder.join("dumps"));
     succeeded(run.arg(folder.join("tool")));
 }
 
-/// The standard's ABI is one: what our compiler wrapper built runs with MPICH's library, and what MPICH's built with ours.
-/// Of what the standard leaves open the programs named here ask nothing.
+/// Checks that binaries of the standard ABI run with either library: those of our compiler wrapper
+/// with MPICH's, and those of MPICH's with ours. The programs here use nothing that the standard
+/// leaves open.
 fn binaries_run_with_another_library(prefix: &Path, folder: &Path) {
     let peer = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peers/mpich");
     if !peer.join("bin/mpicc_abi").is_file() {
@@ -213,7 +216,8 @@ fn wrappers_say_what_they_do(bin: &Path) {
     assert_eq!(version, is);
 }
 
-/// Each function of the standard's list under both names, of which that without the P is weak, and those of `bcs.h`.
+/// Checks that the library exports the standard's functions under both names, with weak names
+/// without the P, the functions of `bcs.h`, and nothing else.
 fn the_library_shows_its_names_alone(prefix: &Path) {
     let library = prefix.join("lib/libmpi_abi.so.1");
     let shown = succeeded(

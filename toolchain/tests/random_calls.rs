@@ -1,8 +1,10 @@
-//! Each function of the standard and of the BCS API with arguments at random, a million calls in all: errors, and nothing
-//! worse.
+//! Calls each function of the standard and of the BCS API with random arguments, a million calls in
+//! total. The calls may only return errors.
 //!
-//! The C program is made of the standard's list of functions: for each parameter one of the makers of
-//! `tests/random/random.h`, by its type and its name. The calls of the BCS API are in `tests/random/bcs_calls.h`. `BCS_RANDOM_CALLS` and `BCS_RANDOM_SEED` say how many, and which.
+//! The C program is generated from the standard's list of functions. The type and the name of each
+//! parameter select a generator from `tests/random/random.h`. The calls of the BCS API are in
+//! `tests/random/bcs_calls.h`. `BCS_RANDOM_CALLS` and `BCS_RANDOM_SEED` set the number of calls and
+//! the seed.
 
 mod installed;
 
@@ -13,7 +15,7 @@ use std::{env, fs};
 
 use installed::{installed, succeeded};
 
-/// Functions that end the program, or wait for what nobody will do, whatever their arguments.
+/// Functions that end the program, or wait for ever, for any arguments.
 const LEFT_OUT: [&str; 6] = [
     "MPI_Abort",
     "MPI_Init",
@@ -23,7 +25,7 @@ const LEFT_OUT: [&str; 6] = [
     "MPI_Buffer_flush",
 ];
 
-/// Functions that may wait for ever where their handles stand for something: these are given none that do.
+/// Functions that may wait for ever on valid handles: they get only invalid handles.
 const WAITS: [&str; 24] = [
     "MPI_Comm_detach_buffer",
     "MPI_Comm_disconnect",
@@ -51,7 +53,7 @@ const WAITS: [&str; 24] = [
     "MPI_Comm_connect",
 ];
 
-/// What makes an argument, in C.
+/// Returns the C expression that generates an argument.
 fn maker(kind: &str, name: &str, waits: bool) -> String {
     let handle = |kind: &str| {
         let name = kind.trim_start_matches("MPI_").to_lowercase();
@@ -164,7 +166,7 @@ fn maker(kind: &str, name: &str, waits: bool) -> String {
     }
 }
 
-/// Type and name of a parameter: `const int ranks[]` is a `const int[]`.
+/// Returns the type and the name of a parameter: `const int ranks[]` is a `const int[]`.
 fn parameter(text: &str) -> (String, &str) {
     let (declared, brackets) = text.split_at(text.find('[').unwrap_or(text.len()));
     let start = declared.rfind([' ', '*']).expect("a parameter has a type") + 1;
@@ -177,7 +179,7 @@ fn is_text(text: &str) -> bool {
         || text.starts_with("const char ") && text.ends_with("[]")
 }
 
-/// One function of C that calls a function of MPI.
+/// Returns a C function that calls a function of MPI.
 fn call(prototype: &str) -> Option<(String, String)> {
     let (head, rest) = prototype.split_once('(')?;
     let (returns, name) = head.rsplit_once(' ')?;
@@ -243,7 +245,7 @@ fn run_calls(folder: &Path, prefix: &Path, words: &[&str]) {
     let number = |name: &str, usual: &str| env::var(name).unwrap_or_else(|_| usual.to_owned());
     let calls = number("BCS_RANDOM_CALLS", "1000000");
     let seed = number("BCS_RANDOM_SEED", "1");
-    // What a program never frees is not looked for: random calls free little.
+    // Leak detection is off: random calls free little.
     let mut run = Command::new(&program);
     run.args([&calls, &seed])
         .env("ASAN_OPTIONS", "detect_leaks=0");
@@ -259,7 +261,8 @@ fn random_calls() {
     run_calls(folder.path(), &prefix, &[]);
 }
 
-/// The library and the program are built for AddressSanitizer, which needs a nightly toolchain, and some minutes.
+/// Builds the library and the program for AddressSanitizer, which needs a nightly toolchain, and
+/// some minutes.
 #[test]
 fn random_calls_under_the_address_sanitizer() {
     const HOST: &str = "x86_64-unknown-linux-gnu";

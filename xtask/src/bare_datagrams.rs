@@ -1,8 +1,9 @@
-//! What two cores reach that do what is under a long message between hosts, and nothing else: one copies the message
-//! into datagrams and seals them, the other opens them and copies their bytes to their place.
+//! Measures what two cores reach with only the work under a long message between hosts. One core
+//! copies the message into datagrams and seals them; the other opens them and copies their bytes to
+//! their place.
 //!
-//! Socket, tag and format are those of the fabric `udp`. What is missing is the rest of it: nobody schedules, keeps
-//! track of what is lost, sleeps, or is asked for anything else.
+//! Socket, tag and format are those of the fabric `udp`. The rest of the fabric is missing:
+//! scheduling, retransmission, sleeping, and other requests.
 
 use std::net::{IpAddr, SocketAddr};
 use std::thread;
@@ -19,20 +20,21 @@ use bcs_fabric::udp::socket::{SendFailure, SendFailureReason, Socket};
 use crate::bare_pingpong::stay_on;
 use crate::hosts::Hosts;
 
-/// The receiver says how much has come whenever it is so much more.
+/// The receiver acknowledges whenever this many more bytes have arrived.
 const TOLD_BYTES: usize = 256 << 10;
 
-/// So much may be on its way: a second cache holds it, and a socket's buffer.
+/// The most bytes in flight: they fit a second-level cache, and a socket's buffer.
 const WINDOW_BYTES: usize = 1 << 20;
 
 /// Bytes of datagrams that one call sends.
 const BATCH_BYTES: usize = 60_000;
 
-/// A burst is over before a turn of another program is, and there are some of them.
+/// The bytes of a burst. It is shorter than a time slice of the kernel's scheduler, and there are
+/// several bursts.
 const BURST_BYTES: usize = 16 << 20;
 const BURSTS: usize = 10;
 
-/// A hundred times as long as it takes.
+/// A hundred times the usual duration.
 const LIMIT: Duration = Duration::from_secs(20);
 
 const FROM: NodeId = NodeId(0);
@@ -43,25 +45,26 @@ const DIRECTION: Direction = Direction {
     to: NodeId(1),
 };
 
-/// One of the two.
+/// The sender or the receiver.
 struct CopyPartner {
     socket: Socket,
     peer: SocketAddr,
     core: usize,
     key: JobKey,
-    /// The message: where it is, or where it is to be.
+    /// The message to send, or the buffer to receive it.
     message: Vec<u8>,
-    /// Of all messages together.
+    /// The bytes of all messages together.
     all_bytes: usize,
     give_up: Instant,
 }
 
-/// Bytes in a second that come from the first host to the second in messages of so many bytes: in the fastest of some
-/// bursts. Whoever has one of the cores for a while stops both threads, and then two cores is not what they have.
+/// Returns the bytes per second that the second host receives from the first one in messages of
+/// `message_bytes`, in the fastest of several bursts. Another program that takes one of the cores
+/// for a while stops both threads, so the slower bursts do not show the speed of two cores.
 ///
 /// # Errors
 ///
-/// The kernel refuses something, or datagrams were lost.
+/// The kernel refuses a call, or datagrams were lost.
 pub fn bytes_a_second(hosts: &Hosts, message_bytes: usize) -> Result<f64> {
     let count = BURST_BYTES.div_ceil(message_bytes);
     (0..BURSTS).try_fold(0.0, |fastest, _| {
@@ -69,7 +72,7 @@ pub fn bytes_a_second(hosts: &Hosts, message_bytes: usize) -> Result<f64> {
     })
 }
 
-/// The same in one burst of `count` messages.
+/// Measures one burst of `count` messages.
 fn burst(hosts: &Hosts, message_bytes: usize, count: usize) -> Result<f64> {
     let addresses: [IpAddr; 2] = [0, 1].map(|host| hosts.network().address(host).into());
     let bind = |host: usize| -> Result<Socket> {
@@ -113,7 +116,7 @@ fn burst(hosts: &Hosts, message_bytes: usize, count: usize) -> Result<f64> {
 }
 
 impl CopyPartner {
-    /// Sends all of it, and gives the time until all of it is said to have come.
+    /// Sends all messages, and returns the time until all of them are acknowledged.
     fn send(mut self, longest: usize) -> Result<Duration> {
         stay_on(self.core)?;
         let mut seal = Seal::new(&self.key, Crypto::Tag, DIRECTION);
@@ -137,7 +140,7 @@ impl CopyPartner {
             seal.seal(&mut datagram);
             batch.extend_from_slice(&datagram);
             sent += len;
-            // A shorter one ends its batch.
+            // A shorter datagram ends its batch.
             if datagram.len() < longest || batch.len() + longest > BATCH_BYTES {
                 while sent > come + WINDOW_BYTES {
                     self.hear(&mut come)?;
@@ -152,7 +155,7 @@ impl CopyPartner {
         Ok(start.elapsed())
     }
 
-    /// Receives all of it, and gives the message as it came the last time.
+    /// Receives all messages, and returns the last one.
     fn receive(mut self) -> Result<Vec<u8>> {
         stay_on(self.core)?;
         let opener = Opener::new(&self.key, Crypto::Tag, DIRECTION);
@@ -182,7 +185,7 @@ impl CopyPartner {
         Ok(self.message)
     }
 
-    /// What the receiver has said meanwhile.
+    /// Reads the acknowledgements that have arrived.
     fn hear(&mut self, come: &mut usize) -> Result<()> {
         self.socket.receive(usize::MAX, &mut |_, said| {
             let said = <[u8; 8]>::try_from(&*said).map_or(0, u64::from_le_bytes);
@@ -212,12 +215,12 @@ impl CopyPartner {
     }
 }
 
-/// A byte of the message.
+/// Returns a byte of the message.
 fn byte_at(at: usize) -> u8 {
     u8::try_from(at % 251).expect("fewer than 256")
 }
 
-/// The place and the bytes of a datagram's data.
+/// Returns the offset and the bytes of a datagram's data.
 fn data(datagram: &[u8]) -> Option<(usize, &[u8])> {
     let (_, frames) = Header::take(datagram).ok()?;
     match Frames(frames).next()? {
@@ -234,10 +237,10 @@ mod tests {
     #[test]
     fn all_bytes_come_to_their_place() {
         let Ok(hosts) = Hosts::make(ETHERNET) else {
-            // `test-network` has the test that fails where there must be namespaces.
+            // The tests of `test-network` fail if a machine that must have namespaces lacks them.
             return;
         };
-        // Not a whole number of datagrams, and more than the window.
+        // The length is not a whole number of datagrams, and exceeds the window.
         let rate = burst(&hosts, (1 << 20) + 5, 3).unwrap();
         assert!(rate > 0.0);
     }

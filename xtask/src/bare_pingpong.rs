@@ -1,8 +1,10 @@
-//! The bare operation under a message, between two processes: what is to be had on this machine at this moment.
+//! Measures the bare operation under a message, between two processes, on this machine at this
+//! moment.
 //!
-//! Both processes are this program again ([`PingPongPartner`]), pinned to a core each. They share one word; a partner
-//! whose turn it is adds one to the word. On different cores it then wakes the other, which sleeps in a futex until
-//! then. On the same core the other gives its turn away until then (`sched_yield`): what a switch costs.
+//! Both processes run this program again ([`PingPongPartner`]), each pinned to a core. They share
+//! one word, and the partner whose turn it is increments it. On different cores it then wakes the
+//! other partner, which sleeps in a futex. On the same core the other partner calls `sched_yield`
+//! until its turn, so that the result is the cost of a switch.
 
 mod shared_word;
 
@@ -29,11 +31,13 @@ enum PartnerWait {
     Yield,
 }
 
-/// Half a futex round trip between two processes on different cores: the median of `rounds`, in microseconds.
+/// Returns half a futex round trip between two processes on different cores: the median of
+/// `rounds`, in microseconds.
 ///
 /// # Errors
 ///
-/// [`UnsuitableMachine`] when this process may use one core only, and what starting the partners fails with.
+/// [`UnsuitableMachine`] when this process may use one core only, and errors at the start of the
+/// partners.
 pub fn half_round_trip_us(rounds: u32) -> Result<f64> {
     match allowed_cores()?[..] {
         [one, other, ..] => play(PartnerWait::Futex, [one, other], rounds),
@@ -41,21 +45,21 @@ pub fn half_round_trip_us(rounds: u32) -> Result<f64> {
     }
 }
 
-/// Half a round trip between two processes on the core `core`, which both give away until their turn comes: the
-/// median of `rounds`, in microseconds.
+/// Returns half a round trip between two processes on the core `core`, which both yield until their
+/// turn: the median of `rounds`, in microseconds.
 ///
 /// # Errors
 ///
-/// What starting the partners fails with.
+/// Errors at the start of the partners.
 pub fn half_round_trip_on_one_core_us(core: usize, rounds: u32) -> Result<f64> {
     play(PartnerWait::Yield, [core, core], rounds)
 }
 
-/// The cores that this process may use.
+/// Returns the cores that this process may use.
 ///
 /// # Errors
 ///
-/// The kernel does not say.
+/// The kernel does not report them.
 pub fn allowed_cores() -> Result<Vec<usize>> {
     let allowed = sched_getaffinity(None).context("failed to look up the cores")?;
     Ok((0..CpuSet::MAX_CPU)
@@ -63,8 +67,8 @@ pub fn allowed_cores() -> Result<Vec<usize>> {
         .collect())
 }
 
-/// Keeps the calling OS thread on a core: two that spin would be on one of two cores now and then, and each would wait
-/// for the end of the other's turn.
+/// Pins the calling OS thread to a core. Otherwise two spinning threads would now and then share
+/// one of two cores, and each would wait for the end of the other's time slice.
 ///
 /// # Errors
 ///
@@ -133,16 +137,16 @@ pub struct PingPongPartner {
 }
 
 impl PingPongPartner {
-    /// Plays its part in a process of its own.
+    /// Runs a partner in its own process.
     ///
     /// # Errors
     ///
-    /// The core or the memory is not to be had.
+    /// The core or the memory is not available.
     pub fn play(&self) -> Result<()> {
         ensure!(self.rounds > 0, "no rounds");
         stay_on(self.core)?;
         let word = shared_word::map(self.fd)?;
-        // The one that begins has the even numbers: before round r the word is 2 r.
+        // The first partner has the even numbers: before round r the word is 2 r.
         if self.first {
             let mut times = Vec::with_capacity(self.rounds as usize);
             for round in 0..self.rounds {
@@ -164,7 +168,7 @@ impl PingPongPartner {
     fn pass(&self, word: &AtomicU32, number: u32) {
         word.store(number, Ordering::SeqCst);
         if self.wait == PartnerWait::Futex {
-            // An error would mean that the word is not mapped, and then nobody waits.
+            // An error would mean that the word is not mapped; then no thread waits.
             let _ = futex::wake(word, futex::Flags::empty(), 1);
         }
     }
@@ -177,7 +181,7 @@ impl PingPongPartner {
             }
             match self.wait {
                 PartnerWait::Futex => {
-                    // Woken, changed before, or interrupted: look again.
+                    // Woken, changed before, or interrupted: check the word again.
                     let _ = futex::wait(word, futex::Flags::empty(), found, None);
                 }
                 PartnerWait::Yield => sched_yield(),

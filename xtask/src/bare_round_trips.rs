@@ -1,8 +1,9 @@
-//! What a datagram of 8 bytes takes between two hosts, and nothing else: one thread on each sends it back and forth by
-//! the plainest calls of the kernel. So it is the floor of whatever goes over this network.
+//! Measures only the time of a datagram of 8 bytes between two hosts: one thread on each host sends
+//! it back and forth by the simplest calls of the kernel. This is the lower bound for all messages
+//! over this network.
 //!
-//! Who polls asks the socket again and again; who sleeps is woken by the kernel in the call that receives. The
-//! difference is what a wake costs where a host has a core to itself.
+//! A polling thread polls the socket again and again; the kernel wakes a sleeping thread in the
+//! call that receives. The difference is the cost of a wake-up on a host with a core of its own.
 
 use std::io::ErrorKind;
 use std::net::UdpSocket;
@@ -18,23 +19,23 @@ use crate::hosts::Hosts;
 /// How a thread waits for a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatagramWait {
-    /// Asleep in the call that receives.
+    /// Sleeps in the call that receives.
     Asleep,
-    /// By asking whether one has come.
+    /// Polls the socket.
     Polling,
 }
 
-/// The least that is timed with some sense: a turn of another program is over within it.
+/// The least useful sample: it is longer than a scheduler time slice of another program.
 const ROUND_TRIPS: usize = 2_000;
 
-/// So long no datagram takes; one that was lost does.
+/// No datagram takes this long, so one that does is lost.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Half a round trip of 8 bytes, in microseconds: the median.
+/// Returns half a round trip of 8 bytes, in microseconds: the median.
 ///
 /// # Errors
 ///
-/// The kernel refuses something, or a datagram was lost.
+/// The kernel refuses a call, or a datagram was lost.
 pub fn half_round_trip_us(hosts: &Hosts, wait: DatagramWait) -> Result<f64> {
     let [one, other] = sockets(hosts, wait)?;
     let cores = [hosts.core(0), hosts.core(1)];
@@ -64,7 +65,7 @@ pub fn half_round_trip_us(hosts: &Hosts, wait: DatagramWait) -> Result<f64> {
     })
 }
 
-/// A socket on each host, joined to the other.
+/// Makes a socket on each host, connected to the other one.
 fn sockets(hosts: &Hosts, wait: DatagramWait) -> Result<[UdpSocket; 2]> {
     let network = hosts.network();
     let bind = |host: usize| -> Result<UdpSocket> {
@@ -110,12 +111,13 @@ mod tests {
     #[test]
     fn datagrams_go_back_and_forth_in_both_ways() {
         let Ok(hosts) = Hosts::make(ETHERNET) else {
-            // `test-network` has the test that fails where there must be namespaces.
+            // The tests of `test-network` fail if a machine that must have namespaces lacks them.
             return;
         };
         for wait in [DatagramWait::Asleep, DatagramWait::Polling] {
             let us = half_round_trip_us(&hosts, wait).unwrap();
-            // No call of the kernel is as short, and nobody waits for a limit.
+            // No call of the kernel is as short as the lower bound, and no thread waited for the
+            // limit.
             assert!((0.5..1e6).contains(&us), "{wait:?}: {us}");
         }
     }

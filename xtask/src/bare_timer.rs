@@ -1,5 +1,5 @@
-//! What waking alone costs: a thread that wakes at every multiple of a period, as the NICs do at every strobe, and
-//! does nothing else.
+//! Measures the cost of waking alone: a thread wakes at every multiple of a period, like the NICs
+//! at every strobe, and does nothing else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,18 +12,18 @@ use bcs_core::wake::bell::{Futex, KernelFutex};
 use bcs_core::wake::scheduling;
 use rustix::time::{ClockId, clock_gettime};
 
-/// What the thread sleeps on until it is told to stop.
+/// The word on which the thread sleeps until it is stopped.
 const RUNS: u32 = 0;
 const STOPS: u32 = 1;
 
-/// The thread, which wakes from its start to [`stop`](Self::stop).
+/// The thread, which wakes periodically until [`stop`](Self::stop).
 #[derive(Debug)]
 pub struct BareTimer {
     word: Arc<AtomicU32>,
     thread: JoinHandle<WakeCost>,
 }
 
-/// What it took.
+/// The resources that the thread used.
 #[derive(Debug, Clone, Copy)]
 struct WakeCost {
     wakes: u32,
@@ -31,8 +31,8 @@ struct WakeCost {
 }
 
 impl BareTimer {
-    /// Starts it. It asks of the scheduler what OS threads of NICs ask of it, and sleeps in the same call with the
-    /// same timer.
+    /// Starts the thread. It has the scheduler settings of the NICs' OS threads, and sleeps in the
+    /// same call with the same timer.
     #[must_use]
     pub fn start(period: Duration) -> Self {
         let word = Arc::new(AtomicU32::new(RUNS));
@@ -45,11 +45,11 @@ impl BareTimer {
         Self { word, thread }
     }
 
-    /// Stops it. Gives the processor time of a wake-up with its sleep, in microseconds.
+    /// Stops the thread. Returns the CPU time of a wake-up with its sleep, in microseconds.
     ///
     /// # Errors
     ///
-    /// It woke too seldom to be believed.
+    /// There were too few wake-ups for a reliable result.
     pub fn stop(self) -> Result<f64> {
         self.word.store(STOPS, Ordering::Release);
         KernelFutex.wake(&self.word);
@@ -78,7 +78,7 @@ fn wake_and_sleep(word: &AtomicU32, period: Duration) -> WakeCost {
     }
 }
 
-/// The processor time of this thread.
+/// Returns the CPU time of this thread.
 fn own_cpu() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
@@ -94,14 +94,14 @@ mod tests {
         let start_ns = now_ns();
         let cost = std::thread::scope(|scope| {
             let thread = scope.spawn(|| wake_and_sleep(&word, period));
-            // The end of another timer thread is the event that this one is stopped at.
+            // The end of another timer thread is the event at which this one is stopped.
             let other = AtomicU32::new(RUNS);
             KernelFutex.wait(&other, RUNS, Some(now_ns() + 100_000_000));
             word.store(STOPS, Ordering::Release);
             KernelFutex.wake(&word);
             thread.join().unwrap()
         });
-        // On a machine that is busy it may miss some of its 200, or have time for more.
+        // On a busy machine it may miss some of its 200 wake-ups, or have time for more.
         let most = (now_ns() - start_ns).div_ceil(500_000) + 1;
         assert!((20..=most).contains(&u64::from(cost.wakes)), "{cost:?}");
         let us = cost.cpu.as_secs_f64() * 1e6 / f64::from(cost.wakes);

@@ -1,5 +1,5 @@
-//! The experiment of section 5.3 of the BCS-MPI paper: a barrier after every 1.9 ms of computation, slices of 250 µs,
-//! and what the recorders of the NICs say of it.
+//! The experiment of section 5.3 of the BCS-MPI paper: a barrier after every 1.9 ms of computation,
+//! slices of 250 µs, and the data of the NICs' recorders.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -14,38 +14,40 @@ use crate::workspace::Workspace;
 
 const SLICE_NS: f64 = 250_000.0;
 
-/// Computation before each barrier, in microseconds, and how many there are: as in the paper. The computation takes 7.6
-/// slices, so the barrier goes with the eighth strobe and is released by the ninth.
+/// Computation before each barrier in microseconds, and the number of barriers, as in the paper.
+/// The computation takes 7.6 slices, so the eighth strobe schedules the barrier and the ninth one
+/// releases it.
 const COMPUTE_US: &str = "1900";
 const ITERATIONS: &str = "10000";
 const APART: u64 = 9;
 
-/// The slices of which rows are kept: as in the paper.
+/// The recorded slices, as in the paper.
 pub const WINDOW: RangeInclusive<u64> = 7_500..=12_500;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What one run was.
+/// The results of one run.
 #[derive(Debug)]
 pub struct BarrierSpacing {
-    /// How far the median gap is off, relative.
+    /// The relative deviation of the median gap.
     pub median_off: f64,
-    /// The share of gaps that are off by 8 % at most.
+    /// The share of gaps that deviate by 8 % at most.
     pub within_8_percent: f64,
-    /// By 20 %.
+    /// The share of gaps that deviate by 20 % at most.
     pub within_20_percent: f64,
-    /// The share of barriers that came so many slices after the one before, in DEM and in MSM of the node where it is
-    /// the least.
+    /// The share of barriers at the expected distance in slices from the previous one, in DEM and
+    /// in MSM, on the node with the least share.
     pub apart: f64,
 }
 
-/// Runs it once. The paper strikes every slice, and we only those that somebody needs: `--all-phases` has them all struck.
+/// Runs the experiment once. The paper's machine strobes every slice; ours strobes only the slices
+/// that are needed. `--all-phases` makes it strobe all of them.
 ///
 /// `barriers` is the path of the fixture of that name.
 ///
 /// # Errors
 ///
-/// The job failed, or left no dumps.
+/// The job failed, or wrote no dumps.
 pub fn record(workspace: &Workspace, barriers: &Path) -> Result<RunDumps> {
     let dir = tempfile::tempdir().context("failed to make a directory for the dump")?;
     let mut command = workspace.bcs(["run", "-n", "2", "--nodes", "2", "--strobe", "fixed"])?;
@@ -59,7 +61,7 @@ pub fn record(workspace: &Workspace, barriers: &Path) -> Result<RunDumps> {
 }
 
 impl BarrierSpacing {
-    /// What the NICs say of a run.
+    /// Computes the results from the NICs' dumps.
     ///
     /// # Errors
     ///
@@ -74,7 +76,7 @@ impl BarrierSpacing {
             .filter(|gap| *gap != NONE)
             .map(|gap| gap as f64)
             .collect();
-        // What was late was struck at the next multiple, and then a slice is missing.
+        // A late slice is strobed at the next multiple, and then a slice is missing.
         ensure!(
             2 * gaps.len() > WINDOW.count(),
             "only {} slices of the window were struck",
@@ -99,7 +101,7 @@ impl BarrierSpacing {
     }
 }
 
-/// The share of collectives that are as many slices after the one before as there should be.
+/// Returns the share of collectives at the expected distance in slices from the previous one.
 fn share_apart(rows: &[SliceRow], collectives: impl Fn(&SliceRow) -> u64) -> Result<f64> {
     let with_one = rows.iter().filter(|row| collectives(row) > 0);
     let slices: Vec<u64> = with_one.map(|row| row.slice).collect();
@@ -114,7 +116,8 @@ mod tests {
     use super::*;
     use mds::dump::{StrobeDump, StrobeRow};
 
-    /// Slices so far apart, in every ninth of which a barrier goes; but for one in twenty.
+    /// Makes dumps with slices at this distance, except for one in twenty, and a barrier in every
+    /// ninth slice.
     fn nodes(gap_ns: u64, late_ns: u64) -> Vec<NodeDump> {
         let strobe = |slice: u64| StrobeRow {
             slice,

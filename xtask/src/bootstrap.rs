@@ -1,11 +1,12 @@
-//! Medians, and how far they can be trusted.
+//! Medians, and their confidence intervals.
 
 use std::fmt;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Enough that the ends of a 95 % interval move by less than a hundredth of its width between seeds.
+/// With this number the ends of a 95 % interval move between seeds by less than a hundredth of its
+/// width.
 const RESAMPLES: usize = 4_000;
 
 /// A closed interval.
@@ -23,7 +24,7 @@ impl fmt::Display for Interval {
     }
 }
 
-/// The median; the mean of the middle two when their number is even.
+/// Returns the median: for an even number of samples, the mean of the middle two.
 ///
 /// # Panics
 ///
@@ -34,7 +35,7 @@ pub fn median(samples: &[f64]) -> f64 {
     middle(sorted.len(), |place| sorted[place])
 }
 
-/// The median of `count` samples, where `sorted` gives the one of that place.
+/// Returns the median of `count` samples, where `sorted` returns the sample at a place.
 fn middle(count: usize, sorted: impl Fn(usize) -> f64) -> f64 {
     let half = count / 2;
     if count % 2 == 1 {
@@ -50,8 +51,8 @@ fn sorted(samples: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// The 95 % bootstrap interval (percentile method) of the median of `samples`. The same samples and seed give
-/// the same interval.
+/// Returns the 95 % bootstrap interval (percentile method) of the median of `samples`. The same
+/// samples and seed give the same interval.
 ///
 /// # Panics
 ///
@@ -63,7 +64,8 @@ pub fn median_interval(samples: &[f64], seed: u64) -> Interval {
     let mut drawn = vec![0; samples.len()];
     let medians: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
-            // Places in the sorted samples, so that integers are sorted and not numbers.
+            // Draws places in the sorted samples, so that it sorts integers and not floating-point
+            // numbers.
             drawn.fill_with(|| rng.random_range(0..samples.len()));
             drawn.sort_unstable();
             middle(drawn.len(), |place| samples[drawn[place]])
@@ -72,8 +74,8 @@ pub fn median_interval(samples: &[f64], seed: u64) -> Interval {
     middle_95_percent(&medians)
 }
 
-/// Calls `figures` with as many of `count` rounds as there are, drawn at random, [`RESAMPLES`] times: the
-/// figures of all of these.
+/// Draws `count` of `count` rounds at random, [`RESAMPLES`] times, and calls `figures` with each
+/// draw. Returns the figures of all draws.
 ///
 /// # Panics
 ///
@@ -93,11 +95,11 @@ pub(crate) fn resampled(
         .collect()
 }
 
-/// What is left of figures without the least and the greatest 2.5 %.
+/// Returns the interval of the figures without the least and the greatest 2.5 %.
 ///
 /// # Panics
 ///
-/// When there are none, or one is not a number.
+/// When there are no figures, or one is not a number.
 pub(crate) fn middle_95_percent(figures: &[f64]) -> Interval {
     let figures = sorted(figures);
     let tail = figures.len() / 40;
@@ -154,11 +156,13 @@ mod tests {
         let samples = normal(&mut ChaCha8Rng::seed_from_u64(5), 20, 1.0, 0.2);
         let interval = median_interval(&samples, 9);
         assert_eq!(median_interval(&samples, 9), interval);
-        // Its ends are medians of few samples, so that other seeds often hit the same ones, but not always.
+        // The ends of the interval are medians of few samples, so other seeds often give the same
+        // ends, but not always.
         assert!((10..40).any(|seed| median_interval(&samples, seed) != interval));
     }
 
-    /// The point of a 95 % interval: it holds the true median about 95 times in 100, and not always.
+    /// Checks the definition of a 95 % interval: it contains the true median about 95 times in 100,
+    /// and not always.
     #[test]
     fn the_interval_covers_the_true_median_about_as_often_as_it_says() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);

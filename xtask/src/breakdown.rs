@@ -1,9 +1,9 @@
-//! Where the time of a small operation between two hosts goes.
+//! Splits the time of a small operation between two hosts into shares.
 //!
-//! Nothing is recorded in the runs whose time is split. The shares are from others beside them, in the same rounds: a
-//! run that records (MDS), a bare datagram that goes back and forth, and the fabric without NIC threads and ranks. What
-//! none of them explains is the rest. A share that an operation has no part of is zero: what goes ahead of the beat has
-//! no strobe and no verdict.
+//! The timed runs record nothing. The shares come from other measurements in the same rounds: a run
+//! that records (MDS), a bare datagram that goes back and forth, and the fabric without NIC threads
+//! and ranks. The rest is the time that none of them explains. A share that does not apply to an
+//! operation is zero: an operation outside of the slice has no strobe and no verdict.
 
 use std::fmt;
 use std::time::Duration;
@@ -22,15 +22,15 @@ use crate::process;
 use crate::rounds::{Bar, Rounds, RoundsResult};
 use crate::workspace::Workspace;
 
-/// The operations, on two ranks. Half a round trip passes both nodes, one after the other; so does a collective ahead of the
-/// beat, there and back. In a slice both work at the same time.
+/// The operations, on two ranks. Half a round trip passes both nodes one after the other. So does a
+/// collective outside of the slice, there and back. In a slice both nodes work at the same time.
 pub const OPS: [BenchOperation; 3] = [
     BenchOperation::Latency,
     BenchOperation::Barrier,
     BenchOperation::Allreduce,
 ];
 
-/// What is measured in every round.
+/// The number of figures in every round.
 const FIGURES: usize = 9;
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -38,19 +38,19 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// The time of an operation in microseconds, and its shares.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyBreakdown {
-    /// What is split.
+    /// The operation.
     pub op: BenchOperation,
-    /// The whole.
+    /// The whole time.
     pub whole_us: f64,
     /// Each share by name.
     pub shares: Vec<(&'static str, f64)>,
     /// How often an OS thread of the job went to sleep for an operation.
     pub sleeps: f64,
-    /// How many slices were struck for an operation.
+    /// How many slices were strobed for an operation.
     pub slices: f64,
 }
 
-/// What a run that records says of one operation, on average.
+/// The results of a run that records, per operation, on average.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct RecordedTimes {
     /// Time in routines of NIC threads.
@@ -62,11 +62,11 @@ struct RecordedTimes {
 }
 
 impl LatencyBreakdown {
-    /// Measures.
+    /// Measures the shares of an operation.
     ///
     /// # Errors
     ///
-    /// A job failed, or the kernel refused something.
+    /// A job failed, or the kernel refused a call.
     pub fn measure(workspace: &Workspace, hosts: &Hosts, op: BenchOperation) -> Result<Self> {
         let ours = Contestant::Ours(Vec::new());
         let options = options(op);
@@ -101,7 +101,7 @@ impl LatencyBreakdown {
             sleeps,
             slices,
         ] = figures;
-        // Half a round trip is one way; a collective of two nodes goes up the tree and down again.
+        // Half a round trip is one path; a collective of two nodes goes up the tree and down again.
         let ways = match op {
             BenchOperation::Latency => 1.0,
             _ => 2.0,
@@ -109,7 +109,7 @@ impl LatencyBreakdown {
         let known = [
             ("network", ways * polling),
             ("fabric", ways * (fabric - polling)),
-            // In a slice those who sleep are woken on the ways of strobe and verdicts.
+            // In a slice the shares of strobe and verdicts include the wake-ups.
             (
                 "wake",
                 sleeps * (1.0 - slices.min(1.0)) * (asleep - polling),
@@ -141,7 +141,7 @@ impl fmt::Display for LatencyBreakdown {
     }
 }
 
-/// Operations take far longer together than what the benchmark says to itself between samples.
+/// Makes the samples so long that the benchmark's own messages between them do not count.
 fn options(op: BenchOperation) -> BenchOptions {
     BenchOptions {
         row_ms: 100,
@@ -170,7 +170,7 @@ fn recorded(dumps: &RunDumps, op: BenchOperation, sleeps: u64) -> Result<Recorde
         let of = ranks.filter_map(|rank| rank.primitives.get(&primitive));
         of.map(|calls| calls.latency_ns.count).sum::<u64>() as f64
     };
-    // Nodes that work at the same time share what they do together.
+    // When nodes work at the same time, totals are divided by their number.
     let nodes = dumps.nodes.len() as f64;
     let (count, side_by_side) = match op {
         BenchOperation::Latency => (calls(Primitive::Send), 1.0),
@@ -196,9 +196,9 @@ fn recorded(dumps: &RunDumps, op: BenchOperation, sleeps: u64) -> Result<Recorde
     })
 }
 
-/// Of a slice, the medians: from its strobe until the last node has it; and what is neither that nor the work of a node
-/// in its microphases, which are the ways of reports, verdicts and further microstrobes. Nodes of one kernel have one
-/// clock.
+/// Returns two medians over slices. The first is the time from the strobe until the last node has
+/// it. The second is the time outside of that and of the node's work in its microphases: the paths
+/// of reports, verdicts and further microstrobes. Nodes on one kernel share a clock.
 fn of_a_slice(strobes: &[StrobeRow], nodes: &[NodeDump]) -> [f64; 2] {
     let (mut ways, mut verdicts) = (Vec::new(), Vec::new());
     for strobe in strobes {
@@ -217,7 +217,7 @@ fn of_a_slice(strobes: &[StrobeRow], nodes: &[NodeDump]) -> [f64; 2] {
     [ways, verdicts].map(|ns| if ns.is_empty() { 0.0 } else { median(&ns) })
 }
 
-/// In the microphases of a slice on a node.
+/// Returns the time in the microphases of a slice on a node.
 fn work_ns(row: &SliceRow) -> u64 {
     let phases = [
         row.ltdem_ns,
@@ -269,7 +269,8 @@ mod tests {
         }
     }
 
-    /// Two nodes, of which the second is struck 2 us later; of the slice's 20 us the first works 5.
+    /// Makes two nodes, of which the second gets the strobe 2 us later; of the slice's 20 us the
+    /// first works 5.
     fn dumps(primitive: Primitive) -> RunDumps {
         let strobes = [7, 8].map(|slice| StrobeRow {
             slice,

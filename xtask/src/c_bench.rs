@@ -1,4 +1,5 @@
-//! Our own benchmarks in C, built as their user would: by the `mpicc_abi` that this checkout installs.
+//! Our own benchmarks in C, built like a user's program with the `mpicc_abi` that this checkout
+//! installs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +14,7 @@ use crate::workspace::Workspace;
 
 const BUILD_LIMIT: Duration = Duration::from_secs(120);
 
-/// The command that starts the ranks of one, and the program.
+/// A launcher command, and a benchmark program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CBench {
     launcher: PathBuf,
@@ -25,12 +26,12 @@ impl CBench {
     ///
     /// # Errors
     ///
-    /// Either fails.
+    /// The installation or the build fails.
     pub fn build(workspace: &Workspace) -> Result<Self> {
         Self::build_of(workspace, "bench", BENCH)
     }
 
-    /// The same of another program.
+    /// Installs the library, and builds another program.
     ///
     /// # Errors
     ///
@@ -51,13 +52,14 @@ impl CBench {
         Ok(Self { launcher, program })
     }
 
-    /// The installed `bcs`.
+    /// Returns the installed `bcs`.
     #[must_use]
     pub fn launcher(&self) -> &Path {
         &self.launcher
     }
 
-    /// `bcs run` with these options and so many ranks of the program, whose own arguments are to follow.
+    /// Makes a `bcs run` command with these options and `ranks` ranks of the program; the caller
+    /// adds the program's own arguments.
     #[must_use]
     pub fn command(&self, ranks: usize, options: &[String]) -> Command {
         let mut command = Command::new(&self.launcher);

@@ -6,7 +6,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use crate::bare_pingpong::allowed_cores;
 use crate::verdict::UnsuitableMachine;
 
-/// This thread, and what it starts, kept to some of its cores until this is dropped.
+/// Confines this thread, and what it starts, to some of its cores until this is dropped.
 #[derive(Debug)]
 pub struct CoreConfinement {
     before: CpuSet,
@@ -14,11 +14,11 @@ pub struct CoreConfinement {
 }
 
 impl CoreConfinement {
-    /// To the first `count` cores that are allowed.
+    /// Confines the thread to the first `count` cores that are allowed.
     ///
     /// # Errors
     ///
-    /// [`UnsuitableMachine`] when there are fewer.
+    /// [`UnsuitableMachine`] when fewer cores are allowed.
     pub fn to_cores(count: usize) -> Result<Self> {
         let mut cores = allowed_cores()?;
         if cores.len() < count {
@@ -33,7 +33,7 @@ impl CoreConfinement {
         Ok(Self { before, cores })
     }
 
-    /// The cores.
+    /// Returns the cores.
     #[must_use]
     pub fn cores(&self) -> &[usize] {
         &self.cores
@@ -42,7 +42,7 @@ impl CoreConfinement {
 
 impl Drop for CoreConfinement {
     fn drop(&mut self) {
-        // They were allowed before; if they are not any more, the kernel has decided.
+        // These cores were allowed before; if they no longer are, that was the kernel's decision.
         let _ = sched_setaffinity(None, &self.before);
     }
 }

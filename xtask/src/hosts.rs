@@ -1,9 +1,10 @@
-//! Two hosts of a test network, and how jobs of ours and of others are started over them.
+//! Two hosts of a test network, and the start of our jobs and others' over them.
 //!
-//! A peer's launcher runs on the first host and starts what it needs on the other by a program that takes the place of
-//! ssh. That is a script, the *agent*, which knows hosts by their addresses: both have the machine's name otherwise,
-//! and Open MPI takes hosts of one name for one host. A peer's rank polls, so each host has a core for it: the kernel
-//! would have both on one now and then, and each would wait for the end of the other's turn, 4 ms later.
+//! A peer's launcher runs on the first host. It starts its processes on the other host by a script,
+//! the *agent*, which takes the place of ssh. The script identifies hosts by their addresses:
+//! otherwise both have the machine's name, and Open MPI treats hosts of one name as one host. A
+//! peer's rank polls, so each host has a core for it. Otherwise the kernel would now and then put
+//! both on one core, and each would wait for the end of the other's time slice, 4 ms later.
 
 use std::fmt::Write;
 use std::fs::{self, Permissions};
@@ -19,26 +20,27 @@ use crate::bare_pingpong::allowed_cores;
 use crate::network::LAUNCHER;
 use crate::verdict::UnsuitableMachine;
 
-/// What packets of Ethernet hold.
+/// The packet size of Ethernet.
 pub const ETHERNET: u16 = 1500;
 
-/// Two hosts that a bridge joins. They end with this value, and all that runs there.
+/// Two hosts connected by a bridge. They end with this value, and so do all processes there.
 #[derive(Debug)]
 pub struct Hosts {
     network: TestNetwork,
-    /// Of each host, for a peer.
+    /// The core of each host, for a peer.
     cores: [usize; 2],
-    /// The agent is in it.
+    /// The folder of the agent.
     dir: TempDir,
     mtu: u16,
 }
 
 impl Hosts {
-    /// Makes them, with packets of at most so many bytes.
+    /// Makes the hosts, with packets of at most `mtu` bytes.
     ///
     /// # Errors
     ///
-    /// [`UnsuitableMachine`] where there are no namespaces or is one core; others when the agent cannot be written.
+    /// [`UnsuitableMachine`] if there are no namespaces or there is only one core; other errors if
+    /// the agent cannot be written.
     pub fn make(mtu: u16) -> Result<Self> {
         let [one, other, ..] = allowed_cores()?[..] else {
             return Err(UnsuitableMachine("two hosts that poll need two cores".to_owned()).into());
@@ -61,25 +63,26 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// What a packet holds, at most.
+    /// Returns the largest size of a packet.
     #[must_use]
     pub fn mtu(&self) -> u16 {
         self.mtu
     }
 
-    /// The network.
+    /// Returns the network.
     #[must_use]
     pub fn network(&self) -> &TestNetwork {
         &self.network
     }
 
-    /// The core of a host.
+    /// Returns the core of a host.
     #[must_use]
     pub fn core(&self, host: usize) -> usize {
         self.cores[host]
     }
 
-    /// The options of `bcs run` for a node on each. Its node managers share a kernel and could share memory.
+    /// Returns the options of `bcs run` for a node on each host. The node managers share a kernel,
+    /// and so could share memory.
     #[must_use]
     pub fn options(&self) -> [String; 6] {
         let hosts = self.network.hosts().join(",");
@@ -87,7 +90,7 @@ impl Hosts {
         words.map(str::to_owned)
     }
 
-    /// A program on a host, and on the core of that host.
+    /// Makes a command that runs on a host, and on the core of that host.
     #[must_use]
     pub fn command(&self, host: usize, program: &Path) -> Command {
         let mut command = self.network.command(host, "taskset");
@@ -96,7 +99,8 @@ impl Hosts {
         command
     }
 
-    /// An option of a peer's launcher, with the agent for `{agent}` and the hosts' addresses for `{hosts}`.
+    /// Expands an option of a peer's launcher: `{agent}` becomes the agent and `{hosts}` the hosts'
+    /// addresses.
     #[must_use]
     pub fn fill(&self, option: &str) -> String {
         let addresses: Vec<String> = (0..self.network.hosts().len())
@@ -111,7 +115,8 @@ impl Hosts {
         self.dir.path().join("agent")
     }
 
-    /// The agent takes the words that ssh takes: options, a host, and a command of that host's shell.
+    /// Returns the text of the agent. It takes the same words as ssh: options, a host, and a
+    /// command for that host's shell.
     fn script(&self) -> String {
         let mut hosts = String::new();
         for (host, (name, core)) in self.network.hosts().iter().zip(self.cores).enumerate() {
@@ -140,7 +145,7 @@ mod tests {
     #[test]
     fn the_agent_starts_a_command_on_the_host_that_it_is_told() {
         let Ok(hosts) = Hosts::make(ETHERNET) else {
-            // `test-network` has the test that fails where there must be namespaces.
+            // The tests of `test-network` fail if a machine that must have namespaces lacks them.
             return;
         };
         let address = hosts.network.address(1).to_string();

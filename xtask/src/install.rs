@@ -1,4 +1,4 @@
-//! `cargo xtask install`: what C programmers get, of this checkout.
+//! `cargo xtask install`: the installation for C programmers, from this checkout.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use toolchain::BuildArtifacts;
 use crate::process;
 use crate::workspace::{BUILD_LIMIT, Workspace};
 
-/// Builds the command and the library, and lays them out in a folder.
+/// Builds the command and the library, and installs them into a folder.
 ///
 /// # Errors
 ///

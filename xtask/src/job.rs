@@ -1,8 +1,8 @@
-//! A running `bcs run`, watched from outside while its ranks say where they are.
+//! A running `bcs run`, observed from outside while its ranks report their progress.
 //!
-//! A program of `apps` that is measured prints a line when its measured part begins and ends. Between the two,
-//! the processor-time clocks of the runtime's processes (`bcs run` and its managers, which host the NICs) are
-//! read, so that neither start nor end are in the figure, nor are the ranks.
+//! A measured program of `apps` prints a line when its measured part begins and ends. Between the
+//! two lines this module reads the CPU clocks of the runtime's processes: `bcs run` and its
+//! managers, which host the NICs. The figure therefore excludes start, end, and the ranks.
 
 use std::io::{PipeReader, Read, pipe};
 use std::os::unix::process::CommandExt;
@@ -16,10 +16,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::process::{self, processor_time};
 
-/// How often clocks are read while a line is awaited.
+/// The interval of clock reads while a line is awaited.
 const SAMPLE: Duration = Duration::from_millis(10);
 
-/// A job under way. It is killed when it is dropped before [`WatchedJob::finish`].
+/// A running job. It is killed when it is dropped before [`WatchedJob::finish`].
 #[derive(Debug)]
 pub struct WatchedJob {
     command: String,
@@ -34,16 +34,17 @@ pub struct WatchedJob {
 }
 
 impl WatchedJob {
-    /// Starts a `bcs run`, which has to have the option `-v`, since that is how the processes of the runtime are
-    /// known.
+    /// Starts a `bcs run`, which must have the option `-v`, because its output identifies the
+    /// runtime's processes.
     ///
     /// # Errors
     ///
-    /// It cannot be started.
+    /// The command cannot be started.
     pub fn start(mut command: Command, limit: Duration) -> Result<Self> {
         let text = process::command_line(&command);
         let context = || format!("failed to run `{text}`");
-        // Both outputs go into one pipe, so that their order is known: -v speaks before any rank does.
+        // Both outputs go into one pipe, so that their order is known: -v prints before any rank
+        // does.
         let (output, input) = pipe().with_context(context)?;
         command
             .stdin(Stdio::null())
@@ -51,7 +52,8 @@ impl WatchedJob {
             .stderr(input)
             .process_group(0);
         let child = command.spawn().with_context(context)?;
-        // The command still holds our copies of the pipe's writing end; without them the end is seen.
+        // The command still holds our copies of the pipe's writing end, which would hide the end of
+        // the output.
         drop(command);
         Ok(Self {
             pid: Pid::from_child(&child),
@@ -65,7 +67,7 @@ impl WatchedJob {
         })
     }
 
-    /// The next line of output that starts with `head`, and when it was read; lines before it are passed over.
+    /// Returns the next line of output that starts with `head`; skips lines before it.
     ///
     /// # Errors
     ///
@@ -82,17 +84,17 @@ impl WatchedJob {
         }
     }
 
-    /// `bcs run` itself and the managers, as far as they have been named.
+    /// Returns `bcs run` itself and the managers, as far as the output has named them.
     #[must_use]
     pub fn runtime(&self) -> &[Pid] {
         &self.runtime
     }
 
-    /// Processor time, up to now, of `bcs run` and the managers.
+    /// Returns the CPU time of `bcs run` and the managers until now.
     ///
     /// # Errors
     ///
-    /// They are not known or have ended.
+    /// The processes are unknown or have ended.
     pub fn runtime_cpu(&self) -> Result<Duration> {
         ensure!(
             self.runtime.len() > 1,
@@ -106,8 +108,9 @@ impl WatchedJob {
             .context("failed to read the processor time of the runtime")
     }
 
-    /// The next line that starts with `head`, and [`WatchedJob::runtime_cpu`] when it came: a job that says its last word may be
-    /// gone when that is read, so the clocks are read every [`SAMPLE`] until then, and the last reading counts.
+    /// Returns the next line that starts with `head`, and [`WatchedJob::runtime_cpu`] at that
+    /// moment. A job that prints its last line may have ended before a read of the clocks. The
+    /// clocks are therefore read every [`SAMPLE`] until then, and the last value counts.
     ///
     /// # Errors
     ///
@@ -132,7 +135,7 @@ impl WatchedJob {
         }
     }
 
-    /// Waits for the end. Gives the whole output and the processor time of the job, all processes together.
+    /// Waits for the end. Returns the whole output and the CPU time of all processes of the job.
     ///
     /// # Errors
     ///
@@ -150,7 +153,7 @@ impl WatchedJob {
         Ok((String::from_utf8_lossy(&self.text).into_owned(), cpu))
     }
 
-    /// The next line, without its end; nothing at the end of the output.
+    /// Returns the next line without its line end, or `None` at the end of the output.
     fn line(&mut self) -> Result<Option<String>> {
         loop {
             let line = self.line_at_hand();
@@ -160,7 +163,7 @@ impl WatchedJob {
         }
     }
 
-    /// The next line of what has been read.
+    /// Returns the next line of the data read so far.
     fn line_at_hand(&mut self) -> Option<String> {
         let rest = &self.text[self.read..];
         let length = rest.iter().position(|byte| *byte == b'\n')?;
@@ -170,7 +173,7 @@ impl WatchedJob {
         Some(line)
     }
 
-    /// Reads on, if something comes in that time; false at the end of the output.
+    /// Reads more data if some arrive in that time; returns false at the end of the output.
     fn fill_within(&mut self, time: Duration) -> Result<bool> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         ensure!(!left.is_zero(), "`{}` took too long", self.command);
@@ -186,7 +189,7 @@ impl WatchedJob {
         Ok(length > 0)
     }
 
-    /// `bcs: WHO is process N`, as -v says it of `bcs run` and of every manager.
+    /// Parses `bcs: WHO is process N`, which -v prints for `bcs run` and every manager.
     fn note_process(&mut self, line: &str) {
         let pid = line
             .strip_prefix("bcs: ")
@@ -207,7 +210,7 @@ impl WatchedJob {
 impl Drop for WatchedJob {
     fn drop(&mut self) {
         if !self.ended {
-            // Nobody is left to be told that it is gone already, or how it ended.
+            // The job may have ended already, and its status does not matter here.
             let _ = kill_process_group(self.pid, Signal::KILL);
             let _ = process::reap(self.pid);
         }

@@ -1,15 +1,15 @@
-//! Chores of the developers: `cargo xtask check`, the acceptance checks; `cargo xtask soft-float`, which says
-//! what the NIC's floating point in software costs; `cargo xtask peers` and `cargo xtask bench-peers`, which
-//! install other MPI implementations and measure ours against them; `cargo xtask papers`, which measures the tables and
-//! figures of the papers.
+//! Developer commands: `cargo xtask check` runs the acceptance checks. `cargo xtask soft-float`
+//! measures the NIC's floating point in software. `cargo xtask peers` and `cargo xtask bench-peers`
+//! install other MPI implementations and measure ours against them. `cargo xtask papers` measures
+//! the tables and figures of the papers.
 //!
-//! A check runs the finished programs from outside, prints a figure and the bar that it is held to, and
-//! says whether the bar was held, missed, or cannot be judged on this machine (exit codes 0, 1 and 77).
-//! To add one: write `checks/<name>.rs` with a `CHECK`, and put that into `checks::ALL`.
+//! A check runs the finished programs from outside, and prints a figure and its bar. It reports
+//! whether the bar was held, missed, or cannot be judged on this machine (exit codes 0, 1 and 77).
+//! To add a check, write `checks/<name>.rs` with a `CHECK`, and add that to `checks::ALL`.
 //!
-//! Absolute times on shared machines mean nothing. So a check about time measures a ratio against another
-//! program in the same run, in rounds that take turns ([`rounds`]), and judges its median by a
-//! bootstrap interval ([`bootstrap`]) rather than by one number.
+//! Absolute times on shared machines mean nothing. A check about time therefore measures a ratio to
+//! another program in the same run, in rounds that take turns ([`rounds`]). It judges the median by
+//! a bootstrap interval ([`bootstrap`]) rather than by one number.
 
 pub mod bare_datagrams;
 pub mod bare_pingpong;

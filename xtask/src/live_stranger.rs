@@ -1,7 +1,9 @@
-//! A stranger on a host of its own: it sees the datagrams of a job, and sends that job what it makes of them.
+//! An attacker on its own host, which sees the datagrams of a job and sends forged ones to that
+//! job.
 //!
-//! It sees them through a packet socket (AF_PACKET) on another host. What the kernel hands on there as several datagrams in
-//! one is not remembered, but for short ones; so a part of what is sent again was never sent like that.
+//! It sees them through a packet socket (AF_PACKET) on another host. There the kernel may deliver
+//! several datagrams as one, and the attacker remembers only short ones of these. Some of the
+//! datagrams that it replays were therefore never sent in this form.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
@@ -16,24 +18,25 @@ use bcs_fabric::udp::attacker::{Attacker, Forgery};
 use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, socket_with};
 use test_network::TestNetwork;
 
-/// What it has sent, by kind.
+/// The number of datagrams sent, by kind.
 pub type ForgeryCounts = BTreeMap<Forgery, u64>;
 
-/// How often it sends some.
+/// The interval between bursts.
 const TICK: Duration = Duration::from_millis(1);
 
-/// It looks at so many packets at a time: the job is to be measured, and not how fast they can be read.
+/// The most packets read at a time: the check measures the job, and not how fast packets can be
+/// read.
 const LOOKS: usize = 16;
 
 /// The longest datagram of Ethernet.
 const LONGEST: usize = 1_472;
 
-/// Does something while the stranger, who is on the last host, sends so many datagrams a second to the jobs that run on
-/// the others. It begins as soon as it sees datagrams.
+/// Runs `act` while the attacker, which is on the last host, sends `a_second` datagrams per second
+/// to the jobs on the other hosts. It begins as soon as it sees datagrams.
 ///
 /// # Errors
 ///
-/// What `act` fails with, and what the kernel denies the stranger.
+/// `act` fails, or the kernel refuses a call of the attacker.
 pub fn run_under_attack<T>(
     network: &TestNetwork,
     a_second: u32,
@@ -68,11 +71,11 @@ pub fn run_under_attack<T>(
     Ok((done?, sent))
 }
 
-/// A socket of all packets of a host, those that it sends among them.
+/// Opens a socket that gets all packets of a host, also those that it sends.
 fn open_sniffer() -> std::io::Result<OwnedFd> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let all = NonZeroU32::new(u32::from(3_u16.to_be())).map(Protocol::from_raw);
-    // Without the heads of Ethernet.
+    // SOCK_DGRAM packets have no Ethernet header.
     Ok(socket_with(
         AddressFamily::PACKET,
         SocketType::DGRAM,
@@ -87,7 +90,7 @@ struct LiveStranger {
     sniffer: OwnedFd,
     sender: UdpSocket,
     stranger: Attacker,
-    /// The node managers that it has seen; the newest of each host.
+    /// The node managers that it has seen; the newest one of each host.
     receivers: Vec<SocketAddr>,
     sent: ForgeryCounts,
 }
@@ -102,7 +105,7 @@ impl LiveStranger {
             thread::sleep(TICK);
             self.listen(&mut packet);
             let now = Instant::now();
-            // Of a second that it was not let run it makes up nothing.
+            // It does not catch up after a time in which it could not run.
             owed += f64::from(a_second) * (now - ticked).min(10 * TICK).as_secs_f64();
             ticked = now;
             while owed >= 1.0 {
@@ -124,7 +127,7 @@ impl LiveStranger {
         }
     }
 
-    /// A datagram between node managers: to whom, and what it holds.
+    /// Parses a datagram between node managers: the receiver's address, and the payload.
     fn of_the_job<'a>(&self, packet: &'a [u8]) -> Option<(SocketAddr, &'a [u8])> {
         const UDP: u8 = 17;
         let head = usize::from(packet.first()? & 0xf) * 4;
@@ -144,7 +147,7 @@ impl LiveStranger {
         is_one.then_some((SocketAddrV4::new(to, port).into(), payload))
     }
 
-    /// The place of a receiver. A new one of the same host is that of the next job.
+    /// Returns the index of a receiver. A new address on the same host belongs to the next job.
     fn receiver(&mut self, address: SocketAddr) -> usize {
         let known = &mut self.receivers;
         let same = known.iter().position(|one| one.ip() == address.ip());
@@ -161,7 +164,7 @@ impl LiveStranger {
             return;
         }
         let (to, kind) = self.stranger.forge(self.receivers.len(), datagram);
-        // A job that has ended does not listen any more.
+        // A job that has ended no longer listens.
         if self.sender.send_to(datagram, self.receivers[to]).is_ok() {
             *self.sent.entry(kind).or_default() += 1;
         }

@@ -1,4 +1,4 @@
-//! The command line of the chores; see the library for what they are.
+//! The command line of `cargo xtask`; see the library for the commands.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! Jobs of ours on several hosts, which are network namespaces, and what they must not leave there.
+//! Our jobs on several hosts, which are network namespaces, and the detection of what they leave
+//! there.
 
 use std::fs;
 use std::process::Command;
@@ -9,14 +10,14 @@ use test_network::{NetworkKind, NetworkOptions, TestNetwork};
 use crate::verdict::UnsuitableMachine;
 use crate::workspace::Workspace;
 
-/// How `bcs run` starts node managers on a host.
+/// The command with which `bcs run` starts node managers on a host.
 pub const LAUNCHER: &str = "ip netns exec {host}";
 
-/// So many hosts that a bridge joins.
+/// Makes `hosts` hosts connected by a bridge.
 ///
 /// # Errors
 ///
-/// [`UnsuitableMachine`] where there are none.
+/// [`UnsuitableMachine`] where there are no namespaces.
 pub fn make(hosts: usize) -> Result<TestNetwork> {
     let options = NetworkOptions {
         joined: NetworkKind::Bridge,
@@ -28,7 +29,8 @@ pub fn make(hosts: usize) -> Result<TestNetwork> {
     )
 }
 
-/// `bcs run` over the first of the hosts, with these options. They share a kernel, so they could share memory, too.
+/// Makes a `bcs run` over the first of the hosts, with these options. The hosts share a kernel, and
+/// so could share memory, too.
 ///
 /// # Errors
 ///
@@ -46,7 +48,7 @@ pub fn bcs_run(
     Ok(command)
 }
 
-/// Names that jobs could leave behind where names are.
+/// Returns the names in `/dev/shm` and `/tmp` that jobs could have left behind.
 #[must_use]
 pub fn leftover_names() -> Vec<String> {
     let mut names = Vec::new();
@@ -61,11 +63,11 @@ pub fn leftover_names() -> Vec<String> {
     names
 }
 
-/// Sees that nothing runs on any host.
+/// Checks that no process runs on any host.
 ///
 /// # Errors
 ///
-/// Something does.
+/// A process runs.
 pub fn check_no_processes(network: &TestNetwork) -> Result<()> {
     for host in 0..network.hosts().len() {
         let left = network.processes(host)?;
@@ -75,7 +77,7 @@ pub fn check_no_processes(network: &TestNetwork) -> Result<()> {
     Ok(())
 }
 
-/// A process and its program, as far as it is still there.
+/// Returns a process and its program, if it still exists.
 pub fn describe_process(pid: u32) -> String {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     format!("{} ({pid})", name.trim())

@@ -1,20 +1,20 @@
-//! How much of the machine others took while a check ran: its reader must know before believing a time.
+//! The load of other programs while a check ran. A reader needs it to judge times.
 #![expect(unsafe_code, reason = "neither std nor rustix offers getrusage")]
 
 use std::fs;
 use std::mem::MaybeUninit;
 use std::time::Instant;
 
-/// A stretch of time that is watched.
+/// An observed time span.
 #[derive(Debug)]
 pub struct OtherLoad {
     start: Instant,
-    /// Processor time of the whole machine and of this program with its descendants, in seconds.
+    /// CPU time of the whole machine, and of this program with its descendants, in seconds.
     before: Option<(f64, f64)>,
 }
 
 impl OtherLoad {
-    /// Begins to watch.
+    /// Begins the observation.
     #[must_use]
     pub fn watch() -> Self {
         Self {
@@ -23,8 +23,9 @@ impl OtherLoad {
         }
     }
 
-    /// How many cores others kept busy since [`watch`](Self::watch), on average; nothing if the machine does not
-    /// say. Programs that the check started count as others until they have ended.
+    /// Returns how many cores other programs kept busy since [`watch`](Self::watch), on average;
+    /// `None` if the machine does not report it. Programs that the check started count as other
+    /// load until they have ended.
     #[must_use]
     pub fn cores(&self) -> Option<f64> {
         let (machine_before, own_before) = self.before?;
@@ -34,8 +35,9 @@ impl OtherLoad {
     }
 }
 
-/// The first line of `/proc/stat` counts in hundredths of a second: user, nice, system, idle, waiting for
-/// input/output, interrupts, soft interrupts, stolen.
+/// Returns the busy CPU time of the machine. The first line of `/proc/stat` counts in hundredths of
+/// a second: user, nice, system, idle, waiting for input/output, interrupts, soft interrupts,
+/// stolen.
 fn machine_s() -> Option<f64> {
     let text = fs::read_to_string("/proc/stat").ok()?;
     let counts: Vec<f64> = text
@@ -49,7 +51,7 @@ fn machine_s() -> Option<f64> {
     Some(busy.iter().sum::<f64>() / 100.0)
 }
 
-/// This program and all descendants that were waited for.
+/// Returns the CPU time of this program and of all descendants that were waited for.
 fn own_s() -> Option<f64> {
     let of = |who| {
         let mut usage = MaybeUninit::<libc::rusage>::uninit();

@@ -1,9 +1,10 @@
-//! What the three primitives take on each fabric there is: Table 2.1 of the BCS-MPI paper.
+//! Measures the costs of the three primitives on each fabric: Table 2.1 of the BCS-MPI paper.
 //!
-//! On `shm` the primitives are called as NIC threads call them, either all from one OS thread (the `shared` driver,
-//! where a Compare-And-Write is decided by who asks), or from two that spin on a core each (the other drivers,
-//! where the sequencer is on another OS thread). Of an OS thread that sleeps the kernel's waking would have to
-//! be added. On `sim` time is virtual. On [`udp`] there are hosts.
+//! On `shm` the primitives are called like NIC threads call them. Either one OS thread makes all
+//! calls (the `shared` driver, where the caller decides a Compare-And-Write), or two OS threads do
+//! that spin on a core each (the other drivers, where the sequencer is on another OS thread). If an
+//! OS thread sleeps, the kernel's wake-up comes on top. On `sim` time is virtual. On [`udp`] there
+//! are hosts.
 
 mod udp;
 
@@ -30,31 +31,32 @@ use bcs_fabric::{
 use crate::bare_pingpong::{allowed_cores, stay_on};
 use crate::verdict::UnsuitableMachine;
 
-/// What they take with a number of nodes.
+/// The costs with a number of nodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
-    /// A Compare-And-Write on all nodes that holds and writes, until its verdict is known.
+    /// A Compare-And-Write on all nodes that holds and writes, until its verdict arrives.
     pub compare_and_write_us: f64,
     /// An Xfer-And-Signal of 8 bytes to all nodes, until one of them has seen the signal.
     pub transfer_us: f64,
-    /// Bytes that arrive by long Xfer-And-Signals to all nodes, counted at each, in MB (10^6) a second.
+    /// Data that arrive by long Xfer-And-Signals to all nodes, counted at each node, in MB (10^6
+    /// bytes) per second.
     pub transfer_mb_per_s: f64,
-    /// A Test-Event that finds the event signalled.
+    /// A Test-Event on a signalled event.
     pub test_event_us: f64,
 }
 
-/// Bytes of a long transfer: a part of the collective block, which is the largest.
+/// Bytes of a long transfer: a part of the largest block, which is that of collectives.
 const LONG: usize = 64 << 10;
 
-/// Samples, of which the fastest counts: each is shorter than a turn of another program, which stops whoever needs its
-/// core, and who waits for them.
+/// The number of samples; the fastest counts. Each sample is shorter than a scheduler time slice of
+/// another program, which would stop a thread and those that wait for it.
 const SAMPLES: u32 = 100;
 
-/// Of one kind of port.
+/// The port of the asking thread.
 const ASKER: NicThreadId = NicThreadId::BufferReceiver;
 const ANSWERER: NicThreadId = NicThreadId::DmaHelper;
 
-/// On shared memory, if one OS thread works with all ports.
+/// Measures on shared memory, with one OS thread for all ports.
 ///
 /// # Errors
 ///
@@ -71,7 +73,7 @@ pub fn shm_one_thread(nodes: usize, time: Duration) -> Result<Costs> {
         let ticket = put(&mut asker, &all, &[7; 8], Some(ANSWERER));
         assert_eq!(asker.test_event(ticket), Event::Signalled);
         assert_eq!(last.signal_count(), before + 1);
-        // Who is signalled is noted for the driver, which would look.
+        // The port records the signalled NIC thread for its driver, which would poll it.
         while colocated.take_signalled().is_some() {}
     });
     Ok(Costs {
@@ -85,11 +87,12 @@ pub fn shm_one_thread(nodes: usize, time: Duration) -> Result<Costs> {
     })
 }
 
-/// On shared memory, if the sequencer and the node that is signalled are on another OS thread.
+/// Measures on shared memory, with the sequencer and the signalled node on another OS thread.
 ///
 /// # Errors
 ///
-/// [`UnsuitableMachine`] where there is one core: the two would wait for the kernel to switch between them.
+/// [`UnsuitableMachine`] if there is only one core: the two would wait for the kernel to switch
+/// between them.
 pub fn shm_two_threads(nodes: usize, time: Duration) -> Result<Costs> {
     let segment = segment(nodes)?;
     on_two_cores(|| Ok(asks(&segment, time)), |over| answer(&segment, over))
@@ -120,11 +123,12 @@ fn asks(segment: &Segment, time: Duration) -> Costs {
     }
 }
 
-/// Has an OS thread measure while another one answers, until it is told that it is over. Both spin, each on a core.
+/// Measures on one OS thread while another one answers until the flag is set. Both spin, each on a
+/// core.
 ///
 /// # Errors
 ///
-/// [`UnsuitableMachine`] where there is one core; what measuring fails with.
+/// [`UnsuitableMachine`] if there is only one core; `measure` or `answer` fails.
 fn on_two_cores(
     measure: impl FnOnce() -> Result<Costs> + Send,
     answer: impl FnOnce(&AtomicBool) + Send,
@@ -145,7 +149,8 @@ fn on_two_cores(
     })
 }
 
-/// The other OS thread: it decides Compare-And-Writes, and answers each signal of the last node by one to all nodes.
+/// Decides Compare-And-Writes on the other OS thread, and answers each signal of the last node by a
+/// signal to all nodes.
 fn answer(segment: &Segment, over: &AtomicBool) {
     let nodes = segment.nodes();
     let mut sequencer = Sequencer::new(segment.clone(), PendingBells::default());
@@ -162,7 +167,7 @@ fn answer(segment: &Segment, over: &AtomicBool) {
     }
 }
 
-/// On the simulated fabric.
+/// Measures on the simulated fabric.
 #[must_use]
 pub fn sim(nodes: usize) -> Costs {
     let ranks = SimulatedRanks::Scripted(Rc::default());
@@ -241,7 +246,7 @@ fn test_event_us(time: Duration, port: &mut ShmPort) -> f64 {
     })
 }
 
-/// Microseconds of a call: in the fastest of samples that take `time` together.
+/// Returns the microseconds of a call: in the fastest of samples that take `time` together.
 fn each_us(time: Duration, mut call: impl FnMut()) -> f64 {
     let mut of = |calls: u32| {
         let start = Instant::now();
@@ -256,7 +261,7 @@ fn each_us(time: Duration, mut call: impl FnMut()) -> f64 {
     fastest(|| of(calls) / f64::from(calls))
 }
 
-/// The least of some samples.
+/// Returns the least of some samples.
 fn fastest(sample_us: impl FnMut() -> f64) -> f64 {
     let samples = std::iter::repeat_with(sample_us).take(SAMPLES as usize);
     samples.fold(f64::INFINITY, f64::min)

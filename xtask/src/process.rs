@@ -1,4 +1,4 @@
-//! Running a program from outside: with a time limit, its output, and what it cost.
+//! Runs a program from outside: with a time limit, its output, and its resource usage.
 
 mod cpu_clock;
 mod reap;
@@ -18,7 +18,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-/// How long a program may take to clean up after SIGTERM: `bcs run` ends the ranks of its job in it.
+/// The time for a program to clean up after SIGTERM; `bcs run` ends the ranks of its job in it.
 const TERM_GRACE: Duration = Duration::from_secs(5);
 
 /// How long output may stay open after the program itself has ended, and how long killing may take.
@@ -27,19 +27,19 @@ const DRAIN_GRACE: Duration = Duration::from_secs(2);
 /// A program that has ended.
 #[derive(Debug, Clone)]
 pub struct ProcessResult {
-    /// The command, as one would type it.
+    /// The command line, as typed.
     pub command: String,
-    /// How it ended.
+    /// Its exit status.
     pub status: ExitStatus,
-    /// It ran past its limit and was ended.
+    /// Whether it ran past its limit and was ended.
     pub timed_out: bool,
-    /// After its end some process that it had started still held its output open.
+    /// Whether a process that it had started still held its output open after its end.
     pub output_held_open: bool,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: String,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: String,
-    /// From its start to its end, whatever it left behind.
+    /// The time from its start to its end, without processes that it left behind.
     pub wall: Duration,
     /// User and system time of it and of all descendants that were waited for.
     pub cpu: Duration,
@@ -50,12 +50,12 @@ pub struct ProcessResult {
 }
 
 impl ProcessResult {
-    /// Gives itself back if the program succeeded.
+    /// Returns itself if the program succeeded.
     ///
     /// # Errors
     ///
-    /// It was ended for running too long, failed, or left processes behind. The message has the end of what it
-    /// wrote to standard error.
+    /// The program was ended for running too long, failed, or left processes behind. The message
+    /// contains the end of its standard error.
     pub fn succeeded(self) -> Result<Self> {
         let said = last_lines(&self.stderr, 12);
         ensure!(
@@ -85,12 +85,13 @@ fn last_lines(text: &str, count: usize) -> String {
     last.iter().map(|line| format!("\n    {line}")).collect()
 }
 
-/// Runs `command` in a process group of its own, with no input. When it is not done after `limit`, the group is
-/// sent SIGTERM and, after a while, SIGKILL.
+/// Runs `command` in its own process group, without input. If it is not done after `limit`, the
+/// group gets SIGTERM and, after a while, SIGKILL.
 ///
 /// # Errors
 ///
-/// The program cannot be started, or cannot be killed. How it ends is no error: see [`ProcessResult::succeeded`].
+/// The program cannot be started, or cannot be killed. A failing program is no error: see
+/// [`ProcessResult::succeeded`].
 pub fn run(command: &mut Command, limit: Duration) -> Result<ProcessResult> {
     let text = command_line(command);
     let context = || format!("failed to run `{text}`");
@@ -104,7 +105,7 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<ProcessResult> {
     let pid = Pid::from_child(&child);
     let stdout = Pipe::new(child.stdout.take().map(OwnedFd::from));
     let stderr = Pipe::new(child.stderr.take().map(OwnedFd::from));
-    // The child is not reaped before this function does so itself, so its number cannot have been given away.
+    // Only this function reaps the child, so its number cannot have been reused.
     let pidfd = pidfd_open(pid, PidfdFlags::empty()).with_context(context)?;
     let mut watch = Watch {
         pid,
@@ -150,7 +151,7 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<ProcessResult> {
     })
 }
 
-/// The command as one would type it, without quoting: it is for people.
+/// Returns the command line as typed, without quotes: it is for people.
 pub(crate) fn command_line(command: &Command) -> String {
     let words = [command.get_program()]
         .into_iter()
@@ -161,10 +162,10 @@ pub(crate) fn command_line(command: &Command) -> String {
         .join(" ")
 }
 
-/// One output of the program.
+/// An output of the program.
 #[derive(Debug)]
 struct Pipe {
-    /// Gone at the end of the output.
+    /// `None` at the end of the output.
     file: Option<File>,
     text: Vec<u8>,
 }
@@ -193,22 +194,23 @@ impl Pipe {
     }
 }
 
-/// What happens when the present wait is over.
+/// The present stage; its end leads to the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// It runs; then it is asked to end.
+    /// The program runs; next it gets SIGTERM.
     Runs,
-    /// It was asked to end; then it is killed.
+    /// The program got SIGTERM; next it is killed.
     Terminates,
-    /// It has ended, and its output is read to the end; then whoever holds it open is killed.
+    /// The program has ended, and its output is read to the end; next the processes that hold it
+    /// open are killed.
     Drains,
-    /// All of its group were killed; then it is given up.
+    /// The whole group was killed; next the watch gives up.
     Killed,
-    /// Nothing more is waited for.
+    /// The watch waits no longer.
     GivenUp,
 }
 
-/// A running program and what is waited for.
+/// A running program and the state of the wait for it.
 struct Watch {
     pid: Pid,
     pidfd: OwnedFd,
@@ -226,7 +228,7 @@ impl Watch {
         self.stage == Stage::GivenUp || (self.ended.is_some() && drained)
     }
 
-    /// Waits for the next event, or until it is time to act, and deals with it.
+    /// Waits for the next event, or until the stage ends, and handles it.
     fn step(&mut self) -> io::Result<()> {
         let left = self.act_at.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -261,7 +263,7 @@ impl Watch {
         Ok(())
     }
 
-    /// The wait of this stage is over: go on to the next.
+    /// Ends the present stage and begins the next one.
     fn act(&mut self) -> io::Result<()> {
         let (stage, grace) = match self.stage {
             Stage::Runs => {
@@ -285,8 +287,8 @@ impl Watch {
         Ok(())
     }
 
-    /// The group is still the child's own, because the child is not reaped before the watch is over. That the
-    /// group is gone already is what was wanted.
+    /// Sends a signal to the group. The group is still the child's own, because the child is not
+    /// reaped before the watch is over. If the group is gone already, nothing is left to do.
     fn signal_group(&self, signal: Signal) -> io::Result<()> {
         match kill_process_group(self.pid, signal) {
             Ok(()) | Err(Errno::SRCH) => Ok(()),
@@ -338,7 +340,8 @@ mod tests {
         let script = "echo begun; sleep 1000 & sleep 1000";
         let finished = run(&mut sh(script), Duration::from_millis(200)).unwrap();
         assert!(finished.timed_out && !finished.status.success());
-        // The sleep in the background holds the output: it was ended too, or this would not have come back.
+        // The background sleep holds the output, so it was ended too; otherwise `run` would not
+        // have returned.
         assert!(!finished.output_held_open);
         assert_eq!(finished.stdout, "begun\n");
         assert!(start.elapsed() < TERM_GRACE, "SIGTERM is enough for sh");

@@ -1,4 +1,4 @@
-//! Measuring in rounds, and judging the median of all rounds against a bar.
+//! Measures in rounds, and judges the median of all rounds against a bar.
 
 use std::fmt;
 
@@ -7,26 +7,26 @@ use anyhow::{Result, ensure};
 use crate::bootstrap::{Interval, median, median_interval};
 use crate::verdict::{CheckOutcome, Verdict};
 
-/// What a figure is held to. A figure that is equal to a limit holds it.
+/// The bar of a figure. A figure equal to a limit holds it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bar {
-    /// No more than this.
+    /// At most this.
     AtMost(f64),
-    /// No less than this.
+    /// At least this.
     AtLeast(f64),
-    /// Neither further below `value` nor above it than `tolerance`.
+    /// Within `tolerance` of `value`.
     Within {
         /// The value that is expected.
         value: f64,
         /// How far off it may be.
         tolerance: f64,
     },
-    /// Nothing: the figure is only told.
+    /// No bar: the figure is only reported.
     Reported,
 }
 
 impl Bar {
-    /// The figures that hold the bar.
+    /// Returns the figures that hold the bar.
     fn range(self) -> Interval {
         match self {
             Bar::AtMost(high) => Interval {
@@ -48,7 +48,7 @@ impl Bar {
         }
     }
 
-    /// The verdict on one figure that has no spread.
+    /// Returns the verdict on a figure without spread.
     #[must_use]
     pub fn judge(self, figure: f64) -> Verdict {
         let range = self.range();
@@ -59,7 +59,8 @@ impl Bar {
         }
     }
 
-    /// The verdict on a figure that lies somewhere in `interval`; none while both are possible.
+    /// Returns the verdict on a figure that lies in `interval`; `None` if both verdicts are
+    /// possible.
     #[must_use]
     pub fn judge_interval(self, interval: Interval) -> Option<Verdict> {
         let range = self.range();
@@ -84,17 +85,17 @@ impl fmt::Display for Bar {
     }
 }
 
-/// How many rounds, and from which seed the bootstrap draws.
+/// The number of rounds, and the seed of the bootstrap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rounds {
-    /// Rounds that come first and are not counted: programs are read from disk and caches fill.
+    /// Rounds that come first and do not count: programs are read from disk and caches fill.
     pub warm_ups: usize,
-    /// Rounds before anything is judged; at least 15, or the interval is too narrow for what it claims.
+    /// Rounds before the first judgement; at least 15, or the interval is too narrow.
     pub least: usize,
     /// Rounds after which the median decides.
     pub most: usize,
-    /// Rounds between one judgement and the next. Looking after every round would find, sooner or later, an
-    /// interval that lies on one side by chance.
+    /// Rounds between judgements. A judgement after every round would sooner or later find, by
+    /// chance, an interval on one side of the bar.
     pub step: usize,
     /// The seed of the bootstrap.
     pub seed: u64,
@@ -112,7 +113,7 @@ impl Default for Rounds {
     }
 }
 
-/// What was measured in rounds.
+/// The result of measurements in rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundsResult {
     /// The figure, or the ratio, of every round that counts.
@@ -121,14 +122,14 @@ pub struct RoundsResult {
     pub median: f64,
     /// The 95 % interval of the median.
     pub interval: Interval,
-    /// What it was held to.
+    /// The bar.
     pub bar: Bar,
     /// The judgement.
     pub verdict: Verdict,
 }
 
 impl RoundsResult {
-    /// As the outcome of a check; `what` says what the figure is and `unit` stands behind it.
+    /// Converts it to the outcome of a check; `what` describes the figure and `unit` follows it.
     #[must_use]
     pub fn outcome(&self, what: &str, unit: &str) -> CheckOutcome {
         CheckOutcome {
@@ -148,12 +149,12 @@ impl RoundsResult {
 }
 
 impl Rounds {
-    /// Measures `a` and `b` in every round, and judges the ratio a/b. Rounds alternate which comes first, so that
-    /// a machine that gets slower or faster favours neither.
+    /// Measures `a` and `b` in every round, and judges the ratio a/b. The order alternates between
+    /// rounds, so that a machine that gets slower or faster favours neither.
     ///
     /// # Errors
     ///
-    /// What `a` or `b` fail with, and figures of which no ratio can be taken.
+    /// `a` or `b` fails, or their figures have no ratio.
     pub fn ratio(
         &self,
         bar: Bar,
@@ -182,7 +183,7 @@ impl Rounds {
     ///
     /// # Errors
     ///
-    /// What `figure` fails with, and figures that are not finite numbers.
+    /// `figure` fails, or returns a figure that is not finite.
     pub fn figure(
         &self,
         bar: Bar,
@@ -192,12 +193,12 @@ impl Rounds {
         Ok(measured)
     }
 
-    /// Measures several figures in every round, of which `round` is told the number, and judges each by its own bar:
-    /// until all are clear, or one is missed for certain.
+    /// Measures several figures in every round, and judges each by its own bar, until all verdicts
+    /// are clear or one figure certainly misses. `round` gets the number of the round.
     ///
     /// # Errors
     ///
-    /// What `round` fails with, and figures that are not finite numbers.
+    /// `round` fails, or returns a figure that is not finite.
     pub fn figures<const N: usize>(
         &self,
         bars: [Bar; N],
@@ -240,7 +241,7 @@ impl Rounds {
         }
     }
 
-    /// The verdict on these samples, and whether their interval leaves no doubt of it.
+    /// Returns the verdict on these samples, and whether their interval decides it.
     fn judge(&self, bar: Bar, samples: Vec<f64>) -> (RoundsResult, bool) {
         let interval = median_interval(&samples, self.seed);
         let median = median(&samples);
@@ -257,7 +258,8 @@ impl Rounds {
     }
 }
 
-/// Who comes when in a round: each is first as often as others, and as often before another as after it.
+/// Returns the order of the sides in a round. Each side is first equally often, and equally often
+/// before and after each other side.
 #[must_use]
 pub fn turns(count: usize, round: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
@@ -268,11 +270,11 @@ pub fn turns(count: usize, round: usize) -> Vec<usize> {
     order
 }
 
-/// What `measure` says of each side, by its number; the sides take [`turns`].
+/// Returns the figure of each side, by its number; the sides take [`turns`].
 ///
 /// # Errors
 ///
-/// What `measure` fails with.
+/// `measure` fails.
 pub fn all_sides<const N: usize>(
     round: usize,
     mut measure: impl FnMut(usize) -> Result<f64>,
@@ -330,7 +332,8 @@ mod tests {
     #[test]
     fn a_figure_at_the_bar_takes_all_rounds_and_its_median_decides() {
         for (centre, verdict) in [(0.997, Verdict::Held), (1.003, Verdict::Missed)] {
-            // Both sides of the bar, evenly and widely, so that no interval can lie on one side of it.
+            // The figures lie evenly and widely on both sides of the bar, so no interval can lie on
+            // one side of it.
             let mut round = 0_u32;
             let measured = Rounds::default().figure(Bar::AtMost(1.0), || {
                 round += 1;
@@ -436,7 +439,7 @@ mod tests {
         let first = measure([0.5, 2.0, 9.0]);
         assert_eq!(verdicts(&first), [held; 3]);
         assert!((first[1].median - 2.0).abs() < 0.1);
-        // The first alone would be in doubt for all rounds.
+        // The first figure alone would be in doubt for all rounds.
         let second = measure([1.0, 4.0, 9.0]);
         assert_eq!(second[0].samples.len(), 15);
         assert_eq!(verdicts(&second)[1..], [missed, held]);
@@ -459,7 +462,7 @@ mod tests {
         );
     }
 
-    /// Where the truth is exactly the bar, either verdict may come, and neither is favoured.
+    /// If the truth is exactly the bar, both verdicts occur, and neither is favoured.
     #[test]
     fn at_the_bar_both_verdicts_come_about_equally_often() {
         let held = (0..100)

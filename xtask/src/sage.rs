@@ -1,4 +1,4 @@
-//! What SAGE prints, read back.
+//! Parses the output of SAGE.
 
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -11,28 +11,28 @@ use crate::process;
 /// The longest run takes a minute or so on two cores.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Runs of one problem, which all have to find the same state to the bit, on whatever layout.
+/// Runs of one problem, which must all reach the same state to the bit, in any layout.
 #[derive(Debug, Default)]
 pub struct SageReference {
-    /// Of the first run.
+    /// The digest of the first run.
     digest: Mutex<Option<String>>,
 }
 
 impl SageReference {
-    /// Runs SAGE once, and gives its time in seconds, the start of the job excluded.
+    /// Runs SAGE once, and returns its time in seconds, without the start of the job.
     ///
     /// # Errors
     ///
-    /// It failed, or found something else than the first run.
+    /// The run failed, or its state differs from the first run's.
     pub fn solve(&self, command: &mut Command) -> Result<f64> {
         self.judge(&process::run(command, LIMIT)?.succeeded()?.stdout)
     }
 
-    /// The same of a run that has ended, by what it said.
+    /// Judges a finished run by its output, and returns the same time.
     ///
     /// # Errors
     ///
-    /// It said no state, or another one than the first run.
+    /// The output has no state, or another one than the first run's.
     pub fn judge(&self, said: &str) -> Result<f64> {
         let (digest, seconds) = answer(said)?;
         let mut first = self.digest.lock().unwrap_or_else(PoisonError::into_inner);
@@ -45,7 +45,7 @@ impl SageReference {
     }
 }
 
-/// The digest of the state at the end, and the seconds to it.
+/// Returns the digest of the final state, and the seconds of the cycles.
 fn answer(said: &str) -> Result<(&str, f64)> {
     let behind = |head: &str| {
         let line = said.lines().find_map(|line| line.strip_prefix(head));

@@ -1,12 +1,12 @@
-//! What the NIC's floating point in software costs, against the processor's.
+//! Measures the NIC's floating point in software against the processor's.
 //!
-//! The Reduce Helper computes reductions of few elements in software and of more on the host's
-//! floating-point unit (`--reduce soft:LIMIT`). Here both are timed by the very call that it makes,
-//! [`combine`], on operands for which no result overflows, underflows or is a NaN.
+//! The Reduce Helper computes reductions of few elements in software and longer ones on the host's
+//! floating-point unit (`--reduce soft:LIMIT`). This module times both by the call that the Reduce
+//! Helper makes, [`combine`], on operands for which no result overflows, underflows or is a NaN.
 //!
-//! A path costs a fixed time for a call, and so much for an element. The host path's fixed time is
-//! that of entering and leaving the default floating-point environment: by so much longer is a call
-//! without elements. Where the host path is as quick as software is the *crossover*.
+//! A path has a fixed time per call, and a time per element. The host path's fixed time is that of
+//! entering and leaving the default floating-point environment, which is its excess over software
+//! in a call without elements. At the *crossover* the host path is as fast as software.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -36,7 +36,7 @@ const DATATYPES: [Datatype; 11] = [
 
 const OPS: [Op; 4] = [Op::Sum, Op::Prod, Op::Min, Op::Max];
 
-/// Elements of a long call: enough that what is fixed does not count, and few enough for a
+/// Elements of a long call: enough that the fixed time does not matter, and few enough for a
 /// first-level cache.
 const LONG: usize = 256;
 
@@ -46,10 +46,10 @@ const SAMPLE: Duration = Duration::from_micros(100);
 /// Samples of each figure; their median is taken.
 const SAMPLES: usize = 5;
 
-/// Calls before the accumulator starts anew: so few that nothing overflows in binary16.
+/// Calls until the accumulator is reset: so few that nothing overflows in binary16.
 const CALLS: usize = 8;
 
-/// What a path costs, in ns.
+/// The cost of a path, in ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PathCost {
     /// A call without elements.
@@ -71,7 +71,7 @@ impl PathCost {
         }
     }
 
-    /// A call with so many elements, at least one.
+    /// Returns the time of a call with `elements` elements, at least one.
     #[must_use]
     pub fn of(&self, elements: f64) -> f64 {
         self.one_ns + self.element_ns * (elements - 1.0)
@@ -85,9 +85,9 @@ pub struct OperationCosts {
     pub datatype: Datatype,
     /// The operation.
     pub op: Op,
-    /// In software.
+    /// The cost in software.
     pub soft: PathCost,
-    /// By the processor, if it has the type.
+    /// The cost on the processor, if it has the type.
     pub host: Option<PathCost>,
 }
 
@@ -103,8 +103,8 @@ impl OperationCosts {
         }
     }
 
-    /// At how many elements the processor is as quick as software: 1 if it is at once, and
-    /// infinity if it never is. None if the processor does not have the type.
+    /// Returns the number of elements at which the processor is as fast as software: 1 if it is at
+    /// once, and infinity if it never is; `None` if the processor does not have the type.
     #[must_use]
     pub fn crossover(&self) -> Option<f64> {
         let host = self.host?;
@@ -120,7 +120,7 @@ impl OperationCosts {
     }
 }
 
-/// All rows of types that the processor has.
+/// Returns all rows of types that the processor has.
 #[must_use]
 pub fn measure_both() -> Vec<OperationCosts> {
     rows(ArithmeticPath::makes_a_difference)
@@ -134,7 +134,7 @@ fn rows(wanted: fn(Datatype) -> bool) -> Vec<OperationCosts> {
         .collect()
 }
 
-/// Measures all rows and says them as a table.
+/// Measures all rows and returns them as a table.
 #[must_use]
 pub fn table() -> String {
     let mut table = format!(
@@ -162,8 +162,8 @@ pub fn table() -> String {
     table
 }
 
-/// What is combined: accumulators, and two arrays of operands that take turns, of which one undoes
-/// roughly what the other does.
+/// The operands: accumulators, and two arrays that take turns. Each roughly undoes the effect of
+/// the other.
 struct Operands {
     datatype: Datatype,
     op: Op,
@@ -178,7 +178,7 @@ impl Operands {
             Some(part) => (part, 2),
             None => (datatype, 1),
         };
-        // Numbers from 1 to 2, and for products some below 1 to bring them back.
+        // Numbers from 1 to 2; for products, also some below 1 to bring the results back.
         let back = if parts == 2 { -2 } else { -1 };
         let mut array = |exponent: i32| -> Vec<u8> {
             let number = |_| number(part, random.random(), exponent);
@@ -197,7 +197,7 @@ impl Operands {
         }
     }
 
-    /// The time of one call with so many elements: the median of some samples.
+    /// Returns the time of one call with `elements` elements: the median of some samples.
     fn call_ns(&self, path: ArithmeticPath, elements: usize) -> f64 {
         let bytes = elements * self.datatype.size();
         let mut accumulator = self.start[..bytes].to_vec();
@@ -205,7 +205,7 @@ impl Operands {
             let begun = Instant::now();
             let mut calls = 0;
             while begun.elapsed() < SAMPLE {
-                // Some of these between looks at the clock, which takes as long as a call does.
+                // Makes several rounds between clock reads, since a read takes as long as a call.
                 for _ in 0..8 {
                     accumulator.copy_from_slice(&self.start[..bytes]);
                     for call in 0..CALLS {
@@ -231,7 +231,7 @@ impl Operands {
     }
 }
 
-/// A number of this sign and significand, at random, and of this exponent.
+/// Makes a number of this sign and significand, drawn at random, and of this exponent.
 fn number(part: Datatype, random: u128, exponent: i32) -> u128 {
     let (bits, fraction, spelled) = match part {
         Datatype::Float16 => (16, 10, 0),
@@ -294,7 +294,7 @@ mod tests {
         );
     }
 
-    /// What is timed is arithmetic on numbers: neither infinities nor NaNs, which are quicker.
+    /// Checks that the timed arithmetic is on numbers: infinities and NaNs are faster.
     #[test]
     fn nothing_overflows_on_the_way() {
         for op in [Op::Sum, Op::Prod] {

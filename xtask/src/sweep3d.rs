@@ -1,4 +1,4 @@
-//! What SWEEP3D prints, read back.
+//! Parses the output of SWEEP3D.
 
 mod layouts;
 
@@ -24,7 +24,7 @@ pub const PUBLISHED_50: &str = include_str!("sweep3d/published-50.txt");
 pub struct Iteration {
     /// Its number, from 1.
     pub its: u32,
-    /// The largest relative change of the flux, as it was printed.
+    /// The largest relative change of the flux, as printed.
     pub err: String,
     /// Cells that needed a fix-up.
     pub fixs: u64,
@@ -35,11 +35,11 @@ pub struct Iteration {
 pub struct Answers {
     /// The iteration monitor.
     pub iterations: Vec<Iteration>,
-    /// The balance quantities by name, in the order they were printed; leakages have a low and a high face.
+    /// The balance quantities by name, in the printed order; leakages have a low and a high face.
     pub balance: Vec<(&'static str, f64)>,
 }
 
-/// The lines of the balance and what their numbers are.
+/// The lines of the balance and the meaning of their numbers.
 const BALANCE: [(&str, &[&str]); 5] = [
     ("External Source:", &["external source"]),
     ("Absorption:", &["absorption"]),
@@ -51,7 +51,7 @@ const BALANCE: [(&str, &[&str]); 5] = [
 impl FromStr for Answers {
     type Err = anyhow::Error;
 
-    /// Reads the whole output of a run; lines that carry no answer are passed over.
+    /// Parses the whole output of a run; skips lines without answers.
     fn from_str(output: &str) -> Result<Self> {
         let mut answers = Self {
             iterations: Vec::new(),
@@ -92,7 +92,7 @@ impl FromStr for Answers {
     }
 }
 
-/// `its =  N  err =  X   fixs =  M`, or nothing for a line of another kind.
+/// Parses `its =  N  err =  X   fixs =  M`; `None` for other lines.
 fn iteration(line: &str) -> Result<Option<Iteration>> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let ["its", "=", its, "err", "=", err, "fixs", "=", fixs] = words[..] else {
@@ -119,7 +119,8 @@ fn number(text: &str) -> Result<f64> {
 }
 
 impl Answers {
-    /// The largest relative deviation of an err or a balance quantity from `published`, and where it is.
+    /// Returns the largest relative deviation of an err or a balance quantity from `published`, and
+    /// where it is.
     ///
     /// # Errors
     ///
@@ -167,27 +168,27 @@ impl Answers {
 /// Seconds on an idle machine of two cores.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// By which balances may differ: sums over ranks may be taken in another order.
+/// The allowed deviation of balances: sums over ranks may be in another order.
 const BALANCE_TOLERANCE: f64 = 1e-9;
 
-/// Runs of one problem, which all have to find the same answers.
+/// Runs of one problem, which must all give the same answers.
 #[derive(Debug, Default)]
 pub struct Sweep3dReference {
-    /// Of the first run.
+    /// The answers of the first run.
     answers: Mutex<Option<Answers>>,
 }
 
 impl Sweep3dReference {
-    /// Runs SWEEP3D once, and gives the solver's time in seconds.
+    /// Runs SWEEP3D once, and returns the solver's time in seconds.
     ///
     /// # Errors
     ///
-    /// It failed, or found something else than the first run.
+    /// The run failed, or its answers differ from the first run's.
     pub fn solve(&self, command: &mut Command) -> Result<f64> {
         self.run(command).map(|(solver_s, _)| solver_s)
     }
 
-    /// The same, and the seconds of the whole command.
+    /// Does the same, and also returns the seconds of the whole command.
     fn run(&self, command: &mut Command) -> Result<(f64, f64)> {
         let finished = process::run(command, LIMIT)?.succeeded()?;
         let output = finished.stdout;
@@ -207,15 +208,17 @@ impl Sweep3dReference {
     }
 }
 
-/// A deck in a file, and who solves it.
+/// A deck in a file, and the answers of its runs.
 #[derive(Debug)]
 pub struct Problem {
-    /// The file is in it; there is room for others.
+    /// The folder of the file, with room for others.
     pub dir: TempDir,
     solver: Sweep3dReference,
 }
 
 impl Problem {
+    /// Writes the deck to a file.
+    ///
     /// # Errors
     ///
     /// The file could not be written.
@@ -231,26 +234,27 @@ impl Problem {
         self.dir.path().join("input")
     }
 
-    /// Runs SWEEP3D once, whose name and options end `command`, and gives the solver's time in seconds.
+    /// Runs SWEEP3D once, and returns the solver's time in seconds. `command` ends with the
+    /// program's name and options.
     ///
     /// # Errors
     ///
-    /// As of [`Sweep3dReference::solve`].
+    /// As [`Sweep3dReference::solve`].
     pub fn solve(&self, command: &mut Command) -> Result<f64> {
         self.run(command).map(|(solver_s, _)| solver_s)
     }
 
-    /// As [`Problem::solve`], and gives the seconds of the whole command, too.
+    /// Runs like [`Problem::solve`], and also returns the seconds of the whole command.
     ///
     /// # Errors
     ///
-    /// As of [`Sweep3dReference::solve`].
+    /// As [`Sweep3dReference::solve`].
     pub fn run(&self, command: &mut Command) -> Result<(f64, f64)> {
         self.solver.run(command.arg("--deck").arg(self.deck()))
     }
 }
 
-/// The solver's time, as SWEEP3D tells it.
+/// Returns the solver's time, from SWEEP3D's output.
 fn elapsed_s(output: &str) -> Result<f64> {
     let rest = output
         .lines()
@@ -259,7 +263,7 @@ fn elapsed_s(output: &str) -> Result<f64> {
     number(word.context("SWEEP3D did not say how long it took")?)
 }
 
-/// The process grid that fits `processes`: npe_i <= npe_j, as near to a square as possible.
+/// Returns the process grid that fits `processes`: npe_i <= npe_j, as near to a square as possible.
 #[must_use]
 pub fn process_grid(processes: u32) -> (u32, u32) {
     let fits = |npe_i: &u32| processes.is_multiple_of(*npe_i) && npe_i * npe_i <= processes;

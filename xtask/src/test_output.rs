@@ -1,4 +1,4 @@
-//! Figures that a test prints, which is run by hand because it measures time.
+//! Figures from the output of a test that is run by hand because it measures time.
 
 use std::process::Command;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use anyhow::{Context, Result};
 
 use crate::process;
 
-/// Building the tests is in it.
+/// The time limit, which includes the build of the tests.
 const LIMIT: Duration = Duration::from_secs(1_800);
 
-/// What a test has printed.
+/// The output of a test.
 #[derive(Debug)]
 pub struct TestOutput(String);
 
@@ -19,16 +19,16 @@ impl TestOutput {
     ///
     /// # Errors
     ///
-    /// It failed.
+    /// The test failed.
     pub fn run(test: &mut Command) -> Result<Self> {
         Ok(Self(process::run(test, LIMIT)?.succeeded()?.stdout))
     }
 
-    /// The number behind a text, which may stand behind the name of the test.
+    /// Returns the number after a text, which may follow the name of the test.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// There is no such number.
     pub fn figure(&self, text: &str) -> Result<f64> {
         let said = &self.0;
         let rest = said.split_once(text);

@@ -1,4 +1,4 @@
-//! What a check found, and how it is told.
+//! The result of a check, and its output.
 
 use std::error::Error;
 use std::fmt;
@@ -16,7 +16,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The exit code that says it.
+    /// Returns its exit code.
     #[must_use]
     pub const fn exit_code(self) -> u8 {
         match self {
@@ -26,8 +26,9 @@ impl Verdict {
         }
     }
 
-    /// The verdict on several checks: missed if one missed, else unknown if one is unknown. Nothing for none,
-    /// since no checks are not checks that held. All of `verdicts` are run through.
+    /// Returns the verdict on several checks: missed if one missed, otherwise unknown if one is
+    /// unknown. Returns `None` for no checks, since those did not hold. It consumes all of
+    /// `verdicts`.
     #[must_use]
     pub fn of_all(verdicts: impl Iterator<Item = Verdict>) -> Option<Verdict> {
         verdicts.reduce(|one, other| match (one, other) {
@@ -44,19 +45,19 @@ impl From<Verdict> for ExitCode {
     }
 }
 
-/// What a check has to say.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckOutcome {
     /// The judgement.
     pub verdict: Verdict,
-    /// What was measured, or why nothing could be.
+    /// The measured figure, or the reason why there is none.
     pub figure: String,
-    /// What it is held to; empty when nothing was measured.
+    /// The bar; empty when nothing was measured.
     pub bar: String,
 }
 
 impl CheckOutcome {
-    /// An outcome that is known without statistics.
+    /// Makes an outcome that needs no statistics.
     #[must_use]
     pub fn exact(held: bool, figure: impl Into<String>, bar: impl Into<String>) -> Self {
         let verdict = if held { Verdict::Held } else { Verdict::Missed };
@@ -67,11 +68,11 @@ impl CheckOutcome {
         }
     }
 
-    /// Several outcomes as one. Each has a line of its own in the figure and in the bar.
+    /// Combines several outcomes. Each has its own line in the figure and in the bar.
     ///
     /// # Panics
     ///
-    /// When there are none.
+    /// When there are no outcomes.
     #[must_use]
     pub fn of_all(outcomes: &[CheckOutcome]) -> Self {
         let verdicts = outcomes.iter().map(|outcome| outcome.verdict);
@@ -86,8 +87,8 @@ impl CheckOutcome {
         }
     }
 
-    /// What a check gave back. An error is a miss, since what cannot be shown does not hold, unless it is
-    /// [`UnsuitableMachine`].
+    /// Converts the result of a check. An error is a miss, since an unproven property does not
+    /// hold, unless it is [`UnsuitableMachine`].
     #[must_use]
     pub fn from_result(result: anyhow::Result<CheckOutcome>) -> Self {
         result.unwrap_or_else(|error| {
@@ -124,7 +125,8 @@ impl fmt::Display for CheckOutcome {
     }
 }
 
-/// The error of a check that this machine is no place for; the text says why. It may lie under contexts.
+/// The error of a check that cannot run on this machine; the text is the reason. It may have
+/// contexts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnsuitableMachine(pub String);
 

@@ -1,4 +1,4 @@
-//! What is installed from PyPI: each package into a virtual environment of its own, so that nothing of the machine is
+//! Installations from PyPI: each package in its own virtual environment, so that the machine is not
 //! changed and the version is the same on every machine.
 
 use std::fs::{self, File};
@@ -11,14 +11,14 @@ use anyhow::{Context, Result};
 use crate::process;
 use crate::verdict::UnsuitableMachine;
 
-/// A package that is needed to check something.
+/// A package that a check needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wheel {
-    /// The folder that it is installed in.
+    /// The name of its installation folder.
     pub name: &'static str,
-    /// What pip is asked for, with its exact version.
+    /// The requirement for pip, with the exact version.
     pub requirement: &'static str,
-    /// The program that it is needed for, relative to its folder.
+    /// The needed program, relative to its folder.
     pub program: &'static str,
 }
 
@@ -26,21 +26,22 @@ pub struct Wheel {
 const INSTALL_LIMIT: Duration = Duration::from_secs(900);
 
 impl Wheel {
-    /// The path of its program; it is installed under this folder the first time.
+    /// Returns the path of its program; installs the package under this folder the first time.
     ///
     /// # Errors
     ///
-    /// [`UnsuitableMachine`] when it cannot be installed here; others when the folder cannot be written.
+    /// [`UnsuitableMachine`] when it cannot be installed here; other errors when the folder cannot
+    /// be written.
     pub fn program_under(&self, wheels: &Path) -> Result<PathBuf> {
         let context = || format!("failed to prepare {}", wheels.join(self.name).display());
         fs::create_dir_all(wheels).with_context(context)?;
-        // Two checks may be started at once; the lock goes with the file when this function returns.
+        // Two checks may start at once; the lock ends with the file when this function returns.
         let lock =
             File::create(wheels.join(format!("{}.lock", self.name))).with_context(context)?;
         lock.lock().with_context(context)?;
         let folder = wheels.join(self.name);
         let program = folder.join(self.program);
-        // Written last, so that an installation that was interrupted is made anew.
+        // The stamp is written last, so that an interrupted installation is repeated.
         let stamp = folder.join("installed");
         let installed = fs::read_to_string(&stamp).is_ok_and(|text| text == self.requirement);
         if installed && program.is_file() {
@@ -115,7 +116,8 @@ mod tests {
     #[test]
     fn what_cannot_be_installed_is_nothing_this_machine_can_tell() {
         let wheels = tempfile::tempdir().unwrap();
-        // An older version is in place; pip refuses the new requirement before it looks for any index.
+        // An older version is in place; pip rejects the new requirement before it contacts an
+        // index.
         let old = install_by_hand(wheels.path(), "fake==0");
         let wheel = Wheel {
             requirement: "not a requirement",

@@ -1,4 +1,4 @@
-//! The checkout that is checked: where it is, how its programs are built and run.
+//! The checkout under test: its path, and the build and start of its programs.
 
 use std::cell::OnceCell;
 use std::env;
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use crate::c_bench::CBench;
 use crate::process;
 
-/// A first build of everything on a slow machine.
+/// The time limit of a first build of everything on a slow machine.
 pub(crate) const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 
 /// The checkout that this program was built from.
@@ -26,11 +26,11 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Finds the checkout. Cargo says where the chore's own package lies.
+    /// Finds the checkout from the package folder that cargo passes.
     ///
     /// # Errors
     ///
-    /// It was not started by cargo from a checkout.
+    /// This program was not started by cargo from a checkout.
     pub fn find() -> Result<Self> {
         let package = env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
@@ -51,24 +51,24 @@ impl Workspace {
         })
     }
 
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where build products and the programs we measure against are kept.
+    /// Returns the folder of build products and of the programs that we compare with.
     #[must_use]
     pub fn target(&self) -> &Path {
         &self.target
     }
 
-    /// Builds the `bcs` command, which the programs of `apps` are built into, for release, the first time that it
-    /// is asked, and gives the folder it is in.
+    /// Builds the `bcs` command with the programs of `apps` for release, on the first call. Returns
+    /// the folder that contains it.
     ///
     /// # Errors
     ///
-    /// They do not build.
+    /// The programs do not build.
     pub fn release(&self) -> Result<&Path> {
         if let Some(release) = self.release.get() {
             return Ok(release);
@@ -81,7 +81,7 @@ impl Workspace {
         Ok(self.release.get_or_init(|| self.target.join("release")))
     }
 
-    /// Our benchmark in C, built the first time that it is asked for.
+    /// Returns our benchmark in C; builds it on the first call.
     ///
     /// # Errors
     ///
@@ -94,8 +94,8 @@ impl Workspace {
         Ok(self.c_bench.get_or_init(|| bench))
     }
 
-    /// A program of the package `fixtures` with `words` as its arguments, built for release if need be: `bcs run`
-    /// and what it is to do for the program, as `layout`.
+    /// Returns a command that runs a program of the package `fixtures` with `words` as its
+    /// arguments, built for release if necessary. `layout` has the options of `bcs run`.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl Workspace {
         Ok(command)
     }
 
-    /// The path of a program of the package `fixtures`, built for release if need be.
+    /// Returns the path of a program of the package `fixtures`, built for release if necessary.
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ impl Workspace {
         Ok(self.target.join("release").join(name))
     }
 
-    /// Cargo with `words` as its arguments, in this checkout.
+    /// Returns cargo with `words` as its arguments, in this checkout.
     #[must_use]
     pub fn cargo<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -137,7 +137,7 @@ impl Workspace {
         command
     }
 
-    /// The `bcs` command with `words` as its arguments, built if need be.
+    /// Returns the `bcs` command with `words` as its arguments, built if necessary.
     ///
     /// # Errors
     ///

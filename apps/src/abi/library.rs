@@ -1,7 +1,8 @@
 //! The functions of a library with the standard ABI.
 //!
-//! Handles are pointers, whose values for predefined objects the standard fixes (MPI 5.0, appendix A). The
-//! library stays loaded until the process ends: it may have threads, and handlers that run at the exit.
+//! Handles are pointers. The standard fixes their values for predefined objects (MPI 5.0, appendix
+//! A). The library stays loaded until the process ends, because it may have threads and exit
+//! handlers.
 #![expect(unsafe_code, reason = "calls functions of a foreign library")]
 
 use libc::{c_char, c_int, c_void};
@@ -11,7 +12,7 @@ use std::ptr::{null_mut, without_provenance_mut};
 /// A handle: of a communicator, datatype, operation, request or error handler.
 pub(super) type Handle = *mut c_void;
 
-/// The version of the ABI that this is written for.
+/// The ABI version that this module supports.
 const ABI_MAJOR: c_int = 1;
 
 /// `MPI_MAX_ERROR_STRING`.
@@ -49,44 +50,44 @@ fn errors_return() -> Handle {
     without_provenance_mut(0x143) // MPI_ERRORS_RETURN
 }
 
-/// An `MPI_Status`: eight `int`s, of which the library knows what they mean.
+/// An `MPI_Status`: eight `int`s. Only the library knows their meaning.
 pub(super) type Status = [c_int; 8];
 
-/// `MPI_STATUS_IGNORE`, and `MPI_STATUSES_IGNORE`.
+/// Returns `MPI_STATUS_IGNORE`, which equals `MPI_STATUSES_IGNORE`.
 pub(super) fn no_status() -> *mut c_void {
     null_mut()
 }
 
-/// What a library of another implementation says.
+/// An error from a library of another implementation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It cannot be used.
+    /// The library cannot be used.
     #[error("{} is no library of the MPI ABI: {why}", path.display())]
     Library {
-        /// Where it is.
+        /// The path of the library.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// A call failed.
     #[error("{call}: {text}")]
     Call {
-        /// The function.
+        /// The name of the function.
         call: &'static str,
-        /// What the library says about it.
+        /// The error text that the library returns.
         text: String,
     },
-    /// More elements than an `int` counts.
+    /// The count does not fit an `int`.
     #[error("{call}: {count} elements are too many")]
     TooMany {
-        /// The function.
+        /// The name of the function.
         call: &'static str,
-        /// How many.
+        /// The number of elements.
         count: usize,
     },
 }
 
-/// Declares the table of functions, and how it is filled.
+/// Declares the table of functions and the code that fills it.
 macro_rules! functions {
     ($($(#[$about:meta])* $field:ident = $name:literal: fn($($argument:ty),*);)*) => {
         /// The functions that our programs call.
@@ -138,15 +139,16 @@ impl Library {
     /// Loads a `libmpi_abi.so.1`.
     ///
     /// # Errors
-    /// It is not there, lacks a function, or has another version of the ABI.
+    /// The library does not exist, lacks a function, or has another version of the ABI.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let refuse = |why: String| Error::Library {
             path: path.to_owned(),
             why,
         };
-        // Modules that an implementation loads itself look for its functions among the global ones.
+        // Modules that an implementation loads look up its functions in the global symbol table.
         let flags = libc::RTLD_NOW | libc::RTLD_GLOBAL;
-        // SAFETY: the user names it as an MPI library; what it does when it is loaded is its own.
+        // SAFETY: the user declares that this is an MPI library and answers for what its
+        // initializers do.
         let loaded = unsafe { libloading::os::unix::Library::open(Some(path), flags) };
         let loaded = loaded.map_err(|error| refuse(error.to_string()))?;
         let loaded: &libloading::Library = Box::leak(Box::new(loaded.into()));
@@ -161,7 +163,7 @@ impl Library {
         Ok(library)
     }
 
-    /// `MPI_Init`. Errors are returned from then on.
+    /// Calls `MPI_Init`. Later errors are returned to the caller.
     pub(super) fn start(&self) -> Result<(), Error> {
         // SAFETY: both arguments may be null.
         let code = unsafe { (self.init)(null_mut(), null_mut()) };
@@ -171,7 +173,7 @@ impl Library {
         self.check("MPI_Comm_set_errhandler", code)
     }
 
-    /// What a call's answer means.
+    /// Turns the return code of a call into a `Result`.
     pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<(), Error> {
         if code == 0 {
             return Ok(());

@@ -1,9 +1,10 @@
-//! The programs over another MPI: a library that has the standard ABI (MPI 5.0, chapter 20), loaded at run time.
+//! Runs the programs over another MPI: a library that has the standard ABI (MPI 5.0, chapter 20),
+//! loaded at run time.
 //!
-//! `sweep3d --mpi abi:/path/to/libmpi_abi.so.1` is the very same program as without: one binary, which
-//! `bcs run` or another implementation's `mpiexec` starts. So what differs between two runs is the MPI.
+//! `sweep3d --mpi abi:/path/to/libmpi_abi.so.1` runs the same binary as `sweep3d` alone; `bcs run`
+//! or another implementation's `mpiexec` starts it. Two runs therefore differ only in the MPI.
 //!
-//! [`Library`] is the functions, [`World`] is `MPI_COMM_WORLD` in a program's view of an MPI.
+//! [`Library`] holds the functions. [`World`] is `MPI_COMM_WORLD` as a program's view of an MPI.
 
 mod library;
 mod world;
@@ -17,7 +18,7 @@ use std::str::FromStr;
 pub use library::{Error, Library};
 pub use world::{Request, World};
 
-/// Which MPI a program uses.
+/// The MPI that a program uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MpiChoice {
     /// Ours.
@@ -39,8 +40,9 @@ impl FromStr for MpiChoice {
 }
 
 impl MpiChoice {
-    /// What `--mpi` says among the arguments of a program. Which MPI it is must be known before there is anything
-    /// to complain with: what is wrong is for the program's own parser to say, over ours.
+    /// Finds the value of `--mpi` among the arguments of a program. The program cannot report an
+    /// error before it knows its MPI. If the value is wrong, this returns our MPI, over which the
+    /// program's own parser reports the error.
     fn among(arguments: &[OsString]) -> Self {
         let mut words = arguments.iter().filter_map(|word| word.to_str());
         let mut said = None;
@@ -55,7 +57,7 @@ impl MpiChoice {
     }
 }
 
-/// A program over any MPI: the same function, once for each view.
+/// A program over any MPI: the same function, instantiated once for each view.
 #[derive(Debug, Clone, Copy)]
 pub struct PortableProgram {
     /// Over ours.
@@ -81,7 +83,7 @@ pub fn run(name: &str, program: PortableProgram, arguments: Vec<OsString>) -> Ex
     let lossy = |word: OsString| word.to_string_lossy().into_owned();
     let arguments: Vec<String> = arguments.into_iter().map(lossy).collect();
     let code = (program.abi)(&world, &arguments);
-    // All processes exit alike, so none is waited for in vain.
+    // All processes exit with the same code, so no process waits for another in vain.
     match world.finalize() {
         Ok(()) => code,
         Err(error) => failed("finish MPI", error),

@@ -1,4 +1,4 @@
-//! `MPI_COMM_WORLD` of a library with the standard ABI, in a program's view of an MPI.
+//! `MPI_COMM_WORLD` of a library with the standard ABI, as a program's view of an MPI.
 #![expect(unsafe_code, reason = "calls functions of a foreign library")]
 
 use super::library::{
@@ -14,11 +14,11 @@ pub struct World {
     library: Library,
     rank: usize,
     size: usize,
-    /// `MPI_Init` was asked for one thread: it stays with the one that called it.
+    /// `MPI_Init` provides a single thread: the value stays with the thread that called it.
     one_thread: PhantomData<*const ()>,
 }
 
-/// A non-blocking operation, whose buffer lives as long as it. One that is dropped is waited for.
+/// A non-blocking operation with its buffer. Dropping it waits for the operation.
 #[derive(Debug)]
 pub struct Request {
     library: Library,
@@ -28,7 +28,7 @@ pub struct Request {
 
 impl Request {
     fn wait(&mut self) -> Result<(), Error> {
-        // SAFETY: a request of this library, or none, for which it returns at once.
+        // SAFETY: a request of this library, or the null request, for which it returns at once.
         let code = unsafe { (self.library.wait)(&raw mut self.handle, no_status()) };
         self.library.check("MPI_Wait", code)
     }
@@ -37,22 +37,22 @@ impl Request {
 impl Drop for Request {
     fn drop(&mut self) {
         if self.handle != no_request() {
-            // Somebody gives up the operation after an error; what is left to say about it is no news.
+            // The operation is abandoned after an error; a second error would add nothing.
             let _ = self.wait();
         }
     }
 }
 
-/// A number of elements, or a rank, as the functions take it.
+/// Converts a number of elements, or a rank, to the type that the functions take.
 fn int(call: &'static str, count: usize) -> Result<c_int, Error> {
     c_int::try_from(count).map_err(|_| Error::TooMany { call, count })
 }
 
 impl World {
-    /// `MPI_Init`.
+    /// Calls `MPI_Init`.
     ///
     /// # Errors
-    /// As the library says.
+    /// The library reports an error.
     pub fn init(library: Library) -> Result<Self, Error> {
         library.start()?;
         let (mut rank, mut size) = (0, 0);
@@ -76,12 +76,12 @@ impl World {
         })
     }
 
-    /// `MPI_Finalize`.
+    /// Calls `MPI_Finalize`.
     ///
     /// # Errors
-    /// As the library says.
+    /// The library reports an error.
     pub fn finalize(self) -> Result<(), Error> {
-        // SAFETY: it is called once, and nothing after it.
+        // SAFETY: it is called once, and no MPI call follows it.
         let code = unsafe { (self.library.finalize)() };
         self.library.check("MPI_Finalize", code)
     }
@@ -155,7 +155,7 @@ impl MessagePassing for World {
         let call = "MPI_Irecv";
         let (count, from) = (int(call, data.len())?, int(call, source)?);
         let (mut handle, into) = (no_request(), data.as_mut_ptr().cast());
-        // SAFETY: as above; nobody else has them meanwhile.
+        // SAFETY: as above; nothing else accesses the data meanwhile.
         let code = unsafe {
             (self.library.irecv)(into, count, double(), from, tag, world(), &raw mut handle)
         };
@@ -181,7 +181,7 @@ impl MessagePassing for World {
         let call = "MPI_Waitall";
         let count = int(call, requests.len())?;
         let mut handles: Vec<Handle> = requests.iter().map(|request| request.handle).collect();
-        // SAFETY: requests of this library, or none, in a list that it changes.
+        // SAFETY: requests of this library, or null requests, in a list that the call may change.
         let code = unsafe { (self.library.waitall)(count, handles.as_mut_ptr(), no_status()) };
         for (request, handle) in requests.iter_mut().zip(handles) {
             request.handle = handle;

@@ -41,7 +41,7 @@ impl BytePassing for Communicator {
         let into = bytes(into.as_mut_ptr(), into.len());
         let receive = self.untyped().irecv(into, as_rank(peer), tag);
         requests.add(receive)?;
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: the buffer outlives the operation, and nothing else uses it meanwhile.
         let out = unsafe { Buffer::read_only(out.as_ptr(), out.len(), Datatype::BYTE) };
         let send = self.untyped().isend(out, as_rank(peer), tag);
         requests.add(send)?;
@@ -58,7 +58,7 @@ impl BytePassing for Communicator {
         let mut requests = Requests::new(window.count);
         for message in 0..window.count {
             let data = &data[window.place(message)];
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: the buffer outlives the operation, and nothing else uses it meanwhile.
             let data = unsafe { Buffer::read_only(data.as_ptr(), data.len(), Datatype::BYTE) };
             let send = self.untyped().isend(data, as_rank(to), tag);
             requests.add(send)?;
@@ -110,11 +110,11 @@ fn as_rank(rank: usize) -> i32 {
 }
 
 fn bytes(start: *mut u8, len: usize) -> Buffer {
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: the buffer outlives the operation, and nothing else uses it meanwhile.
     unsafe { Buffer::new(start, len, Datatype::BYTE) }
 }
 
-/// Requests that are all done before it is gone: what they use is borrowed for longer.
+/// Requests that are complete before this is dropped: the borrow of their buffers lasts longer.
 struct Requests(Vec<Request>);
 
 impl Requests {
@@ -135,7 +135,7 @@ impl Requests {
 }
 
 impl Drop for Requests {
-    /// After a failure: receives that nobody serves are called off, sends are waited for.
+    /// After a failure: cancels receives that no rank will match, and waits for sends.
     fn drop(&mut self) {
         if !self.0.is_empty() {
             self.0.iter().for_each(Request::cancel);

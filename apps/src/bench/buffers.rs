@@ -4,17 +4,17 @@ use std::hint::black_box;
 
 use zerocopy::{FromBytes, IntoBytes};
 
-/// So that no message shares a page with anything else, in any MPI.
+/// A page: no message shares one with other data, in any MPI.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes)]
 #[repr(C, align(4096))]
 struct Page([u8; 4096]);
 
-/// What buffers hold from the beginning. As doubles these are small and normal numbers, of which
-/// sums cost as much as of any.
+/// The initial content of buffers. As doubles these bytes are small normal numbers, so sums of them
+/// cost as much as any.
 const FIRST: u8 = 0x30;
 
-/// Where messages are sent from and received into. Both begin on a page, and each page has been
-/// written.
+/// The buffers from which messages are sent and into which they are received. Both begin on a page,
+/// and each page has been written.
 #[derive(Debug)]
 pub(super) struct Buffers {
     out: Vec<Page>,
@@ -23,7 +23,7 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// Two of so many bytes.
+    /// Allocates two buffers of `bytes` bytes each.
     pub(super) fn new(bytes: usize) -> Buffers {
         let pages = bytes.div_ceil(size_of::<Page>()).max(1);
         let buffer = || vec![Page([FIRST; 4096]); pages];
@@ -34,7 +34,7 @@ impl Buffers {
         }
     }
 
-    /// The first `bytes` of both.
+    /// Returns the first `bytes` bytes of both buffers.
     pub(super) fn both(&mut self, bytes: usize) -> (&mut [u8], &mut [u8]) {
         assert!(bytes <= self.bytes, "{bytes} of {}", self.bytes);
         let out = self.out.as_mut_slice().as_mut_bytes();
@@ -43,13 +43,13 @@ impl Buffers {
     }
 }
 
-/// Writes all of it, with something else in each iteration.
+/// Writes all of `data`, with different values in each iteration.
 pub(super) fn write(data: &mut [u8], iteration: u64) {
     data.fill(FIRST | (iteration & 0xf) as u8);
     black_box(data);
 }
 
-/// Reads all of it.
+/// Reads all of `data`.
 pub(super) fn read(data: &[u8]) {
     let words = data.chunks_exact(8);
     let rest: u64 = words.remainder().iter().map(|byte| u64::from(*byte)).sum();
@@ -59,12 +59,12 @@ pub(super) fn read(data: &[u8]) {
     black_box(sum);
 }
 
-/// Bytes of a buffer, a multiple of 8, as doubles.
+/// Views the bytes of a buffer, a multiple of 8, as doubles.
 pub(super) fn doubles(data: &[u8]) -> &[f64] {
     FromBytes::ref_from_bytes(data).expect("buffers begin on a page and hold whole doubles")
 }
 
-/// The same, to be written.
+/// Views the bytes of a buffer as mutable doubles.
 pub(super) fn doubles_mut(data: &mut [u8]) -> &mut [f64] {
     FromBytes::mut_from_bytes(data).expect("buffers begin on a page and hold whole doubles")
 }

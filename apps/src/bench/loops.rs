@@ -1,4 +1,4 @@
-//! The loops that are timed, one for each operation. `apps/c/bench.c` has the same.
+//! The timed loops, one for each operation. `apps/c/bench.c` has the same loops.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -8,34 +8,34 @@ use super::options::{BenchCase, BenchOperation, BufferMode};
 use crate::computation::{compute_cpu, processor_time};
 use crate::{BytePassing, MessageWindow};
 
-/// Messages under way at once. A power of two, for [`Loops::place`].
+/// Messages in flight at once. A power of two, for [`Loops::place`].
 pub(super) const WINDOW: usize = 64;
 
-/// The most that the messages of `fresh` take together, but for those of a window, each of which has
-/// a place of its own whatever that takes.
+/// The most memory that the messages of `fresh` take together. The messages of a window are exempt:
+/// each of them has its own place in any case.
 const FRESH_BYTES: usize = 16 << 20;
 
-/// Messages of `fresh` lie as far apart as the lines of caches.
+/// Messages of `fresh` are a multiple of this apart: a cache line.
 const LINE: usize = 64;
 
-/// How long rank 0 computes in `lag`, in time of its own processor.
+/// How long rank 0 computes in `lag`, in CPU time.
 const LAG: Duration = Duration::from_millis(10);
 
-// Tag of the messages, and that of what says that a window of them has come.
+// The tag of the messages, and of the acknowledgement of a window.
 const TAG: i32 = 1;
 const ACKNOWLEDGED: i32 = 2;
 
-/// What a loop took on this rank.
+/// The cost of a loop on this rank.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct LoopTime {
-    /// Of one operation.
+    /// Microseconds of one operation.
     pub(super) us: f64,
-    /// The processor time of this process, in per cent of the wall time, if it waited in `lag`.
+    /// The CPU time of this process, in per cent of the wall time, if it waited in `lag`.
     pub(super) cpu_percent: f64,
 }
 
-/// How the messages of a case lie in each of the two buffers: all in one place, or in places of their
-/// own.
+/// Returns how the messages of a case lie in each of the two buffers: all in one place, or each in
+/// its own.
 pub(super) fn window(case: BenchCase, ranks: usize) -> MessageWindow {
     let bytes = match case.op {
         BenchOperation::Alltoall => case.bytes.saturating_mul(ranks),
@@ -57,7 +57,7 @@ pub(super) fn window(case: BenchCase, ranks: usize) -> MessageWindow {
     }
 }
 
-/// Whether the slowest rank's time counts; otherwise that of rank 0.
+/// Returns whether the time of the slowest rank counts; otherwise that of rank 0 does.
 fn all_count(op: BenchOperation) -> bool {
     !matches!(
         op,
@@ -68,7 +68,7 @@ fn all_count(op: BenchOperation) -> bool {
     )
 }
 
-/// How many times the time of an operation one iteration of its loop takes.
+/// Returns the time of one iteration of its loop as a multiple of the time of one operation.
 pub(super) fn operations(op: BenchOperation) -> f64 {
     match op {
         BenchOperation::Latency => 2.0,
@@ -77,7 +77,7 @@ pub(super) fn operations(op: BenchOperation) -> f64 {
     }
 }
 
-/// Goes through the loop of a case so many times. Ranks that have no part in it come back at once.
+/// Runs the loop of a case `iterations` times. Ranks that have no part in it return at once.
 pub(super) fn run<M: BytePassing>(
     mpi: &M,
     case: BenchCase,
@@ -133,29 +133,29 @@ struct Loops<'a, M> {
 }
 
 impl<M: BytePassing> Loops<'_, M> {
-    /// Where the message of an iteration lies: messages of `fresh` have all places in turn.
+    /// Returns where the message of an iteration lies: messages of `fresh` use all places in turn.
     fn place(&self, iteration: usize) -> Range<usize> {
         self.window.place(iteration & (self.window.count - 1))
     }
 
-    /// What is sent in an iteration.
+    /// Returns the data to send in an iteration.
     fn outgoing(&self, iteration: usize) -> &[u8] {
         &self.out[self.place(iteration)]
     }
 
-    /// What is received into in an iteration.
+    /// Returns the buffer to receive into in an iteration.
     fn incoming(&mut self, iteration: usize) -> &mut [u8] {
         let place = self.place(iteration);
         &mut self.into[place]
     }
 
-    /// The two above.
+    /// Returns both buffers of an iteration.
     fn both(&mut self, iteration: usize) -> (&[u8], &mut [u8]) {
         let place = self.place(iteration);
         (&self.out[place.clone()], &mut self.into[place])
     }
 
-    /// Whose turn it is to be the root.
+    /// Returns the root of an iteration.
     fn root(&self, iteration: usize) -> usize {
         match self.mode {
             BufferMode::Turns | BufferMode::Fresh => iteration % self.mpi.size(),
@@ -197,7 +197,7 @@ impl<M: BytePassing> Loops<'_, M> {
         Ok(())
     }
 
-    /// What is under way must not be touched, so the program writes and reads once a window.
+    /// The program must not touch messages in flight, so it writes and reads them once a window.
     fn windows(mut self) -> Result<(), M::Error> {
         let (mpi, window, mut acknowledged) = (self.mpi, self.window, [0; 4]);
         for iteration in 0..self.iterations {
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(fresh(BenchOperation::Latency, 8).place(2), 128..136);
         assert_eq!(fresh(BenchOperation::Latency, 8).extent(), 63 * 64 + 8);
         assert_eq!(fresh(BenchOperation::Alltoall, 100).place(1), 320..620);
-        // Long ones have fewer places, but those of a window have one each.
+        // Long messages have fewer places, but those of a window have one each.
         assert_eq!(fresh(BenchOperation::Allreduce, 1 << 20).count, 16);
         assert_eq!(fresh(BenchOperation::Allreduce, 1 << 30).count, 1);
         assert_eq!(fresh(BenchOperation::Bandwidth, 4 << 20).count, WINDOW);

@@ -1,4 +1,4 @@
-//! How a row is measured: all ranks go through the loop equally often, as rank 0 decides.
+//! Measures a row: all ranks run the loop the same number of times, which rank 0 decides.
 
 use super::buffers::Buffers;
 use super::loops::{self, LoopTime, window};
@@ -6,10 +6,10 @@ use super::options::{BenchCase, BenchOptions};
 use super::statistics::{BenchRow, Quartiles};
 use crate::{BytePassing, MessagePassing};
 
-/// No row needs more operations in a sample.
+/// An upper limit for the iterations of a sample; no row needs more.
 const MOST_ITERATIONS: u64 = 100_000_000;
 
-/// Measures a case, and gives its row to rank 0.
+/// Measures a case, and returns its row on rank 0.
 pub(super) fn row<M: BytePassing>(
     mpi: &M,
     case: BenchCase,
@@ -46,13 +46,13 @@ pub(super) fn row<M: BytePassing>(
     }))
 }
 
-/// Measures a loop of a program's own as rows of `bench` are measured. `run` goes through it so many times, on all
-/// ranks, and gives the microseconds of one iteration as its rank saw them; the slowest rank counts. All ranks get the
-/// same samples.
+/// Measures a program's own loop in the way of `bench`. `run` runs the loop the given number of
+/// times on all ranks, and returns the microseconds of one iteration on its rank; the slowest rank
+/// counts. All ranks get the same samples.
 ///
 /// # Errors
 ///
-/// What `run` fails with, and what this sends besides.
+/// `run` fails, or a message of the measurement does.
 pub fn time_loop<M: MessagePassing>(
     mpi: &M,
     effort: Effort,
@@ -66,22 +66,22 @@ pub fn time_loop<M: MessagePassing>(
     Ok(Quartiles::of(&us))
 }
 
-/// How long a loop is measured.
+/// The duration of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
     /// All samples together, in milliseconds; warming up comes on top.
     pub row_ms: u32,
-    /// Into how many samples.
+    /// The number of samples.
     pub samples: u32,
 }
 
 struct LoopSamples {
-    /// Of a sample.
+    /// The iterations of a sample.
     iterations: u64,
     samples: Vec<LoopTime>,
 }
 
-/// An iteration of the loop takes `operations` times what `run` gives.
+/// Measures a loop. One iteration of it takes `operations` times the time that `run` returns.
 fn measure<M: MessagePassing>(
     mpi: &M,
     effort: Effort,
@@ -97,8 +97,8 @@ fn measure<M: MessagePassing>(
     })
 }
 
-/// Goes through the loop twice as often each time until that lasts as long as a sample should, twice
-/// in a row: once may be chance. Gives how often that is.
+/// Doubles the number of iterations until the loop lasts as long as a sample should, twice in a
+/// row, because once may be chance. Returns that number.
 fn warm_up<M: MessagePassing>(
     mpi: &M,
     operations: f64,
@@ -114,7 +114,7 @@ fn warm_up<M: MessagePassing>(
         let enough = wanted <= iterations;
         let ends = (enough && was_enough) || iterations >= MOST_ITERATIONS;
         was_enough = enough;
-        // Everybody has the same figures, but what is decided must be the same for certain.
+        // All ranks have the same figures, but the broadcast guarantees that they decide the same.
         let mut decision = [f64::from(ends), wanted as f64];
         mpi.bcast(&mut decision, 0)?;
         let [ends, wanted] = decision;
@@ -125,12 +125,12 @@ fn warm_up<M: MessagePassing>(
     }
 }
 
-/// How many iterations of a loop, whose operation takes `us`, fill `sample_us`.
+/// Returns how many iterations of a loop fill `sample_us`, when its operation takes `us`.
 fn iterations_for(sample_us: f64, us: f64, operations: f64) -> u64 {
     as_count(sample_us / (us * operations))
 }
 
-/// A number from 1 to [`MOST_ITERATIONS`].
+/// Converts to an integer from 1 to [`MOST_ITERATIONS`].
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -140,7 +140,7 @@ fn as_count(number: f64) -> u64 {
     number.clamp(1.0, MOST_ITERATIONS as f64) as u64
 }
 
-/// All begin together, and the slowest counts.
+/// Measures a sample: all ranks begin together, and the slowest counts.
 fn sample<M: MessagePassing>(
     mpi: &M,
     iterations: u64,

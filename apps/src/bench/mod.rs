@@ -1,16 +1,16 @@
-//! `bench`: what messages and collectives take, at sizes from nothing to megabytes.
+//! `bench`: measures messages and collectives, at sizes from nothing to megabytes.
 //!
-//! Rank 0 prints a line of JSON for each operation, size and mode ([`BenchRow`]). `bcs bench` makes a
-//! table of them. `apps/c/bench.c` is the same program in C, for other implementations: it has the
-//! same options, loops, statistics and rows, so what is true of one must be made true of the other.
+//! Rank 0 prints a line of JSON for each operation, size and mode ([`BenchRow`]). `bcs bench` makes
+//! a table of these lines. `apps/c/bench.c` is the same program in C, for other implementations. It
+//! has the same options, loops, statistics and rows, so every change here must be made there, too.
 //!
-//! | module | is |
+//! | module | contains |
 //! |---|---|
-//! | [`options`] | what is asked for |
-//! | `loops` | what is timed |
-//! | `buffers` | what is sent |
-//! | `measuring` | how often, and by whose clock |
-//! | [`statistics`] | what is told |
+//! | [`options`] | the rows that the user requests |
+//! | `loops` | the timed loops |
+//! | `buffers` | the memory of the messages |
+//! | `measuring` | the number of samples, and the clock |
+//! | [`statistics`] | the printed figures |
 
 mod buffers;
 mod loops;
@@ -63,7 +63,7 @@ pub fn command<M: BytePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
     }
     let mut written = Ok(());
     let result = run(mpi, &options, |row| {
-        // The others do not know, so the run goes on to its end.
+        // The other ranks do not know of the error, so the run continues to its end.
         if written.is_ok() {
             written = print(&row);
         }
@@ -75,7 +75,7 @@ pub fn command<M: BytePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
     exit_code(mpi, PROGRAM, result)
 }
 
-/// Measures all rows that are asked for; rank 0 tells them.
+/// Measures all requested rows; rank 0 prints them.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! What is measured: the program's arguments, which `bcs bench` and `apps/c/bench.c` take as well.
+//! The rows to measure: the program's arguments, which `bcs bench` and `apps/c/bench.c` take as
+//! well.
 
 use std::fmt;
 use std::str::FromStr;
@@ -37,7 +38,7 @@ pub enum BenchOperation {
 }
 
 impl BenchOperation {
-    /// Its name on command lines and in rows.
+    /// Returns its name on command lines and in rows.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -55,7 +56,7 @@ impl BenchOperation {
         }
     }
 
-    /// The size that it always has, whatever is asked for.
+    /// Returns its fixed size, if the requested sizes do not apply to it.
     #[must_use]
     pub fn fixed_bytes(self) -> Option<usize> {
         match self {
@@ -65,8 +66,8 @@ impl BenchOperation {
         }
     }
 
-    /// Whether it can be measured at a size: reductions take whole doubles, and moving nothing is
-    /// measured where it takes a message.
+    /// Returns whether it can be measured at a size. Reductions take whole doubles. Size 0 is
+    /// measured only where it still takes a message.
     #[must_use]
     pub fn takes(self, bytes: usize) -> bool {
         match self {
@@ -206,19 +207,19 @@ pub struct BenchOptions {
     pub samples: u32,
 }
 
-/// A row of the table that is asked for.
+/// A requested row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BenchCase {
-    /// What is timed.
+    /// The timed operation.
     pub op: BenchOperation,
     /// The size of a message.
     pub bytes: usize,
-    /// Which buffers, and who uses them. Where there are none to use, nobody does.
+    /// Which buffers, and who uses them. Rows without data, and `lag`, are always `Untouched`.
     pub mode: BufferMode,
 }
 
 impl BenchOptions {
-    /// The rows that are asked for, in order.
+    /// Returns the requested rows, in order.
     #[must_use]
     pub fn cases(&self) -> Vec<BenchCase> {
         let mut cases = Vec::new();
@@ -240,7 +241,7 @@ impl BenchOptions {
         cases
     }
 
-    /// The arguments that say the same.
+    /// Returns the arguments that request the same rows.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         fn list<T: ToString>(all: &[T]) -> String {

@@ -1,10 +1,10 @@
-//! What is told of the samples of a row.
+//! The printed figures of a row's samples.
 
 use serde::{Deserialize, Serialize};
 
 use super::options::{BenchCase, BenchOperation, BufferMode};
 
-/// The samples' middle: where a quarter, half and three quarters of them lie below.
+/// The quartiles of the samples: a quarter, half and three quarters of them lie below.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quartiles {
     /// The first quartile.
@@ -16,12 +16,12 @@ pub struct Quartiles {
 }
 
 impl Quartiles {
-    /// Those of `samples`, with straight lines between neighbours; zeros if there are none.
+    /// Computes the quartiles of `samples`, with linear interpolation; zeros if `samples` is empty.
     #[must_use]
     pub fn of(samples: &[f64]) -> Quartiles {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
-        // A place is given in quarters, so that it is exact.
+        // The place is given in quarters, so that it is exact.
         let at = |quarters: usize| {
             let place = sorted.len().saturating_sub(1) * quarters;
             let sample = |index: usize| sorted.get(index).or(sorted.last()).copied();
@@ -38,10 +38,10 @@ impl Quartiles {
     }
 }
 
-/// What was measured: a line of output.
+/// The measurement of a row: a line of output.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BenchRow {
-    /// What was timed.
+    /// The timed operation.
     pub op: BenchOperation,
     /// The size of a message.
     pub bytes: usize,
@@ -53,18 +53,17 @@ pub struct BenchRow {
     pub us: f64,
     /// The first quartile of the samples.
     pub q1: f64,
-    /// The third.
+    /// The third quartile of the samples.
     pub q3: f64,
     /// Operations in a sample.
     pub iterations: u64,
-    /// Of `lag`: the processor time of the waiting rank that used most, in per cent of the wall
-    /// time.
+    /// In `lag`, the CPU time of the waiting rank that used most, in per cent of the wall time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_percent: Option<f64>,
 }
 
 impl BenchRow {
-    /// The row it is: what does not change from run to run.
+    /// Returns the row: the part that does not change from run to run.
     #[must_use]
     pub fn case(&self) -> BenchCase {
         BenchCase {
@@ -74,10 +73,10 @@ impl BenchRow {
         }
     }
 
-    /// The rows of a program's output, which may have other lines, too.
+    /// Parses the rows of a program's output, which may have other lines, too.
     ///
     /// # Errors
-    /// A line that begins as a row and is none.
+    /// A line begins like a row but is not valid.
     pub fn of_output(output: &str) -> Result<Vec<BenchRow>, serde_json::Error> {
         output
             .lines()

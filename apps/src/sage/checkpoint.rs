@@ -1,7 +1,8 @@
-//! A run as a file, to go on from later on any number of ranks.
+//! A run as a file, from which it can continue later on any number of ranks.
 //!
-//! A line of JSON says what it is; then come the cells along the curve, as 64-bit words with the lowest byte first: the key and the conserved
-//! quantities of each; and at the end the XXH3 of all bytes before.
+//! The file begins with a line of JSON that describes it. Then come the cells along the curve, as
+//! 64-bit words with the lowest byte first: the key and the conserved quantities of each cell. The
+//! last word is the XXH3 of all bytes before.
 
 use std::fs;
 use std::io::{self, Write};
@@ -16,22 +17,22 @@ use super::deck::Deck;
 const FORMAT: &str = "sage-checkpoint";
 const VERSION: u32 = 1;
 
-/// Bytes of a word, and of the sum at the end.
+/// Bytes of a word, and of the checksum at the end.
 const WORD: usize = size_of::<u64>();
 
-/// What the file says of the run.
+/// The description of the run in the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Header {
     format: String,
     version: u32,
-    /// Of all of the deck that matters for what comes.
+    /// The digest of everything in the deck that matters for later cycles.
     deck: u64,
     pub(crate) cycle: u64,
-    /// As the bits of a double, so that it is the same to the last one.
+    /// The bits of a double, so that the time is exact.
     time: u64,
     pub(crate) updates: u64,
-    /// Words that follow.
+    /// The number of words that follow.
     words: usize,
 }
 
@@ -55,18 +56,18 @@ impl Header {
     }
 }
 
-/// Why a checkpoint is not there.
+/// The reason why a checkpoint cannot be used or written.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
-    /// It could not be written or read.
+    /// The file could not be written or read.
     #[error("{}: {why}", path.display())]
     File {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// Rank 0 has said what is wrong.
+    /// Rank 0 has reported the error.
     #[error("rank 0 could not use the checkpoint")]
     OfRank0,
 }
@@ -81,7 +82,7 @@ impl CheckpointError {
     }
 }
 
-/// Writes it, whole or not at all.
+/// Writes a checkpoint, completely or not at all.
 pub(crate) fn write(path: &Path, mut header: Header, words: &[f64]) -> Result<(), CheckpointError> {
     header.words = words.len();
     let write = || -> io::Result<()> {
@@ -95,7 +96,7 @@ pub(crate) fn write(path: &Path, mut header: Header, words: &[f64]) -> Result<()
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty());
         let mut partial = tempfile::Builder::new()
-            .permissions(fs::Permissions::from_mode(0o666)) // less what the user's mask takes
+            .permissions(fs::Permissions::from_mode(0o666)) // without the bits of the user's mask
             .tempfile_in(folder.unwrap_or(Path::new(".")))?;
         partial.write_all(&bytes)?;
         partial.as_file().sync_all()?;
@@ -107,7 +108,7 @@ pub(crate) fn write(path: &Path, mut header: Header, words: &[f64]) -> Result<()
     })
 }
 
-/// Reads one of a run of this deck, whose cells have so many words each.
+/// Reads a checkpoint of a run of this deck, with `cell` words for each cell.
 pub(crate) fn read(
     path: &Path,
     deck: &Deck,
@@ -160,7 +161,7 @@ pub(crate) fn read(
     Ok((header, words.expect("words of eight bytes")))
 }
 
-/// Of a file that has an end.
+/// Reads a regular file; other files may have no end.
 fn contents(path: &Path) -> io::Result<Vec<u8>> {
     match fs::metadata(path)?.is_file() {
         true => fs::read(path),
@@ -168,7 +169,7 @@ fn contents(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Of what matters for the cycles to come: not when they end, and not what the deck is called.
+/// Hashes what matters for later cycles: neither the end of the run nor the name of the deck.
 fn digest(deck: &Deck) -> u64 {
     let Deck {
         courant,

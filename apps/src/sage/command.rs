@@ -138,7 +138,7 @@ fn write<M: MessagePassing>(
     ExitCode::from(if dumped && drawn { 0 } else { FAILURE })
 }
 
-/// Whether rank 0 has written a file, if there is one to write; all ranks learn it.
+/// Tells all ranks whether rank 0 has written a file, if there is one to write.
 fn of_rank_0<M: MessagePassing>(
     mpi: &M,
     path: &Option<PathBuf>,

@@ -1,24 +1,24 @@
-//! Why a run ends before its time.
+//! The reasons why a run fails.
 
 use super::checkpoint::CheckpointError;
 use super::deck::DeckError;
 
-/// Why a run ended before its time.
+/// The reason why a run failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SageError {
     /// The deck cannot be computed.
     #[error(transparent)]
     Deck(#[from] DeckError),
-    /// No region of the deck has this point.
+    /// A point is in no region of the deck.
     #[error(
         "no region has the point {point:?}: the materials must fill the box; a region without `box` and `ball` has all of it"
     )]
     Unfilled {
-        /// It is in a cell of the mesh.
+        /// The point, in a cell of the mesh.
         point: Vec<f64>,
     },
-    /// A cell has come to a state that no gas can have.
+    /// A cell has a physically impossible state.
     #[error(
         "cycle {cycle}: the cell of level {level} at {middle:?} has density {density:e} and internal energy {energy:e}, and both must be positive: try a smaller `courant`"
     )]
@@ -27,20 +27,20 @@ pub enum SageError {
         cycle: u64,
         /// The cell's level.
         level: u8,
-        /// Its middle.
+        /// The middle of the cell.
         middle: Vec<f64>,
-        /// Its density.
+        /// The density of the cell.
         density: f64,
-        /// Its internal energy in a unit of volume.
+        /// The internal energy of a unit of volume.
         energy: f64,
     },
     /// A checkpoint could not be written.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// There is no checkpoint of this deck to go on from.
+    /// The checkpoint to continue from is missing or unusable.
     #[error(transparent)]
     Restart(CheckpointError),
-    /// The temperatures of a cycle were not found.
+    /// The iterations for the temperatures of a cycle did not converge.
     #[error(
         "cycle {cycle}: the temperatures have not converged after {iterations} iterations: write a larger `conduction.residual`"
     )]
@@ -53,7 +53,7 @@ pub enum SageError {
     /// The report could not be written.
     #[error("failed to write the report: {0}")]
     Report(#[from] std::io::Error),
-    /// A message was not passed.
+    /// A message failed.
     #[error("failed to pass messages: {0}")]
     MessagePassing(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

@@ -1,11 +1,13 @@
-//! Sums of doubles without rounding, so that nothing depends on who adds what in which order.
+//! Sums of doubles without rounding, so that the result does not depend on which rank adds what,
+//! nor on the order.
 //!
-//! A sum is one long fixed-point number, from the last bit of the smallest double to beyond the first of the largest
-//! (a superaccumulator after Kulisch). Its limbs are integers, so ranks add theirs up by an allreduce of integers, and it is rounded once, at the end.
+//! A sum is one long fixed-point number that reaches from the last bit of the smallest double to
+//! beyond the first bit of the largest (a superaccumulator after Kulisch). Its limbs are integers,
+//! so an allreduce of integers adds up those of all ranks. The sum is rounded once, at the end.
 
 use crate::MessagePassing;
 
-/// Bits of a limb. The rest of its word takes the carries of as many additions as [`CARRY_AFTER`].
+/// Bits of a limb. The rest of its word holds the carries of [`CARRY_AFTER`] additions.
 const LIMB_BITS: u32 = 32;
 
 /// The smallest double is 2^-1074 and the largest below 2^1024; 64 bits more take the carries of 2^64 of them.
@@ -14,10 +16,10 @@ pub(crate) const LIMBS: usize = (1074 + 1024 + 64) / LIMB_BITS as usize + 1;
 /// Additions until limbs are carried: each adds less than 2^32 to a limb's 63 bits.
 const CARRY_AFTER: u32 = 1 << 29;
 
-/// In the last limb: more than all finite numbers can bring there.
+/// The last limb of an infinite sum: more than finite numbers can reach there.
 const INFINITE: i64 = 1 << 28;
 
-/// A sum under way.
+/// A sum in progress.
 #[derive(Debug, Clone)]
 pub(crate) struct ExactSum {
     limbs: [i64; LIMBS],
@@ -34,7 +36,7 @@ impl Default for ExactSum {
 }
 
 impl ExactSum {
-    /// Adds a number. One that is not finite makes the sum infinite.
+    /// Adds a number. A number that is not finite makes the sum infinite.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,
@@ -47,7 +49,7 @@ impl ExactSum {
             return self.limbs[LIMBS - 1] += INFINITE;
         }
         let mantissa = bits & ((1 << 52) - 1) | u64::from(exponent != 0) << 52;
-        // A subnormal number counts in the same units as the smallest normal ones.
+        // A subnormal number has the same unit as the smallest normal numbers.
         let shift = exponent.max(1) - 1;
         let (limb, offset) = (shift / LIMB_BITS as usize, shift % LIMB_BITS as usize);
         let wide = u128::from(mantissa) << offset;
@@ -62,7 +64,7 @@ impl ExactSum {
         }
     }
 
-    /// Brings every limb but the last back to its bits.
+    /// Carries every limb but the last, so that it fits its bits.
     fn carry(&mut self) {
         let mut carry = 0;
         let (last, limbs) = self.limbs.split_last_mut().expect("there are limbs");
@@ -75,7 +77,7 @@ impl ExactSum {
         self.added = 0;
     }
 
-    /// The sum, rounded to the nearest double, ties to even.
+    /// Returns the sum, rounded to the nearest double, ties to even.
     pub(crate) fn value(mut self) -> f64 {
         self.carry();
         let negative = self.limbs[LIMBS - 1] < 0;
@@ -90,11 +92,12 @@ impl ExactSum {
         if negative { -magnitude } else { magnitude }
     }
 
-    /// Of a sum that is not negative, whose first limb is `top`.
+    /// Rounds a sum that is not negative, whose first limb is `top`.
     #[expect(clippy::cast_possible_truncation, reason = "53 bits of a mantissa")]
     fn rounded(&self, top: usize) -> f64 {
         let limb = |n: usize| u128::from(self.limbs[n].cast_unsigned());
-        // The first 128 bits from the top limb on; what lies below is only asked whether there is any.
+        // The first 128 bits from the top limb on. Of the lower bits it matters only whether any is
+        // set.
         let low = top.saturating_sub(3);
         let head = (low..=top).fold(0, |head, n| {
             head | limb(n) << ((n - low) * LIMB_BITS as usize)
@@ -103,7 +106,7 @@ impl ExactSum {
         let first = 127 - head.leading_zeros() as usize;
         // Bit 0 of limb 0 is 2^-1074.
         let unit = (low * LIMB_BITS as usize) as i64 - 1074;
-        // A double keeps 53 bits, and none below 2^-1074.
+        // A double keeps 53 bits, and no bits below 2^-1074.
         let kept = first.saturating_sub(52);
         let mut mantissa = head >> kept;
         let rest = head & ((1 << kept) - 1);
@@ -114,17 +117,17 @@ impl ExactSum {
     }
 }
 
-/// `mantissa` (at most 2^53) times 2^`exponent`, which is exact or infinite.
+/// Returns `mantissa` (at most 2^53) times 2^`exponent`, which is exact or infinite.
 #[expect(clippy::cast_possible_truncation, reason = "exponents of doubles")]
 fn scaled(mantissa: u64, exponent: i64) -> f64 {
     let value = mantissa as f64;
-    // In two steps, since 2^-1074 is no normal number and its inverse is none at all.
+    // In two steps, since 2^-1074 is subnormal and its inverse is infinite.
     let half = (exponent / 2).clamp(-1022, 1023) as i32;
     let rest = (exponent - i64::from(half)).clamp(-1022, 1023) as i32;
     value * 2.0_f64.powi(half) * 2.0_f64.powi(rest)
 }
 
-/// The sums of all ranks, each rounded once.
+/// Returns the sums over all ranks, each rounded once.
 pub(crate) fn allreduce<M: MessagePassing, const N: usize>(
     mpi: &M,
     mut sums: [ExactSum; N],
@@ -132,7 +135,7 @@ pub(crate) fn allreduce<M: MessagePassing, const N: usize>(
 ) -> Result<[f64; N], M::Error> {
     room.clear();
     for sum in &mut sums {
-        // Below 2^32 each, so that as many ranks as there can be may add them up.
+        // Limbs are below 2^32 each, so the sum over any possible number of ranks fits.
         sum.carry();
         room.extend_from_slice(&sum.limbs);
     }

@@ -1,7 +1,9 @@
-//! Conduction of heat, implicit in time: a linear system for the new temperatures, solved by conjugate gradients.
+//! Conduction of heat, implicit in time: a linear system for the new temperatures, solved by
+//! conjugate gradients.
 //!
-//! The flux through a face is that of two half cells in series. Energies change by the fluxes of the temperatures that were found, which are equal and opposite
-//! for both cells of a face: energy is conserved however far the iterations went.
+//! The flux through a face is that of two half cells in series. Energies change by the fluxes that
+//! follow from the computed temperatures. These are equal and opposite for both cells of a face, so
+//! energy is conserved even if the iterations stop early.
 
 use super::deck::ConductionDeck;
 use super::exact_sum::{ExactSum, allreduce};
@@ -12,12 +14,13 @@ use super::mesh::halo::{FixedDoubles, HaloExchange};
 use super::mesh::key::Side;
 use crate::MessagePassing;
 
-/// Tags of the messages that bring ghosts' temperatures and conductivities, and search directions.
+/// Tags of the messages with the ghosts' temperatures and conductivities, and with search
+/// directions.
 const TEMPERATURES: i32 = 8;
 const DIRECTIONS: i32 = 9;
 
-/// Iterations after which it is given up: the system is dominated by its diagonal unless a cycle is much longer than heat needs to
-/// cross the box.
+/// The limit of iterations. The diagonal dominates the system unless a cycle is much longer than
+/// heat needs to cross the box.
 pub(crate) const MOST_ITERATIONS: usize = 2000;
 
 impl FixedDoubles for f64 {
@@ -32,7 +35,7 @@ impl FixedDoubles for f64 {
     }
 }
 
-/// What conducts in a cell.
+/// The conducting properties of a cell.
 #[derive(Debug, Clone, Copy)]
 struct Conductor {
     temperature: f64,
@@ -54,14 +57,15 @@ impl FixedDoubles for Conductor {
     }
 }
 
-/// The vectors of a mesh's system: of local cells where ghosts are needed, else of own ones.
+/// The vectors of a mesh's system: of local cells where ghosts are needed, otherwise of own cells.
 #[derive(Debug)]
 pub(crate) struct Heat {
     deck: ConductionDeck,
     conductors: Vec<Conductor>,
-    /// Of each own cell's sides in the order of its links: heat through it in a unit of time and difference of temperature.
+    /// The conductance of each own cell's sides, in the order of its links: heat per unit of time
+    /// and of temperature difference.
     conductances: Vec<f64>,
-    /// Heat capacity of a cell in a unit of the cycle's time.
+    /// Heat capacity of a cell, divided by the length of the cycle.
     inertia: Vec<f64>,
     diagonal: Vec<f64>,
     temperature: Vec<f64>,
@@ -88,7 +92,8 @@ impl Heat {
         }
     }
 
-    /// A cycle of that length. Says whether the temperatures came as near to the solution as the deck wants.
+    /// Advances by a cycle of that length. Returns whether the iterations converged to the deck's
+    /// limit.
     pub(crate) fn step<P: MessagePassing, const D: usize, const M: usize>(
         &mut self,
         mpi: &P,
@@ -164,12 +169,12 @@ impl Heat {
         }
     }
 
-    /// The residual of the old temperatures, and the first direction.
+    /// Computes the residual of the old temperatures, and the first direction.
     fn begin<const D: usize>(&mut self, mesh: &Mesh<D>) {
         for (temperature, conductor) in self.temperature.iter_mut().zip(&self.conductors) {
             *temperature = conductor.temperature;
         }
-        // What flows with the old temperatures is what is missing, whatever part of it is implicit.
+        // The heat flow at the old temperatures is the residual, for any implicit part.
         let mut link = 0;
         for (own, place) in mesh.own.clone().enumerate() {
             let here = self.conductors[place].temperature;
@@ -194,7 +199,7 @@ impl Heat {
     ) -> Result<bool, P::Error> {
         let first = self.norm(mpi)?;
         let mut norm = first;
-        // Below the smallest normal double nothing is computed.
+        // Values below the smallest normal double are not worth iterations.
         let goal = (first * self.deck.residual * self.deck.residual).max(f64::MIN_POSITIVE);
         for _ in 0..MOST_ITERATIONS {
             if norm <= goal || !norm.is_finite() {
@@ -219,7 +224,7 @@ impl Heat {
         Ok(norm <= goal && norm.is_finite())
     }
 
-    /// The residual's square, each component by its diagonal.
+    /// Returns the square of the residual, each component divided by its diagonal.
     fn norm<P: MessagePassing>(&mut self, mpi: &P) -> Result<f64, P::Error> {
         let mut sum = ExactSum::default();
         for (residual, diagonal) in self.residual.iter().zip(&self.diagonal) {
@@ -228,7 +233,8 @@ impl Heat {
         allreduce(mpi, [sum], &mut self.room).map(|[sum]| sum)
     }
 
-    /// The system times the direction, and that times the direction.
+    /// Multiplies the direction by the system. Returns the product's scalar product with the
+    /// direction.
     fn multiply<P: MessagePassing, const D: usize>(
         &mut self,
         mpi: &P,
@@ -252,7 +258,7 @@ impl Heat {
         allreduce(mpi, [sum], &mut self.room).map(|[sum]| sum)
     }
 
-    /// Energies change by what flows.
+    /// Changes energies by the heat that flows.
     fn warm<const D: usize, const M: usize>(&self, mesh: &Mesh<D>, gas: &mut Gas<D, M>, time: f64) {
         let mean = |place: usize| {
             let before = self.conductors[place].temperature;
@@ -274,12 +280,12 @@ impl Heat {
     }
 }
 
-/// Of half a cell.
+/// Returns the thermal resistance of half a cell.
 fn resistance(edge: f64, conductivity: f64) -> f64 {
     0.5 * edge / conductivity
 }
 
-/// What is beyond each link of the n-th own cell, in the order of its links.
+/// Returns the places beyond the links of the n-th own cell, in the order of its links.
 fn beyond<const D: usize>(mesh: &Mesh<D>, own: usize) -> impl Iterator<Item = u32> {
     let sides = (0..D).flat_map(|direction| Side::BOTH.map(|side| (direction, side)));
     let links = sides.flat_map(move |(direction, side)| mesh.links.at::<D>(own, direction, side));

@@ -1,4 +1,4 @@
-//! What is in the cells at the beginning.
+//! The initial contents of the cells.
 
 use super::deck::Deck;
 use super::exact_sum::{ExactSum, allreduce};
@@ -7,17 +7,18 @@ use super::mesh::Extent;
 use super::mesh::key::Key;
 use crate::MessagePassing;
 
-/// Points in each direction of a cell at which the deck is asked: what is in most of them is in most of the cell.
+/// Sample points in each direction of a cell. Most of them decide the content of the cell.
 const POINTS: u32 = 4;
 
-/// A deck as cells ask it.
+/// A deck, prepared for lookups by cells.
 #[derive(Debug)]
 pub(crate) struct InitialState<'a, const M: usize> {
     deck: &'a Deck,
     materials: Materials<M>,
-    /// The number of each region's material.
+    /// The material of each region, by number.
     material: Vec<usize>,
-    /// Internal energy of a unit of volume of each region, if the deck says the region's own.
+    /// Internal energy of a unit of volume of each region, if the deck gives the energy of the
+    /// whole region.
     energies: Vec<Option<f64>>,
 }
 
@@ -42,7 +43,7 @@ impl<'a, const M: usize> InitialState<'a, M> {
         }
     }
 
-    /// Spreads energies that regions have as wholes over the volume that all ranks' cells give them.
+    /// Spreads the energies of whole regions over the volume of their cells on all ranks.
     pub(crate) fn spread<Mp: MessagePassing, const D: usize>(
         &mut self,
         mpi: &Mp,
@@ -66,7 +67,7 @@ impl<'a, const M: usize> InitialState<'a, M> {
         Ok(())
     }
 
-    /// The last region in which a point is.
+    /// Returns the last region that contains a point.
     fn region(&self, point: &[f64]) -> Option<usize> {
         self.deck
             .regions
@@ -74,7 +75,7 @@ impl<'a, const M: usize> InitialState<'a, M> {
             .rposition(|region| region.contains(point))
     }
 
-    /// What is in a cell; or a point of it that no region has.
+    /// Returns the content of a cell; or a point of it that is in no region.
     pub(crate) fn cell<const D: usize>(
         &self,
         extent: &Extent<D>,
@@ -96,7 +97,7 @@ impl<'a, const M: usize> InitialState<'a, M> {
         if let Some(velocity) = &region.velocity {
             state.motion.copy_from_slice(velocity);
         }
-        // A region that no cell of any rank has needs no energy.
+        // A region without cells on any rank needs no energy.
         let energy = self.energies[number].unwrap_or(0.0);
         state.energy = region
             .pressure
@@ -109,12 +110,12 @@ impl<'a, const M: usize> InitialState<'a, M> {
     }
 }
 
-/// How many there are in a cell.
+/// Returns the number of sample points in a cell.
 fn count<const D: usize>() -> u32 {
     [POINTS; D].iter().product()
 }
 
-/// The points of a cell at which the deck is asked.
+/// Returns the sample points of a cell.
 fn points<const D: usize>(extent: &Extent<D>, key: Key<D>) -> impl Iterator<Item = [f64; D]> {
     let (middle, edge) = (extent.middle(key), extent.edge(key.level()));
     (0..count::<D>()).map(move |n| {

@@ -1,26 +1,28 @@
 //! SAGE: adaptive Eulerian hydrodynamics, after the application of the paper's section 6.2.
 //!
-//! It solves the compressible Euler equations of several gamma-law materials in 1, 2 and 3 dimensions on a mesh whose cells are refined one by one, and
-//! conducts heat. It communicates as the paper's Table 5.3 has it: ghosts are exchanged by non-blocking messages that are waited for together, the deck is
-//! broadcast, every cycle ends with an allreduce, and a new mesh takes an allgather, an alltoall and messages whose lengths are probed.
+//! It solves the compressible Euler equations of several gamma-law materials in 1, 2 and 3
+//! dimensions on a mesh whose cells are refined one by one, and conducts heat. It communicates as
+//! in the paper's Table 5.3. Non-blocking messages exchange ghosts, and one call waits for all of
+//! them. The deck is broadcast. Every cycle ends with an allreduce. A new mesh takes an allgather,
+//! an alltoall and messages with probed lengths.
 //!
-//! | folder or file | is |
+//! | folder or file | contains |
 //! |---|---|
-//! | `deck` | what to compute: TOML, and what cannot be computed is refused |
-//! | `mesh` | cells along a space-filling curve, who owns them, and what lies between them |
-//! | `gas` | a step in time of all cells, and cells that change their size |
+//! | `deck` | the problem in TOML, and its checks |
+//! | `mesh` | cells along a space-filling curve, their owners, and their faces |
+//! | `gas` | a time step of all cells, and cells that change their size |
 //! | `heat` | conduction of heat |
-//! | `initial` | what is in the cells at the beginning |
-//! | `exact_sum` | sums that do not depend on who adds what in which order |
+//! | `initial` | the initial contents of the cells |
+//! | `exact_sum` | sums that do not depend on the order or on the ranks |
 //! | `run` | cycles |
-//! | `outcome`, `error` | what a run is asked for and comes to, and why it does not |
-//! | `checkpoint` | a run as a file, to go on from later |
+//! | `outcome`, `error` | the arguments and results of a run, and its errors |
+//! | `checkpoint` | a run as a file, to continue later |
 //! | `vtu`, `plot` | cells as a file for ParaView, and as a picture |
-//! | `report` | what is printed |
+//! | `report` | the printed report |
 //! | `command` | the command line |
 //!
-//! Results are the same to the last bit for every number of ranks: the arithmetic of a cell does not depend on who owns its neighbours, and global sums are
-//! exact.
+//! Results are the same to the last bit for every number of ranks. The arithmetic of a cell does
+//! not depend on the owners of its neighbours, and global sums are exact.
 
 mod checkpoint;
 mod command;

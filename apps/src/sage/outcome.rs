@@ -1,30 +1,31 @@
-//! What a run is asked for, and what it comes to.
+//! The arguments and the results of a run.
 
 use std::path::PathBuf;
 
 use super::deck::Deck;
 
-/// What to run.
+/// The arguments of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arguments {
     /// The problem.
     pub deck: Deck,
-    /// Whether rank 0 shall have all cells at the end.
+    /// Whether rank 0 gets all cells at the end.
     pub gather: bool,
-    /// A checkpoint of the same deck to go on from.
+    /// A checkpoint of the same deck to continue from.
     pub restart: Option<PathBuf>,
-    /// Where a checkpoint is written at the end, and after every so many cycles.
+    /// The path of a checkpoint, and the number of cycles between writes; it is also written at the
+    /// end.
     pub checkpoint: Option<(PathBuf, u64)>,
 }
 
-/// What a run came to.
+/// The results of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SageOutcome {
     /// Cycles done.
     pub cycles: u64,
     /// The time of the deck that has passed.
     pub time: f64,
-    /// Of each material, at the beginning and at the end.
+    /// The mass of each material, at the beginning and at the end.
     pub masses: [Vec<f64>; 2],
     /// Total energy, at the beginning and at the end.
     pub energies: [f64; 2],
@@ -32,13 +33,13 @@ pub struct SageOutcome {
     pub momenta: [Vec<f64>; 2],
     /// Cells of all ranks at the end.
     pub cells: usize,
-    /// Cells that were computed, over all cycles.
+    /// Cells computed, over all cycles.
     pub updates: u64,
     /// Wall time of the cycles, in seconds.
     pub elapsed_s: f64,
-    /// Of the contents of all cells, to the bit, in whatever order: equal for equal results.
+    /// A hash of the contents of all cells, to the bit and in any order: equal for equal results.
     pub digest: u64,
-    /// On rank 0, all cells along the curve, if they were asked for; elsewhere nothing.
+    /// On rank 0, all cells along the curve, if they were requested; elsewhere empty.
     pub mesh: Vec<Cell>,
 }
 
@@ -55,12 +56,12 @@ pub struct Cell {
     pub velocity: Vec<f64>,
     /// Pressure.
     pub pressure: f64,
-    /// Each material's share of the volume.
+    /// The volume fraction of each material.
     pub shares: Vec<f64>,
 }
 
 impl Cell {
-    /// Of all materials.
+    /// Returns the density of all materials together.
     #[must_use]
     pub fn density(&self) -> f64 {
         self.masses.iter().sum()

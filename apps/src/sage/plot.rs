@@ -8,17 +8,17 @@ use plotters::prelude::*;
 
 use super::outcome::Cell;
 
-/// In pixels; a plane is as high as its box asks for.
+/// The width in pixels; the height of a plane follows from its box.
 const WIDTH: u32 = 900;
 const LINE_HEIGHT: u32 = 420;
 const MARGIN: u32 = 10;
 const LEFT: u32 = 60;
 const BOTTOM: u32 = 40;
 const CAPTION: u32 = 30;
-/// The scale of colours beside a plane.
+/// The width of the colour scale beside a plane.
 const SCALE: u32 = 110;
 
-/// Edges are drawn of cells that are as long as this.
+/// Cells of at least this edge, in pixels, are drawn with their edges.
 const SEEN: f64 = 4.0;
 
 type Picture<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -101,7 +101,7 @@ fn plane(svg: &mut String, cells: &[&Cell], title: &str) -> DrawResult {
     area.present()
 }
 
-/// What is left below the title.
+/// Draws the title, and returns the area below it.
 fn headed<'a>(
     area: &Picture<'a>,
     title: &str,
@@ -113,7 +113,7 @@ fn headed<'a>(
     Ok(below)
 }
 
-/// Which colour is which density.
+/// Draws the scale of colours and densities.
 fn key(area: &Picture<'_>, densities: Range<f64>, color: impl Fn(f64) -> RGBColor) -> DrawResult {
     const STEPS: i32 = 64;
     let mut chart = ChartBuilder::on(area)
@@ -138,7 +138,8 @@ fn key(area: &Picture<'_>, densities: Range<f64>, color: impl Fn(f64) -> RGBColo
     Ok(())
 }
 
-/// The cells of a plane: all of them, or those that the middle of the third direction goes through.
+/// Returns the cells of a plane: all cells, or those that contain the middle of the third
+/// direction.
 fn cut(cells: &[Cell]) -> Vec<&Cell> {
     if cells[0].middle.len() < 3 {
         return cells.iter().collect();
@@ -152,7 +153,7 @@ fn cut(cells: &[Cell]) -> Vec<&Cell> {
     cells.iter().filter(is_cut).collect()
 }
 
-/// Where the box begins and ends.
+/// Returns the range of the box in a direction.
 fn sides<'a>(cells: impl IntoIterator<Item = &'a Cell>, direction: usize) -> Range<f64> {
     span(cells.into_iter().map(|cell| {
         let (middle, half) = (cell.middle[direction], cell.edge / 2.0);
@@ -165,7 +166,7 @@ fn span(ranges: impl Iterator<Item = Range<f64>>) -> Range<f64> {
     let all = ranges.fold(nothing, |all, one| {
         all.start.min(one.start)..all.end.max(one.end)
     });
-    // What is the same everywhere has a scale, too.
+    // A constant quantity needs a scale, too.
     match all.start < all.end {
         true => all,
         false => all.start - 0.5..all.end + 0.5,
@@ -196,7 +197,7 @@ mod tests {
         }
     }
 
-    /// Of all rectangles of a colour: x, y, width, height.
+    /// Returns all rectangles of a colour: x, y, width, height.
     fn rectangles(svg: &str, color: RGBColor) -> Vec<[f64; 4]> {
         let RGBColor(r, g, b) = color;
         let fill = format!("fill=\"#{r:02X}{g:02X}{b:02X}\"");
@@ -215,7 +216,8 @@ mod tests {
 
     #[test]
     fn cells_lie_where_they_belong() {
-        // A plane of 2 by 1, at a quarter of whose width the density jumps; and a cell that is not in the plane.
+        // A plane of 2 by 1 whose density jumps at a quarter of its width, and a cell that is not
+        // in the plane.
         let low = cell(&[0.25, 0.25, 0.5], 0.5, 1.0);
         let mut cells = vec![low.clone(), cell(&[0.25, 0.75, 0.5], 0.5, 1.0)];
         cells.extend([

@@ -1,4 +1,4 @@
-//! What rank 0 prints.
+//! The output of rank 0.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::time::Instant;
@@ -8,10 +8,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::deck::Deck;
 use super::outcome::SageOutcome;
 
-/// Parts of a run that its progress bar tells apart.
+/// The resolution of the progress bar.
 const PARTS: u64 = 1000;
 
-/// The report of a run; other ranks than 0 print nothing. If standard error is a terminal there is a progress bar on it.
+/// The report of a run; ranks other than 0 print nothing. If standard error is a terminal, it also
+/// shows a progress bar there.
 pub(crate) struct SageReport<'a> {
     out: Option<&'a mut dyn Write>,
     title: String,
@@ -19,7 +20,7 @@ pub(crate) struct SageReport<'a> {
     last: (Instant, u64, f64),
     cells: usize,
     bar: ProgressBar,
-    /// Where time and cycles end.
+    /// The end of the run in time and in cycles.
     end: (f64, u64),
 }
 
@@ -71,7 +72,8 @@ impl<'a> SageReport<'a> {
         Ok(())
     }
 
-    /// A line about the cycles since the last one: how far the time is, the mean step, and the wall time that a cell took in a cycle.
+    /// Prints a line about the cycles since the last line: the time, the mean step, and the wall
+    /// time per cell and cycle.
     pub(crate) fn cycle(&mut self, cycle: u64, time: f64, cells: usize) -> io::Result<()> {
         let Some(out) = &mut self.out else {
             return Ok(());

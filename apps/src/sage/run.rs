@@ -25,15 +25,15 @@ use crate::MessagePassing;
 /// Cycles between lines of the report.
 const LINE_EVERY: u64 = 10;
 
-/// Tag of the messages that bring cells to rank 0.
+/// Tag of the messages with cells for rank 0.
 const RESULTS: i32 = 7;
 
-/// Computes what a deck asks for; rank 0 prints the report to `out`.
+/// Computes the problem of a deck; rank 0 prints the report to `out`.
 ///
 /// All processes must call it with the same arguments.
 ///
 /// # Errors
-/// As [`Error`] says; the same on all processes, but for one of messages.
+/// See [`SageError`]. All processes return the same error, except for failed messages.
 pub fn run<P: MessagePassing>(
     mpi: &P,
     arguments: &Arguments,
@@ -108,7 +108,7 @@ fn solve<P: MessagePassing, const D: usize, const M: usize>(
     Ok(outcome)
 }
 
-/// All ranks learn whether rank 0 has printed what it had to, and go on or stop together.
+/// Tells all ranks whether rank 0 has printed, so that they continue or stop together.
 fn agree_on_output<P: MessagePassing>(mpi: &P, printed: io::Result<()>) -> Result<(), SageError> {
     let failed = failed_on_0(mpi, printed.is_err()).map_err(SageError::message_passing)?;
     match printed {
@@ -117,14 +117,14 @@ fn agree_on_output<P: MessagePassing>(mpi: &P, printed: io::Result<()>) -> Resul
     }
 }
 
-/// Whether rank 0 has failed, on all ranks.
+/// Tells all ranks whether rank 0 has failed.
 pub(crate) fn failed_on_0<P: MessagePassing>(mpi: &P, failed: bool) -> Result<bool, P::Error> {
     let mut word = [f64::from(u8::from(failed))];
     mpi.bcast(&mut word, 0)?;
     Ok(word != [0.0])
 }
 
-/// A run under way.
+/// A run in progress.
 struct Run<'a, P: MessagePassing, const D: usize, const M: usize> {
     mpi: &'a P,
     deck: &'a Deck,
@@ -132,7 +132,7 @@ struct Run<'a, P: MessagePassing, const D: usize, const M: usize> {
     gas: Gas<D, M>,
     heat: Option<Heat>,
     exchange: HaloExchange<P::Request>,
-    /// How fast waves cross the fastest cell, in cells a unit of time.
+    /// The fastest wave speed, in cells per unit of time.
     fastest: f64,
     time: f64,
     cycle: u64,
@@ -140,7 +140,7 @@ struct Run<'a, P: MessagePassing, const D: usize, const M: usize> {
 }
 
 impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
-    /// The mesh is refined until every level that the deck allows is where the beginning asks for it.
+    /// Refines the mesh until the initial state has every level that the deck allows.
     fn new(mpi: &'a P, deck: &'a Deck) -> Result<Self, SageError> {
         let extent = extent::<D>(deck);
         let materials = materials::<M>(deck);
@@ -192,7 +192,7 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
         Ok(run)
     }
 
-    /// As a checkpoint has it. Rank 0 reads it, and the others get their shares from there.
+    /// Restores a run from a checkpoint. Rank 0 reads it and sends the others their shares.
     fn restored(mpi: &'a P, deck: &'a Deck, path: &Path) -> Result<Self, SageError> {
         let read = match mpi.rank() {
             0 => Some(checkpoint::read(path, deck, Self::CELL)),
@@ -237,7 +237,7 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
         Ok(run)
     }
 
-    /// Writes a checkpoint, on rank 0; all ranks come to the same end of it.
+    /// Writes a checkpoint on rank 0; all ranks return the same result.
     fn save(&self, path: &Path) -> Result<(), SageError> {
         let words = gather(self.mpi, self.words()).map_err(SageError::message_passing)?;
         let header = Header::new(self.deck, self.cycle, self.time, self.updates);
@@ -255,7 +255,7 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
     /// Doubles of a cell with its key.
     const CELL: usize = 1 + <Conserved<D, M> as FixedDoubles>::WORDS;
 
-    /// The own cells: the key and what is in it of each.
+    /// Returns the own cells: the key and the content of each.
     fn words(&self) -> Vec<f64> {
         let mut words = Vec::with_capacity(self.mesh.own.len() * Self::CELL);
         for place in self.mesh.own.clone() {
@@ -306,7 +306,7 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
         }
     }
 
-    /// Chooses the levels anew, and balances the load.
+    /// Chooses the levels again, and balances the load.
     fn resize(&mut self) -> Result<(), SageError> {
         let mpi = self.mpi;
         let wishes = self.gas.wishes(mpi, &mut self.mesh, &self.deck.mesh);
@@ -320,11 +320,11 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
         Ok(())
     }
 
-    /// Looks at all cells. The ranks agree on the fastest wave, or on what is wrong.
+    /// Checks all cells. The ranks agree on the fastest wave, or on the error.
     fn check_state(&mut self) -> Result<(), SageError> {
         let found = self.gas.look(&self.mesh);
         let rank = self.mpi.rank();
-        // The lowest rank that found something wrong tells all.
+        // The lowest rank with an error broadcasts it.
         let mut agreed = match found {
             Ok(fastest) => [fastest, 0.0],
             Err(_) => [0.0, (self.mpi.size() - rank) as f64],
@@ -364,7 +364,7 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
         })
     }
 
-    /// What all cells have together, each component rounded once.
+    /// Returns the sum over all cells, each component rounded once.
     fn totals(&self) -> Result<Conserved<D, M>, SageError> {
         let mut sums: [ExactSum; 8] = std::array::from_fn(|_| ExactSum::default());
         let mut words = Vec::new();
@@ -372,7 +372,7 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
             let volume = self.mesh.extent.volume(self.mesh.keys[place].level());
             words.clear();
             self.gas.conserved[place].times(volume).put(&mut words);
-            // The shares come last, and nobody asks for them.
+            // The shares come last, and are not needed.
             sums.iter_mut()
                 .zip(&words)
                 .for_each(|(sum, word)| sum.add(*word));
@@ -385,7 +385,7 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
     }
 
     fn digest(&self) -> Result<u64, SageError> {
-        // Halves of hashes, so that sums stay far from their words' ends.
+        // Halves of hashes, so that sums do not overflow.
         let mut halves = [0_i64; 2];
         let mut words = Vec::new();
         for place in self.mesh.own.clone() {
@@ -405,7 +405,7 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
         Ok(halves[0].wrapping_add(halves[1] << 32).cast_unsigned())
     }
 
-    /// All cells, on rank 0.
+    /// Returns all cells on rank 0.
     fn gathered(&self) -> Result<Vec<Cell>, SageError> {
         let all = gather(self.mpi, self.words()).map_err(SageError::message_passing)?;
         let cells = all.chunks_exact(Self::CELL);
@@ -429,7 +429,7 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
     }
 }
 
-/// Everybody's words on rank 0, in the order of ranks; nothing elsewhere.
+/// Returns the words of all ranks on rank 0, in the order of ranks; elsewhere nothing.
 fn gather<P: MessagePassing>(mpi: &P, mut words: Vec<f64>) -> Result<Vec<f64>, P::Error> {
     if mpi.rank() != 0 {
         mpi.send(&words, 0, RESULTS)?;
@@ -443,7 +443,7 @@ fn gather<P: MessagePassing>(mpi: &P, mut words: Vec<f64>) -> Result<Vec<f64>, P
     Ok(words)
 }
 
-/// The contents of the own cells, if every rank could fill all of its own.
+/// Returns the contents of the own cells, if every rank could fill its own.
 fn agreed_fill<P: MessagePassing, T, const D: usize>(
     mpi: &P,
     cells: Result<Vec<T>, [f64; D]>,
@@ -467,7 +467,7 @@ fn agreed_fill<P: MessagePassing, T, const D: usize>(
     })
 }
 
-/// A rank's share of the cells of level 0.
+/// Returns a rank's share of the cells of level 0.
 fn level_0<P: MessagePassing, const D: usize>(mpi: &P, cells: [u32; D]) -> Vec<Key<D>> {
     let edge = Key::<D>::new([0; D], 0).edge();
     // A deck has at most `MOST_CELLS`.

@@ -1,4 +1,4 @@
-//! Cells as an unstructured grid of VTK (`.vtu`), as ParaView opens it.
+//! Cells as an unstructured grid of VTK (`.vtu`), for ParaView.
 
 use std::fs;
 use std::io::{self, Write};
@@ -16,7 +16,8 @@ use super::outcome::Cell;
 pub fn write(path: &Path, cells: &[Cell], time: f64) -> io::Result<()> {
     let mut out = io::BufWriter::new(fs::File::create(path)?);
     let dimensions = cells.first().map_or(1, |cell| cell.middle.len());
-    // The first corner and the others in the order of VTK's lines, pixels and voxels: the first direction runs fastest.
+    // The corners are in the order of VTK's lines, pixels and voxels: the first direction runs
+    // fastest.
     let corners = 1_usize << dimensions;
     let kind = [3_u8, 8, 11][dimensions - 1];
     writeln!(out, r#"<?xml version="1.0"?>"#)?;
@@ -97,7 +98,7 @@ fn integers(out: &mut impl Write, name: &str, values: impl Iterator<Item = u64>)
     array(out, "UInt64", name, "", &bytes)
 }
 
-/// The length and the bytes, each as base64.
+/// Writes an array: its length and its bytes, each as base64.
 fn array(out: &mut impl Write, kind: &str, name: &str, more: &str, bytes: &[u8]) -> io::Result<()> {
     let mut all = (bytes.len() as u64).to_le_bytes().to_vec();
     all.extend(bytes);

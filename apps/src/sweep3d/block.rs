@@ -2,8 +2,8 @@
 //!
 //! A cell needs the outflows of its three upstream neighbours. I-lines whose J and K places add up
 //! to the same number (a JK-diagonal) do not need each other, nor do the angles of a line. The
-//! block is cut into strips of `LINES` planes, so that memory is read and written plane by plane;
-//! the lines of a strip's diagonal are swept together with `ANGLES` angles each, and three loops go
+//! block is cut into strips of `LINES` planes, so that memory is read and written plane by plane.
+//! The lines of a strip's diagonal are swept together with `ANGLES` angles each, and three loops go
 //! over a stretch of them:
 //!
 //! 1. everything of a cell's flux except the part of the I-inflow: vector code along I;
@@ -11,10 +11,10 @@
 //!    and two additions a cell, so all `LINES * ANGLES` recurrences go through the loop together;
 //! 3. the J- and K-outflows, the flux moments and the face currents: vector code along I again.
 //!
-//! The angles of a line add to the flux moments in their order, whatever the blocks and groups
-//! are, so every grouping gives the same digits. The original pipelines the angles of a block over
-//! diagonals, to have more independent lines for the CPUs of an SMP; taking a line's angles
-//! together computes the same and reads and writes the moments once instead of `ANGLES` times.
+//! The angles of a line add to the flux moments in their order, so every grouping into blocks gives
+//! the same digits. The original pipelines the angles of a block over diagonals, to have more
+//! independent lines for the CPUs of an SMP. Taking a line's angles together computes the same, and
+//! reads and writes the moments once instead of `ANGLES` times.
 
 use std::array;
 use std::ops::Range;
@@ -30,9 +30,9 @@ const STRETCH: usize = 64;
 
 /// The fluxes through a block's faces: inflows before the sweep, outflows after it.
 ///
-/// All are in the block's order of angles; `mk` planes of room belong to an angle even if the
-/// block is a short one. I and J count planes in the order of the sweep, everything else counts
-/// from the low face.
+/// They are in the block's order of angles. An angle has room for `mk` planes even if the block is
+/// a short one. I and J count planes in the order of the sweep; the other indices count from the
+/// low face.
 #[derive(Debug, Default)]
 pub(super) struct Faces {
     /// Through the I-faces, as `[angle][plane of the block][j]`.
@@ -43,7 +43,7 @@ pub(super) struct Faces {
     pub k: Vec<f64>,
 }
 
-/// What a block is swept with.
+/// The input and the output of the sweep of a block.
 #[derive(Debug)]
 pub(super) struct Block<'a, const NM: usize> {
     /// The block's place in the iteration.
@@ -62,7 +62,7 @@ pub(super) struct Block<'a, const NM: usize> {
     pub flux: &'a mut [f64],
     /// Face fluxes.
     pub faces: &'a mut Faces,
-    /// Face currents, if they are wanted.
+    /// Face currents, if the deck requests them.
     pub currents: Option<&'a mut Currents>,
 }
 
@@ -76,7 +76,7 @@ struct Line {
     k: usize,
 }
 
-/// A line with `ANGLES` angles, in the middle of being swept.
+/// A line with `ANGLES` angles, in the middle of its sweep.
 #[derive(Debug, Clone, Copy)]
 struct Pencil<const ANGLES: usize> {
     line: Line,
@@ -108,7 +108,7 @@ impl<const ANGLES: usize> Pencil<ANGLES> {
 }
 
 impl<const NM: usize> Block<'_, NM> {
-    /// Sweeps the block and gives the number of cells that needed a fix-up.
+    /// Sweeps the block and returns the number of cells that needed a fix-up.
     pub(super) fn sweep(mut self) -> u64 {
         // mm is 3 or 6, so its divisors are 1, 2, 3 and 6.
         match self.rays.len() {
@@ -197,22 +197,22 @@ impl<const NM: usize> Block<'_, NM> {
         fixed
     }
 
-    /// Where a stretch of a line starts in the J-face of an angle.
+    /// Returns where a stretch of a line starts in the J-face of an angle.
     fn in_j_face(&self, line: Line, angle: usize, start: usize) -> usize {
         (angle * self.mk + line.plane) * self.extent[0] + start
     }
 
-    /// Where a stretch of a line starts in the K-face of an angle.
+    /// Returns where a stretch of a line starts in the K-face of an angle.
     fn in_k_face(&self, line: Line, angle: usize, start: usize) -> usize {
         (angle * self.extent[1] + line.j) * self.extent[0] + start
     }
 
-    /// Where a stretch of a line starts in the moments.
+    /// Returns where a stretch of a line starts in the moments.
     fn in_moments(&self, line: Line, start: usize) -> usize {
         (line.k * self.extent[1] + line.j) * NM * self.extent[0] + start
     }
 
-    /// Loop 1: all of twice the flux that does not depend on the I-inflow.
+    /// Loop 1: computes the part of twice the flux that does not depend on the I-inflow.
     #[inline(always)]
     fn prepare<const ANGLES: usize>(
         &self,
@@ -245,7 +245,7 @@ impl<const NM: usize> Block<'_, NM> {
         }
     }
 
-    /// Loop 3: outflows, flux moments and currents; before it, fix-ups where they are needed.
+    /// Loop 3: computes outflows, flux moments and currents, after fix-ups where they are needed.
     #[inline(always)]
     fn finish<const ANGLES: usize>(
         &mut self,
@@ -339,7 +339,7 @@ impl<const NM: usize> Block<'_, NM> {
     }
 }
 
-/// Loop 2: the recurrence along I, of all pencils and angles together.
+/// Loop 2: computes the recurrence along I, for all pencils and angles together.
 #[inline(always)]
 fn march<const ANGLES: usize, const LINES: usize, const UPWARDS: bool>(
     pencils: &mut [Pencil<ANGLES>; LINES],
@@ -364,7 +364,7 @@ fn march<const ANGLES: usize, const LINES: usize, const UPWARDS: bool>(
     }
 }
 
-/// Whether any outflow of a stretch is negative.
+/// Returns whether any outflow of a stretch is negative.
 #[inline(always)]
 fn any_negative(i_outflow: &[f64], doubled: &[f64], j_face: &[f64], k_face: &[f64]) -> bool {
     let mut negative = false;

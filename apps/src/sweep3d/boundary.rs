@@ -6,13 +6,13 @@ use super::decomposition::{Axis, Decomposition};
 use super::octant::SweepStep;
 use super::problem::Ordinate;
 
-/// What flows through the faces of the grid that this process has a part of.
+/// The fluxes through this process's part of the faces of the grid.
 #[derive(Debug)]
 pub(super) struct Boundary {
     reflective: [bool; 3],
     /// Area of a cell's face, per direction.
     area: [f64; 3],
-    /// Outflow through the reflective low faces, for the plus sweep to take as its inflow.
+    /// Outflow through the reflective low faces; the plus sweep takes it as its inflow.
     reflected: [ReflectedFluxes; 3],
     /// Net flow through the low and the high face per direction, in the direction of the axis.
     leakage: [[f64; 2]; 3],
@@ -22,11 +22,11 @@ pub(super) struct Boundary {
     mk: usize,
 }
 
-/// Outflows through a reflective face, block by block: the block that takes one is in the same
-/// place of its octant as the block that left it, so nothing but its place needs to be known.
+/// Outflows through a reflective face, block by block. The block that takes an outflow has the same
+/// place in its octant as the block that left it, so the place identifies it.
 #[derive(Debug)]
 struct ReflectedFluxes {
-    /// Blocks of an octant that are kept apart.
+    /// Blocks of an octant that are stored separately.
     blocks: usize,
     /// Elements of a block.
     length: usize,
@@ -53,7 +53,7 @@ impl ReflectedFluxes {
 }
 
 impl Boundary {
-    /// The boundary before the first iteration.
+    /// Makes the boundary before the first iteration.
     pub(super) fn new(
         deck: &Deck,
         decomposition: &Decomposition,
@@ -76,7 +76,7 @@ impl Boundary {
             reflective,
             area: [dy * dz, dx * dz, dx * dy],
             // The minus sweeps of I are four octants away from their plus sweeps, those of J two,
-            // those of K one: so many octants' outflows wait at a time.
+            // those of K one. Outflows of as many octants wait at a time.
             reflected: [
                 ReflectedFluxes::new(reflective[0], 4, blocks, jt * mk * mmi),
                 ReflectedFluxes::new(reflective[1], 2, blocks, it * mk * mmi),
@@ -89,7 +89,7 @@ impl Boundary {
         }
     }
 
-    /// Net flow through the low and the high face per direction since the last call.
+    /// Returns the net flow through the low and the high face per direction since the last call.
     pub(super) fn take_leakage(&mut self) -> [[f64; 2]; 3] {
         std::mem::take(&mut self.leakage)
     }
@@ -133,11 +133,11 @@ impl Boundary {
         }
     }
 
-    /// What flows through a block's part of a face, in the direction of the axis.
+    /// Returns the flow through a block's part of a face, in the direction of the axis.
     fn flow(&self, axis: usize, step: &SweepStep, face: &[f64]) -> f64 {
         let [it, jt, _] = self.extent;
         let planes = step.planes.len();
-        // Room of an angle in the face, and the part of it that this block uses.
+        // The room of an angle in the face, and the part that this block uses.
         let (room, used) = match axis {
             0 => (jt * self.mk, jt * planes),
             1 => (it * self.mk, it * planes),
@@ -154,7 +154,7 @@ impl Boundary {
         step.octant.sign(axis) * self.area[axis] * sum
     }
 
-    /// Bytes that reflected outflows take.
+    /// Returns the bytes that reflected outflows take.
     pub(super) fn bytes(&self) -> usize {
         self.reflected
             .iter()
@@ -163,8 +163,8 @@ impl Boundary {
     }
 }
 
-/// Which of the octants whose outflows wait at a low face this one is: the signs of the directions
-/// after the axis tell them apart.
+/// Returns the index of the octant among those whose outflows wait at a low face: the signs of the
+/// directions after the axis identify it.
 fn waiting(axis: usize, step: &SweepStep) -> usize {
     let sign = |direction: usize| usize::from(step.octant.is_positive(direction));
     match axis {
@@ -175,7 +175,7 @@ fn waiting(axis: usize, step: &SweepStep) -> usize {
 }
 
 impl Faces {
-    /// Room for the K-face fluxes of a block; the others come with messages.
+    /// Allocates the K-face fluxes of a block; the other fluxes come with messages.
     pub(super) fn with_k(deck: &Deck, [it, jt, _]: [usize; 3]) -> Faces {
         Faces {
             k: vec![0.0; it * jt * deck.mmi],

@@ -42,7 +42,7 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
         Ok(options) => options,
         Err(code) => return code,
     };
-    // Whoever called this has chosen by the same option (`abi::run`).
+    // The caller has already evaluated `mpi` (`abi::run`).
     let Sweep3dOptions {
         deck: path,
         comm,

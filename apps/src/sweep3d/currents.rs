@@ -1,15 +1,15 @@
 //! Face currents, the input of diffusion synthetic acceleration (DSA).
 //!
-//! The benchmark accumulates them because the production code it stands for does; nothing that is
-//! printed depends on them.
+//! The benchmark accumulates them because the production code that it represents does. The printed
+//! results do not depend on them.
 
 use super::fields::Fields;
 use super::octant::SweepStep;
 use super::problem::SIGMA_TOTAL;
 use super::ray::Ray;
 
-/// Net currents through the faces of a process's cells. Each array is one longer in its own
-/// direction: both faces of every cell, and the entry faces of the subgrid, are there.
+/// Net currents through the faces of a process's cells. Each array is longer by one in its own
+/// direction, so it contains both faces of every cell, and the entry faces of the subgrid.
 #[derive(Debug)]
 pub(super) struct Currents {
     /// Grid points in I, J, K.
@@ -23,7 +23,7 @@ pub(super) struct Currents {
 }
 
 impl Currents {
-    /// No currents.
+    /// Makes zero currents.
     pub(super) fn new(extent: [usize; 3]) -> Currents {
         let [it, jt, kt] = extent;
         Currents {
@@ -41,9 +41,9 @@ impl Currents {
         self.k.fill(0.0);
     }
 
-    /// Adds the inflows of a block through the entry faces of the subgrid, where the kernel, which
-    /// adds outflows, does not come. The faces lie as in [`Faces`](super::block::Faces), with room
-    /// for `mk` planes.
+    /// Adds the inflows of a block through the entry faces of the subgrid, because the kernel adds
+    /// outflows only. The faces lie as in [`Faces`](super::block::Faces), with room for `mk`
+    /// planes.
     pub(super) fn enter<const NM: usize>(
         &mut self,
         step: &SweepStep,
@@ -86,9 +86,9 @@ impl Currents {
         }
     }
 
-    /// The largest violation of the balance of a cell, relative to what is born in it or removed:
-    /// what leaves through the faces plus what is removed is what is born. `cell` is
-    /// [dx, dy, dz], `weights` the sum of the weights of all angles in all octants.
+    /// Returns the largest violation of the balance of a cell, relative to the neutrons born in it
+    /// or removed: outflow plus removal equals birth. `cell` is [dx, dy, dz]; `weights` is the sum
+    /// of the weights of all angles in all octants.
     pub(super) fn largest_imbalance(&self, fields: &Fields, cell: [f64; 3], weights: f64) -> f64 {
         let [it, jt, kt] = self.extent;
         let [dx, dy, dz] = cell;
@@ -113,7 +113,7 @@ impl Currents {
         largest
     }
 
-    /// Bytes of the currents.
+    /// Returns the bytes of the currents.
     pub(super) fn bytes(&self) -> usize {
         (self.i.len() + self.j.len() + self.k.len()) * size_of::<f64>()
     }

@@ -2,11 +2,11 @@
 
 use std::str::FromStr;
 
-/// Largest number of grid points in a direction. It only keeps products of three directions well
-/// inside 64 bits; a grid that large does not fit a machine anyway.
+/// The largest number of grid points in a direction. It only keeps products of three directions
+/// well inside 64 bits; no machine has memory for so large a grid.
 const LARGEST_DIRECTION: usize = 100_000;
 
-/// Names of the variables of each line, as the format's documentation has them.
+/// The names of the variables of each line, from the format's documentation.
 const LINES: [&[&str]; 5] = [
     &["npe_i", "npe_j", "mk", "mmi", "ncpu"],
     &["it_g", "jt_g", "kt", "mm", "isct"],
@@ -15,7 +15,7 @@ const LINES: [&[&str]; 5] = [
     &["iprint", "idsa", "ifixups"],
 ];
 
-/// What to solve and how to cut it. The fields carry the names of the deck's format.
+/// A problem, and how to cut it. The fields have the names of the deck's format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Deck {
     /// Processes in the I direction.
@@ -46,7 +46,7 @@ pub struct Deck {
     pub dz: f64,
     /// When to stop.
     pub stop: Stop,
-    /// Whether the low face in I, J, K reflects; otherwise it is vacuum, as the high faces are.
+    /// Whether the low face in I, J, K reflects; otherwise it is vacuum, like the high faces.
     pub reflective: [bool; 3],
     /// Whether to print a plane of each flux moment (`iprint`).
     pub print_flux: bool,
@@ -72,12 +72,12 @@ pub enum FixUps {
     Never,
     /// In every iteration.
     Always,
-    /// In every iteration after the first so many.
+    /// In every iteration after the first ones, of this number.
     After(usize),
 }
 
 impl FixUps {
-    /// Whether they are on in an iteration, counted from 1.
+    /// Returns whether fix-ups are on in an iteration, counted from 1.
     pub fn on(self, iteration: usize) -> bool {
         match self {
             FixUps::Never => false,
@@ -87,7 +87,7 @@ impl FixUps {
     }
 }
 
-/// Why a deck is refused: always the line, and the value where there is one.
+/// The reason why a deck is refused, with the line, and with the value if there is one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeckError {
     /// The deck ends early.
@@ -95,7 +95,7 @@ pub enum DeckError {
     MissingLine {
         /// Line number, from 1.
         line: usize,
-        /// The variables that belong there.
+        /// The variables of that line.
         names: String,
     },
     /// A line has too few values.
@@ -117,9 +117,9 @@ pub enum DeckError {
         line: usize,
         /// The variable.
         name: &'static str,
-        /// The value, as the deck has it.
+        /// The value as written in the deck.
         value: String,
-        /// What would be accepted.
+        /// The valid values.
         advice: String,
     },
 }
@@ -158,7 +158,7 @@ impl FromStr for Deck {
 }
 
 impl Deck {
-    /// The published 50-cubed problem on a process grid fitted to `processes`.
+    /// Returns the published 50-cubed problem on a process grid fitted to `processes`.
     pub fn published_50_cubed(processes: usize) -> Deck {
         let [npe_i, npe_j] = fitted_grid(processes);
         Deck {
@@ -183,9 +183,9 @@ impl Deck {
         }
     }
 
-    /// The deck as `processes` processes run it, or why they cannot.
+    /// Returns the deck as `processes` processes run it, or an error if they cannot.
     ///
-    /// One process ignores `npe_i` and `npe_j`, as the original does.
+    /// One process ignores `npe_i` and `npe_j`, like the original.
     pub fn fitted_to(&self, processes: usize) -> Result<Deck, DeckError> {
         let mut deck = self.clone().checked()?;
         if processes == 1 {
@@ -214,7 +214,7 @@ impl Deck {
         Ok(deck)
     }
 
-    /// Flux moments of the scattering order: 1 or 4.
+    /// Returns the number of flux moments of the scattering order: 1 or 4.
     pub fn moments(&self) -> usize {
         if self.isct == 0 { 1 } else { 4 }
     }
@@ -268,7 +268,8 @@ impl Deck {
     }
 }
 
-/// The process grid for a number of processes: `npe_i <= npe_j`, as near to a square as possible.
+/// Returns the process grid for a number of processes: `npe_i <= npe_j`, as near to a square as
+/// possible.
 pub fn fitted_grid(processes: usize) -> [usize; 2] {
     let npe_i = (1..=processes.isqrt())
         .rev()
@@ -277,7 +278,7 @@ pub fn fitted_grid(processes: usize) -> [usize; 2] {
     [npe_i, processes / npe_i]
 }
 
-/// A refusal of the variables `name`, whose line the format knows by the first of them.
+/// Makes an error for the variables `name`; the first of them determines the line.
 fn refused(name: &'static str, value: String, advice: String) -> DeckError {
     let first = name.split(' ').next();
     let line = LINES
@@ -291,14 +292,14 @@ fn refused(name: &'static str, value: String, advice: String) -> DeckError {
     }
 }
 
-/// The values of a deck as text, handed out in the format's order.
+/// The values of a deck as text, in the format's order.
 struct DeckFields<'a> {
     values: std::vec::IntoIter<(&'static str, &'a str)>,
 }
 
 impl<'a> DeckFields<'a> {
-    /// Cuts the text into lines and values. As a Fortran list-directed read does, it takes blanks
-    /// and commas as separators and ignores what follows the last value of a line.
+    /// Cuts the text into lines and values. Like a Fortran list-directed read, it takes blanks and
+    /// commas as separators, and ignores text after the last value of a line.
     fn split(text: &'a str) -> Result<DeckFields<'a>, DeckError> {
         let mut lines = text.lines();
         let mut values = Vec::new();

@@ -1,11 +1,11 @@
-//! How the grid is cut: processes own rectangles of the I-J plane and all of K.
+//! The decomposition of the grid: processes own rectangles of the I-J plane and all of K.
 
 use std::ops::Range;
 
 use super::deck::Deck;
 use super::octant::Octant;
 
-/// The part of the grid that a process owns, and who its neighbours are.
+/// A process's part of the grid, and its neighbours.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Decomposition {
     /// Processes in I and J.
@@ -26,7 +26,7 @@ pub(super) enum Axis {
 }
 
 impl Decomposition {
-    /// The part of `rank` (from 0) in a deck fitted to its number of processes.
+    /// Returns the part of `rank` (from 0) in a deck fitted to its number of processes.
     pub(super) fn new(deck: &Deck, rank: usize) -> Decomposition {
         let processes = [deck.npe_i, deck.npe_j];
         let place = [rank % deck.npe_i, rank / deck.npe_i];
@@ -42,17 +42,19 @@ impl Decomposition {
         }
     }
 
-    /// Grid points of this process in I, J, K.
+    /// Returns the grid points of this process in I, J, K.
     pub(super) fn extent(&self) -> [usize; 3] {
         self.points.each_ref().map(ExactSizeIterator::len)
     }
 
-    /// The rank that this process's inflow in an octant comes from, none at the global face.
+    /// Returns the rank from which this process's inflow in an octant comes, `None` at the global
+    /// face.
     pub(super) fn upstream(&self, axis: Axis, octant: &Octant) -> Option<usize> {
         self.neighbour(axis, !octant.is_positive(axis as usize))
     }
 
-    /// The rank that this process's outflow in an octant goes to, none at the global face.
+    /// Returns the rank to which this process's outflow in an octant goes, `None` at the global
+    /// face.
     pub(super) fn downstream(&self, axis: Axis, octant: &Octant) -> Option<usize> {
         self.neighbour(axis, octant.is_positive(axis as usize))
     }
@@ -69,7 +71,8 @@ impl Decomposition {
     }
 }
 
-/// Piece `place` of `points` points in `pieces` pieces; a remainder goes to the first pieces.
+/// Returns piece `place` of `points` points in `pieces` pieces; a remainder goes to the first
+/// pieces.
 fn share(points: usize, pieces: usize, place: usize) -> Range<usize> {
     let (each, remainder) = (points / pieces, points % pieces);
     let start = place * each + place.min(remainder);

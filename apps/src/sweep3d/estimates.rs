@@ -1,4 +1,4 @@
-//! What can be said about a run before it starts: efficiencies and messages.
+//! Estimates of a run before it starts: efficiencies and messages.
 
 use super::deck::Deck;
 
@@ -16,7 +16,7 @@ pub struct Estimates {
 }
 
 impl Estimates {
-    /// Estimates for the process with the largest part of the grid.
+    /// Computes the estimates for the process with the largest part of the grid.
     #[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
     pub fn new(deck: &Deck) -> Estimates {
         let Deck {
@@ -38,22 +38,22 @@ impl Estimates {
         }
     }
 
-    /// Both efficiencies together.
+    /// Returns the product of both efficiencies.
     pub fn efficiency(&self) -> f64 {
         self.domain_efficiency * self.multitasking_efficiency
     }
 }
 
-/// Blocks that a process computes in an iteration.
+/// Returns the number of blocks that a process computes in an iteration.
 fn blocks_per_iteration(deck: &Deck) -> u64 {
     (8 * (deck.mm / deck.mmi) * deck.kt.div_ceil(deck.mk)) as u64
 }
 
-/// How often `ncpu` CPUs take a line each until a block is done, with the angles of the block
-/// pipelined: angle m starts a diagonal after angle m - 1.
+/// Returns how many rounds of one line a CPU `ncpu` CPUs need for a block, with the angles of the
+/// block pipelined: angle m starts a diagonal after angle m - 1.
 fn rounds(jt: usize, mk: usize, mmi: usize, ncpu: usize) -> usize {
     let lines = |diagonal: usize, angle: usize| {
-        // The diagonal that this angle has got to, from 1; none before it starts.
+        // The diagonal that this angle has reached, from 1; 0 before it starts.
         let own = diagonal.saturating_sub(angle);
         own.min(jt).min(mk).min((jt + mk).saturating_sub(own))
     };

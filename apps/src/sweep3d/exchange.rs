@@ -1,9 +1,9 @@
-//! Communication: a block's inflows from the upstream neighbours, its outflows to the downstream
-//! ones.
+//! Communication: gets a block's inflows from the upstream neighbours, and sends its outflows to
+//! the downstream neighbours.
 //!
-//! A message's buffer is the face the kernel works on: it arrives as inflow, becomes outflow in
-//! place and is sent on, without a copy. Messages are whole blocks even if the last block of
-//! planes is short.
+//! The buffer of a message is the face on which the kernel works: it arrives as inflow, becomes
+//! outflow in place and is sent on, without a copy. Messages are whole blocks even if the last
+//! block of planes is short.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use super::decomposition::{Axis, Decomposition};
 use super::octant::SweepStep;
 use crate::MessagePassing;
 
-/// Sends of an axis that may be under way while the next block is computed: buffers are double.
+/// The sends of an axis that may be in flight while the next block is computed: buffers are double.
 const SENDS_UNDER_WAY: usize = 2;
 
 /// How neighbours exchange their messages.
@@ -42,11 +42,11 @@ struct AxisMessages<Request> {
     axis: Axis,
     /// Elements of a message.
     length: usize,
-    /// Buffers that nothing uses.
+    /// Free buffers.
     spare: Vec<Vec<f64>>,
     /// The receive of the next block.
     posted: Option<Request>,
-    /// Sends that are not known to be complete, oldest first.
+    /// Sends that may be incomplete, oldest first.
     under_way: VecDeque<Request>,
 }
 
@@ -67,7 +67,7 @@ impl<Request> AxisMessages<Request> {
 }
 
 impl<'a, M: MessagePassing> BlockExchange<'a, M> {
-    /// The exchange of a deck fitted to the number of processes.
+    /// Makes the exchange of a deck fitted to the number of processes.
     pub(super) fn new(
         mpi: &'a M,
         communication: Communication,
@@ -88,7 +88,7 @@ impl<'a, M: MessagePassing> BlockExchange<'a, M> {
         }
     }
 
-    /// Messages this process has sent so far.
+    /// Returns the number of messages that this process has sent so far.
     pub(super) fn sent(&self) -> i64 {
         self.sent
     }
@@ -98,8 +98,8 @@ impl<'a, M: MessagePassing> BlockExchange<'a, M> {
         self.post_receives(first)
     }
 
-    /// The I- and J-inflows of a step. At a face of the global grid, where there is no neighbour,
-    /// the buffer's content is of no meaning. `next` is the step after this one.
+    /// Returns the I- and J-inflows of a step. At a face of the global grid there is no neighbour,
+    /// and the buffer's content is meaningless. `next` is the step after this one.
     pub(super) fn inflows(
         &mut self,
         step: &SweepStep,
@@ -127,7 +127,7 @@ impl<'a, M: MessagePassing> BlockExchange<'a, M> {
         Ok(inflows)
     }
 
-    /// Sends the I- and J-outflows of a step to where there is a neighbour.
+    /// Sends the I- and J-outflows of a step to the neighbours.
     pub(super) fn outflows(
         &mut self,
         step: &SweepStep,

@@ -6,9 +6,9 @@ use super::deck::Deck;
 use super::decomposition::Decomposition;
 use super::problem::{SIGMA_SCATTER_0, SIGMA_SCATTER_1, SIGMA_TOTAL, SOURCE, source_range};
 
-/// Flux moments, source moments and the scalar flux of the iteration before.
+/// Flux moments, source moments and the scalar flux of the previous iteration.
 ///
-/// Moments lie as `[k][j][moment][i]`, so that all that a line of cells needs is in one place.
+/// Moments lie as `[k][j][moment][i]`, so that all data of a line of cells are in one place.
 #[derive(Debug)]
 pub(super) struct Fields {
     /// Grid points in I, J, K.
@@ -17,7 +17,7 @@ pub(super) struct Fields {
     pub flux: Vec<f64>,
     /// Source moments: external and scattering.
     pub source: Vec<f64>,
-    /// Scalar flux of the iteration before, as `[k][j][i]`.
+    /// Scalar flux of the previous iteration, as `[k][j][i]`.
     previous: Vec<f64>,
     /// Number of moments.
     moments: usize,
@@ -26,7 +26,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// The fields before the first iteration: no flux anywhere.
+    /// Makes the fields before the first iteration: zero flux everywhere.
     pub(super) fn new(deck: &Deck, decomposition: &Decomposition) -> Fields {
         let extent = decomposition.extent();
         let cells = extent.iter().product::<usize>();
@@ -49,8 +49,8 @@ impl Fields {
         }
     }
 
-    /// Starts an iteration: makes the source from the flux, keeps the scalar flux, and clears the
-    /// flux moments for the sweeps to add to.
+    /// Starts an iteration: computes the source from the flux, saves the scalar flux, and clears
+    /// the flux moments, to which the sweeps add.
     pub(super) fn begin_iteration(&mut self) {
         let [it, jt, _] = self.extent;
         let line = self.moments * it;
@@ -79,7 +79,8 @@ impl Fields {
         }
     }
 
-    /// The largest relative change of the scalar flux in this iteration, over cells with a flux.
+    /// Returns the largest relative change of the scalar flux in this iteration, over cells with a
+    /// flux.
     pub(super) fn largest_change(&self) -> f64 {
         let it = self.extent[0];
         let lines = self
@@ -97,7 +98,7 @@ impl Fields {
         largest
     }
 
-    /// Cells of this process with an external source, times its strength.
+    /// Returns the number of cells of this process with an external source, times its strength.
     pub(super) fn external_source(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "fewer cells than 2^53")]
         let cells = self
@@ -108,7 +109,7 @@ impl Fields {
         SOURCE * cells
     }
 
-    /// What all cells of this process absorb, per unit of volume.
+    /// Returns the absorption in all cells of this process, per unit of volume.
     pub(super) fn absorption(&self) -> f64 {
         let it = self.extent[0];
         let lines = self.flux.chunks_exact(self.moments * it);
@@ -117,7 +118,7 @@ impl Fields {
             .sum()
     }
 
-    /// A plane of a flux moment, as `[j][i]`.
+    /// Returns a plane of a flux moment, as `[j][i]`.
     pub(super) fn plane(&self, moment: usize, k: usize) -> Vec<f64> {
         let [it, jt, _] = self.extent;
         let line = self.moments * it;
@@ -129,7 +130,7 @@ impl Fields {
             .collect()
     }
 
-    /// The scalar flux and the scalar source of a line.
+    /// Returns the scalar flux and the scalar source of a line.
     pub(super) fn scalar_line(&self, j: usize, k: usize) -> (&[f64], &[f64]) {
         let [it, jt, _] = self.extent;
         let start = (k * jt + j) * self.moments * it;
@@ -139,7 +140,7 @@ impl Fields {
         )
     }
 
-    /// Bytes of the fields.
+    /// Returns the bytes of the fields.
     pub(super) fn bytes(&self) -> usize {
         (self.flux.len() + self.source.len() + self.previous.len()) * size_of::<f64>()
     }

@@ -1,11 +1,12 @@
-//! Negative outflows and what is done about them.
+//! Fix-ups of negative outflows.
 //!
-//! They are rare: one cell in five hundred of the published problem. So the kernel first computes
-//! a stretch of a line without looking, and comes here only when an outflow turned out negative.
+//! They are rare: one cell in five hundred of the published problem. The kernel therefore first
+//! computes a stretch of a line without checks, and calls this module only when an outflow is
+//! negative.
 
 use super::ray::{Ray, denominator};
 
-/// A stretch of an I-line for one angle, with what the kernel computed for it.
+/// A stretch of an I-line for one angle, with the kernel's results for it.
 pub(super) struct Stretch<'a, const NM: usize> {
     /// Source moments of the cells.
     pub source: [&'a [f64]; NM],
@@ -21,11 +22,11 @@ pub(super) struct Stretch<'a, const NM: usize> {
     pub k_face: &'a mut [f64],
 }
 
-/// Sweeps a stretch again, upwards in I or downwards, with fix-ups. Takes its I-inflow, gives its
+/// Sweeps a stretch again, upwards or downwards in I, with fix-ups. Takes its I-inflow; returns its
 /// I-outflow and the number of cells that needed a fix.
 ///
-/// A cell that needs none gets the very arithmetic of the kernel: which cells share a stretch with
-/// a bad one depends on the decomposition, and the answer must not.
+/// A cell without a fix gets exactly the arithmetic of the kernel. The decomposition decides which
+/// cells share a stretch with a bad one, and the result must not depend on it.
 #[cold]
 #[inline(never)]
 pub(super) fn sweep_with_fixups<const NM: usize>(
@@ -39,7 +40,7 @@ pub(super) fn sweep_with_fixups<const NM: usize>(
     for step in 0..cells {
         let i = if upwards { step } else { cells - 1 - step };
         let inflows = [inflow, stretch.j_face[i], stretch.k_face[i]];
-        // Up to the first fix the kernel's fluxes stand.
+        // Before the first fix the kernel's fluxes are valid.
         let mut doubled = if fixed == 0 {
             stretch.doubled[i]
         } else {
@@ -60,8 +61,8 @@ pub(super) fn sweep_with_fixups<const NM: usize>(
     (inflow, fixed)
 }
 
-/// Sets negative outflows, of which there is one at least, to zero, one after the other, and gives
-/// the flux that balances the cell.
+/// Sets negative outflows, of which there is at least one, to zero one after the other. Returns the
+/// flux that balances the cell.
 fn fix<const NM: usize>(
     ray: &Ray<NM>,
     source: [f64; NM],
@@ -93,8 +94,8 @@ fn fix<const NM: usize>(
                 *outflow = 2.0 * flux - inflow;
             }
         }
-        // A fix in I goes on with J: I itself is zero now. A fix in J or K may have made an
-        // outflow negative that was looked at before.
+        // After a fix in I, the loop goes on with J: I itself is zero now. A fix in J or K may have
+        // made an outflow negative that was checked before.
         direction = usize::from(direction == 0);
     }
     flux
@@ -106,8 +107,8 @@ mod tests {
     use super::super::problem::{SIGMA_TOTAL, ordinates};
     use super::*;
 
-    /// Whatever is fixed, nothing flows backwards, and what flows out and what is removed is what
-    /// flows in and what is born. Some of the cells need their I-outflow fixed after J or K.
+    /// Whatever is fixed, no outflow is negative, and outflow plus removal equals inflow plus
+    /// birth. Some of the cells need their I-outflow fixed after J or K.
     #[test]
     fn fixed_cells_stay_in_balance_without_negative_outflows() {
         let source = 0.01;

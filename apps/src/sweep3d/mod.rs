@@ -2,16 +2,16 @@
 //! Cartesian grid, solved by sweeps. It is the benchmark of section 6.3 of the paper.
 //!
 //! A sweep follows the neutrons of an octant of directions through the grid. Processes own
-//! rectangles of the I-J plane and pass wavefronts on in blocks of K-planes and angles, so that the
-//! communication is fine-grained: every block waits for a message from two neighbours.
+//! rectangles of the I-J plane and pass wavefronts on in blocks of K-planes and angles. The
+//! communication is therefore fine-grained: every block waits for a message from two neighbours.
 //!
-//! From the outside in: `deck` says what to solve, `problem` has the physics, `decomposition` and
-//! `octant` cut the work into blocks, `sweep` is an iteration of all blocks, `exchange` passes a
-//! block's faces on and `boundary` takes those at the grid's edge, `block` computes a block with
+//! From the outside in: `deck` is the input, and `problem` has the physics. `decomposition` and
+//! `octant` cut the work into blocks. `sweep` is an iteration of all blocks. `exchange` passes a
+//! block's faces on, and `boundary` handles those at the grid's edge. `block` computes a block with
 //! the coefficients of `ray` and the exceptions of `fixup`.
 //!
-//! The arithmetic of a cell does not depend on the decomposition: errors and fix-up counts are the
-//! same to the last digit for every process grid, block size and way of communication. Sums over
+//! The arithmetic of a cell does not depend on the decomposition. Errors and fix-up counts are the
+//! same to the last digit for every process grid, block size and kind of communication. Sums over
 //! processes (the balance) differ in their last digits.
 
 mod block;
@@ -46,15 +46,15 @@ use exchange::BlockExchange;
 use report::{PRINTED_PLANE, Sweep3dReport};
 use sweep::Sweeper;
 
-/// Iterations after which a run that waits for convergence gives up. Half of what scatters is
-/// absorbed, so an error at least halves every time or two: one that did not fall below its limit
-/// by now is below what doubles resolve, or goes round in fix-ups.
+/// Iterations after which a run that waits for convergence gives up. Half of the scattering is
+/// absorbed, so an error at least halves every time or two. An error that is still above its limit
+/// is below the resolution of doubles, or fix-ups make it cycle.
 const MOST_ITERATIONS_TO_CONVERGE: usize = 1000;
 
-/// Tag of the messages that bring printed fluxes to rank 0. Tags of the sweeps are thousands.
+/// Tag of the messages with printed fluxes for rank 0. Tags of the sweeps are thousands.
 const PRINT_TAG: i32 = 1;
 
-/// What to run.
+/// The arguments of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arguments {
     /// The problem and how to cut it.
@@ -63,7 +63,7 @@ pub struct Arguments {
     pub comm: Communication,
 }
 
-/// Why a run failed.
+/// The reason why a run failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Sweep3dError {
@@ -97,23 +97,23 @@ impl Sweep3dError {
     }
 }
 
-/// What a run found. It is the same on all processes.
+/// The results of a run, the same on all processes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sweep3dOutcome {
     /// Every iteration.
     pub iterations: Vec<Iteration>,
-    /// Where the neutrons of the last iteration went.
+    /// The balance of the neutrons of the last iteration.
     pub balance: Balance,
-    /// Times, of the process that took longest.
+    /// Times of the slowest process.
     pub times: Times,
     /// Messages that all processes sent to their neighbours in all iterations.
     pub messages: i64,
-    /// With DSA, the largest violation of a cell's balance by its face currents, relative to what
-    /// is born in the cell or removed.
+    /// With DSA, the largest violation of a cell's balance by its face currents, relative to the
+    /// neutrons born in the cell or removed.
     pub dsa_imbalance: Option<f64>,
 }
 
-/// What an iteration found.
+/// The results of an iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Iteration {
     /// Largest relative change of the scalar flux.
@@ -122,7 +122,7 @@ pub struct Iteration {
     pub fixups: i64,
 }
 
-/// Where neutrons come from and go to, per unit of time.
+/// The sources and sinks of neutrons, per unit of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Balance {
     /// Born of the external source.
@@ -134,7 +134,8 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// Absorbed and leaked; as iterations proceed this approaches the external source.
+    /// Returns the absorption plus the leakage; as iterations proceed this approaches the external
+    /// source.
     pub fn sinks(&self) -> f64 {
         self.absorption
             + self
@@ -145,7 +146,7 @@ impl Balance {
     }
 }
 
-/// How long the iterations took.
+/// The duration of the iterations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Times {
     /// CPU time of a process, in seconds.
@@ -225,7 +226,8 @@ impl<'a, M: MessagePassing, const NM: usize> Solution<'a, M, NM> {
         }
     }
 
-    /// Iterates until the deck says stop. Gives the iterations and this process's messages.
+    /// Iterates until the deck's stop condition. Returns the iterations and this process's
+    /// messages.
     fn iterate(
         &mut self,
         report: &mut Sweep3dReport<'_>,
@@ -273,7 +275,7 @@ impl<'a, M: MessagePassing, const NM: usize> Solution<'a, M, NM> {
                 }
                 _ => return Ok((iterations, exchange.sent())),
             }
-            // Only the leakage of the last iteration is of interest.
+            // Discards the leakage of all iterations but the last.
             self.sweeper.boundary.take_leakage();
         }
     }

@@ -5,18 +5,18 @@ use std::ops::Range;
 use super::deck::Deck;
 use super::decomposition::Axis;
 
-/// Directions that share the signs of their cosines, and so the order of the sweep.
+/// Directions with the same signs of their cosines, and so with the same order of the sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Octant {
-    /// Number from 1, as message tags have it.
+    /// Number from 1, used in message tags.
     number: i32,
     /// Whether the sweep goes upwards in I, J, K.
     positive: [bool; 3],
 }
 
 impl Octant {
-    /// Minus directions come first, so that a reflective low face can hand its outflow to the plus
-    /// sweep of the same iteration.
+    /// All octants. Minus directions come first, so that a reflective low face can pass its outflow
+    /// to the plus sweep of the same iteration.
     pub(super) const ALL: [Octant; 8] = {
         const M: bool = false;
         const P: bool = true;
@@ -56,24 +56,24 @@ impl Octant {
         ]
     };
 
-    /// Number of the octant, from 0, in the order of [`Octant::ALL`].
+    /// Returns the number of the octant, from 0, in the order of [`Octant::ALL`].
     pub(super) fn index(&self) -> usize {
         self.positive
             .iter()
             .fold(0, |index, &positive| 2 * index + usize::from(positive))
     }
 
-    /// Whether the sweep goes upwards in direction 0, 1, 2 (I, J, K).
+    /// Returns whether the sweep goes upwards in direction 0, 1, 2 (I, J, K).
     pub(super) fn is_positive(&self, direction: usize) -> bool {
         self.positive[direction]
     }
 
-    /// The sign of the sweep in direction 0, 1, 2 (I, J, K).
+    /// Returns the sign of the sweep in direction 0, 1, 2 (I, J, K).
     pub(super) fn sign(&self, direction: usize) -> f64 {
         if self.positive[direction] { 1.0 } else { -1.0 }
     }
 
-    /// Tag of the messages of this octant along an axis.
+    /// Returns the tag of the messages of this octant along an axis.
     pub(super) fn tag(&self, axis: Axis) -> i32 {
         let factor = match (axis, self.positive[axis as usize]) {
             (Axis::I, true) => 1000,
@@ -92,24 +92,26 @@ pub(super) struct SweepStep {
     pub octant: Octant,
     /// Number of this block in its octant, from 0.
     pub number: usize,
-    /// The angles, of 0..mm.
+    /// The angles, a range of 0..mm.
     pub angles: Range<usize>,
-    /// The planes counted in the order of the sweep, of 0..kt. The last block may be short.
+    /// The planes, counted in the order of the sweep, a range of 0..kt. The last block may be
+    /// short.
     pub planes: Range<usize>,
 }
 
 impl SweepStep {
-    /// Whether the K-inflow of this block comes from the grid's face and not from another block.
+    /// Returns whether the K-inflow of this block comes from the grid's face and not from another
+    /// block.
     pub(super) fn enters_k(&self) -> bool {
         self.planes.start == 0
     }
 
-    /// Whether the K-outflow of this block leaves the grid, of `kt` planes.
+    /// Returns whether the K-outflow of this block leaves the grid, of `kt` planes.
     pub(super) fn leaves_k(&self, kt: usize) -> bool {
         self.planes.end == kt
     }
 
-    /// The planes as indices from the low face, in the order of the sweep.
+    /// Returns the planes as indices from the low face, in the order of the sweep.
     pub(super) fn grid_planes(&self, kt: usize) -> impl Iterator<Item = usize> + use<> {
         let positive = self.octant.is_positive(2);
         self.planes
@@ -118,7 +120,7 @@ impl SweepStep {
     }
 }
 
-/// All steps of an iteration, in the order in which every process takes them.
+/// Returns all steps of an iteration, in the order in which every process takes them.
 pub(super) fn steps(deck: &Deck) -> Vec<SweepStep> {
     let mut steps = Vec::new();
     for octant in Octant::ALL {

@@ -23,7 +23,7 @@ pub(super) struct Ordinate {
     pub weight: f64,
 }
 
-/// The ordinates of an octant: three of the set S4 or six of the set S6.
+/// Returns the ordinates of an octant: three of the set S4 or six of the set S6.
 pub(super) fn ordinates(mm: usize) -> Vec<Ordinate> {
     let table: &[(f64, f64, f64)] = match mm {
         3 => {
@@ -56,9 +56,9 @@ pub(super) fn ordinates(mm: usize) -> Vec<Ordinate> {
     table.iter().map(ordinate).collect()
 }
 
-/// Points with an external source in a direction of `points` points, from 0: its centre third. Of
-/// a direction with a reflective low face only the upper half is there, and the source is where
-/// the centre third of the whole would be.
+/// Returns the points with an external source in a direction of `points` points, from 0: its centre
+/// third. A direction with a reflective low face has only its upper half; the source is at the
+/// centre third of the whole direction.
 pub(super) fn source_range(points: usize, reflective: bool) -> Range<usize> {
     let third = if points < 3 { 0 } else { (points + 1) / 3 };
     if reflective {

@@ -1,4 +1,4 @@
-//! The printed report. Scripts parse it: the layout is that of the original.
+//! The printed report. It has the layout of the original, because scripts parse it.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use super::deck::{Deck, FixUps, Stop};
 use super::estimates::Estimates;
 use super::{Arguments, Balance, Communication, Iteration, Times};
 
-/// Digits that tell any two doubles apart, and one more, as the original prints.
+/// Digits that distinguish any two doubles, and one more, like the original.
 const ERROR_DIGITS: usize = 18;
 
 /// Digits of the balance. Later ones depend on the order of sums, and so on the decomposition.
@@ -15,40 +15,40 @@ const BALANCE_DIGITS: usize = 15;
 /// The plane of fluxes that `iprint` prints, from 1.
 pub(super) const PRINTED_PLANE: usize = 5;
 
-/// Where the report goes: on rank 0 to a writer, elsewhere nowhere.
+/// The destination of the report: a writer on rank 0, nothing elsewhere.
 ///
-/// A failure to write is kept, not returned, so that rank 0 goes on with the communication that
-/// the others wait for until all can stop together.
+/// A write error is stored, not returned, so that rank 0 continues the communication for which the
+/// others wait until all can stop together.
 pub(super) struct Sweep3dReport<'a> {
     out: Option<&'a mut dyn Write>,
     failure: Option<io::Error>,
 }
 
 impl<'a> Sweep3dReport<'a> {
-    /// A report to `out`, or to nowhere.
+    /// Makes a report to `out`, or one that discards everything.
     pub(super) fn new(out: Option<&'a mut dyn Write>) -> Sweep3dReport<'a> {
         Sweep3dReport { out, failure: None }
     }
 
-    /// Prints a part, if this is where it is printed and nothing failed so far.
+    /// Prints a part, if this process prints and no write has failed.
     pub(super) fn print(&mut self, part: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
         if let (Some(out), None) = (&mut self.out, &self.failure) {
             self.failure = part(*out).err();
         }
     }
 
-    /// Whether something could not be written.
+    /// Returns whether a write failed.
     pub(super) fn failed(&self) -> bool {
         self.failure.is_some()
     }
 
-    /// What could not be written, if anything.
+    /// Takes the write error, if any.
     pub(super) fn failure(&mut self) -> Option<io::Error> {
         self.failure.take()
     }
 }
 
-/// Prints what is about to be solved. `bytes` is what the first process needs for it.
+/// Prints the problem. `bytes` is the memory that the first process needs for it.
 pub(super) fn header(out: &mut dyn Write, arguments: &Arguments, bytes: usize) -> io::Result<()> {
     let deck = &arguments.deck;
     let estimates = Estimates::new(deck);
@@ -133,7 +133,7 @@ pub(super) fn header(out: &mut dyn Write, arguments: &Arguments, bytes: usize) -
     out.flush()
 }
 
-/// Prints a line of the iteration monitor. It is flushed, so that a long run can be watched.
+/// Prints a line of the iteration monitor, and flushes it, so that the user can watch a long run.
 pub(super) fn iteration(
     out: &mut dyn Write,
     number: usize,
@@ -148,7 +148,7 @@ pub(super) fn iteration(
     out.flush()
 }
 
-/// Prints where the neutrons went.
+/// Prints the balance of the neutrons.
 pub(super) fn balance(out: &mut dyn Write, balance: &Balance) -> io::Result<()> {
     let print = |value| significant(value, BALANCE_DIGITS);
     writeln!(out)?;
@@ -161,7 +161,7 @@ pub(super) fn balance(out: &mut dyn Write, balance: &Balance) -> io::Result<()> 
     Ok(())
 }
 
-/// Prints how long it took.
+/// Prints the times.
 pub(super) fn times(out: &mut dyn Write, times: &Times) -> io::Result<()> {
     writeln!(out)?;
     writeln!(out, " CPU     time was: {:.6}", times.cpu_s)?;
@@ -195,7 +195,7 @@ pub(super) fn plane(
     Ok(())
 }
 
-/// Prints that there is nothing to print of a flat grid's fluxes.
+/// Prints that a flat grid has no plane of fluxes to print.
 pub(super) fn no_plane(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)?;
     writeln!(
@@ -204,8 +204,8 @@ pub(super) fn no_plane(out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// A number with so many significant digits as Fortran's G format has it: without an exponent from
-/// 0.1 on, else as a fraction between 0.1 and 1 with an exponent of ten.
+/// Formats a number with `digits` significant digits like Fortran's G format: without an exponent
+/// from 0.1 on, otherwise as a fraction between 0.1 and 1 with an exponent of ten.
 pub(super) fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 {
         return format!("{value:.*}", digits - 1);
@@ -213,7 +213,7 @@ pub(super) fn significant(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return value.to_string();
     }
-    // The exponent after rounding to the digits wanted, of a mantissa from 1 to 10.
+    // The exponent after rounding to these digits, for a mantissa from 1 to 10.
     let scientific = format!("{value:.*e}", digits - 1);
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent = exponent.parse::<i32>().unwrap_or(0) + 1;
@@ -244,7 +244,7 @@ mod tests {
             "0.627896461395282685E-01",
             "0.261752203210804436E-03",
         ] {
-            // A double has 16 of the published digits, sometimes 17.
+            // A double represents 16 of the published digits, sometimes 17.
             let ours = significant(text.parse().unwrap(), 18);
             assert_eq!(ours.len(), text.len());
             assert_eq!(ours[..17], text[..17]);

@@ -24,13 +24,13 @@ pub(super) struct Sweeper<const NM: usize> {
     pub fields: Fields,
     /// Flows through the faces of the grid.
     pub boundary: Boundary,
-    /// Face currents, if the deck wants them.
+    /// Face currents, if the deck requests them.
     pub currents: Option<Currents>,
     faces: Faces,
 }
 
 impl<const NM: usize> Sweeper<NM> {
-    /// The state before the first iteration.
+    /// Makes the state before the first iteration.
     pub(super) fn new(deck: &Deck, decomposition: &Decomposition) -> Sweeper<NM> {
         assert_eq!(
             deck.moments(),
@@ -58,7 +58,7 @@ impl<const NM: usize> Sweeper<NM> {
         }
     }
 
-    /// Runs an iteration and gives the number of cells of this process that needed a fix-up.
+    /// Runs an iteration and returns the number of cells of this process that needed a fix-up.
     pub(super) fn iterate<M: MessagePassing>(
         &mut self,
         exchange: &mut BlockExchange<'_, M>,
@@ -113,7 +113,7 @@ impl<const NM: usize> Sweeper<NM> {
         Ok(fixed)
     }
 
-    /// Bytes of the arrays of this process, without message buffers.
+    /// Returns the bytes of the arrays of this process, without message buffers.
     pub(super) fn bytes(&self) -> usize {
         let currents = self.currents.as_ref().map_or(0, Currents::bytes);
         self.fields.bytes() + self.boundary.bytes() + currents + self.faces.bytes()

@@ -13,7 +13,8 @@ impl State {
         (gamma * self.pressure / self.density).sqrt()
     }
 
-    /// By how much the velocity changes across the wave that takes this state to a pressure, and the derivative of that.
+    /// Returns the change of the velocity across the wave that takes this state to a pressure, and
+    /// its derivative.
     fn wave(&self, gamma: f64, pressure: f64) -> (f64, f64) {
         if pressure > self.pressure {
             let a = 2.0 / ((gamma + 1.0) * self.density);
@@ -33,7 +34,7 @@ impl State {
     }
 }
 
-/// The density at x / t = `speed`, of what was `left` and `right` of 0.
+/// Returns the density at x / t = `speed`, for the initial states `left` and `right` of 0.
 pub(crate) fn density(left: State, right: State, gamma: f64, speed: f64) -> f64 {
     let mut pressure = 0.5 * (left.pressure + right.pressure);
     for _ in 0..100 {
@@ -49,7 +50,7 @@ pub(crate) fn density(left: State, right: State, gamma: f64, speed: f64) -> f64 
     }
 }
 
-/// On one side of the contact; `out` is the direction away from it.
+/// Returns the density on one side of the contact; `out` is the direction away from it.
 fn side(outer: State, gamma: f64, pressure: f64, velocity: f64, speed: f64, out: f64) -> f64 {
     let (sound, ratio) = (outer.sound(gamma), pressure / outer.pressure);
     let step = (gamma - 1.0) / (gamma + 1.0);
@@ -74,10 +75,10 @@ fn side(outer: State, gamma: f64, pressure: f64, velocity: f64, speed: f64, out:
     }
 }
 
-/// The density of a blast wave in the plane, in a gas at rest of density 1 without pressure: the similarity solution in closed form (Sedov 1959,
-/// as Kamm and Timmes 2007 write it).
+/// The density of a blast wave in the plane, in a gas at rest of density 1 without pressure: the
+/// similarity solution in closed form (Sedov 1959, as written by Kamm and Timmes 2007).
 pub(crate) struct Blast {
-    /// Parts of the shock's radius, and densities there, from the middle on.
+    /// Fractions of the shock's radius, and densities there, from the middle on.
     profile: Vec<(f64, f64)>,
 }
 
@@ -98,7 +99,7 @@ impl Blast {
         let d = both * (gamma + 1.0) / (both * (gamma + 1.0) - 2.0 * spread);
         let (first, last) = (2.0 / (both * gamma), 4.0 / (both * (gamma + 1.0)));
         let point = |n: u32| {
-            // The density falls steeply from the shock inwards, where points lie close.
+            // The density falls steeply from the shock inwards, so points lie close there.
             let part = f64::from(n) / f64::from(STEPS);
             let v = first + (last - first) * part.powi(6);
             let x1 = 0.25 * both * (gamma + 1.0) * v;
@@ -113,7 +114,7 @@ impl Blast {
         }
     }
 
-    /// At that part of the shock's radius.
+    /// Returns the density at that fraction of the shock's radius.
     pub(crate) fn density(&self, part: f64) -> f64 {
         let beyond = self.profile.partition_point(|(radius, _)| *radius < part);
         match (

@@ -1,11 +1,11 @@
-//! The gas against exact solutions.
+//! Tests the gas against exact solutions.
 
 use super::exact::{Blast, State, density};
 use super::{built_in, solve};
 use apps::sage::Cell;
 use apps::sage::plot::plot;
 
-/// The error of Sod's density in the mean over the tube.
+/// Returns the error of Sod's density, averaged over the tube.
 fn sod_error(cells: u32) -> f64 {
     let mut deck = built_in("sod");
     deck.mesh.cells = vec![cells];
@@ -52,7 +52,8 @@ fn the_contact_is_at_its_pixel() {
         .map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap()))
         .collect();
     assert_eq!(points.len(), 400);
-    // The first and the last one are half a cell from the ends of the tube, and 1 and 0.125 dense.
+    // The first and the last point are half a cell from the ends of the tube, with densities 1 and
+    // 0.125.
     let ((left, top), (right, bottom)) = (points[0], points[399]);
     let pixel = |x: f64| left + (x - 0.00125) / 0.9975 * (right - left);
     let height = |density: f64| top + (1.0 - density) / 0.875 * (bottom - top);
@@ -77,7 +78,8 @@ fn the_blast_wave_is_where_the_similarity_solution_has_it() {
         deck.end_time = time;
         let outcome = solve(&deck, 2).unwrap();
         let exact = radius(time);
-        // The shock is where the density along the diagonal and the axis is halfway up from outside: within a fine cell of its peak's outer flank.
+        // The shock is where the density along the diagonal and the axis reaches half of its rise
+        // from outside: within a fine cell of the outer flank of its peak.
         let found = shock(&outcome.mesh);
         println!(
             "time {time}: {found} against {exact}: {}, {} cells",
@@ -91,12 +93,13 @@ fn the_blast_wave_is_where_the_similarity_solution_has_it() {
     }
 }
 
-/// The radius of the shock in `sedov`, a quarter of whose energy is in a quarter of the plane.
+/// Returns the radius of the shock in `sedov`, which has a quarter of the energy in a quarter of
+/// the plane.
 fn radius(time: f64) -> f64 {
     (4.0 * 0.25 * time * time / ALPHA).powf(0.25)
 }
 
-/// The mean error of the density of `sedov`, and the cells at the end.
+/// Returns the mean error of the density of `sedov`, and the cells at the end.
 fn sedov_error(cells: u32, levels: u8) -> (f64, f64) {
     let mut deck = built_in("sedov");
     deck.mesh.cells = vec![cells; 2];
@@ -114,14 +117,15 @@ fn sedov_error(cells: u32, levels: u8) -> (f64, f64) {
 fn refinement_pays() {
     let (error, cells) = sedov_error(16, 3);
     let (coarse, fine) = (sedov_error(64, 0), sedov_error(128, 0));
-    // The cells of the uniform mesh that has the same error, between both and a little beyond.
+    // The cells of the uniform mesh that would have the same error, by interpolation between both
+    // meshes and a little beyond.
     let order = (coarse.0 / fine.0).ln() / (fine.1 / coarse.1).ln();
     let uniform = coarse.1 * (coarse.0 / error).powf(1.0 / order);
     println!("{cells} cells {error:e}, uniform {coarse:?} {fine:?}: {uniform} cells");
     assert!(cells <= 0.4 * uniform, "{cells} cells instead of {uniform}");
 }
 
-/// The mean radius at which the density has risen halfway to the peak, over all directions.
+/// Returns the mean radius at which the density has risen halfway to the peak, over all directions.
 fn shock(cells: &[Cell]) -> f64 {
     const SECTORS: u32 = 16;
     let width = std::f64::consts::FRAC_PI_2 / f64::from(SECTORS);

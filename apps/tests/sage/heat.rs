@@ -1,4 +1,4 @@
-//! Conduction of heat against the spreading of a Gaussian.
+//! Tests conduction of heat against the spreading of a Gaussian.
 
 use super::{built_in, solve};
 use apps::sage::{Cell, Deck};
@@ -26,7 +26,8 @@ implicit = 0.5
 only = true
 ";
 
-/// The mean error of the temperature: with these materials it is the pressure over the density.
+/// Returns the mean error of the temperature. With these materials the temperature is pressure over
+/// density.
 fn error(cells: u32, ranks: usize) -> f64 {
     let mut deck: Deck = DECK.parse().unwrap();
     deck.mesh.cells = vec![cells; 2];

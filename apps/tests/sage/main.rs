@@ -1,4 +1,4 @@
-//! SAGE against exact solutions, and against itself on other numbers of ranks.
+//! Tests SAGE against exact solutions, and against itself on other numbers of ranks.
 
 #[path = "../threads/mod.rs"]
 mod threads;
@@ -13,7 +13,7 @@ mod round;
 
 use apps::sage::{Arguments, Deck, SageError, SageOutcome, deck::BUILT_IN, run};
 
-/// A deck that comes with the program.
+/// Returns a deck that comes with the program.
 fn built_in(name: &str) -> Deck {
     let (_, text) = BUILT_IN
         .iter()
@@ -22,7 +22,7 @@ fn built_in(name: &str) -> Deck {
     text.parse().expect("it is right")
 }
 
-/// What rank 0 of so many has at the end.
+/// Returns the outcome of rank 0 in a job of `ranks` ranks.
 fn solve(deck: &Deck, ranks: usize) -> Result<SageOutcome, SageError> {
     let arguments = Arguments {
         deck: deck.clone(),

@@ -1,4 +1,5 @@
-//! What cannot be computed is refused or stops, with a reason, on all ranks alike.
+//! Decks that cannot be computed are refused, and runs that cannot go on stop, with a reason, on
+//! all ranks alike.
 
 use std::io::{self, Write};
 
@@ -21,7 +22,7 @@ density = 1.0
 pressure = 1.0
 ";
 
-/// What is said of the tube with one thing changed.
+/// Returns the error for the tube with one change.
 fn said(from: &str, to: &str) -> String {
     assert!(TUBE.contains(from), "{from}");
     let deck: Result<Deck, DeckError> = TUBE.replacen(from, to, 1).parse();
@@ -160,7 +161,7 @@ fn an_impossible_state_stops_the_run() {
 fn temperatures_that_are_not_found_stop_the_run() {
     let deck = TUBE
         .replace("gamma = 1.4", "gamma = 1.4\nconductivity = 1e9")
-        // Heat goes by a cell in an iteration.
+        // Heat moves by a cell in an iteration.
         .replace("cells = [10]", "cells = [6000]")
         + "[[region]]\nbox = [[0.0], [0.5]]\ndensity = 1.0\npressure = 2.0\n[conduction]\nonly = true\n";
     let overflowing = deck.replace("1e9", "1e300").replace("= 2.0", "= 1e300");

@@ -1,4 +1,4 @@
-//! Checkpoints: a run that goes on from one is the run that went through, and files that are none are refused.
+//! Tests checkpoints: a restarted run equals the uninterrupted run, and invalid files are refused.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn sedov(cycles: u64) -> Deck {
     deck
 }
 
-/// What all ranks have at the end.
+/// Returns the outcomes of all ranks.
 fn run_on(ranks: usize, arguments: &Arguments) -> Vec<Result<SageOutcome, SageError>> {
     threads::run(ranks, |rank| run(rank, arguments, &mut std::io::sink()))
 }
@@ -62,7 +62,7 @@ fn a_run_goes_on_from_a_checkpoint_as_if_it_had_never_stopped() {
     assert_eq!(names.count(), 1, "nothing else is left");
 }
 
-/// What is said of a file, by rank 0; the other ranks fail, too.
+/// Returns rank 0's error for a file; the other ranks fail, too.
 fn said(path: &Path, deck: Deck) -> String {
     let arguments = Arguments {
         restart: Some(path.to_owned()),
@@ -123,7 +123,7 @@ fn a_checkpoint_that_cannot_be_written_is_an_error_of_all_ranks() {
     }
 }
 
-/// `vtk` from PyPI reads it; here its arrays have the lengths that they should.
+/// `vtk` from PyPI reads such a file; here the test checks the lengths of its arrays.
 #[test]
 fn cells_are_written_as_paraview_opens_them() {
     let directory = tempfile::tempdir().unwrap();

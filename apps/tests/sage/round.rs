@@ -3,7 +3,7 @@
 use super::{built_in, solve};
 use apps::sage::Cell;
 
-/// What is told of the shock in a sector of 5 degrees: the highest density.
+/// Returns the highest density in each sector of 5 degrees around the shock.
 fn peaks(mesh: &[Cell]) -> Vec<f64> {
     let mut peaks = vec![0.0_f64; 18];
     for cell in mesh {
@@ -19,7 +19,7 @@ fn peaks(mesh: &[Cell]) -> Vec<f64> {
     peaks
 }
 
-/// A cell and the same one with both directions exchanged.
+/// Returns how much a cell differs from another one with both directions exchanged.
 fn differ(one: &Cell, mirrored: &Cell) -> f64 {
     let one = [
         one.density(),

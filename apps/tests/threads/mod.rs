@@ -1,7 +1,7 @@
 //! The processes of a job as threads: message passing without a runtime, for tests.
 //!
-//! Sends are as unhelpful as the standard allows: a blocking send waits until its message is
-//! received, so an application that counts on buffering hangs here (and is told so after a while).
+//! Sends buffer as little as the standard allows: a blocking send waits until its message is
+//! received. An application that relies on buffering hangs here, and the test fails after a while.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use apps::MessagePassing;
 
-/// How long an operation waits before it calls the job hung.
+/// The time after which a waiting operation reports that the job hangs.
 const HUNG: Duration = Duration::from_secs(60);
 
 /// Tag of the messages of collectives; applications do not use negative tags.
@@ -59,8 +59,8 @@ pub(crate) enum Request {
     },
 }
 
-/// Runs `main` as every rank of a job of `size` and gives the results in the order of ranks.
-/// Messages that nobody received are a failure.
+/// Runs `main` as every rank of a job of `size` ranks and returns the results in the order of
+/// ranks. Messages that no rank received are a failure.
 pub(crate) fn run<T: Send>(size: usize, main: impl Fn(&Rank) -> T + Sync) -> Vec<T> {
     let mut to: Vec<Vec<Sender<Message>>> = (0..size).map(|_| Vec::new()).collect();
     let mut from: Vec<Vec<Mailbox>> = (0..size).map(|_| Vec::new()).collect();
@@ -103,7 +103,7 @@ impl Mailbox {
         Ok(unexpected.remove(index).expect("just found"))
     }
 
-    /// Waits for a message and says where it is among the unexpected ones.
+    /// Waits for a message and returns its index among the unexpected messages.
     fn find(&self, tag: i32) -> Result<usize, Failure> {
         let mut unexpected = self.unexpected.borrow_mut();
         let mut index = 0;
@@ -127,7 +127,7 @@ impl Mailbox {
 }
 
 impl Rank {
-    /// Combines everyone's data on rank 0 in the order of ranks, and hands the result out.
+    /// Combines the data of all ranks on rank 0 in the order of ranks, and sends the result to all.
     fn allreduce(
         &self,
         data: &mut [f64],
@@ -174,7 +174,7 @@ impl MessagePassing for Rank {
             )));
         }
         data.copy_from_slice(&message.data);
-        // The sender may have ended without waiting; that is its mistake to notice.
+        // The sender may have ended without waiting; the sender's own checks report that mistake.
         let _ = message.received.send(());
         Ok(())
     }

@@ -1,23 +1,23 @@
-//! What a rank called, as far as all ranks of the communicator must have called the same (MPI 5.0,
-//! 6.1 and 6.2): a collective descriptor without its request and buffers.
+//! The part of a rank's call that must be the same on all ranks of the communicator (MPI 5.0, 6.1
+//! and 6.2): a collective descriptor without its request and buffers.
 //!
-//! Nodes compare *signatures*, 24 bits in the variable that also says who has arrived. Only where
-//! those differ does anybody ask for more: then a whole call, packed into one word, goes from node
-//! to node and to the ranks, so that an error can say who called what.
+//! Nodes compare *signatures*: 24 bits in the variable that also records who has arrived. Only if
+//! signatures differ do nodes request more. Then a whole call, packed into one word, goes from node
+//! to node and to the ranks, so that an error can report who called what.
 
 use super::{CollectiveDescriptor, CollectiveKind, InvalidCall};
 use crate::fingerprint::fingerprint;
 use crate::reduction::{Datatype, Op};
 use std::fmt;
 
-/// What a rank called.
+/// A collective call of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NicCollectiveCall {
     /// The rank, in the world.
     pub rank: u32,
     /// The collective, with root, operation and datatype.
     pub kind: CollectiveKind,
-    /// Length of the data in bytes; of a call that was packed, from 1 MiB on, in whole MiB.
+    /// The length of the data in bytes. A packed call of 1 MiB or more holds whole MiB only.
     pub bytes: u64,
 }
 
@@ -27,18 +27,18 @@ const CODE_BITS: u32 = 6;
 const LEN_BITS: u32 = 20;
 const MIB: u64 = 1 << LEN_BITS;
 
-/// The top of the word of an invalid call: a code that no other call has, and a bit that no collective made of messages
-/// has ([`crate::whereabouts::CalledCollective`]).
+/// The top of the word of an invalid call: a code that no other call has, and a bit that no
+/// collective made of messages has ([`crate::wait_state::CalledCollective`]).
 const INVALID: u64 = 0b111 << INVALID_SHIFT;
 const INVALID_SHIFT: u32 = 61;
-/// Where the rank is in it.
+/// The position of the rank in that word.
 const INVALID_RANK_SHIFT: u32 = 40;
 
 impl NicCollectiveCall {
     /// Bits of a signature.
     pub const SIGNATURE_BITS: u32 = 24;
 
-    /// The call behind a rank's descriptor.
+    /// Returns the call of a rank's descriptor.
     #[must_use]
     pub fn of(rank: u32, descriptor: &CollectiveDescriptor) -> Self {
         let bytes = match descriptor.kind {
@@ -52,23 +52,24 @@ impl NicCollectiveCall {
         }
     }
 
-    /// Whether two ranks called the same.
+    /// Returns whether two ranks called the same.
     #[must_use]
     pub fn agrees_with(&self, other: &Self) -> bool {
         self.kind == other.kind && self.bytes == other.bytes
     }
 
-    /// The same for calls that agree, by members of the same group, and hardly ever for others; never
-    /// zero. `group` is the fingerprint of the communicator's members.
+    /// Returns the signature: never zero, the same for calls that agree by members of the same
+    /// group, and almost always different for others. `group` is the fingerprint of the
+    /// communicator's members.
     #[must_use]
     pub fn signature(&self, group: u64) -> u64 {
-        // A packed call has all but the exact length.
+        // A packed call holds all but the exact length.
         let anybody = Self { rank: 0, ..*self };
         let all = fingerprint([group, anybody.pack(), self.bytes]);
         (all >> (64 - Self::SIGNATURE_BITS)).max(1)
     }
 
-    /// In one word.
+    /// Packs the call into one word.
     #[must_use]
     pub fn pack(&self) -> u64 {
         if let CollectiveKind::Invalid(call) = self.kind {
@@ -96,7 +97,7 @@ impl NicCollectiveCall {
         .fold(code, |word, &(field, bits)| word << bits | field)
     }
 
-    /// From its word; `None` if that is none.
+    /// Unpacks a word, or returns `None` if it is no call.
     #[must_use]
     pub fn unpack(mut word: u64) -> Option<Self> {
         if word >> INVALID_SHIFT == INVALID >> INVALID_SHIFT {
@@ -137,13 +138,13 @@ impl NicCollectiveCall {
     }
 }
 
-/// What it is, without who is at it: "a broadcast of 8 bytes from rank 2". Ranks are the world's.
+/// The call without its rank: "a broadcast of 8 bytes from rank 2". Ranks are the world's.
 impl fmt::Display for NicCollectiveCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = match self.bytes {
             1 => "1 byte".to_owned(),
             bytes if bytes < MIB => format!("{bytes} bytes"),
-            // Of a packed call no more is known.
+            // A packed call holds no more than this.
             bytes => format!("{} MiB or a little more", bytes / MIB),
         };
         match self.kind {
@@ -237,7 +238,8 @@ mod tests {
         }
     }
 
-    /// Nodes compare them: ranks and NICs that other compilers have built must find the same.
+    /// Nodes compare signatures, so ranks and NICs that other compilers have built must compute the
+    /// same.
     #[test]
     fn signatures_are_the_same_whoever_has_compiled_this() {
         let of = |kind, bytes, group| {

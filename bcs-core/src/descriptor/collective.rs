@@ -1,8 +1,9 @@
 //! Collective descriptors: rank → BS → BR, then CH or RH.
 //!
-//! A communicator is made known to a NIC before it is used: each of its ranks posts
-//! [`CollectiveKind::OpenContext`] with the list of members, and [`CollectiveKind::CloseContext`]
-//! when it frees it. The world is context 0 and always known.
+//! Before a communicator is used, its ranks make it known to their NICs: each posts
+//! [`CollectiveKind::OpenContext`] with the list of members. It posts
+//! [`CollectiveKind::CloseContext`] when it frees the communicator. The world is context 0 and
+//! always known.
 
 use super::{BadDescriptor, InvalidCall, bad};
 use crate::limits::{INLINE_BYTES, MAX_CONTEXTS, MAX_RANKS};
@@ -12,7 +13,7 @@ use crate::request::{RequestId, high, inline_from_words, inline_to_words, low};
 /// What the members do together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CollectiveKind {
-    /// Nobody leaves before all have come.
+    /// No member leaves before all have entered.
     Barrier,
     /// The root's bytes go to all.
     Broadcast {
@@ -31,9 +32,10 @@ pub enum CollectiveKind {
     /// Makes a context known: the members' world ranks, in communicator order, are `bytes / 4`
     /// little-endian `u32` at `input`.
     OpenContext,
-    /// The rank uses the context no more.
+    /// The rank will not use the context any more.
     CloseContext,
-    /// Nothing: a member called with a wrong argument, and takes part so that the others are told.
+    /// Nothing: a member called with a wrong argument, and takes part so that the others get the
+    /// error.
     Invalid(InvalidCall),
 }
 
@@ -44,28 +46,29 @@ pub struct CollectiveDescriptor {
     pub request: RequestId,
     /// Context id of the communicator.
     pub context: u32,
-    /// Which collective on this communicator this is, from 0.
+    /// The number of this collective on its communicator, from 0.
     pub sequence: u64,
     /// What the members do.
     pub kind: CollectiveKind,
     /// Length of the data in bytes.
     pub bytes: u64,
-    /// Where this rank's contribution is; ignored when it is inline.
+    /// The address of this rank's contribution. It is ignored when the contribution is inline.
     pub input: u64,
-    /// Where this rank wants the result; small results come with the completion.
+    /// The address for the result. Short results come with the completion.
     pub output: u64,
     /// The contribution, when it has at most [`INLINE_BYTES`].
     pub inline: Option<[u8; INLINE_BYTES]>,
-    /// This arrival is that of all members on the rank's node: they have found that they call the same,
-    /// the contribution is what they have folded, and the result goes to this rank alone. The root of a
-    /// collective can only be stood for by itself.
+    /// Whether this arrival stands for all members on the rank's node: their calls agree, the
+    /// contribution is what they have folded, and the result goes to this rank alone. Only the root
+    /// itself can arrive for the root of a collective.
     pub for_node: bool,
-    /// The node has nothing to contribute: those for which this rank arrives could not read what this one
-    /// of them (a world rank) has.
+    /// The member (a world rank) whose contribution the others could not read. The node then has
+    /// nothing to contribute.
     pub unreadable_member: Option<u32>,
 }
 
-/// Whether what members do, with so many bytes, ends with the completion: nothing is written to memory.
+/// Returns whether a collective of this kind and length ends with the completion, and writes
+/// nothing to memory.
 #[must_use]
 pub fn is_short(kind: CollectiveKind, bytes: u64) -> bool {
     match kind {
@@ -87,13 +90,13 @@ impl CollectiveDescriptor {
     /// Words of a ring entry.
     pub const WORDS: usize = 16;
 
-    /// Whether members do so much together that the result comes with the completion, and not memory.
+    /// Returns whether the result is so short that it comes with the completion, not in memory.
     #[must_use]
     pub fn is_short(&self) -> bool {
         is_short(self.kind, self.bytes)
     }
 
-    /// The words of a ring entry.
+    /// Returns the words of a ring entry.
     #[must_use]
     pub fn encode(&self) -> [u64; Self::WORDS] {
         let (code, root, op, datatype) = match self.kind {
@@ -128,7 +131,7 @@ impl CollectiveDescriptor {
         words
     }
 
-    /// The meaning of the words of a ring entry.
+    /// Parses the words of a ring entry.
     ///
     /// # Errors
     /// [`BadDescriptor`] with the field that is impossible.

@@ -1,21 +1,21 @@
-//! A collective that a rank called with an argument that is wrong.
+//! A collective that a rank called with a wrong argument.
 //!
-//! The rank takes part all the same, so that the others need not wait for it, are told why it fails, and go on with the
-//! next collective: it *arrives* with an invalid call in the place of what it should do
-//! ([`CollectiveKind::Invalid`](super::CollectiveKind::Invalid)), or *sends* one with each message that the others wait
-//! for (its [`CheckBits`]).
+//! The rank takes part all the same, so that the others need not wait for it, get the reason of the
+//! failure, and go on with the next collective. It *arrives* with an invalid call in the place of
+//! its real call ([`CollectiveKind::Invalid`](super::CollectiveKind::Invalid)), or *sends* one with
+//! each message that the others wait for (its [`CheckBits`]).
 
 use crate::check_bits::CheckBits;
 use std::fmt;
 
-/// Which function was called, and what kind of error it is.
+/// The function that was called, and the class of the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InvalidCall {
     function: u8,
     class: u8,
 }
 
-/// The functions, by their numbers. That of one without a number is 0.
+/// The functions, by their numbers. A function without a number has number 0.
 const FUNCTIONS: [&str; 101] = [
     "a collective",
     "MPI_Barrier",
@@ -124,7 +124,8 @@ const FUNCTIONS: [&str; 101] = [
 const CLASSES: u8 = 128;
 
 impl InvalidCall {
-    /// A call of this function, with an error of this class, which is not that of success.
+    /// Returns a call of this function with an error of this class, which is not the class of
+    /// success.
     #[must_use]
     pub fn new(function: &str, class: i32) -> Self {
         let plain = function.strip_suffix("_c").unwrap_or(function);
@@ -138,25 +139,25 @@ impl InvalidCall {
         }
     }
 
-    /// The name of the function.
+    /// Returns the name of the function.
     #[must_use]
     pub fn function(self) -> &'static str {
         FUNCTIONS[usize::from(self.function)]
     }
 
-    /// The error class, as the standard numbers it.
+    /// Returns the error class, as the standard numbers it.
     #[must_use]
     pub fn class(self) -> i32 {
         self.class.into()
     }
 
-    /// In sixteen bits, which are not all zero.
+    /// Packs the call into sixteen bits, which are not all zero.
     #[must_use]
     pub fn pack(self) -> u16 {
         u16::from_le_bytes([self.class, self.function])
     }
 
-    /// From its bits; `None` if these are no call's.
+    /// Unpacks the call, or returns `None` if the bits are no call.
     #[must_use]
     pub fn unpack(bits: u16) -> Option<Self> {
         let [class, function] = bits.to_le_bytes();
@@ -164,13 +165,14 @@ impl InvalidCall {
         known.then_some(Self { function, class })
     }
 
-    /// What goes with a message that stands for one which the rank could not send.
+    /// Returns the bits of a message that replaces one which the rank could not send.
     #[must_use]
     pub fn check_bits(self) -> CheckBits {
         CheckBits::new(self.pack().into())
     }
 
-    /// What came with such a message; `None` if it is one as it should be.
+    /// Returns the invalid call that came with a message, or `None` if the message is an ordinary
+    /// one.
     #[must_use]
     pub fn from_check_bits(mark: CheckBits) -> Option<Self> {
         u16::try_from(mark.bits()).ok().and_then(Self::unpack)

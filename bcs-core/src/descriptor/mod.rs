@@ -1,9 +1,9 @@
 //! Descriptors: what a rank posts to its NIC (paper section 4.3).
 //!
 //! Each kind has a *raw* form, the words of a ring entry, and a *meaning*, a struct of checked
-//! fields. A NIC copies the words out of the ring once and parses them once; from then on only
-//! the meaning is used. Parsing is total: every word a rank can write gives a descriptor or an
-//! error, never a panic.
+//! fields. A NIC copies the words out of the ring once and parses them once. From then on it uses
+//! only the meaning. Parsing is total: every word a rank can write gives a descriptor or an error,
+//! never a panic.
 
 mod call;
 mod collective;
@@ -17,7 +17,7 @@ pub use invalid_call::InvalidCall;
 pub use receive::{ReceiveDescriptor, ReceiveKind};
 pub use send::{Payload, SendDescriptor};
 
-/// The source of a receive that matches any (MPI_ANY_SOURCE).
+/// The source of a receive that matches any source (MPI_ANY_SOURCE).
 pub const ANY_SOURCE: u32 = u32::MAX;
 
 /// A descriptor field with an impossible value.
@@ -26,7 +26,7 @@ pub const ANY_SOURCE: u32 = u32::MAX;
 pub struct BadDescriptor {
     /// The field.
     pub field: &'static str,
-    /// What was found.
+    /// The value that was found.
     pub value: u64,
 }
 

@@ -1,44 +1,44 @@
-//! Receive descriptors: rank → BR. Probes and cancels take the same ring, so that their order
-//! among the receives is the program's.
+//! Receive descriptors: rank → BR. Probes and cancels use the same ring, so that they keep the
+//! program's order among the receives.
 
 use super::{ANY_SOURCE, BadDescriptor, bad};
 use crate::layout::Location;
 use crate::limits::MAX_RANKS;
 use crate::request::{RequestId, high, low};
 
-/// What is asked of BR.
+/// The operation that BR is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiveKind {
     /// Receive into memory of the receiver.
     Receive {
-        /// Where to.
+        /// The destination.
         into: Location,
-        /// Bytes there are.
+        /// The size of the destination in bytes.
         capacity: u64,
-        /// A message by SMARTMAP may satisfy it, too: it has to be claimed
-        /// ([`NicMemory::claim`](crate::memory::NicMemory::claim)).
+        /// Whether a message by SMARTMAP may satisfy the receive, too. Then the receive has to be
+        /// claimed ([`NicMemory::claim`](crate::memory::NicMemory::claim)).
         shared: bool,
     },
     /// Complete when a message that matches has arrived, and leave it there (MPI 5.0 section
     /// 3.8.1).
     Probe,
     /// Complete at the next MSM whether or not a message matches: `failure` is
-    /// [`Cancelled`](crate::request::Failure::Cancelled) if none does.
+    /// [`Cancelled`](crate::request::RequestFailure::Cancelled) if none does.
     ProbeOnce,
     /// Complete when a message that matches has arrived, and keep that message for
     /// [`MatchedReceive`](Self::MatchedReceive), which names it by this request: no other
     /// receive or probe will find it (section 3.8.2).
     MatchedProbe,
-    /// The same if a message matches at the next MSM, else `failure` is
-    /// [`Cancelled`](crate::request::Failure::Cancelled).
+    /// Do the same if a message matches at the next MSM; otherwise `failure` is
+    /// [`Cancelled`](crate::request::RequestFailure::Cancelled).
     MatchedProbeOnce,
     /// Receive the message that was kept for this request.
     MatchedReceive {
-        /// The request of the extraction.
+        /// The request of the matched probe.
         message: RequestId,
-        /// Where to.
+        /// The destination.
         into: Location,
-        /// Bytes there are.
+        /// The size of the destination in bytes.
         capacity: u64,
     },
     /// Cancel the receive or probe with this request, if it has not matched (section 3.8.4).
@@ -56,7 +56,7 @@ pub struct ReceiveDescriptor {
     pub source: Option<u32>,
     /// Tag; `None` is MPI_ANY_TAG.
     pub tag: Option<i32>,
-    /// What is asked.
+    /// The operation.
     pub kind: ReceiveKind,
 }
 
@@ -67,7 +67,7 @@ impl ReceiveDescriptor {
     /// Words of a ring entry.
     pub const WORDS: usize = 8;
 
-    /// The words of a ring entry.
+    /// Returns the words of a ring entry.
     #[must_use]
     #[inline]
     pub fn encode(&self) -> [u64; Self::WORDS] {
@@ -112,7 +112,7 @@ impl ReceiveDescriptor {
         words
     }
 
-    /// The meaning of the words of a ring entry.
+    /// Parses the words of a ring entry.
     ///
     /// # Errors
     /// [`BadDescriptor`] with the field that is impossible.

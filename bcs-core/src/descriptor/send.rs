@@ -1,4 +1,4 @@
-//! Send descriptors: rank → BS, and, with the sender's name on it, BS → BR.
+//! Send descriptors: rank → BS, and, with the sender's name added, BS → BR.
 
 use super::{BadDescriptor, bad};
 use crate::check_bits::CheckBits;
@@ -6,23 +6,23 @@ use crate::layout::Location;
 use crate::limits::{INLINE_BYTES, MAX_RANKS, PAYLOAD_SLOTS};
 use crate::request::{RequestId, high, inline_from_words, inline_to_words, low};
 
-/// Where the bytes of a message are.
+/// The place of a message's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// In the descriptor: at most [`INLINE_BYTES`].
     Inline([u8; INLINE_BYTES]),
-    /// In an eager payload slot of the sender's NIC memory. The address is where the sender sees
-    /// that slot: a NIC in another process than the sender's reads it there.
+    /// In an eager payload slot of the sender's NIC memory. The address is that of the slot in the
+    /// sender's process: a NIC in another process reads the slot there.
     Slot {
         /// The slot, below [`PAYLOAD_SLOTS`].
         slot: u32,
-        /// Where the sender has it mapped.
+        /// The address at which the sender has mapped it.
         address: u64,
     },
     /// In the sender's memory: rendezvous.
     Memory(Location),
-    /// Nowhere, this is no message: the one with this request is to be cancelled, if it has met no receive (MPI 5.0
-    /// section 3.8.4). Nothing completes by this but that one.
+    /// Nowhere: this is no message, but a cancel of the message with this request, if that has met
+    /// no receive (MPI 5.0 section 3.8.4). Only that message completes by this.
     Cancel,
 }
 
@@ -31,8 +31,8 @@ pub enum Payload {
 pub struct SendDescriptor {
     /// The sender's request. With `needs_completion` false the sender does not wait for it.
     pub request: RequestId,
-    /// Whether the NIC owes the sender a completion: not for an eager send whose payload is
-    /// inline, which needs nothing of the sender once it was exchanged.
+    /// Whether the NIC owes the sender a completion. It owes none for an eager send with inline
+    /// payload, which needs nothing of the sender once the descriptor was exchanged.
     pub needs_completion: bool,
     /// Context id of the communicator.
     pub context: u32,
@@ -42,18 +42,18 @@ pub struct SendDescriptor {
     pub tag: i32,
     /// Length of the message in bytes.
     pub len: u64,
-    /// What a checked job says of it.
+    /// The bits that a checked job sends with the message.
     pub check_bits: CheckBits,
-    /// Where the bytes are.
+    /// The place of the bytes.
     pub payload: Payload,
 }
 
 const OWED: u64 = 1;
 const IN_SLOT: u64 = 2;
 const INLINE: u64 = 4;
-/// No payload is at two places.
+/// Both flags at once, because no payload is at two places.
 const CANCEL: u64 = INLINE | IN_SLOT;
-/// The mark is above the flags.
+/// The check bits are above the flags.
 const MARK_SHIFT: u32 = u32::BITS - CheckBits::BITS;
 
 const _: () = assert!(INLINE < 1 << MARK_SHIFT);
@@ -62,7 +62,7 @@ impl SendDescriptor {
     /// Words of a ring entry: two cache lines, the second one inline payload.
     pub const WORDS: usize = 16;
 
-    /// The words of a ring entry. Words 6 and 7 are free for the envelope.
+    /// Returns the words of a ring entry. Words 6 and 7 are free for the envelope.
     #[must_use]
     #[inline]
     pub fn encode(&self) -> [u64; Self::WORDS] {
@@ -95,7 +95,7 @@ impl SendDescriptor {
         words
     }
 
-    /// The meaning of the words of a ring entry.
+    /// Parses the words of a ring entry.
     ///
     /// # Errors
     /// [`BadDescriptor`] with the field that is impossible.

@@ -1,36 +1,36 @@
-//! Why a job cannot run.
+//! The reasons why a job cannot run.
 
 /// A job that cannot run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadJob {
-    /// No rank.
+    /// The job has no rank.
     #[error("a job has at least one rank, but 0 were asked for: give -n a number from 1")]
     NoRanks,
-    /// No node.
+    /// The job has no node.
     #[error("a job has at least one node, but 0 were asked for: give --nodes a number from 1")]
     NoNodes,
-    /// No rank on a node.
+    /// A node takes no rank.
     #[error("a node takes at least one rank, but 0 were asked for: give --ppn a number from 1")]
     NoRanksOnNode,
-    /// Nodes would be empty.
+    /// Some nodes would be empty.
     #[error("{nodes} nodes cannot share {ranks} ranks: give at most as many nodes as ranks")]
     EmptyNodes {
-        /// Nodes asked for.
+        /// The number of nodes requested.
         nodes: usize,
-        /// Ranks asked for.
+        /// The number of ranks requested.
         ranks: usize,
     },
-    /// Above a limit.
+    /// A number is above its limit.
     #[error("{asked} {what} are more than the {limit} this runtime is built for: ask for fewer")]
     TooMany {
-        /// What there is too much of.
+        /// What is counted.
         what: &'static str,
-        /// How many were asked for.
+        /// The number requested.
         asked: usize,
         /// The limit.
         limit: usize,
     },
-    /// A setting outside its range.
+    /// A setting is outside its range.
     #[error(
         "the {what} of {} is out of range: choose one from {} to {}",
         in_units(*value, unit), in_units(*min, unit), in_units(*max, unit)
@@ -38,18 +38,19 @@ pub enum BadJob {
     OutOfRange {
         /// The setting.
         what: &'static str,
-        /// The value asked for.
+        /// The value requested.
         value: u64,
-        /// The least.
+        /// The least value.
         min: u64,
-        /// The greatest.
+        /// The greatest value.
         max: u64,
-        /// Of what.
+        /// The unit of these values.
         unit: &'static str,
     },
 }
 
-/// A number of `ns`, `bytes` or `bytes/s` in the largest unit of which it is a whole one, as in `50us` or `64KiB`.
+/// Formats a number of `ns`, `bytes` or `bytes/s` in the largest unit that gives a whole number, as
+/// in `50us` or `64KiB`.
 #[must_use]
 pub fn in_units(value: u64, unit: &str) -> String {
     let (step, units, per): (u64, &[&str], &str) = match unit {

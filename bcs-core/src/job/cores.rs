@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 /// The cores of a job, as its launcher found them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cores {
-    /// Those that its processes may use, ascending; none if the kernel does not say which.
+    /// The cores that its processes may use, ascending. Empty if the kernel does not report them.
     pub allowed: Vec<usize>,
-    /// How many of them can be busy at once: fewer where a quota says so.
+    /// The number of cores that can be busy at once. A quota can make it smaller than `allowed`.
     pub usable: usize,
-    /// Those that OS threads of NICs are to be pinned to, in this order; none if it is for the runtime
-    /// to choose.
+    /// The cores to which the OS threads of NICs are pinned, in this order. Empty if the runtime
+    /// chooses them.
     pub of_nics: Vec<usize>,
 }

@@ -1,19 +1,23 @@
-//! How a rank is received: the conversation with its node manager over the inherited socket.
+//! The handshake: the messages between a rank and its node manager over the inherited socket.
 //!
-//! The rank finds the descriptor of a connected `SOCK_SEQPACKET` socket in [`SOCKET_VARIABLE`]
-//! and sends [`FromRank::Hello`]. The kernel attaches the sender's process id (SCM_CREDENTIALS),
-//! so the node manager need not believe the rank. It answers [`Welcome`], with file
-//! descriptors of the rank's NIC memory, the machine page and, where messages within a node do not go
-//! through the NIC, the memory of its node, and at last, if it records, that of its recorder. If the rank's heap lies in a slot
-//! ([`crate::memory::slot`]), the descriptor of that comes with Hello. Whenever the rank then needs the
-//! slot of another rank of its node, it asks for it ([`FromRank::Slot`]); where much lies in no slot, it
-//! says so ([`FromRank::SlowCopies`]). A program that is not written in Rust says which files its code is of
-//! ([`FromRank::Code`]). At the end the rank says what the program has left
-//! ([`FromRank::Leaks`]), and sends
-//! [`FromRank::Finalized`]; a socket that closes before is a rank that left without finalizing.
+//! The rank finds the descriptor of a connected `SOCK_SEQPACKET` socket in [`SOCKET_VARIABLE`] and
+//! sends [`FromRank::Hello`]. The kernel attaches the sender's process id (SCM_CREDENTIALS), so the
+//! node manager need not believe the rank. It answers [`Welcome`], with file descriptors of the
+//! rank's NIC memory and of the machine page. If messages within a node do not go through the NIC,
+//! the descriptor of the node memory follows; if the rank records, that of its recorder comes last.
+//! If the rank's heap lies in a slot ([`crate::memory::slot`]), Hello carries the descriptor of
+//! that slot.
 //!
-//! Both are encoded with postcard. A version that differs is refused with a message, so that a
-//! program built against an older library fails with words, not with rubbish.
+//! Later the rank sends more messages. When it needs the slot of another rank of its node, it
+//! requests it ([`FromRank::Slot`]). When it fetches many bytes that lie in no slot, it reports
+//! that ([`FromRank::SlowCopies`]). A program that is not written in Rust reports the files its
+//! code is mapped from ([`FromRank::Code`]). At the end the rank reports what the program did not
+//! free ([`FromRank::Leaks`]), and sends [`FromRank::Finalized`]. If a socket closes before that,
+//! its rank left without finalizing.
+//!
+//! All messages are encoded with postcard. The node manager refuses a different version with a
+//! message, so a program built against an older library fails with an explanation, not with invalid
+//! data.
 
 use crate::job::{NodeId, Placement, Settings};
 use crate::limits::MAX_RANKS;
@@ -23,13 +27,13 @@ use serde::{Deserialize, Serialize};
 /// The environment variable with the number of the socket's file descriptor.
 pub const SOCKET_VARIABLE: &str = "BCS_SOCKET";
 
-/// By which a rank is told the name of its node (`MPI_Get_processor_name`).
+/// The environment variable that tells a rank the name of its node (`MPI_Get_processor_name`).
 pub const NODE_NAME_VARIABLE: &str = "BCS_NODE_NAME";
 
-/// By which somebody says how nodes of this host are named, if not by its name.
+/// The environment variable that replaces the name of this host in the names of its nodes.
 pub const HOST_NAME_VARIABLE: &str = "BCS_HOST_NAME";
 
-/// The name of a host.
+/// Returns the name of a host.
 #[must_use]
 pub fn host_name() -> String {
     let said = std::env::var(HOST_NAME_VARIABLE).ok();
@@ -39,8 +43,9 @@ pub fn host_name() -> String {
     })
 }
 
-/// The name of a node of a host, which has so many. The only one is named as its host is; of several each has its
-/// number in the job, so that two ranks with one name are on one node.
+/// Returns the name of a node. The only node of a host has the host's name. If a host has several,
+/// each name contains the node's number in the job, so that two ranks with the same name are on the
+/// same node.
 #[must_use]
 pub fn node_name(host: &str, node: NodeId, nodes_of_host: usize) -> String {
     match nodes_of_host {
@@ -49,59 +54,62 @@ pub fn node_name(host: &str, node: NodeId, nodes_of_host: usize) -> String {
     }
 }
 
-/// Version of the conversation and of the layout of NIC memory.
+/// The version of the handshake and of the layout of NIC memory.
 pub const PROTOCOL_VERSION: u32 = 17;
 
-/// The longest message of the conversation: the placement of the largest job, and some.
+/// The longest message of the handshake: the placement of the largest job, and a margin.
 pub const MAX_MESSAGE_BYTES: usize = 3 * MAX_RANKS + 64 * 1024;
 
-/// What a rank says to its node manager.
+/// A message from a rank to its node manager.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromRank {
     /// MPI_Init.
     Hello {
         /// [`PROTOCOL_VERSION`] of the rank's library.
         version: u32,
-        /// Why the rank has no slot, where it was to have one; or, where a slot comes along, why the
-        /// program's heap does not lie in it.
+        /// The reason why the rank has no slot although it should have one; or, if a slot comes
+        /// with this message, the reason why the program's heap does not lie in it.
         no_slot: Option<String>,
     },
-    /// MPI_Finalize is complete: this rank owes and is owed nothing.
+    /// MPI_Finalize is complete: this rank waits for no completion, and no other rank waits for it.
     Finalized,
     /// MPI_Abort.
     Abort {
-        /// The exit code the program asked for.
+        /// The exit code that the program passed.
         code: i32,
-        /// Why, if the library called it.
+        /// The reason, if the library called it.
         reason: String,
-        /// Where the call is, if places of the program are addresses.
+        /// The address of the call, if the program reports places as addresses.
         address: Option<u64>,
     },
-    /// The slot of another rank of the node is needed.
+    /// The rank needs the slot of another rank of the node.
     Slot {
         /// That rank's place on the node.
         place: u32,
     },
-    /// Of another rank of the node so much was fetched, all from beside a slot, that somebody should hear
-    /// of it ([`SLOW_COPY_BYTES`](crate::limits::SLOW_COPY_BYTES)). Nothing is answered.
+    /// The rank has fetched so many bytes from another rank of the node, all of them outside of
+    /// slots, that the user should know ([`SLOW_COPY_BYTES`](crate::limits::SLOW_COPY_BYTES)). The
+    /// node manager does not answer.
     SlowCopies {
         /// That rank's place on the node.
         place: u32,
     },
-    /// Which files the program's code is of, if it is not written in Rust: it says where in the program something is
-    /// by addresses. After it was received, and once more before it says what is left.
+    /// The files from which the program's code is mapped, if it is not written in Rust: such a
+    /// program reports its places as addresses. The rank sends this after Welcome, and once more
+    /// before it reports its leaks.
     Code(MappedCode),
-    /// What the program has left on this rank, if anything: before [`FromRank::Finalized`], in the words of
-    /// [`Leaks`](crate::whereabouts::Leaks).
+    /// What the program did not free on this rank, if anything, as the words of a
+    /// [`LeakReport`](crate::wait_state::LeakReport). The rank sends this before
+    /// [`FromRank::Finalized`].
     Leaks(Vec<u64>),
 }
 
 impl FromRank {
-    /// Decodes what a rank said. Of a Hello only the version is the same in all versions: so one of
-    /// another version is a Hello, too, that can be refused in words.
+    /// Decodes a message of a rank. Only the version of a Hello is the same in all versions, so
+    /// this also decodes the Hello of another version, which can then be refused with a message.
     ///
     /// # Errors
-    /// When it is nothing that a rank says.
+    /// When the bytes are no message of a rank.
     pub fn decode(bytes: &[u8]) -> Result<Self, postcard::Error> {
         let decoded = postcard::from_bytes(bytes);
         match postcard::from_bytes(bytes) {
@@ -122,32 +130,33 @@ enum VersionOnlyMessage {
     Hello { version: u32 },
 }
 
-/// What a node manager answers.
+/// A message from a node manager to a rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NodeManagerReply {
-    /// The rank is received; NIC memory and machine page come along.
+    /// The rank is accepted. NIC memory and machine page come with the message.
     Welcome(Box<Welcome>),
-    /// The rank is not received: why.
+    /// The rank is refused, for this reason.
     Refused(String),
-    /// The slot that was asked for comes along.
+    /// The requested slot comes with the message.
     Slot,
     /// There is no such slot.
     NoSlot {
-        /// Whether there may be one later: its rank has not said hello.
+        /// Whether there may be a slot later: its rank has not sent Hello yet.
         yet: bool,
     },
 }
 
-/// What a rank needs to know.
+/// The information that a rank needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {
     /// The rank's number in the world.
     pub rank: u32,
-    /// Which ranks run where.
+    /// The placement of ranks on nodes.
     pub placement: Placement,
-    /// How the runtime is set.
+    /// The settings of the runtime.
     pub settings: Settings,
-    /// What the job records (`--mds-record`), if this rank is to: memory for it comes along, the last descriptor.
+    /// What the job records (`--mds-record`), if this rank is to record. The last descriptor is
+    /// then the recorder's memory.
     pub record: Option<String>,
 }
 
@@ -163,7 +172,7 @@ mod tests {
         };
         let bytes = postcard::to_stdvec(&ours).unwrap();
         assert_eq!(FromRank::decode(&bytes), Ok(ours));
-        // Version 4 said nothing of slots; what a later one says nobody knows.
+        // Version 4 had no slots; the rest of a later version's Hello is unknown.
         for bytes in [&[0, 4][..], &[0, 4, 7, 255, 255], &[0, 200, 1, 9]] {
             let decoded = FromRank::decode(bytes).unwrap();
             assert!(

@@ -1,4 +1,4 @@
-//! A job: which ranks run on which node, how its runtime is set, and how a rank is received.
+//! A job: the placement of ranks, the settings of the runtime, and the handshake of a rank.
 
 mod bad_job;
 mod cores;

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 pub struct NodeId(pub u16);
 
 impl NodeId {
-    /// The node as an index into tables.
+    /// Returns the node as an index into tables.
     #[must_use]
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
 
-    /// The node with this index; panics above [`MAX_NODES`], which every job respects.
+    /// Returns the node with this index. It panics above [`MAX_NODES`], which no job exceeds.
     #[must_use]
     pub fn from_index(index: usize) -> Self {
         assert!(
@@ -43,13 +43,13 @@ impl NodeSet {
         bits: [0; MAX_NODES / 64],
     };
 
-    /// Nodes 0 to `count` - 1.
+    /// Returns the nodes 0 to `count` - 1.
     #[must_use]
     pub fn first_nodes(count: usize) -> Self {
         (0..count).map(NodeId::from_index).collect()
     }
 
-    /// One node.
+    /// Returns the set of one node.
     #[must_use]
     pub fn only(node: NodeId) -> Self {
         std::iter::once(node).collect()
@@ -65,13 +65,13 @@ impl NodeSet {
         self.bits[node.index() / 64] &= !(1 << (node.index() % 64));
     }
 
-    /// Whether the node is in the set.
+    /// Returns whether the node is in the set.
     #[must_use]
     pub fn contains(&self, node: NodeId) -> bool {
         self.bits[node.index() / 64] & (1 << (node.index() % 64)) != 0
     }
 
-    /// How many nodes are in the set.
+    /// Returns the number of nodes in the set.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bits
@@ -80,13 +80,13 @@ impl NodeSet {
             .sum()
     }
 
-    /// Whether no node is in the set.
+    /// Returns whether no node is in the set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bits == [0; MAX_NODES / 64]
     }
 
-    /// The nodes in both sets.
+    /// Returns the nodes that are in both sets.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self {
@@ -94,14 +94,14 @@ impl NodeSet {
         }
     }
 
-    /// The nodes that are in either.
+    /// Returns the nodes that are in either set.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         let (ours, theirs) = (self.words(), other.words());
         Self::from_words(std::array::from_fn(|word| ours[word] | theirs[word]))
     }
 
-    /// The nodes in ascending order.
+    /// Returns the nodes in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.bits.iter().enumerate().flat_map(|(word, &bits)| {
             std::iter::successors(Some(bits), |rest| Some(rest & rest.wrapping_sub(1)))
@@ -110,13 +110,13 @@ impl NodeSet {
         })
     }
 
-    /// The set as words, lowest nodes first (wire and shared-memory form).
+    /// Returns the set as words, lowest nodes first (wire and shared-memory form).
     #[must_use]
     pub fn words(&self) -> [u64; MAX_NODES / 64] {
         self.bits
     }
 
-    /// The set from its words.
+    /// Returns the set of these words.
     #[must_use]
     pub fn from_words(bits: [u64; MAX_NODES / 64]) -> Self {
         Self { bits }

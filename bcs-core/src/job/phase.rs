@@ -22,25 +22,25 @@ impl Microphase {
     /// All microphases in order.
     pub const ALL: [Self; 5] = [Self::Dem, Self::Msm, Self::Pm, Self::Bbm, Self::Rm];
 
-    /// Position in the slice, from 0.
+    /// Returns the position in the slice, from 0.
     #[must_use]
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// The microphase with this position.
+    /// Returns the microphase with this position.
     #[must_use]
     pub fn from_index(index: u64) -> Option<Self> {
         Self::ALL.get(usize::try_from(index).ok()?).copied()
     }
 
-    /// The microphase after this one, if the slice goes on.
+    /// Returns the microphase after this one, if the slice goes on.
     #[must_use]
     pub fn next(self) -> Option<Self> {
         Self::ALL.get(self.index() + 1).copied()
     }
 
-    /// The paper's abbreviation.
+    /// Returns the paper's abbreviation.
     #[must_use]
     pub fn name(self) -> &'static str {
         ["DEM", "MSM", "PM", "BBM", "RM"][self.index()]
@@ -76,16 +76,16 @@ impl NicThreadId {
         Self::ReduceHelper,
     ];
 
-    /// How many NIC threads a node has.
+    /// The number of NIC threads of a node.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// Position in tables.
+    /// Returns the position in tables.
     #[must_use]
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// The paper's abbreviation; OS threads are named after it.
+    /// Returns the paper's abbreviation, after which OS threads are named.
     #[must_use]
     pub fn name(self) -> &'static str {
         ["SR", "BS", "BR", "DH", "CH", "RH"][self.index()]

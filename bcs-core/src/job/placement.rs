@@ -1,11 +1,11 @@
-//! Which ranks run on which node.
+//! The placement of ranks on nodes.
 
 use super::bad_job::BadJob;
 use super::node::NodeId;
 use crate::limits::{MAX_NODES, MAX_RANKS, MAX_RANKS_PER_NODE};
 use serde::{Deserialize, Serialize};
 
-/// Which ranks run on which node. Nodes host consecutive ranks (block placement).
+/// The placement of ranks on nodes. Nodes host consecutive ranks (block placement).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
     node_of_rank: Vec<u16>,
@@ -36,7 +36,7 @@ fn check_counts(ranks: usize, nodes: usize, on_one_node: usize) -> Result<(), Ba
 }
 
 impl Placement {
-    /// Block placement: consecutive ranks share a node, the first nodes take the remainder.
+    /// Places consecutive ranks on each node. The first nodes take the remainder.
     ///
     /// # Errors
     /// [`BadJob`] when there are no ranks or nodes, more nodes than ranks, or more than a limit.
@@ -55,10 +55,10 @@ impl Placement {
         })
     }
 
-    /// Full nodes: so many consecutive ranks on each, and what is left on the last.
+    /// Places `ranks_per_node` consecutive ranks on each node, and the remainder on the last node.
     ///
     /// # Errors
-    /// [`BadJob`] when there are no ranks, none on a node, or more than a limit.
+    /// [`BadJob`] when there are no ranks, no rank on a node, or more than a limit.
     pub fn full(ranks: usize, ranks_per_node: usize) -> Result<Self, BadJob> {
         if ranks_per_node == 0 {
             return Err(BadJob::NoRanksOnNode);
@@ -74,10 +74,10 @@ impl Placement {
         })
     }
 
-    /// So many consecutive ranks on each node.
+    /// Places the given number of consecutive ranks on each node.
     ///
     /// # Errors
-    /// [`BadJob`] when there are no ranks, none on a node, or more than a limit.
+    /// [`BadJob`] when there are no ranks, no rank on a node, or more than a limit.
     pub fn counts(counts: &[usize]) -> Result<Self, BadJob> {
         if counts.contains(&0) {
             return Err(BadJob::NoRanksOnNode);
@@ -95,19 +95,19 @@ impl Placement {
         })
     }
 
-    /// How many ranks.
+    /// Returns the number of ranks.
     #[must_use]
     pub fn ranks(&self) -> usize {
         self.node_of_rank.len()
     }
 
-    /// How many nodes.
+    /// Returns the number of nodes.
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// The node of a rank, if the rank exists.
+    /// Returns the node of a rank, if the rank exists.
     #[must_use]
     pub fn node_of(&self, rank: u32) -> Option<NodeId> {
         self.node_of_rank
@@ -115,7 +115,7 @@ impl Placement {
             .map(|&node| NodeId(node))
     }
 
-    /// The ranks of a node in ascending order.
+    /// Returns the ranks of a node in ascending order.
     pub fn ranks_of(&self, node: NodeId) -> impl Iterator<Item = u32> + Clone + '_ {
         (0u32..)
             .zip(&self.node_of_rank)

@@ -1,4 +1,4 @@
-//! How the runtime of a job is set.
+//! The settings of the runtime of a job.
 
 use super::bad_job::BadJob;
 use super::phase::NicThreadId;
@@ -8,28 +8,28 @@ use crate::limits::{
 };
 use serde::{Deserialize, Serialize};
 
-/// When slices are struck (docs/slice.md).
+/// The times at which slices are struck (docs/slice.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StrobeMode {
     /// At every multiple of the time slice at which there is work.
     Fixed,
-    /// When somebody waits for it, and at the latest a time slice after work was posted.
+    /// When a rank demands a slice, and at the latest one time slice after work was posted.
     Elastic,
-    /// As fixed, with time slices of a length that the Strobe Sender chooses again and again: from the shortest there is
-    /// to the one that is set.
+    /// As fixed, but the Strobe Sender adapts the length of time slices: it lies between the
+    /// shortest possible one and the one that is set.
     Auto,
 }
 
 impl StrobeMode {
-    /// Whether a demand has a slice struck at once (law 2), and a completion is released at once (law 1). Else both wait
-    /// for the clock.
+    /// Returns whether a demand has a slice struck at once (law 2) and a completion is released at
+    /// once (law 1). Otherwise both wait for the clock.
     #[must_use]
     pub fn is_elastic(self) -> bool {
         self == Self::Elastic
     }
 }
 
-/// How NIC threads are mapped to OS threads (docs/nic.md).
+/// The mapping of NIC threads to OS threads (docs/nic.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NicThreading {
     /// One OS thread for all NICs emulated on this machine and the Strobe Sender.
@@ -40,51 +40,53 @@ pub enum NicThreading {
     Dedicated,
 }
 
-/// Which road messages between ranks of one node take (docs/smartmap.md).
+/// The transport of messages between ranks of one node (docs/smartmap.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IntranodeTransport {
-    /// The ranks' own: at once, whatever the strobe does.
+    /// Ranks copy from each other at once, without waiting for a strobe.
     Smartmap,
-    /// That of all others: everything is scheduled in slices.
+    /// The NIC, as between nodes: everything is scheduled in slices.
     Nic,
 }
 
-/// Who does collectives of communicators that span nodes: barriers, broadcasts, reductions by
-/// predefined operations, and all-to-all (docs/collectives.md). What comes of them is the same to the bit.
+/// The method for collectives of communicators that span nodes: barriers, broadcasts, reductions by
+/// predefined operations, and all-to-all (docs/collectives.md). All methods give the same result to
+/// the bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CollectiveMode {
-    /// The ranks of a node among themselves first, where [`IntranodeTransport::Smartmap`] lets them, and one of
-    /// them for all with its NIC.
+    /// The ranks of a node first work among themselves, if [`IntranodeTransport::Smartmap`] lets
+    /// them. Then one of them uses its NIC for all.
     Hierarchical,
     /// The NICs.
     Nic,
 }
 
-/// How bytes get from the memory of one rank to that of another, of its node (docs/smartmap.md) or by the NICs
-/// (docs/fabric.md): by the best road there is, of which this one is the best that may be taken. All bring the same bytes; the slower ones
-/// are chosen to measure them and to test them.
+/// The best method that may copy bytes from the memory of one rank to that of another, on the same
+/// node (docs/smartmap.md) or by the NICs (docs/fabric.md). The runtime takes the best available
+/// method up to this one. All methods bring the same bytes; the slower ones exist to be measured
+/// and tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CopyMethod {
-    /// What lies in a slot is read and written where it is.
+    /// Data in a slot are read and written in place.
     Slots,
     /// The kernel copies (`process_vm_readv`).
     Kernel,
-    /// Through memory that the ranks of a node share. NICs have the kernel copy.
+    /// Data are copied through memory that the ranks of a node share. NICs let the kernel copy.
     Queues,
 }
 
-/// Who folds a long reduction within a node. (Threaded is the collectives paper's. Its serial algorithm,
-/// in which ranks take turns to fold into the root's buffer, is not here.)
+/// The method to fold a long reduction within a node. (Threaded is the collectives paper's. Its
+/// serial algorithm, in which ranks take turns to fold into the root's buffer, is not implemented.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FoldingMode {
-    /// Each member a share of the vector.
+    /// Each member folds a share of the vector.
     Threaded,
-    /// The root, or the first member if all want the result.
+    /// The root folds all, or the first member if all want the result.
     Serial,
 }
 
 impl NicThreading {
-    /// The default: dedicated when every NIC thread and rank can have a core of its own,
+    /// Returns the default: dedicated when every NIC thread and rank can have a core of its own,
     /// coprocessor when every NIC and rank can, else shared.
     #[must_use]
     pub fn for_cores(cores: usize, ranks: usize, nodes: usize) -> Self {
@@ -93,7 +95,7 @@ impl NicThreading {
         best_first.into_iter().find(fits).unwrap_or(Self::Shared)
     }
 
-    /// How many OS threads the NICs of so many nodes have, that of the Strobe Sender among them.
+    /// Returns the number of OS threads of the NICs of this many nodes and of the Strobe Sender.
     #[must_use]
     pub fn os_threads(self, nodes: usize) -> usize {
         1 + match self {
@@ -103,7 +105,7 @@ impl NicThreading {
         }
     }
 
-    /// As a user writes it.
+    /// Returns the name that users write.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -114,32 +116,33 @@ impl NicThreading {
     }
 }
 
-/// How the runtime of a job is set.
+/// The settings of the runtime of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// When slices are struck.
+    /// The times at which slices are struck.
     pub strobe: StrobeMode,
     /// The time slice in nanoseconds; elastic: the longest gap; auto: the longest slice.
     pub time_slice_ns: u64,
-    /// Standard sends of at most so many bytes complete when they are posted (law 3).
+    /// The most bytes of a standard send that completes when it is posted (law 3).
     pub eager_limit: usize,
     /// Bytes per second that may enter a node.
     pub link_bandwidth: u64,
-    /// The driver.
+    /// The mapping of NIC threads to OS threads.
     pub driver: NicThreading,
-    /// Reductions of at most so many elements are computed in software floating point.
+    /// The most elements of a reduction that is computed in software floating point.
     pub soft_reduce_elements: u32,
-    /// The road within a node.
+    /// The transport within a node.
     pub intranode: IntranodeTransport,
-    /// Who does collectives of several nodes.
+    /// The method for collectives of several nodes.
     pub collectives: CollectiveMode,
-    /// The best road of bytes between two ranks.
+    /// The best method that may copy bytes between two ranks.
     pub road: CopyMethod,
-    /// Who folds long reductions within a node.
+    /// The method to fold long reductions within a node.
     pub folding: FoldingMode,
-    /// Look at what takes time to look at (`bcs run --checked`).
+    /// Whether to make the checks that cost time (`bcs run --checked`).
     pub checked: bool,
-    /// Strike every slice, and all five microphases of it, needed or not: to measure what one costs.
+    /// Whether to strike every slice, and all five of its microphases, needed or not: to measure
+    /// their cost.
     pub all_phases: bool,
 }
 
@@ -163,7 +166,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Bytes that may enter a node in one slice.
+    /// Returns the bytes that may enter a node in one slice.
     #[must_use]
     pub fn budget(&self) -> u64 {
         let bytes =

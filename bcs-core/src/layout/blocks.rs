@@ -3,11 +3,11 @@
 
 use super::cursor::Strip;
 
-/// Copies the blocks of a strip from and to places at equal distances. Copies of the usual lengths
-/// become moves of registers, because the compiler knows them.
+/// Copies `count` blocks between places at equal distances. Copies of the usual lengths become
+/// register moves, because the compiler knows the lengths.
 ///
 /// # Safety
-/// As many blocks may be read and written, at these distances, and do not overlap.
+/// All of these blocks can be read and written at these distances, and they do not overlap.
 pub unsafe fn copy_blocks(from: *const u8, to: *mut u8, distances: (isize, isize), strip: Strip) {
     let count = to_usize(strip.count);
     let copy = match strip.block {
@@ -48,13 +48,14 @@ unsafe fn each_of(
     (from_distance, to_distance): (isize, isize),
     count: usize,
 ) {
-    // Some at a time: to count blocks and to go from each to the next costs as much as to copy it.
+    // Blocks for each turn of the loop: to count blocks and to advance costs as much as to copy
+    // one.
     const TOGETHER: usize = 4;
     let mut copy = |times: usize| {
         for _ in 0..times {
             // SAFETY: the caller's promise.
             unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
-            // Behind the last block these are no addresses of anything, and not used.
+            // Behind the last block these addresses are invalid, and not used.
             from = from.wrapping_offset(from_distance);
             to = to.wrapping_offset(to_distance);
         }

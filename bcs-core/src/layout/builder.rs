@@ -1,4 +1,5 @@
-//! The making of a layout: blocks in the order of the message, merged as they come.
+//! The builder of a layout: it takes blocks in the order of the message, and merges them as they
+//! come.
 
 use super::data_layout::DataLayout;
 use super::run::{BlockRun, HEADER_WORDS, RUN_WORDS};
@@ -11,26 +12,26 @@ use zerocopy::IntoBytes;
 #[error("it has more than {MAX_LAYOUT_RUNS} pieces that do not lie at equal distances")]
 pub struct TooManyRuns;
 
-/// The runs of an element, as far as they are known. Neighbours that are one block, or blocks of
+/// The runs of an element, as far as they are known. Neighbours that form one block, or blocks of
 /// one length at equal distances, are one run.
 ///
-/// The numbers are those of a type whose bounds were checked to fit 64 bits with a sign.
+/// The numbers belong to a type whose bounds were checked to fit signed 64-bit integers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LayoutBuilder {
     /// [`BlockRun::start`] is not known yet and 0.
     runs: Vec<BlockRun>,
 }
 
-/// Fewer runs are gone through as they are.
+/// Layouts with fewer runs are walked run by run.
 const LEAST_IRREGULAR_RUNS: usize = 16;
 
-/// More parts of a run on average are worth a loop.
+/// If runs have more parts on average than this, a loop over each run is worth its cost.
 const MOST_PARTS_OF_A_RUN: u64 = 4;
 
-/// To copy shorter parts one by one is not worth a place for each.
+/// For shorter parts, the stored offset of each part costs more than it saves.
 const LEAST_PART_BYTES: u64 = 4;
 
-/// The greatest common divisor.
+/// Returns the greatest common divisor.
 fn gcd(mut one: u64, mut other: u64) -> u64 {
     while other != 0 {
         (one, other) = (other, one % other);
@@ -39,7 +40,7 @@ fn gcd(mut one: u64, mut other: u64) -> u64 {
 }
 
 impl LayoutBuilder {
-    /// One block.
+    /// Returns the layout of one block.
     #[must_use]
     pub fn block(offset: i64, len: u64) -> Self {
         let mut builder = Self::default();
@@ -49,7 +50,7 @@ impl LayoutBuilder {
         builder
     }
 
-    /// What an element of another layout is made of.
+    /// Returns the builder of an element of another layout.
     #[must_use]
     pub fn from_layout(layout: &DataLayout) -> Self {
         let runs = layout.runs().map(|run| BlockRun { start: 0, ..run });
@@ -66,7 +67,7 @@ impl LayoutBuilder {
         self.push_run(run(offset, len, 0, 1))
     }
 
-    /// Adds all of another one, displaced.
+    /// Adds all blocks of another builder, displaced.
     ///
     /// # Errors
     /// [`TooManyRuns`].
@@ -80,7 +81,7 @@ impl LayoutBuilder {
         Ok(())
     }
 
-    /// The same so many times, at equal distances.
+    /// Repeats the blocks `count` times, at equal distances.
     ///
     /// # Errors
     /// [`TooManyRuns`].
@@ -107,7 +108,7 @@ impl LayoutBuilder {
             }
             _ => {}
         }
-        // Also where they would merge: what takes so many steps takes too long.
+        // This also holds for runs that would merge, because that many steps take too long.
         let steps = count.checked_mul(self.runs.len() as u64);
         if steps.is_none_or(|steps| steps > MAX_LAYOUT_RUNS as u64) {
             return Err(TooManyRuns);
@@ -121,7 +122,7 @@ impl LayoutBuilder {
         Ok(repeated)
     }
 
-    /// The layout of elements that follow each other at this distance.
+    /// Returns the layout of elements that follow each other at this distance.
     #[must_use]
     pub fn finish(self, extent: i64) -> DataLayout {
         let mut words = Vec::with_capacity(HEADER_WORDS + self.runs.len() * RUN_WORDS);
@@ -151,9 +152,10 @@ impl LayoutBuilder {
         }
     }
 
-    /// A length of which all blocks are whole multiples, and where the parts of that length are, if runs are
-    /// short: what lies side by side by chance is no block of its own. (To read where a part is takes as much of
-    /// the memory's time as to read it: half the words, half of that. What spans 2 GiB is gone through by runs.)
+    /// Returns a length of which all blocks are whole multiples, and the offsets of all parts of
+    /// that length, if runs are short. Blocks that are adjacent by chance are then still separate
+    /// parts. (To read an offset costs as much memory traffic as to read a part of the same size,
+    /// so offsets have 32 bits. A layout that spans 2 GiB is walked by runs.)
     fn parts(&self) -> (u64, Box<[i32]>) {
         let unit = self.runs.iter().fold(0, |unit, run| gcd(unit, run.block));
         let bytes = self.runs.iter().map(BlockRun::bytes);
@@ -196,7 +198,7 @@ impl LayoutBuilder {
                 self.runs.pop();
             }
             let rest = after_first(next);
-            // Neither is a neighbour of what it now follows: blocks do not merge twice.
+            // Neither of the two runs continues the run it now follows: blocks do not merge twice.
             self.join(run(offset, block, 0, 1))?;
             return rest.map_or(Ok(()), |rest| self.join(rest));
         }
@@ -229,7 +231,7 @@ impl LayoutBuilder {
 
 fn run(offset: i64, block: u64, stride: i64, count: u64) -> BlockRun {
     let start = 0;
-    // A single block has no distance to another: what has equal blocks is then equal.
+    // A single block has no stride. With stride 0, equal blocks have equal runs.
     let stride = if count == 1 { 0 } else { stride };
     BlockRun {
         start,
@@ -244,7 +246,7 @@ fn times(distance: i64, count: u64) -> Option<i64> {
     distance.checked_mul(i64::try_from(count).ok()?)
 }
 
-/// Where the last block of a run is.
+/// Returns the offset of the last block of a run.
 fn last_block(run: &BlockRun) -> i64 {
     let distance = run
         .stride
@@ -252,12 +254,12 @@ fn last_block(run: &BlockRun) -> i64 {
     run.offset.wrapping_add(distance)
 }
 
-/// Where the last block of a run ends.
+/// Returns the end of the last block of a run.
 fn end(run: &BlockRun) -> Option<i64> {
     last_block(run).checked_add(i64::try_from(run.block).ok()?)
 }
 
-/// A run without its first block.
+/// Returns a run without its first block.
 fn after_first(of: BlockRun) -> Option<BlockRun> {
     let offset = of.offset.wrapping_add(of.stride);
     (of.count > 1).then(|| run(offset, of.block, of.stride, of.count - 1))

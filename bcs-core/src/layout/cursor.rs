@@ -3,23 +3,23 @@
 use super::run::{BadLayout, BlockRun};
 use std::ops::Range;
 
-/// Who knows the runs of a layout.
+/// A source of the runs of a layout.
 pub trait Runs {
-    /// How many there are.
+    /// Returns the number of runs.
     fn len(&self) -> u64;
 
-    /// Whether there are none.
+    /// Returns whether there are no runs.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// One of them.
+    /// Returns one of the runs.
     ///
     /// # Errors
-    /// If it cannot be had, or cannot be.
+    /// If the run cannot be read, or is invalid.
     fn run(&mut self, index: u64) -> Result<BlockRun, BadLayout>;
 
-    /// [`BlockRun::start`] of one of them.
+    /// Returns [`BlockRun::start`] of one of the runs.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -31,19 +31,19 @@ pub trait Runs {
 /// Pieces of memory that follow each other in a message: `count` of them, of `block` bytes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strip {
-    /// Where the first one is, in bytes from the address of the message, modulo 2^64.
+    /// The offset of the first piece, in bytes from the address of the message, modulo 2^64.
     pub offset: i64,
-    /// Bytes of each.
+    /// Bytes of each piece.
     pub block: u64,
-    /// Bytes from one to the next.
+    /// Bytes from one piece to the next.
     pub stride: i64,
-    /// How many.
+    /// The number of pieces.
     pub count: u64,
 }
 
 impl Strip {
-    /// The addresses from the first byte of any of them to the last, if they are addresses; `base` is the
-    /// address of the message.
+    /// Returns the addresses from the first byte of any piece to the last, if they are valid.
+    /// `base` is the address of the message.
     #[must_use]
     pub fn span(self, base: u64) -> Option<Range<u64>> {
         let first = i128::from(base.wrapping_add_signed(self.offset));
@@ -54,7 +54,7 @@ impl Strip {
         Some(start..end)
     }
 
-    /// Their offsets.
+    /// Returns the offsets of the pieces.
     pub fn offsets(self) -> impl Iterator<Item = i64> {
         let mut offset = self.offset;
         (0..self.count).map(move |_| {
@@ -65,8 +65,8 @@ impl Strip {
     }
 }
 
-/// The walk. Its steps take constant time, and only those that begin or end within a run divide; the
-/// first one takes a bisection of the runs.
+/// A walk through a layout. Its steps take constant time, and only those that begin or end within a
+/// run divide. The first step finds its run by bisection.
 #[derive(Clone, Debug)]
 pub struct Cursor<R> {
     runs: R,
@@ -77,22 +77,22 @@ pub struct Cursor<R> {
     at: Option<RunPosition>,
 }
 
-/// Where a walk is in a run.
+/// The position of a walk in a run.
 #[derive(Clone, Copy, Debug)]
 struct RunPosition {
-    /// Which run of the element it is.
+    /// The index of the run in the element.
     index: u64,
     run: BlockRun,
-    /// Bytes of all its blocks.
+    /// Bytes of all blocks of the run.
     bytes: u64,
-    /// How many of them the walk has behind it.
+    /// The number of these bytes behind the walk.
     done: u64,
-    /// Where the element is, modulo 2^64.
+    /// The offset of the element, modulo 2^64.
     element: i64,
 }
 
 impl<R: Runs> Cursor<R> {
-    /// From byte `from` to byte `to` of a message, whose elements have `size` bytes.
+    /// Begins a walk from byte `from` to byte `to` of a message whose elements have `size` bytes.
     pub(super) fn new(runs: R, size: u64, extent: i64, from: u64, to: u64) -> Self {
         assert!(from >= to || size > 0, "elements without bytes make none");
         Self {
@@ -105,11 +105,11 @@ impl<R: Runs> Cursor<R> {
         }
     }
 
-    /// The next pieces; `None` at the end.
+    /// Returns the next pieces, or `None` at the end. Every step moves on by at least one byte, so
+    /// a walk ends, whatever the runs are.
     ///
     /// # Errors
-    /// When the runs contradict each other, or cannot be had. Every step moves on by a byte at
-    /// least, so a walk ends, whatever the runs are.
+    /// When the runs contradict each other, or cannot be read.
     #[inline]
     pub fn advance(&mut self) -> Result<Option<Strip>, BadLayout> {
         let left = self.end - self.position;
@@ -123,7 +123,7 @@ impl<R: Runs> Cursor<R> {
         };
         let strip = if at.done == 0 && at.bytes == self.size && at.run.count == 1 && left > at.bytes
         {
-            // Elements of one block each are blocks at equal distances themselves.
+            // If each element is one block, the elements themselves are blocks at equal distances.
             let count = left / at.bytes;
             let strip = at.strip(self.extent, count);
             at.element = at.element.wrapping_add(times(self.extent, count - 1));
@@ -137,7 +137,7 @@ impl<R: Runs> Cursor<R> {
         Ok(Some(strip))
     }
 
-    /// The run where the walk begins.
+    /// Returns the position where the walk begins.
     fn first(&mut self) -> Result<RunPosition, BadLayout> {
         let (element, within) = (self.position / self.size, self.position % self.size);
         let index = self.find(within)?;
@@ -150,8 +150,8 @@ impl<R: Runs> Cursor<R> {
         Ok(RunPosition { done, ..at })
     }
 
-    /// The run that follows one; after the last one the first one of the next element. They follow
-    /// each other without a gap.
+    /// Returns the position of the next run. After the last run of an element comes the first run
+    /// of the next element, without a gap.
     fn after(&mut self, at: RunPosition) -> Result<RunPosition, BadLayout> {
         let end = at.run.start + at.bytes;
         if at.index + 1 < self.runs.len() {
@@ -171,7 +171,7 @@ impl<R: Runs> Cursor<R> {
         self.enter(0, 0, element)
     }
 
-    /// A run from its start on, if that is where it should be.
+    /// Enters a run at its start, if the run begins at that byte.
     fn enter(&mut self, index: u64, start: u64, element: i64) -> Result<RunPosition, BadLayout> {
         let run = self.runs.run(index)?;
         let follows = run.start == start;
@@ -180,7 +180,7 @@ impl<R: Runs> Cursor<R> {
             .ok_or(BadLayout)
     }
 
-    /// The last run that starts at this byte or before.
+    /// Finds the last run that starts at this byte or before.
     fn find(&mut self, within: u64) -> Result<u64, BadLayout> {
         let (mut low, mut high) = (0, self.runs.len());
         while high - low > 1 {
@@ -207,7 +207,7 @@ impl RunPosition {
         }
     }
 
-    /// Blocks from the start of the run on.
+    /// Returns a strip of blocks from the current position of the run.
     fn strip(&self, stride: i64, count: u64) -> Strip {
         Strip {
             offset: self.element.wrapping_add(self.run.offset),
@@ -217,7 +217,7 @@ impl RunPosition {
         }
     }
 
-    /// What is next, of at most so many bytes: whole blocks, or a part of one.
+    /// Takes the next at most `left` bytes: whole blocks, or a part of one.
     fn take(&mut self, left: u64) -> Strip {
         let run = self.run;
         if self.done == 0 && self.bytes <= left {
@@ -238,7 +238,7 @@ impl RunPosition {
     }
 }
 
-/// A distance so many times, modulo 2^64.
+/// Multiplies a distance by a count, modulo 2^64.
 fn times(distance: i64, count: u64) -> i64 {
     distance.wrapping_mul(count.cast_signed())
 }

@@ -9,75 +9,77 @@ use super::run::{BadLayout, BlockRun, HEADER_WORDS, RUN_WORDS};
 pub struct DataLayout {
     pub(super) words: Box<[u64]>,
     pub(super) digest: u128,
-    /// Where the first byte of an element is in memory, and behind which the last one.
+    /// The offset of the first byte of an element in memory, and the offset behind the last byte.
     pub(super) bounds: [i64; 2],
     /// Bytes of a block on average.
     pub(super) grain: u32,
-    /// The length of parts of which all blocks are made, and where they are, if runs say little of them.
+    /// The length of the parts that make up all blocks, and their offsets, if runs are short.
     pub(super) part: u64,
     pub(super) places: Box<[i32]>,
 }
 
 impl DataLayout {
-    /// Bytes of one element in a message.
+    /// Returns the bytes of one element in a message.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.words[1]
     }
 
-    /// Bytes from one element to the next.
+    /// Returns the bytes from one element to the next.
     #[must_use]
     pub fn extent(&self) -> i64 {
         self.words[2].cast_signed()
     }
 
-    /// The runs of one element, in the order of the message.
+    /// Returns the runs of one element, in the order of the message.
     pub fn runs(&self) -> impl ExactSizeIterator<Item = BlockRun> {
         let (runs, _) = self.words[HEADER_WORDS..].as_chunks();
         runs.iter().copied().map(BlockRun::from_words)
     }
 
-    /// Those of them that start at this byte of the element or behind it.
+    /// Returns the runs that start at this byte of the element or behind it.
     pub fn runs_from(&self, byte: u64) -> impl ExactSizeIterator<Item = BlockRun> {
         let (runs, _) = self.words[HEADER_WORDS..].as_chunks::<RUN_WORDS>();
         let first = runs.partition_point(|&[start, ..]| start < byte);
         runs[first..].iter().copied().map(BlockRun::from_words)
     }
 
-    /// If blocks are irregular: a length of which all are made, and where each such part of an element is, in the
-    /// order of the message. To go through runs of a few blocks each is mostly to read the runs.
+    /// Returns, if blocks are irregular, the length of the parts that make up all blocks, and the
+    /// offset of each part of an element, in the order of the message. A walk through runs of only
+    /// a few blocks would spend most time reading runs.
     #[must_use]
     pub fn irregular_parts(&self) -> Option<(u64, &[i32])> {
         (!self.places.is_empty()).then_some((self.part, &*self.places))
     }
 
-    /// Bytes of a block on average.
+    /// Returns the bytes of a block on average.
     #[must_use]
     pub fn grain(&self) -> u32 {
         self.grain
     }
 
-    /// The words, as a descriptor names them.
+    /// Returns the words, whose address descriptors hold.
     #[must_use]
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// What stands for the words where they are not at hand: another rank's layout of the same digest is the same.
-    /// (Of two that differ it is the same by a chance of 2^-128.)
+    /// Returns a digest that stands for the words where they are not at hand. Layouts of other
+    /// ranks with the same digest are the same. (Two layouts that differ have the same digest with
+    /// a chance of 2^-128.)
     #[must_use]
     pub fn digest(&self) -> u128 {
         self.digest
     }
 
-    /// Data of this layout in this process's memory.
+    /// Returns the location of data with this layout in this process's memory.
     #[must_use]
     pub fn location(&self, address: u64) -> Location {
         let layout = self.words.as_ptr().expose_provenance() as u64;
         Location::from_words(address, layout, self.grain.into())
     }
 
-    /// Offset and length, if an element is one block.
+    /// Returns offset and length, if an element is one block.
     #[must_use]
     pub fn single_block(&self) -> Option<(i64, u64)> {
         let mut runs = self.runs();
@@ -87,15 +89,15 @@ impl DataLayout {
         }
     }
 
-    /// Whether elements that follow each other are one block together.
+    /// Returns whether consecutive elements together form one block.
     #[must_use]
     pub fn is_contiguous(&self) -> bool {
         let block = self.single_block();
         block.is_some_and(|(_, len)| i64::try_from(len) == Ok(self.extent()))
     }
 
-    /// Where the first `len` bytes of a message lie: from which offset on, and in how many bytes, gaps included.
-    /// `None` if no address space has as many.
+    /// Returns the offset where the first `len` bytes of a message begin, and the bytes they span,
+    /// gaps included. Returns `None` if that exceeds any address space.
     #[must_use]
     pub fn span(&self, len: u64) -> Option<(i64, u64)> {
         if len == 0 || self.size() == 0 {
@@ -108,7 +110,7 @@ impl DataLayout {
         Some((low.try_into().ok()?, (high - low).try_into().ok()?))
     }
 
-    /// The pieces of bytes `from` to `to` of a message of this layout.
+    /// Returns the pieces of bytes `from` to `to` of a message of this layout.
     ///
     /// # Panics
     /// If there are such bytes but an element has none.
@@ -135,7 +137,7 @@ impl Runs for LocalRuns<'_> {
     }
 }
 
-/// For a layout of one's own.
+/// For a layout of this process.
 impl Iterator for Cursor<LocalRuns<'_>> {
     type Item = Strip;
 

@@ -1,22 +1,22 @@
-//! Where the data of a message are, as a descriptor says it.
+//! The location of a message's data, as a descriptor holds it.
 
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 
-/// Where the data of a message are in its rank's memory.
+/// The location of a message's data in its rank's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
-    /// Where they begin; with a layout, what its offsets are counted from.
+    /// The address where the data begin. With a layout, its offsets are counted from here.
     pub address: u64,
-    /// Where the words of the layout are, if they do not lie side by side.
+    /// The address of the layout's words, if the data are not contiguous.
     pub layout: Option<NonZeroU64>,
-    /// Bytes of a piece on average, by which the NIC reckons what moving them costs; 0 without a
-    /// layout. A rank that says more than there are holds up its own job.
+    /// Bytes of a piece on average, from which the NIC estimates the cost of moving them; 0 without
+    /// a layout. A rank that exaggerates it only slows down its own job.
     pub grain: u32,
 }
 
 impl Location {
-    /// Bytes side by side.
+    /// Returns the location of contiguous bytes.
     #[must_use]
     pub fn contiguous(address: u64) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl Location {
         }
     }
 
-    /// From three words of a descriptor.
+    /// Decodes three words of a descriptor.
     #[must_use]
     pub fn from_words(address: u64, layout: u64, grain: u64) -> Self {
         let layout = NonZeroU64::new(layout);
@@ -38,13 +38,13 @@ impl Location {
         }
     }
 
-    /// The second word of a descriptor.
+    /// Returns the second word of a descriptor.
     #[must_use]
     pub fn layout_word(self) -> u64 {
         self.layout.map_or(0, NonZeroU64::get)
     }
 
-    /// Whether these are addresses of so many bytes, as far as that can be told from the words.
+    /// Returns whether this many bytes may lie at these addresses, as far as the words show.
     pub(crate) fn may_have(self, len: u64) -> bool {
         self.layout.is_some() || self.address.checked_add(len).is_some()
     }

@@ -1,9 +1,9 @@
-//! Layouts: where the bytes of a message lie in a rank's memory when they do not lie side by side.
+//! Layouts: the places of a message's bytes in a rank's memory when they are not contiguous.
 //!
 //! A derived datatype (MPI 5.0, chapter 5) is compiled to a list of *runs*. A run is `count` blocks
-//! of `block` bytes each, `stride` bytes from one start to the next; so a vector is one run, however
-//! long it is, and what lies side by side is one block. A message is so many elements as its length
-//! says, `extent` bytes from one to the next, and each has all runs of the list.
+//! of `block` bytes each, `stride` bytes from one start to the next. So a vector is one run,
+//! however long it is, and contiguous data are one block. The length of a message determines its
+//! number of elements. They lie `extent` bytes apart, and each has all runs of the list.
 //!
 //! ```text
 //! word    0     1     2       3      4       5      6       7      8 ...
@@ -11,14 +11,14 @@
 //!                             └ of run 0 ┘
 //! ```
 //!
-//! The words are what a rank and its NIC share: a descriptor names their address in the rank's
-//! memory. `start` is how many bytes of an element come before the run, so whoever wants to begin
-//! in the middle of a message finds the place by bisection ([`Cursor`]). A rank reads its own words
-//! ([`DataLayout`]); to the NIC they are an allegation, of which it reads what it needs and checks each
-//! run ([`RemoteRuns`]).
+//! A rank and its NIC share these words: a descriptor holds their address in the rank's memory.
+//! `start` is the number of bytes of an element that come before the run, so a walk that begins in
+//! the middle of a message finds its place by bisection ([`Cursor`]). A rank reads its own words
+//! ([`DataLayout`]). The NIC does not trust them: it reads what it needs and checks each run
+//! ([`RemoteRuns`]).
 //!
-//! Addresses that come of it are computed modulo 2^64. That is no hole: they are addresses in the
-//! memory of the rank that wrote the words, and the kernel says which of them there are.
+//! The resulting addresses are computed modulo 2^64. That is not a security hole: they are
+//! addresses in the memory of the rank that wrote the words, and the kernel checks them.
 
 mod blocks;
 mod builder;

@@ -1,10 +1,10 @@
-//! A layout in the memory of somebody who may have written anything there.
+//! A layout in the memory of a rank that is not trusted.
 
 use super::cursor::{Cursor, Runs};
 use super::run::{BadLayout, BlockRun, HEADER_WORDS, RUN_WORDS};
 use crate::limits::MAX_LAYOUT_RUNS;
 
-/// Runs that are read at a time: 10 KiB, so a walk costs a read for each 256 runs.
+/// The number of runs read at a time: 10 KiB, so a walk costs one read for each 256 runs.
 const WINDOW: usize = 256;
 
 /// The runs of a layout, read when they are needed.
@@ -12,7 +12,7 @@ const WINDOW: usize = 256;
 pub struct RemoteRuns<F> {
     /// Reads bytes at an address.
     read: F,
-    /// Where run 0 is.
+    /// The address of run 0.
     address: u64,
     runs: u64,
     size: u64,
@@ -22,18 +22,19 @@ pub struct RemoteRuns<F> {
 }
 
 impl<F: FnMut(u64, &mut [u8]) -> bool> RemoteRuns<F> {
-    /// The pieces of bytes `from` to `to` of a message whose layout is at this address; `read`
-    /// reads that memory, and says whether there is any.
+    /// Returns the pieces of bytes `from` to `to` of a message whose layout is at this address.
+    /// `read` reads that memory, and returns whether it succeeded.
     ///
     /// # Errors
-    /// When there are no such words, or they are no layout.
+    /// When the words cannot be read, or are no layout.
     pub fn pieces(
         mut read: F,
         address: u64,
         from: u64,
         to: u64,
     ) -> Result<Cursor<Self>, BadLayout> {
-        // A layout that has bytes has a run: so many words there are, and often no more.
+        // A layout that has bytes has a run, so there are at least this many words, and often no
+        // more.
         let mut words = [0; HEADER_WORDS + RUN_WORDS];
         fetch(&mut read, address, &mut words)?;
         let [runs, size, extent, first @ ..] = words;
@@ -61,7 +62,7 @@ impl<F: FnMut(u64, &mut [u8]) -> bool> RemoteRuns<F> {
         runs.get(usize::try_from(index.checked_sub(self.first)?).ok()?)
     }
 
-    /// A run that can be one of this layout.
+    /// Checks that a run can belong to this layout.
     fn check(&self, run: BlockRun) -> Result<BlockRun, BadLayout> {
         let bytes = run.block.checked_mul(run.count).ok_or(BadLayout)?;
         let end = run.start.checked_add(bytes).ok_or(BadLayout)?;

@@ -1,4 +1,4 @@
-//! Runs, of which a layout is a list.
+//! Runs, the elements of a layout.
 
 /// Words in front of the runs.
 pub(super) const HEADER_WORDS: usize = 3;
@@ -8,15 +8,15 @@ pub(super) const RUN_WORDS: usize = 5;
 /// Blocks of one length at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRun {
-    /// Bytes of an element that come before it in a message.
+    /// Bytes of an element that come before the run in a message.
     pub start: u64,
-    /// Where its first block is, in bytes from the start of the element.
+    /// The offset of its first block, in bytes from the start of the element.
     pub offset: i64,
     /// Bytes of a block; not 0.
     pub block: u64,
     /// Bytes from the start of a block to that of the next.
     pub stride: i64,
-    /// How many blocks; not 0.
+    /// The number of blocks; not 0.
     pub count: u64,
 }
 
@@ -45,13 +45,13 @@ impl BlockRun {
         }
     }
 
-    /// Bytes of all its blocks.
+    /// Returns the bytes of all its blocks.
     pub(super) fn bytes(&self) -> u64 {
         self.block * self.count
     }
 }
 
-/// Words that are no layout, or not there.
+/// Words that are no layout, or that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the layout of a message is not in its rank's memory, or contradicts itself")]
 pub struct BadLayout;

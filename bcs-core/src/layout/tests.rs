@@ -4,7 +4,7 @@ use super::{BadLayout, Cursor, DataLayout, LayoutBuilder, RemoteRuns, Runs, Stri
 use crate::limits::MAX_LAYOUT_RUNS;
 use proptest::prelude::*;
 
-/// The offset of each byte of a message of so many elements.
+/// Returns the offset of each byte of a message of `elements` elements.
 fn bytes_of(blocks: &[(i64, u64)], extent: i64, elements: i64) -> Vec<i64> {
     let element = |at: i64| {
         let blocks = blocks.iter();
@@ -37,7 +37,7 @@ fn all<R: Runs>(mut cursor: Cursor<R>) -> Result<Vec<i64>, BadLayout> {
     Ok(found)
 }
 
-/// Reads from words as if they were memory from an address on.
+/// Returns a function that reads words as if they were memory at an address.
 fn memory(words: &[u64], base: u64) -> impl FnMut(u64, &mut [u8]) -> bool {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     move |address, into| {
@@ -101,7 +101,7 @@ proptest! {
         prop_assert!(all(repeated.pieces(0, repeated.size())).unwrap() == bytes);
     }
 
-    /// Whatever a rank writes where its layout should be, the walk of a NIC ends, in no more steps
+    /// Whatever a rank writes in the place of its layout, the walk of a NIC ends, in no more steps
     /// than there are bytes.
     #[test]
     fn rubbish_ends(

@@ -1,4 +1,4 @@
-//! Seats: in which lockstep a thread is, and what it does there from its first turn on.
+//! Contexts: the lockstep that a thread is in, and the thread's start there.
 
 use super::shared::{DRIVER, Shared, ThreadState};
 use std::any::Any;
@@ -22,7 +22,7 @@ pub(super) struct LockstepContext {
     pub(super) number: Option<usize>,
 }
 
-/// What a thread of this number does, from its first turn on.
+/// Runs the body of a thread of this number, from its first turn on.
 pub(super) fn run_thread(shared: Arc<Shared>, number: usize, body: impl FnOnce()) {
     SEAT.set(Some(LockstepContext {
         shared: shared.clone(),
@@ -46,12 +46,13 @@ fn words(panic: &(dyn Any + Send)) -> String {
     said.unwrap_or("a panic without words").to_owned()
 }
 
-/// Runs something at the lockstep that this thread is in, with its number there, if it is in one.
+/// Calls `act` with the lockstep that this thread is in, and with its number there, if it is in
+/// one.
 pub(super) fn with_context<T>(act: impl FnOnce(&Arc<Shared>, Option<usize>) -> T) -> Option<T> {
     if !ANY.load(Ordering::Relaxed) {
         return None;
     }
-    // A copy: what is done there may end in another borrow.
+    // It is copied, because `act` may borrow it again.
     let seat = SEAT.try_with(|seat| seat.borrow().clone()).ok()??;
     Some(act(&seat.shared, seat.number))
 }

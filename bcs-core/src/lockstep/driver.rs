@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Threads in lockstep, and the time that they have.
+/// Threads in lockstep, and their virtual time.
 pub struct Lockstep(Arc<Shared>);
 
 impl std::fmt::Debug for Lockstep {
@@ -15,25 +15,25 @@ impl std::fmt::Debug for Lockstep {
     }
 }
 
-/// How a thread stands.
+/// The state of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThreadStatus {
     /// It runs or waits.
     Alive,
     /// It has returned.
     Ended,
-    /// It has panicked, with these words.
+    /// It has panicked, with this message.
     Panicked(String),
     /// It was killed.
     Dead,
 }
 
 impl Lockstep {
-    /// Makes this thread the driver of a lockstep, until that is dropped. `draw` draws a number below another one: what it
-    /// draws fixes who runs when.
+    /// Makes this thread the driver of a lockstep, until the result is dropped. `draw` draws a
+    /// number below its argument: these draws determine which thread runs when.
     ///
     /// # Panics
-    /// When it is in one already.
+    /// When this thread is in a lockstep already.
     #[must_use]
     pub fn drive(draw: impl FnMut(u64) -> u64 + Send + 'static) -> Self {
         ANY.store(true, Ordering::Relaxed);
@@ -57,7 +57,7 @@ impl Lockstep {
         Self(shared)
     }
 
-    /// A new thread, which begins when it is its turn.
+    /// Starts a thread, which begins when it gets its turn.
     ///
     /// # Errors
     /// When the kernel refuses a thread.
@@ -69,26 +69,26 @@ impl Lockstep {
         spawn(&self.0, name, body)
     }
 
-    /// The virtual time.
+    /// Returns the virtual time.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.0.lock().now_ns
     }
 
-    /// Steps that threads have done.
+    /// Returns the number of steps that threads have done.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.0.lock().steps
     }
 
-    /// A hash of who ran when: equal for equal seeds.
+    /// Returns a hash of the order in which threads ran: equal for equal seeds.
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
         self.0.lock().trace
     }
 
-    /// Lets one of the threads that are ready now, whichever the seed says, go on until it comes here again.
-    /// False if none is ready.
+    /// Lets one of the ready threads, chosen by the seed, run until it gives its turn back. Returns
+    /// false if none is ready.
     #[must_use]
     pub fn step(&self) -> bool {
         let chosen = {
@@ -114,7 +114,7 @@ impl Lockstep {
         true
     }
 
-    /// When the next thread wants to go on.
+    /// Returns the time at which the next thread becomes ready.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         let inner = self.0.lock();
@@ -126,7 +126,7 @@ impl Lockstep {
         inner.threads.iter().filter_map(wants).min()
     }
 
-    /// Advances the time. Sleeps whose deadline has come are over.
+    /// Advances the time. Sleeps whose deadline has come end.
     pub fn advance(&self, to_ns: u64) {
         let mut inner = self.0.lock();
         inner.now_ns = inner.now_ns.max(to_ns);
@@ -139,12 +139,12 @@ impl Lockstep {
         }
     }
 
-    /// A thread, and all that it has started, never run again.
+    /// Kills a thread and all threads that it has started: they never run again.
     pub fn kill(&self, thread: ThreadNumber) {
         self.0.lock().kill(thread.0);
     }
 
-    /// How a thread stands.
+    /// Returns the state of a thread.
     #[must_use]
     pub fn thread_status(&self, thread: ThreadNumber) -> ThreadStatus {
         match &self.0.lock().threads[thread.0].state {
@@ -155,7 +155,7 @@ impl Lockstep {
         }
     }
 
-    /// How each thread stands that has not ended well, for people.
+    /// Describes each thread that has not returned, for users.
     #[must_use]
     pub fn describe(&self) -> String {
         let inner = self.0.lock();
@@ -182,7 +182,7 @@ fn spawn(
     let (own, number) = (shared.clone(), shared.lock().threads.len());
     let thread = std::thread::Builder::new().name(name.to_owned());
     let handle = thread.spawn(move || {
-        // Whoever looks how the thread stands is told of a panic.
+        // The state of the thread reports a panic.
         let _told = catch_unwind(AssertUnwindSafe(|| run_thread(own, number, body)));
     })?;
     Ok(shared.join_in(name, None, handle.thread()))

@@ -1,12 +1,12 @@
-//! Sleeping on a word, and waking who does.
+//! Sleeping on a word, and waking its sleepers.
 
 use super::context::with_context;
 use super::shared::{ThreadState, WAKE_NS};
 use super::turn::maybe_pause;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The futex of threads in lockstep: waits while `word` holds `expected`. Returns whether this thread is in a
-/// lockstep; then it may have been woken for nothing.
+/// Waits while `word` holds `expected`: the futex of threads in lockstep. Returns whether this
+/// thread is in a lockstep. Such a thread may wake up without reason.
 ///
 /// # Panics
 /// When the driver itself would sleep.
@@ -30,7 +30,7 @@ pub(crate) fn sleep(word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) -
     .is_some()
 }
 
-/// Wakes who sleeps on this word. Returns whether this thread is in a lockstep.
+/// Wakes the threads that sleep on this word. Returns whether this thread is in a lockstep.
 pub(crate) fn wake(word: &AtomicU32) -> bool {
     let woken = with_context(|shared, _| shared.lock().wake(std::ptr::from_ref(word).addr()));
     maybe_pause(4);

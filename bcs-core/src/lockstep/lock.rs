@@ -6,7 +6,7 @@ use super::turn::{maybe_pause, pause};
 use std::sync::atomic::Ordering;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Takes a lock that another thread of the lockstep may hold while it is not its turn.
+/// Takes a lock that another thread of the lockstep may hold between its turns.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     if !ANY.load(Ordering::Relaxed) {
         return mutex.lock().unwrap_or_else(PoisonError::into_inner);
@@ -24,14 +24,14 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     }
 }
 
-/// Waits until it is told, or for no reason: the lock is free when this returns.
+/// Waits until it is notified, or wakes up without reason. The lock is free when this returns.
 pub fn wait<T>(told: &Condvar, guard: MutexGuard<'_, T>) {
     let slept = with_context(|_, _| ()).is_some();
     if !slept {
         drop(told.wait(guard));
         return;
     }
-    drop(guard); // Nobody else runs before this thread sleeps.
+    drop(guard); // No other thread runs before this thread sleeps.
     with_context(|shared, number| {
         let number = number.expect("the driver of a lockstep never sleeps");
         shared.lock().threads[number].state = ThreadState::Asleep {
@@ -42,7 +42,7 @@ pub fn wait<T>(told: &Condvar, guard: MutexGuard<'_, T>) {
     });
 }
 
-/// Tells all who [wait](wait()).
+/// Notifies all threads that [wait](wait()).
 pub fn notify_all(told: &Condvar) {
     if with_context(|shared, _| shared.lock().wake(std::ptr::from_ref(told).addr())).is_none() {
         told.notify_all();

@@ -1,4 +1,4 @@
-//! Threads that borrow.
+//! Scoped threads, which may borrow.
 
 use super::context::{run_thread, with_context};
 use super::futex::sleep;
@@ -7,7 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// As [`std::thread::scope`]: threads that borrow. Those of a thread in lockstep are in it, too.
+/// Runs `body` as [`std::thread::scope`] does. If this thread is in lockstep, the scope's threads
+/// are, too.
 pub fn scope<'env, T>(body: impl for<'scope> FnOnce(&Scope<'scope, 'env>) -> T) -> T {
     std::thread::scope(|threads| {
         let scope = Scope {
@@ -15,7 +16,7 @@ pub fn scope<'env, T>(body: impl for<'scope> FnOnce(&Scope<'scope, 'env>) -> T) 
             ended: Mutex::default(),
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-        // The scope would wait for those that nobody has joined, outside the lockstep.
+        // Otherwise the scope would wait for threads that were not joined, outside the lockstep.
         for ended in lock(&scope.ended).drain(..) {
             until_set(&ended);
         }
@@ -30,11 +31,11 @@ fn until_set(ended: &AtomicU32) {
     }
 }
 
-/// Where threads live that borrow.
+/// A scope for threads that borrow.
 #[derive(Debug)]
 pub struct Scope<'scope, 'env> {
     threads: &'scope std::thread::Scope<'scope, 'env>,
-    /// Words that are 1 when a thread has ended, of threads in lockstep.
+    /// For each thread in lockstep, a word that is 1 when the thread has ended.
     ended: Mutex<Vec<Arc<AtomicU32>>>,
 }
 
@@ -47,7 +48,7 @@ pub struct ScopedThread<'scope, T> {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// A new thread.
+    /// Starts a thread.
     ///
     /// # Panics
     /// When the kernel refuses it.
@@ -71,7 +72,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             run_thread(own, number, || {
                 let outcome = catch_unwind(AssertUnwindSafe(body));
                 word.store(1, Ordering::Release);
-                // Without a pause: whoever waits joins the thread, outside the lockstep.
+                // Without a pause, because the waiting thread then joins this one outside the
+                // lockstep.
                 with_context(|shared, _| shared.lock().wake(std::ptr::from_ref(&*word).addr()));
                 answer = Some(outcome.unwrap_or_else(|panic| resume_unwind(panic)));
             });
@@ -87,7 +89,7 @@ impl<T> ScopedThread<'_, T> {
     /// Waits until the thread has ended.
     ///
     /// # Errors
-    /// Its panic.
+    /// The panic of the thread.
     pub fn join(self) -> std::thread::Result<T> {
         if let Some(ended) = self.ended {
             until_set(&ended);

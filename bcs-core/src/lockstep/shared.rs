@@ -1,4 +1,4 @@
-//! What the threads of a lockstep share with its driver.
+//! The state that the threads of a lockstep share with its driver.
 
 use crate::fingerprint::fingerprint;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,17 +9,17 @@ pub(super) const DRIVER: usize = usize::MAX;
 
 /// The longest time that a woken thread needs until it runs.
 pub(super) const WAKE_NS: u64 = 20_000;
-/// What becomes of a thread.
+/// The state of a thread, with what it waits for.
 #[derive(Debug)]
 pub(super) enum ThreadState {
-    /// It wants to go on at this time.
+    /// It becomes ready at this time.
     Ready { at_ns: u64 },
     /// It sleeps until this word is rung, or until this time.
     Asleep {
         word: usize,
         deadline_ns: Option<u64>,
     },
-    /// It has ended, by a panic with these words if there are any.
+    /// It has ended, by a panic with this message if there is one.
     Ended { panic: Option<String> },
     /// It was killed.
     Dead,
@@ -27,7 +27,7 @@ pub(super) enum ThreadState {
 
 pub(super) struct Thread {
     pub(super) name: String,
-    /// The first thread of its process: what kills one of them kills all.
+    /// The first thread of its process: to kill one thread of a process kills all.
     pub(super) process: usize,
     pub(super) state: ThreadState,
     pub(super) os: std::thread::Thread,
@@ -36,7 +36,8 @@ pub(super) struct Thread {
 pub(super) struct LockstepState {
     pub(super) now_ns: u64,
     pub(super) threads: Vec<Thread>,
-    /// Draws a number below another one. Programs have this code, too, so who drives brings the random numbers.
+    /// Draws a number below another one. This code is also part of programs, so the driver supplies
+    /// the random numbers.
     pub(super) draw: Box<dyn FnMut(u64) -> u64 + Send>,
     pub(super) trace: u64,
     pub(super) steps: u64,
@@ -44,7 +45,7 @@ pub(super) struct LockstepState {
 
 pub(super) struct Shared {
     pub(super) inner: Mutex<LockstepState>,
-    /// Whose turn it is: a thread's number, or the driver's.
+    /// The owner of the turn: a thread's number, or the driver.
     pub(super) turn: AtomicUsize,
     pub(super) driver: std::thread::Thread,
 }
@@ -54,7 +55,7 @@ impl Shared {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A thread that has just been started takes part.
+    /// Adds a thread that has just been started.
     pub(super) fn join_in(
         &self,
         name: &str,
@@ -105,7 +106,7 @@ impl LockstepState {
         }
     }
 
-    /// Wakes who sleeps on this word.
+    /// Wakes the threads that sleep on this word.
     pub(super) fn wake(&mut self, word: usize) {
         let at_ns = self.now_ns + (self.draw)(WAKE_NS + 1);
         for thread in &mut self.threads {

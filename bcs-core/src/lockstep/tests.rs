@@ -1,4 +1,4 @@
-//! A seed fixes everything.
+//! A seed determines everything.
 
 use super::*;
 use crate::clock;
@@ -13,7 +13,7 @@ fn drive(seed: u64) -> Lockstep {
     Lockstep::drive(move |most| turns.random_range(0..most))
 }
 
-/// Two threads ring each other in turn, and count; the driver lets them.
+/// Runs two threads that ring each other in turn, and count.
 fn ping_pong(seed: u64) -> (u64, u64) {
     let lockstep = drive(seed);
     let words = Arc::new([const { AtomicU32::new(0) }; 2]);

@@ -1,23 +1,23 @@
-//! What a thread in lockstep does with its turn: look at the clock, let others run, end.
+//! The actions of a thread in its turn: read the clock, let others run, end.
 
 use super::context::{ANY, with_context};
 use super::shared::{Shared, ThreadState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The longest time, in nanoseconds, that a step of a thread may take of the virtual time.
+/// The longest virtual time, in nanoseconds, that a step of a thread may take.
 const STEP_NS: u64 = 2_000;
-/// How long a thread waits before it looks again for what nothing wakes it for.
+/// The time that a thread waits before it polls again for an event that does not wake it.
 const POLL_NS: u64 = 50_000;
 
-/// Whether this thread's time is virtual.
+/// Returns whether this thread's time is virtual.
 #[must_use]
 #[inline]
 pub fn is_active() -> bool {
     ANY.load(Ordering::Relaxed) && with_context(|_, _| ()).is_some()
 }
 
-/// The virtual time, if this thread has one.
+/// Returns the virtual time, if this thread has one.
 #[inline]
 pub(crate) fn now_ns() -> Option<u64> {
     if !ANY.load(Ordering::Relaxed) {
@@ -26,13 +26,13 @@ pub(crate) fn now_ns() -> Option<u64> {
     with_context(|shared, _| shared.lock().now_ns)
 }
 
-/// The thread goes on a moment later, and others may run before. Returns whether it is in a lockstep.
+/// Pauses for a moment, in which others may run. Returns whether this thread is in a lockstep.
 #[inline]
 pub fn pause() -> bool {
     ANY.load(Ordering::Relaxed) && pause_for(STEP_NS)
 }
 
-/// As [`pause`], of who looks again and again for what nobody wakes it for.
+/// Pauses as [`pause`] does, for a thread that polls for an event that does not wake it.
 pub fn poll() -> bool {
     ANY.load(Ordering::Relaxed) && pause_for(POLL_NS)
 }
@@ -51,7 +51,8 @@ fn pause_for(most_ns: u64) -> bool {
     .is_some()
 }
 
-/// In a lockstep, one time in so many others may run before this thread goes on.
+/// Lets others run before this thread goes on, in one of `one_in` calls on average, if the thread
+/// is in a lockstep.
 #[inline]
 pub fn maybe_pause(one_in: u32) {
     if ANY.load(Ordering::Relaxed) {
@@ -69,8 +70,8 @@ fn sometimes(one_in: u32) {
     }
 }
 
-/// The thread is killed by what it has done itself: it and all of its process never run again. Returns only if it is in no
-/// lockstep.
+/// Kills this thread by its own action: it and its process never run again. Returns only if the
+/// thread is not in a lockstep.
 pub fn kill_this_process() {
     with_context(|shared, number| {
         let Some(number) = number else { return };
@@ -79,7 +80,7 @@ pub fn kill_this_process() {
     });
 }
 
-/// A number below `most` that the seed fixes, if this thread is in a lockstep.
+/// Returns a number below `most` that the seed determines, if this thread is in a lockstep.
 #[must_use]
 pub fn draw(most: u32) -> Option<u32> {
     let drawn = with_context(|shared, _| (shared.lock().draw)(most.into()))?;

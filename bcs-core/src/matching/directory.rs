@@ -1,13 +1,13 @@
-//! The directory: from a pattern to the chain of entries filed under it.
+//! The directory: maps a pattern to the chain of entries filed under it.
 //!
-//! A hash table of its own rather than the standard library's, for the sake of the time slice: this
-//! one grows by one bucket at a time (linear hashing: Litwin, 1980), so that no single arrival pays
-//! for moving a million chains, and memory is touched as their number demands.
+//! It is a hash table of its own, because the one of the standard library could delay a time slice.
+//! This one grows by one bucket at a time (linear hashing: Litwin, 1980), so no single arrival pays
+//! for moving a million chains, and it touches memory only as their number grows.
 //!
-//! Nothing depends on the order of hashes, and the hash function is fixed, so the same program makes
-//! the same steps. The keys come from ranks that are not trusted: a rank can choose them
-//! to collide, and so slow down matching; but only matching in its own job, which it can slow down
-//! as well by not computing.
+//! Nothing depends on the order of hashes, and the hash function is fixed, so the same program
+//! makes the same steps. The keys come from ranks that are not trusted. A rank can choose keys that
+//! collide and so slow down matching, but only in its own job, which it could also slow down by not
+//! computing.
 
 use super::paged_vec::PagedVec;
 use super::pattern::Pattern;
@@ -24,7 +24,7 @@ pub(super) struct Chain {
     pub(super) tail: u32,
     pattern: Pattern,
     hash: u32,
-    /// The next chain of the same bucket; of a vacant chain, the next vacant one.
+    /// The next chain of the same bucket, or, for a vacant chain, the next vacant one.
     next: u32,
 }
 
@@ -35,9 +35,10 @@ pub(super) struct Directory {
     vacant: u32,
     /// Chains in use.
     occupied: u32,
-    /// The first chain of each bucket. There are as many buckets as there ever were chains in use.
+    /// The first chain of each bucket. There are as many buckets as the greatest number of chains
+    /// ever in use.
     buckets: PagedVec<u32>,
-    /// Chains looked at on the way to others: the only work here that is not constant.
+    /// Chains passed on the way to others: the only work here that is not constant.
     #[cfg(test)]
     walked: std::cell::Cell<u64>,
 }
@@ -56,18 +57,19 @@ impl Directory {
         }
     }
 
-    /// The chain of `pattern`, if it has an entry.
+    /// Finds the chain of `pattern`, if it has an entry.
     pub(super) fn find(&self, pattern: &Pattern) -> Option<&Chain> {
         let index = self.find_index(pattern, hash(pattern))?;
         Some(&self.chains[index])
     }
 
-    /// A chain that is known to be in use.
+    /// Returns a chain that is known to be in use.
     pub(super) fn chain_mut(&mut self, index: u32) -> &mut Chain {
         &mut self.chains[index]
     }
 
-    /// The chain of `pattern`, new and empty if there was none. The caller gives it an entry.
+    /// Returns the chain of `pattern`; if there was none, a new and empty one, to which the caller
+    /// adds an entry.
     pub(super) fn find_or_insert(&mut self, pattern: Pattern) -> u32 {
         let hash = hash(&pattern);
         if let Some(index) = self.find_index(&pattern, hash) {
@@ -97,7 +99,7 @@ impl Directory {
         index
     }
 
-    /// Takes a chain out whose last entry has gone.
+    /// Removes a chain whose last entry has gone.
     pub(super) fn remove(&mut self, index: u32) {
         let Chain {
             head, next, hash, ..
@@ -132,7 +134,7 @@ impl Directory {
         None
     }
 
-    /// The bucket of a hash: its lowest bits, as many as give a bucket that exists.
+    /// Returns the bucket of a hash: as many of its lowest bits as give a bucket that exists.
     fn bucket(&self, hash: u32) -> u32 {
         let half = 1 << self.buckets.len().ilog2();
         let bucket = hash & (2 * half - 1);
@@ -143,7 +145,7 @@ impl Directory {
         }
     }
 
-    /// Adds the bucket that takes over, of the chains of one other, those whose next bit is set.
+    /// Adds a bucket. It takes over those chains of one other bucket whose next bit is set.
     fn add_bucket(&mut self) {
         let added = self.buckets.len();
         let split = added - (1 << added.ilog2());
@@ -166,20 +168,21 @@ impl Directory {
         self.walked.set(self.walked.get() + 1);
     }
 
-    /// Chains looked at so far.
+    /// Returns the number of chains passed so far.
     #[cfg(test)]
     pub(super) fn walked(&self) -> u64 {
         self.walked.get()
     }
 
-    /// Chains in use.
+    /// Returns the number of chains in use.
     #[cfg(test)]
     pub(super) fn occupied(&self) -> u32 {
         self.occupied
     }
 }
 
-/// A fixed hash that spreads what programs use (ranks and tags in sequence, or in strides).
+/// Hashes a pattern. The function is fixed, and spreads the usual ranks and tags (in sequence, or
+/// in strides).
 fn hash(pattern: &Pattern) -> u32 {
     // The fractional digits of π.
     const SEEDS: [u64; 3] = [
@@ -195,7 +198,8 @@ fn hash(pattern: &Pattern) -> u32 {
     u32::try_from(mixed >> 32).expect("32 bits remain")
 }
 
-/// The upper half of a product xor the lower: every bit of `a` moves about half of the result's.
+/// Returns the upper half of a product xor the lower half. Every bit of `a` changes about half of
+/// the result's bits.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the halves of a product are meant"
@@ -252,7 +256,7 @@ mod tests {
                 let tag = i32::try_from((i64::from(key) * stride) % (1 << 31)).unwrap();
                 directory.find(&pattern(key, tag)).unwrap();
             }
-            // Hashed at random, a chain would be found at the 1.5th on the average.
+            // With random hashes, a lookup would pass 1.5 chains on average.
             let walked = directory.walked() - before;
             assert!(
                 walked < 2 << 12,

@@ -1,25 +1,27 @@
 //! The matching engine: which message meets which receive.
 //!
-//! One [`Matcher`] stands for one receiving rank. It knows neither slices nor memory: the NIC's
-//! Buffer Receiver feeds it in the order that the schedule fixes, (slice, source rank, post
-//! sequence); SMARTMAP in the order in which it drains its queues. What it is fed determines what it
-//! answers.
+//! One [`Matcher`] serves one receiving rank. It knows neither slices nor memory. The NIC's Buffer
+//! Receiver feeds it in the order that the schedule fixes: (slice, source rank, post sequence).
+//! SMARTMAP feeds it in the order in which it drains its queues. The input alone determines the
+//! result.
 //!
 //! # The rules it keeps
 //!
-//! - *Non-overtaking* (MPI 5.0, 3.5). Of messages that match a receive the earliest arrived is taken;
-//!   of receives that match a message the earliest posted. Messages of one sender arrive in the
-//!   order of their sends (that is the caller's part), hence they are received in this order.
-//! - *Wildcards* (3.2.4). A receive may leave open source, tag or both, never the context. The rule
-//!   above holds across patterns: an earlier wildcard receive goes before a later exact one.
-//! - *Fairness* is not promised by MPI, but follows: a wildcard receive takes what has waited longest.
+//! - *Non-overtaking* (MPI 5.0, 3.5). A receive takes the earliest arrived message that matches it,
+//!   and a message takes the earliest posted receive. The caller delivers the messages of one
+//!   sender in the order of their sends, hence they are received in this order.
+//! - *Wildcards* (3.2.4). A receive may use a wildcard for the source, the tag or both, never for
+//!   the context. The rule above holds across patterns: an earlier wildcard receive goes before a
+//!   later exact one.
+//! - *Fairness*: MPI does not promise it, but it follows. A wildcard receive takes the message that
+//!   has waited longest.
 //! - *Probe* (3.8.1) finds the message that a receive with its pattern would take; *matched probe*
-//!   (3.8.2) takes it out, after which no receive nor probe can find it.
-//! - *Cancel* (3.8.4) takes a receive out that no message has met: either it is matched or it is
+//!   (3.8.2) takes it out. After that no receive or probe can find it.
+//! - *Cancel* (3.8.4) takes out a receive that is not matched yet. A receive is either matched or
 //!   cancelled, never both.
 //!
 //! A message waits only if no posted receive matches it, and a receive only if no message does. So
-//! never is there a waiting message that matches a waiting receive.
+//! no waiting message ever matches a waiting receive.
 //!
 //! # How it is fast
 //!
@@ -31,15 +33,15 @@
 //! a receive asks for one pattern: the head of one chain is the earliest match
 //!
 //! posted receive              filed under its own pattern, with a sequence number
-//! an arriving message looks at the heads of four chains: the least number is the earliest match
+//! an arriving message compares the heads of four chains: the least number is the earliest match
 //! ```
 //!
-//! The latest entries are in a line and not filed, as long as what is asked for is at its beginning:
-//! then they never are ([`table`]). Otherwise
-//! every operation looks up at most four chains, links or unlinks at most four, and is done,
-//! however many entries there are and in whatever order they are taken. The tables are bounded, take
-//! memory as entries come, and never move what they hold. Keys come from ranks that are not trusted;
-//! a rank that makes them collide slows down its own job and no other.
+//! The latest entries stand in a line and are not filed. If the program always requests entries
+//! near the beginning of the line, they are never filed ([`table`]). Otherwise every operation
+//! looks up at most four chains and links or unlinks at most four, whatever the number of entries
+//! and the order in which they are taken. The tables are bounded, take memory as entries come, and
+//! never move their entries. Keys come from ranks that are not trusted. A rank that makes them
+//! collide slows down its own job and no other.
 
 mod directory;
 mod paged_vec;
@@ -58,51 +60,54 @@ use table::{EntryHandle, Table, TableEntry};
 
 /// The messages and receives of one rank that wait for each other.
 ///
-/// `E` is what the caller keeps of a message, `R` of a receive.
+/// `E` is what the caller stores for a message, `R` for a receive.
 pub struct Matcher<E, R> {
     unexpected: Table<(MessageEnvelope, E), WILDCARDS>,
     posted: Table<(Pattern, R), 1>,
-    /// Posted receives by the wildcards they use, so that programs without pay for none.
+    /// The number of posted receives by the wildcards they use, so that programs without wildcards
+    /// do not pay for them.
     posted_with: [usize; WILDCARDS],
 }
 
-/// A posted receive, to cancel it. It goes stale when the receive is matched, and stays so.
+/// A posted receive, as a handle to cancel it. The handle goes stale when the receive is matched,
+/// and stays so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReceiveHandle(EntryHandle);
 
-/// What became of an arrived message.
+/// The result of an arrival.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ArrivalOutcome<E, R> {
-    /// It met the earliest posted receive that matches it.
+    /// The message met the earliest posted receive that matches it.
     Matched {
         /// The message, as it was given.
         envelope: E,
-        /// What the receive asked for.
+        /// The pattern of the receive.
         pattern: Pattern,
         /// The receive, no longer posted.
         receive: R,
     },
-    /// No receive matches it yet: it is kept.
+    /// No receive matches the message yet, so it waits.
     Unexpected,
 }
 
-/// What became of a receive.
+/// The result of posting a receive.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PostOutcome<E, R> {
-    /// It met the earliest arrived message that matches it.
+    /// The receive met the earliest arrived message that matches it.
     Matched {
-        /// What the message bears: a receive with wildcards did not know.
+        /// The envelope of the message, which a receive with wildcards does not know.
         signature: MessageEnvelope,
-        /// The message, no longer kept.
+        /// The message, which no longer waits.
         envelope: E,
         /// The receive, as it was given.
         receive: R,
     },
-    /// No message matches it yet: it is posted.
+    /// No message matches the receive yet, so it is posted.
     Waiting(ReceiveHandle),
 }
 
-/// A table is full: the program sends far ahead of its receives, or posts far more than it gets.
+/// A table is full: the program sends far ahead of its receives, or posts far more receives than it
+/// gets messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableFull {
     /// No room for another message.
@@ -110,7 +115,7 @@ pub enum TableFull {
         "{limit} messages have arrived for which no receive is posted, and no more can be kept"
     )]
     Unexpected {
-        /// The number of messages that can be kept.
+        /// The number of messages that can wait.
         limit: usize,
     },
     /// No room for another receive.
@@ -118,7 +123,7 @@ pub enum TableFull {
         "{limit} receives are posted for which no message has arrived, and no more can be kept"
     )]
     Posted {
-        /// The number of receives that can be kept.
+        /// The number of receives that can wait.
         limit: usize,
     },
 }
@@ -136,8 +141,8 @@ impl<R> TableEntry<1> for (Pattern, R) {
 }
 
 impl<E, R> Matcher<E, R> {
-    /// An empty matcher for at most so many unexpected messages and posted receives. It takes memory
-    /// as they come, and keeps it.
+    /// Returns an empty matcher with limits for unexpected messages and posted receives. It
+    /// allocates memory as they come, and does not free it.
     ///
     /// # Panics
     ///
@@ -151,12 +156,12 @@ impl<E, R> Matcher<E, R> {
         }
     }
 
-    /// A message has arrived: it meets the earliest posted receive that matches it, or is kept.
+    /// Adds an arrived message. It meets the earliest posted receive that matches it, or waits.
     ///
     /// # Errors
     ///
-    /// When it would have to be kept and the table is full. Nothing has changed then, but `envelope`
-    /// is dropped.
+    /// When the message would have to wait and the table is full. Then nothing has changed, except
+    /// that `envelope` is dropped.
     pub fn arrive(
         &mut self,
         signature: MessageEnvelope,
@@ -178,8 +183,9 @@ impl<E, R> Matcher<E, R> {
         }
     }
 
-    /// The first half of [`arrive`](Self::arrive), for a message that is not yet what is kept of it:
-    /// takes out the earliest posted receive that matches. Nothing of it is moved but what is wanted.
+    /// Takes out the earliest posted receive that matches. This is the first half of
+    /// [`arrive`](Self::arrive), for a caller that has not built the entry of the message yet. It
+    /// moves only the part of the receive that the caller wants.
     #[inline(always)]
     pub fn take_receive<W>(
         &mut self,
@@ -197,13 +203,13 @@ impl<E, R> Matcher<E, R> {
         Some(wanted)
     }
 
-    /// The receive that this would take out, and what it asks for.
+    /// Returns the receive that `arrive` would take out, and its pattern.
     pub fn first_for(&mut self, signature: &MessageEnvelope) -> Option<&(Pattern, R)> {
         let handle = self.earliest_receive(signature)?;
         self.posted.get(handle)
     }
 
-    /// The second half: keeps a message that has met no receive.
+    /// Adds a message that has met no receive. This is the second half of `arrive`.
     ///
     /// # Errors
     ///
@@ -222,12 +228,12 @@ impl<E, R> Matcher<E, R> {
         }
     }
 
-    /// A receive: it meets the earliest arrived message that matches it, or is posted.
+    /// Posts a receive. It meets the earliest arrived message that matches it, or waits.
     ///
     /// # Errors
     ///
-    /// When it would have to be posted and the table is full. Nothing has changed then, but
-    /// `receive` is dropped.
+    /// When the receive would have to wait and the table is full. Then nothing has changed, except
+    /// that `receive` is dropped.
     #[inline(always)]
     pub fn post(&mut self, pattern: Pattern, receive: R) -> Result<PostOutcome<E, R>, TableFull> {
         if let Some((signature, envelope)) = self.take_unexpected(pattern) {
@@ -240,8 +246,8 @@ impl<E, R> Matcher<E, R> {
         self.add_posted(pattern, receive).map(PostOutcome::Waiting)
     }
 
-    /// The second half of [`post`](Self::post), for a receive of which it is known that no message matches it: it is
-    /// posted.
+    /// Posts a receive that is known to match no message. This is the second half of
+    /// [`post`](Self::post).
     ///
     /// # Errors
     ///
@@ -259,14 +265,14 @@ impl<E, R> Matcher<E, R> {
         }
     }
 
-    /// Takes out a posted receive. None if it has been matched or cancelled before.
+    /// Takes out a posted receive. Returns `None` if it has been matched or cancelled before.
     pub fn cancel(&mut self, handle: ReceiveHandle) -> Option<R> {
         let (pattern, receive) = self.posted.remove(handle.0)?;
         self.posted_with[pattern.wildcards()] -= 1;
         Some(receive)
     }
 
-    /// The message that a receive with this pattern would take now.
+    /// Returns the message that a receive with this pattern would take now.
     #[must_use]
     pub fn probe(&self, pattern: Pattern) -> Option<(MessageEnvelope, &E)> {
         let handle = self.earliest_message(&pattern)?;
@@ -283,8 +289,8 @@ impl<E, R> Matcher<E, R> {
         self.unexpected.remove(handle)
     }
 
-    /// Takes out the earliest message with this signature that is `wanted`: one that its sender has cancelled.
-    /// Others with the same signature stay, before and behind it.
+    /// Takes out the earliest message with this signature for which `wanted` holds: one that its
+    /// sender has cancelled. Other messages with the same signature stay.
     pub fn take_message(
         &mut self,
         signature: MessageEnvelope,
@@ -295,34 +301,34 @@ impl<E, R> Matcher<E, R> {
         self.unexpected.remove(handle).map(|(_, envelope)| envelope)
     }
 
-    /// Is there a message that a receive with this pattern would take now?
+    /// Returns whether a receive with this pattern would take a message now.
     #[must_use]
     pub fn holds_match_for(&self, pattern: Pattern) -> bool {
         self.earliest_message(&pattern).is_some()
     }
 
-    /// Messages that wait for a receive.
+    /// Returns the number of messages that wait for a receive.
     #[must_use]
     pub fn unexpected_len(&self) -> usize {
         self.unexpected.len()
     }
 
-    /// Receives that wait for a message.
+    /// Returns the number of receives that wait for a message.
     #[must_use]
     pub fn posted_len(&self) -> usize {
         self.posted.len()
     }
 
-    /// The messages that wait for a receive, in the order in which they arrived. This sorts them: it
-    /// is for diagnosis ("who waits for whom").
+    /// Returns the messages that wait for a receive, in the order in which they arrived. It sorts
+    /// them, so it is for diagnosis only.
     pub fn unexpected(&self) -> impl Iterator<Item = (MessageEnvelope, &E)> {
         self.unexpected
             .in_order()
             .map(|(signature, envelope)| (*signature, envelope))
     }
 
-    /// The receives that wait for a message, in the order in which they were posted. This sorts
-    /// them: it is for diagnosis.
+    /// Returns the receives that wait for a message, in the order in which they were posted. It
+    /// sorts them, so it is for diagnosis only.
     pub fn posted(&self) -> impl Iterator<Item = (Pattern, &R)> {
         self.posted
             .in_order()
@@ -334,8 +340,8 @@ impl<E, R> Matcher<E, R> {
         self.unexpected.earliest(std::iter::once(pattern), wanted)
     }
 
-    /// The earliest posted receive that matches: if it is filed, the least sequence number of up to four
-    /// heads.
+    /// Finds the earliest posted receive that matches. If it is filed, it has the least sequence
+    /// number of up to four heads.
     fn earliest_receive(&mut self, signature: &MessageEnvelope) -> Option<EntryHandle> {
         let patterns = signature.patterns();
         let in_use = patterns

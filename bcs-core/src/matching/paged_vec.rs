@@ -1,8 +1,9 @@
-//! A vector that never moves what it holds.
+//! A vector that never moves its elements.
 //!
-//! A `Vec` that is full copies all of it to a larger place: for a table of some hundred thousand
-//! entries that took 11 ms, twenty time slices, out of the blue. Reserving the limit beforehand would
-//! avoid it, but cost each rank hundreds of megabytes of address space. So: pages, as needed.
+//! A full `Vec` copies all of its elements to a larger place. For a table of some hundred thousand
+//! entries that took 11 ms, twenty time slices, without warning. Reserving the limit beforehand
+//! would avoid it, but would cost each rank hundreds of megabytes of address space. So this one
+//! allocates pages as needed.
 
 use std::ops::{Index, IndexMut};
 
@@ -12,7 +13,7 @@ const PAGE: usize = 1 << 10;
 /// Elements in pages, numbered from zero.
 #[derive(Debug)]
 pub(super) struct PagedVec<T> {
-    /// All full but the last.
+    /// All pages but the last are full.
     pages: Vec<Vec<T>>,
     len: u32,
 }
@@ -29,7 +30,7 @@ impl<T> PagedVec<T> {
         self.len
     }
 
-    /// Adds an element and says where.
+    /// Adds an element and returns its index.
     pub(super) fn push(&mut self, element: T) -> u32 {
         let index = self.len;
         self.len = index

@@ -1,10 +1,10 @@
-//! What a message bears and what a receive asks for.
+//! The envelope of a message and the pattern of a receive.
 
-/// The envelope of an arrived message, as far as it is matched: MPI 5.0, 3.2.3.
+/// The part of an arrived message's envelope that matching uses: MPI 5.0, 3.2.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MessageEnvelope {
-    /// The communicator, and which of its uses (point-to-point, collectives ...): messages of one
-    /// context are never seen in another, wildcards or not.
+    /// The communicator and its use (point-to-point, collectives ...). A receive never sees a
+    /// message of another context, with or without wildcards.
     pub context: u32,
     /// The sender's rank in that context.
     pub source: u32,
@@ -12,25 +12,25 @@ pub struct MessageEnvelope {
     pub tag: i32,
 }
 
-/// What a receive or a probe asks for. Only source and tag have wildcards: MPI 5.0, 3.2.4.
+/// The pattern of a receive or a probe. Only source and tag have wildcards: MPI 5.0, 3.2.4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pattern {
-    /// The context, which must be the message's own.
+    /// The context, which must equal the message's.
     pub context: u32,
-    /// The sender's rank; none for `MPI_ANY_SOURCE`.
+    /// The sender's rank, or `None` for `MPI_ANY_SOURCE`.
     pub source: Option<u32>,
-    /// The tag; none for `MPI_ANY_TAG`.
+    /// The tag, or `None` for `MPI_ANY_TAG`.
     pub tag: Option<i32>,
 }
 
 /// The number of [`Wildcards`].
 pub(super) const WILDCARDS: usize = 4;
 
-/// Which of source and tag a pattern leaves open: an index below [`WILDCARDS`].
+/// The wildcards that a pattern uses, as an index below [`WILDCARDS`].
 pub(super) type Wildcards = usize;
 
 impl Pattern {
-    /// Would a receive with this pattern take this message?
+    /// Returns whether a receive with this pattern would take this message.
     #[must_use]
     #[inline]
     pub fn matches(&self, signature: &MessageEnvelope) -> bool {
@@ -39,14 +39,15 @@ impl Pattern {
             && self.tag.is_none_or(|tag| tag == signature.tag)
     }
 
-    /// The index of this pattern among the [`MessageEnvelope::patterns`] of any message it matches.
+    /// Returns the index of this pattern among the [`MessageEnvelope::patterns`] of any message it
+    /// matches.
     pub(super) fn wildcards(&self) -> Wildcards {
         usize::from(self.source.is_none()) | usize::from(self.tag.is_none()) << 1
     }
 }
 
 impl MessageEnvelope {
-    /// All patterns that match this message: there are no more than these.
+    /// Returns all patterns that match this message.
     pub(super) fn patterns(&self) -> [Pattern; WILDCARDS] {
         let Self {
             context,
@@ -78,7 +79,7 @@ impl MessageEnvelope {
     }
 }
 
-/// The pattern without wildcards, which messages of this signature alone match.
+/// The pattern without wildcards, which matches only messages of this signature.
 impl From<MessageEnvelope> for Pattern {
     fn from(signature: MessageEnvelope) -> Self {
         signature.patterns()[0]

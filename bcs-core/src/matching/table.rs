@@ -1,32 +1,34 @@
-//! A bounded table of entries: the latest in a line, the others linked into the chains of the patterns
-//! they are filed under.
+//! A bounded table of entries: the latest stand in a line, the others are linked into the chains of
+//! the patterns they are filed under.
 //!
-//! Entries lie in a slab; links are indexes into it. In a chain they are in the order in which they
-//! came, so the head is the earliest; an entry goes from the midst of all its chains in constant
-//! time.
+//! Entries lie in a slab; links are indexes into it. A chain holds its entries in the order in
+//! which they came, so the head is the earliest. An entry can be removed from the middle of all its
+//! chains in constant time.
 //!
-//! **The line.** Mostly entries are asked for in the order in which they came, and filing them costs more
-//! than all else. So they are not filed before somebody asks for one that is not among the first few
-//! of the line; then all of it is. All that are filed came before all in the line, so whoever finds
-//! an entry filed need not look into the line. The line is short ([`MAX_LINE`]; the next one is filed for
-//! each that comes), so filing it is short, too, and each entry is filed once at most.
+//! **The line.** Most entries are requested in the order in which they came, and filing them costs
+//! more than all else. So entries are not filed until a caller requests one that is not among the
+//! first few of the line; then the whole line is filed. All filed entries came before all entries
+//! in the line, so a caller that finds a filed entry need not search the line. The line is short
+//! ([`MAX_LINE`]; when it is full, each new entry files the oldest one), so filing it is short,
+//! too, and each entry is filed at most once.
 
 use super::directory::{Directory, NONE};
 use super::paged_vec::PagedVec;
 use super::pattern::Pattern;
 
-/// No table can be larger: links are 32 bits, and an entry may be alone in four chains.
+/// The upper bound of all tables: links are 32 bits, and an entry may be alone in four chains.
 const MAX_LIMIT: usize = 1 << 29;
 
-/// Entries that may be in line: a usual window of messages, and some microseconds to file.
+/// The most entries in the line: a usual window of messages, which takes some microseconds to file.
 const MAX_LINE: usize = 128;
 
-/// Of them, those that are looked at before all are filed: about what it costs to look into a chain.
+/// The number of entries of the line that are searched before all are filed. To search them costs
+/// about as much as to search a chain.
 const GLANCE: usize = 8;
 
-/// What a table keeps knows what it is filed under.
+/// An entry that knows the patterns it is filed under.
 pub(super) trait TableEntry<const CHAINS: usize> {
-    /// All patterns that ask for it.
+    /// Returns all patterns that match it.
     fn patterns(&self) -> [Pattern; CHAINS];
 }
 
@@ -41,7 +43,7 @@ pub(super) struct Table<T, const CHAINS: usize> {
     next_sequence: u64,
     directory: Directory,
     line: UnfiledEntries,
-    /// Entries of the line looked at.
+    /// Entries of the line that were compared.
     #[cfg(test)]
     glanced: std::cell::Cell<u64>,
 }
@@ -75,7 +77,8 @@ const UNLINKED: Link = Link {
     next: NONE,
 };
 
-/// An entry, as long as it is in the table: no other ever gets the same sequence number.
+/// A handle of an entry, valid as long as the entry is in the table. No other entry ever gets the
+/// same sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct EntryHandle {
     /// The number of entries that came before this one.
@@ -84,7 +87,7 @@ pub(super) struct EntryHandle {
 }
 
 impl<T: TableEntry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
-    /// An empty table; it takes memory as entries come.
+    /// Returns an empty table. It allocates memory as entries come.
     pub(super) fn new(limit: usize) -> Self {
         assert!(
             limit <= MAX_LIMIT,
@@ -115,7 +118,7 @@ impl<T: TableEntry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
         self.limit
     }
 
-    /// Puts `entry` behind all others; none if the table is full.
+    /// Adds `entry` behind all others, or returns `None` if the table is full.
     #[inline(always)]
     pub(super) fn insert(&mut self, entry: T) -> Option<EntryHandle> {
         if self.len == self.limit {
@@ -145,7 +148,8 @@ impl<T: TableEntry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
         Some(EntryHandle { sequence, slot })
     }
 
-    /// The earliest entry that is wanted: those are filed under these patterns.
+    /// Finds the earliest entry for which `wanted` holds. Such entries must be filed under these
+    /// patterns.
     pub(super) fn earliest<'a>(
         &self,
         patterns: impl Iterator<Item = &'a Pattern>,
@@ -155,7 +159,7 @@ impl<T: TableEntry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
         filed.or_else(|| self.earliest_in_line(MAX_LINE, wanted))
     }
 
-    /// The same for whoever may change the table, in constant time on the average.
+    /// Does the same for a caller that may change the table, in constant time on average.
     #[inline]
     pub(super) fn find<'a>(
         &mut self,
@@ -173,8 +177,8 @@ impl<T: TableEntry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
         self.earliest_filed(patterns)
     }
 
-    /// The earliest entry that is wanted, if all that are wanted are filed under the first of these patterns. It looks
-    /// through the whole chain, and the line.
+    /// Finds the earliest entry for which `wanted` holds, if all such entries are filed under the
+    /// first of these patterns. It searches the whole chain, and the line.
     pub(super) fn earliest_of(
         &self,
         patterns: &[Pattern; CHAINS],
@@ -207,7 +211,7 @@ impl<T: TableEntry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
             .min_by_key(|handle| handle.sequence)
     }
 
-    /// The earliest of the first so many in line that is wanted.
+    /// Finds the earliest entry for which `wanted` holds among the first few in line.
     #[inline]
     fn earliest_in_line(&self, most: usize, wanted: impl Fn(&T) -> bool) -> Option<EntryHandle> {
         let mut slot = self.line.first;
@@ -240,7 +244,7 @@ impl<T: TableEntry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
         }
     }
 
-    /// The entry of a handle, unless it has been removed.
+    /// Returns the entry of a handle, unless it has been removed.
     pub(super) fn get(&self, handle: EntryHandle) -> Option<&T> {
         let slot = self.slots.get(handle.slot)?;
         slot.entry
@@ -248,14 +252,14 @@ impl<T: TableEntry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
             .filter(|_| slot.sequence == handle.sequence)
     }
 
-    /// Removes the entry of a handle, unless that has been done.
+    /// Removes the entry of a handle, unless it has been removed.
     #[inline(always)]
     pub(super) fn remove(&mut self, handle: EntryHandle) -> Option<T> {
         self.vacate(handle)?;
         self.slots[handle.slot].entry.take()
     }
 
-    /// The same; of the entry only what `wanted` takes out is moved.
+    /// Does the same, but moves only the part of the entry that `wanted` takes out.
     #[inline(always)]
     pub(super) fn remove_with<R>(
         &mut self,
@@ -286,7 +290,8 @@ impl<T: TableEntry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
         Some(())
     }
 
-    /// All entries, earliest first. It sorts them: for diagnosis, not for every slice.
+    /// Returns all entries, earliest first. It sorts them, so it is for diagnosis, not for every
+    /// slice.
     pub(super) fn in_order(&self) -> impl Iterator<Item = &T> {
         let mut slots: Vec<_> = self
             .slots
@@ -297,7 +302,8 @@ impl<T: TableEntry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
         slots.into_iter().filter_map(|slot| slot.entry.as_ref())
     }
 
-    /// A slot to put an entry in: one used before, if there is one, so that few are ever touched.
+    /// Returns a slot for an entry. It prefers a slot that was used before, so that few are ever
+    /// touched.
     fn vacant_slot(&mut self) -> u32 {
         if self.vacant == NONE {
             return self.slots.push(TableSlot {
@@ -341,7 +347,8 @@ impl<T: TableEntry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
         }
     }
 
-    /// Takes `slot` out of one of its chains, and the chain out of the directory if it was the last.
+    /// Takes `slot` out of one of its chains. If the chain is then empty, also takes it out of the
+    /// directory.
     fn unlink(&mut self, slot: u32, way: usize) {
         let Link {
             chain: index,
@@ -372,13 +379,14 @@ impl<T: TableEntry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
         self.glanced.set(self.glanced.get() + 1);
     }
 
-    /// Chains and entries looked at so far: the work that could grow with the number of entries.
+    /// Returns the number of chains and entries passed so far: the work that could grow with the
+    /// number of entries.
     #[cfg(test)]
     pub(super) fn walked(&self) -> u64 {
         self.directory.walked() + self.glanced.get()
     }
 
-    /// Slots touched so far, and chains in use.
+    /// Returns the numbers of slots touched so far and of chains in use.
     #[cfg(test)]
     pub(super) fn footprint(&self) -> (u32, u32) {
         (self.slots.len(), self.directory.occupied())

@@ -1,4 +1,4 @@
-//! The matcher against an oracle that searches two queues from the front, and its work counted.
+//! The matcher against an oracle that searches two queues from the front, and a count of its work.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// MPI's rules, written down as they are read: two queues in order, searched from the front.
+/// MPI's rules, taken literally: two queues in order, searched from the front.
 #[derive(Default)]
 struct Oracle {
     unexpected: VecDeque<(MessageEnvelope, u32)>,
@@ -92,11 +92,13 @@ impl Oracle {
 enum Step {
     Arrive(MessageEnvelope),
     Post(Pattern),
-    /// Cancels the receive posted so many waiting posts ago, matched or cancelled though it may be.
+    /// Cancels the receive of a number of waiting posts ago, even if it has been matched or
+    /// cancelled.
     Cancel(usize),
     Probe(Pattern),
     Take(Pattern),
-    /// Takes the earliest message with this signature whose number is odd, or even: not always the first of them.
+    /// Takes the earliest message with this signature whose number is odd, or even: not always the
+    /// first one.
     TakeMessage(MessageEnvelope, bool),
 }
 
@@ -131,7 +133,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 0..400)
 }
 
-/// Takes one step in both and compares what they answer. Messages and receives are numbered.
+/// Takes one step in both, and compares the results. Messages and receives are numbered.
 fn step_both(
     step: Step,
     number: u32,
@@ -243,12 +245,12 @@ fn signature(source: u32, tag: u32) -> MessageEnvelope {
     }
 }
 
-/// Every number below `MANY` once: an odd factor permutes the numbers below a power of two.
+/// Returns every number below `MANY` once: an odd factor permutes the numbers below a power of two.
 fn shuffled() -> impl Iterator<Item = u32> {
     (0..MANY).map(|number| number.wrapping_mul(0x9e37_79b1) % MANY)
 }
 
-/// Asserts that so many operations looked at few chains each, and that all memory is in use again.
+/// Asserts that the operations passed few chains each, and that all memory is in use again.
 fn assert_cheap(matcher: &Matcher<u32, u32>, operations: u32) {
     let walked = matcher.unexpected.walked() + matcher.posted.walked();
     let allowed = 6 * u64::from(operations);
@@ -459,7 +461,7 @@ fn a_full_table_is_an_error_and_memory_is_touched_on_demand() {
         "2 messages have arrived for which no receive is posted, and no more can be kept"
     );
     assert_eq!(matcher.unexpected_len(), 2);
-    // What meets a receive at once needs no room.
+    // A message that meets a receive at once needs no room.
     matcher.post(signature(1, 7).into(), 7).unwrap();
     assert!(matches!(
         matcher.arrive(signature(1, 7), 3),

@@ -1,7 +1,7 @@
-//! Memory that nothing follows: who goes beyond its end is told by the kernel.
+//! Memory with nothing mapped behind it: the kernel stops a write beyond its end.
 //!
-//! A message of which the end is not there may come in any order, and the last bytes first. So a page behind the memory
-//! is not enough: a write may begin beyond that.
+//! The parts of a message that is too long may come in any order, the last bytes first. So one
+//! guard page behind the memory is not enough, because a write may begin beyond it.
 #![expect(unsafe_code, reason = "maps memory, and closes half of it")]
 
 use super::MapError;
@@ -11,7 +11,8 @@ use std::ptr::NonNull;
 
 const PAGE: usize = 4096;
 
-/// Bytes of this process, at an address that others may be told: for as many bytes again there is nothing behind them.
+/// Bytes of this process, at an address that others may get. For the same length again, nothing is
+/// mapped behind them.
 #[derive(Debug)]
 pub struct GuardedBytes {
     start: NonNull<u8>,
@@ -19,7 +20,7 @@ pub struct GuardedBytes {
 }
 
 impl GuardedBytes {
-    /// So many bytes, all 0.
+    /// Returns `len` bytes, all 0.
     ///
     /// # Errors
     /// [`MapError::Map`] with the kernel's answer.
@@ -33,7 +34,7 @@ impl GuardedBytes {
         let start = NonNull::new(mapped).expect("nothing is mapped at 0");
         let bytes = Self { start, len };
         let guard = mapped.wrapping_add(inner).cast();
-        // SAFETY: the second half of the mapping, of which nobody knows.
+        // SAFETY: the second half of the new mapping, which is not used yet.
         unsafe { mprotect(guard, inner, MprotectFlags::empty()) }.map_err(told)?;
         Ok(bytes)
     }
@@ -42,7 +43,7 @@ impl GuardedBytes {
         len.max(1).next_multiple_of(PAGE)
     }
 
-    /// The address of the first byte.
+    /// Returns the address of the first byte.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.start.as_ptr().expose_provenance() as u64
@@ -53,21 +54,21 @@ impl Deref for GuardedBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: so many bytes are mapped as long as this lives.
+        // SAFETY: this many bytes are mapped as long as this lives.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
 
 impl DerefMut for GuardedBytes {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and they are borrowed by nobody else.
+        // SAFETY: as above, and they are borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
 
 impl Drop for GuardedBytes {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this one's, and nobody uses it any more.
+        // SAFETY: the mapping belongs to this value, and is not used any more.
         let unmapped = unsafe { munmap(self.start.as_ptr().cast(), 2 * Self::inner(self.len)) };
         unmapped.expect("it was mapped");
     }

@@ -25,7 +25,7 @@ pub enum MapError {
     Create {
         /// What the memory is for.
         what: &'static str,
-        /// Its length.
+        /// The length.
         bytes: usize,
         /// The kernel's answer.
         errno: Errno,
@@ -36,7 +36,7 @@ pub enum MapError {
          is the address space limited (ulimit -v)?"
     )]
     Map {
-        /// The length asked for.
+        /// The requested length.
         bytes: usize,
         /// The kernel's answer.
         errno: Errno,
@@ -46,7 +46,7 @@ pub enum MapError {
 /// A mapped range of memory, shared with other processes or private to this one.
 ///
 /// All access is by atomic words or by copies through raw pointers, never by references to plain
-/// data: another process may change it at any time.
+/// data, because another process may change it at any time.
 #[derive(Debug)]
 pub struct Mapping {
     base: NonNull<u8>,
@@ -58,7 +58,7 @@ unsafe impl Send for Mapping {}
 // SAFETY: as for Send.
 unsafe impl Sync for Mapping {}
 
-/// What to do where the limit of file sizes is why there is no memory.
+/// Returns a hint for the user if the limit of file sizes is why there is no memory.
 fn limit_of_files(errno: Errno) -> String {
     match (errno, getrlimit(Resource::Fsize).current) {
         (Errno::FBIG, Some(limit)) => format!(
@@ -68,13 +68,14 @@ fn limit_of_files(errno: Errno) -> String {
     }
 }
 
-/// Makes a sealed memfd of fixed length: nobody can shrink it under a mapping (SIGBUS) or grow it.
+/// Makes a sealed memfd of fixed length: no process can shrink it under a mapping (SIGBUS) or grow
+/// it.
 ///
 /// # Errors
 /// [`MapError::Create`] with the kernel's answer.
 pub fn sealed_memfd(what: &'static str, bytes: usize) -> Result<OwnedFd, MapError> {
     let make = || {
-        // Beyond it, ftruncate would raise SIGXFSZ, which ends a process without a word.
+        // Beyond it, ftruncate would raise SIGXFSZ, which ends a process without a message.
         if getrlimit(Resource::Fsize)
             .current
             .is_some_and(|limit| limit < bytes as u64)
@@ -109,7 +110,7 @@ impl Mapping {
         Self::mapped(base, len)
     }
 
-    /// Private memory of this process that reads as zero and is touched on demand: for the
+    /// Maps private memory of this process that reads as zero and is allocated on demand: for the
     /// simulator, a world of one, and tests.
     ///
     /// # Errors
@@ -136,19 +137,19 @@ impl Mapping {
         Ok(Self { base, len })
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the mapping has no bytes.
+    /// Returns whether the mapping has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The address of a byte in this process.
+    /// Returns the address of a byte in this process.
     #[must_use]
     pub fn address_of(&self, offset: usize) -> u64 {
         assert!(
@@ -159,7 +160,7 @@ impl Mapping {
         (self.base.as_ptr() as usize + offset) as u64
     }
 
-    /// The 64-bit word at a byte offset that is a multiple of 8.
+    /// Returns the 64-bit word at a byte offset that is a multiple of 8.
     #[must_use]
     #[inline]
     pub fn word64(&self, offset: usize) -> &AtomicU64 {
@@ -175,7 +176,8 @@ impl Mapping {
         unsafe { word.cast::<AtomicU64>().as_ref() }
     }
 
-    /// So many 64-bit words, from a byte offset on that is a multiple of 8: found to be in the mapping at once.
+    /// Returns `words` 64-bit words at a byte offset that is a multiple of 8, with one check that
+    /// they lie in the mapping.
     #[inline]
     #[must_use]
     pub fn words64(&self, offset: usize, words: usize) -> &[AtomicU64] {
@@ -186,11 +188,11 @@ impl Mapping {
         );
         // SAFETY: in range (asserted), so within the allocation.
         let first = unsafe { self.base.add(offset) };
-        // SAFETY: as for word64, so many times.
+        // SAFETY: as for word64, for each word.
         unsafe { std::slice::from_raw_parts(first.cast().as_ptr(), words) }
     }
 
-    /// The 64-bit words of a line, at a byte offset that is a multiple of 8.
+    /// Returns the 64-bit words of a line, at a byte offset that is a multiple of 8.
     #[inline]
     #[must_use]
     pub fn line(&self, offset: usize) -> &[AtomicU64; 8] {
@@ -201,11 +203,11 @@ impl Mapping {
         );
         // SAFETY: in range (asserted), so within the allocation.
         let line = unsafe { self.base.add(offset) };
-        // SAFETY: as for word64, eight times.
+        // SAFETY: as for word64, for eight words.
         unsafe { line.cast::<[AtomicU64; 8]>().as_ref() }
     }
 
-    /// The 32-bit word at a byte offset that is a multiple of 4.
+    /// Returns the 32-bit word at a byte offset that is a multiple of 4.
     #[must_use]
     #[inline]
     pub fn word32(&self, offset: usize) -> &AtomicU32 {
@@ -220,20 +222,20 @@ impl Mapping {
         unsafe { word.cast::<AtomicU32>().as_ref() }
     }
 
-    /// Copies bytes into the mapping. Whoever reads them must be told by a word stored with
-    /// `TallyRelease` afterwards.
+    /// Copies bytes into the mapping. Afterwards a word stored with `Release` must announce them to
+    /// readers.
     #[inline]
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         self.check(offset, bytes.len());
         // SAFETY: in range (checked), so within the allocation.
         let to = unsafe { self.base.add(offset) };
         // SAFETY: both ranges are valid for the length, and a private slice cannot overlap the
-        // mapping. Another process may write the same bytes meanwhile: then the bytes are
-        // rubbish, which every reader of shared memory allows for.
+        // mapping. Another process may write the same bytes meanwhile. Then the bytes are invalid,
+        // which every reader of shared memory allows for.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
     }
 
-    /// Copies bytes out of the mapping. They are an allegation: check the copy, then use it.
+    /// Copies bytes out of the mapping. They are not trusted: check the copy, then use it.
     #[inline]
     pub fn read(&self, offset: usize, bytes: &mut [u8]) {
         self.check(offset, bytes.len());
@@ -243,8 +245,8 @@ impl Mapping {
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), bytes.as_mut_ptr(), bytes.len()) };
     }
 
-    /// Where so many bytes are, as long as the mapping lives: valid for reads and writes, and changed by
-    /// others at any time.
+    /// Returns the address of `len` bytes. It is valid for reads and writes as long as the mapping
+    /// lives; others may change the bytes at any time.
     #[inline]
     #[must_use]
     pub fn at(&self, offset: usize, len: usize) -> NonNull<u8> {
@@ -263,7 +265,7 @@ impl Mapping {
         }
     }
 
-    /// Copies such words out of the mapping.
+    /// Copies words out of the mapping in the same way.
     #[inline]
     pub fn read_words(&self, offset: usize, words: &mut [u64]) {
         let from = self.words64(offset, words.len());
@@ -316,13 +318,13 @@ pub struct MappedWord {
 }
 
 impl MappedWord {
-    /// The word at a byte offset that is a multiple of 4.
+    /// Returns the word at a byte offset that is a multiple of 4.
     #[must_use]
     pub fn new(mapping: Arc<Mapping>, offset: usize) -> Self {
         Self { mapping, offset }
     }
 
-    /// The word.
+    /// Returns the word.
     ///
     /// # Panics
     /// If it is not in the mapping.
@@ -333,20 +335,20 @@ impl MappedWord {
     }
 }
 
-/// So many words of a mapping, which were found to be in it: they are looked up without another check.
+/// Words of a mapping. They were checked once to lie in it, so access needs no further check.
 #[derive(Clone, Debug)]
 pub struct MappedArray<const N: usize> {
     mapping: Arc<Mapping>,
     first: NonNull<[AtomicU64; N]>,
 }
 
-// SAFETY: a reference to a mapping, which may be used by any thread, and to words in it.
+// SAFETY: a reference to a mapping, which any thread may use, and to words in it.
 unsafe impl<const N: usize> Send for MappedArray<N> {}
 // SAFETY: as for Send.
 unsafe impl<const N: usize> Sync for MappedArray<N> {}
 
 impl<const N: usize> MappedArray<N> {
-    /// The words from a byte offset on that is a multiple of 8.
+    /// Returns the words at a byte offset that is a multiple of 8.
     ///
     /// # Panics
     /// If they are not in the mapping.
@@ -359,7 +361,7 @@ impl<const N: usize> MappedArray<N> {
         Self { mapping, first }
     }
 
-    /// The words.
+    /// Returns the words.
     #[inline]
     #[must_use]
     pub fn words(&self) -> &[AtomicU64; N] {
@@ -368,7 +370,7 @@ impl<const N: usize> MappedArray<N> {
         unsafe { self.first.as_ref() }
     }
 
-    /// The mapping.
+    /// Returns the mapping.
     #[must_use]
     pub fn mapping(&self) -> &Mapping {
         &self.mapping

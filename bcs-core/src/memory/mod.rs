@@ -3,13 +3,13 @@
 //! | what | mapped by | module |
 //! |---|---|---|
 //! | NIC memory of a rank: rings, request slots, eager payload slots | that rank and its NIC | [`nic_memory`] |
-//! | what a rank records of itself, if it does | that rank; its node manager reads it at the end | [`recorder`] |
+//! | the record that a rank makes of its own calls, if any | that rank; its node manager reads it at the end | [`recorder`] |
 //! | slots: the heaps of ranks | that rank, ranks of its node that need it, and NICs | [`slot`] |
 //! | node memory: bells of ranks, send queues | the ranks of a node, and its NIC | [`crate::smartmap::node_memory`] |
-//! | machine page: bells, demand, hunger, who is awake, arrival hints | all ranks and NICs of the job on a machine | [`crate::wake::machine_page`] |
+//! | machine page: bells, demand, hunger, count of awake threads, arrival hints | all ranks and NICs of the job on a machine | [`crate::wake::machine_page`] |
 //! | global memory and fabric state | NICs only | `bcs_fabric::shm` |
 //!
-//! All of it is anonymous memfds, passed as file descriptors: nothing has a name in a file
+//! All of it consists of anonymous memfds, passed as file descriptors. They have no name in a file
 //! system, so nothing is left when processes die.
 
 #[cfg(not(loom))]

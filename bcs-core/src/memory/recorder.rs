@@ -1,8 +1,9 @@
-//! Memory for what a rank records of itself: words that it writes, and that its node manager reads when the rank is over,
-//! however it ended.
+//! Memory for a rank's record: words that the rank writes, and that its node manager reads when the
+//! rank has ended, in whatever way.
 //!
-//! The node manager never maps it. It copies from the file, so that what the rank has not touched takes no memory then,
-//! either. What the words mean is no matter of this crate.
+//! The node manager never maps this memory. It copies from the file, so that parts which the rank
+//! has not touched take no memory then, either. This crate does not define the meaning of the
+//! words.
 
 #![expect(
     unsafe_code,
@@ -18,12 +19,12 @@ use std::sync::atomic::AtomicU64;
 /// The rank's side.
 #[derive(Debug)]
 pub struct RecorderMemory {
-    /// It stays as long as its words are used.
+    /// The mapping, which is kept as long as its words are used.
     _mapping: Mapping,
     words: NonNull<[AtomicU64]>,
 }
 
-// SAFETY: a mapping, which may be used by any thread, and words in it.
+// SAFETY: a mapping, which any thread may use, and words in it.
 unsafe impl Send for RecorderMemory {}
 // SAFETY: as for Send.
 unsafe impl Sync for RecorderMemory {}
@@ -36,7 +37,7 @@ pub struct RecorderFile {
 }
 
 impl RecorderMemory {
-    /// Maps so many words of a file that a node manager has made.
+    /// Maps `words` words of a file that a node manager has made.
     ///
     /// # Errors
     /// As [`MapError`] says.
@@ -44,7 +45,7 @@ impl RecorderMemory {
         Ok(Self::of(Mapping::shared(file, words * 8)?, words))
     }
 
-    /// Memory that only this process sees (tests).
+    /// Makes memory that only this process sees (tests).
     ///
     /// # Errors
     /// As [`MapError`] says.
@@ -52,7 +53,7 @@ impl RecorderMemory {
         Ok(Self::of(Mapping::private(words * 8)?, words))
     }
 
-    /// The words are found to be in the mapping once.
+    /// Checks once that the words lie in the mapping.
     fn of(mapping: Mapping, words: usize) -> Self {
         let words = NonNull::from(mapping.words64(0, words));
         Self {
@@ -61,7 +62,7 @@ impl RecorderMemory {
         }
     }
 
-    /// The words.
+    /// Returns the words.
     #[inline]
     #[must_use]
     pub fn words(&self) -> &[AtomicU64] {
@@ -71,7 +72,7 @@ impl RecorderMemory {
 }
 
 impl RecorderFile {
-    /// Makes a file of so many words, which read as zero and take no memory until they are written.
+    /// Makes a file of `words` words, which read as zero and take no memory until they are written.
     ///
     /// # Errors
     /// As [`MapError`] says.
@@ -80,16 +81,16 @@ impl RecorderFile {
         Ok(Self { file, words })
     }
 
-    /// The file, for the rank.
+    /// Returns the file, for the rank.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
-    /// Copies words from the first one on. They are an allegation of the rank.
+    /// Copies words, beginning with word `first`. The rank may have written anything there.
     ///
     /// # Errors
-    /// EINVAL if there are not so many; else the kernel's answer.
+    /// EINVAL if there are fewer words; else the kernel's answer.
     pub fn read(&self, first: usize, words: &mut [u64]) -> Result<(), Errno> {
         if first > self.words || self.words - first < words.len() {
             return Err(Errno::INVAL);
@@ -99,7 +100,7 @@ impl RecorderFile {
         while done < bytes.len() {
             let at = (first * 8 + done) as u64;
             match rustix::io::pread(&self.file, &mut bytes[done..], at) {
-                // The file is sealed, so this is no end that a rank could have made.
+                // The file is sealed, so a rank cannot have shortened it.
                 Ok(0) => return Err(Errno::IO),
                 Ok(read) => done += read,
                 Err(Errno::INTR) => {}

@@ -1,36 +1,36 @@
 //! Single-producer single-consumer rings of fixed-size entries in shared memory.
 //!
-//! A rank produces descriptors, a NIC thread consumes them. The two sides do not trust each
-//! other equally: the producer's position is an *allegation* to the consumer, which keeps its own
-//! position in private memory and checks that the alleged one is at most one ring ahead. Entries
-//! are atomic words, so a rank that scribbles over an entry while it is being read changes only
-//! what is read, not whether reading it is defined.
+//! A rank produces descriptors, a NIC thread consumes them. The consumer does not trust the
+//! producer's position: it keeps its own position in private memory, and checks that the producer's
+//! is at most one ring ahead. Entries are atomic words. So if a rank overwrites an entry while the
+//! consumer reads it, only the values change; the read stays defined.
 //!
 //! Happens-before, named on both sides:
-//! - **ENTRY**: the producer's `TallyRelease` store of `tail` publishes the words of an entry to the
+//! - **ENTRY**: the producer's `Release` store of `tail` publishes the words of an entry to the
 //!   consumer's `Acquire` load of `tail`.
-//! - **SPACE**: the consumer's `TallyRelease` store of `head` returns an entry, after its words were
+//! - **SPACE**: the consumer's `Release` store of `head` returns an entry, after its words were
 //!   copied out, to the producer's `Acquire` load of `head`.
 
 use crate::prefetch;
 use crate::sync::{AtomicU64, Ordering};
 
-/// So many entries ahead the lines are asked for, of the consumer where it knows that they are published: while they
-/// come from the other side's core the entries before them are made, or worked for.
+/// The number of entries ahead that are prefetched (by the consumer only if it knows that they are
+/// published). While the lines come from the other side's core, this side works on the entries
+/// before them.
 const AHEAD: u64 = 2;
 
 const LINE_WORDS: usize = 8;
 
 /// Memory seen as 64-bit atomic words.
 pub trait Words {
-    /// The word with this index.
+    /// Returns the word with this index.
     fn word(&self, index: usize) -> &AtomicU64;
 
-    /// So many words, from this one on.
+    /// Returns `words` words, beginning with word `first`.
     fn words(&self, first: usize, words: usize) -> &[AtomicU64];
 }
 
-/// Where a ring lies, in words.
+/// The place of a ring, in words.
 #[derive(Clone, Copy, Debug)]
 pub struct RingLayout {
     /// The word the producer advances.
@@ -41,12 +41,12 @@ pub struct RingLayout {
     pub first_entry_word: usize,
     /// Words of an entry.
     pub entry_words: usize,
-    /// Entries, a power of two.
+    /// The number of entries, a power of two.
     pub entries: u64,
 }
 
 impl RingLayout {
-    /// The first word of the entry at a position.
+    /// Returns the first word of the entry at a position.
     pub(super) fn entry(&self, position: u64) -> usize {
         let slot = position & (self.entries - 1);
         self.first_entry_word + usize::try_from(slot).expect("a slot fits usize") * self.entry_words
@@ -67,7 +67,7 @@ pub struct Producer<W> {
 pub struct RingFull;
 
 impl<W: Words> Producer<W> {
-    /// A producer of an empty ring.
+    /// Returns the producer of an empty ring.
     pub fn new(words: W, layout: RingLayout) -> Self {
         Self {
             words,
@@ -112,21 +112,21 @@ impl<W: Words> Producer<W> {
         Ok(())
     }
 
-    /// How many entries the consumer has taken since the ring was made.
+    /// Returns how many entries the consumer has taken since the ring was made.
     pub fn consumed(&mut self) -> u64 {
-        // SPACE: what the consumer returned may be written again.
+        // SPACE: the entries that the consumer returned may be written again.
         let head = self
             .words
             .word(self.layout.head_word)
             .load(Ordering::Acquire);
-        // The NIC is trusted, yet a rank may have scribbled over the word itself.
+        // The NIC is trusted, but a rank may have overwritten the word.
         if head <= self.tail && head >= self.head_seen {
             self.head_seen = head;
         }
         self.head_seen
     }
 
-    /// How many entries were pushed since the ring was made.
+    /// Returns how many entries were pushed since the ring was made.
     pub fn pushed(&self) -> u64 {
         self.tail
     }
@@ -140,7 +140,7 @@ pub struct Consumer<W> {
     head: u64,
 }
 
-/// The producer's position is impossible: the rank wrote rubbish over it.
+/// The producer's position is impossible: the rank has overwritten it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("ring position {tail} cannot follow {head} in a ring of {entries} entries")]
 pub struct RingCorrupt {
@@ -153,7 +153,7 @@ pub struct RingCorrupt {
 }
 
 impl<W: Words> Consumer<W> {
-    /// A consumer of an empty ring.
+    /// Returns the consumer of an empty ring.
     pub fn new(words: W, layout: RingLayout) -> Self {
         Self {
             words,
@@ -162,10 +162,10 @@ impl<W: Words> Consumer<W> {
         }
     }
 
-    /// The position up to which entries are published: the *cut* is made of these.
+    /// Returns the position up to which entries are published. Cuts consist of such positions.
     ///
     /// # Errors
-    /// [`RingCorrupt`] when the alleged position lies behind the own one or more than a ring
+    /// [`RingCorrupt`] when that position lies behind the consumer's own one, or more than a ring
     /// ahead of it.
     pub fn published(&self) -> Result<u64, RingCorrupt> {
         // ENTRY: the words of all entries before `tail` are visible from here on.
@@ -223,7 +223,7 @@ impl<W: Words> Consumer<W> {
         Some(entry)
     }
 
-    /// The consumer's own position.
+    /// Returns the consumer's own position.
     pub fn position(&self) -> u64 {
         self.head
     }

@@ -1,17 +1,17 @@
-//! Stores past the caches, for bytes that their writer does not look at again.
+//! Stores past the caches, for bytes that their writer does not read again.
 //!
-//! An ordinary store first fetches its line. That is a read of memory for each write where the line is in no
-//! cache, and it pushes out what is there.
+//! An ordinary store first fetches its line. If the line is in no cache, that is a read of memory
+//! for each write, and it evicts other lines.
 #![expect(unsafe_code, reason = "memory of other ranks is named by address")]
 
 use std::ptr::NonNull;
 
-/// Copies past the caches. What was copied is in order before whatever is stored once this is gone.
+/// A copier past the caches. When it is dropped, its copies are ordered before all later stores.
 #[derive(Debug)]
 pub struct StreamingCopy(());
 
 impl StreamingCopy {
-    /// Copies that follow each other.
+    /// Returns a copier for a sequence of copies.
     #[must_use]
     pub fn begin() -> Self {
         Self(())
@@ -20,7 +20,7 @@ impl StreamingCopy {
     /// Copies bytes to memory.
     ///
     /// # Safety
-    /// As many bytes at `to` may be written, and lie elsewhere.
+    /// This many bytes at `to` may be written, and do not overlap `from`.
     pub unsafe fn copy(&self, from: &[u8], to: NonNull<u8>) {
         // SAFETY: the caller's promise.
         unsafe { copy(from, to.as_ptr()) };
@@ -87,7 +87,7 @@ mod tests {
                 let mut to = vec![7; 1000];
                 let begin = NonNull::from(&mut to[start..]).cast();
                 let streaming = StreamingCopy::begin();
-                // SAFETY: so many bytes follow in the vector, which nobody else uses.
+                // SAFETY: this many bytes follow in the vector, which has no other user.
                 unsafe { streaming.copy(&from[3..3 + len], begin) };
                 drop(streaming);
                 assert_eq!(to[start..start + len], from[3..3 + len]);

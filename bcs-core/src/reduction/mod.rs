@@ -1,5 +1,5 @@
-//! What a reduction computes, to the bit: of which [datatypes](Datatype), by which [operation](Op), and
-//! [how](arithmetic).
+//! The computation of reductions, to the bit: its [datatypes](Datatype), its [operations](Op), and
+//! its [arithmetic](arithmetic).
 
 pub mod arithmetic;
 mod datatype;

@@ -8,9 +8,9 @@ use crate::reduction::{Datatype, DatatypeClass};
 /// All of them are associative and commutative in the standard's sense: an implementation may
 /// reorder them. This one does not need to (see [`crate::reduction::arithmetic`]).
 ///
-/// The codes are those of the handles in the standard's ABI (MPI 5.0, chapter 20). Zero, which fresh
-/// memory holds, is none of them. `MPI_REPLACE` (0x3c) and `MPI_NO_OP` (0x3d) are for one-sided
-/// accumulation only, and not here.
+/// The codes are those of the handles in the standard's ABI (MPI 5.0, chapter 20). Zero, which
+/// fresh memory holds, is not a code. `MPI_REPLACE` (0x3c) and `MPI_NO_OP` (0x3d) are missing,
+/// because they are for one-sided accumulation only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Op {
@@ -34,14 +34,14 @@ pub enum Op {
     Lor = 0x31,
     /// Logical exclusive or.
     Lxor = 0x32,
-    /// Minimum and its place (6.9.4): of equal values the lowest place.
+    /// Minimum and its place (6.9.4): for equal values the lowest place.
     MinLoc = 0x38,
-    /// Maximum and its place: of equal values the lowest place, too.
+    /// Maximum and its place: for equal values the lowest place, too.
     MaxLoc = 0x39,
 }
 
 impl Op {
-    /// Is this operation defined on `datatype`? The table of MPI 5.0, 6.9.2.
+    /// Returns whether this operation is defined on `datatype`, by the table of MPI 5.0, 6.9.2.
     #[must_use]
     pub const fn allowed(self, datatype: Datatype) -> bool {
         match self {
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(fresh.to_string(), said);
     }
 
-    /// The table of MPI 5.0, 6.9.2, written out: one row an operation, one column a datatype.
+    /// The table of MPI 5.0, 6.9.2, written out: each row is an operation, each column a datatype.
     #[test]
     fn operations_are_allowed_as_in_the_standard() {
         #[rustfmt::skip]

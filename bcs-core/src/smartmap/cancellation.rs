@@ -1,26 +1,30 @@
 //! Cancels of sends within a node (MPI 5.0, 3.8.4; SMARTMAP).
 //!
-//! A sender may take a message back that has met no receive, and `MPI_Cancel` is local: its receiver may be
-//! computing, with the message unread in its queue or kept in its matcher. So whose the message is stands in one
-//! word of the transfer slot, and one compare-and-swap decides it: the receiver *claims* the message before a receive
-//! takes it, or the sender *cancels* it. Whoever is second learns that the other was first.
+//! A sender may cancel a message that has met no receive, and `MPI_Cancel` is local. The receiver
+//! may be computing, with the message unread in its queue or waiting in its matcher. So one word of
+//! the transfer slot records who owns the message, and one compare-and-swap decides it: the
+//! receiver *claims* the message before a receive takes it, or the sender *cancels* it. The second
+//! of the two finds that the other was first.
 //!
-//! The word is that in which the receiver says how the transfer ended: before that it says whose the message is. A
-//! message that is [lent](super::loan) is never cancelled: its sender is in a blocking call and has no request.
+//! In the same word the receiver later records how the transfer ended. A message that is
+//! [lent](super::loan) is never cancelled, because its sender is in a blocking call and has no
+//! request.
 //!
 //! ```text
 //! word 0: generation; 2 open, 4 claimed, 6 cancelled, or, with the lowest bit, how the transfer ended
 //! ```
 //!
-//! The sender marks the word when it opens the transfer, and the receiver claims only what is marked for its own
-//! generation. So a slot may be used again at once: an old entry in a queue finds another generation there, which says
-//! that its message was cancelled.
+//! The sender marks the word when it opens the transfer, and the receiver claims a message only if
+//! the generation of the word is that of the entry. So a slot may be used again at once: an old
+//! entry in a queue finds another generation there, and the receiver knows that its message was
+//! cancelled.
 
 use super::node_memory::NodeMemory;
 use crate::request::RequestId;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// That of the end of a transfer, whose lowest bit these have not.
+/// The word that records the end of a transfer. An end has the lowest bit set; the states below
+/// have not.
 const STATE: usize = 0;
 
 const OPEN: u64 = 2;
@@ -31,13 +35,14 @@ const CANCELLED: u64 = 6;
 #[derive(Clone, Copy, Debug)]
 pub struct CancellableSend<'a> {
     state: &'a AtomicU64,
-    /// The sender's.
+    /// The event count of the sender.
     news: &'a AtomicU64,
     generation: u64,
 }
 
 impl<'a> CancellableSend<'a> {
-    /// The message of one of a rank's transfers. `None` if there is no such transfer: it alleged rubbish.
+    /// Returns the message of one of a rank's transfers, or `None` if there is no such transfer:
+    /// the rank sent invalid data.
     #[must_use]
     #[inline]
     pub fn of_transfer(node: &'a NodeMemory, sender: usize, transfer: RequestId) -> Option<Self> {
@@ -48,35 +53,35 @@ impl<'a> CancellableSend<'a> {
         })
     }
 
-    /// Sender, before its receiver may see the message: it may be claimed or cancelled.
+    /// Sender, before its receiver may see the message: lets it be claimed or cancelled.
     #[inline]
     pub fn open(&self) {
-        // The entry that is published afterwards (STAMP) says that there is a transfer.
+        // The entry that is published afterwards (STAMP) announces the transfer.
         self.state.store(self.generation | OPEN, Ordering::Relaxed);
     }
 
-    /// Receiver: the message has met a receive. Returns false if its sender has cancelled it. A message that is
-    /// claimed may be claimed again.
+    /// Receiver: claims the message for a receive. Returns false if its sender has cancelled it. A
+    /// message may be claimed several times.
     #[must_use]
     #[inline]
     pub fn claim(&self) -> bool {
         self.change(OPEN, CLAIMED) || self.is(CLAIMED)
     }
 
-    /// Receiver: the receive was another message's, and this one may be cancelled again. The caller rings the
-    /// sender, which may have tried meanwhile.
+    /// Receiver: releases a claim, because another message got the receive. The sender may cancel
+    /// this one again. The caller rings the sender, which may have tried meanwhile.
     pub fn release(&self) {
         let _released = self.change(CLAIMED, OPEN);
         self.news.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Sender: takes the message back. Returns false if it has met a receive.
+    /// Sender: cancels the message. Returns false if it has met a receive.
     #[must_use]
     pub fn cancel(&self) -> bool {
         self.change(OPEN, CANCELLED)
     }
 
-    /// Whether the message was cancelled so far. Its transfer has not ended otherwise.
+    /// Returns whether the message is cancelled, if its transfer has not ended otherwise.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         !self.is(OPEN) && !self.is(CLAIMED)

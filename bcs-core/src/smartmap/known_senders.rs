@@ -1,18 +1,19 @@
-//! Introductions: by which a rank knows whose send queues it has to look at.
+//! Known senders: bits by which a rank knows which send queues it has to poll.
 //!
-//! A node has a queue for each ordered pair of ranks, and most pairs never use theirs. Whoever looked at
-//! all of them would touch a page for each. So each rank has a bit for each sender of its node, and a
-//! sender *introduces* itself, once, before it fills its first entry. To look costs a word for 64 ranks,
-//! and the queues of those that have ever sent.
+//! A node has a queue for each ordered pair of ranks, and most pairs never use theirs. A receiver
+//! that polled all of them would touch a page for each. So each rank has a bit for each sender of
+//! its node, and a sender *introduces* itself once, before it fills its first entry. A poll reads
+//! one word for 64 ranks, and the queues of the ranks that have ever sent.
 //!
 //! Happens-before, named on both sides:
-//! - **INTRODUCED**: a sender sets its bit, fills its entry, and only then passes the fence of the ring
-//!   (edge WORK of [`bell`](crate::wake::bell)); a receiver announces its sleep, passes the fence of that (edge
-//!   NAP), and only then looks whose bits are set, and at their queues. So either it sees the bit and the
-//!   entry, or it is rung. The bit itself publishes nothing: what is in a queue is a matter of its stamps.
+//! - **INTRODUCED**: a sender sets its bit, fills its entry, and only then passes the fence of the
+//!   ring (edge WORK of [`bell`](crate::wake::bell)); a receiver announces its sleep, passes the
+//!   fence of that (edge NAP), and only then reads the bits and polls the queues. So either it sees
+//!   the bit and the entry, or the sender rings it. The bit itself publishes nothing: the stamps of
+//!   a queue publish its entries.
 //!
-//! Anybody may scribble over the bits: then a receiver looks at queues where nothing is, or not at one
-//! where something is, as if its entries had been overwritten.
+//! Any rank of the node can overwrite the bits. Then a receiver polls empty queues, or misses a
+//! queue with entries, as if these had been overwritten.
 
 use crate::memory::ring::Words;
 use crate::sync::Ordering;
@@ -20,20 +21,20 @@ use crate::sync::Ordering;
 /// Places for which a word has a bit.
 const PLACES: usize = u64::BITS as usize;
 
-/// Words that have a bit for each of so many places.
+/// Returns the words that have a bit for each of `places` places.
 #[must_use]
 pub const fn words_for(places: usize) -> usize {
     places.div_ceil(PLACES)
 }
 
-/// Sender, before its first entry: from now on the receiver, whose bits begin with this word, looks at
-/// its queue.
+/// Sender, before its first entry: makes the receiver poll its queue. The receiver's bits begin
+/// with `first_word`.
 pub fn mark_sender<W: Words>(words: &W, first_word: usize, from: usize) {
     let word = words.word(first_word + from / PLACES);
     word.fetch_or(1 << (from % PLACES), Ordering::Relaxed); // INTRODUCED
 }
 
-/// Receiver, on any thread: the first of the places `from..end` that has introduced itself.
+/// Receiver, on any thread: returns the first of the places `from..end` that has introduced itself.
 #[inline]
 pub fn next_sender<W: Words>(
     words: &W,
@@ -100,8 +101,8 @@ mod loom_tests {
     use crate::sync::{AtomicU32, full_fence};
     use std::sync::Arc;
 
-    /// Two strangers send their first message to a rank that is about to sleep: for each it sees that
-    /// there is something, or the sender sees that it has to be rung.
+    /// Two new senders send their first message to a rank that is about to sleep. For each, either
+    /// the rank sees the message, or the sender sees that it has to ring.
     #[test]
     fn a_first_message_is_seen_or_its_receiver_rung() {
         loom::model(|| {

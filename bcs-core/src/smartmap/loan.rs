@@ -1,17 +1,18 @@
-//! Loans: short messages that lie in the memory of their sender as long as it waits (SMARTMAP).
+//! Loans: short messages that stay in the memory of their sender while it waits (SMARTMAP).
 //!
-//! A message of some kilobytes is fetched from where it is in half the time that it takes to copy it into
-//! a queue and out again. But its sender must not wait for a receive (law 3). So it *lends* the message:
-//! it waits a short while for the receiver to *claim* it, and then *withdraws* it, which says where a copy
-//! lies that the receiver may take when it comes. Whoever is second learns that the other was first. A
-//! sender that finds its message claimed waits until it has been fetched, which is not long.
+//! To fetch a message of some kilobytes directly takes half the time of a copy into a queue and out
+//! again. But its sender must not wait for a receive (law 3). So it *lends* the message: it waits a
+//! short while for the receiver to *claim* it. If the receiver does not, the sender *withdraws* the
+//! message, and publishes the address of a copy that the receiver may take later. The second of the
+//! two finds that the other was first. A sender that finds its message claimed waits until it has
+//! been fetched, which is not long.
 //!
-//! Both is one word of the transfer slot; what is there of an earlier transfer is known by its
-//! generation. (What is long enough for a [shared copy](super::shared_copy) is never lent: an offer says
-//! where the copy goes in the word by which a loan says where one lies.)
+//! One word of the transfer slot records both; its generation identifies values of earlier
+//! transfers. (A message that is long enough for a [shared copy](super::shared_copy) is never lent:
+//! an offer holds the destination of the copy in the word that holds the address of a loan's copy.)
 //!
 //! ```text
-//! word 0: how the transfer ended      2: where the copy lies      7: claimed, or withdrawn
+//! word 0: how the transfer ended      2: address of the copy      7: claimed, or withdrawn
 //! ```
 //!
 //! Happens-before, named on both sides:
@@ -37,8 +38,8 @@ pub struct Loan<'a> {
 }
 
 impl<'a> Loan<'a> {
-    /// What a rank lends in one of its transfers. `None` if there is no such transfer: it alleged
-    /// rubbish.
+    /// Returns the loan of one of a rank's transfers, or `None` if there is no such transfer: the
+    /// rank sent invalid data.
     #[must_use]
     pub fn of_transfer(node: &'a NodeMemory, sender: usize, transfer: RequestId) -> Option<Self> {
         Some(Self {
@@ -48,8 +49,8 @@ impl<'a> Loan<'a> {
         })
     }
 
-    /// Receiver: where the message is, by what its sender says: where it was lent, which then stays as
-    /// it is until the transfer is ended, or elsewhere.
+    /// Receiver: claims the message and returns its address. That is `lent`, which then stays valid
+    /// until the transfer ends, or, after a withdrawal, the address of the copy.
     #[must_use]
     pub fn claim(&self, lent: u64) -> u64 {
         match self.settle(CLAIMED) {
@@ -58,13 +59,14 @@ impl<'a> Loan<'a> {
         }
     }
 
-    /// Sender: whether it is too late to withdraw the message.
+    /// Sender: returns whether it is too late to withdraw the message.
     #[must_use]
     pub fn is_claimed(&self) -> bool {
         self.state.load(Ordering::Relaxed) == self.generation | CLAIMED
     }
 
-    /// Sender: the message is elsewhere from now on, unless it has been claimed. Returns whether it is.
+    /// Sender: withdraws the message in favour of a copy, unless it has been claimed. Returns
+    /// whether it succeeded.
     #[must_use]
     pub fn withdraw(&self, copy: u64) -> bool {
         self.copy.store(copy, Ordering::Relaxed);
@@ -109,7 +111,7 @@ mod tests {
         }
     }
 
-    /// A slot that is used 2^32 times has the generations of before, and nothing of them.
+    /// After 2^32 uses a slot has the same generations again, but nothing of the earlier uses.
     #[test]
     fn what_is_forgotten_of_a_slot_is_of_no_later_transfer() {
         let node = NodeMemory::private(1).unwrap();

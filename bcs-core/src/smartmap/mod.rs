@@ -2,15 +2,15 @@
 //!
 //! | what | module |
 //! |---|---|
-//! | node memory: all of it, and where what lies | [`node_memory`] |
-//! | where in it a rank sits | [`RankArea`] |
-//! | how a rank tells another one what it sends | [`send_queue`] |
-//! | how a rank knows whose queues to look at | [`introductions`] |
-//! | messages that are lent for a moment | [`loan`] |
+//! | node memory and its layout | [`node_memory`] |
+//! | the area of a rank in it | [`RankArea`] |
+//! | how a rank announces its sends to another rank | [`send_queue`] |
+//! | how a rank knows which queues to poll | [`known_senders`] |
+//! | messages that a sender lends for a moment | [`loan`] |
 //! | sends that are cancelled | [`cancellation`] |
-//! | copies of which both sides do a part | [`shared_copy`] |
+//! | copies that both ends share | [`shared_copy`] |
 //! | messages that are fetched while they are packed | [`packing`] |
-//! | collectives in each other's memory | [`coll_info`] |
+//! | collectives in shared records | [`coll_info`] |
 
 #[cfg(not(loom))]
 pub mod cancellation;

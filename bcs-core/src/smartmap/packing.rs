@@ -1,20 +1,21 @@
-//! Messages in small pieces that are fetched while they are packed (SMARTMAP).
+//! Messages in small pieces that the receiver fetches while the sender packs them (SMARTMAP).
 //!
-//! To find a piece in the memory of another process costs the kernel as much as to copy some hundred bytes.
-//! So a sender packs small pieces into memory of its own. It tells its receiver first where that is, and
-//! then, as it goes on, how far it is; the receiver unpacks behind it, and both have a core's work at the
-//! same time. The sender depends on nobody: whatever its receiver does, it packs all in the call that sends.
+//! To find a piece in the memory of another process costs the kernel as much as to copy some
+//! hundred bytes. So a sender packs small pieces into memory of its own. It first publishes the
+//! address of that memory, and then its progress. The receiver unpacks behind it, so both cores
+//! work at the same time. The sender depends on no other rank: whatever its receiver does, it packs
+//! all in the call that sends.
 //!
-//! How far it is, is one word of the transfer slot, and its receiver sleeps on another one. Neither is
-//! used otherwise by such a transfer: it is not lent, and the copy of it not shared. What is there of an
-//! earlier transfer is known by its generation.
+//! One word of the transfer slot holds the progress, and the receiver sleeps on another one. Such a
+//! transfer does not use either word otherwise: it is not lent, and its copy is not shared. The
+//! generation identifies values of earlier transfers.
 //!
 //! ```text
 //! word 0: how the transfer ended      6: bell      7: generation, packed bytes
 //! ```
 //!
 //! Happens-before, named on both sides:
-//! - **PACKED**: the sender's `TallyRelease` store of how far it is publishes the bytes to the receiver's
+//! - **PACKED**: the sender's `Release` store of its progress publishes the bytes to the receiver's
 //!   `Acquire` load of it.
 
 use super::node_memory::NodeMemory;
@@ -33,8 +34,8 @@ pub struct PackingProgress<'a> {
 }
 
 impl<'a> PackingProgress<'a> {
-    /// What a rank packs for one of its transfers. `None` if there is no such transfer: it alleged
-    /// rubbish.
+    /// Returns the packing of one of a rank's transfers, or `None` if there is no such transfer:
+    /// the rank sent invalid data.
     #[must_use]
     pub fn of_transfer(node: &'a NodeMemory, sender: usize, transfer: RequestId) -> Option<Self> {
         Some(Self {
@@ -44,13 +45,14 @@ impl<'a> PackingProgress<'a> {
         })
     }
 
-    /// Sender: so many bytes are packed, fewer than 4 GiB. The caller rings the [bell](Self::bell).
+    /// Sender: publishes that `bytes` bytes are packed, fewer than 4 GiB. The caller rings the
+    /// [bell](Self::bell).
     pub fn advance(&self, bytes: u32) {
         let word = self.generation | u64::from(bytes);
         self.packed.store(word, Ordering::Release); // PACKED
     }
 
-    /// Receiver: how many bytes are packed.
+    /// Receiver: returns how many bytes are packed.
     #[must_use]
     pub fn bytes(&self) -> u32 {
         let word = self.packed.load(Ordering::Acquire); // PACKED
@@ -61,7 +63,7 @@ impl<'a> PackingProgress<'a> {
         bytes
     }
 
-    /// On which the receiver sleeps until there is more.
+    /// Returns the bell on which the receiver sleeps until there is more.
     #[must_use]
     pub fn bell(&self) -> &AtomicU32 {
         self.bell

@@ -1,43 +1,44 @@
 //! Copies that both sides of a transfer share (SMARTMAP).
 //!
-//! A core alone copies at half the speed of the memory. So the receiver of a long message *offers* its
-//! sender to take part: it says where the message goes, cut into chunks, and both *claim* chunks until
-//! none is left. Whoever claims a chunk copies it. The receiver knows which it has copied itself, and
-//! waits until its sender has *copied* the others: a sender that computes claims none, and the receiver
-//! does it all.
+//! One core copies at half the speed of the memory. So the receiver of a long message *offers* its
+//! sender a part in the copy: it publishes the destination, and both *claim* chunks until none is
+//! left. The side that claims a chunk copies it. The receiver knows which chunks it has copied
+//! itself, and waits until its sender has *copied* the others. A sender that computes claims none,
+//! and the receiver copies all.
 //!
-//! An offer lies in the transfer slot, behind the word that ends the transfer. (Where a loan says where its
-//! copy lies: what is long enough to be shared is not lent.)
+//! An offer lies in the transfer slot, behind the word that ends the transfer. (A loan uses the
+//! same words: a message that is long enough to be shared is not lent.)
 //!
 //! ```text
-//! word 0: how the transfer ended   1: offer   2: where it goes   3: how much of it   4: claimed
+//! word 0: how the transfer ended   1: offer   2: destination   3: length   4: claimed
 //!      5: copied   6: bell   7: the sender's bell
 //! ```
 //!
-//! The bytes of a message may lie in pieces, if they lie alike on both sides
-//! ([`CopyShape::InPieces`]): then both copy from piece to piece.
+//! The bytes of a message may lie in pieces, if both sides have the same layout
+//! ([`CopyShape::InPieces`]). Then both copy from piece to piece.
 //!
-//! The sender is about to write where the offer says. So it believes neither that nor the process id by
-//! which the kernel would find the receiver, both of which anybody on the node may have written over: the
-//! word of the offer bears a check of all that, which rubbish does not have by chance.
+//! The sender is about to write to the address in the offer. Any rank of the node may have
+//! overwritten this address, or the process id by which the kernel finds the receiver. So the
+//! sender trusts neither: the word of the offer holds a check of both, which invalid data do not
+//! have by chance.
 //!
-//! **A receiver that shares with nobody.** One whose memory is being sent itself
-//! (`MPI_Sendrecv_replace`) makes no offer: its sender would write over what others have yet to
-//! read. It says by the word of the claims how much it has fetched instead, and that it fetches
-//! alone. A sender that is such a receiver, too, stores what comes only where its own receiver has
-//! fetched. It sleeps until then on a bell of its own: another thread of its rank may sleep on the rank's bell, which has
-//! room for one.
+//! **A receiver that fetches alone.** A receiver that sends the same memory
+//! (`MPI_Sendrecv_replace`) makes no offer: its sender would overwrite data that others have yet to
+//! read. Instead the word of the claims records that it fetches alone, and how much it has fetched.
+//! If a sender is such a receiver, too, it stores incoming data only where its own receiver has
+//! already fetched. It sleeps until then on a bell of its own: another thread of its rank may sleep
+//! on the rank's bell, which has room for one.
 //!
-//! What is there of an earlier transfer is known by its generation. Nobody is at an offer when the next
-//! one is made: its receiver has seen that all was copied, and its sender claims only while it waits for
-//! this transfer.
+//! The generation identifies values of earlier transfers. Neither side uses an offer any more when
+//! the next one is made: its receiver has seen that all was copied, and its sender claims only
+//! while it waits for this transfer.
 //!
 //! Happens-before, named on both sides:
-//! - **OFFER**: the receiver's `TallyRelease` store of the offer publishes the words behind it.
-//! - **CHUNK**: the sender's `TallyRelease` addition to the count of what it has copied publishes the bytes to
-//!   the receiver's `Acquire` load of it.
-//! - **FETCHED**: the `TallyRelease` store of how much a receiver has fetched alone orders its reads before what the
-//!   sender writes there behind an `Acquire` load of it.
+//! - **OFFER**: the receiver's `Release` store of the offer publishes the words behind it.
+//! - **CHUNK**: the sender's `Release` addition to the count of copied chunks publishes the bytes
+//!   to the receiver's `Acquire` load of it.
+//! - **FETCHED**: the `Release` store of how much a receiver has fetched alone orders its reads
+//!   before the sender's writes that follow an `Acquire` load of it.
 
 use super::node_memory::NodeMemory;
 use crate::fingerprint::fingerprint;
@@ -53,23 +54,24 @@ const COPIED: usize = 5;
 const BELL: usize = 6;
 const SENDER_BELL: usize = 7;
 
-/// A chunk that a sender could not copy: then its receiver copies all by itself.
+/// The sender could not copy a chunk. Then its receiver copies all by itself.
 const FAILED: u64 = 1 << 63;
 
-/// In the word of the claims: its receiver fetches alone, and the number below is that of chunks it has fetched.
+/// In the word of the claims: the receiver fetches alone, and the number below is that of the
+/// chunks it has fetched.
 const ALONE: u64 = 1 << 31;
 
-/// How the bytes lie where the copy goes.
+/// The shape of the copy's destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyShape {
-    /// Side by side.
+    /// The bytes are contiguous.
     Plain,
-    /// In pieces, as those of the sender do: as far from the address of the offer as its own from the start of
-    /// its buffer.
+    /// The bytes lie in pieces, as in the sender's memory: at the same distances from the address
+    /// of the offer as from the start of the sender's buffer.
     InPieces,
 }
 
-/// A copy that is offered.
+/// An offered copy.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedCopy<'a> {
     node: &'a NodeMemory,
@@ -95,7 +97,7 @@ impl<'a> SharedCopy<'a> {
         })
     }
 
-    /// The word of an offer by this process, for this address and length.
+    /// Returns the word of an offer by this process, for this address and length.
     fn stated(&self, process: u32, into: u64, len: u64) -> u64 {
         let transfer = [self.transfer.slot, self.transfer.generation].map(u64::from);
         let shape = u64::from(self.shape == CopyShape::InPieces);
@@ -109,9 +111,9 @@ impl<'a> SharedCopy<'a> {
         Self { chunks, ..self }
     }
 
-    /// Receiver, which is this process: offers its sender a part in the copy of a message of so many bytes
-    /// to this address. The caller rings the sender. `None` if there is no such transfer: the sender
-    /// alleged rubbish.
+    /// Receiver, which is this process: offers its sender a part in the copy of a message of `len`
+    /// bytes to this address. The caller rings the sender. Returns `None` if there is no such
+    /// transfer: the sender sent invalid data.
     #[must_use]
     pub fn offer(
         node: &'a NodeMemory,
@@ -133,9 +135,9 @@ impl<'a> SharedCopy<'a> {
         Some(copy)
     }
 
-    /// Sender: what its receiver, which is said to be this process, offers in a transfer of at most so many
-    /// bytes: where they go, and how many of them it has room for. `None` also if it has not said so, or offers a
-    /// copy of another shape.
+    /// Sender: returns its receiver's offer in a transfer of at most `most` bytes, with the
+    /// destination and the room there. The receiver should be this process. Returns `None` also if
+    /// there is no offer yet, or if its copy has another shape.
     #[must_use]
     pub fn find_offer(
         node: &'a NodeMemory,
@@ -162,7 +164,7 @@ impl<'a> SharedCopy<'a> {
         word.expect("it was looked up before")
     }
 
-    /// The next chunk that nobody has claimed, which is the caller's to copy now: its number.
+    /// Claims the next chunk, which the caller then has to copy, and returns its number.
     #[must_use]
     pub fn claim(&self) -> Option<usize> {
         let claimed = self.word(CLAIMED).fetch_add(1, Ordering::Relaxed);
@@ -172,15 +174,15 @@ impl<'a> SharedCopy<'a> {
         usize::try_from(chunk).ok()
     }
 
-    /// Whether there may be a chunk that nobody has claimed.
+    /// Returns whether an unclaimed chunk may be left.
     #[must_use]
     pub fn is_open(&self) -> bool {
         let claimed = self.word(CLAIMED).load(Ordering::Relaxed);
         claimed & u64::from(u32::MAX) < self.chunks
     }
 
-    /// Sender: it has copied a chunk that it claimed, or could not. The caller rings the
-    /// [bell](Self::bell).
+    /// Sender: reports that it has copied a chunk that it claimed, or could not. The caller rings
+    /// the [bell](Self::bell).
     pub fn report_copied(&self, succeeded: bool) {
         let failed = if succeeded { 0 } else { FAILED };
         if failed != 0 {
@@ -189,8 +191,8 @@ impl<'a> SharedCopy<'a> {
         self.word(COPIED).fetch_add(1, Ordering::Release); // CHUNK
     }
 
-    /// Receiver, which has copied so many chunks itself and found no more: whether its sender has
-    /// copied the others, and if so whether it could.
+    /// Receiver, which has copied `by_receiver` chunks itself and found no more: returns whether
+    /// its sender has copied the others, and if so, whether it succeeded.
     #[must_use]
     pub fn is_copied(&self, by_receiver: u64) -> Option<bool> {
         let copied = self.word(COPIED).load(Ordering::Acquire); // CHUNK
@@ -198,9 +200,9 @@ impl<'a> SharedCopy<'a> {
         (copied & !FAILED >= others).then_some(copied & FAILED == 0)
     }
 
-    /// Receiver, which shares the copy with nobody: it has fetched so many chunks, from the first
+    /// Receiver that fetches alone: publishes that it has fetched `chunks` chunks, from the first
     /// one on. The caller rings the sender. Returns false if there is no such transfer: the sender
-    /// alleged rubbish.
+    /// sent invalid data.
     #[must_use]
     pub fn report_fetched(
         node: &NodeMemory,
@@ -211,27 +213,27 @@ impl<'a> SharedCopy<'a> {
             return false;
         };
         let generation = u64::from(transfer.generation) << 32;
-        // FETCHED: what was read there may be written now.
+        // FETCHED: the memory that was read may be overwritten now.
         word.store(generation | ALONE | chunks, Ordering::Release);
         true
     }
 
-    /// Receiver: it does not fetch this message any more, and its sender has to bring it.
+    /// Receiver: does not fetch this message any more; its sender has to bring it.
     pub fn stop_fetching(node: &NodeMemory, (sender, transfer): (usize, RequestId)) {
         if let Some(word) = node.transfer_word(sender, transfer.slot, CLAIMED) {
             word.store(0, Ordering::Release);
         }
     }
 
-    /// Sender: how many chunks its receiver has fetched for certain, from the first one on. `None`
-    /// if it does not fetch (yet). From here on it goes on by itself until all is fetched, unless
-    /// it waits like this itself.
+    /// Sender: returns how many chunks its receiver has certainly fetched, from the first one on.
+    /// Returns `None` if it does not fetch (yet). From then on the receiver goes on by itself until
+    /// all is fetched, unless it waits like this itself.
     #[must_use]
     pub fn fetched(node: &NodeMemory, (sender, transfer): (usize, RequestId)) -> Option<u64> {
         let word = node.transfer_word(sender, transfer.slot, CLAIMED)?;
         let claimed = word.load(Ordering::Acquire); // FETCHED
         let is_this = claimed >> 32 == u64::from(transfer.generation);
-        // Of chunks that both sides claim it is not known in which order they are copied.
+        // If both sides claim chunks, the order in which they copy them is unknown.
         let alone = claimed & ALONE != 0;
         let chunks = if alone {
             claimed & u64::from(u32::MAX) & !ALONE
@@ -241,8 +243,8 @@ impl<'a> SharedCopy<'a> {
         is_this.then_some(chunks)
     }
 
-    /// On which a sender sleeps until more is [fetched](Self::fetched), or the transfer has ended. `None` if there is no
-    /// such transfer.
+    /// Returns the bell on which a sender sleeps until more is [fetched](Self::fetched), or the
+    /// transfer has ended. Returns `None` if there is no such transfer.
     #[must_use]
     pub fn sender_bell(
         node: &NodeMemory,
@@ -251,7 +253,7 @@ impl<'a> SharedCopy<'a> {
         node.transfer_bell(sender, transfer.slot, SENDER_BELL)
     }
 
-    /// On which the receiver sleeps until the last chunk is copied.
+    /// Returns the bell on which the receiver sleeps until the last chunk is copied.
     #[must_use]
     pub fn bell(&self) -> &AtomicU32 {
         let bell = self
@@ -290,7 +292,7 @@ mod tests {
             assert!(offered(ME).is_none(), "word {index}");
             copy.word(index).store(right, Ordering::Relaxed);
         }
-        // A whole offer, but of another transfer.
+        // A complete offer, but of another transfer.
         let other = RequestId {
             slot: 4,
             ..TRANSFER
@@ -320,7 +322,7 @@ mod tests {
         assert_eq!(copy.of(1 << 30).claim(), None, "nobody else takes a part");
         SharedCopy::stop_fetching(&node, (1, TRANSFER));
         assert_eq!(fetched(TRANSFER), None);
-        // Of a copy that is shared it is known that it goes on, and no more.
+        // A shared copy shows that it goes on, and no more.
         let shared = SharedCopy::offer(&node, (1, next), ME, (0, 1 << 30), PLAIN).unwrap();
         assert_eq!((shared.claim(), shared.claim()), (Some(0), Some(1)));
         assert_eq!(fetched(next), Some(0));

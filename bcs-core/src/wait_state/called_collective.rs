@@ -1,25 +1,25 @@
-//! What a rank called.
+//! A rank's call of a collective.
 
 use crate::coded::coded;
 use crate::descriptor::{CollectiveKind, NicCollectiveCall};
 use crate::request::low;
 use std::fmt;
 
-/// What a rank called.
+/// A rank's call of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CalledCollective {
     /// A collective of the NICs, or any with a wrong argument.
     Nic {
-        /// Which one.
+        /// The collective.
         kind: CollectiveKind,
-        /// Length of the data in bytes, as in [`Call`].
+        /// The length of the data in bytes, as in [`NicCollectiveCall`].
         bytes: u64,
     },
     /// A collective that is made of messages.
     Messages(MessageCollective, Option<u32>),
 }
 
-/// Collectives that are made of messages. Those that differ only in how their arguments are
+/// The collectives that are made of messages. Variants that differ only in how their arguments are
 /// given (MPI_Gather, MPI_Gatherv) are one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageCollective {
@@ -35,18 +35,18 @@ pub enum MessageCollective {
     Scan,
     /// An exclusive scan.
     Exscan,
-    /// A reduction by an operation that the program made.
+    /// A reduction by an operation that the program defined.
     Reduce,
-    /// The same, of which everybody gets a block.
+    /// The same reduction, but each rank gets a block of the result.
     ReduceScatter,
     /// Among the neighbours of a topology.
     Neighbors,
-    /// From a root to the other group of an intercommunicator. (What NICs do otherwise is made of
-    /// messages there.)
+    /// From a root to the other group of an intercommunicator. (The NIC's collectives are also made
+    /// of messages there.)
     BroadcastBetween,
-    /// A reduction of what the other group gives.
+    /// A reduction of the other group's contributions.
     ReduceBetween,
-    /// The same, of which everybody gets a block.
+    /// The same reduction, but each rank gets a block of the result.
     ReduceScatterBetween,
 }
 
@@ -65,11 +65,12 @@ coded! { MessageCollective, "a collective that is made of messages":
     ReduceScatterBetween "a reduce-scatter between two groups",
 }
 
-/// The top two bits, which [`Call`] sets both only of an invalid call, with the bit below them.
+/// The top two bits. [`NicCollectiveCall`] sets both only in an invalid call, together with the bit
+/// below them.
 pub(super) const MESSAGES: u64 = 3 << 62;
 
 impl CalledCollective {
-    /// Whether it had a wrong argument.
+    /// Returns whether the call had a wrong argument.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         let Self::Nic { kind, .. } = self else {
@@ -78,7 +79,8 @@ impl CalledCollective {
         matches!(kind, CollectiveKind::Invalid(_))
     }
 
-    /// In one word. Those of the NIC are as [`Call`] packs them, and no other is like one.
+    /// Packs the call into one word. The words of the NIC's collectives are those of
+    /// [`NicCollectiveCall`]; no other call has the same word.
     #[must_use]
     pub fn pack(self) -> u64 {
         match self {
@@ -93,7 +95,7 @@ impl CalledCollective {
         }
     }
 
-    /// From its word; `None` if that is none.
+    /// Unpacks a word, or returns `None` if it is no call.
     #[must_use]
     pub fn unpack(word: u64) -> Option<Self> {
         if let Some(NicCollectiveCall { kind, bytes, .. }) = NicCollectiveCall::unpack(word) {

@@ -3,34 +3,34 @@
 use super::called_collective::CalledCollective;
 use crate::request::{high, low};
 
-/// A communicator that a rank knows, and how far it has come there.
+/// A communicator that a rank knows, and the rank's progress there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommunicatorProgress {
     /// Context id.
     pub context: u32,
-    /// Which ranks they are ([`super::group_fingerprint()`]); 0 for the world.
+    /// The fingerprint of its ranks ([`super::group_fingerprint()`]); 0 for the world.
     pub group: u32,
-    /// How many collectives the rank has entered there.
+    /// The number of collectives that the rank has entered there.
     pub entered: u32,
-    /// What stands for those of them that NICs do not compare ([`extend_call_digest()`]).
+    /// The digest of those collectives that NICs do not compare ([`extend_call_digest()`]).
     pub call_digest: u32,
     /// Its ranks.
     pub members: MemberRange,
 }
 
-/// The ranks of a communicator, of which nothing is listed.
+/// The ranks of a communicator in a short form, without a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemberRange {
-    /// How many.
+    /// The number of ranks.
     pub size: u32,
-    /// World rank of the first.
+    /// The world rank of the first.
     pub first: u32,
-    /// From one to the next, if they all are as far apart; else 0.
+    /// The distance from each rank to the next, if all distances are the same; else 0.
     pub step: i32,
 }
 
 impl MemberRange {
-    /// Of these world ranks, in the order of the communicator.
+    /// Describes these world ranks, in the order of the communicator.
     #[must_use]
     pub fn of(ranks: impl ExactSizeIterator<Item = u32>) -> Self {
         let size = u32::try_from(ranks.len()).expect("MAX_RANKS fits u32");
@@ -49,7 +49,7 @@ impl MemberRange {
         Self { size, first, step }
     }
 
-    /// Their world ranks, unless they are not known.
+    /// Returns the world ranks, if they are known.
     pub fn ranks(self) -> Option<impl Iterator<Item = u32>> {
         let Self { size, first, step } = self;
         let rank = move |at: u32| first.wrapping_add(at.wrapping_mul(step.cast_unsigned()));
@@ -57,8 +57,9 @@ impl MemberRange {
     }
 }
 
-/// What stands for all collectives that a rank has entered, when this one follows them. Those of the NIC are
-/// compared when they meet; and of two groups not all ranks know who is the root.
+/// Returns the digest of all collectives that a rank has entered, when this one follows them. It
+/// leaves out those of the NIC, which NICs compare when they meet, and roots between two groups,
+/// which not all ranks know.
 #[must_use]
 pub fn extend_call_digest(called: u32, next: CalledCollective) -> u32 {
     match next {
@@ -70,7 +71,7 @@ pub fn extend_call_digest(called: u32, next: CalledCollective) -> u32 {
     }
 }
 
-/// Words of one.
+/// Words of an entry.
 pub(super) const WORDS: usize = 4;
 
 impl CommunicatorProgress {

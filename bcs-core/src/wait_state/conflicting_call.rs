@@ -1,33 +1,35 @@
-//! What is told to a rank that has not called the same as another one.
+//! The call of a rank that conflicts with the call of another rank.
 
 use super::called_collective::{CalledCollective, MESSAGES};
 use crate::descriptor::NicCollectiveCall;
 use crate::limits::MAX_RANKS;
 
-/// What a rank called that is told to one which has not called the same.
+/// A call that a rank gets because its own call differs from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConflictingCall {
     /// The rank, in the world.
     pub rank: u32,
-    /// What it called.
+    /// The call.
     pub called: CalledCollective,
 }
 
 const RANK_BITS: u32 = 15;
 
 impl ConflictingCall {
-    /// In one word. That of a collective of the NIC is the word of its [`Call`].
+    /// Packs it into one word. For a collective of the NIC, that is the word of its
+    /// [`NicCollectiveCall`].
     #[must_use]
     pub fn pack(self) -> u64 {
         let rank = self.rank;
         match self.called {
             CalledCollective::Nic { kind, bytes } => NicCollectiveCall { rank, kind, bytes }.pack(),
-            // A root is in the lower half of the word, the exchange in the byte above it.
+            // The lower half of the word holds a root, the byte above it the collective, and the
+            // bits above that the rank.
             called @ CalledCollective::Messages(..) => called.pack() | u64::from(rank) << (32 + 8),
         }
     }
 
-    /// From its word; `None` if that is none.
+    /// Unpacks a word, or returns `None` if it is no such call.
     #[must_use]
     pub fn unpack(word: u64) -> Option<Self> {
         if let Some(NicCollectiveCall { rank, kind, bytes }) = NicCollectiveCall::unpack(word) {

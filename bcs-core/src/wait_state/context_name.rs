@@ -1,4 +1,4 @@
-//! How a communicator is called in words.
+//! The name of a communicator in messages to the user.
 
 use std::fmt;
 

@@ -1,11 +1,11 @@
-//! Whereabouts as words of NIC memory.
+//! A wait state as words of NIC memory.
 //!
 //! ```text
-//! how many │ site, 13 │ waits, 2 each │ entered, 3 each │ communicators, 4 each │ unmatched, 2 each
+//! counts │ site, 13 │ waits, 2 each │ entered, 3 each │ communicators, 4 each │ unmatched, 2 each
 //! │ titles, 26 each
 //! ```
 //!
-//! There are as many words as what is said needs: most waits are for one thing.
+//! A wait state takes only as many words as it needs: most waits are for one thing.
 
 use super::communicator::{self, CommunicatorProgress};
 use super::entered_collective::{self, EnteredCollective};
@@ -14,8 +14,8 @@ use super::site;
 use super::wait::{MessagePeer, WaitReason, WaitState};
 use crate::request::{high, low};
 
-/// How many of each fit. More is no use to a reader: a rank that waits for hundreds of requests
-/// is said to wait for the first of them, and for how many others.
+/// The most entries of each list. More would not help a reader: for a rank that waits for hundreds
+/// of requests, the wait state holds the first of them, and the number of the others.
 const WAITS: usize = 16;
 const ENTERED: usize = 8;
 const COMMUNICATORS: usize = 8;
@@ -25,7 +25,7 @@ const TITLES: usize = 2;
 pub(super) const PEER_WORDS: usize = 2;
 const HEAD: usize = 1 + site::WORDS;
 
-/// The most words of whereabouts.
+/// The most words of a wait state.
 pub const WAIT_STATE_WORDS: usize = HEAD
     + PEER_WORDS * (WAITS + UNMATCHED)
     + entered_collective::WORDS * ENTERED
@@ -34,17 +34,17 @@ pub const WAIT_STATE_WORDS: usize = HEAD
 
 const ANY_TAG: u64 = 1 << 32;
 
-/// Above the counts.
+/// Bits above the counts.
 const ANY: u64 = 1 << 32;
 const THREADS: u64 = 1 << 33;
-/// How many titles, in two bits.
+/// The number of titles, in two bits.
 const TITLES_SHIFT: u32 = 34;
 const MORE_SHIFT: u32 = 36;
 
 const _: () = assert!(TITLES < 1 << (MORE_SHIFT - TITLES_SHIFT));
 
 impl WaitState {
-    /// How many of [`waits`](Self::waits) are told,
+    /// The most [`waits`](Self::waits) that are reported,
     pub const WAITS: usize = WAITS;
     /// ... of [`entered`](Self::entered),
     pub const ENTERED: usize = ENTERED;
@@ -55,7 +55,7 @@ impl WaitState {
     /// ... and of [`labels`](Self::labels).
     pub const TITLES: usize = TITLES;
 
-    /// In words. What is longer than fits is cut.
+    /// Encodes the wait state as words. Lists that are too long are cut.
     #[must_use]
     pub fn encode(&self) -> Vec<u64> {
         let mut words = Vec::with_capacity(WAIT_STATE_WORDS);
@@ -70,7 +70,7 @@ impl WaitState {
         let counted = bytes.fold(0, |word, &count| word << 8 | count as u64);
         let [waits, entered, communicators, unmatched] = counts;
         let cut = u32::try_from(self.waits.len() - waits).unwrap_or(u32::MAX);
-        // The count of the rest has 28 bits, which nobody has requests for.
+        // The count of the others has 28 bits; no rank has that many requests.
         let more = u64::from(self.more.saturating_add(cut)) << MORE_SHIFT;
         let titles = self.labels.len().min(TITLES);
         let any = if self.for_any { ANY } else { 0 };
@@ -96,7 +96,7 @@ impl WaitState {
         words
     }
 
-    /// From words, of which there may be too many; `None` if they make no sense.
+    /// Decodes words. There may be more words than needed. Returns `None` if they are invalid.
     #[must_use]
     pub fn decode(words: &[u64]) -> Option<Self> {
         let (&[counted, ref site @ ..], mut rest) = words.split_first_chunk::<HEAD>()?;
@@ -127,7 +127,7 @@ impl WaitState {
         let unmatched = take(unmatched, PEER_WORDS)?;
         let unmatched = unmatched.map(decode_peer).collect();
         let [titles, ..] = (counted >> TITLES_SHIFT & 3).to_le_bytes();
-        // One that makes no sense leaves the number.
+        // An invalid title is left out, so the number stands in its place.
         let titles = take(titles, label::WORDS)?.filter_map(CommunicatorLabel::decode);
         let titles = titles.collect();
         Some(Self {
@@ -174,7 +174,7 @@ fn decode_wait(words: &[u64]) -> Option<WaitReason> {
 
 pub(super) fn encode_peer(code: u64, peer: MessagePeer) -> [u64; PEER_WORDS] {
     let MessagePeer { context, rank, tag } = peer;
-    // A rank takes 15 bits (MAX_RANKS) and one is "any".
+    // A rank takes 15 bits (MAX_RANKS), and one more value stands for "any".
     let rank = rank.map_or(0, |rank| (u64::from(rank) + 1) & 0xff_ffff);
     [
         code | rank << 8 | u64::from(context) << 32,

@@ -9,24 +9,24 @@ use std::fmt;
 /// A collective that a rank has entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnteredCollective {
-    /// Context id of the communicator. Communicators without a rank in common may have the same.
+    /// Context id of the communicator. Communicators without a rank in common may have the same id.
     pub context: u32,
-    /// Which ranks they are ([`group_fingerprint()`]); 0 for the world.
+    /// The fingerprint of its ranks ([`group_fingerprint()`]); 0 for the world.
     pub group: u32,
-    /// How many collectives this rank has entered on this communicator before.
+    /// The number of collectives that this rank has entered on this communicator before.
     pub number: u32,
-    /// What it called.
+    /// Its call.
     pub called: CalledCollective,
 }
 
-/// What stands for the ranks of a communicator; never 0.
+/// Returns the fingerprint of the ranks of a communicator; never 0.
 #[must_use]
 pub fn group_fingerprint(members: &[u32]) -> u32 {
     let all = fingerprint::fingerprint(members.iter().map(|&rank| u64::from(rank)));
     high(all).max(1)
 }
 
-/// Words of one.
+/// Words of an entry.
 pub(super) const WORDS: usize = 3;
 
 impl EnteredCollective {
@@ -47,10 +47,10 @@ impl EnteredCollective {
         })
     }
 
-    /// Whether this and what another rank has entered cannot both be right: of one communicator's
-    /// collectives the same one by number, and not the same by what was called. NICs compare
-    /// those that are theirs, and know how to go on after it. A member that had a wrong argument takes part in whatever the
-    /// others call.
+    /// Returns whether this and another rank's collective cannot both be right: they have the same
+    /// number on the same communicator, but the calls differ. NICs compare their own collectives,
+    /// and know how to continue after a conflict. A member that had a wrong argument takes part in
+    /// any call of the others.
     #[must_use]
     pub fn contradicts(&self, other: &Self) -> bool {
         let of = |entered: &Self| (entered.context, entered.group, entered.number);

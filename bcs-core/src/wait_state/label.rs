@@ -1,4 +1,5 @@
-//! How users know a communicator: by the name that they have given it, or by who has made it of what, and where.
+//! The label of a communicator for users: the name that they gave it, or the call that made it, its
+//! parent, and the place of the call.
 //!
 //! ```text
 //! context, bytes of the text │ text, 8 bytes each │ site, 13
@@ -8,10 +9,10 @@ use super::context_name::ContextName;
 use super::site::{self, Site};
 use crate::request::{high, low};
 
-/// Bytes of a text that are told.
+/// Bytes of a text that are sent.
 const TEXT_BYTES: usize = 96;
 
-/// Words of one.
+/// Words of a label.
 pub(super) const WORDS: usize = 1 + TEXT_BYTES / 8 + site::WORDS;
 
 /// A communicator as users know it.
@@ -19,20 +20,21 @@ pub(super) const WORDS: usize = 1 + TEXT_BYTES / 8 + site::WORDS;
 pub struct CommunicatorLabel {
     /// Its context id.
     pub context: u32,
-    /// Its name in quotes, or how it was made.
+    /// Its name in quotes, or the way it was made.
     text: String,
-    /// Where it was made, if that is to be said.
+    /// The place where it was made, if that is to be shown.
     pub site: Option<Site>,
 }
 
 impl CommunicatorLabel {
-    /// Of a communicator that has been given a name.
+    /// Returns the label of a communicator that has a name.
     #[must_use]
     pub fn named(context: u32, name: &str) -> Self {
         Self::new(context, format!("{name:?}"), None)
     }
 
-    /// Of one that a call has made of another, at a place if that is known.
+    /// Returns the label of a communicator that a call has made of another, at a place if that is
+    /// known.
     #[must_use]
     pub fn made(context: u32, call: &str, of: &str, site: Option<Site>) -> Self {
         Self::new(
@@ -51,14 +53,13 @@ impl CommunicatorLabel {
         }
     }
 
-    /// Its name, or how it was made.
+    /// Returns its name, or the way it was made.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// A text in which communicators are called by their contexts, with this one called as users know it: in full, or
-    /// without the place.
+    /// Replaces this communicator's context in a text by its label: in full, or without the place.
     #[must_use]
     pub fn put_into(&self, text: &str, in_full: bool) -> String {
         let number = ContextName(self.context).to_string();
@@ -74,7 +75,7 @@ impl CommunicatorLabel {
         while let Some(at) = rest.find(&number) {
             let (before, found) = rest.split_at(at);
             let after = &found[number.len()..];
-            // Of a longer number it is only the beginning.
+            // In a longer number, the match is only the beginning.
             let whole = !after.starts_with(|next: char| next.is_ascii_digit());
             said += before;
             said += if whole { &title } else { &number };
@@ -96,7 +97,8 @@ impl CommunicatorLabel {
         words
     }
 
-    /// What makes no sense is no title. A text that could play tricks with a terminal is none.
+    /// Decodes a label. Invalid words are no label, and neither is a text with terminal control
+    /// characters.
     pub(super) fn decode(words: &[u64]) -> Option<Self> {
         let (head, place) = words.split_at_checked(1 + TEXT_BYTES / 8)?;
         let bytes: Vec<u8> = head[1..].iter().flat_map(|it| it.to_le_bytes()).collect();

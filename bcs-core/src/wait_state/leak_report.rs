@@ -1,7 +1,7 @@
-//! What a program has left when a rank of it finalizes.
+//! The leaks of a rank, which it reports when it finalizes.
 //!
 //! ```text
-//! how many things, sent │ others │ how many places │ things, 4 each │ sent, 4 each │ places, 16 each
+//! counts of things, sent │ others │ count of places │ things, 4 each │ sent, 4 each │ places, 16 each
 //! ```
 
 use super::encoding::{PEER_WORDS, decode_peer, encode_peer};
@@ -12,18 +12,18 @@ use crate::coded::coded;
 use crate::limits::MAX_LEAKS;
 use crate::request::{high, low};
 
-/// Something that is left.
+/// A leak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leak {
-    /// A message that has come, and that nobody has received.
+    /// A message that has come, but was not received.
     Message(MessagePeer),
-    /// A receive that is not over: mostly no message has met it.
+    /// A receive that is not complete: mostly no message has met it.
     Receive(MessagePeer),
     /// A message that was longer than the buffer it was received into.
     Truncated(MessagePeer),
-    /// A collective that the rank has begun, and that is not over.
+    /// A collective that the rank has begun, but that is not complete.
     Collective(EnteredCollective),
-    /// A request that is done, and that nobody has waited for, tested or freed.
+    /// A request that is complete, but was not waited for, tested or freed.
     Request,
     /// A communicator that was not freed, by its context.
     Communicator(u32),
@@ -37,33 +37,33 @@ coded! { LeakedObject, "a kind of objects":
     Persistent "persistent request",
 }
 
-/// Objects that a program makes and frees, beside communicators.
+/// Objects that a program makes and frees, besides communicators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeakedObject {
     /// A derived datatype.
     Datatype,
-    /// An operation of the program's.
+    /// An operation that the program defined.
     Operation,
     /// A persistent request.
     Persistent,
 }
 
-/// A message that lay in a queue to another rank of the node when its sender finalized. It was left if that
-/// rank has not taken it by the end of the job.
+/// A message that lay in a queue to another rank of the node when its sender finalized. It is a
+/// leak if that rank has not taken it by the end of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UntakenSend {
     /// The receiver's place on the node.
     pub place: u32,
-    /// How many entries of the queue came before it.
+    /// The number of entries that came before it in the queue.
     pub position: u64,
     /// The message, as its receiver sees it.
     pub message: MessagePeer,
 }
 
-/// What was posted at a place in the program, by which its traces are known.
+/// An operation that was posted at a place in the program, as its traces identify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PostedOperation {
-    /// Messages to somebody: their communicator's context and tag.
+    /// A sent message: context and tag.
     Sent {
         /// The context.
         context: u32,
@@ -72,7 +72,7 @@ pub enum PostedOperation {
     },
     /// A receive.
     Receive(MessagePeer),
-    /// A collective, by its communicator's context and its number there.
+    /// A collective: context and number.
     Collective {
         /// The context.
         context: u32,
@@ -83,16 +83,17 @@ pub enum PostedOperation {
     Request,
 }
 
-/// What a rank has left.
+/// The leaks of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeakReport {
-    /// What, and how often; at most [`MAX_LEAKS`] kinds.
+    /// Each kind of leak with its count; at most [`MAX_LEAKS`] kinds.
     pub leaks: Vec<(Leak, u32)>,
-    /// What may be left, the earliest for each place first; at most [`MAX_LEAKS`].
+    /// Sends that may become leaks, the earliest for each place first; at most [`MAX_LEAKS`].
     pub untaken_sends: Vec<UntakenSend>,
-    /// Where in the program something was posted that may be left, here or where it went; at most [`MAX_LEAKS`].
+    /// Places in the program where possible leaks were posted, here or at the receiver; at most
+    /// [`MAX_LEAKS`].
     pub places: Vec<(PostedOperation, Site)>,
-    /// How many others there are.
+    /// The number of other leaks.
     pub more: u64,
 }
 
@@ -102,13 +103,13 @@ const SENT_WORDS: usize = 2 + PEER_WORDS;
 const PLACE_WORDS: usize = 1 + PEER_WORDS + site::WORDS;
 
 impl LeakReport {
-    /// Whether nothing is left here.
+    /// Returns whether there is no leak here.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.leaks.is_empty() && self.untaken_sends.is_empty() && self.more == 0
     }
 
-    /// Adds where something was posted, as long as there is room.
+    /// Adds the place of a post, as long as there is room.
     pub fn add_place(&mut self, posted: PostedOperation, site: Site) {
         let place = (posted, site);
         if self.places.len() < MAX_LEAKS && !self.places.contains(&place) {
@@ -116,9 +117,9 @@ impl LeakReport {
         }
     }
 
-    /// Adds so many of something.
+    /// Adds `count` leaks of a kind.
     pub fn add(&mut self, thing: Leak, count: u32) {
-        // What ranks of a checked job say beside their messages is nobody's to receive.
+        // No receive takes the messages that a checked job sends for its own checks.
         let beside = |peer: &MessagePeer| peer.context & LIBRARY_MESSAGES == CALL_MESSAGES;
         if count == 0 || matches!(&thing, Leak::Message(peer) if beside(peer)) {
             return;
@@ -132,7 +133,7 @@ impl LeakReport {
         }
     }
 
-    /// Adds a message that may be left.
+    /// Adds a message that may become a leak.
     pub fn add_sent(&mut self, sent: UntakenSend) {
         if self.untaken_sends.len() < MAX_LEAKS {
             self.untaken_sends.push(sent);
@@ -141,7 +142,7 @@ impl LeakReport {
         }
     }
 
-    /// Adds what somebody else knows of the same rank.
+    /// Adds what another report holds about the same rank.
     pub fn join(&mut self, other: &Self) {
         for &(thing, count) in &other.leaks {
             self.add(thing, count);
@@ -152,7 +153,7 @@ impl LeakReport {
         self.more = self.more.saturating_add(other.more);
     }
 
-    /// In words.
+    /// Encodes the report as words.
     #[must_use]
     pub fn encode(&self) -> Vec<u64> {
         let (things, sent) = (self.leaks.len(), self.untaken_sends.len());
@@ -193,7 +194,7 @@ impl LeakReport {
         words
     }
 
-    /// From words; `None` if they make no sense.
+    /// Decodes words, or returns `None` if they are invalid.
     #[must_use]
     pub fn decode(words: &[u64]) -> Option<Self> {
         let (&[counts, more, places], rest) = words.split_first_chunk::<HEAD>()?;

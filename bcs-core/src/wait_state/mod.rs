@@ -1,17 +1,17 @@
-//! Whereabouts: what a blocked rank says about where it is.
+//! Wait states: what each blocked rank waits for.
 //!
 //! A rank that is about to sleep in a call writes into its NIC memory what it waits for, which
 //! collectives it has entered and not left, and how far it is in its communicators
-//! ([`NicMemory::publish_wait_state`]), whichever road what it waits for would take. Nobody reads it but the lookout
-//! of `bcs run`, which asks node managers: so a hang has words, and ranks that called
-//! different collectives of one communicator are found even where no message ever crosses between
-//! them (MPI 5.0, 6.14: they must call the same in the same order). When it finalizes it says how far it has
-//! come, and what it has left ([`LeakReport`]).
+//! ([`NicMemory::publish_wait_state`]). It does so for every transport. Only the deadlock detector
+//! of `bcs run` reads it, through the node managers. So a hang can be explained, and ranks that
+//! called different collectives of one communicator are found even if no message ever crosses
+//! between them (MPI 5.0, 6.14: they must call the same in the same order). When a rank finalizes,
+//! it reports how far it has come, and its leaks ([`LeakReport`]).
 //!
-//! All of it is an allegation of the rank's. It is decoded by total functions, and the worst that
-//! a wrong one does is to have the rank's own job say something wrong, or end.
+//! All of this comes from a rank that is not trusted. Total functions decode it. At worst, wrong
+//! words make the rank's own job print something wrong, or end.
 //!
-//! [`NicMemory::publish_wait_state`]: crate::memory::NicMemory::say_where
+//! [`NicMemory::publish_wait_state`]: crate::memory::NicMemory::publish_wait_state
 
 mod called_collective;
 mod communicator;

@@ -1,17 +1,18 @@
-//! Where in a program a call is.
+//! The site of a call in a program.
 //!
 //! ```text
 //! kind, bytes of the name │ line or address │ name, 8 bytes each
 //! ```
 //!
-//! A rank says the name itself, so whoever reads it needs nothing of the rank's memory, also when that is no
-//! more. A long one is cut at its beginning: its end tells files apart.
+//! The words hold the name of the file itself, so a reader needs no access to the rank's memory,
+//! even after the rank has ended. A long name is cut at its beginning, because its end tells files
+//! apart.
 
 use crate::mapped_code::CodePlace;
 use crate::request::low;
 use std::fmt;
 
-/// Bytes of the name of a file that are told.
+/// Bytes of a file name that are sent.
 const NAME_BYTES: usize = 88;
 
 /// Words of a site.
@@ -20,20 +21,21 @@ pub(super) const WORDS: usize = 2 + NAME_BYTES / 8;
 /// A place in a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Site {
-    /// A line of its text.
+    /// A line of source text.
     Line(SourceLine),
-    /// A return address, where the text is not known.
+    /// A return address, if the source text is not known.
     Address(u64),
-    /// What becomes of an address where the file that it is in is known. No rank says it.
+    /// The place in a file of code, to which a reader converts an address if it knows the file. No
+    /// rank sends it.
     Code {
-        /// Where in the file.
+        /// The place in the file.
         place: CodePlace,
-        /// The function that it is in, if that is known.
+        /// The function that contains it, if that is known.
         function: Option<String>,
     },
 }
 
-/// A line of a text.
+/// A line of source text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLine {
     file: String,
@@ -41,7 +43,7 @@ pub struct SourceLine {
 }
 
 impl SourceLine {
-    /// A line of a file, of whose name the end is kept.
+    /// Returns a line of a file. Only the end of a long file name is kept.
     #[must_use]
     pub fn new(file: &str, line: u32) -> Self {
         let mut start = file.len().saturating_sub(NAME_BYTES);
@@ -52,13 +54,13 @@ impl SourceLine {
         Self { file, line }
     }
 
-    /// The file, or the end of its name.
+    /// Returns the file, or the end of its name.
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// The line.
+    /// Returns the line.
     #[must_use]
     pub fn line(&self) -> u32 {
         self.line
@@ -86,7 +88,8 @@ pub(super) fn encode(site: Option<&Site>) -> [u64; WORDS] {
     words
 }
 
-/// What makes no sense is no site. A name that could play tricks with a terminal is none.
+/// Decodes a site. Invalid words are no site, and neither is a name with terminal control
+/// characters.
 pub(super) fn decode(words: &[u64; WORDS]) -> Option<Site> {
     let [head, place, name @ ..] = words;
     match head & 0xff {

@@ -1,4 +1,4 @@
-//! Whereabouts come back, and are said in words.
+//! Wait states survive encoding, and are described in words.
 
 use super::*;
 use crate::descriptor::CollectiveKind;
@@ -18,7 +18,7 @@ const BARRIER: CalledCollective = CalledCollective::Nic {
     bytes: 0,
 };
 
-/// Ranks compare them: those that another compiler has built must find the same.
+/// Ranks compare fingerprints, so programs that another compiler has built must compute the same.
 #[test]
 fn fingerprints_are_the_same_whoever_has_compiled_this() {
     assert_eq!(super::group_fingerprint(&[0, 1, 2]), 0x5def_8c1f);

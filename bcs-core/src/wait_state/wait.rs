@@ -8,24 +8,24 @@ use super::site::Site;
 use crate::matching::Pattern;
 use std::fmt;
 
-/// What one rank says.
+/// A wait state: what one rank reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WaitState {
-    /// Whether the thread that said it goes on when any of `waits` has come, or only when all have.
+    /// Whether the reporting thread continues when any of `waits` has come, or only when all have.
     pub for_any: bool,
     /// Whether other threads of the rank may call MPI (`MPI_THREAD_SERIALIZED` and above).
     pub threads: bool,
-    /// What that thread waits for, as far as it fits.
+    /// What that thread waits for, as much as fits.
     pub waits: Vec<WaitReason>,
-    /// How many others it waits for that do not fit.
+    /// The number of other waits, which do not fit.
     pub more: u32,
-    /// Where in the program the call is, if that is known.
+    /// The site of the call in the program, if that is known.
     pub site: Option<Site>,
     /// Collectives that the rank has entered and not left: those it waits for first, then the oldest.
     pub entered: Vec<EnteredCollective>,
     /// Communicators that the rank knows: those it waits in first.
     pub communicators: Vec<CommunicatorProgress>,
-    /// How users know the first of those that are not the world.
+    /// Labels of the first of those that are not the world.
     pub labels: Vec<CommunicatorLabel>,
     /// Messages of ranks of its node that it has not received, the oldest first.
     pub unmatched: Vec<MessagePeer>,
@@ -36,21 +36,21 @@ pub struct WaitState {
 pub enum WaitReason {
     /// A message.
     Receive(MessagePeer),
-    /// A message, to look at it.
+    /// A message that is only probed for.
     Probe(MessagePeer),
-    /// That a message is received.
+    /// The receive of a message.
     Send(MessagePeer),
-    /// A collective that it has entered: which of [`WaitState::entered`].
+    /// A collective that it has entered: an index into [`WaitState::entered`].
     Collective(Option<u8>),
-    /// A request of which nothing else is known.
+    /// A request about which nothing else is known.
     Request,
-    /// MPI_Finalize: that what was sent has been taken.
+    /// In MPI_Finalize: the receipt of all sent messages.
     Sends,
-    /// Something that only takes NICs (a communicator that is made or freed).
+    /// An operation that needs only NICs (a communicator is made or freed).
     Nic,
 }
 
-/// The other side of a message.
+/// The other end of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessagePeer {
     /// Context id of the communicator.
@@ -61,24 +61,26 @@ pub struct MessagePeer {
     pub tag: Option<i32>,
 }
 
-/// Bits of a context that stand for messages of the library's own: those of collectives,
+/// Bits of a context that mark messages of the library: those of collectives,
 pub const COLLECTIVE_MESSAGES: u32 = 1 << 31;
-/// ... and all of them: also those of ranks that make a communicator together, and of partitioned messages.
+/// ... all messages of the library, also those by which ranks make a communicator together, and
+/// those of partitioned operations;
 pub const LIBRARY_MESSAGES: u32 = 15 << 28;
 
-/// ... of ranks of a checked job that tell each other what they call; contexts of communicators are added.
+/// ... those in which the ranks of a checked job exchange their calls (communicators' contexts are
+/// added);
 pub const CALL_MESSAGES: u32 = 7 << 28;
-/// ... and what they send. No communicator has that context.
+/// ... and those in which they exchange their sends. No communicator has that context.
 pub const SEND_CHECK_CONTEXT: u32 = CALL_MESSAGES | 0x00ff_ffff;
 
 impl MessagePeer {
-    /// Whether the message is one that a program sends or receives by itself.
+    /// Returns whether the program itself sends or receives the message.
     #[must_use]
     pub fn is_of_program(&self) -> bool {
         self.context & LIBRARY_MESSAGES == 0
     }
 
-    /// Whether it is a part of a collective.
+    /// Returns whether the message is part of a collective.
     #[must_use]
     pub fn is_of_collective(&self) -> bool {
         self.context & COLLECTIVE_MESSAGES != 0
@@ -96,7 +98,7 @@ impl From<Pattern> for MessagePeer {
 }
 
 impl WaitState {
-    /// One who waits for this alone.
+    /// Returns the wait state of a rank that waits for this alone.
     #[must_use]
     pub fn waiting_for(wait: WaitReason) -> Self {
         Self {
@@ -105,7 +107,7 @@ impl WaitState {
         }
     }
 
-    /// The collective that a wait is for.
+    /// Returns the collective that a wait is for.
     #[must_use]
     pub fn collective(&self, wait: WaitReason) -> Option<&EnteredCollective> {
         match wait {
@@ -114,8 +116,8 @@ impl WaitState {
         }
     }
 
-    /// Messages that may have come instead of the first one that is waited for: of the same sender with
-    /// another tag or in another communicator, and of another sender.
+    /// Returns patterns of messages that may have come instead of the first one that the rank waits
+    /// for: of the same sender with another tag or in another communicator, and of another sender.
     pub fn near_misses(&self) -> impl Iterator<Item = Pattern> {
         let first = self.waits.iter().find_map(|wait| match wait {
             WaitReason::Receive(peer) | WaitReason::Probe(peer) => Some(*peer),
@@ -135,15 +137,15 @@ impl WaitState {
             })
     }
 
-    /// A text of this rank's in which communicators are called as users know them: in full, or without the places where
-    /// they were made.
+    /// Replaces the contexts in a text of this rank by the communicators' labels: in full, or
+    /// without the places where they were made.
     #[must_use]
     pub fn with_labels(&self, text: String, in_full: bool) -> String {
         let titles = self.labels.iter();
         titles.fold(text, |text, title| title.put_into(&text, in_full))
     }
 
-    /// In words: "a message from rank 1 with tag 5 in MPI_COMM_WORLD".
+    /// Describes the wait: "a message from rank 1 with tag 5 in MPI_COMM_WORLD".
     #[must_use]
     pub fn describe(&self, wait: WaitReason) -> String {
         match (wait, self.collective(wait)) {

@@ -1,57 +1,57 @@
 //! Sleeping and waking: one bell per OS thread (law 6; ARCHITECTURE, The laws).
 //!
-//! A bell is one word in shared memory: a [`state`], and the number of the owner's sleep. All sources
-//! of work of an OS thread (rings, mailboxes, completions, timers) ring the same bell, so a thread
-//! never waits for two things.
+//! A bell is one word in shared memory: a [`state`], and the number of the owner's sleep. All
+//! sources of work of an OS thread (rings, mailboxes, completions, timers) ring the same bell, so a
+//! thread never waits for two things.
 //!
-//! The sleeper *announces* its sleep, passes a SeqCst fence, and then checks everything once
-//! more; only if there is still nothing does it say so in the word, and wait in the futex for the word to
-//! change. The ringer *publishes* its work first, passes a SeqCst fence, and then looks at the word;
-//! only if that is not AWAKE does it clear the state and make the one system call.
+//! The sleeper *announces* its sleep, passes a SeqCst fence, and then checks everything once more.
+//! Only if there is still nothing, it records that in the word, and waits in the futex for the word
+//! to change. The ringer *publishes* its work first, passes a SeqCst fence, and then reads the
+//! word. Only if that is not AWAKE, it clears the state and makes the one system call.
 //!
 //! Why no wake-up is lost: the two SeqCst fences are totally ordered. If the ringer's fence comes
-//! first, the sleeper's check, after its own fence, sees the published work (edge **WORK**). If
-//! the sleeper's fence comes first, the ringer's look sees the announcement (edge **NAP**), clears the
+//! first, the sleeper's check, after its own fence, sees the published work (edge **WORK**). If the
+//! sleeper's fence comes first, the ringer's read sees the announcement (edge **NAP**), clears the
 //! state, and the futex either does not start to wait (the word has changed) or is woken.
 //!
 //! Many may ring at once: the one that takes the state out of the word makes the system call. A
 //! wake-up that comes late only makes the sleeper check once more.
 //!
-//! **Looking on.** Whoever reads a word knows how its owner is. One that is [`ASLEEP`] has
-//! looked for work after its announcement and found none, and nobody has rung it since: it does
-//! nothing until somebody rings. Only the owner begins a sleep, and each has a number of its own. So a
-//! word that is read twice, and is the same and ASLEEP, was so all the time in between
-//! (edge **LOOKED**; numbers come again after 2^30 sleeps).
+//! **Observers.** A thread that reads a word knows the state of its owner. An owner that is
+//! [`ASLEEP`] has looked for work after its announcement and found none, and has not been rung
+//! since: it does nothing until it is rung. Only the owner begins a sleep, and each sleep has its
+//! own number. So if an observer reads a word twice, and finds it ASLEEP and unchanged, it was
+//! ASLEEP all the time in between (edge **LOOKED**; numbers repeat after 2^30 sleeps).
 
 use crate::sync::{AtomicU32, Ordering, full_fence};
 
-/// The owner runs, or will look at everything before it sleeps.
+/// The owner runs, or will check everything before it sleeps.
 pub const AWAKE: u32 = 0;
-/// The owner has announced that it is going to sleep, and looks for work once more.
+/// The owner has announced that it is going to sleep, and checks for work once more.
 pub const ANNOUNCED: u32 = 1;
-/// The owner waits in the futex, until somebody rings or its deadline comes.
+/// The owner waits in the futex, until it is rung or its deadline comes.
 pub const DOZING: u32 = 2;
-/// The owner waits in the futex until somebody rings.
+/// The owner waits in the futex until it is rung.
 pub const ASLEEP: u32 = 3;
 
 const STATES: u32 = 3;
 const NEXT: u32 = STATES + 1;
 
-/// How the owner of a bell is, by the bell's word.
+/// Returns the state of a bell's owner, from the bell's word.
 #[must_use]
 #[inline]
 pub fn state(word: u32) -> u32 {
     word & STATES
 }
 
-/// Which of its owner's sleeps a bell's word is about.
+/// Returns the number of the sleep that a bell's word belongs to.
 #[must_use]
 pub fn number(word: u32) -> u32 {
     word / NEXT
 }
 
-/// The number of sleeps so far of those who sleep on these bells, if all sleep until somebody rings. If it
-/// is the same later, all have slept all the time.
+/// Returns the number of sleeps so far of the owners of these bells, if all sleep until they are
+/// rung. If the number is the same later, all have slept all the time.
 #[must_use]
 pub fn total_sleeps<'a>(bells: impl IntoIterator<Item = &'a AtomicU32>) -> Option<u64> {
     bells.into_iter().try_fold(0_u64, |naps, bell| {
@@ -60,23 +60,23 @@ pub fn total_sleeps<'a>(bells: impl IntoIterator<Item = &'a AtomicU32>) -> Optio
     })
 }
 
-/// How a sleeper waits and a ringer wakes: the futex, or a model of it.
+/// The waiting and waking of threads: the futex, or a model of it.
 pub trait Futex {
     /// Waits while `word` holds `expected`, at most until `deadline_ns` on the monotonic clock.
     fn wait(&self, word: &AtomicU32, expected: u32, deadline_ns: Option<u64>);
-    /// Wakes the one that waits on `word`.
+    /// Wakes the thread that waits on `word`.
     fn wake(&self, word: &AtomicU32);
 }
 
-/// Rings the bell: call it after the work has been published. `waking` is called if the owner
-/// sleeps, before the system call. Returns whether it had to be woken.
+/// Rings the bell. The caller has published the work before. `waking` is called before the system
+/// call, if the owner sleeps. Returns whether it had to be woken.
 #[inline]
 pub fn ring<F: Futex>(word: &AtomicU32, futex: &F, waking: impl FnOnce()) -> bool {
-    full_fence(); // WORK: the work was published before the look at the word.
+    full_fence(); // WORK: the work was published before the read of the word.
     if state(word.load(Ordering::Relaxed)) == AWAKE {
         return false;
     }
-    // Release and Acquire are not needed here: WORK and NAP are the fences'.
+    // Release and Acquire are not needed here: the fences provide WORK and NAP.
     let mine = state(word.fetch_and(!STATES, Ordering::Relaxed)) != AWAKE;
     if mine {
         waking();
@@ -85,14 +85,14 @@ pub fn ring<F: Futex>(word: &AtomicU32, futex: &F, waking: impl FnOnce()) -> boo
     mine
 }
 
-/// How a sleep came about and ended.
+/// The course of a sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SleepOutcome {
-    /// Not at all: the check found work, and nobody rang meanwhile.
+    /// No sleep: the check found work, and no ringer came meanwhile.
     Skipped,
     /// A ringer ended it, and cleared the word.
     Rung,
-    /// It ended by its deadline, or for no reason: look again.
+    /// It ended by its deadline, or without reason: check again.
     Unrung,
 }
 
@@ -107,7 +107,7 @@ pub fn sleep<F: Futex>(
     // Ringers leave the number as it is.
     let number = word.load(Ordering::Relaxed).wrapping_add(NEXT) & !STATES;
     word.store(number | ANNOUNCED, Ordering::Relaxed);
-    full_fence(); // NAP: announced before the last look at the work.
+    full_fence(); // NAP: announced before the last check for work.
     let work = check();
     if !work {
         let sleeps = number
@@ -116,7 +116,7 @@ pub fn sleep<F: Futex>(
             } else {
                 ASLEEP
             };
-        // LOOKED: said after the look. If somebody has rung meanwhile, there is no sleep.
+        // LOOKED: stored after the check. If a ringer has come meanwhile, there is no sleep.
         let looked = word.compare_exchange(
             number | ANNOUNCED,
             sleeps,
@@ -136,7 +136,8 @@ pub fn sleep<F: Futex>(
     }
 }
 
-/// The kernel's futex on memory shared between processes, or, of threads [in lockstep](crate::lockstep), theirs.
+/// The kernel's futex on memory shared between processes; for threads [in
+/// lockstep](crate::lockstep), that of the lockstep.
 #[cfg(not(loom))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KernelFutex;
@@ -152,8 +153,8 @@ impl Futex for KernelFutex {
             tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
             tv_nsec: i64::try_from(ns % 1_000_000_000).expect("below a second"),
         });
-        // Every outcome (woken, changed, interrupted, timed out) means: look again. wait_bitset
-        // because its timeout is absolute, on the monotonic clock.
+        // Every outcome (woken, changed, interrupted, timed out) means: check again. It is
+        // wait_bitset because its timeout is absolute, on the monotonic clock.
         let _looked_at_again = futex::wait_bitset(
             word,
             futex::Flags::empty(),
@@ -167,7 +168,7 @@ impl Futex for KernelFutex {
         if crate::lockstep::wake(word) {
             return;
         }
-        // An error would mean an unmapped word, and then there is nobody to wake.
+        // An error would mean an unmapped word, and then there is no thread to wake.
         let _nobody = rustix::thread::futex::wake(word, rustix::thread::futex::Flags::empty(), 1);
     }
 }
@@ -238,7 +239,7 @@ mod loom_tests {
         });
     }
 
-    /// Edge LOOKED: a word that says ASLEEP after somebody has rung says that what was rung for was seen.
+    /// Edge LOOKED: if a word is ASLEEP after a ring, its owner has seen the work of that ring.
     #[test]
     fn who_is_asleep_has_seen_all_that_was_rung_for() {
         let mut model = loom::model::Builder::new();
@@ -262,7 +263,7 @@ mod loom_tests {
                     if state(word.load(Ordering::Acquire)) == ASLEEP {
                         assert_eq!(seen.load(Ordering::Relaxed), 1);
                     }
-                    // The end, for a sleeper that has seen the work and sleeps on.
+                    // The end, for a sleeper that has seen the work and goes on sleeping.
                     work.store(2, Ordering::Release);
                     ring(word, futex, || ());
                 })

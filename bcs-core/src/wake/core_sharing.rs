@@ -1,24 +1,28 @@
 //! Two ranks that share a core while another core is idle.
 //!
-//! The kernel does not move a thread that ran a moment ago, and ranks that yield to each other always have. So a job
-//! whose ranks have started on one core may stay there for tenths of a second, and each message takes two switches of
-//! the core (2 of 500 runs of an allreduce of 64 B: 7.7 us instead of 0.16).
+//! The kernel does not move a thread that ran a moment ago, and ranks that yield to each other
+//! always have just run. So a job whose ranks have started on one core may stay there for tenths of
+//! a second, and each message takes two switches of the core (2 of 500 runs of an allreduce of 64
+//! B: 7.7 us instead of 0.16).
 //!
-//! A rank that has shared its core for [`LASTS_NS`] while the job has a core for each of its threads asks the kernel how
-//! many threads can run (`/proc/loadavg`). If the machine has a core for each of them, then one core is idle, and the rank
-//! goes to its *seat*: the core with the number of the rank, counted round. It is not bound to it. Ranks of a node that
-//! has a core for each have different seats, so two of them part wherever they were. If it shares its core again, it waits twice as long each time before it tries
-//! again: whoever is on its seat may be there to stay.
+//! A rank that has shared its core for [`LASTS_NS`] while the job has a core for each of its
+//! threads asks the kernel how many threads can run (`/proc/loadavg`). If the machine has a core
+//! for each of them, one core is idle, and the rank goes to its *seat*: the core with the number of
+//! the rank, modulo the number of cores. It is not bound to this core. Ranks of a node that has a
+//! core for each have different seats, so two of them part wherever they were. If the rank shares
+//! its core again, it waits twice as long each time before it tries again: the thread on its seat
+//! may stay there.
 
 use super::home_core;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::Read;
 
-/// Yields go on for so long before a rank moves: longer than the turns of threads that are woken and sleep again.
+/// The time for which yields go on before a rank moves: longer than the turns of threads that wake
+/// and sleep again.
 const LASTS_NS: u64 = 1_000_000;
 
-/// How long a rank waits before it tries again, at first and at most.
+/// The shortest and the longest time that a rank waits before it tries again.
 const SHORTEST_PAUSE_NS: u64 = 10_000_000;
 const LONGEST_PAUSE_NS: u64 = 1_000_000_000;
 
@@ -26,19 +30,20 @@ thread_local! {
     static SEAT: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// From now on this thread's seat is the core with this number of those that it may use, counted round.
+/// Gives this thread a seat: the core with this number among those that it may use, modulo their
+/// number.
 pub fn take_seat(number: usize) {
     SEAT.set(Some(number));
 }
 
-/// What a thread knows of those that share its core.
+/// What a thread knows of the threads that share its core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CoreSharing {
-    /// Whether somebody else had the core when it last yielded.
+    /// Whether another thread had the core when this one last yielded.
     pub(super) is_shared: bool,
-    /// Since when that has been so at each yield.
+    /// The time since when that has been so at each yield.
     since_ns: u64,
-    /// It does not try to move before this.
+    /// The earliest time of the next move.
     next_ns: u64,
     pause_ns: u64,
 }
@@ -51,17 +56,19 @@ impl CoreSharing {
         pause_ns: SHORTEST_PAUSE_NS,
     };
 
-    /// A yield has ended now, and somebody else had the core meanwhile or not. Returns whether it is time to move.
+    /// Records that a yield has ended now, and whether another thread had the core meanwhile.
+    /// Returns whether it is time to move.
     pub(super) fn yielded(&mut self, is_shared: bool, now_ns: u64) -> bool {
         if !is_shared || !self.is_shared {
             self.since_ns = now_ns;
         }
         self.is_shared = is_shared;
-        // The clocks of two cores may differ by a little.
+        // The clocks of two cores may differ slightly.
         let lasted_ns = now_ns.saturating_sub(self.since_ns);
         let moves = is_shared && lasted_ns >= LASTS_NS && now_ns >= self.next_ns;
         if moves {
-            // Who has been left alone for several times as long begins anew.
+            // A thread that had its core alone for several times as long starts with the shortest
+            // pause again.
             let is_first = now_ns - self.next_ns > 4 * self.pause_ns;
             self.pause_ns = match is_first {
                 true => SHORTEST_PAUSE_NS,
@@ -74,7 +81,7 @@ impl CoreSharing {
     }
 }
 
-/// Goes to this thread's seat, if it has one and a core is idle.
+/// Moves this thread to its seat, if it has one and a core is idle.
 #[cold]
 pub(super) fn move_to_seat() {
     let Some(seat) = SEAT.get() else {
@@ -86,14 +93,14 @@ pub(super) fn move_to_seat() {
     }
 }
 
-/// How many threads of the machine run or wait for a core, this one among them.
+/// Returns how many threads of the machine run or wait for a core, this one among them.
 fn runnable() -> Option<usize> {
     let mut text = [0; 64];
     let len = File::open("/proc/loadavg").ok()?.read(&mut text).ok()?;
     runnable_of(std::str::from_utf8(&text[..len]).ok()?)
 }
 
-/// The number before the stroke in `0.20 0.18 0.12 1/80 11206`.
+/// Parses the number before the slash in `0.20 0.18 0.12 1/80 11206`.
 fn runnable_of(text: &str) -> Option<usize> {
     let (runnable, _) = text.split(' ').nth(3)?.split_once('/')?;
     runnable.parse().ok()

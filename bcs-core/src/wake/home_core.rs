@@ -1,35 +1,38 @@
-//! A rank's home: the core to which it returns now and then where ranks share cores.
+//! A rank's home: the core to which it returns from time to time where ranks share cores.
 //!
-//! The kernel puts a thread that wakes near the one that woke it, and does not move threads that ran a moment ago,
-//! which ranks that take turns always have. So all ranks of a node may share one core while another is idle, for
-//! tenths of a second (8 ranks on 2 cores: in a quarter of all jobs, with barriers of 9.1 us instead of 5.2).
-//! A rank that waits where cores are short looks every 10 ms whether it is at home, and goes there if it is not.
-//! It is not bound to it: the kernel may move it as before, and a rank that computes is never moved by this.
+//! The kernel puts a thread that wakes near the one that woke it. It does not move threads that ran
+//! a moment ago, and ranks that take turns always have just run. So all ranks of a node may share
+//! one core while another is idle, for tenths of a second (8 ranks on 2 cores: in a quarter of all
+//! jobs, with barriers of 9.1 us instead of 5.2). A rank that waits where cores are short checks
+//! every 10 ms whether it is at home, and goes there if it is not. It is not bound to its home: the
+//! kernel may move it as before, and a rank that computes is never moved by this.
 //!
-//! Only ranks of nodes that have more of them than cores have homes: those of small nodes that share a machine
-//! are better off where the kernel has put them together (four nodes of 2 ranks on 2 cores: collectives take
-//! 1.07 x the time with homes).
+//! Only nodes with more ranks than cores give homes to their ranks. Ranks of small nodes that share
+//! a machine do better where the kernel has put them together (four nodes of 2 ranks on 2 cores:
+//! collectives take 1.07 x the time with homes).
 //!
-//! Homes are dealt to ranks in turns, out of the cores that each of them may use. Only the thread that starts MPI
-//! has one: others of a rank may all be computing.
+//! Ranks get homes round-robin, out of the cores that each of them may use. Only the thread that
+//! starts MPI has one, because other threads of a rank may all be computing.
 //!
-//! So have OS threads of NICs that share cores with ranks, if there is a core for each node: those of one node would
-//! else wait in a slice for those of another that wait for their core (beside two ranks that compute, a slice of
-//! two nodes then took 150 us of processor time instead of 70).
+//! OS threads of NICs that share cores with ranks have homes, too, if there is a core for each
+//! node. Otherwise those of one node would wait in a slice for those of another that wait for their
+//! core (beside two ranks that compute, a slice of two nodes then took 150 us of processor time
+//! instead of 70).
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use std::cell::Cell;
 
-/// How often a thread looks: what it costs (a microsecond, and tens of them if it has to move) is to be nothing.
+/// The time between two checks, so long that their cost (a microsecond, and tens of them for a
+/// move) does not count.
 const EVERY_NS: u64 = 10_000_000;
 
 #[derive(Clone, Copy)]
 struct Home {
-    /// Which of the cores that this thread may use.
+    /// The index of the home among the cores that this thread may use.
     number: usize,
-    /// When it looked last.
+    /// The time of the last check.
     looked_ns: u64,
-    /// How many ranks share a core.
+    /// The number of ranks that share a core.
     sharers: usize,
 }
 
@@ -37,8 +40,8 @@ thread_local! {
     static HOME: Cell<Option<Home>> = const { Cell::new(None) };
 }
 
-/// From now on this thread has a home, the core with this number of those that it may use, counted round. So
-/// many ranks share a core.
+/// Gives this thread a home: the core with this number among those that it may use, modulo their
+/// number. `sharers` is the number of ranks that share a core.
 pub fn set_home_core(number: usize, sharers: usize) {
     let looked_ns = 0;
     HOME.set(Some(Home {
@@ -48,13 +51,13 @@ pub fn set_home_core(number: usize, sharers: usize) {
     }));
 }
 
-/// How many ranks share a core, where they have homes.
+/// Returns how many ranks share a core, where they have homes.
 pub(crate) fn sharers() -> usize {
     HOME.get().map_or(1, |home| home.sharers)
 }
 
-/// Where cores are short, before this thread lets others have its core or waits for who has another: takes it home,
-/// if it is time to look.
+/// Moves this thread home, if the next check is due. It is called where cores are short, before the
+/// thread yields its core or waits for a thread that has another one.
 #[inline]
 pub fn return_home_if_due(now_ns: u64) {
     if let Some(home) = HOME.get()
@@ -86,7 +89,8 @@ pub(super) fn move_to_core(number: usize) {
     }
     let mut only = CpuSet::new();
     only.set(home);
-    // The kernel moves it at once, and then leaves it there. If it may not be moved, it stays.
+    // The kernel moves the thread at once, and then leaves it there. If the thread may not be
+    // moved, it stays.
     if sched_setaffinity(None, &only).is_ok() {
         let released = sched_setaffinity(None, &allowed);
         debug_assert!(released.is_ok(), "it was allowed a moment ago");
@@ -115,7 +119,7 @@ mod tests {
         let cores = allowed();
         for number in 0..2 * cores.len() {
             let home = cores[number % cores.len()];
-            // The kernel may move it away again before it looks where it is, but hardly each time.
+            // The kernel may move it away again before the check, but hardly each time.
             let at_home = (0..100).any(|_| {
                 bind(&[cores[(number + 1) % cores.len()]]);
                 bind(&cores);

@@ -1,9 +1,8 @@
 //! The machine page: the words by which ranks and NIC OS threads of one job on one machine ring
-//! each other, and tell the Strobe Sender that there is work.
+//! each other, and notify the Strobe Sender of work.
 //!
-//! Every rank of the job can write it, so it holds hints and bells only: a rank that scribbles
-//! over it can delay its own job, never change what the job computes. Nothing here is read by
-//! another job.
+//! Every rank of the job can write it, so it holds hints and bells only: a rank that overwrites it
+//! can delay its own job, but never change what the job computes. No other job reads it.
 
 use super::bell::{self, KernelFutex};
 use super::profile::{Profile, Thresholds};
@@ -32,11 +31,12 @@ const SLICE: usize = 6 * LINE;
 const CHOSEN: usize = 7 * LINE;
 const BELLS: usize = 8 * LINE;
 
-/// The word ARMED: nothing is wanted, and who wants something rings the Strobe Sender.
+/// A value of the word ARMED: no strobe is wanted, and a rank that wants one rings the Strobe
+/// Sender.
 const UNARMED: u32 = 0;
 /// The next regular strobe is wanted.
 const IS_ARMED: u32 = 1;
-/// As unarmed, but the Strobe Sender looks at the next regular time anyway: no need to ring it.
+/// As unarmed, but the Strobe Sender wakes at the next regular time anyway: no need to ring it.
 const WATCHED: u32 = 2;
 
 /// A bell of a NIC OS thread. Number 0 is the Strobe Sender's.
@@ -47,32 +47,32 @@ impl BellId {
     /// The bell of the OS thread that hosts the Strobe Sender and the sequencer.
     pub const STROBE_SENDER: Self = Self(0);
 
-    /// The bell kept for a NIC thread; which OS thread sleeps on it is the driver's choice.
+    /// Returns the bell for a NIC thread. The driver decides which OS thread sleeps on it.
     #[must_use]
     pub fn for_nic_thread(node: NodeId, thread: NicThreadId) -> Self {
         Self(1 + node.index() * NicThreadId::COUNT + thread.index())
     }
 }
 
-/// Threads of the job that want a core, and the cores that there are: what law 7 goes by.
+/// The threads of the job that want a core, and the number of cores: the input of law 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoreLoad {
     /// Ranks and NIC OS threads that do not sleep.
     pub awake: u32,
-    /// Those of them that wait, and give their core away after each look.
+    /// Those of them that wait, and yield their core after each poll.
     pub polling: u32,
     /// Cores that the job may use.
     pub cores: u32,
 }
 
 impl CoreLoad {
-    /// Whether all who are awake have a core each.
+    /// Returns whether all awake threads have a core each.
     #[must_use]
     pub fn cores_suffice(&self) -> bool {
         self.awake <= self.cores
     }
 
-    /// Whether those have a core each that do not give theirs away.
+    /// Returns whether the awake threads that do not yield have a core each.
     #[must_use]
     pub fn cores_suffice_for_running(&self) -> bool {
         self.awake.saturating_sub(self.polling) <= self.cores
@@ -82,13 +82,13 @@ impl CoreLoad {
 /// The lengths of time slices that the Strobe Sender has chosen, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SliceLengths {
-    /// The one in force; 0 before the first slice.
+    /// The length in force; 0 before the first slice.
     pub now_ns: u64,
-    /// The shortest so far.
+    /// The shortest length so far.
     pub shortest_ns: u64,
-    /// The longest so far.
+    /// The longest length so far.
     pub longest_ns: u64,
-    /// How often another one was chosen.
+    /// The number of changes.
     pub changes: u64,
 }
 
@@ -97,7 +97,8 @@ pub struct SliceLengths {
 pub struct MachinePage {
     mapping: Arc<Mapping>,
     nodes: usize,
-    /// As the profile was when this process mapped the page: what another rank writes there later changes nothing here.
+    /// The thresholds at the time when this process mapped the page. Later writes of other ranks do
+    /// not change them.
     thresholds: Thresholds,
 }
 
@@ -110,7 +111,8 @@ impl MachinePage {
         Self::arrivals_start(nodes) + nodes * MAX_CONTEXTS * ARRIVAL_HINTS_PER_CONTEXT * 4
     }
 
-    /// Makes the page of a job with so many nodes on this machine, which has so many cores to run on, and this profile.
+    /// Makes the page of a job with `nodes` nodes on this machine, with this number of cores and
+    /// this profile.
     ///
     /// # Errors
     /// As [`MapError`] says.
@@ -148,19 +150,19 @@ impl MachinePage {
         Ok(Self::of(mapping, nodes))
     }
 
-    /// What follows from the profile of this machine.
+    /// Returns the thresholds that follow from the profile of this machine.
     #[must_use]
     #[inline]
     pub fn thresholds(&self) -> &Thresholds {
         &self.thresholds
     }
 
-    /// There are so many cores to run on.
+    /// Sets the number of cores to run on.
     pub fn set_cores(&self, cores: u32) {
         self.mapping.word32(CORES).store(cores, Ordering::Relaxed);
     }
 
-    /// A page that only this process sees (simulator, tests).
+    /// Makes a page that only this process sees (simulator, tests).
     ///
     /// # Errors
     /// As [`MapError`] says.
@@ -169,19 +171,20 @@ impl MachinePage {
         Ok(Self::new(mapping, nodes, cores, Profile::UNKNOWN))
     }
 
-    /// Nodes of the job on this machine.
+    /// Returns the number of nodes of the job on this machine.
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// The word of a bell.
+    /// Returns the word of a bell.
     #[must_use]
     pub fn bell(&self, bell: BellId) -> &AtomicU32 {
         self.mapping.word32(BELLS + bell.0 * LINE)
     }
 
-    /// Lets `bell` stand for `other`: its NIC thread is run by an OS thread that sleeps there.
+    /// Redirects rings of `bell` to `other`: the OS thread that runs its NIC thread sleeps on
+    /// `other`.
     pub fn redirect(&self, bell: BellId, other: BellId) {
         let other = u32::try_from(other.0).expect("bells are few");
         self.mapping
@@ -189,7 +192,7 @@ impl MachinePage {
             .store(other + 1, Ordering::Release);
     }
 
-    /// Rings a bell. Publish the work first.
+    /// Rings a bell. The caller has published the work before.
     pub fn ring(&self, bell: BellId) {
         let redirected = self
             .mapping
@@ -197,7 +200,7 @@ impl MachinePage {
             .load(Ordering::Acquire);
         let bell = match redirected {
             0 => bell,
-            // A rank can scribble here: a bell that does not exist is not rung.
+            // A rank can overwrite this: a bell that does not exist is not rung.
             other if other as usize <= 1 + self.nodes * NicThreadId::COUNT => {
                 BellId(other as usize - 1)
             }
@@ -206,15 +209,15 @@ impl MachinePage {
         self.wake(self.bell(bell));
     }
 
-    /// A rank has posted to a NIC thread of its node what that may take before the next cut. Where a job has one machine
-    /// nobody looks.
+    /// Counts a post of a rank that a NIC thread of its node may take before the next cut. In a job
+    /// on one machine the count has no reader.
     pub fn nudge(&self, node: NodeId, thread: NicThreadId) {
         let bell = BellId::for_nic_thread(node, thread);
         self.nudge_word(bell).fetch_add(1, Ordering::SeqCst);
         self.ring(bell);
     }
 
-    /// How often ranks have done so. What was posted before is seen after.
+    /// Returns how often ranks have done so. Posts before that are visible afterwards.
     #[must_use]
     pub fn nudges(&self, node: NodeId, thread: NicThreadId) -> u32 {
         self.nudge_word(BellId::for_nic_thread(node, thread))
@@ -227,25 +230,25 @@ impl MachinePage {
 
     /// Rings a bell that lies elsewhere: a rank's.
     ///
-    /// Whoever is woken counts as awake from here on, not from when it has found a core: a waiter
+    /// The woken thread counts as awake from here on, not from when it has found a core. A waiter
     /// that spins must see at once that its core is wanted (law 7).
     #[inline]
     pub fn wake(&self, bell: &AtomicU32) {
         bell::ring(bell, &KernelFutex, || self.count_awake(true));
     }
 
-    /// Law 2: there is work, strike the next regular strobe. The system call happens at most once
-    /// a slice, since the Strobe Sender clears the word before it takes the cut, and not at all
+    /// Law 2: requests the next regular strobe, because there is work. It makes at most one system
+    /// call a slice, since the Strobe Sender clears the word before it takes the cut, and none
     /// while one regular strobe follows the other.
     pub fn arm(&self) {
         self.arm_at(|| 0);
     }
 
-    /// The same; the strobe that is wanted is the first one after this time, which is read if nobody has armed. It
-    /// may have passed when the Strobe Sender wakes.
+    /// Does the same, and records that the first strobe after `now_ns` is wanted. It reads the time
+    /// only if the page is not armed. That time may have passed when the Strobe Sender wakes.
     pub fn arm_at(&self, now_ns: impl FnOnce() -> u64) {
         let armed = self.mapping.word32(ARMED);
-        // DEMAND: what was posted before this store is seen by the slice it asks for.
+        // DEMAND: posts before this store are visible to the slice that it requests.
         fence(Ordering::SeqCst);
         if armed.load(Ordering::Relaxed) == IS_ARMED {
             return;
@@ -257,14 +260,15 @@ impl MachinePage {
         }
     }
 
-    /// When the next regular strobe was armed, if who did so said it. A rank's allegation.
+    /// Returns the time at which the next regular strobe was armed, if that was recorded. A rank
+    /// may have written any value.
     #[must_use]
     pub fn armed_at(&self) -> u64 {
         self.mapping.word64(ARMED_AT).load(Ordering::Relaxed)
     }
 
-    /// The Strobe Sender wants to be rung again. Returns false when it is armed: whoever armed saw
-    /// it still watching.
+    /// Strobe Sender: requests to be rung again. Returns false if the page is armed: the rank that
+    /// armed it saw the Strobe Sender still watching.
     #[must_use]
     pub fn stop_watching(&self) -> bool {
         let armed = self.mapping.word32(ARMED).compare_exchange(
@@ -276,7 +280,7 @@ impl MachinePage {
         armed != Err(IS_ARMED)
     }
 
-    /// Law 2: there is work and somebody waits for it, strike now (elastic).
+    /// Law 2: demands a strobe at once, because there is work and a rank waits for it (elastic).
     pub fn demand(&self) {
         let demand = self.mapping.word32(DEMAND);
         // DEMAND: as in arm.
@@ -286,34 +290,34 @@ impl MachinePage {
         }
     }
 
-    /// The Strobe Sender's look: (armed, demanded).
+    /// Strobe Sender: returns (armed, demanded).
     #[must_use]
     pub fn wanted(&self) -> (bool, bool) {
         (
-            // ARMED_AT was said before.
+            // ARMED_AT was stored before.
             self.mapping.word32(ARMED).load(Ordering::Acquire) == IS_ARMED,
             self.mapping.word32(DEMAND).load(Ordering::Relaxed) != 0,
         )
     }
 
-    /// The Strobe Sender is about to strike: what is posted from here on asks anew. If it
-    /// `watches`, it will look at the next regular time whether or not it is rung.
+    /// Strobe Sender, before it strikes: clears both words, so later posts request anew. If it
+    /// `watches`, it wakes at the next regular time whether or not it is rung.
     pub fn begin_slice(&self, watches: bool) {
         let unarmed = if watches { WATCHED } else { UNARMED };
         self.mapping.word32(ARMED).store(unarmed, Ordering::Relaxed);
         self.mapping.word32(DEMAND).store(0, Ordering::Relaxed);
         self.mapping.word32(IN_SLICE).store(1, Ordering::Relaxed);
-        // DEMAND: whoever saw the words still set has published its post before the cut.
+        // DEMAND: a rank that saw the words still set has published its post before the cut.
         fence(Ordering::SeqCst);
     }
 
-    /// The slice that was last struck has this number: the Strobe Sender says so.
+    /// Strobe Sender: publishes the number of the slice that was last struck.
     pub fn number_slice(&self, slice: u64) {
         self.mapping.word64(SLICE).store(slice, Ordering::Relaxed);
     }
 
-    /// A machine has heard of a slice, whose cut is about to be taken. Where the Strobe Sender is elsewhere: what is posted
-    /// from here on asks anew.
+    /// Records that this machine has received a slice, whose cut it is about to take. Later posts
+    /// request anew. It is called where the Strobe Sender is on another machine.
     pub fn note_remote_slice(&self, slice: u64) {
         if self
             .mapping
@@ -325,7 +329,7 @@ impl MachinePage {
         }
     }
 
-    /// No slice is wanted any more: the one that was is being struck.
+    /// Clears the words that request a slice, because that slice is being struck.
     pub fn clear_wanted(&self) {
         let [armed, demand] = [ARMED, DEMAND].map(|at| self.mapping.word32(at));
         armed.store(UNARMED, Ordering::Relaxed);
@@ -334,15 +338,15 @@ impl MachinePage {
         fence(Ordering::SeqCst);
     }
 
-    /// The number of the slice that was last struck; 0 before the first. What records by slices goes by it, and
-    /// nothing else does: it may be a moment old.
+    /// Returns the number of the slice that was last struck; 0 before the first. Only recording by
+    /// slices uses it, because it may be slightly old.
     #[must_use]
     #[inline]
     pub fn slice(&self) -> u64 {
         self.mapping.word64(SLICE).load(Ordering::Relaxed)
     }
 
-    /// The Strobe Sender says how long slices are, and were.
+    /// Strobe Sender: publishes the lengths of slices.
     pub fn publish_slice_lengths(&self, chosen: &SliceLengths) {
         let SliceLengths {
             now_ns,
@@ -360,7 +364,8 @@ impl MachinePage {
         }
     }
 
-    /// How long slices are, and were: for whoever tells it to a user. It may be from two moments.
+    /// Returns the lengths of slices, to show them to a user. They may be from two different
+    /// moments.
     #[must_use]
     pub fn slice_lengths(&self) -> SliceLengths {
         let word = |at: usize| self.mapping.word64(CHOSEN + at * 8).load(Ordering::Relaxed);
@@ -372,39 +377,40 @@ impl MachinePage {
         }
     }
 
-    /// The Strobe Sender has found that the slice is over.
+    /// Strobe Sender: records that the slice is over.
     pub fn end_slice(&self) {
         self.mapping.word32(IN_SLICE).store(0, Ordering::Relaxed);
     }
 
-    /// Whether a slice is under way: a hint for those who wait for its next microphase.
+    /// Returns whether a slice is under way: a hint for threads that wait for its next microphase.
     #[must_use]
     pub fn in_slice(&self) -> bool {
         self.mapping.word32(IN_SLICE).load(Ordering::Relaxed) != 0
     }
 
-    /// A rank blocks in a call (`true`) or goes on (`false`): the job's hunger (law 2).
+    /// Counts a rank that blocks in a call (`true`) or goes on (`false`): the job's hunger (law 2).
     pub fn count_blocked(&self, blocks: bool) {
         let word = self.mapping.word32(BLOCKED);
         if !blocks {
             word.fetch_sub(1, Ordering::AcqRel);
             return;
         }
-        // TOLD: either this look sees that other machines have been told that nobody is blocked, or who says so sees
-        // this rank.
+        // TOLD: either this load sees that other machines were told that no rank is blocked, or the
+        // thread that tells them sees this rank.
         let is_first = word.fetch_add(1, Ordering::SeqCst) == 0;
         if is_first && self.spans_machines() && !self.hunger_is_told() {
-            self.ring(BellId::STROBE_SENDER); // other machines are to know
+            self.ring(BellId::STROBE_SENDER); // other machines have to learn of it
         }
     }
 
-    /// Whether other machines believe that a rank of this one is blocked.
+    /// Returns whether other machines believe that a rank of this one is blocked.
     fn hunger_is_told(&self) -> bool {
         self.mapping.word32(HUNGER_TOLD).load(Ordering::SeqCst) != 0
     }
 
-    /// Other machines are about to be told whether a rank of this one is blocked. Returns whether any is that has not rung: then
-    /// nothing else is to be told.
+    /// Records what other machines will be told: whether a rank of this one is blocked. Returns
+    /// whether they are to be told that none is, although a rank is blocked that has not rung. Then
+    /// the caller tells them nothing, because what they know is still true.
     pub fn tell_hunger(&self, is_hungry: bool) -> bool {
         let told = self.mapping.word32(HUNGER_TOLD);
         told.store(is_hungry.into(), Ordering::SeqCst);
@@ -416,43 +422,47 @@ impl MachinePage {
         is_late
     }
 
-    /// The job has nodes on other machines: who sleeps on the Strobe Sender's bell tells those what ranks want here.
+    /// Records that the job has nodes on other machines. Then the thread that sleeps on the Strobe
+    /// Sender's bell forwards the requests of ranks to them.
     pub fn set_spans_machines(&self) {
         let word = self.mapping.word32(HAS_FAR_NODES);
         word.store(1, Ordering::Relaxed);
     }
 
-    /// Whether it has.
+    /// Returns whether the job has nodes on other machines.
     #[must_use]
     pub fn spans_machines(&self) -> bool {
         self.mapping.word32(HAS_FAR_NODES).load(Ordering::Relaxed) != 0
     }
 
-    /// Ranks that say that they are blocked: their allegation.
+    /// Returns the number of ranks that report that they are blocked. A rank may have written any
+    /// value.
     #[must_use]
     pub fn blocked(&self) -> u32 {
         self.mapping.word32(BLOCKED).load(Ordering::Relaxed)
     }
 
-    /// Law 2's `hungry`: some rank of the job is blocked, here or elsewhere.
+    /// Law 2's `hungry`: returns whether some rank of the job is blocked, on this machine or
+    /// elsewhere.
     #[must_use]
     pub fn hungry(&self) -> bool {
         let is_set = |at| self.mapping.word32(at).load(Ordering::Relaxed) != 0;
         is_set(BLOCKED) || is_set(HUNGER_ELSEWHERE)
     }
 
-    /// Whether a rank of another machine is blocked, as that has last said.
+    /// Records whether a rank of another machine is blocked, by that machine's last report.
     pub fn set_hunger_elsewhere(&self, is_there: bool) {
         let word = self.mapping.word32(HUNGER_ELSEWHERE);
         word.store(is_there.into(), Ordering::Relaxed);
     }
 
-    /// A rank or NIC OS thread starts to run (`true`) or sleeps (`false`): law 7.
+    /// Counts a rank or NIC OS thread that starts to run (`true`) or sleeps (`false`): law 7.
     pub fn count_awake(&self, awake: bool) {
         adjust(self.mapping.word32(AWAKE_THREADS), awake);
     }
 
-    /// Law 7: whether all who are awake have a core each, so that spinning takes from nobody.
+    /// Law 7: returns whether all awake threads have a core each, so that a spinning thread takes a
+    /// core from no other.
     #[must_use]
     #[inline]
     pub fn cores_suffice(&self) -> bool {
@@ -460,20 +470,20 @@ impl MachinePage {
             <= self.mapping.word32(CORES).load(Ordering::Relaxed)
     }
 
-    /// A rank that waits begins (`true`) or ceases to give its core away after each look: whoever
-    /// computes can have it, so it is not [running](Self::core_load).
+    /// Counts a waiting rank that begins (`true`) or ceases to yield its core after each poll. A
+    /// thread that computes can have this core, so the rank is not [running](Self::core_load).
     pub fn count_polling(&self, polls: bool) {
         adjust(self.mapping.word32(POLLING), polls);
     }
 
-    /// Whether a thread that sleeps would have a core of its own if it were woken.
+    /// Returns whether a thread that sleeps would have a core of its own if it were woken.
     #[must_use]
     pub fn has_a_core_to_spare(&self) -> bool {
         let CoreLoad { awake, cores, .. } = self.core_load();
         awake < cores
     }
 
-    /// Law 7: who wants a core, and how many cores there are.
+    /// Law 7: returns the threads that want a core, and the number of cores.
     #[must_use]
     #[inline]
     pub fn core_load(&self) -> CoreLoad {
@@ -485,15 +495,15 @@ impl MachinePage {
         }
     }
 
-    /// A rank arrives at collective `sequence` of a context. Returns whether the node's ranks may
-    /// now all be there, which is when the arrivals in this collective's lane have come to `due`:
-    /// a hint for law 2.
+    /// Counts the arrival of a rank at collective `sequence` of a context. Returns whether all the
+    /// node's ranks may have arrived, which is when the arrivals in this collective's lane have
+    /// come to `due`: a hint for law 2.
     ///
-    /// Ranks arrive at the collectives of a context in order, so when the last of `local` ranks
-    /// arrives at collective `s`, each of them has arrived at all that came before it in its lane:
-    /// at least `local * (s / lanes + 1)` arrivals, counted from the
-    /// [`arrivals`](Self::arrivals) of when the context was opened. So the last arrival is never
-    /// missed, however far some ranks are ahead of others; an earlier one may be taken for it.
+    /// Ranks arrive at the collectives of a context in order. So when the last of `local` ranks
+    /// arrives at collective `s`, each of them has arrived at all earlier ones in its lane: at
+    /// least `local * (s / lanes + 1)` arrivals, counted from the [`arrivals`](Self::arrivals) at
+    /// the time when the context was opened. So the last arrival is never missed, however far some
+    /// ranks are ahead of others; an earlier one may be taken for it.
     #[must_use]
     pub fn arrive(&self, node: NodeId, context: u32, sequence: u64, due: u32) -> bool {
         let word = self.arrival_word(node, context, sequence);
@@ -501,7 +511,7 @@ impl MachinePage {
         arrived.wrapping_sub(due).cast_signed() >= 0
     }
 
-    /// The arrivals so far in the lane of collective `sequence` of a context.
+    /// Returns the arrivals so far in the lane of collective `sequence` of a context.
     #[must_use]
     pub fn arrivals(&self, node: NodeId, context: u32, sequence: u64) -> u32 {
         self.arrival_word(node, context, sequence)
@@ -575,7 +585,8 @@ mod tests {
         assert!(!page.arrive(NodeId(0), 5, 0, 3), "and so has another node");
     }
 
-    /// Arrivals are counted in 32 bits, and of each lane the count goes on from communicator to communicator.
+    /// Arrivals are counted in 32 bits, and the count of each lane goes on from communicator to
+    /// communicator.
     #[test]
     fn the_last_arrival_is_noticed_when_counts_come_round() {
         let page = MachinePage::private(1, 2).unwrap();

@@ -1,15 +1,15 @@
-//! Sleeping and waking, and who gets a core.
+//! Sleeping, waking, and sharing cores.
 //!
 //! | what | module |
 //! |---|---|
 //! | how one thread sleeps and another one wakes it | [`bell`] |
-//! | the bells of a machine, and who there is awake | [`machine_page`] |
-//! | how long to spin before one sleeps | [`waiting`] |
-//! | a lock for what one thread uses, and others could | [`owner_lock`] |
-//! | what waiting costs on this machine, and what follows from it | [`profile`] |
-//! | where ranks belong that share cores | [`home_core`] |
-//! | who leaves a shared core for an idle one | [`sharing`] |
-//! | what a job asks of the kernel's scheduler | [`scheduling`] |
+//! | the bells of a machine, and the count of awake threads | [`machine_page`] |
+//! | how long a thread spins before it sleeps | [`waiting`] |
+//! | a lock for data that one thread uses, and others could | [`owner_lock`] |
+//! | the costs of waiting on this machine, and the thresholds that follow | [`profile`] |
+//! | the cores to which ranks return that share cores | [`home_core`] |
+//! | when a rank leaves a shared core for an idle one | [`core_sharing`] |
+//! | what a job requests from the kernel's scheduler | [`scheduling`] |
 
 pub mod bell;
 #[cfg(not(loom))]

@@ -1,19 +1,19 @@
-//! A lock that costs its owner next to nothing: the endpoint's, which one thread of nearly every program takes
-//! for each call, and no other thread ever.
+//! A lock that costs its owner next to nothing. It is the endpoint's lock: in nearly every program
+//! one thread takes it for each call, and no other thread ever does.
 //!
-//! The thread that made the lock owns it. It says that it is inside and looks whether the lock is *shared*: a
-//! store, a load, and a store when it leaves. (An uncontended mutex is two atomic operations, 17 ns here: a
-//! seventh of a short message.) The first other thread that comes makes the lock shared for good: from then on
-//! all take the mutex.
+//! The thread that made the lock owns it. It records that it is inside, and checks whether the lock
+//! is *shared*: a store, a load, and a store when it leaves. (An uncontended mutex is two atomic
+//! operations, 17 ns here: a seventh of a short message.) The first other thread that comes makes
+//! the lock shared for good. From then on all threads take the mutex.
 //!
-//! The owner's store and its look must not change places, which only a fence would see to. Whoever makes the
-//! lock shared has the kernel run that fence on all threads of the process instead (`membarrier`), once. Where
-//! the kernel does not do that, the lock has no owner.
+//! The owner's store and its load must not be reordered, which would take a fence. Instead the
+//! thread that makes the lock shared has the kernel run that fence once on all threads of the
+//! process (`membarrier`). Where the kernel does not support that, the lock has no owner.
 //!
 //! | edge | from | to |
 //! |---|---|---|
-//! | OWNER | the owner says it is inside, or outside, and looks whether the lock is shared | another thread says that it is (barrier), then looks whether the owner is inside |
-//! | LEFT | the owner leaves, and with it all that it did | another thread finds it outside |
+//! | OWNER | the owner records that it is inside, or outside, and checks whether the lock is shared | another thread makes the lock shared (barrier), then checks whether the owner is inside |
+//! | LEFT | the owner leaves, and so publishes its writes | another thread finds it outside |
 #![cfg_attr(
     not(loom),
     expect(unsafe_code, reason = "a lock hands out what it guards")
@@ -24,31 +24,31 @@ use crate::sync::{
 };
 use std::sync::PoisonError;
 
-/// Nobody enters any more.
+/// No thread enters any more.
 const CLOSED: u32 = 2;
 
-/// The way into a lock, for threads that have numbers.
+/// The lock itself, without the data, for threads that have numbers.
 #[derive(Debug)]
 struct RawOwnerLock {
     owner: Option<u64>,
     /// 1 while the owner is inside without the mutex.
     inside: AtomicU32,
-    /// 1 from the first other thread on; [`CLOSED`] in a forked child.
+    /// 1 as soon as another thread has come; [`CLOSED`] in a forked child.
     shared: AtomicU32,
     mutex: Mutex<()>,
-    /// The owner has left, after the lock was made shared.
+    /// Notified when the owner has left, after the lock was made shared.
     left: Condvar,
 }
 
-/// A thread is inside until this is dropped.
+/// A guard: its thread is inside until it is dropped.
 #[derive(Debug)]
 struct LockEntry<'a> {
     door: &'a RawOwnerLock,
     by: EntryMode<'a>,
 }
 
-/// How it came inside. Its tag is a word: who reads as a word what was written as a byte, as a copy of a guard does,
-/// waits until it has been written.
+/// The way of entry. Its tag is a word: a copy of a guard reads words, and to read a word that was
+/// just written as a byte would wait for the write.
 #[derive(Debug)]
 #[repr(usize)]
 enum EntryMode<'a> {
@@ -80,13 +80,13 @@ impl RawOwnerLock {
         self.enter_shared()
     }
 
-    /// The owner enters, unless others may be inside.
+    /// Enters as the owner, unless others may be inside.
     #[inline(always)]
     fn enters_alone(&self) -> bool {
         if self.shared.load(Ordering::Relaxed) != 0 {
             return false;
         }
-        // It would be handed out twice.
+        // Otherwise the data would be handed out twice.
         assert!(
             self.inside.load(Ordering::Relaxed) == 0,
             "a thread takes a lock that it has"
@@ -102,7 +102,7 @@ impl RawOwnerLock {
 
     #[inline(never)]
     fn enter_shared(&self) -> LockEntry<'_> {
-        // Whoever was inside, or has the mutex, may be a thread that the child has not got.
+        // The thread that was inside, or that has the mutex, may not exist in the child.
         assert!(
             self.shared.load(Ordering::Relaxed) != CLOSED,
             "a forked child uses what belongs to its parent"
@@ -124,7 +124,7 @@ impl RawOwnerLock {
         }
     }
 
-    /// The owner leaves, which has no mutex.
+    /// Leaves as the owner, which has no mutex.
     #[inline]
     fn leave(&self) {
         self.inside.store(0, Ordering::Release); // LEFT
@@ -136,7 +136,7 @@ impl RawOwnerLock {
 
     #[cold]
     fn tell(&self) {
-        // Whoever looks whether the owner is inside has the mutex until it waits.
+        // A thread that checks whether the owner is inside has the mutex until it waits.
         drop(lock_of(&self.mutex));
         self.left.notify_all();
     }
@@ -165,7 +165,7 @@ mod lock {
         static NUMBER: Cell<u64> = const { Cell::new(0) };
     }
 
-    /// The number of this thread, which no other thread of the process has or will have.
+    /// Returns the number of this thread, which no other thread of the process has or will have.
     #[inline]
     #[must_use]
     pub fn this_thread() -> u64 {
@@ -183,25 +183,27 @@ mod lock {
         number
     }
 
-    /// A mutex for what nearly always one thread uses: the one that makes it. It is not poisoned.
+    /// A mutex for data that one thread uses nearly always: the thread that makes it. It is not
+    /// poisoned.
     ///
     /// # Panics
-    /// When a thread takes it that has it (after another thread has taken it, that hangs), or after
-    /// [`close`](Self::close).
+    /// When a thread takes it that has it already (once another thread has taken it, that hangs
+    /// instead), or after [`close`](Self::close).
     #[derive(Debug)]
     pub struct OwnerLock<T> {
         door: RawOwnerLock,
         guarded: UnsafeCell<T>,
     }
 
-    // SAFETY: what is guarded is used by one thread at a time, and may be sent to it.
+    // SAFETY: one thread at a time uses the guarded data, and they may be sent to it.
     unsafe impl<T: Send> Sync for OwnerLock<T> {}
 
     impl<T> OwnerLock<T> {
-        /// A lock of this thread's.
+        /// Makes a lock that this thread owns.
         pub fn new(guarded: T) -> Self {
             Self {
-                // Threads in lockstep run one at a time: none is preempted between a store and a look.
+                // Threads in lockstep run one at a time: none is preempted between a store and a
+                // load.
                 door: RawOwnerLock::new(
                     (!lockstep::is_active() && all_fence_works()).then(this_thread),
                 ),
@@ -209,12 +211,13 @@ mod lock {
             }
         }
 
-        /// In a forked child: what is guarded belongs to its parent, and nobody here gets it any more.
+        /// Closes the lock in a forked child: the guarded data belong to its parent, and no thread
+        /// here gets them any more.
         pub fn close(&self) {
             self.door.shared.store(CLOSED, Ordering::Relaxed);
         }
 
-        /// Waits until nobody else uses what is guarded.
+        /// Waits until no other thread uses the guarded data.
         #[inline(always)]
         pub fn lock(&self) -> OwnerGuard<'_, T> {
             let inside = self.door.enter(this_thread());
@@ -224,7 +227,8 @@ mod lock {
             }
         }
 
-        /// Uses what is guarded, when nobody else does. For what is short and often done: a guard is copied about.
+        /// Uses the guarded data when no other thread does. It is for short and frequent uses,
+        /// because a guard would be copied.
         #[inline(always)]
         pub fn with<R>(&self, using: impl FnOnce(&mut T) -> R) -> R {
             let _inside = self.door.enter(this_thread());
@@ -232,14 +236,14 @@ mod lock {
             using(unsafe { &mut *self.guarded.get() })
         }
 
-        /// Whether other threads than its owner may have taken it.
+        /// Returns whether other threads than the owner may have taken it.
         #[inline]
         pub fn is_shared(&self) -> bool {
             self.door.owner.is_none() || self.door.shared.load(Ordering::Relaxed) != 0
         }
     }
 
-    /// What is guarded, until this is dropped.
+    /// The guarded data, until this is dropped.
     #[derive(Debug)]
     pub struct OwnerGuard<'a, T> {
         guarded: &'a UnsafeCell<T>,
@@ -323,8 +327,8 @@ mod lock {
 
         #[test]
         fn others_wait_for_the_owner_and_it_for_them() {
-            // Each round has a new lock, since one is made shared only once; the two numbers of a round differ
-            // while somebody is between the two increments.
+            // Each round has a new lock, since a lock is made shared only once. The two numbers of
+            // a round differ while a thread is between the two increments.
             for _ in 0..2000 {
                 let (lock, start) = (OwnerLock::new([0_u64; 2]), Barrier::new(3));
                 let add = |guarded: &mut [u64; 2]| {
@@ -366,7 +370,7 @@ mod loom_tests {
 
     struct Guarded(UnsafeCell<u32>);
 
-    // SAFETY: the door lets one thread in at a time, which is what is tested.
+    // SAFETY: the lock lets one thread in at a time, which is what is tested.
     #[expect(unsafe_code, reason = "loom looks who uses it")]
     unsafe impl Sync for Guarded {}
 
@@ -395,7 +399,7 @@ mod loom_tests {
             for _ in 0..times {
                 add(&shared, 0);
             }
-            // A lost word leaves one of these waiting for ever: loom reports it.
+            // With a lost word, one of these would wait for ever: loom reports it.
             for thread in threads {
                 thread.join().unwrap();
             }

@@ -1,21 +1,21 @@
-//! What the threads of a job ask of the kernel's scheduler: to get a core soon when others compute
-//! on all of them.
+//! Requests of a job's threads to the kernel's scheduler: to get a core soon when others compute on
+//! all of them.
 //!
-//! Under EEVDF a thread that wakes waits until who has the core has used up the slice that it asked
-//! for: by default about 1.5 ms on two cores, three of our slices. All threads of a job ask for the
-//! kernel's shortest. A NIC then wakes some µs late on a busy core, and a rank that is released at a
-//! strobe runs in that slice (measured: two ranks that exchange beside ranks that compute do so in
-//! every slice; in every fourth with the default). It does not cost what one would fear: of two
-//! threads that both want the core, one gives way at the next tick at the earliest (measured: 32 ranks
-//! on 2 cores take a tenth less processor time).
+//! Under EEVDF a thread that wakes waits until the running thread has used up the slice that it
+//! requested: by default about 1.5 ms on two cores, three of our slices. All threads of a job
+//! request the kernel's shortest slice. Then a NIC wakes some µs late on a busy core, and a rank
+//! that is released at a strobe runs in that slice (measured: two ranks that exchange beside ranks
+//! that compute do so in every slice; with the default in every fourth). The feared cost does not
+//! arise: of two threads that both want the core, one gives way at the next tick at the earliest
+//! (measured: 32 ranks on 2 cores take a tenth less processor time).
 //!
-//! None of this needs a privilege. Where the kernel refuses, a thread runs as any other: later, not
+//! None of this needs a privilege. If the kernel refuses, a thread runs as any other: later, not
 //! wrongly.
 #![expect(unsafe_code, reason = "sched_setattr has no safe wrapper")]
 
 use std::num::NonZeroU64;
 
-/// The EEVDF slice asked for: the kernel's least.
+/// The EEVDF slice that is requested: the kernel's least.
 const SLICE_NS: u64 = 100_000;
 
 /// `struct sched_attr` of Linux, first version.
@@ -32,7 +32,7 @@ struct SchedAttr {
     period: u64,
 }
 
-/// The policy and the slice of this thread, as the kernel says them.
+/// Returns the policy and the slice of this thread, as the kernel reports them.
 fn attributes() -> Option<SchedAttr> {
     let mut attributes = SchedAttr::default();
     // SAFETY: the kernel writes at most as many bytes as it is told the struct has.
@@ -48,16 +48,16 @@ fn attributes() -> Option<SchedAttr> {
     (got == 0).then_some(attributes)
 }
 
-/// Whether this thread has the short slice: kernels before Linux 6.12 take no wishes.
+/// Returns whether this thread has the short slice. Kernels before Linux 6.12 ignore the request.
 #[must_use]
 pub fn has_short_slices() -> bool {
     attributes().is_some_and(|attributes| attributes.runtime == SLICE_NS)
 }
 
-/// Asks for a short slice, for this thread and those that it will start. Nothing else changes: a
-/// user's niceness stays, and a policy without such slices.
+/// Requests a short slice, for this thread and those that it will start. Nothing else changes: a
+/// user's niceness stays, and so does a policy without such slices.
 ///
-/// Two system calls: fit for a child between clone and execve.
+/// It makes two system calls, and may run in a child between clone and execve.
 pub fn prefer_short_slices() {
     let Some(mut attributes) = attributes() else {
         return;
@@ -73,7 +73,7 @@ pub fn prefer_short_slices() {
     let _refused = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
 }
 
-/// Asks for 1 ns of timer slack for this thread, which takes 50 µs off every timed wake-up.
+/// Requests 1 ns of timer slack for this thread, which takes 50 µs off every timed wake-up.
 pub fn prefer_exact_timers() {
     let _refused = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }

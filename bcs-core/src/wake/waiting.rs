@@ -1,14 +1,15 @@
-//! Waiting without taking a core from anybody (law 7; docs/waiting.md).
+//! Waiting without taking a core from other threads (law 7; docs/waiting.md).
 //!
-//! What a thread that waits does depends on who else of the job wants a core: its [`WaitAction`]. While all that are
-//! awake have a core each it spins, for some times as long as a wake takes; when cores are short it gives its own away
-//! after each look, or sleeps on its bell.
+//! The [`WaitAction`] of a thread that waits depends on how many threads of the job want a core.
+//! While all awake threads have a core each, it spins for a multiple of the time of a wake. When
+//! cores are short, it yields its core after each poll, or sleeps on its bell.
 //!
-//! A rank that waits for others of its node while cores are short first yields some times: if these
-//! wait, too, the core comes round to the one that can go on, and nobody pays for a sleep and a ring.
-//! Beside ranks that compute a yield is two more switches of the core and no answer, or one that comes
-//! when the other's time on the core is over (measured: 32 ranks on 2 cores take 3 % longer with three
-//! yields in each wait). So who gets the core back late does not yield for a while.
+//! A rank that waits for others of its node while cores are short first yields some times. If these
+//! wait, too, the core comes round to the one that can go on, and no rank pays for a sleep and a
+//! ring. Beside ranks that compute, a yield is two more switches of the core and no answer, or an
+//! answer that comes when the other's time on the core is over (measured: 32 ranks on 2 cores take
+//! 3 % longer with three yields in each wait). So a thread that gets its core back late does not
+//! yield for a while.
 
 use super::bell::{self, KernelFutex, SleepOutcome};
 use super::core_sharing::{self, CoreSharing};
@@ -20,31 +21,33 @@ use crate::lockstep;
 use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
 
-/// How long a thread stays awake before it sleeps. Times are multiples of what it takes to wake a thread on this machine
-/// ([`Profile`](super::Profile)): to be woken is what a sleep costs.
+/// How long a thread stays awake before it sleeps. Times are multiples of the time to wake a thread
+/// on this machine ([`Profile`](super::Profile)), because a wake is the cost of a sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitPolicy {
-    /// How long it spins while cores suffice.
+    /// How long it spins while there are enough cores.
     pub spin: RelativeTime,
-    /// Whether it yields now and then while it spins: a thread that was woken onto this core while
-    /// another one was busy does not move there by itself once that is free. It first spins for several times as long as
-    /// a yield takes ([`Thresholds::polite_ns`]): of two that answer each other at once, each would otherwise yield
-    /// because the other one has, and all their messages would take as long as a yield.
+    /// Whether it yields from time to time while it spins: a thread that was woken onto this core
+    /// while another one was busy does not move there by itself once that is free. It first spins
+    /// for several times as long as a yield takes ([`Thresholds::polite_ns`]). Otherwise, of two
+    /// threads that answer each other at once, each would yield because the other one has, and all
+    /// their messages would take as long as a yield.
     pub spins_politely: bool,
     /// How often it yields when cores are short.
     pub yields: u32,
-    /// How long it goes on so as long as cores suffice for all who run.
+    /// How long it goes on yielding while there are enough cores for all running threads.
     pub yield_time: RelativeTime,
-    /// Whether it runs even so: a NIC, without which nobody else gets on.
+    /// Whether it counts as running meanwhile: a NIC does, because without it no rank makes
+    /// progress.
     pub counts_as_running: bool,
-    /// Whether it spins though somebody else wants its core.
+    /// Whether it spins although another thread wants its core.
     pub spins_on_shared_core: bool,
-    /// So many looks at the beginning without a pause between them.
+    /// The number of polls at the beginning without a pause between them.
     pub looks_without_pause: u32,
 }
 
 impl WaitPolicy {
-    /// A rank: a peer that is about to answer gets its chance.
+    /// A rank: it waits for a peer that is about to answer.
     pub const RANK: Self = Self {
         spin: RelativeTime::Wakes(200),
         spins_politely: true,
@@ -55,15 +58,16 @@ impl WaitPolicy {
         looks_without_pause: 0,
     };
 
-    /// A rank whose NIC is struck at times of a clock, and releases nothing between two strobes: a peer that gets this
-    /// one's core can bring nothing sooner, and one that computes keeps it for longer than that.
+    /// A rank whose NIC is struck by the clock, and releases nothing between two strobes. A peer
+    /// that gets this core can bring nothing sooner, and one that computes keeps it for longer than
+    /// that.
     pub const FIXED_STROBE_RANK: Self = Self {
         yields: 0,
         yield_time: RelativeTime::NONE,
         ..Self::RANK
     };
 
-    /// A rank whose peer on this node may answer before it is worth saying that somebody waits.
+    /// A rank whose peer on this node may answer so soon that it is not worth announcing the wait.
     pub const SHORT: Self = Self {
         spin: RelativeTime::Wakes(4),
         spins_politely: true,
@@ -74,16 +78,17 @@ impl WaitPolicy {
         looks_without_pause: 0,
     };
 
-    /// The same of a rank that waits for one message, which may be the answer to what it has just sent. A pause takes
-    /// as long as a fifth of a short message (23 ns, measured), and who makes one looks half of that too late.
+    /// The same for a rank that waits for one message, which may be the answer to its last send. A
+    /// pause takes as long as a fifth of a short message (23 ns, measured), and a poll after a
+    /// pause is late by half of that.
     pub const ANSWER: Self = Self {
         looks_without_pause: 64,
         ..Self::SHORT
     };
 
-    /// A rank that has said that it waits for others of its node. Who has waited much longer than a wake takes loses
-    /// little by one, and saves a core's time (measured: of eight ranks that wait for one for 10 ms, each took 8 % of
-    /// that when it looked for a millisecond).
+    /// A rank that has announced that it waits for others of its node. If it has waited much longer
+    /// than a wake takes, a sleep loses little, and saves processor time (measured: of eight ranks
+    /// that wait for one for 10 ms, each took 8 % of that when it polled for a millisecond).
     pub const LOCAL_PEERS: Self = Self {
         spin: RelativeTime::Wakes(20),
         spins_politely: true,
@@ -94,7 +99,8 @@ impl WaitPolicy {
         looks_without_pause: 0,
     };
 
-    /// A rank that lends a message to one that may be about to ask for it: that has a core, or it asks later than this.
+    /// A rank that lends a message to a peer that may be about to request it. A peer with a core
+    /// requests it within this time.
     pub const LOAN: Self = Self {
         spin: RelativeTime::Switches(2),
         spins_politely: false,
@@ -105,10 +111,9 @@ impl WaitPolicy {
         looks_without_pause: 0,
     };
 
-    /// A NIC: a rank that answers at once finds it awake, and a NIC with nothing to do soon takes
-    /// no core. It does not yield: under EEVDF each yield gives away virtual time, and the strobe
-    /// then comes milliseconds late on a busy core (measured: 4 ms at the 99th percentile, 0.5 ms
-    /// without).
+    /// A NIC: a rank that answers at once finds it awake, and an idle NIC soon takes no core. It
+    /// does not yield: under EEVDF each yield gives away virtual time, and the strobe then comes
+    /// milliseconds late on a busy core (measured: 4 ms at the 99th percentile, 0.5 ms without).
     pub const NIC: Self = Self {
         spin: RelativeTime::Wakes(4),
         spins_politely: false,
@@ -119,20 +124,21 @@ impl WaitPolicy {
         looks_without_pause: 0,
     };
 
-    /// A NIC that is struck at times of a clock: nothing comes between them.
+    /// A NIC that is struck by the clock: nothing comes between two strobes.
     pub const BETWEEN_STROBES: Self = Self {
         spin: RelativeTime::NONE,
         ..Self::NIC
     };
 
-    /// A NIC that waits for the next microphase of a slice. To sleep until then would cost two switches of its
-    /// core, which take longer.
+    /// A NIC that waits for the next microphase of a slice. To sleep until then would cost two
+    /// switches of its core, which take longer.
     pub const IN_SLICE: Self = Self {
         spins_on_shared_core: true,
         ..Self::NIC
     };
 
-    /// A NIC that strikes whenever somebody waits: ranks that talk to each other ask again in a moment.
+    /// A NIC that strikes whenever a rank waits: ranks that talk to each other demand a strobe
+    /// again soon.
     pub const ELASTIC_NIC: Self = Self {
         yields: 16,
         yield_time: RelativeTime::Wakes(20),
@@ -140,21 +146,21 @@ impl WaitPolicy {
     };
 }
 
-/// What a thread that waits does until it looks again.
+/// The action of a waiting thread until its next poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WaitAction {
     /// It keeps its core.
     Spin,
-    /// It gives its core away after each look, as long as it has patience.
+    /// It yields its core after each poll, for a limited time.
     YieldWhilePatient,
-    /// The same, some times.
+    /// It yields its core after each poll, a limited number of times.
     Yield,
     /// It waits in the futex.
     Sleep,
 }
 
 impl WaitPolicy {
-    /// Law 7 as a table: docs/waiting.md has it, and the test below.
+    /// Returns the action by law 7, whose table is in docs/waiting.md and in the test below.
     fn action(self, census: CoreLoad) -> WaitAction {
         if census.cores_suffice() || self.spins_on_shared_core {
             WaitAction::Spin
@@ -168,44 +174,48 @@ impl WaitPolicy {
     }
 }
 
-/// Checks between two looks at the clock while spinning.
+/// The number of checks between two readings of the clock while spinning.
 const CHECKS_PER_LOOK: u32 = 32;
 
-/// So many may share a core, and of more each may take a turn of its own without computing
-/// ([`Thresholds::turn_ns`]). If that counted as computing, many who wait for each other would all sleep, which takes
-/// this long, and never find out that they need not (measured: a barrier of 64 ranks on 2 cores in 560 us instead of 100).
+/// Up to this many threads are a few on a core. If more share it, each may take a turn of its own
+/// without computing ([`Thresholds::turn_ns`]). If that counted as computing, many threads that
+/// wait for each other would all sleep. As sleeps make turns this long, they would never find out
+/// that they need not sleep (measured: a barrier of 64 ranks on 2 cores in 560 us instead of 100).
 const FEW_SHARE: usize = 16;
 
-/// Yields of a rank that shares its core with very many: whom it waits for may have another core, where it comes
-/// round a little later.
+/// The yields of a rank that shares its core with very many. The rank it waits for may have another
+/// core, where it comes round slightly later.
 const LEAST_YIELDS: u32 = 4;
 
-/// Waits without yields after one that came back late, if no more than some share the core. Of more each yields
-/// less, and loses more by sleeping.
+/// The number of waits without yields after a yield that came back late, if only a few share the
+/// core. If more share it, each yields less, and loses more by sleeping.
 const WAITS_WITHOUT_YIELDS: u32 = 100;
 
-/// After a collective all ranks run for a moment: cores are short for who waits only if they are again and again.
+/// After a collective all ranks run for a moment. So a waiting thread takes cores as short only
+/// after repeated checks.
 const CHANCES: u32 = 3;
 
 thread_local! {
-    /// How many waits are to do without yields.
+    /// The number of coming waits without yields.
     static WITHOUT_YIELDS: Cell<u32> = const { Cell::new(0) };
-    /// Whether somebody computes on this thread's core, whom nobody has counted.
+    /// Whether a thread outside of the job's counts computes on this core.
     static COMPANY: Cell<CompetingLoad> = const { Cell::new(CompetingLoad::NONE) };
-    /// Whether somebody else wanted this thread's core when it last yielded. Then it may well be whom it
-    /// waits for, who cannot answer as long as it spins: it yields at once.
+    /// Whether another thread wanted this core at the last yield. Then it may well be the thread
+    /// that this one waits for, which cannot answer while this one spins: so this one yields at
+    /// once.
     static SHARING: Cell<CoreSharing> = const { Cell::new(CoreSharing::NONE) };
 }
 
-/// What a thread that spins knows of others that compute on its core.
+/// What a thread that spins knows of other threads that compute on its core.
 ///
-/// It finds them when it yields, and loses their time on the core by it. So it spins ever more rarely as long as it
-/// finds them: for a moment in a fifth of a second in the end, and that long after they have gone.
+/// It finds them when it yields, and then loses the core while they compute. So it spins ever more
+/// rarely as long as it finds them: in the end for a moment in a fifth of a second, and that for as
+/// long after they have gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CompetingLoad {
-    /// Until then waits are to do without spinning.
+    /// The time until which waits do not spin.
     until_ns: u64,
-    /// How long it was the last time.
+    /// The last such duration.
     for_ns: u64,
 }
 
@@ -213,8 +223,8 @@ impl CompetingLoad {
     const SHORTEST_NS: u64 = 500_000;
     const LONGEST_NS: u64 = 200_000_000;
 
-    /// Who computes lets this thread spin until its time on the core is over, which takes milliseconds: who has not
-    /// been found for several times as long has gone.
+    /// A thread that computes lets this one spin until its time on the core is over, which takes
+    /// milliseconds. If it has not been found for several times as long, it has gone.
     const GONE_NS: u64 = 20_000_000;
 
     const NONE: Self = Self {
@@ -222,7 +232,8 @@ impl CompetingLoad {
         for_ns: 0,
     };
 
-    /// A yield took so long and ended now. Returns whether somebody has computed meanwhile.
+    /// Records a yield that took `took_ns` and ended now. Returns whether another thread has
+    /// computed meanwhile.
     fn yielded(&mut self, took_ns: u64, now_ns: u64, thresholds: &Thresholds) -> bool {
         let found = took_ns > thresholds.late_from_ns;
         if found {
@@ -234,7 +245,7 @@ impl CompetingLoad {
         found
     }
 
-    /// Whether a wait that begins now is to sleep at once.
+    /// Returns whether a wait that begins now sleeps at once.
     fn sleeps(&self, now_ns: u64) -> bool {
         now_ns < self.until_ns
     }
@@ -255,8 +266,8 @@ pub fn wait(
         || sleep(word, page, deadline_ns, check)
 }
 
-/// The second part of [`wait`]: sleeps until `check` finds something or the deadline passes. Returns whether it found
-/// something.
+/// Sleeps until `check` finds something or the deadline passes: the second part of [`wait`].
+/// Returns whether it found something.
 pub fn sleep(
     word: &AtomicU32,
     page: &MachinePage,
@@ -283,8 +294,8 @@ pub fn sleep(
     }
 }
 
-/// The first part of [`wait`]: spins while cores suffice and patience lasts, at most until the
-/// deadline. Returns whether `check` found something.
+/// Spins while there are enough cores and the policy allows it, at most until the deadline: the
+/// first part of [`wait`]. Returns whether `check` found something.
 pub fn spin(
     page: &MachinePage,
     deadline_ns: Option<u64>,
@@ -355,7 +366,8 @@ pub fn spin(
     }
 }
 
-/// As [`spin`], of threads that run one at a time: while one looks, nothing changes unless it lets others run.
+/// Spins as [`spin`] does, for threads that run one at a time: nothing changes between two polls
+/// unless other threads run.
 #[cold]
 fn look_some_times(mut check: impl FnMut() -> bool) -> bool {
     for _ in 0..lockstep::draw(4).unwrap_or(0) {
@@ -367,32 +379,34 @@ fn look_some_times(mut check: impl FnMut() -> bool) -> bool {
     check()
 }
 
-/// Law 7: a program that asks again and again while cores are short lets others run.
+/// Law 7: lets others run, for a program that polls again and again while cores are short.
 pub fn give_way(page: &MachinePage) {
     if !lockstep::poll() && !page.cores_suffice() {
         std::thread::yield_now();
     }
 }
 
-/// How often a rank yields among so many that share a core. The more there are, the more have had it when it
-/// comes round; and if they all wait for one that takes long, they are all in its way.
+/// Returns how often a rank yields on a core with `sharers` threads. The more there are, the more
+/// have run before its next turn; and if they all wait for one thread that takes long, they are all
+/// in its way.
 fn yields_among(sharers: usize, times: u32) -> u32 {
     (times / crowd(sharers)).max(times.min(LEAST_YIELDS))
 }
 
-/// How many times as many as a few share a core.
+/// Returns how many times the number of [`FEW_SHARE`] threads share a core.
 fn crowd(sharers: usize) -> u32 {
     u32::try_from(sharers.div_ceil(FEW_SHARE).max(1)).unwrap_or(u32::MAX)
 }
 
-/// Whether a yield that took so long has let somebody compute, where so many share a core.
+/// Returns whether a yield of this duration has let another thread compute, where `sharers` threads
+/// share a core.
 fn is_late(took_ns: u64, sharers: usize, thresholds: &Thresholds) -> bool {
     let many = sharers.saturating_sub(FEW_SHARE) as u64;
     let turns_ns = many.saturating_mul(thresholds.turn_ns);
     took_ns > thresholds.late_from_ns.saturating_add(turns_ns)
 }
 
-/// Lets others have the core after each look, some times whoever they are, and then for as long as all who run
+/// Yields the core after each poll: some times in any case, and then as long as all running threads
 /// have a core each. Returns whether `check` has found something.
 fn give_away(
     page: &MachinePage,
@@ -400,7 +414,8 @@ fn give_away(
     patience: WaitPolicy,
     mut check: impl FnMut() -> bool,
 ) -> bool {
-    // Not by its stance: a moment later cores may suffice again.
+    // The policy decides this, not the current action: a moment later there may be enough cores
+    // again.
     if patience.yields == 0 {
         return false;
     }
@@ -415,7 +430,8 @@ fn give_away(
     let least = yields_among(sharers, patience.yields);
     let mut left = least;
     let mut chances = CHANCES;
-    // On one node no NIC asks who runs, and the line of the census is one that all ranks would write.
+    // On one node no NIC needs the count of polling threads, whose cache line all ranks would
+    // write.
     let _polls = (!patience.counts_as_running && page.nodes() > 1).then(|| PollGuard::new(page));
     loop {
         std::thread::yield_now();
@@ -433,7 +449,8 @@ fn give_away(
         if left > 0 {
             continue;
         }
-        // The line of the census is written by whoever waits: it is not looked at more often than that.
+        // Waiting threads write the cache line of the counts, so it is not read more often than
+        // this.
         chances = match patience.action(page.core_load()) {
             WaitAction::Spin | WaitAction::YieldWhilePatient => CHANCES,
             WaitAction::Yield | WaitAction::Sleep => chances - 1,
@@ -445,7 +462,7 @@ fn give_away(
     }
 }
 
-/// This thread gives its core away while this lives.
+/// A guard: its thread yields its core while this lives.
 struct PollGuard<'a>(&'a MachinePage);
 
 impl<'a> PollGuard<'a> {
@@ -506,7 +523,7 @@ mod tests {
             WaitPolicy::IN_SLICE,
         ];
         use WaitAction::{Sleep, Spin, Yield, YieldWhilePatient};
-        // On two cores: so many awake, and so many of them give theirs away.
+        // On two cores: the number of awake threads, and how many of them yield.
         let table = [
             ((2, 0), [Spin; 7]),
             ((2, 1), [Spin; 7]),
@@ -548,8 +565,8 @@ mod tests {
         }
     }
 
-    /// Cores were short, and a moment later they sufficed: a NIC, which never yields, counted its yields down
-    /// from none.
+    /// Cores were short, and a moment later there were enough: a NIC, which never yields, counted
+    /// its yields down from zero.
     #[test]
     fn who_does_not_yield_does_not_even_if_cores_suffice_again() {
         let page = MachinePage::private(1, 2).unwrap();

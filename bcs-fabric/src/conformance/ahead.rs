@@ -1,10 +1,10 @@
-//! What goes ahead of the beat.
+//! Messages outside of the slice.
 
 use super::bench::{Bench, buffer_sender_port, settle};
 use crate::{Block, Event, GlobalAddress, Port as _};
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 
-/// As far as there are far nodes.
+/// It applies to nodes of other machines only.
 pub(super) fn what_is_sent_ahead_comes_once_in_order_and_before_later_puts<B: Bench>(
     bench: &mut B,
 ) {
@@ -19,7 +19,7 @@ pub(super) fn what_is_sent_ahead_comes_once_in_order_and_before_later_puts<B: Be
             let mut come: Vec<u64> = Vec::new();
             let mut take = |bench: &mut B| {
                 let mut receiver = bench.port(to, NicThreadId::BufferReceiver);
-                // First: what comes after this look is to be no PUT that it has seen.
+                // The PUT is read first: by then all words that were sent before it must have come.
                 let mut put = [0; 8];
                 receiver.read(at, &mut put);
                 let put = u64::from_le_bytes(put);

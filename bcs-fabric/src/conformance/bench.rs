@@ -1,4 +1,4 @@
-//! What a fabric is tested by.
+//! The interface by which the laws test a fabric.
 
 use crate::{CompareAndWrite, Comparison, Event, Port, Ticket, Variable};
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
@@ -6,37 +6,39 @@ use std::sync::atomic::AtomicU8;
 
 /// A fabric under test.
 pub trait Bench {
-    /// Its ports.
+    /// The ports of the fabric.
     type Port: Port;
-    /// A port of this node's NIC thread.
+    /// Returns a port of this node's NIC thread.
     fn port(&mut self, node: NodeId, thread: NicThreadId) -> Self::Port;
-    /// The port of the Strobe Sender.
+    /// Returns the port of the Strobe Sender.
     fn strobe_sender(&mut self) -> Self::Port;
     /// Lets the fabric make progress: virtual time passes, the sequencer runs.
     fn step(&mut self);
-    /// Lets it make progress until nothing is under way: what nodes have stored is known where it is compared.
+    /// Lets it make progress until nothing is in flight: the stores of nodes have arrived at the
+    /// sequencer.
     fn run_until_idle(&mut self) {
         self.step();
     }
-    /// The address of [`SOURCE_BYTES`] in the memory of rank 0, which is on node 0.
+    /// Returns the address of [`SOURCE_BYTES`] in the memory of rank 0, which is on node 0.
     fn source_address(&self) -> u64;
-    /// The address of as many bytes, all 0 at first, in the memory of the one rank of a node, which has its number.
+    /// Returns the address of as many bytes, all 0 at first, in the memory of the one rank of a
+    /// node, which has the node's number.
     fn receive_address(&self, node: NodeId) -> u64;
 }
 
-/// What rank 0 has in its memory.
+/// The contents of rank 0's memory.
 pub static SOURCE_BYTES: [u8; 20_000] = {
     let mut bytes = [0; 20_000];
     let mut at = 0;
     while at < bytes.len() {
-        // Never 0, and never the same in pieces of any length that datagrams have.
+        // No byte is 0, and no two pieces of a datagram's length are equal.
         bytes[at] = (1 + at % 251).to_le_bytes()[0];
         at += 1;
     }
     bytes
 };
 
-/// Room in a process for what the ranks of all nodes receive, for benches whose ranks are processes.
+/// Receive buffers of the ranks of all nodes, for benches whose ranks are processes.
 #[derive(Debug)]
 pub struct ReceiveBuffers(Vec<Vec<AtomicU8>>);
 
@@ -48,17 +50,17 @@ impl Default for ReceiveBuffers {
 }
 
 impl ReceiveBuffers {
-    /// The address of a node's.
+    /// Returns the address of a node's buffer.
     #[must_use]
     pub fn address(&self, node: NodeId) -> u64 {
         self.0[node.index()].as_ptr().expose_provenance() as u64
     }
 }
 
-/// How many nodes a fabric has.
+/// The number of nodes of a fabric.
 pub const NODES: usize = 5;
 
-/// What has not happened after so many steps does not happen.
+/// The number of steps after which an event that has not happened does not happen.
 pub(super) const MAX_STEPS: usize = 1_000;
 
 pub(super) fn settle<B: Bench>(bench: &mut B, port: &mut B::Port, ticket: Ticket) -> Event {

@@ -20,7 +20,7 @@ pub(super) fn a_fetch_fills_its_buffer<B: Bench>(bench: &mut B) {
     }
 }
 
-/// Several at once, short and long, the last one first. What nobody has named stays as it was.
+/// Several at once, short and long, the last one first. All other memory stays as it was.
 pub(super) fn gets_bring_what_they_name_and_nothing_else<B: Bench>(bench: &mut B) {
     const PIECES: [(usize, usize); 5] =
         [(0, 1), (3, 500), (503, 9_000), (9_600, 10_000), (19_999, 1)];
@@ -53,7 +53,7 @@ pub(super) fn gets_bring_what_they_name_and_nothing_else<B: Bench>(bench: &mut B
         for ticket in tickets {
             assert_eq!(settle(bench, &mut port, ticket), Event::Signalled);
         }
-        // As its own node sees it, and another one.
+        // The bytes as their own node sees them, and as another one does.
         for reader in [node, (node + 1) % 5] {
             let mut port = buffer_sender_port(bench, reader);
             let ticket = port.fetch(rank, room, vec![0; SOURCE_BYTES.len()]);
@@ -69,7 +69,7 @@ pub(super) fn gets_bring_what_they_name_and_nothing_else<B: Bench>(bench: &mut B
     }
 }
 
-/// Several at once: of bytes that are few, many are in a datagram.
+/// Several at once: a datagram holds many short requests.
 pub(super) fn a_get_of_what_is_not_there_says_so<B: Bench>(bench: &mut B) {
     let from = SourceSpan {
         rank: 0,

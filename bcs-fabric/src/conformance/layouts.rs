@@ -2,10 +2,10 @@
 
 use bcs_core::job::NodeId;
 
-/// Machines, their processes, and the nodes of these.
+/// Machines, their processes, and the nodes of the processes.
 pub type HostLayout = Vec<Vec<Vec<NodeId>>>;
 
-/// All layouts.
+/// Returns all layouts.
 #[must_use]
 pub fn layouts() -> Vec<HostLayout> {
     let layouts: [&[&[&[u16]]]; 7] = [

@@ -1,23 +1,23 @@
 //! The laws of the three primitives, written once and kept by every fabric.
 //!
-//! Whoever has a fabric implements [`Bench`] and checks all [`laws`]. The laws are those of the
-//! paper's section 2: Xfer-And-Signal puts to all nodes of a set or to none and signals, in
-//! order; Compare-And-Write compares on all nodes and writes on all or none; concurrent ones
-//! leave every node with the same value.
+//! Each fabric implements [`Bench`] and is checked against all [`laws`]. The laws are those of the
+//! paper's section 2: Xfer-And-Signal puts to all nodes of a set or to none and signals, in order;
+//! Compare-And-Write compares on all nodes and writes on all or none; concurrent ones leave every
+//! node with the same value.
 //!
 //! | file | has |
 //! |---|---|
-//! | `bench.rs` | what a fabric is tested by |
+//! | `bench.rs` | the interface to a fabric under test |
 //! | `puts.rs` | Xfer-And-Signal |
-//! | `ahead.rs` | what goes ahead of the beat |
+//! | `ahead.rs` | messages outside of the slice |
 //! | `comparisons.rs` | Compare-And-Write |
-//! | `order.rs` | what follows what |
+//! | `order.rs` | the order of operations |
 //! | `data.rs` | gets and fetches |
 //! | `layouts.rs` | which nodes are on which machines |
 //! | `tests/` | the fabrics, in this process and in virtual time |
 //!
-//! The fixture `laws` has them between processes of several machines, over sockets. Nothing here is in a program that does
-//! not ask for it: a law is compiled for a bench.
+//! The fixture `laws` checks them between processes of several machines, over sockets. A program
+//! that does not use them does not contain them: a law is compiled for a bench.
 
 mod ahead;
 mod bench;
@@ -35,15 +35,15 @@ pub use layouts::{HostLayout, layouts};
 /// A law.
 #[derive(Debug)]
 pub struct Law<B> {
-    /// What it says.
+    /// The name of the law.
     pub name: &'static str,
-    /// Panics where it is not kept, on a fresh fabric of [`NODES`] nodes.
+    /// The check. It panics if a fresh fabric of [`NODES`] nodes breaks the law.
     pub check: fn(&mut B),
 }
 
 macro_rules! laws {
     ($($name:ident in $file:ident),* $(,)?) => {
-        /// All laws.
+        /// Returns all laws.
         #[must_use]
         pub fn laws<B: Bench>() -> Vec<Law<B>> {
             vec![$(Law { name: stringify!($name), check: $file::$name }),*]

@@ -1,4 +1,4 @@
-//! What follows what: a verdict, a PUT and a strobe show what came before them.
+//! The order of operations: a verdict, a PUT and a strobe show what came before them.
 
 use super::bench::{Bench, MAX_STEPS, NODES, buffer_sender_port, compare, settle};
 use crate::{Block, CompareAndWrite, Comparison, Event, GlobalAddress, Port as _, Variable};
@@ -48,7 +48,8 @@ pub(super) fn a_put_shows_what_was_decided_before_it<B: Bench>(bench: &mut B) {
     }
 }
 
-/// What the microphases of a slice live by: what nodes put to each other in one is there in the next.
+/// The microphases of a slice rely on this: what nodes put to each other in one is there in the
+/// next.
 pub(super) fn a_strobe_shows_what_was_put_before_the_reports_that_it_follows<B: Bench>(
     bench: &mut B,
 ) {
@@ -94,7 +95,8 @@ pub(super) fn a_strobe_shows_what_was_put_before_the_reports_that_it_follows<B: 
     }
 }
 
-/// What the nodes of a microphase live by: what the Strobe Sender tells them is later than what was decided before.
+/// The nodes of a microphase rely on this: a message of the Strobe Sender comes after what was
+/// decided before.
 pub(super) fn a_strobe_shows_what_was_written_before_it<B: Bench>(bench: &mut B) {
     let all = NodeSet::first_nodes(NODES);
     let strobe = GlobalAddress::new(Block::Strobe, NodeId(0));
@@ -107,7 +109,7 @@ pub(super) fn a_strobe_shows_what_was_written_before_it<B: Bench>(bench: &mut B)
         let bytes = step.to_le_bytes();
         let thread = Some(NicThreadId::StrobeReceiver);
         let _put = sender.xfer_and_signal(&all, strobe, &bytes, thread);
-        // Whoever is struck first has it as well.
+        // The first node that gets the strobe has it as well.
         let mut struck = [false; NODES];
         for _ in 0..MAX_STEPS {
             for node in 0..5u16 {
@@ -127,7 +129,7 @@ pub(super) fn a_strobe_shows_what_was_written_before_it<B: Bench>(bench: &mut B)
     }
 }
 
-/// Whichever node asks, and whatever others below it or above it in a tree have or have not said.
+/// This holds for each node, whatever others below it or above it in a tree have sent.
 pub(super) fn a_comparison_sees_what_its_asker_has_stored<B: Bench>(bench: &mut B) {
     for step in 1..=10u64 {
         for node in 0..5u16 {

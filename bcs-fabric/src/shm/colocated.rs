@@ -1,10 +1,12 @@
-//! Ports that one OS thread works with, those of all NICs of a job and of the Strobe Sender among them.
+//! Ports that one OS thread works with, those of all NICs of a job and of the Strobe Sender among
+//! them.
 //!
-//! Nobody else is on the fabric then, and between two calls nothing changes. So a Compare-And-Write is decided
-//! where it is asked for, which is the one order that all of them have; and who is signalled is noted here, in
-//! the place of a bell.
+//! No other thread is on the fabric then, and nothing changes between two calls. So a call of
+//! Compare-And-Write decides it at once, which gives all of them one order. A bit here records that
+//! a NIC thread is signalled, in place of a bell.
 //!
-//! The words here are loaded and stored, never exchanged: no two threads work with such ports at once.
+//! The words here are loaded and stored, never exchanged: no two threads work with such ports at
+//! once.
 
 use super::segment::{RawRequest, Segment};
 use super::sequencer::evaluate_and_write;
@@ -12,17 +14,18 @@ use bcs_core::job::{NicThreadId, NodeId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What such ports share.
+/// The state that such ports share.
 #[derive(Clone, Debug)]
 pub struct ColocatedPorts(Arc<ColocatedState>);
 
 #[derive(Debug)]
 struct ColocatedState {
-    /// A bit for each NIC thread that was signalled and has not been told.
+    /// A bit for each NIC thread that was signalled and has not been notified.
     signalled: Box<[AtomicU64]>,
-    /// How often a node has reported progress.
+    /// The number of times that nodes have reported progress.
     reports: AtomicU64,
-    /// Looks at requests that wait that came out false, as [`Sequencer::retries`](super::Sequencer::retries).
+    /// Evaluations of waiting requests that came out false, as
+    /// [`Sequencer::retries`](super::Sequencer::retries).
     retries: AtomicU64,
 }
 
@@ -31,7 +34,7 @@ fn count(word: &AtomicU64) {
 }
 
 impl ColocatedPorts {
-    /// For the ports of so many nodes.
+    /// Makes the state for the ports of `nodes` nodes.
     #[must_use]
     pub fn new(nodes: usize) -> Self {
         let words = (nodes * NicThreadId::COUNT).div_ceil(64);
@@ -42,7 +45,7 @@ impl ColocatedPorts {
         }))
     }
 
-    /// The next NIC thread that was signalled.
+    /// Takes the next NIC thread that was signalled.
     #[must_use]
     pub fn take_signalled(&self) -> Option<(NodeId, NicThreadId)> {
         for (at, word) in self.0.signalled.iter().enumerate() {
@@ -57,7 +60,7 @@ impl ColocatedPorts {
         None
     }
 
-    /// Looks at requests that wait that came out false (paper Table 5.1).
+    /// Returns how many evaluations of waiting requests came out false (paper Table 5.1).
     #[must_use]
     pub fn retries(&self) -> u64 {
         self.0.retries.load(Ordering::Relaxed)
@@ -78,7 +81,7 @@ impl ColocatedPorts {
         self.0.reports.load(Ordering::Relaxed)
     }
 
-    /// The verdict of a Compare-And-Write, if it need not wait.
+    /// Returns the verdict of a Compare-And-Write, or `None` if it has to wait.
     pub(super) fn judge(&self, segment: &Segment, request: &RawRequest) -> Option<bool> {
         let verdict = evaluate_and_write(segment, request);
         if verdict.is_none() {

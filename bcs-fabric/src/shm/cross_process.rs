@@ -1,30 +1,30 @@
 //! How the kernel moves bytes between this process and another one.
 //!
-//! `process_vm_readv` and `process_vm_writev` take many pieces in a call and copy once. A container's
-//! seccomp profile may refuse them; then the file `/proc/PID/mem` serves, which is guarded by the same
-//! question (may this process trace that one?) and not by the name of a system call. It takes a piece a
-//! call and copies twice. It is opened for each move: kept open for each rank and NIC thread, it would be
-//! descriptors by the thousand. Nothing is remembered of a refusal either, since it costs less than a
-//! microsecond to be refused again, and may be about one process and not about another.
+//! `process_vm_readv` and `process_vm_writev` take many pieces in a call and copy once. A
+//! container's seccomp profile may refuse them. Then the file `/proc/PID/mem` serves. The kernel
+//! guards it by the same check (may this process trace that one?) and not by the name of a system
+//! call. It takes one piece a call and copies twice. It is opened for each move: a file kept open
+//! for each rank and NIC thread would need thousands of descriptors. A refusal is not remembered
+//! either. It costs less than a microsecond to be refused again, and the refusal may be about one
+//! process and not about another.
 //!
-//! **A process id may become a stranger's.** A node manager withdraws the id of a rank that it has
-//! started before it reaps it, and nobody can have the number before that. (What is left is a NIC
-//! thread that has looked at the id and is not let to its call until all other numbers have been
-//! given out.) A program that a script started is reaped by the script, whenever that likes; its
-//! node manager hears of the death a moment later (by a pidfd). In between, the number may be that
-//! of any new process of this user. To *read* from that one costs nothing but the answer of a job
-//! that the death has ended. To *write* into it must not happen, whatever the odds. So the file of
-//! such a program's memory is opened when it says hello ([`memory_file`]), and NICs write by it
-//! alone: an open file is that of one address space, and when that is gone there is nothing to be
-//! written. It costs the ranks that are started as usual nothing. Other ways do not hold: a pidfd
-//! can be asked whether its process lives, but not be written by, and between the question and
-//! `process_vm_writev` the process may end; to be told of the death before the script is, one would
-//! have to trace the program, and nobody could debug it any more. (A NIC writes only into ranks
-//! whose node manager it shares a process with. Ranks of the node write into each other only where
-//! that is in a slot: [`READ_ONLY`](bcs_core::smartmap::READ_ONLY).)
+//! **A process id may pass to another process.** A node manager withdraws the id of a rank that it
+//! has started before it reaps it, and no process can have the number before that. (One case is
+//! left: a NIC thread has read the id, and does not run until all other numbers have been given
+//! out.) A script reaps the program that it started at any time. Its node manager learns of the
+//! death a moment later (by a pidfd). In between, any new process of this user may have the number.
+//! A *read* from that process only gives a wrong answer to a job that the death has ended. A
+//! *write* into it must not happen, whatever the odds. So the file of such a program's memory is
+//! opened when it says hello ([`memory_file`]), and NICs write by it alone: an open file is that of
+//! one address space, and when that is gone nothing can be written. Ranks that are started as usual
+//! do not need the file. Other methods do not hold. A pidfd tells whether its process lives, but
+//! nobody can write by it, and the process may end between the check and `process_vm_writev`. To be
+//! notified of the death before the script is, one would have to trace the program, and then nobody
+//! could debug it. (A NIC writes only into ranks whose node manager it shares a process with. Ranks
+//! of the node write into each other only in slots: [`READ_ONLY`](bcs_core::smartmap::READ_ONLY).)
 //!
-//! What is absent: a write through the file also succeeds where the other process has mapped memory of its
-//! own for reading only. It harms nobody but who alleged such an address.
+//! One check is absent: a write through the file also succeeds where the other process has mapped
+//! memory of its own for reading only. It harms only the rank that named such an address.
 #![expect(
     unsafe_code,
     reason = "process_vm_readv and process_vm_writev take raw addresses"
@@ -44,23 +44,24 @@ pub(super) fn remote_iovec(address: u64, len: usize) -> libc::iovec {
     }
 }
 
-/// Which way bytes go between this process and another one.
+/// The direction in which bytes go between this process and another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TransferDirection {
     In,
     Out,
 }
 
-/// Bytes that are moved to a rank or from one: this process's, or those of a slot that is mapped here.
+/// Bytes that move to a rank or from one. They are this process's, or in a slot that is mapped
+/// here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocalBytes(*mut [u8]);
 
 impl LocalBytes {
-    /// These bytes.
+    /// Makes a handle of these bytes.
     ///
     /// # Safety
-    /// Until they are moved they may be read, or written if they are moved in. They are none that this process
-    /// borrows otherwise, and none of the slot of the rank at the other end.
+    /// Until they are moved they may be read, or written if they are moved in. This process does
+    /// not borrow them otherwise, and they are not in the slot of the rank at the other end.
     pub(super) unsafe fn new(bytes: *mut [u8]) -> Self {
         Self(bytes)
     }
@@ -73,7 +74,7 @@ impl LocalBytes {
         self.0.len()
     }
 
-    /// Some of them.
+    /// Returns a part of the bytes.
     pub(super) fn part(self, part: Range<usize>) -> Self {
         assert!(part.start <= part.end && part.end <= self.len());
         let start = self.start().wrapping_add(part.start);
@@ -81,10 +82,10 @@ impl LocalBytes {
     }
 }
 
-/// Moves pieces of a process, of as many bytes in all.
+/// Moves pieces of a process. They have as many bytes in all as `bytes`.
 ///
 /// # Errors
-/// The kernel's answer; an end before the last byte is one, too.
+/// The kernel's answer; an end before the last byte is an error, too.
 pub(super) fn exchange(
     way: TransferDirection,
     pid: libc::pid_t,
@@ -136,16 +137,17 @@ fn check_complete(moved: isize, len: usize) -> io::Result<()> {
     }
 }
 
-/// The memory of a process, which is that of no other one when it has ended.
+/// Opens the memory of a process. When that has ended, the file is not the memory of any other
+/// process.
 ///
 /// # Errors
-/// The kernel does not let us.
+/// The kernel does not allow it.
 pub fn memory_file(pid: libc::pid_t) -> io::Result<File> {
     let path = format!("/proc/{pid}/mem");
     OpenOptions::new().read(true).write(true).open(path)
 }
 
-/// Moves pieces of the process whose memory this is, of as many bytes in all.
+/// Moves pieces of the process whose memory this is. They have as many bytes in all as `bytes`.
 ///
 /// # Errors
 /// As for [`exchange`].
@@ -168,8 +170,8 @@ pub(super) fn exchange_by_file(
     })
 }
 
-/// Has pieces of a process moved one by one, by what is told the address of each in that process and which
-/// part of so many bytes it is.
+/// Moves pieces of a process one by one. `move_part` gets the address of each in that process, and
+/// the part of the `len` bytes that it is.
 fn for_each_piece(
     pieces: &[libc::iovec],
     len: usize,
@@ -196,20 +198,20 @@ fn for_each_piece(
     Ok(())
 }
 
-/// How this process gets at the memory of others.
+/// How this process accesses the memory of others.
 #[derive(Debug)]
 pub enum ProcessMemoryAccess {
-    /// By `process_vm_readv` and `process_vm_writev`.
+    /// It calls `process_vm_readv` and `process_vm_writev`.
     Calls,
-    /// By `/proc/PID/mem`, since the kernel refuses the calls, with this answer.
+    /// It uses `/proc/PID/mem`, since the kernel refuses the calls with this answer.
     File(io::Error),
 }
 
-/// How the kernel lets this process read the memory of another of the same user, tried on `pid`, a
-/// child.
+/// Finds how the kernel lets this process read the memory of another process of the same user.
+/// `pid` is a child to try it on.
 ///
 /// # Errors
-/// It does not: its answer.
+/// The kernel's answer, if it allows neither.
 pub fn probe_process_memory(pid: i32, address: u64) -> io::Result<ProcessMemoryAccess> {
     let (piece, mut byte) = ([remote_iovec(address, 1)], [0_u8]);
     // SAFETY: a byte of our own.
@@ -251,7 +253,7 @@ mod tests {
             .collect()
     }
 
-    /// Both roads do the same, to this process itself.
+    /// Both methods do the same, to this process itself.
     #[test]
     fn pieces_are_read_and_written_whole() {
         for by in ROADS {

@@ -1,20 +1,22 @@
 //! Descriptors that node managers keep for the NICs of other processes.
 //!
-//! A NIC needs the memory of a rank of another node when it first moves bytes of it, and until then nobody
-//! is to do anything for that. So nothing is sent around: a node manager says in the segment, which only
-//! NICs can write, which of its descriptors it is, and whoever needs it opens it under `/proc/PID/fd`.
-//! The kernel asks of that whether one process may look at the other (both are the same user's), and not
-//! whether it may trace it: it is granted where `process_vm_readv` and `ptrace` are refused.
+//! A NIC needs the memory of a rank of another node when it first moves bytes of it. Until then,
+//! that should cost nothing. So no process sends descriptors around: a node manager writes into the
+//! segment, which only NICs can write, which of its descriptors it is, and a NIC that needs it
+//! opens it under `/proc/PID/fd`. The kernel then checks whether one process may look at the other
+//! (both are the same user's), and not whether it may trace it: it allows this where it refuses
+//! `process_vm_readv` and `ptrace`.
 //!
-//! **It is never a stranger's.** The number of a node manager that has died may be given to another process,
-//! and that may have anything open under the same number. So the file's own number is compared: no two
-//! files of memory have the same one at a time. (The death of a node manager ends the job besides.)
+//! **It is never another process's file.** The number of a node manager that has died may be given
+//! to another process, which may have anything open under the same number. So the file's own number
+//! is compared: no two files of memory have the same one at a time. (The death of a node manager
+//! ends the job besides.)
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-/// Where a process of this machine keeps a descriptor of shared memory open.
+/// The place where a process of this machine keeps a descriptor of shared memory open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DescriptorLocation {
     process: u32,
@@ -24,7 +26,7 @@ pub struct DescriptorLocation {
 }
 
 impl DescriptorLocation {
-    /// Of a descriptor that this process keeps open as long as it lives.
+    /// Returns the location of a descriptor that this process keeps open as long as it lives.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -33,32 +35,32 @@ impl DescriptorLocation {
         let descriptor = fd.as_fd().as_raw_fd();
         Ok(Self {
             process: std::process::id(),
-            descriptor: descriptor.unsigned_abs(), // An open one is not negative.
+            descriptor: descriptor.unsigned_abs(), // An open descriptor is not negative.
             file,
         })
     }
 
-    /// Opens it, in any process.
+    /// Opens the descriptor, in any process.
     ///
     /// # Errors
     /// The kernel's answer; ESTALE if it is another file by now.
     pub fn open(self) -> Result<OwnedFd, Errno> {
         let path = format!("/proc/{}/fd/{}", self.process, self.descriptor);
-        // Whatever a stranger may have there, to look at it has no consequence.
+        // Whatever another process may have there, to open it has no consequence.
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         let opened = rustix::fs::open(path, flags, Mode::empty())?;
         let is_it = rustix::fs::fstat(&opened)?.st_ino == self.file;
         is_it.then_some(opened).ok_or(Errno::STALE)
     }
 
-    /// As words of the segment.
+    /// Returns it as words of the segment.
     #[must_use]
     pub fn words(self) -> [u64; 2] {
         let place = u64::from(self.process) << 32 | u64::from(self.descriptor);
         [place, self.file]
     }
 
-    /// From words of the segment; `None` where nobody has written any.
+    /// Reads it from words of the segment. Returns `None` where nobody has written any.
     #[must_use]
     pub fn from_words([place, file]: [u64; 2]) -> Option<Self> {
         let process = u32::try_from(place >> 32)
@@ -92,7 +94,7 @@ mod tests {
         assert_eq!(&bytes, b"the same");
     }
 
-    /// As when the process is gone, and its number, and that of the descriptor, are used again.
+    /// The process is gone, and its number and that of the descriptor are used again.
     #[test]
     fn what_a_stranger_has_under_the_same_numbers_is_not_taken() {
         let [ours, strangers] = ["ours", "strange"].map(|name| sealed_memfd(name, 4096).unwrap());

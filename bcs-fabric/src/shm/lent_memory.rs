@@ -12,27 +12,28 @@ pub struct LentMemory {
 }
 
 impl LentMemory {
-    /// So many bytes from there on.
+    /// Lends `len` bytes from `start` on.
     ///
     /// # Safety
-    /// They are valid for reads and writes as long as anything is done with this, and no reference to them is held.
+    /// They are valid for reads and writes as long as anything is done with this, and no reference
+    /// to them is held.
     pub(crate) unsafe fn new(start: NonNull<u8>, len: usize) -> Self {
         Self { start, len }
     }
 
-    /// Where it begins.
+    /// Returns the first byte.
     #[must_use]
     pub fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// How many bytes it has.
+    /// Returns the number of bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.len
     }
 
-    /// Some of it.
+    /// Returns a part of it.
     ///
     /// # Panics
     /// When it has no such part.
@@ -46,11 +47,12 @@ impl LentMemory {
         }
     }
 
-    /// Appends what lies there now.
+    /// Appends the bytes that lie there now.
     pub fn copy_to(&self, to: &mut Vec<u8>) {
         to.reserve(self.len);
         let end = to.spare_capacity_mut().as_mut_ptr().cast();
-        // SAFETY: as many bytes may be read there and have room here, which nobody else knows.
+        // SAFETY: as many bytes may be read there, and there is room for them here that nobody else
+        // knows.
         unsafe { std::ptr::copy_nonoverlapping(self.start.as_ptr(), end, self.len) };
         // SAFETY: they have just been written.
         unsafe { to.set_len(to.len() + self.len) };

@@ -1,15 +1,16 @@
 //! The shared-memory fabric: the nodes of one machine.
 //!
-//! Global memory of all nodes lies in one segment, mapped by the NICs only. A PUT is a copy, and
-//! is complete when the call returns. Compare-And-Writes are decided by one [`Sequencer`], which
-//! the OS thread of the Strobe Sender runs: so they have a total order without a lock that could
-//! die with its holder. If the sequencer dies, so does the job.
+//! Global memory of all nodes lies in one segment, which only the NICs map. A PUT is a copy, and is
+//! complete when the call returns. One [`Sequencer`], which the OS thread of the Strobe Sender
+//! runs, decides all Compare-And-Writes. So they have a total order without a lock that could die
+//! with its holder. If the sequencer dies, so does the job.
 //!
-//! Where one OS thread works with all ports of the job, there is nobody to ask: it decides itself ([`ColocatedPorts`]).
+//! Where one OS thread works with all ports of the job, no sequencer is needed: the thread decides
+//! itself ([`ColocatedPorts`]).
 //!
-//! The sequencer writes the variable on all nodes itself before it gives the verdict: with one writer
-//! the order is the same on every node. A log that every node applies would have to be bounded by its
-//! slowest reader, for nothing.
+//! The sequencer writes the variable on all nodes itself before it gives the verdict: with one
+//! writer the order is the same on every node. A log that every node applies would have to be
+//! bounded by its slowest reader, without any gain.
 
 mod bells;
 mod colocated;

@@ -24,7 +24,7 @@ const FAILS: Ticket = Ticket(5);
 /// Fetches have tickets of their own, since each has a buffer to give back.
 const FIRST_FETCH: u64 = 16;
 
-/// A fetch that is complete, and has not been asked for.
+/// A fetch that is complete, and whose buffer has not been taken.
 #[derive(Debug)]
 struct CompletedFetch {
     ticket: Ticket,
@@ -41,14 +41,14 @@ pub struct ShmPort {
     /// The NIC thread; `None` is the Strobe Sender, which has no global memory of its own.
     who: Option<(NodeId, NicThreadId)>,
     colocated: Option<ColocatedPorts>,
-    /// A Compare-And-Write that waits, and how many reports there had been when it was looked at last.
+    /// A Compare-And-Write that waits, and the number of reports when it was last evaluated.
     waiting: Option<(RawRequest, u64)>,
     fetched: Vec<CompletedFetch>,
     next_fetch: u64,
 }
 
 impl ShmPort {
-    /// The port of a NIC thread; `memory` reaches the ranks this process may copy between.
+    /// Makes the port of a NIC thread; `memory` reaches the ranks this process may copy between.
     #[must_use]
     pub fn new(
         segment: Segment,
@@ -69,7 +69,7 @@ impl ShmPort {
         }
     }
 
-    /// The port of the Strobe Sender: it only puts and compares.
+    /// Makes the port of the Strobe Sender: it only puts and compares.
     #[must_use]
     pub fn strobe_sender(segment: Segment, bells: PendingBells, memory: RankMemoryAccess) -> Self {
         Self {
@@ -84,13 +84,14 @@ impl ShmPort {
         }
     }
 
-    /// The same, if the OS thread that works with it works with all ports of the job.
+    /// Makes the same port for an OS thread that works with all ports of the job.
     #[must_use]
     pub fn with_colocated(self, colocated: Option<ColocatedPorts>) -> Self {
         Self { colocated, ..self }
     }
 
-    /// The verdict of the Compare-And-Write that waits here, if nodes have reported since the last look.
+    /// Evaluates the Compare-And-Write that waits here, if nodes have reported since the last
+    /// evaluation.
     fn retry_waiting(&mut self) -> Event {
         let (Some((request, seen)), Some(colocated)) = (&mut self.waiting, &self.colocated) else {
             unreachable!("a ticket is tested while its Compare-And-Write waits");

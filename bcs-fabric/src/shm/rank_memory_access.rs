@@ -1,24 +1,25 @@
-//! How a NIC moves bytes of ranks: between two of them, and between one and itself.
+//! How a NIC moves bytes of ranks: between two ranks, and between a rank and itself.
 //!
 //! | where they are | how they are moved |
 //! |---|---|
-//! | in the rank's slot | by loads and stores: it is mapped here ([`windows`]) |
+//! | in the rank's slot | by loads and stores: it is mapped here ([`slot_windows`]) |
 //! | in an eager payload slot | the same: NIC memory is mapped here, or is when it is first needed |
-//! | elsewhere: stacks, static memory, heaps of programs without a slot | by the kernel ([`other_process`]) |
+//! | elsewhere: stacks, static memory, heaps of programs without a slot | by the kernel ([`cross_process`]) |
 //!
-//! So between two ranks with slots there is one copy and no system call. Where one of them has its bytes
-//! elsewhere, there is one copy, too, which the kernel makes between that process and the slot of the other. It
-//! copies only between its caller and one other process: so if neither lies in a slot, a message goes
-//! through a bounce buffer of half an L2 cache, in which the second copy finds it.
+//! So between two ranks with slots there is one copy and no system call. If one of them has its
+//! bytes elsewhere, the kernel makes one copy, between that process and the slot of the other. It
+//! copies only between its caller and one other process. So if neither lies in a slot, a message
+//! goes through a bounce buffer of half an L2 cache, in which the second copy finds it.
 //!
-//! Data that do not lie side by side are pieces of the rank's side of a copy: in a slot they are gone through
-//! one by one, elsewhere the kernel takes as many at a time as one call may have. Gaps between them are
-//! neither read nor written. If both sides are in pieces, there is a bounce buffer, too.
+//! Data that do not lie side by side are pieces of the rank's side of a copy. In a slot they are
+//! copied one by one; elsewhere the kernel takes as many at a time as one call may have. Gaps
+//! between them are neither read nor written. If both sides are in pieces, there is a bounce
+//! buffer, too.
 //!
-//! A rank whose process id is withdrawn has departed, and nothing of it is reached any more, in whatever
-//! way it was.
+//! A rank whose process id is withdrawn has departed. The NIC reaches no memory of it any more, by
+//! any of these methods.
 //!
-//! [`windows`]: super::windows
+//! [`slot_windows`]: super::slot_windows
 #![expect(unsafe_code, reason = "bytes of ranks are named by address")]
 
 use super::cross_process::{self, LocalBytes, TransferDirection, remote_iovec};
@@ -41,18 +42,18 @@ use std::sync::atomic::Ordering;
 #[derive(Debug)]
 pub struct RankMemoryAccess {
     segment: Segment,
-    /// NIC memory by world rank, of those ranks whose NIC this process hosts.
+    /// NIC memory by world rank, of the ranks whose NIC this process hosts.
     nic_memory: Arc<Vec<Option<NicMemory>>>,
-    /// Whether memory of ranks may be mapped for this.
+    /// Whether the NIC may map memory of ranks.
     maps: bool,
     eager_limit: usize,
     bounce: Vec<u8>,
 }
 
-/// Pieces of a rank's memory that one call takes (UIO_MAXIOV).
+/// The most pieces of a rank's memory that one call takes (UIO_MAXIOV).
 const MAX_PIECES: usize = 1024;
 
-/// Pieces of so many bytes have calls of their own.
+/// Pieces of at least this size have calls of their own.
 const LARGE_PIECE_BYTES: usize = 64 * 1024;
 
 /// The kernel copies no more than 2 GiB in a call.
@@ -73,14 +74,14 @@ impl MessagePosition {
     }
 }
 
-/// What is to be moved, and where it is in this process, if it is.
+/// The source of a copy, and its address in this process if it is mapped.
 struct CopySource {
     part: MessagePosition,
     here: Option<NonNull<u8>>,
 }
 
 impl RankMemoryAccess {
-    /// Reaches ranks by what the segment says of them.
+    /// Makes an access to the ranks that the segment describes.
     #[must_use]
     pub fn new(segment: Segment, nic_memory: Arc<Vec<Option<NicMemory>>>) -> Self {
         Self {
@@ -92,7 +93,7 @@ impl RankMemoryAccess {
         }
     }
 
-    /// The same in a job with these settings: of a road that is no better than the kernel's nothing is mapped.
+    /// Applies the settings of the job: where the kernel's copy is as good, nothing is mapped.
     #[must_use]
     pub fn with_settings(self, settings: &Settings) -> Self {
         Self {
@@ -110,14 +111,14 @@ impl RankMemoryAccess {
             .ok_or(MemoryFault { rank, address, len })
     }
 
-    /// Where so many bytes of a rank are in this process, if they lie in its slot: valid for reads and writes as
-    /// long as `self`.
+    /// Returns where `len` bytes of a rank are in this process, if they lie in its slot. They are
+    /// valid for reads and writes as long as `self`.
     fn mapped(&self, rank: u32, address: u64, len: usize) -> Option<NonNull<u8>> {
         let received = self.maps && self.pid(rank, address, len).is_ok();
         received.then(|| self.segment.resolve(rank, address, len))?
     }
 
-    /// The same of a message that lies side by side.
+    /// Does the same for a message that lies side by side.
     fn map_contiguous(&self, part: &MessagePosition, len: usize) -> Option<NonNull<u8>> {
         let Location {
             address,
@@ -151,17 +152,19 @@ impl RankMemoryAccess {
             // SAFETY: as many bytes are mapped there.
             unsafe { prefault(target, len) };
         }
-        // Pieces of a slot may be what the other side names of the same slot.
+        // The other side may name the same slot's memory that the pieces lie in.
         let apart = from.rank != to.rank || matches!(from.payload, Payload::Slot { .. });
         let all_from = |start: NonNull<u8>| {
             let bytes = std::ptr::slice_from_raw_parts_mut(start.as_ptr(), len);
-            // SAFETY: mapped as long as `self` lives, borrowed by nobody, and of another rank than the other side.
+            // SAFETY: mapped as long as `self` lives, not borrowed, and of another rank than the
+            // other side.
             unsafe { LocalBytes::new(bytes) }
         };
         match (here, target) {
             (Some(source), Some(target)) => {
-                // SAFETY: as many bytes are mapped at both, as long as `self` lives. They may overlap, and
-                // others may write there meanwhile: then the bytes are rubbish, as their owner wants it.
+                // SAFETY: as many bytes are mapped at both, as long as `self` lives. They may
+                // overlap, and others may write there meanwhile: then the bytes are invalid, by
+                // their owner's fault.
                 unsafe { std::ptr::copy(source.as_ptr(), target.as_ptr(), len) };
                 Ok(())
             }
@@ -175,7 +178,7 @@ impl RankMemoryAccess {
         }
     }
 
-    /// Bytes of a message where its sender has them, from `offset` of the span on.
+    /// Reads bytes of a message where its sender has them, from `offset` of the span on.
     pub(crate) fn read_span(
         &mut self,
         from: &SourceSpan,
@@ -200,7 +203,8 @@ impl RankMemoryAccess {
             .map_err(|_| FabricError::SourceMemory)
     }
 
-    /// Where so many bytes of a message are, from `offset` of the span on, if they lie side by side in what is mapped here.
+    /// Returns where `len` bytes of a message are, from `offset` of the span on, if they lie side
+    /// by side in memory that is mapped here.
     pub(crate) fn lend_source(
         &self,
         from: &SourceSpan,
@@ -217,7 +221,7 @@ impl RankMemoryAccess {
         Some(unsafe { LentMemory::new(start, len) })
     }
 
-    /// Bytes of a message to where its receive wants them, from `offset` of the span on.
+    /// Writes bytes of a message to where its receive wants them, from `offset` of the span on.
     pub(crate) fn write_span(
         &mut self,
         to: &DestinationSpan,
@@ -235,8 +239,8 @@ impl RankMemoryAccess {
             .map_err(|_| FabricError::DestinationMemory)
     }
 
-    /// Where so many bytes of a message belong, from `offset` of the span on, if they lie side by side in a slot that is
-    /// mapped here. For the kernel, which may write there.
+    /// Returns where `len` bytes of a message belong, from `offset` of the span on, if they lie
+    /// side by side in a slot that is mapped here. It is for the kernel, which may write there.
     pub(crate) fn lend_destination(
         &self,
         to: &DestinationSpan,
@@ -284,7 +288,7 @@ impl RankMemoryAccess {
         }
     }
 
-    /// NIC memory of a rank, of this process or another.
+    /// Returns the NIC memory of a rank, of this process or another.
     fn nic_memory(&self, rank: u32) -> Option<&NicMemory> {
         if let Some(Some(memory)) = self.nic_memory.get(rank as usize) {
             return Some(memory);
@@ -348,8 +352,8 @@ impl RankMemoryAccess {
         }
     }
 
-    /// The same of a message with a layout. That is an allegation: whatever it says, no more pieces are moved
-    /// than there are bytes.
+    /// Does the same for a message with a layout. A layout is an untrusted claim: whatever it
+    /// holds, no more pieces are moved than there are bytes.
     fn exchange_pieces(
         &mut self,
         way: TransferDirection,
@@ -391,7 +395,7 @@ impl RankMemoryAccess {
         move_all()
     }
 
-    /// Moves bytes between this process and where they lie side by side in a rank.
+    /// Moves bytes between this process and a rank that has them side by side.
     fn move_bytes(
         &self,
         way: TransferDirection,
@@ -417,7 +421,8 @@ impl RankMemoryAccess {
         Ok(())
     }
 
-    /// Has the kernel move bytes of this process from or to so many pieces of a rank, of as many bytes in all.
+    /// Has the kernel move bytes of this process from or to pieces of a rank, which have as many
+    /// bytes in all.
     fn move_pieces(
         &self,
         way: TransferDirection,
@@ -441,7 +446,7 @@ impl RankMemoryAccess {
 }
 
 impl TransferDirection {
-    /// From where to where, of a place of this process's and one of a rank's.
+    /// Returns the source and the destination, of a place of this process and one of a rank.
     fn source_and_destination(self, ours: *mut u8, theirs: *mut u8) -> (*const u8, *mut u8) {
         match self {
             Self::In => (theirs, ours),
@@ -450,21 +455,21 @@ impl TransferDirection {
     }
 }
 
-/// The pieces of a message, as they are moved.
+/// The pieces of a message, while they are moved.
 struct PieceBatch<'a> {
     memory: &'a RankMemoryAccess,
     way: TransferDirection,
     rank: u32,
     /// The message, in this process.
     bytes: LocalBytes,
-    /// What waits for a call of the kernel.
+    /// The pieces that wait for a call of the kernel.
     pieces: &'a mut Vec<libc::iovec>,
-    /// Where that is in the message.
+    /// Where these pieces are in the message.
     waiting: Range<usize>,
 }
 
 impl PieceBatch<'_> {
-    /// Moves the next pieces, or has them wait.
+    /// Moves the next pieces, or adds them to those that wait.
     fn add(&mut self, base: u64, strip: Strip) -> Result<(), MemoryFault> {
         let block = usize::try_from(strip.block).expect("at most all bytes");
         let count = usize::try_from(strip.count).expect("at most all bytes");
@@ -503,7 +508,8 @@ impl PieceBatch<'_> {
         Ok(())
     }
 
-    /// Where the first of these pieces is in this process, if all of them lie in the rank's slot.
+    /// Returns where the first of these pieces is in this process, if all of them lie in the rank's
+    /// slot.
     fn mapped(&self, base: u64, strip: Strip) -> Option<NonNull<u8>> {
         let span = strip.span(base)?;
         let len = usize::try_from(span.end - span.start).ok()?;
@@ -513,17 +519,17 @@ impl PieceBatch<'_> {
         Some(unsafe { start.add(usize::try_from(first).ok()?) })
     }
 
-    /// So many bytes of the message behind those that wait.
+    /// Returns the next `bytes` bytes of the message, behind those that wait.
     fn next(&self, bytes: usize) -> LocalBytes {
         self.bytes.part(self.waiting.end..self.waiting.end + bytes)
     }
 
-    /// So many bytes of the message are moved, and none wait.
+    /// Skips `bytes` bytes of the message, which have been moved. No piece waits.
     fn skip(&mut self, bytes: usize) {
         self.waiting = self.waiting.end + bytes..self.waiting.end + bytes;
     }
 
-    /// Has the kernel move what waits.
+    /// Has the kernel move the pieces that wait.
     fn flush(&mut self) -> Result<(), MemoryFault> {
         if !self.pieces.is_empty() {
             let bytes = self.bytes.part(self.waiting.clone());

@@ -1,4 +1,4 @@
-//! The NIC-only segment: process ids of ranks, where their slots are, requests to the sequencer, global memory.
+//! The NIC-only segment: process ids and slots of ranks, requests to the sequencer, global memory.
 
 use super::descriptor_location::DescriptorLocation;
 use super::slot_windows::{SlotLocation, SlotWindows};
@@ -21,10 +21,10 @@ const SET_WORDS: usize = MAX_NODES / 64;
 /// State, variable, comparison, operand, write flag and variable, value, wait; then the set.
 const REQUEST_BYTES: usize = (8 + SET_WORDS) * 8;
 
-/// Where a rank's memory is: the place of its slot and two words of the deposit, and the deposit of its NIC
-/// memory.
+/// The bytes that locate a rank's memory: the place of its slot and two words of the slot's
+/// descriptor, and two words of the descriptor of its NIC memory.
 const SLOT_LOCATION_BYTES: usize = 5 * 8;
-/// The latter.
+/// The offset of the words about NIC memory.
 const NIC_MEMORY_OFFSET: usize = 3 * 8;
 
 /// A Compare-And-Write request is free, asked, or decided.
@@ -39,9 +39,9 @@ pub struct Segment {
     mapping: Arc<Mapping>,
     nodes: usize,
     ranks: usize,
-    /// What this process alone has: see [`set_memory_file`](Self::set_memory_file).
+    /// Files that only this process has: see [`set_memory_file`](Self::set_memory_file).
     files: Arc<[OnceLock<File>]>,
-    /// And so is what it has mapped of each rank, as soon as it needs anything of that.
+    /// What this process has mapped of each rank. It maps memory when it first needs it.
     mapped: Arc<[OnceLock<Box<MappedRank>>]>,
 }
 
@@ -49,14 +49,14 @@ pub struct Segment {
 #[derive(Debug, Default)]
 struct MappedRank {
     slot: SlotWindows,
-    /// Of a rank whose NIC is elsewhere.
+    /// The memory of a rank whose NIC is in another process.
     nic_memory: OnceLock<Option<NicMemory>>,
 }
 
 impl Segment {
     fn pids(_: usize) -> usize {
-        // Word 0: requests asked so far, counted so that the sequencer need not scan; word 1: reports;
-        // word 2: writes of the sequencer, if there are nodes on other machines.
+        // Word 0: requests posted so far, so that the sequencer need not scan. Word 1: reports.
+        // Word 2: writes of the sequencer, if there are nodes on other machines.
         64
     }
 
@@ -85,7 +85,7 @@ impl Segment {
     }
 
     fn shape(nodes: usize, ranks: usize) -> Result<Self, MapError> {
-        // A first mapping of nothing only carries the shape.
+        // This first mapping of nothing only carries the shape.
         Ok(Self {
             mapping: Arc::new(Mapping::private(4096)?),
             nodes,
@@ -98,7 +98,7 @@ impl Segment {
     /// Makes the segment of a job.
     ///
     /// # Errors
-    /// As [`MapError`] says.
+    /// As [`MapError`] describes.
     pub fn create(nodes: usize, ranks: usize) -> Result<(OwnedFd, Self), MapError> {
         let bytes = Self::shape(nodes, ranks)?.bytes();
         let fd = bcs_core::memory::sealed_memfd("bcs-fabric", bytes)?;
@@ -109,7 +109,7 @@ impl Segment {
     /// Maps the segment of a job of the same shape.
     ///
     /// # Errors
-    /// As [`MapError`] says.
+    /// As [`MapError`] describes.
     pub fn map(fd: impl AsFd, nodes: usize, ranks: usize) -> Result<Self, MapError> {
         let shape = Self::shape(nodes, ranks)?;
         let mapping = Mapping::shared(fd, shape.bytes())?;
@@ -119,10 +119,10 @@ impl Segment {
         })
     }
 
-    /// A segment that only this process sees: all NICs in one process, and tests.
+    /// Makes a segment that only this process sees: for all NICs in one process, and for tests.
     ///
     /// # Errors
-    /// As [`MapError`] says.
+    /// As [`MapError`] describes.
     pub fn private(nodes: usize, ranks: usize) -> Result<Self, MapError> {
         let shape = Self::shape(nodes, ranks)?;
         let mapping = Mapping::private(shape.bytes())?;
@@ -132,22 +132,22 @@ impl Segment {
         })
     }
 
-    /// Nodes of the job.
+    /// Returns the number of nodes of the job.
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// The process id of a rank, 0 while it has none: written by its node manager from the
-    /// kernel's word, never from the rank's.
+    /// Returns the process id of a rank, 0 while it has none. Its node manager writes the id that
+    /// the kernel gives, never one that the rank names.
     #[must_use]
     pub fn pid(&self, rank: u32) -> Option<&AtomicU32> {
         let rank = rank as usize;
         (rank < self.ranks).then(|| self.mapping.word32(Self::pids(0) + rank * 4))
     }
 
-    /// From now on NIC threads of this process write into a rank by its memory file
-    /// ([`memory_file`](super::memory_file)), and not by its process id.
+    /// Makes NIC threads of this process write into a rank by its memory file
+    /// ([`memory_file`](super::memory_file)) from now on, and not by its process id.
     pub fn set_memory_file(&self, rank: u32, file: File) {
         if let Some(place) = self.files.get(rank as usize) {
             // A rank is received once.
@@ -159,8 +159,8 @@ impl Segment {
         self.files.get(rank as usize)?.get()
     }
 
-    /// Says where NICs of this machine find the slot of a rank: its node manager does, before it writes
-    /// the rank's process id.
+    /// Publishes where NICs of this machine find the slot of a rank. Its node manager calls it
+    /// before it writes the rank's process id.
     pub fn publish_slot(&self, rank: u32, slot: Slot, deposit: DescriptorLocation) {
         if (rank as usize) < self.ranks {
             let [place, file] = deposit.words();
@@ -171,15 +171,15 @@ impl Segment {
         }
     }
 
-    /// Where the memory of a rank that has been received is in this process, if all of it lies in a slot: see
-    /// [`SlotWindows`].
+    /// Returns where the memory of a rank that has been received is in this process, if all of it
+    /// lies in a slot: see [`SlotWindows`].
     #[inline]
     pub(super) fn resolve(&self, rank: u32, address: u64, len: usize) -> Option<NonNull<u8>> {
         let windows = &self.mapped(rank)?.slot;
         windows.resolve(|| self.slot_location(rank), address, len)
     }
 
-    /// The same of NIC memory, for NICs of other processes, before the rank is started.
+    /// Publishes NIC memory for NICs of other processes, before the rank is started.
     pub fn publish_nic_memory(&self, rank: u32, deposit: DescriptorLocation) {
         if (rank as usize) < self.ranks {
             let at = self.slot_location_offset(rank) + NIC_MEMORY_OFFSET;
@@ -187,8 +187,8 @@ impl Segment {
         }
     }
 
-    /// NIC memory of a rank that has been received, whose NIC another process hosts: mapped here when it is
-    /// first asked for, and `None` where that cannot be.
+    /// Returns the NIC memory of a rank that has been received, whose NIC another process hosts.
+    /// The first call maps it. Returns `None` where it cannot be mapped.
     pub(super) fn nic_memory(&self, rank: u32, eager_limit: usize) -> Option<&NicMemory> {
         let open = || {
             let mut words = [0; 2];
@@ -226,17 +226,17 @@ impl Segment {
         self.mapping.word64(0)
     }
 
-    /// How often nodes have reported progress.
+    /// Returns how often nodes have reported progress.
     pub(super) fn reports(&self) -> &AtomicU64 {
         self.mapping.word64(8)
     }
 
-    /// How many writes of the sequencer of this machine there were.
+    /// Returns the number of writes of this machine's sequencer.
     pub(crate) fn writes(&self) -> &AtomicU64 {
         self.mapping.word64(16)
     }
 
-    /// How many writes of a sequencer elsewhere the process of a node has made known to it.
+    /// Returns how many writes of a remote sequencer the process of a node has made known to it.
     pub(crate) fn applied(&self, node: NodeId) -> &AtomicU64 {
         let port = node.index() * NicThreadId::COUNT;
         self.mapping.word64(self.signals() + port * 64 + 8)
@@ -246,7 +246,8 @@ impl Segment {
         self.mapping.word64(self.requests() + port * REQUEST_BYTES)
     }
 
-    /// Asks the sequencer on behalf of a port elsewhere. False if it has a Compare-And-Write outstanding.
+    /// Posts a request to the sequencer for a port of another machine. Returns false if the port
+    /// has a Compare-And-Write outstanding.
     pub(crate) fn post_request(&self, port: usize, request: &RawRequest) -> bool {
         let state = self.request_state(port);
         if state.load(Ordering::Relaxed) != FREE {
@@ -258,7 +259,7 @@ impl Segment {
         true
     }
 
-    /// The verdict for a port, if it is there: then the port may ask again.
+    /// Takes the verdict for a port, if it is there. Then the port may ask again.
     pub(crate) fn take_verdict(&self, port: usize) -> Option<bool> {
         let state = self.request_state(port);
         match state.load(Ordering::Acquire) {
@@ -271,7 +272,7 @@ impl Segment {
         }
     }
 
-    /// A node has reported progress.
+    /// Counts a progress report of a node.
     pub(crate) fn count_report(&self) {
         // REPORT: publishes the variable.
         self.reports().fetch_add(1, Ordering::Release);
@@ -334,7 +335,7 @@ impl Segment {
             .word64(self.variables() + node.index() * self.node_bytes() + index * 8)
     }
 
-    /// The first word of a PUT is stored last, with `Release`: whoever reads it with `Acquire`
+    /// Stores the first word of a PUT last, with `Release`: a thread that reads it with `Acquire`
     /// and knows it to be new sees all of the PUT (edge **BLOCK**). Blocks begin with a stamp for
     /// this.
     pub(super) fn put(&self, node: NodeId, at: GlobalAddress, bytes: &[u8]) {
@@ -345,7 +346,8 @@ impl Segment {
         );
     }
 
-    /// The same by the byte of global memory. False if that is not a multiple of 8, or the bytes go beyond the end.
+    /// Puts at a byte of global memory. Returns false if that is not a multiple of 8, or the bytes
+    /// go beyond the end.
     pub(crate) fn put_at_byte(&self, node: NodeId, byte: usize, bytes: &[u8]) -> bool {
         let end = byte.checked_add(bytes.len());
         let is_within = end.is_some_and(|end| end <= GlobalAddress::total_bytes(self.nodes));
@@ -383,7 +385,7 @@ impl Segment {
         self.blocks(node) + at.byte(self.nodes, len)
     }
 
-    /// Where the blocks of a node begin.
+    /// Returns where the blocks of a node begin.
     fn blocks(&self, node: NodeId) -> usize {
         self.variables()
             + node.index() * self.node_bytes()

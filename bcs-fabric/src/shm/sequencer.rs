@@ -6,11 +6,11 @@
 //! - **VERDICT**: the sequencer writes the variables on all nodes, then stores the verdict with
 //!   `Release`; the port loads it with `Acquire`.
 //! - **PROGRESS**: a node stores a variable with `Release`; the sequencer compares it after an
-//!   `Acquire` load. So whoever acts on a verdict sees all that the nodes did before they made
-//!   the condition true: this is what lets a lane of global memory be used anew in each slice.
-//! - **REPORT**: a node that reports counts it, with `Release`, after it has stored the variable; the
-//!   sequencer loads the count with `Acquire` before it looks. So a look sees all that it has counted, and what is
-//!   reported later leads to another one.
+//!   `Acquire` load. So a thread that acts on a verdict sees all that the nodes did before they
+//!   made the condition true. This lets each slice reuse a lane of global memory.
+//! - **REPORT**: a node that reports counts it, with `Release`, after it has stored the variable.
+//!   The sequencer loads the count with `Acquire` before it evaluates. So an evaluation sees all
+//!   reports that it has counted, and a later report leads to another evaluation.
 
 use super::bells::PendingBells;
 use super::segment::{ASKED, FALSE, RawRequest, Segment, TRUE, port_count};
@@ -19,23 +19,23 @@ use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::wake::machine_page::BellId;
 use std::sync::atomic::Ordering;
 
-/// Decides Compare-And-Writes. Run by the OS thread of the Strobe Sender, whose bell ports ring.
+/// Decides Compare-And-Writes. The OS thread of the Strobe Sender runs it, and ports ring its bell.
 #[derive(Debug)]
 pub struct Sequencer {
     segment: Segment,
     bells: PendingBells,
     seen: u64,
-    /// Reports of nodes that the last look at what waits has seen.
+    /// Reports of nodes that the last evaluation of waiting requests has seen.
     reports_seen: u64,
     /// Requests that wait until their condition holds, by port.
     waiting: Vec<(usize, RawRequest)>,
     retries: u64,
-    /// If there are nodes on other machines.
+    /// The log of writes, if there are nodes on other machines.
     ledger: Option<WriteLog>,
 }
 
 impl Sequencer {
-    /// The sequencer of a job; there must be only one.
+    /// Makes the sequencer of a job; there must be only one.
     #[must_use]
     pub fn new(segment: Segment, bells: PendingBells) -> Self {
         Self {
@@ -49,19 +49,20 @@ impl Sequencer {
         }
     }
 
-    /// The same, in a job with nodes on other machines, whose variables this segment mirrors.
+    /// Sets the log of writes, in a job with nodes on other machines, whose variables this segment
+    /// mirrors.
     #[must_use]
     pub fn with_ledger(self, ledger: Option<WriteLog>) -> Self {
         Self { ledger, ..self }
     }
 
-    /// Whether [`poll`](Self::poll) would find a new request.
+    /// Returns whether [`poll`](Self::poll) would find a new request.
     #[must_use]
     pub fn has_requests(&self) -> bool {
         self.segment.requests_asked().load(Ordering::Acquire) != self.seen
     }
 
-    /// Decides what can be decided. Returns whether anything was.
+    /// Decides what can be decided. Returns whether it decided anything.
     pub fn poll(&mut self) -> bool {
         let reports = self.segment.reports().load(Ordering::Acquire); // REPORT
         let mut progress = false;
@@ -90,8 +91,8 @@ impl Sequencer {
         progress
     }
 
-    /// Looks at requests that wait that came out false (paper Table 5.1): one when the request comes, and one
-    /// whenever nodes have reported since the last.
+    /// Returns how many evaluations of waiting requests came out false (paper Table 5.1): one when
+    /// the request comes, and one whenever nodes have reported since the last.
     #[must_use]
     pub fn retries(&self) -> u64 {
         self.retries
@@ -109,7 +110,7 @@ impl Sequencer {
         self.waiting.len() != before
     }
 
-    /// Evaluates a request of a port; false when it goes on waiting.
+    /// Evaluates a request of a port. Returns false if it goes on waiting.
     fn decide(&self, port: usize, request: &RawRequest) -> bool {
         let judged = match &self.ledger {
             None => evaluate_and_write(&self.segment, request),
@@ -138,8 +139,8 @@ impl Sequencer {
     }
 }
 
-/// Evaluates a Compare-And-Write, and writes what it says on all its nodes if it holds. `None` when it goes on
-/// waiting.
+/// Evaluates a Compare-And-Write, and if it holds, writes its variable on all its nodes. Returns
+/// `None` if it goes on waiting.
 pub(super) fn evaluate_and_write(segment: &Segment, request: &RawRequest) -> Option<bool> {
     let holds = request.set.iter().all(|node| {
         // PROGRESS: what the node did before it stored the variable is visible.

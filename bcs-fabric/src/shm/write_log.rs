@@ -1,9 +1,11 @@
-//! What the sequencer of a job on several machines has written by Compare-And-Writes, one after the other.
+//! The writes that the sequencer of a job on several machines has made by Compare-And-Writes, one
+//! after the other.
 //!
-//! Its segment has the variables of all nodes. Those of nodes elsewhere are mirrors: such a node says what it has
-//! stored ([`WriteLog::update_mirror`]), and is told what the sequencer has written ([`WriteLog::take_untold`]). Both may cross. What the
-//! node stored before it knew of a write is older than that write, for the node applies it when it is told: so the
-//! mirror keeps the write. In the end both sides have the same.
+//! Its segment has the variables of all nodes. Those of remote machines' nodes are mirrors. Such a
+//! node reports what it has stored ([`WriteLog::update_mirror`]), and is notified of what the
+//! sequencer has written ([`WriteLog::take_untold`]). The two may cross. What the node stored
+//! before it knew of a write is older than that write, for the node applies the write when it is
+//! notified. So the mirror keeps the write. In the end both sides have the same value.
 
 use super::segment::{RawRequest, Segment};
 use bcs_core::job::{NodeId, NodeSet};
@@ -14,26 +16,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A write of a Compare-And-Write that held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteLogEntry {
-    /// Counts them, from 1.
+    /// The number of the write, from 1.
     pub number: u64,
     /// The nodes.
     pub set: NodeSet,
     /// The index of the variable.
     pub variable: usize,
-    /// What was written.
+    /// The value.
     pub value: u64,
 }
 
-/// See the module.
+/// A log of the sequencer's writes.
 #[derive(Clone, Debug, Default)]
 pub struct WriteLog(Arc<Mutex<WriteLogState>>);
 
 #[derive(Debug, Default)]
 struct WriteLogState {
     count: u64,
-    /// The last write of a variable of a node.
+    /// The number of the last write of a variable of a node.
     last: HashMap<(NodeId, usize), u64>,
-    /// Those that other machines have not been told.
+    /// Writes of which other machines have not been notified.
     untold: Vec<WriteLogEntry>,
 }
 
@@ -42,7 +44,7 @@ impl WriteLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Judges a request, and notes what that has written. No mirror changes meanwhile.
+    /// Judges a request, and logs its write. No mirror changes meanwhile.
     pub(super) fn evaluate_and_log(
         &self,
         segment: &Segment,
@@ -68,7 +70,7 @@ impl WriteLog {
         holds
     }
 
-    /// A node elsewhere has stored a variable when it knew of the first `told` writes.
+    /// Records that a remote node has stored a variable when it knew of the first `told` writes.
     pub fn update_mirror(
         &self,
         segment: &Segment,
@@ -86,7 +88,7 @@ impl WriteLog {
         }
     }
 
-    /// Gives those that other machines have not been told, in their order.
+    /// Moves the writes of which other machines have not been notified to `into`, in their order.
     pub fn take_untold(&self, into: &mut Vec<WriteLogEntry>) {
         into.append(&mut self.lock().untold);
     }

@@ -1,28 +1,28 @@
-//! What can go wrong on the simulated fabric, and how often.
+//! The faults of the simulated fabric, and their frequencies.
 
 use bcs_core::job::NodeId;
 
 /// The faults of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FaultPlan {
-    /// Probability that an Xfer-And-Signal or get fails whole.
+    /// Probability that an Xfer-And-Signal or get fails as a whole.
     pub lose: f64,
-    /// Probability that one is delayed, and by how many nanoseconds at most.
+    /// Probability that one is delayed, and the longest delay in nanoseconds.
     pub delay: (f64, u64),
-    /// Transfers of different pairs overtake each other by up to so many nanoseconds.
+    /// The most nanoseconds by which transfers of different pairs overtake each other.
     pub reorder_ns: u64,
-    /// Nodes whose every operation takes so many times as long.
+    /// Slow nodes, and the factor by which each of their operations takes longer.
     pub slow: Vec<(NodeId, u64)>,
-    /// Nodes that die, and when (nanoseconds of virtual time).
+    /// Nodes that die, and their times of death (nanoseconds of virtual time).
     pub crash: Vec<(NodeId, u64)>,
-    /// After this time no more losses and delays happen, so that a run must converge.
+    /// The time from which there are no losses and delays, so that a run must converge.
     pub until_ns: u64,
 }
 
-/// How often each fault was injected.
+/// The number of injected faults of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounts {
-    /// Transfers lost; of a network of datagrams, these.
+    /// Transfers lost; in a network of datagrams, datagrams lost.
     pub lost: u64,
     /// Transfers or datagrams delayed.
     pub delayed: u64,

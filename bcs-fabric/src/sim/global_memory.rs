@@ -8,7 +8,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(super) struct GlobalMemory {
     variables: Vec<u64>,
-    /// Page by page, those touched only: all of it, for all nodes, would be gigabytes.
+    /// The touched pages only: all pages of all nodes would take gigabytes.
     pages: BTreeMap<usize, Vec<u8>>,
 }
 

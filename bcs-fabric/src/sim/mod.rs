@@ -1,11 +1,11 @@
 //! The simulated fabric: nodes in virtual time, fixed by one seed.
 //!
 //! All ports of a simulated cluster share one [`Network`]. Nothing happens until the simulator
-//! advances the time; then events (a PUT arrives, a Compare-And-Write is decided, a get is
-//! complete) happen in the order of their times. Latencies are those of Table 2.1 for QsNet,
-//! where it has them, and ours where it is blank ([`Latencies`]). Faults are at the level of the
-//! primitives ([`FaultPlan`]): whole transfers fail with an error event, are delayed, overtake those
-//! of other pairs; nodes are slow or die.
+//! advances the time. Then events (a PUT arrives, a Compare-And-Write is decided, a get is
+//! complete) happen in the order of their times. Latencies are those of Table 2.1 for QsNet, and
+//! our own where the table is blank ([`Latencies`]). Faults are at the level of the primitives
+//! ([`FaultPlan`]): whole transfers fail with an error event, are delayed, or overtake those of
+//! other pairs; nodes are slow or die.
 
 mod faults;
 mod global_memory;

@@ -15,12 +15,13 @@ use rand_chacha::ChaCha8Rng;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// How long operations take, in nanoseconds of virtual time.
+/// The durations of operations, in nanoseconds of virtual time.
 #[derive(Clone, Copy, Debug)]
 pub struct Latencies {
     /// Compare-And-Write, independent of the number of nodes: Table 2.1 says < 10 µs for QsNet.
     pub compare_and_write_ns: u64,
-    /// The start of a transfer. Table 2.1 gives only bandwidth; 5 µs is ours, a short Elan3 put.
+    /// The start of a transfer. Table 2.1 gives only bandwidth; 5 µs is our own value, a short
+    /// Elan3 put.
     pub transfer_ns: u64,
     /// Bandwidth into one node in bytes per microsecond: Table 2.1 says > 150 MB/s for QsNet.
     pub bytes_per_us: u64,
@@ -69,7 +70,7 @@ enum NetworkEvent {
     },
 }
 
-/// Bytes of a rank that a NIC thread fetches, and where they go.
+/// Bytes of a rank that a NIC thread fetches, and their destination.
 #[derive(Debug)]
 pub(super) struct FetchRequest {
     pub(super) rank: u32,
@@ -91,7 +92,7 @@ pub struct Network {
     sequence: u64,
     tickets: BTreeMap<u64, Event>,
     gets: BTreeMap<u64, (SourceSpan, DestinationSpan)>,
-    /// Fetches that nobody has asked for, and their buffers.
+    /// Fetches whose buffers have not been taken.
     fetches: BTreeMap<u64, FetchRequest>,
     compares: BTreeMap<u64, CompareAndWrite>,
     retries: u64,
@@ -104,7 +105,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// A cluster of `nodes` nodes with these ranks.
+    /// Makes a cluster of `nodes` nodes with these ranks.
     #[must_use]
     pub fn new(
         nodes: usize,
@@ -145,38 +146,39 @@ impl Network {
         network
     }
 
-    /// The virtual time in nanoseconds.
+    /// Returns the virtual time in nanoseconds.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// When the next event happens.
+    /// Returns the time of the next event.
     #[must_use]
     pub fn next_event_ns(&self) -> Option<u64> {
         self.events.peek().map(|Reverse((at, _, _))| *at)
     }
 
-    /// Transfers that have not arrived: zero at the end of a slice.
+    /// Returns the number of transfers that have not arrived: zero at the end of a slice.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// Looks at Compare-And-Writes that wait that came out false (paper Table 5.1): one when it is asked, and one for
-    /// each report of a node, when it has got to who looks.
+    /// Returns how many evaluations of waiting Compare-And-Writes came out false (paper Table 5.1):
+    /// one when the request is made, and one for each report of a node, when that has arrived at
+    /// the sequencer.
     #[must_use]
     pub fn retries(&self) -> u64 {
         self.retries
     }
 
-    /// The faults injected so far.
+    /// Returns the faults injected so far.
     #[must_use]
     pub fn fault_counts(&self) -> FaultCounts {
         self.counts
     }
 
-    /// A hash of everything that happened, in order: equal for equal seeds.
+    /// Returns a hash of everything that happened, in order: equal for equal seeds.
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
         self.trace
@@ -187,18 +189,18 @@ impl Network {
         self.trace = fingerprint([self.trace].iter().chain(words).copied());
     }
 
-    /// Bytes of messages and collectives that entered each node since the last call.
+    /// Takes the bytes of messages and collectives that entered each node since the last call.
     pub fn take_entered(&mut self) -> Vec<u64> {
         let nodes = self.nodes.len();
         std::mem::replace(&mut self.entered, vec![0; nodes])
     }
 
-    /// The ranks, to read and write their memory.
+    /// Returns the ranks, to read and write their memory.
     pub fn ranks(&mut self) -> &mut SimulatedRanks {
         &mut self.ranks
     }
 
-    /// The nodes that live.
+    /// Returns the living nodes.
     #[must_use]
     pub fn alive(&self) -> NodeSet {
         (0..self.nodes.len())
@@ -318,13 +320,13 @@ impl Network {
         self.nodes[node.index()].signals[thread.index()]
     }
 
-    /// A global variable of a node, as the checkers see it.
+    /// Returns a global variable of a node, as the checkers see it.
     #[must_use]
     pub fn load(&self, node: NodeId, variable: Variable) -> u64 {
         self.nodes[node.index()].memory.load(variable)
     }
 
-    /// A global variable of a node is so from the beginning.
+    /// Sets the initial value of a global variable of a node.
     pub fn set_initial(&mut self, node: NodeId, variable: Variable, value: u64) {
         self.store(node, variable, value);
     }
@@ -333,7 +335,7 @@ impl Network {
         self.nodes[node.index()].memory.store(variable, value);
     }
 
-    /// Looks again at the Compare-And-Writes that wait.
+    /// Schedules another evaluation of the waiting Compare-And-Writes.
     pub(super) fn retry_waiting(&mut self) {
         let at = self.now_ns + self.latencies.compare_and_write_ns;
         let waiting: Vec<u64> = self
@@ -363,7 +365,7 @@ impl Network {
         self.events.push(Reverse((at, self.sequence, happening)));
     }
 
-    /// When a transfer arrives; `None` when it is lost, and its failure has been scheduled.
+    /// Returns when a transfer arrives; `None` when it is lost, and its failure has been scheduled.
     fn transfer_time(
         &mut self,
         from: Option<NodeId>,
@@ -458,7 +460,7 @@ impl Network {
 
     fn decide(&mut self, ticket: u64) {
         let Some(what) = self.compares.get(&ticket).copied() else {
-            return; // decided by an earlier look
+            return; // an earlier evaluation has decided it
         };
         let set = what.set.and(&self.alive());
         let holds = set.iter().all(|node| {

@@ -17,7 +17,7 @@ pub struct SimPort {
 }
 
 impl SimPort {
-    /// The port of a NIC thread.
+    /// Makes the port of a NIC thread.
     #[must_use]
     pub fn new(network: Rc<RefCell<Network>>, node: NodeId, thread: NicThreadId) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl SimPort {
         }
     }
 
-    /// The port of the Strobe Sender.
+    /// Makes the port of the Strobe Sender.
     #[must_use]
     pub fn strobe_sender(network: Rc<RefCell<Network>>) -> Self {
         Self { network, who: None }

@@ -9,21 +9,21 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// The memory of one scripted rank: its NIC memory, and its own.
+/// A scripted rank: its NIC memory, and its own memory.
 #[derive(Debug)]
 pub struct RankStore {
-    /// What the NIC shares with the rank.
+    /// The memory that the NIC shares with the rank.
     pub nic: NicMemory,
     /// The rank's own memory.
     pub bytes: GuardedBytes,
-    /// The address at which it says that its memory begins: where that is, or any.
+    /// The address at which the rank claims that its memory begins. It may be wrong.
     pub start: u64,
     /// The rank's node.
     pub node: NodeId,
 }
 
 impl RankStore {
-    /// The indices of `len` bytes at an address, if they lie within its memory.
+    /// Returns the indices of `len` bytes at an address, if they lie within its memory.
     fn range(&self, address: u64, len: usize) -> Option<Range<usize>> {
         let start = usize::try_from(address.checked_sub(self.start)?).ok()?;
         let end = start.checked_add(len)?;
@@ -31,7 +31,7 @@ impl RankStore {
     }
 }
 
-/// Scripted ranks, by number, as NICs and whoever acts for them share them.
+/// Scripted ranks, by number. NICs and the actors of the ranks share them.
 pub type SharedRankStores = Rc<RefCell<Vec<RankStore>>>;
 
 /// The ranks of a simulated cluster.
@@ -39,9 +39,10 @@ pub type SharedRankStores = Rc<RefCell<Vec<RankStore>>>;
 pub enum SimulatedRanks {
     /// Scripted ranks.
     Scripted(SharedRankStores),
-    /// Threads of this process, whose memory the kernel guards: what is not mapped is a fault.
+    /// Threads of this process, whose memory the kernel guards: an access to unmapped memory is a
+    /// fault.
     Threads {
-        /// The way to their memory.
+        /// The access to their memory.
         memory: shm::RankMemoryAccess,
         /// The node of each.
         nodes: Vec<NodeId>,
@@ -105,7 +106,7 @@ impl RankMemory for SimulatedRanks {
     }
 }
 
-/// Bytes of a message where its sender has them, if it has them.
+/// Reads bytes of a message from the sender's memory, if the sender has them.
 fn gather(source: &RankStore, from: &SourceSpan, len: usize) -> Option<Vec<u8>> {
     match from.payload {
         Payload::Slot { slot, .. } => {
@@ -125,7 +126,8 @@ fn gather(source: &RankStore, from: &SourceSpan, len: usize) -> Option<Vec<u8>> 
     }
 }
 
-/// The indices of `len` bytes of a message, from `offset` on, if all of them lie within a memory.
+/// Returns the indices of `len` bytes of a message, from `offset` on, if all of them lie within a
+/// memory.
 fn ranges(
     location: Location,
     offset: u64,

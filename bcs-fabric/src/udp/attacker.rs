@@ -1,6 +1,8 @@
-//! Somebody who sees the datagrams of a job, does not have its key, and sends what can be made of them.
+//! An attacker who sees the datagrams of a job, does not have its key, and sends forgeries made
+//! from them.
 //!
-//! It is for tests: in virtual time ([`ForgeryInjector`](super::siege::ForgeryInjector)), and from a host of its own.
+//! It is for tests: in virtual time
+//! ([`ForgeryInjector`](super::forgery_injector::ForgeryInjector)), and from a host of its own.
 
 use super::datagram::{Header, VERSION};
 use super::seal::{Crypto, Direction, JobKey, Seal};
@@ -8,27 +10,27 @@ use bcs_core::job::NodeId;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What it sends.
+/// The kind of a forged datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Forgery {
-    /// Bytes of no meaning, behind a right header or behind none.
+    /// Random bytes, behind a right header or behind no header.
     Random,
-    /// A datagram that it has seen, with other bytes here and there.
+    /// A datagram that it has seen, with some bytes changed.
     Mutated,
-    /// One without its end.
+    /// A seen datagram without its end.
     Truncated,
-    /// One with more behind it.
+    /// A seen datagram with more bytes behind it.
     Lengthened,
-    /// One under another key.
+    /// A seen datagram under another key.
     Rekeyed,
-    /// One to another receiver.
+    /// A seen datagram, sent to another receiver.
     Misdirected,
-    /// One as it was: the only kind whose tag is right.
+    /// A seen datagram, unchanged: the only kind whose tag is right.
     Replayed,
 }
 
 impl Forgery {
-    /// All kinds.
+    /// All kinds of forgeries.
     pub const ALL: [Self; 7] = [
         Self::Random,
         Self::Mutated,
@@ -40,25 +42,25 @@ impl Forgery {
     ];
 }
 
-/// Datagrams that it remembers.
+/// The number of datagrams that it remembers.
 const MAX_REMEMBERED: usize = 1_024;
 
-/// The longest that it sends of its own.
+/// The longest datagram that it makes up.
 const MAX_FORGED_BYTES: usize = 1_472;
 
-/// See the module.
+/// An attacker.
 #[derive(Debug)]
 pub struct Attacker {
     random: ChaCha8Rng,
     key: JobKey,
-    /// Datagrams, and to whom they were sent.
+    /// Datagrams that it has seen, with their receivers.
     seen: Vec<(usize, Vec<u8>)>,
-    /// Which of them goes when there is no room.
+    /// The index of the datagram that goes when there is no room.
     oldest: usize,
 }
 
 impl Attacker {
-    /// One that has seen nothing.
+    /// Makes an attacker that has seen nothing.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -70,13 +72,13 @@ impl Attacker {
         }
     }
 
-    /// How many datagrams it remembers.
+    /// Returns how many datagrams it remembers.
     #[must_use]
     pub fn remembers(&self) -> usize {
         self.seen.len()
     }
 
-    /// It sees a datagram to this receiver.
+    /// Shows it a datagram to this receiver.
     pub fn observe(&mut self, to: usize, datagram: &[u8]) {
         if self.seen.len() < MAX_REMEMBERED {
             return self.seen.push((to, datagram.to_vec()));
@@ -88,7 +90,7 @@ impl Attacker {
         self.oldest = (self.oldest + 1) % MAX_REMEMBERED;
     }
 
-    /// Makes a datagram for one of so many receivers: for whom, and of which kind.
+    /// Makes a datagram for one of `receivers` receivers. Returns the receiver and the kind.
     ///
     /// # Panics
     /// When there are no receivers.
@@ -130,7 +132,8 @@ impl Attacker {
         self.random.fill(&mut datagram[start..]);
     }
 
-    /// Changes one to four bytes. What is changed twice is not as it was.
+    /// Changes one to four bytes. A first byte that stays changed ensures that the datagram
+    /// differs.
     fn mutate(&mut self, datagram: &mut [u8]) {
         let before = self.random.random_range(1..=255_u8);
         let first = self.random.random_range(0..datagram.len());
@@ -143,7 +146,7 @@ impl Attacker {
         }
     }
 
-    /// Takes the tag off, and puts one of its own there.
+    /// Replaces the tag by one under the attacker's key.
     fn seal_again(&mut self, to: usize, datagram: &mut Vec<u8>) {
         let Ok((Header { epoch, from, .. }, _)) = Header::take(datagram) else {
             return self.mutate(datagram);

@@ -1,7 +1,7 @@
 //! Datagrams of one length to a party, which go in one call.
 //!
-//! Bytes of ranks are sent from where they lie, if they lie side by side in what is mapped here: then the kernel's copy is the
-//! only one. Fronts and tags stand in a buffer.
+//! If bytes of ranks lie side by side in memory that is mapped here, they are sent from there. Then
+//! the kernel's copy is the only one. A buffer holds fronts and tags.
 //!
 //! ```text
 //!  buffer         front       tag | front       tag | front       tag
@@ -9,9 +9,10 @@
 //!  as they go     front bytes tag | front bytes tag | front bytes tag
 //! ```
 //!
-//! What is lent is read twice, for the tag and by the kernel. A rank that changes it in between, though its send is not complete,
-//! has sent a datagram whose tag is wrong: it is dropped, and its link sends those bytes again. Nothing that is lent
-//! outlives the call of [`UdpEndpoint::flush`](super::UdpEndpoint::flush) in which it was written.
+//! Lent bytes are read twice, for the tag and by the kernel. If a rank changes them in between,
+//! though its send is not complete, the tag of the datagram is wrong. The receiver drops it, and
+//! the link sends the bytes again. No loan outlives the call of
+//! [`UdpEndpoint::flush`](super::UdpEndpoint::flush) in which the batch was written.
 
 use super::datagram_source::ScatterList;
 use super::hub::Hub;
@@ -20,7 +21,7 @@ use super::socket::{SendFailure, SendFailureReason, Socket};
 use crate::shm::LentMemory;
 use std::net::SocketAddr;
 
-/// Bytes of a batch: what the kernel takes in a call.
+/// Bytes of a batch: the most that the kernel takes in a call.
 const BATCH_BYTES: usize = 60_000;
 
 /// Datagrams that the socket did not take: all but the last are of one length.
@@ -32,12 +33,12 @@ pub(super) struct UnsentDatagrams {
 }
 
 impl UnsentDatagrams {
-    /// Sends them. False if the socket does not take all.
+    /// Sends them. Returns false if the socket does not take all.
     pub(super) fn send(&mut self, socket: &mut Socket) -> bool {
         let (Some(to), false) = (self.to, self.bytes.is_empty()) else {
             return true;
         };
-        // What is lost its link finds out.
+        // The link detects what is lost.
         let (gone, is_sent) = match socket.send(to, &self.bytes, self.each) {
             Err(SendFailure {
                 sent,
@@ -50,34 +51,34 @@ impl UnsentDatagrams {
     }
 }
 
-/// How much there is of a batch, up to where a datagram begins.
+/// The size of the part of a batch before a datagram's beginning.
 #[derive(Clone, Copy, Debug, Default)]
 struct BatchPosition {
     /// Bytes in the buffer.
     ours: usize,
     /// Pieces that are lent.
     lent: usize,
-    /// Bytes of both.
+    /// Bytes in the buffer and lent bytes.
     all: usize,
 }
 
-/// See the module.
+/// A batch of datagrams.
 #[derive(Debug)]
 pub(super) struct SendBatch<'a> {
     to: SocketAddr,
-    /// What is lent, and in front of which byte of the buffer it belongs.
+    /// Lent bytes, and the byte of the buffer in front of which they belong.
     lent: Vec<(usize, LentMemory)>,
     end: BatchPosition,
     /// Where the last datagram begins.
     last: BatchPosition,
     /// The length of each but the last.
     each: usize,
-    /// The buffer, which is where what the socket does not take stays.
+    /// The buffer, which keeps what the socket does not take.
     rest: &'a mut UnsentDatagrams,
 }
 
 impl<'a> SendBatch<'a> {
-    /// To a party, with a buffer in which nothing is.
+    /// Makes a batch to a party. The buffer is empty.
     pub(super) fn new(to: SocketAddr, rest: &'a mut UnsentDatagrams) -> Self {
         rest.to = Some(to);
         Self {
@@ -90,7 +91,7 @@ impl<'a> SendBatch<'a> {
         }
     }
 
-    /// Appends the next datagram, if one is to be sent now.
+    /// Appends the next datagram, if one is to be sent now. Returns whether there was one.
     pub(super) fn write(&mut self, hub: &Hub, party: usize, seal: &mut Seal, now_ns: u64) -> bool {
         let start = self.end;
         let bytes = &mut self.rest.bytes;
@@ -121,8 +122,8 @@ impl<'a> SendBatch<'a> {
         true
     }
 
-    /// Sends those before the last one, if it cannot go with them: all but the last are of one length. False if the socket
-    /// does not take them.
+    /// Sends the datagrams before the last one, if it cannot go with them: all but the last have
+    /// one length. Returns false if the socket does not take them.
     pub(super) fn send_those_before(&mut self, socket: &mut Socket) -> bool {
         let len = self.end.all - self.last.all;
         if self.last.all == 0 {
@@ -133,7 +134,7 @@ impl<'a> SendBatch<'a> {
         if is_one_length && self.end.all <= BATCH_BYTES {
             return true;
         }
-        // What is lost, or does not go, its link finds out.
+        // The link detects what is lost or does not go.
         let is_sent = self.send_pieces(self.last, socket) || {
             let sent = match self.last.lent {
                 0 => socket.send(self.to, &self.rest.bytes[..self.last.ours], self.each),
@@ -149,7 +150,7 @@ impl<'a> SendBatch<'a> {
         is_sent
     }
 
-    /// Sends all. False if the socket does not take it.
+    /// Sends all. Returns false if the socket does not take it.
     pub(super) fn send(mut self, socket: &mut Socket) -> bool {
         if self.end.all == 0 {
             return true;
@@ -162,7 +163,8 @@ impl<'a> SendBatch<'a> {
         self.rest.send(socket)
     }
 
-    /// Sends those before a place from where they lie, if anything is lent. False if they have not gone.
+    /// Sends the datagrams before a place from where they lie, if anything is lent. Returns false
+    /// if they have not gone.
     fn send_pieces(&self, end: BatchPosition, socket: &mut Socket) -> bool {
         if end.lent == 0 {
             return false;
@@ -179,7 +181,7 @@ impl<'a> SendBatch<'a> {
         socket.send_pieces(self.to, &places, (end.all, self.each))
     }
 
-    /// Those before a place, in one piece.
+    /// Copies the datagrams before a place into one piece.
     fn copy(&self, end: BatchPosition) -> Vec<u8> {
         let (mut bytes, mut at) = (Vec::with_capacity(end.all), 0);
         for (before, lent) in &self.lent[..end.lent] {
@@ -191,7 +193,7 @@ impl<'a> SendBatch<'a> {
         bytes
     }
 
-    /// Those before a place are done with.
+    /// Removes the datagrams before a place.
     fn forget(&mut self, end: BatchPosition) {
         self.rest.bytes.drain(..end.ours);
         self.lent.drain(..end.lent);
@@ -206,7 +208,7 @@ impl<'a> SendBatch<'a> {
         self.last = BatchPosition::default();
     }
 
-    /// What is left stays, in one piece.
+    /// Keeps what is left, in one piece.
     fn keep(&mut self) {
         if self.end.lent > 0 {
             self.rest.bytes = self.copy(self.end);
@@ -235,7 +237,7 @@ mod tests {
         batch.end.all += datagram.len();
     }
 
-    /// Over the loopback, where they come in order.
+    /// Over the loopback, where datagrams arrive in order.
     #[test]
     fn datagrams_of_any_length_come_once_and_as_they_were_written() {
         let there = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -244,7 +246,7 @@ mod tests {
             .unwrap();
         let mut here = Socket::bind(Ipv4Addr::LOCALHOST.into(), 0..=0).unwrap();
         let mut rest = UnsentDatagrams::default();
-        // Shorter, longer and equal ones after each other, and as many as do not go in one call.
+        // Shorter, longer and equal ones after each other, and more than go in one call.
         let mut lens = vec![900, 900, 300, 900, 301, 1_200, 600, 600, 1_201, 40];
         lens.extend([1_400; 50]);
         lens.push(20);
@@ -255,7 +257,7 @@ mod tests {
             assert!(batch.send_those_before(&mut here));
         }
         assert!(batch.send(&mut here));
-        // What came twice would stand before this one.
+        // A repeated datagram would come before this one.
         let end = vec![255; 10];
         here.send(there.local_addr().unwrap(), &end, end.len())
             .unwrap();

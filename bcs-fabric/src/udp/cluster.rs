@@ -27,7 +27,7 @@ pub struct ClusterProcess {
 }
 
 impl ClusterProcess {
-    /// The port of a NIC thread of the process; `memory` reaches the ranks of its machine.
+    /// Makes the port of a NIC thread of the process; `memory` reaches the ranks of its machine.
     #[must_use]
     pub fn port(&self, node: NodeId, thread: NicThreadId, memory: RankMemoryAccess) -> UdpPort {
         let (segment, bells) = (self.segment.clone(), self.hub.bells());
@@ -35,7 +35,7 @@ impl ClusterProcess {
         UdpPort::new(near, self.hub.clone(), Some((node, thread)))
     }
 
-    /// The port of the Strobe Sender, if it is in this process.
+    /// Makes the port of the Strobe Sender, if it is in this process.
     #[must_use]
     pub fn strobe_sender(&self, memory: RankMemoryAccess) -> UdpPort {
         let (segment, bells) = (self.segment.clone(), self.hub.bells());
@@ -44,23 +44,24 @@ impl ClusterProcess {
     }
 }
 
-/// The cluster.
+/// A cluster of processes in virtual time.
 #[derive(Debug)]
 pub struct UdpCluster {
     parties: Vec<ClusterProcess>,
     sequencer: Sequencer,
     wire: DatagramNetwork,
-    /// Datagrams that have come to each process.
+    /// Number of datagrams that have come to each process.
     heard: Vec<u64>,
     siege: Option<ForgeryInjector>,
     now_ns: u64,
 }
 
 impl UdpCluster {
-    /// Machines with processes that have these nodes; each process passes on to so many. `nic_memory` is that of all ranks.
+    /// Makes a cluster of machines with processes that have these nodes. Each process forwards to
+    /// `fan_out` others. `nic_memory` is that of all ranks.
     ///
     /// # Errors
-    /// As [`MapError`] says.
+    /// As [`MapError`] describes.
     pub fn new(
         placement: &Placement,
         machines: &[Vec<Vec<NodeId>>],
@@ -123,7 +124,7 @@ impl UdpCluster {
         })
     }
 
-    /// The same among strangers, who send so many datagrams with each of the job, by seed.
+    /// Adds attackers, who send `each` forged datagrams with each of the job, by seed.
     #[must_use]
     pub fn with_forgeries(mut self, seed: u64, each: usize) -> Self {
         let parties = self.parties.iter();
@@ -132,19 +133,19 @@ impl UdpCluster {
         self
     }
 
-    /// The strangers, if there are any.
+    /// Returns the attackers, if there are any.
     #[must_use]
     pub fn forgery_injector(&self) -> Option<&ForgeryInjector> {
         self.siege.as_ref()
     }
 
-    /// The processes.
+    /// Returns the processes.
     #[must_use]
     pub fn parties(&self) -> &[ClusterProcess] {
         &self.parties
     }
 
-    /// The process of a node.
+    /// Returns the process of a node.
     ///
     /// # Panics
     /// When there is no such node.
@@ -155,31 +156,31 @@ impl UdpCluster {
         party.expect("a node of the cluster")
     }
 
-    /// The virtual time in nanoseconds.
+    /// Returns the virtual time in nanoseconds.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// The network.
+    /// Returns the network.
     #[must_use]
     pub fn wire(&self) -> &DatagramNetwork {
         &self.wire
     }
 
-    /// Datagrams that have come to a process.
+    /// Returns how many datagrams have come to a process.
     #[must_use]
     pub fn received_datagrams(&self, party: usize) -> u64 {
         self.heard[party]
     }
 
-    /// Looks at Compare-And-Writes that came out false, of those that wait.
+    /// Returns how many evaluations of waiting Compare-And-Writes came out false.
     #[must_use]
     pub fn retries(&self) -> u64 {
         self.sequencer.retries()
     }
 
-    /// A global variable of a node, as that has it.
+    /// Returns a global variable of a node, as the node has it.
     #[must_use]
     pub fn load(&self, node: NodeId, variable: Variable) -> u64 {
         let segment = &self.party_of(node).segment;
@@ -187,7 +188,8 @@ impl UdpCluster {
         word.load(Ordering::Acquire)
     }
 
-    /// Transfers between machines of which those who have begun them do not know that they have ended; with GETs or without.
+    /// Returns the number of transfers between machines whose end is not known to those who began
+    /// them. With `gets`, it counts GETs, too.
     #[must_use]
     pub fn in_flight(&self, gets: bool) -> usize {
         let hubs = self.parties.iter();
@@ -195,7 +197,7 @@ impl UdpCluster {
         hubs.sum()
     }
 
-    /// Decides what is asked, and sends what is to be sent. Returns whether that was anything.
+    /// Decides requests, and sends what is to be sent. Returns whether there was anything.
     pub fn settle(&mut self) -> bool {
         let sent = self.wire.sent();
         let mut decided = false;
@@ -218,7 +220,7 @@ impl UdpCluster {
         decided || self.wire.sent() > sent
     }
 
-    /// When something happens next, if nobody does anything.
+    /// Returns the time of the next event, if no caller does anything before.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         let hubs = self.parties.iter();
@@ -226,10 +228,10 @@ impl UdpCluster {
         deadlines.chain(self.wire.next_ns()).min()
     }
 
-    /// Lets everything happen that is due until then.
+    /// Lets everything happen that is due until `to_ns`.
     ///
     /// # Panics
-    /// When a hub refuses what another one has sent, or hears nonsense.
+    /// When a hub refuses what another one has sent, or receives an invalid message.
     pub fn advance(&mut self, to_ns: u64) {
         self.settle();
         while let Some(next_ns) = self.next_ns().filter(|&next_ns| next_ns <= to_ns) {
@@ -252,7 +254,8 @@ impl UdpCluster {
         self.now_ns = self.now_ns.max(to_ns);
     }
 
-    /// Lets time pass until nothing is under way. False if it does not come to that within so long.
+    /// Lets time pass until nothing is in flight. Returns false if this takes longer than
+    /// `within_ns`.
     pub fn run_until_idle(&mut self, within_ns: u64) -> bool {
         let end_ns = self.now_ns + within_ns;
         loop {

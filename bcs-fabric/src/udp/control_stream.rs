@@ -1,8 +1,9 @@
-//! Control messages as a stream of bytes: on the way out until they are acknowledged, and on the way in until they are
-//! whole.
+//! Control messages as a stream of bytes: outgoing until they are acknowledged, and incoming until
+//! they are whole.
 //!
-//! A message is its length (four bytes) and its bytes. How the stream is cut into frames changes with what else a
-//! datagram holds, so ranges of the stream are sent and acknowledged rather than messages.
+//! A message is its length (four bytes) and its bytes. The cut of the stream into frames depends on
+//! what else a datagram holds. So ranges of the stream are sent and acknowledged rather than
+//! messages.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -11,31 +12,31 @@ use rangemap::RangeSet;
 
 use super::datagram::MalformedDatagram;
 
-/// The bytes that may be on their way. A peer that sends further on is broken.
+/// The bytes that may be in flight. A peer that sends further on is broken.
 pub const WINDOW_BYTES: u64 = 1 << 20;
 
-/// The longest message.
+/// The length of the longest message.
 pub const MAX_MESSAGE_BYTES: usize = 1 << 19;
 
-/// Bytes of a length.
+/// Bytes of a message's length.
 const LENGTH_BYTES: usize = 4;
 
-/// What is to be sent, or was and is not acknowledged.
+/// The bytes that are to be sent, or were sent and are not acknowledged.
 #[derive(Debug, Default)]
 pub struct OutgoingStream {
     /// The stream from `base` on.
     bytes: VecDeque<u8>,
     base: u64,
-    /// Acknowledged above `base`.
+    /// The ranges above `base` that are acknowledged.
     acknowledged: RangeSet<u64>,
-    /// What was never sent begins here.
+    /// The first byte that was never sent.
     next: u64,
-    /// Sent, and lost.
+    /// The ranges that were sent, and lost.
     lost: RangeSet<u64>,
 }
 
 impl OutgoingStream {
-    /// Appends a message. Returns where the stream ends by then.
+    /// Appends a message. Returns the new end of the stream.
     ///
     /// # Panics
     /// When it is longer than [`MAX_MESSAGE_BYTES`].
@@ -47,13 +48,13 @@ impl OutgoingStream {
         self.end()
     }
 
-    /// All of the stream before it was acknowledged.
+    /// Returns the end of the part that is acknowledged without a gap.
     #[must_use]
     pub fn acknowledged_to(&self) -> u64 {
         self.base
     }
 
-    /// Whether everything was acknowledged.
+    /// Returns whether everything was acknowledged.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
@@ -63,13 +64,13 @@ impl OutgoingStream {
         self.base + self.bytes.len() as u64
     }
 
-    /// Whether something is to be sent now.
+    /// Returns whether something is to be sent now.
     #[must_use]
     pub fn has_more(&self) -> bool {
         !self.lost.is_empty() || self.next < self.end().min(self.base + WINDOW_BYTES)
     }
 
-    /// Takes at most so many bytes of what is to be sent, those that were lost first.
+    /// Takes at most `most` bytes of what is to be sent, lost bytes first.
     pub fn take(&mut self, most: u64) -> Option<Range<u64>> {
         if most == 0 {
             return None;
@@ -95,7 +96,7 @@ impl OutgoingStream {
         to.extend(&second[range.start.max(split) - split..range.end.max(split) - split]);
     }
 
-    /// These have come.
+    /// Records that these bytes have come.
     pub fn acknowledge(&mut self, range: Range<u64>) {
         let range = range.start.max(self.base)..range.end;
         if range.is_empty() {
@@ -114,7 +115,7 @@ impl OutgoingStream {
         }
     }
 
-    /// These have not, and are sent again.
+    /// Records that these bytes are lost, and are to be sent again.
     pub fn mark_lost(&mut self, range: Range<u64>) {
         let range = range.start.max(self.base)..range.end;
         if range.is_empty() {
@@ -125,19 +126,19 @@ impl OutgoingStream {
     }
 }
 
-/// What has come.
+/// The bytes that have come.
 #[derive(Debug, Default)]
 pub struct IncomingStream {
-    /// All before it is in `whole`, or was.
+    /// All bytes before it are in `whole`, or were.
     next: u64,
-    /// Pieces further on.
+    /// Pieces that came out of order, further on.
     early: BTreeMap<u64, Vec<u8>>,
-    /// The stream up to `next`, from the first message that was not given on.
+    /// The stream up to `next`, from the first message that was not passed on.
     whole: VecDeque<u8>,
 }
 
 impl IncomingStream {
-    /// Whether a piece lies where a peer may send.
+    /// Checks that a piece lies where a peer may send.
     ///
     /// # Errors
     /// It does not.
@@ -145,17 +146,18 @@ impl IncomingStream {
         let end = offset
             .checked_add(bytes.len() as u64)
             .ok_or(MalformedDatagram)?;
-        // A piece that was acknowledged may lie further on by what the others that were lost are long.
+        // A piece that was acknowledged may lie further on, by the length of the lost ones before
+        // it.
         if end > self.next + 2 * WINDOW_BYTES {
             return Err(MalformedDatagram);
         }
         Ok(())
     }
 
-    /// A piece has come; `message` is told each message that is whole now, in order.
+    /// Adds a piece that has come. `message` gets each message that is whole now, in order.
     ///
     /// # Errors
-    /// A message is longer than there are.
+    /// A message is longer than any may be.
     pub fn add(
         &mut self,
         offset: u64,

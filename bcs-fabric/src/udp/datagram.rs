@@ -1,11 +1,12 @@
-//! What a datagram holds: a header, and frames one after the other.
+//! The contents of a datagram: a header, and frames one after the other.
 //!
 //! ```text
 //! epoch u32 | from u16 | version u16 | number u64 | frame ... | tag
 //! ```
 //!
-//! All numbers are little-endian. A datagram is an allegation until its tag is right, and its frames are read with care all
-//! the same: the peer may be of another version, or broken. Reading allocates nothing.
+//! All numbers are little-endian. A datagram is not trusted until its tag is right, and its frames
+//! are read with care even then: the peer may be of another version, or broken. Reading allocates
+//! nothing.
 
 use bcs_core::job::NodeId;
 
@@ -18,21 +19,21 @@ pub const HEADER_BYTES: usize = 16;
 /// The most ranges of numbers that one acknowledgement names.
 pub const MAX_RANGES: usize = 32;
 
-/// What stands in front.
+/// The header of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The job, as far as 32 bits tell.
+    /// The job's epoch: 32 bits that identify the job.
     pub epoch: u32,
-    /// The node that sent it.
+    /// The node that sent the datagram.
     pub from: NodeId,
-    /// Counts the datagrams of this direction, from 1. None is sent twice.
+    /// The number of the datagram in this direction, from 1. No number is sent twice.
     pub number: u64,
 }
 
 /// A part of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// Datagrams that have come.
+    /// An acknowledgement of datagrams that have come.
     Acknowledgement(Acknowledgement<'a>),
     /// Bytes of the control stream.
     Control {
@@ -43,25 +44,25 @@ pub enum Frame<'a> {
     },
     /// Bytes of a transfer.
     Data {
-        /// Which.
+        /// The number of the transfer.
         transfer: u64,
-        /// Their place in it.
+        /// Their place in the transfer.
         offset: u64,
         /// The bytes.
         bytes: &'a [u8],
     },
-    /// Wants to be acknowledged, and nothing else.
+    /// A request for an acknowledgement, and nothing else.
     Ping,
 }
 
-/// Which datagrams have come, the newest first.
+/// A record of the datagrams that have come, the newest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledgement<'a> {
-    /// The newest.
+    /// The number of the newest datagram.
     pub largest: u64,
-    /// How long that was kept back, in nanoseconds.
+    /// How long the acknowledgement was delayed, in nanoseconds.
     pub delay_ns: u32,
-    /// Pairs of numbers: those that have come, and those below them that have not.
+    /// Pairs of counts: datagrams that have come, and those below them that have not.
     runs: &'a [u8],
 }
 
@@ -69,7 +70,7 @@ pub struct Acknowledgement<'a> {
 const RUN_BYTES: usize = 8;
 
 impl Acknowledgement<'_> {
-    /// The ranges of numbers that have come, first and last of each, the newest first.
+    /// Returns the ranges of numbers that have come, first and last of each, the newest first.
     pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut last = Some(self.largest);
         self.runs.chunks_exact(RUN_BYTES).map_while(move |run| {
@@ -89,19 +90,19 @@ const CONTROL: u8 = 2;
 const DATA: u8 = 3;
 const PING: u8 = 4;
 
-/// Bytes of a control frame beside those that it brings.
+/// Bytes of a control frame beside its content.
 pub const CONTROL_HEAD: usize = 1 + 8 + 2;
 
-/// Bytes of a data frame beside those that it brings.
+/// Bytes of a data frame beside its content.
 pub const DATA_HEAD: usize = 1 + 8 + 8 + 2;
 
-/// What is wrong with a datagram.
+/// A datagram is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is no datagram of version {VERSION}")]
 pub struct MalformedDatagram;
 
 impl Header {
-    /// Appends it.
+    /// Appends the header.
     pub fn put(&self, datagram: &mut Vec<u8>) {
         datagram.extend(self.epoch.to_le_bytes());
         datagram.extend(self.from.0.to_le_bytes());
@@ -109,10 +110,10 @@ impl Header {
         datagram.extend(self.number.to_le_bytes());
     }
 
-    /// The header, and what follows it.
+    /// Reads the header. Returns it and what follows.
     ///
     /// # Errors
-    /// When it is too short or of another version.
+    /// When the datagram is too short or of another version.
     pub fn take(datagram: &[u8]) -> Result<(Self, &[u8]), MalformedDatagram> {
         let mut rest = FrameCursor(datagram);
         let header = Self {
@@ -134,11 +135,11 @@ impl Header {
 pub struct BulkFront {
     /// Its header.
     pub header: Header,
-    /// Which transfer.
+    /// The number of the transfer.
     pub transfer: u64,
-    /// The place of the bytes in it.
+    /// The place of the bytes in the transfer.
     pub offset: u64,
-    /// How many they are.
+    /// The number of bytes.
     pub len: u16,
 }
 
@@ -146,7 +147,7 @@ pub struct BulkFront {
 pub const BULK_FRONT_BYTES: usize = HEADER_BYTES + DATA_HEAD;
 
 impl BulkFront {
-    /// The front of a datagram, if that begins with bytes of a transfer.
+    /// Returns the front of a datagram, if the datagram begins with bytes of a transfer.
     #[must_use]
     pub fn take(datagram: &[u8]) -> Option<Self> {
         let (header, frames) = Header::take(datagram).ok()?;
@@ -163,11 +164,11 @@ impl BulkFront {
     }
 }
 
-/// Appends an acknowledgement of ranges, the newest first, of which at most [`MAX_RANGES`] are told.
+/// Appends an acknowledgement of ranges, the newest first. It names at most [`MAX_RANGES`] of them.
 ///
-/// A run has 32 bits, and a range grows for as long as no datagram is lost. So of a longer range the
-/// newest 2^32 - 1 numbers are told, and nothing below them: the peer waits for none of those, since
-/// a datagram that was overtaken by so many counted as lost long ago.
+/// A run has 32 bits, and a range grows for as long as no datagram is lost. Of a longer range it
+/// names the newest 2^32 - 1 numbers, and nothing below them. The peer waits for none of those,
+/// since a datagram that so many others have overtaken counted as lost long ago.
 pub fn put_acknowledgement(
     datagram: &mut Vec<u8>,
     delay_ns: u32,
@@ -204,7 +205,8 @@ pub fn put_acknowledgement(
     }
 }
 
-/// Appends a frame of control bytes, which `bytes` appends. There are at most as many as a datagram holds.
+/// Appends the head of a frame of control bytes, whose bytes follow. There are at most as many as a
+/// datagram holds.
 pub fn put_control(datagram: &mut Vec<u8>, offset: u64, len: u16) {
     datagram.push(CONTROL);
     datagram.extend(offset.to_le_bytes());
@@ -237,13 +239,13 @@ impl<'a> Iterator for Frames<'a> {
         }
         let mut rest = FrameCursor(self.0);
         let frame = rest.frame();
-        // What follows something malformed cannot be told apart.
+        // After a malformed frame, the rest cannot be parsed.
         self.0 = if frame.is_ok() { rest.0 } else { &[] };
         Some(frame)
     }
 }
 
-/// What has not been read.
+/// The bytes that have not been read.
 struct FrameCursor<'a>(&'a [u8]);
 
 impl<'a> FrameCursor<'a> {
@@ -288,7 +290,7 @@ impl<'a> FrameCursor<'a> {
                     delay_ns,
                     runs,
                 };
-                // Each run is of numbers that there are.
+                // Each run must consist of possible numbers.
                 if acknowledgement.ranges().count() != count {
                     return Err(MalformedDatagram);
                 }
@@ -397,7 +399,7 @@ mod tests {
         assert_eq!(told(&[(1, WRAP - 1)]), [(1, WRAP - 1)]);
         assert_eq!(told(&[(1, WRAP)]), [(2, WRAP)]);
         assert_eq!(told(&[(7, 3 * WRAP)]), [(2 * WRAP + 2, 3 * WRAP)]);
-        // What is newer is told before it, and what is older is not.
+        // The acknowledgement names what is newer, and not what is older.
         let ranges = [(2 * WRAP, 2 * WRAP + 4), (9, 2 * WRAP - 2), (1, 5)];
         assert_eq!(told(&ranges), [ranges[0], (WRAP, 2 * WRAP - 2)]);
         assert_eq!(

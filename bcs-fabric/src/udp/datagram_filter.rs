@@ -1,6 +1,8 @@
-//! Who is let in: of all that comes to the socket of a process, only what a process of the job has sent, and that once.
+//! The filter of a process's socket: it takes only what a process of the job has sent, and that
+//! once.
 //!
-//! What is not taken costs a look at its tag, and is counted by kind. Nothing else happens, and nothing is allocated.
+//! It drops other datagrams after a check of the tag, and counts them by kind. Nothing else
+//! happens, and nothing is allocated.
 
 use super::datagram::{BULK_FRONT_BYTES, BulkFront, Header};
 use super::datagram_source::{CoalescedDatagrams, DatagramSource, PIECE_BYTES, ScatterList};
@@ -15,23 +17,23 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-/// Datagrams that were not taken, by kind.
+/// The number of rejected datagrams, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectedDatagrams {
-    /// Too short, or from no node of the job.
+    /// Datagrams that are too short, or from no node of the job.
     pub foreign: u64,
-    /// Their tag is wrong.
+    /// Datagrams whose tag is wrong.
     pub bad_tag: u64,
-    /// The tag is right, and the rest is not.
+    /// Datagrams whose tag is right, but not the rest.
     pub malformed: u64,
-    /// They have come before: the network may bring what it likes twice.
+    /// Datagrams that have come before: the network may deliver any twice.
     pub repeated: u64,
-    /// From where the last one came that the network alone cannot have made.
+    /// The source of the last datagram that the network alone cannot have made.
     pub from: Option<SocketAddr>,
 }
 
 impl RejectedDatagrams {
-    /// Counts what was refused, of so many datagrams that came together.
+    /// Counts a refusal of datagrams that came together.
     fn count_refused(
         &mut self,
         taken: Result<(), DatagramRefusal>,
@@ -51,7 +53,7 @@ impl RejectedDatagrams {
         self.from = Some(from);
     }
 
-    /// All of them but those that have come before.
+    /// Returns the number of all but the repeated datagrams.
     #[must_use]
     pub fn suspicious(&self) -> u64 {
         self.foreign + self.bad_tag + self.malformed
@@ -74,44 +76,44 @@ impl fmt::Display for RejectedDatagrams {
     }
 }
 
-/// See the module.
+/// A filter in front of a hub.
 #[derive(Debug)]
 pub struct DatagramFilter {
     hub: Hub,
-    /// By party.
+    /// The openers, by party.
     openers: Vec<Option<Opener>>,
     strays: RejectedDatagrams,
     room: ScatterBuffers,
 }
 
-/// Where a piece goes that is put into places.
+/// The buffers for a piece that is put into places.
 #[derive(Debug, Default)]
 struct ScatterBuffers {
-    /// Fronts and tags of what goes into the memory of a rank.
+    /// Fronts and tags of bytes that go into the memory of a rank.
     beside: Vec<u8>,
-    /// What follows that.
+    /// What follows them.
     rest: Vec<u8>,
-    /// What was put where it does not belong, put together again.
+    /// Datagrams that were put in a wrong place, reassembled.
     together: Vec<u8>,
 }
 
-/// What was taken.
+/// The outcome of taking datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntakeOutcome {
-    /// So many datagrams.
+    /// The number of datagrams taken.
     pub datagrams: usize,
-    /// There may be more.
+    /// Whether that was all that had come.
     pub is_all: bool,
 }
 
-/// Pieces that are taken at once where nobody waits for more than short ones.
+/// Pieces that are taken at once when no transfer is expected.
 const PIECES: usize = 16;
 
-/// Who takes fewer datagrams at once has taken all.
+/// If fewer datagrams come at once, no more are there.
 const MANY: usize = 16;
 
 impl ScatterBuffers {
-    /// What lies there from a datagram on, in the order in which it came.
+    /// Reassembles the datagrams from `from` on, in the order in which they came.
     fn reassemble(&mut self, plan: &ScatterPlan, lent: &LentMemory, from: usize, bytes: usize) {
         let Self {
             beside,
@@ -136,7 +138,7 @@ impl ScatterBuffers {
 }
 
 impl DatagramFilter {
-    /// The way into a hub, whose parties have these openers.
+    /// Makes a filter in front of a hub whose parties have these openers.
     #[must_use]
     pub fn new(hub: Hub, openers: Vec<Option<Opener>>) -> Self {
         Self {
@@ -150,7 +152,7 @@ impl DatagramFilter {
     /// Takes what comes next, and lets the kernel put it where it belongs, as far as that is known.
     ///
     /// # Errors
-    /// What the kernel says, if it is not to be expected.
+    /// The kernel's answer, if it is unexpected.
     pub fn receive(
         &mut self,
         inlet: &mut dyn DatagramSource,
@@ -174,7 +176,8 @@ impl DatagramFilter {
         if let Some((party, plan, lent)) = self.plan(&sight) {
             return self.put(inlet, joined, (party, &plan, &lent), now_ns);
         }
-        // What the kernel does not join comes by itself; what follows a control message may be worth another look.
+        // The kernel does not join a datagram that begins otherwise, so it comes by itself. What
+        // follows a control message may be worth another peek.
         let pieces = match BulkFront::take(sight.front) {
             Some(_) => PIECES,
             None => 1,
@@ -191,12 +194,12 @@ impl DatagramFilter {
         let datagrams = inlet.receive(pieces, &mut |from, datagram| {
             self.take(from, datagram, now_ns);
         })?;
-        // If there are more, that is told soon.
+        // If there are more, the next call soon finds them.
         let is_all = datagrams == 0 || (pieces > 1 && datagrams < MANY);
         Ok(IntakeOutcome { datagrams, is_all })
     }
 
-    /// What to do with what comes next, and the memory for it.
+    /// Returns a plan for what comes next, and the memory for it.
     fn plan(&self, sight: &PeekedDatagrams<'_>) -> Option<(usize, ScatterPlan, LentMemory)> {
         let header = Header::take(sight.front).ok()?.0;
         let party = self.hub.party_of_node(header.from)?;
@@ -207,7 +210,7 @@ impl DatagramFilter {
             .then_some((party, plan, lent))
     }
 
-    /// Has the kernel put what comes next where it belongs, and looks what it was.
+    /// Has the kernel put what comes next where it belongs, and checks it.
     fn put(
         &mut self,
         inlet: &mut dyn DatagramSource,
@@ -231,11 +234,11 @@ impl DatagramFilter {
         let joined = inlet.scatter(&places);
         drop(places);
         if joined.is_err() {
-            // It is lost. Where the kernel cannot write, the copy will say why.
+            // It is lost. If the kernel cannot write there, the copy will report why.
             self.hub.stop_lending(party, plan.first().transfer);
         }
         if let Ok(Some(joined)) = joined {
-            // It is what was seen, but where a checksum was wrong.
+            // It is what was seen, unless a checksum was wrong.
             let good = match joined == seen {
                 true => self.check(joined, (party, plan, lent), &room.beside, now_ns),
                 false => 0,
@@ -253,7 +256,7 @@ impl DatagramFilter {
         Ok(IntakeOutcome { datagrams, is_all })
     }
 
-    /// Takes those that are as planned, and says how many that were, from the first on.
+    /// Takes those that are as planned, and returns how many they were, from the first on.
     fn check(
         &mut self,
         joined: CoalescedDatagrams,
@@ -284,7 +287,7 @@ impl DatagramFilter {
         good
     }
 
-    /// Takes what lies where it belongs.
+    /// Takes datagrams whose bytes lie where they belong.
     fn take_run(
         &mut self,
         party: usize,
@@ -300,16 +303,16 @@ impl DatagramFilter {
         self.strays.count_refused(taken, count, from);
     }
 
-    /// What was not taken so far.
+    /// Returns the datagrams that were rejected so far.
     #[must_use]
     pub fn rejected(&self) -> RejectedDatagrams {
         self.strays
     }
 
-    /// A datagram has come.
+    /// Takes a datagram that has come.
     pub fn take(&mut self, from: SocketAddr, datagram: &mut [u8], now_ns: u64) {
         let strays = &mut self.strays;
-        // Which node it is from is an allegation, until the tag of that node is right.
+        // The node that it names is not trusted until the tag of that node is right.
         let node = datagram.get(4..6).map(|node| {
             let node: [u8; 2] = node.try_into().expect("two bytes");
             NodeId(u16::from_le_bytes(node))

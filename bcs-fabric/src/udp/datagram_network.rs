@@ -1,4 +1,5 @@
-//! A network of datagrams in virtual time, which loses, repeats, delays, reorders and is cut, by seed.
+//! A network of datagrams in virtual time, which loses, repeats, delays, reorders and is cut, by
+//! seed.
 
 use crate::sim::FaultCounts;
 use bcs_core::fingerprint::fingerprint;
@@ -7,28 +8,29 @@ use rand_chacha::ChaCha8Rng;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// What a network does to datagrams.
+/// The faults of a network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DatagramFaults {
-    /// Of a thousand, so many are lost.
+    /// The number of datagrams per thousand that are lost.
     pub loss: u32,
-    /// Of a thousand, so many come twice.
+    /// The number of datagrams per thousand that come twice.
     pub repetition: u32,
-    /// Each takes up to so much longer.
+    /// The most by which a datagram is delayed further.
     pub jitter_ns: u64,
-    /// Nothing passes from the one time to the other.
+    /// The time range in which nothing passes.
     pub cut: (u64, u64),
-    /// From then on there are no faults.
+    /// The time from which there are no faults.
     pub until_ns: u64,
 }
 
-/// How long a datagram takes at least.
+/// The least time that a datagram takes.
 pub const LATENCY_NS: u64 = 30_000;
 
-/// A datagram under way: when it comes, in which order it was sent, from whom, to whom, and what it is.
+/// A datagram in flight: the time of its arrival, its number in the order of sends, its sender, its
+/// receiver, and its bytes.
 type DatagramInFlight = Reverse<(u64, u64, usize, usize, Vec<u8>)>;
 
-/// The network.
+/// A network in virtual time.
 #[derive(Debug)]
 pub struct DatagramNetwork {
     faults: DatagramFaults,
@@ -36,13 +38,13 @@ pub struct DatagramNetwork {
     flying: BinaryHeap<DatagramInFlight>,
     sent: u64,
     counts: FaultCounts,
-    /// The last one that came from the one to the other, by when it was sent.
+    /// By sender and receiver, the arrival that was sent last.
     last: BTreeMap<(usize, usize), u64>,
     trace: u64,
 }
 
 impl DatagramNetwork {
-    /// A network on which nothing is under way.
+    /// Makes a network on which nothing is in flight.
     #[must_use]
     pub fn new(faults: DatagramFaults, seed: u64) -> Self {
         Self {
@@ -56,25 +58,25 @@ impl DatagramNetwork {
         }
     }
 
-    /// What has become of datagrams so far.
+    /// Returns what has become of datagrams so far.
     #[must_use]
     pub fn counts(&self) -> FaultCounts {
         self.counts
     }
 
-    /// A hash of all datagrams, in order: equal for equal seeds.
+    /// Returns a hash of all datagrams, in order: equal for equal seeds.
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
         self.trace
     }
 
-    /// How many datagrams were sent.
+    /// Returns how many datagrams were sent.
     #[must_use]
     pub fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// A datagram goes.
+    /// Sends a datagram.
     pub fn send(&mut self, now_ns: u64, from: usize, to: usize, datagram: &[u8]) {
         self.sent += 1;
         let faults = match now_ns < self.faults.until_ns {
@@ -100,19 +102,19 @@ impl DatagramNetwork {
         }
     }
 
-    /// Whether nothing is under way.
+    /// Returns whether nothing is in flight.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.flying.is_empty()
     }
 
-    /// When the next one comes.
+    /// Returns the time of the next arrival.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.flying.peek().map(|flying| flying.0.0)
     }
 
-    /// The next one that has come by now: from whom, to whom, and what it is.
+    /// Takes the next datagram that has come by now: its sender, its receiver, and its bytes.
     pub fn take(&mut self, now_ns: u64) -> Option<(usize, usize, Vec<u8>)> {
         let has_come = self.next_ns().is_some_and(|at_ns| at_ns <= now_ns);
         let flying = has_come.then(|| self.flying.pop())??;

@@ -1,14 +1,15 @@
-//! Where datagrams come from, for who takes them ([`DatagramFilter`](super::entrance::DatagramFilter)): a socket, or a test.
+//! The source of datagrams for a [`DatagramFilter`](super::datagram_filter::DatagramFilter): a
+//! socket, or a test.
 
 use crate::shm::LentMemory;
 use std::io;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
 
-/// The longest piece: that of any packet, or of those that the kernel has joined.
+/// The length of the longest piece: of one packet, or of several that the kernel has joined.
 pub const PIECE_BYTES: usize = 1 << 16;
 
-/// What comes at once: datagrams of one length of a peer.
+/// A piece: datagrams of one length of a peer, which come at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoalescedDatagrams {
     /// The peer's address.
@@ -19,19 +20,20 @@ pub struct CoalescedDatagrams {
     pub each: usize,
 }
 
-/// Where datagrams come from. It blocks nobody.
+/// A source of datagrams. It never blocks.
 pub trait DatagramSource {
-    /// Takes what has come, so many pieces at most, and says how many datagrams that were: none when there is nothing.
+    /// Takes what has come, at most so many pieces, and returns the number of datagrams: 0 when
+    /// there is nothing.
     ///
     /// # Errors
-    /// What the kernel says, if it is not to be expected.
+    /// The kernel's answer, if it is unexpected.
     fn receive(
         &mut self,
         pieces: usize,
         each: &mut dyn FnMut(SocketAddr, &mut [u8]),
     ) -> io::Result<usize>;
 
-    /// Looks at the next piece without taking it: as many of its first bytes as there is room for.
+    /// Peeks at the next piece: copies as many of its first bytes as there is room for.
     ///
     /// # Errors
     /// As for [`receive`](Self::receive).
@@ -52,7 +54,7 @@ pub struct ScatterList<'a> {
 }
 
 impl<'a> ScatterList<'a> {
-    /// None, with room for so many.
+    /// Makes an empty list with room for that many places.
     #[must_use]
     pub fn with_capacity(count: usize) -> Self {
         Self {
@@ -61,17 +63,17 @@ impl<'a> ScatterList<'a> {
         }
     }
 
-    /// Then come bytes of ours.
+    /// Appends a place in memory of this process.
     pub fn add(&mut self, ours: &'a mut [u8]) {
         self.push(ours.as_mut_ptr(), ours.len());
     }
 
-    /// Then come bytes of ours that are only read: these places are to send from.
+    /// Appends a place in memory of this process that is only read: this list is to send from.
     pub fn add_read(&mut self, ours: &'a [u8]) {
         self.push(ours.as_ptr().cast_mut(), ours.len());
     }
 
-    /// Then come bytes of a rank.
+    /// Appends a place in memory of a rank.
     pub fn add_lent(&mut self, lent: LentMemory) {
         self.push(lent.start().as_ptr(), lent.bytes());
     }
@@ -83,7 +85,7 @@ impl<'a> ScatterList<'a> {
         });
     }
 
-    /// As the kernel takes them.
+    /// Returns the places in the form that the kernel takes.
     #[must_use]
     pub fn as_slice(&self) -> &[libc::iovec] {
         &self.places

@@ -1,8 +1,9 @@
-//! The wires of a process: its hub, the one socket, and what keeps strangers out.
+//! The UDP endpoint of a process: its hub, the one socket, and the filter of what comes.
 //!
-//! Any OS thread may [`flush`](UdpEndpoint::flush) what is to be sent. While somebody sends, others leave what they have to that
-//! one. One OS thread [waits](UdpEndpoint::wait) for what comes. As long as another is awake and has nothing else to do, that one [looks](SocketPollGuard) at
-//! the socket itself: then nobody has to be woken for what comes.
+//! Any OS thread may [`flush`](UdpEndpoint::flush) what is to be sent. While one thread sends,
+//! others leave their data to it. One OS thread [waits](UdpEndpoint::wait) for what comes. As long
+//! as another is awake and has nothing else to do, that one [polls](SocketPollGuard) the socket
+//! itself. Then no thread has to be woken for what comes.
 //!
 //! What comes passes the [`DatagramFilter`].
 
@@ -36,20 +37,20 @@ pub struct PeerAddress {
     pub socket: SocketAddr,
 }
 
-/// How a process seals what it sends.
+/// The settings with which a process seals what it sends.
 #[derive(Debug)]
 pub struct SealSettings {
     /// The job's key.
     pub key: JobKey,
-    /// How.
+    /// The protection.
     pub crypto: Crypto,
-    /// The job, as far as 32 bits tell.
+    /// The job's epoch: 32 bits that identify the job.
     pub epoch: u32,
     /// The first node of this process.
     pub me: NodeId,
 }
 
-/// The way to a process.
+/// The channel to a process.
 #[derive(Debug)]
 struct PeerChannel {
     address: PeerAddress,
@@ -60,28 +61,28 @@ struct PeerChannel {
 #[derive(Debug)]
 struct SendHalf {
     socket: Socket,
-    /// By party.
+    /// The address and seal of each party.
     seals: Vec<Option<(SocketAddr, Seal)>>,
     /// Datagrams that the socket did not take.
     rest: UnsentDatagrams,
 }
 
-/// See the module.
+/// The UDP endpoint of a process.
 #[derive(Debug)]
 pub struct UdpEndpoint {
     hub: Hub,
     sending: Mutex<SendHalf>,
     receiving: Mutex<ReceiveHalf>,
-    /// Something is to be sent.
+    /// Whether something is to be sent.
     is_due: AtomicBool,
-    /// The socket has not taken all.
+    /// Whether the socket has not taken all.
     is_full: AtomicBool,
-    /// The socket, to wait for it.
+    /// The socket, to wait for.
     socket: OwnedFd,
     timer: OwnedFd,
     /// When something is to be sent next, as of the last flush.
     due_ns: AtomicU64,
-    /// When the one that waits looks again at the latest: 0 as long as it does not wait for the socket.
+    /// When the waiting thread polls again at the latest; 0 while it does not wait for the socket.
     rings_ns: AtomicU64,
     desk: PollerGate,
 }
@@ -96,14 +97,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// So often something is taken at once.
+/// The most calls that take datagrams at once.
 const MAX_TAKES: usize = 16;
 
 /// The timer is not set.
 const NEVER: u64 = u64::MAX;
 
 impl UdpEndpoint {
-    /// The wires of a hub whose parties are at these addresses.
+    /// Makes the endpoint of a hub whose parties are at these addresses.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -146,31 +147,31 @@ impl UdpEndpoint {
         })
     }
 
-    /// The hub.
+    /// Returns the hub.
     #[must_use]
     pub fn hub(&self) -> &Hub {
         &self.hub
     }
 
-    /// Datagrams that were not taken so far.
+    /// Returns the datagrams that were rejected so far.
     #[must_use]
     pub fn rejected(&self) -> RejectedDatagrams {
         lock(&self.receiving).entrance.rejected()
     }
 
-    /// How bytes of transfers have come so far.
+    /// Returns the bytes of transfers that have come so far, by path.
     #[must_use]
     pub fn inbound_bytes(&self) -> InboundBytes {
         self.hub.inbound_bytes()
     }
 
-    /// Whether ranks want something that other machines have not been told.
+    /// Returns whether ranks want something of which other machines have not been notified.
     #[must_use]
     pub fn has_news(&self, now_ns: u64) -> bool {
         self.hub.has_news(now_ns)
     }
 
-    /// Sends what is to be sent, or leaves it to who is sending.
+    /// Sends what is to be sent, or leaves it to the thread that is sending.
     pub fn flush(&self, now_ns: u64) {
         self.is_due.store(true, Ordering::SeqCst);
         while self.is_due.load(Ordering::SeqCst)
@@ -187,9 +188,11 @@ impl UdpEndpoint {
         }
     }
 
-    /// Has the one that waits look again when something is due. As long as others look out they see themselves that it is.
+    /// Makes the waiting thread poll again when something is due. As long as other threads poll,
+    /// they find that out themselves.
     fn set_timer(&self) {
-        // Either this sees when the other one looks again, or that one, which says so first, sees what is due.
+        // Either this sees when the waiting thread polls next, or that thread, which stores that
+        // time first, sees what is due.
         let due_ns = self.due_ns.load(Ordering::SeqCst);
         if due_ns < self.rings_ns.load(Ordering::SeqCst) {
             self.ring_at(due_ns);
@@ -200,32 +203,32 @@ impl UdpEndpoint {
         self.rings_ns.fetch_min(ns, Ordering::SeqCst);
         let spec = Itimerspec {
             it_interval: timespec(0),
-            // Of no time at all it would be switched off.
+            // A time of zero would switch the timer off.
             it_value: timespec(ns.max(1)),
         };
-        // An open timer takes any time that there is.
+        // An open timer takes any time.
         let _set = timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &spec);
     }
 
-    /// Looks at the socket instead of who waits for it, until that is dropped.
+    /// Makes the caller poll the socket instead of the waiting thread, until the guard is dropped.
     #[must_use]
     pub fn start_polling(&self) -> SocketPollGuard<'_> {
         self.desk.enter();
         SocketPollGuard(self)
     }
 
-    /// One look: takes what has come, and sends what is due. Returns whether there was anything.
+    /// Polls once: takes what has come, and sends what is due. Returns whether any datagram came.
     pub fn poll(&self, now_ns: u64) -> bool {
         if now_ns >= self.due_ns.load(Ordering::Relaxed) {
             self.flush(now_ns);
         }
-        // Who has it looks already.
+        // If another thread has the lock, it polls already.
         let receiving = self.receiving.try_lock();
         receiving.is_ok_and(|mut receiving| receiving.take(now_ns) > 0)
     }
 
-    /// Waits until something has come, a deadline is over, or somebody [wakes](Self::wake) it: for so long at most. Where
-    /// another looks out, until that one does no more.
+    /// Waits until something has come, a deadline is over, or another thread [wakes](Self::wake)
+    /// it, for at most `most_ns`. While another thread polls, it waits until that one stops.
     pub fn wait(&self, most_ns: u64) {
         if !self.desk.rest(most_ns) {
             return;
@@ -245,7 +248,7 @@ impl UdpEndpoint {
         let until_ns = self.due_ns.load(Ordering::SeqCst).min(at_most_ns);
         let most = timespec(until_ns.saturating_sub(now_ns));
         self.rings_ns.fetch_min(until_ns, Ordering::SeqCst);
-        // Interrupted or not, it is looked at what there is.
+        // Interrupted or not, the caller checks what there is.
         let _ready = poll(&mut fds, Some(&most));
         self.rings_ns.store(0, Ordering::SeqCst);
         if fds[1].revents().contains(PollFlags::IN) {
@@ -259,7 +262,7 @@ impl UdpEndpoint {
         self.desk.wake();
     }
 
-    /// Takes what has come. Returns how many datagrams that were.
+    /// Takes what has come. Returns the number of datagrams.
     pub fn take(&self, now_ns: u64) -> usize {
         lock(&self.receiving).take(now_ns)
     }
@@ -274,14 +277,14 @@ fn timespec(ns: u64) -> Timespec {
     }
 }
 
-/// Somebody looks out, until this is dropped.
+/// A guard: its owner polls the socket until it is dropped.
 #[derive(Debug)]
 pub struct SocketPollGuard<'a>(&'a UdpEndpoint);
 
 impl Drop for SocketPollGuard<'_> {
     fn drop(&mut self) {
         if self.0.desk.leave() {
-            // The one that waits has not been told of what became due meanwhile.
+            // The waiting thread has not been notified of what became due meanwhile.
             self.0.set_timer();
             self.0.desk.wake(); // WORK
         }
@@ -330,14 +333,14 @@ impl PeerChannel {
 }
 
 impl SendHalf {
-    /// Sends all that is to be sent now. False if the socket does not take it.
+    /// Sends all that is to be sent now. Returns false if the socket does not take it.
     fn send_all(&mut self, hub: &Hub, now_ns: u64) -> bool {
         let Self {
             socket,
             seals,
             rest,
         } = self;
-        // What the socket did not take the last time.
+        // Datagrams that the socket did not take the last time.
         if !rest.send(socket) {
             return false;
         }

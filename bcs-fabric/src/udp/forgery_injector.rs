@@ -1,4 +1,4 @@
-//! A cluster in virtual time among strangers: all datagrams have tags, and for each that comes some others come.
+//! Attackers of a cluster in virtual time: all datagrams have tags, and forged ones come with each.
 
 use super::attacker::{Attacker, Forgery};
 use super::datagram_filter::{DatagramFilter, RejectedDatagrams};
@@ -7,27 +7,27 @@ use super::seal::{Crypto, Direction, JobKey, Opener, Seal};
 use bcs_core::job::NodeId;
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// See the module.
+/// Injects forged datagrams into a cluster.
 #[derive(Debug)]
 pub struct ForgeryInjector {
     stranger: Attacker,
-    /// So many datagrams of the stranger come with each of the job.
+    /// The number of forged datagrams for each of the job.
     each: usize,
-    /// By sender and receiver.
+    /// The seals, by sender and receiver.
     seals: Vec<Vec<Seal>>,
-    /// By receiver.
+    /// The filters, by receiver.
     entrances: Vec<DatagramFilter>,
-    /// What the stranger has sent.
+    /// The number of forged datagrams.
     forged: u64,
     forgery: Vec<u8>,
 }
 
-/// From where datagrams come, if anybody asks.
+/// The source address of datagrams, where one is needed.
 const UNSPECIFIED_ADDRESS: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 impl ForgeryInjector {
-    /// Strangers around these processes: the first node of each, and its hub.
+    /// Makes an injector for these processes: the first node of each, and its hub.
     #[must_use]
     pub(super) fn new(parties: &[(NodeId, Hub)], seed: u64, each: usize) -> Self {
         let key = JobKey::new(
@@ -58,22 +58,22 @@ impl ForgeryInjector {
         }
     }
 
-    /// How many datagrams the stranger has sent.
+    /// Returns the number of forged datagrams.
     #[must_use]
     pub fn forged(&self) -> u64 {
         self.forged
     }
 
-    /// A datagram of the job is sent, and seen.
+    /// Seals a datagram of the job, which the attacker sees.
     pub(super) fn send(&mut self, from: usize, to: usize, datagram: &mut Vec<u8>) {
         self.seals[from][to].seal(datagram);
         self.stranger.observe(to, datagram);
     }
 
-    /// One comes, after some of the stranger.
+    /// Receives a datagram, after some forged ones.
     ///
     /// # Panics
-    /// When what comes to a hub is not what the job has sent.
+    /// When a hub gets anything that the job has not sent.
     pub(super) fn receive(&mut self, to: usize, datagram: &mut [u8], now_ns: u64) {
         for _ in 0..self.each {
             let (to, kind) = self.stranger.forge(self.entrances.len(), &mut self.forgery);
@@ -87,7 +87,7 @@ impl ForgeryInjector {
     }
 }
 
-/// How many suspicious datagrams that was.
+/// Takes a datagram. Returns how many suspicious datagrams that was.
 fn take(entrance: &mut DatagramFilter, datagram: &mut [u8], now_ns: u64) -> u64 {
     let before = RejectedDatagrams::suspicious(&entrance.rejected());
     entrance.take(UNSPECIFIED_ADDRESS, datagram, now_ns);

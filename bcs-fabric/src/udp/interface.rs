@@ -1,39 +1,40 @@
-//! By which of its addresses a machine is reached.
+//! The choice of the address by which a machine is reached.
 
 use if_addrs::{IfAddr, Interface, get_if_addrs};
 use std::net::IpAddr;
 
-/// No address of this machine is the one that was asked for.
+/// This machine has no address that fits the request.
 #[derive(Debug, thiserror::Error)]
 pub enum UnknownInterface {
-    /// None matches.
+    /// No address matches.
     #[error(
         "--host-interface {asked} is no interface, address or network of this machine: it has {there}"
     )]
     NotThere {
-        /// What was asked for.
+        /// The request.
         asked: String,
-        /// What there is.
+        /// The addresses that there are.
         there: String,
     },
-    /// There is nothing but the loopback.
+    /// There is no address but the loopback.
     #[error(
         "this machine has no address but those of its loopback: --host-interface lo takes that"
     )]
     None,
-    /// The kernel does not say.
+    /// The kernel does not list the addresses.
     #[error("the kernel does not say which addresses this machine has: {0}")]
     Unknown(std::io::Error),
 }
 
-/// The address that is asked for by itself, or by the name of its interface or by its network (10.0.0.0/8). Without that
-/// the first that is not of the loopback, IPv4 before IPv6.
+/// Chooses the address that is requested by itself, by the name of its interface or by its network
+/// (10.0.0.0/8). Without a request it takes the first that is not of the loopback, IPv4 before
+/// IPv6.
 ///
 /// # Errors
 /// [`UnknownInterface`].
 pub fn choose_address(asked: Option<&str>) -> Result<IpAddr, UnknownInterface> {
     let mut all = get_if_addrs().map_err(UnknownInterface::Unknown)?;
-    // An address of its link alone needs a scope that no other machine knows.
+    // A link-local address needs a scope that no other machine knows.
     all.retain(|one| !is_link_local(&one.ip()));
     all.sort_by_key(|one| one.ip().is_ipv6());
     let found = match asked {

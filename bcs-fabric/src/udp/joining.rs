@@ -1,4 +1,4 @@
-//! How the wires of a process are made of what all processes have said of themselves.
+//! How a process builds its UDP endpoint from the addresses that all processes advertise.
 
 use super::endpoint::{PeerAddress, SealSettings, UdpEndpoint};
 use super::hub::{Hub, HubConfig, PathLimits};
@@ -11,19 +11,19 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Where a process is reached, by what it has said.
+/// The socket by which a process is reached, as it advertises it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdvertisedSocket {
     /// Its socket.
     pub socket: SocketAddr,
-    /// What that holds, in bytes.
+    /// The capacity of the socket's receive buffer, in bytes.
     pub receive_bytes: usize,
 }
 
 /// Processes cannot be joined.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// There is no way to another one.
+    /// There is no route to another process.
     #[error("no datagram gets to {to}: {error}; --host-interface says which way to take")]
     Path {
         /// Its socket.
@@ -31,23 +31,24 @@ pub enum JoinError {
         /// The kernel's answer.
         error: io::Error,
     },
-    /// The kernel has no descriptor for them.
+    /// The kernel has no descriptor for the endpoint.
     #[error("the wires cannot be set up: {0}")]
     Wires(io::Error),
 }
 
-/// How long an acknowledgement waits for something to go with it. Only who would send much waits for one.
+/// How long an acknowledgement waits for something to go with it. Only a sender of much data waits
+/// for one.
 const ACKNOWLEDGEMENT_DELAY: RelativeTime = RelativeTime::Wakes(30);
 
-/// By how much an answer may be late: who answers may have to be woken, and others before him.
+/// The most by which an answer may be late: its sender may have to be woken, and others before it.
 const ANSWER_DELAY: RelativeTime = RelativeTime::Wakes(20);
 
-/// What goes at once: timers are not as fine as that, and each is a wake.
+/// The sending time of one burst: timers are coarser than that, and each is a wake.
 const BURST: RelativeTime = RelativeTime::Wakes(10);
 
 impl UdpEndpoint {
-    /// The wires of a hub for which all is said but its links and paths, to each party of another machine. `timeout` is
-    /// how long a node may be silent.
+    /// Builds the endpoint of a hub whose configuration lacks only links and paths, to each party
+    /// of another machine. `timeout` is how long a node may be silent.
     ///
     /// # Errors
     /// [`JoinError`].

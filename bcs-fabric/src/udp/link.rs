@@ -1,17 +1,19 @@
-//! A link: what one node sends another and hears from it, over datagrams that may be lost, come twice, late, in any order
-//! or changed.
+//! A link: the traffic between one node and another, over datagrams that may be lost, repeated,
+//! delayed, reordered or changed.
 //!
-//! - **Owns** what is on its way to the peer until the peer has acknowledged it, and what has come from the peer until it
-//!   is whole.
-//! - **Takes** control messages and transfers to send; datagrams, whose tag is right; the time.
-//! - **Emits** datagrams; control messages, each once and in the order of their sends; bytes of transfers, which may
-//!   come in any order and more than once.
-//! - **Invariants.** No datagram is sent twice: what is lost goes in a new one, under a new number. What was lost is sent
-//!   first, and control before bulk. An acknowledgement is sent at the latest `acknowledge_ns` after what wants
-//!   it, behind some full datagrams if there are such. Bytes of a transfer are read when they are sent, and again if they were lost: nothing of them is kept.
+//! - **Owns** what is in flight to the peer until the peer has acknowledged it, and what has come
+//!   from the peer until it is whole.
+//! - **Takes** control messages and transfers to send; datagrams whose tag is right; the time.
+//! - **Emits** datagrams; control messages, each once and in the order of their sends; bytes of
+//!   transfers, which may come in any order and more than once.
+//! - **Invariants.** No datagram is sent twice: lost contents go in a new datagram, under a new
+//!   number. Lost contents go first, and control before bulk. An acknowledgement is sent at the
+//!   latest `acknowledge_ns` after the datagram that wants it, behind some full datagrams if there
+//!   are any. Bytes of a transfer are read when they are sent, and again if they were lost: the
+//!   link stores none of them.
 //!
-//! There is no clock and no socket inside. Whoever drives it calls [`Link::transmit`] until it gives nothing, again at
-//! [`Link::deadline_ns`], and whenever something has come or is to be sent.
+//! There is no clock and no socket inside. The driver calls [`Link::transmit`] until it returns
+//! nothing, again at [`Link::deadline_ns`], and whenever something has come or is to be sent.
 
 mod handler;
 mod settings;
@@ -34,21 +36,21 @@ use super::round_trip::RoundTrip;
 use crate::shm::LentMemory;
 use smallvec::SmallVec;
 
-/// Bytes of a transfer.
+/// A range of bytes of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct TransferRange {
     transfer: u64,
     range: Range<u64>,
 }
 
-/// What a datagram held that is to be acknowledged.
+/// Contents of a sent datagram that the peer has to acknowledge.
 #[derive(Clone, Debug)]
 enum SentContent {
     Control(Range<u64>),
     Data(TransferRange),
 }
 
-/// A datagram that was not acknowledged.
+/// A datagram that is not acknowledged.
 #[derive(Debug)]
 struct UnacknowledgedDatagram {
     number: u64,
@@ -60,46 +62,47 @@ struct UnacknowledgedDatagram {
 /// Most datagrams hold one thing.
 type SentContents = SmallVec<[SentContent; 1]>;
 
-/// What this side has to acknowledge.
+/// The acknowledgement that this side owes.
 #[derive(Clone, Copy, Debug, Default)]
 struct DueAcknowledgement {
-    /// Datagrams that want it.
+    /// The number of datagrams that want it.
     count: u32,
-    /// When the first of them came.
+    /// The arrival of the first of them.
     since_ns: u64,
-    /// When the newest datagram of all came.
+    /// The arrival of the newest datagram of all.
     newest_ns: u64,
-    /// Full datagrams that went before it.
+    /// The number of full datagrams that went before it.
     behind: u32,
 }
 
-/// So many datagrams are acknowledged at once.
+/// After this many datagrams an acknowledgement is due at once.
 const ACKNOWLEDGE_AFTER: u32 = 2;
 
-/// A datagram is lost when one was acknowledged that was sent so many later.
+/// A datagram is lost when another one is acknowledged that was sent this many numbers later.
 const REORDER_THRESHOLD: u64 = 3;
 
-/// The fewest datagrams that may be on their way.
+/// The least window, in datagrams that may be in flight.
 const LEAST_WINDOW: u64 = 4;
 
 /// The first window.
 const FIRST_WINDOW: u64 = 32;
 
-/// Fewer bytes are copied as fast as the kernel is told where they are.
+/// Shorter ranges are copied in less time than the kernel takes for a lent piece.
 const MIN_LENT_BYTES: u16 = 1024;
 
-/// So many full datagrams of a transfer go before an acknowledgement that is due: as many as go at once. The kernel joins
-/// those of one length, and the one that acknowledges is shorter; so it goes last.
+/// The number of full datagrams of a transfer that go before a due acknowledgement: as many as go
+/// in one call. The kernel joins datagrams of one length, and the one that acknowledges is shorter;
+/// so it goes last.
 const MAX_FULL_BEFORE_ACKNOWLEDGEMENT: u32 = 40;
 
-/// Datagrams that go at once where the pace would have them go one by one: those of [`LinkSettings::burst_ns`], if these
-/// are more.
+/// The least number of datagrams that go at once where the pace would send them one by one, if
+/// [`LinkSettings::burst_ns`] allows fewer.
 const MIN_BURST: u64 = 16;
 
 /// A datagram that is written behind others.
 struct DatagramWriter<'a> {
     bytes: &'a mut Vec<u8>,
-    /// Where it begins.
+    /// The byte where it begins.
     start: usize,
 }
 
@@ -114,7 +117,7 @@ impl<'a> DatagramWriter<'a> {
     }
 }
 
-/// See the module.
+/// A link to a peer.
 #[derive(Debug)]
 pub struct Link {
     settings: LinkSettings,
@@ -124,22 +127,22 @@ pub struct Link {
     /// The newest number that the peer has acknowledged.
     acknowledged: u64,
     control: OutgoingStream,
-    /// Transfers of which nothing more was sent than before the stretch.
+    /// For each transfer, the range that was never sent.
     bulk: VecDeque<TransferRange>,
-    /// Stretches that were lost.
+    /// Ranges that were lost.
     lost: VecDeque<TransferRange>,
-    /// Bytes that may be on their way.
+    /// The most bytes that may be in flight.
     window: u64,
-    /// Losses of datagrams before this one have been answered by a smaller window.
+    /// The link has shrunk the window for losses of datagrams before this one.
     narrowed_at: u64,
     /// When the next datagram may go, by the pace.
     pace_ns: u64,
     round_trip: RoundTrip,
-    /// How often the peer was asked again since it last acknowledged something new.
+    /// How often the link has asked the peer again since the peer last acknowledged something new.
     asked: u32,
     /// When something that wants an answer was last sent.
     asked_ns: u64,
-    /// Datagrams that go whatever the window is: to ask again.
+    /// Datagrams that may go whatever the window is, to ask again.
     probes: u32,
     seen: ReceivedNumbers,
     owed: DueAcknowledgement,
@@ -150,7 +153,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link on which nothing has been sent.
+    /// Makes a link on which nothing has been sent.
     #[must_use]
     pub fn new(settings: LinkSettings, now_ns: u64) -> Self {
         Self {
@@ -177,7 +180,7 @@ impl Link {
         }
     }
 
-    /// This link after it has sent so many datagrams and heard so many, none of which was lost.
+    /// Returns this link after it has sent and received so many datagrams without a loss.
     #[cfg(test)]
     fn after(mut self, sent: u64, heard: u64) -> Self {
         self.next_number = sent + 1;
@@ -188,34 +191,35 @@ impl Link {
         self
     }
 
-    /// Sends a control message. Returns where the stream ends by then: what [`acknowledged_to`](Self::acknowledged_to) reaches in the end.
+    /// Sends a control message. Returns the new end of the stream, which
+    /// [`acknowledged_to`](Self::acknowledged_to) reaches in the end.
     ///
     /// # Panics
-    /// When it is longer than [`MOST_BYTES`](super::control::MOST_BYTES).
+    /// When it is longer than [`MAX_MESSAGE_BYTES`](super::control_stream::MAX_MESSAGE_BYTES).
     pub fn send(&mut self, message: &[u8]) -> u64 {
         self.control.push(message)
     }
 
-    /// The peer has said that it has all of the stream up to there.
+    /// Returns the end of the part of the stream that the peer has acknowledged.
     #[must_use]
     pub fn acknowledged_to(&self) -> u64 {
         self.control.acknowledged_to()
     }
 
-    /// Sends bytes of a transfer, which [`LinkHandler::read`] gives when it is asked, as often as it is.
+    /// Sends bytes of a transfer. [`LinkHandler::read`] gives them whenever the link requests them.
     pub fn transfer(&mut self, transfer: u64, range: Range<u64>) {
         if !range.is_empty() {
             self.bulk.push_back(TransferRange { transfer, range });
         }
     }
 
-    /// When the peer was last heard.
+    /// Returns when the last datagram of the peer came.
     #[must_use]
     pub fn heard_ns(&self) -> u64 {
         self.heard_ns
     }
 
-    /// Whether everything that was to be sent was acknowledged.
+    /// Returns whether everything that was to be sent was acknowledged.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.control.is_empty()
@@ -224,13 +228,13 @@ impl Link {
             && self.sent.is_empty()
     }
 
-    /// The mean time of a round trip, in nanoseconds.
+    /// Returns the mean time of a round trip, in nanoseconds.
     #[must_use]
     pub fn round_trip_ns(&self) -> u64 {
         self.round_trip.mean_ns()
     }
 
-    /// A datagram of the peer has come, whose tag is right and taken off.
+    /// Takes a datagram of the peer, whose tag is right and taken off.
     ///
     /// # Errors
     /// [`DatagramRefusal`]: nothing of it was taken, but for messages and bytes before the place at which it is malformed.
@@ -284,7 +288,7 @@ impl Link {
         Ok(())
     }
 
-    /// Datagrams of the peer have come whose bytes lie where they belong. Their tags are right.
+    /// Takes datagrams of the peer whose bytes lie where they belong. Their tags are right.
     ///
     /// # Errors
     /// [`DatagramRefusal`]: none of them was taken.
@@ -302,7 +306,8 @@ impl Link {
         Ok(())
     }
 
-    /// Whether datagrams are of this link, from this header to that number, and none of them was there before.
+    /// Checks that datagrams are of this link, from this header to that number, and that none of
+    /// them has come before.
     fn check(&self, first: &Header, last: u64) -> Result<(), DatagramRefusal> {
         if (first.epoch, first.from) != (self.settings.epoch, self.settings.to) {
             return Err(DatagramRefusal::Foreign);
@@ -322,7 +327,7 @@ impl Link {
         self.owed.newest_ns = now_ns;
     }
 
-    /// So many datagrams want to be acknowledged.
+    /// Notes that this many datagrams want an acknowledgement.
     fn note_unacknowledged(&mut self, count: u32, now_ns: u64) {
         if self.owed.count == 0 {
             self.owed.since_ns = now_ns;
@@ -344,7 +349,8 @@ impl Link {
             for sent in self.sent.drain(start..end) {
                 has_new = true;
                 self.on_its_way -= sent.bytes;
-                // Slow start and what follows it in one: by half of what has come.
+                // Slow start and congestion avoidance in one: the window grows by half of what has
+                // arrived.
                 self.window = (self.window + sent.bytes / 2).min(self.settings.window_bytes);
                 if sent.number == ack.largest {
                     let took_ns = now_ns.saturating_sub(sent.at_ns);
@@ -352,7 +358,7 @@ impl Link {
                         .add_measurement(took_ns, ack.delay_ns.into());
                 }
                 for content in sent.contents {
-                    // Bytes of transfers are the receiver's to count.
+                    // The receiver counts bytes of transfers.
                     if let SentContent::Control(range) = content {
                         self.control.acknowledge(range);
                     }
@@ -368,7 +374,7 @@ impl Link {
         self.find_lost(now_ns);
     }
 
-    /// What later datagrams have overtaken is lost.
+    /// Treats datagrams that later ones have overtaken as lost.
     fn find_lost(&mut self, now_ns: u64) {
         let overtaken_ns = self.round_trip.reorder_timeout_ns();
         let is_lost = |sent: &UnacknowledgedDatagram, newest: u64| {
@@ -399,7 +405,8 @@ impl Link {
         }
     }
 
-    /// When to call [`transmit`](Self::transmit) again at the latest, if nothing happens before.
+    /// Returns when to call [`transmit`](Self::transmit) again at the latest, if nothing happens
+    /// before.
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
         let owed = (self.owed.count > 0).then(|| self.acknowledgement_due_ns());
@@ -430,7 +437,7 @@ impl Link {
         self.asked_ns + self.settings.acknowledge_ns + self.round_trip.retry_timeout_ns(self.asked)
     }
 
-    /// When the peer is to hear from this side though there is nothing to say.
+    /// Returns when to send a ping if there is nothing else to send.
     fn quiet_ns(&self) -> u64 {
         self.said_ns.saturating_add(self.settings.quiet_ns)
     }
@@ -443,7 +450,8 @@ impl Link {
         self.on_its_way + self.settings.datagram_bytes as u64 <= self.window || self.sent.is_empty()
     }
 
-    /// Appends the next datagram, without its tag, if one is to be sent now.
+    /// Appends the next datagram, without its tag, if one is to be sent now. Returns whether there
+    /// was one.
     pub fn transmit(
         &mut self,
         now_ns: u64,
@@ -454,7 +462,8 @@ impl Link {
         written.is_some()
     }
 
-    /// The same, but that bytes of a transfer need not be copied: those that it ends with may be lent.
+    /// Does the same, but need not copy bytes of a transfer: it may return those at the end of the
+    /// datagram as lent memory.
     pub fn transmit_lent(
         &mut self,
         now_ns: u64,
@@ -473,7 +482,7 @@ impl Link {
     ) -> Option<Option<LentMemory>> {
         self.find_lost(now_ns);
         if !self.sent.is_empty() && now_ns >= self.ask_again_due_ns() {
-            // Nobody answers: the oldest go again, one of them for sure.
+            // No answer comes: the oldest go again, at least one of them at once.
             for _ in 0..2 {
                 let sent = self.sent.pop_front();
                 sent.into_iter().for_each(|sent| self.send_again(sent));
@@ -522,7 +531,7 @@ impl Link {
         Some(lent)
     }
 
-    /// A datagram that wants an answer goes.
+    /// Notes that a datagram that wants an answer is sent.
     fn note_sent(&mut self, bytes: u64, contents: SentContents, now_ns: u64) {
         if self.sent.is_empty() {
             self.asked_ns = now_ns;
@@ -538,14 +547,15 @@ impl Link {
         let one_ns = |bytes: u64| {
             u64::try_from(u128::from(bytes) * 1_000_000_000 / rate).unwrap_or(u64::MAX)
         };
-        // Who was idle may send some at once.
+        // A link that was idle may send some at once.
         let behind_ns =
             one_ns(MIN_BURST * self.settings.datagram_bytes as u64).max(self.settings.burst_ns);
         let earliest_ns = now_ns.saturating_sub(behind_ns);
         self.pace_ns = self.pace_ns.max(earliest_ns).saturating_add(one_ns(bytes));
     }
 
-    /// Whether the next datagram brings as many bytes of one transfer as it can, and nothing else.
+    /// Returns whether the next datagram brings as many bytes of one transfer as it can, and
+    /// nothing else.
     fn is_full_next(&self) -> bool {
         let next = self.lost.front().or(self.bulk.front());
         let brings = next.map_or(0, |next| next.range.end - next.range.start);
@@ -553,14 +563,14 @@ impl Link {
         !self.control.has_more() && brings + head >= self.settings.datagram_bytes as u64
     }
 
-    /// Nobody wants it any more.
+    /// Drops a transfer whose bytes nobody wants any more.
     fn drop_transfer(&mut self, transfer: u64) {
         for queue in [&mut self.bulk, &mut self.lost] {
             queue.retain(|stretch| stretch.transfer != transfer);
         }
     }
 
-    /// Gives the bytes that it ends with, if they are lent.
+    /// Fills the datagram. Returns the bytes at its end if they are lent.
     fn fill(
         &mut self,
         datagram: &mut DatagramWriter<'_>,
@@ -568,8 +578,9 @@ impl Link {
         ends: &mut dyn LinkHandler,
         may_lend: bool,
     ) -> Option<LentMemory> {
-        // What is as long as can be brings bytes of one transfer and nothing else: so its receiver knows where they are
-        // in all datagrams that the kernel has joined, but for the last, which alone may be shorter.
+        // A datagram of full length brings bytes of one transfer and nothing else. So its receiver
+        // knows where they are in all datagrams that the kernel has joined, but for the last, which
+        // alone may be shorter.
         let full = self.settings.datagram_bytes.max(BULK_FRONT_BYTES + 2);
         let room = |datagram: &DatagramWriter<'_>, head: usize, is_alone: bool| {
             (full - usize::from(!is_alone)).saturating_sub(datagram.len() + head)

@@ -1,7 +1,7 @@
-//! What processes that host NICs say to each other: the control messages of a link.
+//! The messages between processes that host NICs: the control messages of a link.
 //!
-//! A message is a head, in postcard's encoding, and the bytes that it brings, if any. The peer has the job's key, but may be
-//! broken: whoever reads checks.
+//! A message is a head, in postcard's encoding, and the bytes that it brings, if any. The peer has
+//! the job's key, but may be broken: each reader checks.
 
 use crate::{FabricError, SourceSpan};
 use bcs_core::descriptor::Payload;
@@ -14,24 +14,27 @@ use std::num::NonZeroU64;
 pub enum Message<'a> {
     /// A PUT of the bytes that follow.
     Put {
-        /// A bit for each node of the receiver's process, by its place among them: which of them.
+        /// A bit for each node of the receiver's process, by its place among them: the
+        /// destinations.
         nodes: &'a [u8],
         /// The byte of their global memory.
         byte: u64,
         /// The number of the NIC thread that is signalled.
         signal: Option<u8>,
-        /// How many writes of the sequencer the sender knew of: the receiver must know of them before.
+        /// How many writes of the sequencer the sender knew of: the receiver must know of them
+        /// before.
         told: u64,
     },
-    /// For the queue of a BR ([`Port::send_ahead`](crate::Port::send_ahead)): the words that follow.
+    /// The words that follow go into the queue of a BR
+    /// ([`Port::send_outside_slice`](crate::Port::send_outside_slice)).
     Ahead {
-        /// The node of the BS that says it.
+        /// The node of the BS that sends it.
         from: u16,
         /// The node of the BR.
         to: u16,
     },
-    /// The bytes that follow are those of an eager message ([`Port::carry`](crate::Port::carry)), of which a GET may be
-    /// made soon.
+    /// The bytes that follow are those of an eager message
+    /// ([`Port::send_eager_bytes`](crate::Port::send_eager_bytes)), which a GET may soon request.
     Carried {
         /// World rank of its sender.
         rank: u32,
@@ -51,22 +54,23 @@ pub enum Message<'a> {
         /// Whether they report progress by that.
         reports: bool,
     },
-    /// So many PUTs have been sent from a party to another so far. Up the tree, to the sequencer.
+    /// The number of PUTs that a party has sent to another so far. Up the tree, to the sequencer.
     Sent {
         /// The party that has sent them.
         from: u32,
-        /// The other.
+        /// The party that receives them.
         to: u32,
-        /// How many.
+        /// The number of PUTs.
         puts: u64,
     },
-    /// What follows is to be heard when so many PUTs have come from a party to another. Down the tree, to the latter.
+    /// The receiver must not handle the messages that follow until this many PUTs have come from a
+    /// party. Down the tree, to that receiver.
     Await {
         /// The party that is to wait.
         to: u32,
         /// The party that has sent them.
         from: u32,
-        /// How many.
+        /// The number of PUTs.
         puts: u64,
     },
     /// The Strobe Sender PUTs the bytes that follow. Down the tree, to all.
@@ -78,7 +82,7 @@ pub enum Message<'a> {
         /// The number of the NIC thread that is signalled.
         signal: Option<u8>,
     },
-    /// A port asks for a Compare-And-Write. Up the tree, to the sequencer.
+    /// A port requests a Compare-And-Write. Up the tree, to the sequencer.
     Compare {
         /// The number of the port.
         port: u32,
@@ -94,7 +98,7 @@ pub enum Message<'a> {
         /// The value.
         value: u64,
     },
-    /// What was decided for a port. Down the tree, to its party.
+    /// The verdict for a port. Down the tree, to its party.
     Verdict {
         /// The number of the port.
         port: u32,
@@ -103,14 +107,14 @@ pub enum Message<'a> {
         /// How many writes there had been by then.
         told: u64,
     },
-    /// Bytes of a message are asked for: they come as a transfer.
+    /// A request for bytes of a message: they come as a transfer.
     Get {
-        /// The number of the transfer, chosen by who asks.
+        /// The number of the transfer, chosen by the requester.
         transfer: u64,
-        /// What is asked for.
+        /// The requested bytes.
         span: EncodedSpan,
     },
-    /// All bytes of a transfer are there, or nobody wants them any more.
+    /// All bytes of a transfer have arrived, or nobody wants them any more.
     Got {
         /// Its number.
         transfer: u64,
@@ -120,39 +124,39 @@ pub enum Message<'a> {
         /// Its number.
         transfer: u64,
     },
-    /// Bytes at an address of a rank are asked for: they come in [`Message::CompletedFetch`].
+    /// A request for bytes at an address of a rank: they come in [`Message::Fetched`].
     Fetch {
-        /// The ticket of who asks.
+        /// The ticket of the requester.
         ticket: u64,
         /// World rank.
         rank: u32,
-        /// Where.
+        /// The address of the bytes.
         address: u64,
-        /// How many bytes.
+        /// The number of bytes.
         len: u64,
     },
-    /// The bytes that follow were fetched, the next ones of a ticket.
+    /// The bytes that follow are the next ones of a fetch.
     Fetched {
         /// The ticket.
         ticket: u64,
     },
-    /// They cannot be read.
+    /// The bytes of a fetch cannot be read.
     CannotFetch {
         /// The ticket.
         ticket: u64,
     },
-    /// A strobe is wanted. For the Strobe Sender.
+    /// A request for a strobe. For the Strobe Sender.
     Wanted {
-        /// At once, and not when it is due.
+        /// Whether it is wanted at once, and not when it is due.
         demanded: bool,
-        /// The last slice whose cut was taken where it is wanted.
+        /// The last slice whose cut was taken at the requester.
         slice: u64,
         /// How long ago it was wanted, in nanoseconds.
         since_ns: u64,
     },
     /// Whether some rank of the process's machine is blocked.
     Hunger {
-        /// Whether.
+        /// Whether a rank is blocked.
         is_hungry: bool,
     },
 }
@@ -164,13 +168,13 @@ pub struct EncodedCompareAndWrite<'a> {
     pub nodes: &'a [u8],
     /// The variable's index.
     pub variable: u32,
-    /// How it is compared.
+    /// The comparison.
     pub comparison: u8,
-    /// With what.
+    /// The operand.
     pub operand: u64,
     /// The index of the variable that is written, and the value.
     pub write: Option<(u32, u64)>,
-    /// Whether it waits until it holds.
+    /// Whether it waits until the condition holds.
     pub wait: bool,
 }
 
@@ -243,23 +247,23 @@ impl From<&EncodedSpan> for SourceSpan {
     }
 }
 
-/// A peer has said what makes no sense.
+/// A peer has sent an invalid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it says what makes no sense: {0}")]
 pub struct ProtocolViolation(pub &'static str);
 
-/// The bytes that one message brings at most.
+/// The most bytes that one message brings.
 pub const MAX_PAYLOAD_BYTES: usize = super::control_stream::MAX_MESSAGE_BYTES / 2;
 
 impl<'a> Message<'a> {
-    /// Appends it, and the bytes that it brings.
+    /// Appends the message, and the bytes that it brings.
     pub fn encode(&self, bytes: &[u8], to: &mut Vec<u8>) {
         let start = std::mem::take(to);
         *to = postcard::to_extend(self, start).expect("a vector takes all");
         to.extend(bytes);
     }
 
-    /// The message, and the bytes that it brings.
+    /// Decodes a message. Returns it and the bytes that it brings.
     ///
     /// # Errors
     /// [`ProtocolViolation`].
@@ -268,7 +272,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// What a GET of bytes that cannot be read comes to.
+/// The outcome of a GET of bytes that cannot be read.
 pub(super) const UNREADABLE: FabricError = FabricError::SourceMemory;
 
 #[cfg(test)]

@@ -1,18 +1,19 @@
-//! The path to a peer: how long a datagram may be on it.
+//! The path to a peer: the longest datagram that it takes.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use rustix::net::sockopt;
 
-/// The longest datagram of all: what is left of the 65,535 bytes of an IPv4 packet.
+/// The longest datagram of all: the payload in the 65,535 bytes of an IPv4 packet.
 pub const MAX_UDP_PAYLOAD_BYTES: usize = 65_507;
 
-/// Bytes of the longest packet that goes from here to a peer in one piece, as far as the kernel knows: its answer is
-/// the interface's until a router on the way has refused a longer one.
+/// Returns the bytes of the longest packet that goes from here to a peer in one piece, as far as
+/// the kernel knows. That is the interface's limit until a router on the path has refused a longer
+/// one.
 ///
 /// # Errors
-/// When there is no such address here, or no way to the peer.
+/// When there is no such address here, or no route to the peer.
 pub fn mtu_of(local: IpAddr, to: SocketAddr) -> io::Result<usize> {
     let probe = UdpSocket::bind((local, 0))?;
     probe.connect(to)?;
@@ -23,7 +24,7 @@ pub fn mtu_of(local: IpAddr, to: SocketAddr) -> io::Result<usize> {
     Ok(mtu as usize)
 }
 
-/// Bytes of the longest datagram, its tag counted, that such a packet holds.
+/// Returns the bytes of the longest datagram, with its tag, that such a packet holds.
 #[must_use]
 pub fn longest_datagram(mtu: usize, to: IpAddr) -> usize {
     const UDP_HEADER: usize = 8;
@@ -53,7 +54,8 @@ mod tests {
     #[test]
     fn the_kernel_knows_the_loopback() {
         let local = IpAddr::from(Ipv4Addr::LOCALHOST);
-        // IPv4 asks every network to take as many (RFC 791), and nobody makes the loopback take fewer.
+        // IPv4 requires every network to take as many (RFC 791), and nobody limits the loopback
+        // further.
         assert!(mtu_of(local, (local, 9).into()).unwrap() >= 576);
         let local = IpAddr::from(Ipv6Addr::LOCALHOST);
         if UdpSocket::bind((local, 0)).is_ok() {
@@ -61,7 +63,7 @@ mod tests {
         }
     }
 
-    /// A byte more, and no datagram of that length gets through.
+    /// A byte more, and no datagram of that length arrives.
     #[test]
     fn the_loopback_takes_what_its_interface_takes() {
         let Ok(mtu) = std::fs::read_to_string("/sys/class/net/lo/mtu") else {
@@ -69,13 +71,13 @@ mod tests {
         };
         let mtu: usize = mtu.trim().parse().unwrap();
         let local = IpAddr::from(Ipv4Addr::LOCALHOST);
-        // Nor does a packet of IPv4 have more bytes than its length can say (RFC 791).
+        // A packet of IPv4 has no more bytes than its length can hold (RFC 791).
         assert_eq!(mtu_of(local, (local, 9).into()).unwrap(), mtu.min(65_535));
     }
 
     #[test]
     fn an_address_of_others_has_no_path_from_here() {
-        // It is one of those for documentation (RFC 5737), so this machine does not have it.
+        // It is an address for documentation (RFC 5737), so this machine does not have it.
         let foreign = IpAddr::from(Ipv4Addr::new(203, 0, 113, 7));
         assert!(mtu_of(foreign, (foreign, 9).into()).is_err());
     }

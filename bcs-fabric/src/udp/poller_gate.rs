@@ -1,39 +1,40 @@
-//! Who looks for datagrams: the OS thread that waits for them, or others that are awake anyway.
+//! Which OS thread polls for datagrams: the one that waits for them, or others that are awake
+//! anyway.
 //!
-//! A wake costs more than all that is done with a short message. So who looks out keeps the one that waits from being woken: that
-//! one rests, and goes back to the socket when nobody looks out any more. What comes in between lies in the
-//! socket, where it is found.
+//! A wake costs more than all the work for a short message. So a thread that polls spares the
+//! waiting thread its wakes: that one rests, and goes back to the socket when no thread polls any
+//! more. What comes in between lies in the socket, where it is found.
 
 use bcs_core::clock::now_ns;
 use bcs_core::wake::bell::{self, KernelFutex};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where they take turns.
+/// The gate between the waiting thread and the polling threads.
 #[derive(Debug, Default)]
 pub(super) struct PollerGate {
-    /// How many look out.
+    /// The number of threads that poll.
     lookouts: AtomicU32,
-    /// The bell of the one that waits, while it rests.
+    /// The bell of the waiting thread, while it rests.
     bell: AtomicU32,
 }
 
 impl PollerGate {
-    /// Somebody looks out.
+    /// Registers a thread that polls.
     pub(super) fn enter(&self) {
         self.lookouts.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Somebody looks out no more. Returns whether that was the last one.
+    /// Removes a thread that polls. Returns whether it was the last one.
     pub(super) fn leave(&self) -> bool {
         self.lookouts.fetch_sub(1, Ordering::SeqCst) == 1
     }
 
-    /// Whether nobody looks out.
+    /// Returns whether no thread polls.
     pub(super) fn is_free(&self) -> bool {
         self.lookouts.load(Ordering::SeqCst) == 0
     }
 
-    /// Waits while somebody looks out: so long at most. Returns whether nobody does.
+    /// Waits while a thread polls, for at most `most_ns`. Returns whether no thread polls.
     pub(super) fn rest(&self, most_ns: u64) -> bool {
         if self.is_free() {
             return true;
@@ -43,7 +44,7 @@ impl PollerGate {
         self.is_free()
     }
 
-    /// Ends the rest of who waits.
+    /// Ends the rest of the waiting thread.
     pub(super) fn wake(&self) {
         bell::ring(&self.bell, &KernelFutex, || ());
     }

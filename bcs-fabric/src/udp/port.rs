@@ -1,4 +1,5 @@
-//! A NIC thread's port in a job on several machines: to nodes of this one by shared memory, to others by links.
+//! A NIC thread's port in a job on several machines: it reaches nodes of this one by shared memory,
+//! and others by links.
 
 use super::hub::{FIRST_TICKET, Hub};
 use crate::shm::ShmPort;
@@ -15,13 +16,14 @@ pub struct UdpPort {
     hub: Hub,
     /// The NIC thread; `None` is the Strobe Sender.
     who: Option<(NodeId, NicThreadId)>,
-    /// A Xfer-And-Signal to nodes here and elsewhere is one to nodes elsewhere, for those here have it at once.
+    /// The nodes of other machines. An Xfer-And-Signal to nodes here and elsewhere counts as one to
+    /// those elsewhere, for those here have it at once.
     far: NodeSet,
     sequencer_is_here: bool,
 }
 
 impl UdpPort {
-    /// What `near` is to nodes of this machine, for all nodes.
+    /// Extends `near`, the port to nodes of this machine, to all nodes.
     #[must_use]
     pub fn new(near: ShmPort, hub: Hub, who: Option<(NodeId, NicThreadId)>) -> Self {
         Self {

@@ -1,33 +1,33 @@
-//! Which datagrams of a peer have come: none is taken twice, whoever sends it again.
+//! The numbers of a peer's datagrams that have come: none is taken twice, whoever repeats it.
 
 use std::ops::RangeInclusive;
 
 use rangemap::RangeInclusiveSet;
 
-/// Ranges that are kept. What lies below the lowest counts as seen: if it does come, it is late by more than a window,
-/// and its content is on its way again.
+/// The most ranges that are stored. Numbers below the lowest range count as seen. Such a datagram
+/// is late by more than a window, and its content is in flight again.
 const MAX_RANGES: usize = 64;
 
-/// Numbers of datagrams that have come.
+/// The numbers of datagrams that have come.
 #[derive(Clone, Debug, Default)]
 pub struct ReceivedNumbers {
     numbers: RangeInclusiveSet<u64>,
     ranges: usize,
-    /// All below it count as seen.
+    /// The number below which all count as seen.
     floor: u64,
 }
 
 impl ReceivedNumbers {
-    /// Whether any of these has come, or may have.
+    /// Returns whether any of these has come, or may have.
     #[must_use]
     pub fn has_any(&self, numbers: RangeInclusive<u64>) -> bool {
         *numbers.start() < self.floor || self.numbers.overlaps(&numbers)
     }
 
-    /// These have come.
+    /// Records that these have come.
     pub fn add(&mut self, numbers: RangeInclusive<u64>) {
         self.numbers.insert(numbers);
-        // To count them takes as long as there are ranges, which are one but for losses.
+        // The count takes time in the number of ranges, which is one without losses.
         self.ranges = self.numbers.iter().count();
         while self.ranges > MAX_RANGES {
             let Some(lowest) = self.numbers.first().cloned() else {
@@ -39,7 +39,7 @@ impl ReceivedNumbers {
         }
     }
 
-    /// What has come, the newest first.
+    /// Returns the ranges that have come, the newest first.
     pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let numbers = self.numbers.iter().rev();
         numbers.map(|range| (*range.start(), *range.end()))

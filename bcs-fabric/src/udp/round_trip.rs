@@ -1,23 +1,25 @@
-//! How long a datagram and its acknowledgement take, and how long is too long (as RFC 6298 and RFC 9002 estimate it).
+//! The time of a datagram and its acknowledgement, and the time after which it is late (as RFC 6298
+//! and RFC 9002 estimate it).
 
-/// Before anything was measured: some times what a local network takes.
+/// The estimate before any measurement: some times what a local network takes.
 const INITIAL_NS: u64 = 1_000_000;
 
-/// The least wait for an answer before somebody asks again: nothing is often lost, and to look at the clock in vain costs
-/// a wake.
+/// The least wait for an answer before the link asks again. Often nothing is lost, and a timer that
+/// fires in vain costs a wake.
 const LEAST_SILENCE_NS: u64 = 1_000_000;
 
-/// The longest wait for an answer before somebody asks again: a link that was down for a second is noticed soon after.
+/// The longest wait for an answer before the link asks again: so the link soon works again after an
+/// outage of a second.
 const MOST_NS: u64 = 200_000_000;
 
-/// What was measured so far.
+/// The measurements so far.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundTrip {
-    /// The latest.
+    /// The latest round trip.
     latest_ns: u64,
-    /// The mean, followed in eighths.
+    /// The mean, updated by an eighth of each measurement.
     mean_ns: u64,
-    /// The mean deviation from it, followed in quarters.
+    /// The mean deviation from it, updated by a quarter of each measurement.
     deviation_ns: u64,
     is_measured: bool,
     /// The least by which an answer may be late.
@@ -25,7 +27,7 @@ pub struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// Of which nothing was measured; an answer may be late by so much.
+    /// Makes an estimate without measurements. An answer may be late by at least `grain_ns`.
     #[must_use]
     pub fn new(grain_ns: u64) -> Self {
         Self {
@@ -37,7 +39,7 @@ impl RoundTrip {
         }
     }
 
-    /// A round trip took so long, of which the peer kept its answer back for `delay_ns`, as it says.
+    /// Adds a round trip of `took_ns`. The peer reports that it delayed its answer by `delay_ns`.
     pub fn add_measurement(&mut self, took_ns: u64, delay_ns: u64) {
         let took_ns = took_ns.saturating_sub(delay_ns.min(took_ns / 2));
         self.latest_ns = took_ns;
@@ -56,20 +58,20 @@ impl RoundTrip {
         self.mean_ns = (7 * self.mean_ns + took_ns) / 8;
     }
 
-    /// The mean in nanoseconds.
+    /// Returns the mean in nanoseconds.
     #[must_use]
     pub fn mean_ns(&self) -> u64 {
         self.mean_ns
     }
 
-    /// After that long a datagram is lost of which later ones were acknowledged.
+    /// Returns the time after which a datagram is lost if later ones were acknowledged.
     #[must_use]
     pub fn reorder_timeout_ns(&self) -> u64 {
         let longest_ns = self.mean_ns.max(self.latest_ns);
         (longest_ns + longest_ns / 8).max(self.grain_ns)
     }
 
-    /// After that long without an answer somebody asks again; twice as long each time.
+    /// Returns the time without an answer after which the link asks again. It doubles each time.
     #[must_use]
     pub fn retry_timeout_ns(&self, asked: u32) -> u64 {
         let first_ns = self.mean_ns + (4 * self.deviation_ns).max(LEAST_SILENCE_NS);

@@ -1,9 +1,9 @@
-//! Which bytes that come next the kernel may put where they belong, and what becomes of a wrong guess.
+//! A plan for the next bytes that the kernel may put where they belong, and for a wrong guess.
 //!
-//! A receiver has asked for the bytes that come. So it looks at the front of what comes next, without taking it
-//! ([`PeekedDatagrams`]), and makes a [`ScatterPlan`]: datagrams of one length, which the kernel has joined, bring the bytes of a transfer
-//! from there on, one after the other. Fronts and tags go into a buffer, and what is between them into the memory of the
-//! rank, by one call and one copy.
+//! A receiver has requested the bytes that come. So it peeks at the front of what comes next
+//! ([`PeekedDatagrams`]), and makes a [`ScatterPlan`]: datagrams of one length, which the kernel
+//! has joined, bring the bytes of a transfer from there on, one after the other. One call and one
+//! copy put fronts and tags into a buffer, and the bytes between them into the memory of the rank.
 //!
 //! ```text
 //!  as they come   front bytes tag | front bytes tag | front bytes tag
@@ -11,36 +11,40 @@
 //!  rank's memory        bytes             bytes             bytes
 //! ```
 //!
-//! A sender helps by lengths: a datagram that is as long as can be brings bytes of one transfer and nothing else
-//! (`Link::fill`), and what the kernel joins ends with the first that is shorter.
+//! A sender helps by lengths. A datagram of full length brings bytes of one transfer and nothing
+//! else (`Link::fill`), and what the kernel joins ends with the first that is shorter.
 //!
-//! **What may be lent.** Only what this process has asked that party for, in a transfer that is still under way, as far as
-//! none of it has come, and only where it lies side by side in a slot that is mapped here ([`Hub::lend`](super::Hub::lend)).
-//! A loan ends before anything else is received.
+//! **What may be lent.** Only bytes that this process has requested from that party, in a transfer
+//! that is still under way, as far as none of them has come, and only where they lie side by side
+//! in a slot that is mapped here ([`Hub::lend`](super::Hub::lend)). A loan ends before anything
+//! else is received.
 //!
-//! **What a sight is.** An allegation: nobody has looked at a tag so far. What it leads to is bytes in a range that was
-//! granted and has not come. What the rank sees there is undefined as long as its receive is not complete, and it is
-//! complete when all bytes have come whose tags are right. So whoever sends what he likes writes nothing that is
-//! ever used, and can do no more with a plan than to have bytes copied once more.
+//! **A peek is not trusted.** No tag has been checked so far. It only leads to bytes in a range
+//! that was granted and has not come. What the rank sees there is undefined as long as its receive
+//! is not complete, and the receive is complete when all bytes have come whose tags are right. So
+//! an attacker writes nothing that is ever used, and a plan only makes the receiver copy bytes once
+//! more.
 //!
-//! **A wrong guess.** What does not have the front that was planned ([`ScatterPlan::number`]) is put together again, out of
-//! buffer and rank, with all that follows it, and goes the way of what nobody had expected: it is another party's, another
-//! transfer's, out of turn, of another length, or a control message. What has the front that was planned and the wrong
-//! tag belongs nowhere. In either case the range counts as not come, and is sent again, or was never sent.
+//! **A wrong guess.** A datagram may not have the front that was planned ([`ScatterPlan::number`]):
+//! it is another party's, another transfer's, out of turn, of another length, or a control message.
+//! It is reassembled from buffer and rank, with all that follows it, and handled as if it had not
+//! been expected. A datagram with the planned front and a wrong tag is dropped. In either case the
+//! range counts as not come, and is sent again, or was never sent.
 //!
-//! **The tag** is computed of the bytes where the kernel has put them, which their rank may change meanwhile. If it does,
-//! the tag is wrong, and the bytes count as lost: then no more of that transfer is lent ([`Hub::keep`](super::Hub::keep)), and
-//! it goes on by copies. If it changes them afterwards, it could do so in any case. Fronts and tags lie where no rank
-//! writes, so all that a rank decides by this is what it finds in its own buffer. What was sent for another may lie
-//! there for a moment, by a wrong guess: for that it had to be sent to this process as what its rank had asked for, or was
-//! joined to it, and where frames are secret nothing is lent at all
-//! ([`Opener::piecewise_tag_bytes`](super::seal::Opener::piecewise_tag_bytes)).
+//! **The tag** is computed over the bytes where the kernel has put them, which their rank may
+//! change meanwhile. If it does, the tag is wrong, and the bytes count as lost. Then no more of
+//! that transfer is lent ([`Hub::stop_lending`](super::Hub::stop_lending)), and it goes on by
+//! copies. If the rank changes them afterwards, it could do so in any case. Fronts and tags lie
+//! where no rank writes, so a rank decides by this only what it finds in its own buffer. Bytes for
+//! another rank may lie there for a moment, by a wrong guess. For that they had to be sent to this
+//! process as what its rank had requested, or were joined to it. Where frames are secret nothing is
+//! lent at all ([`Opener::piecewise_tag_bytes`](super::seal::Opener::piecewise_tag_bytes)).
 
 use super::datagram::{BULK_FRONT_BYTES, BulkFront};
 use super::link::PlacedDatagrams;
 use std::ops::Range;
 
-/// What can be seen of what comes next.
+/// The visible part of what comes next.
 #[derive(Clone, Copy, Debug)]
 pub struct PeekedDatagrams<'a> {
     /// The front of the first datagram.
@@ -51,26 +55,26 @@ pub struct PeekedDatagrams<'a> {
     pub each: usize,
 }
 
-/// Datagrams that bring fewer bytes are copied as fast.
+/// Datagrams that bring fewer bytes are copied in the same time.
 const MIN_SCATTER_BYTES: usize = 4 * 1024;
 
-/// Where the bytes of joined datagrams go.
+/// The destinations of the bytes of joined datagrams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScatterPlan {
     first: BulkFront,
-    /// Bytes of the tag of each.
+    /// Bytes of each tag.
     tag: usize,
-    /// Bytes of a transfer that each brings but the last.
+    /// Bytes of a transfer in each datagram but the last.
     brings: usize,
-    /// Bytes that the last one brings.
+    /// Bytes of a transfer in the last datagram.
     last: usize,
-    /// How many datagrams there are whose bytes are lent.
+    /// The number of datagrams whose bytes are lent.
     count: usize,
 }
 
 impl ScatterPlan {
-    /// What to ask for, after a sight, when tags have so many bytes. `None` if it is nothing that could be put where it
-    /// belongs, or not worth it.
+    /// Makes a plan after a peek, for tags of `tag` bytes. Returns `None` if it is nothing that
+    /// could be put where it belongs, or not worth it.
     #[must_use]
     pub fn for_peeked(sight: &PeekedDatagrams<'_>, tag: usize) -> Option<Self> {
         let beside = BULK_FRONT_BYTES + tag;
@@ -95,19 +99,20 @@ impl ScatterPlan {
         })
     }
 
-    /// The front of the first datagram.
+    /// Returns the front of the first datagram.
     #[must_use]
     pub fn first(&self) -> &BulkFront {
         &self.first
     }
 
-    /// The bytes of the transfer for which memory is needed.
+    /// Returns the bytes of the transfer that need memory.
     #[must_use]
     pub fn range(&self) -> Range<u64> {
         self.first.offset..self.first.offset + self.part(self.count - 1).end as u64
     }
 
-    /// So many of these bytes have memory. False if that is not worth it.
+    /// Limits the plan to the first `bytes` bytes, which have memory. Returns false if that is not
+    /// worth it.
     pub fn limit_to_lent(&mut self, bytes: usize) -> bool {
         if bytes < self.part(self.count - 1).end {
             self.count = bytes / self.brings;
@@ -116,19 +121,19 @@ impl ScatterPlan {
         self.count > 0
     }
 
-    /// How many datagrams have their bytes in what was lent.
+    /// Returns how many datagrams have their bytes in lent memory.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Bytes of a datagram that go into the buffer.
+    /// Returns the bytes of a datagram that go into the buffer.
     #[must_use]
     pub fn overhead_bytes(&self) -> usize {
         BULK_FRONT_BYTES + self.tag
     }
 
-    /// Where the bytes of a datagram lie in what was lent.
+    /// Returns where the bytes of a datagram lie in lent memory.
     #[must_use]
     pub fn part(&self, nth: usize) -> Range<usize> {
         let len = match nth + 1 == self.count {
@@ -138,7 +143,8 @@ impl ScatterPlan {
         nth * self.brings..nth * self.brings + len
     }
 
-    /// Bytes of all that was joined in front of a datagram, or of what follows the last one whose bytes are lent.
+    /// Returns the bytes of all joined datagrams in front of a datagram, or in front of what
+    /// follows the last one whose bytes are lent.
     #[must_use]
     pub fn bytes_before(&self, nth: usize) -> usize {
         let brought = match nth == self.count {
@@ -148,7 +154,7 @@ impl ScatterPlan {
         nth * self.overhead_bytes() + brought
     }
 
-    /// The number of a datagram, if it has the front that was planned.
+    /// Returns the number of a datagram, if it has the front that was planned.
     #[must_use]
     pub fn number(&self, nth: usize, front: &[u8]) -> Option<u64> {
         let found = BulkFront::take(front)?;
@@ -160,7 +166,7 @@ impl ScatterPlan {
         (found == planned).then_some(number)
     }
 
-    /// A datagram whose tag is right.
+    /// Returns a datagram whose tag is right as a run of one.
     #[must_use]
     pub fn placed(&self, nth: usize, number: u64) -> PlacedDatagrams {
         let part = self.part(nth);
@@ -175,12 +181,12 @@ impl ScatterPlan {
     }
 }
 
-/// Datagrams that are taken at once.
+/// Merges datagrams that are taken at once.
 #[derive(Debug, Default)]
 pub struct DatagramRunMerger(Option<PlacedDatagrams>);
 
 impl DatagramRunMerger {
-    /// Takes one more, and gives those to which it cannot be joined.
+    /// Adds one more, and returns those to which it cannot be joined.
     pub fn add(&mut self, next: PlacedDatagrams) -> Option<PlacedDatagrams> {
         if let Some(run) = &mut self.0
             && next.first.number == run.last + 1
@@ -193,7 +199,7 @@ impl DatagramRunMerger {
         self.0.replace(next)
     }
 
-    /// Gives what there is.
+    /// Takes the run that is left.
     pub fn take(&mut self) -> Option<PlacedDatagrams> {
         self.0.take()
     }

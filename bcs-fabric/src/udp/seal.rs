@@ -1,5 +1,6 @@
-//! What every datagram carries against strangers: a tag, by which its receiver knows that it was sent in this
-//! direction of this pair of nodes by somebody who has the job's key, and that nothing of it was changed.
+//! The protection of datagrams against attackers: a tag proves that somebody who has the job's key
+//! has sent the datagram in this direction of this pair of nodes, and that nothing of it was
+//! changed.
 //!
 //! | crypto | authentic | secret | bytes |
 //! |---|---|---|---|
@@ -7,17 +8,20 @@
 //! | tag | header and frames | nothing | 16 |
 //! | aead | header and frames | frames | 16 |
 //!
-//! **Keys.** A job has one random key. Each direction of each pair has one of its own, which is derived from it (HKDF
-//! with SHA-256) and from the kind of tag, the epoch, the sender and the receiver: so a datagram that somebody sends on
-//! to another node, or back to where it came from, has a wrong tag there.
+//! **Keys.** A job has one random key. Each direction of each pair has its own key, which is
+//! derived (HKDF with SHA-256) from the job's key and from the kind of tag, the epoch, the sender
+//! and the receiver. So a datagram that an attacker forwards to another node, or back to its
+//! sender, has a wrong tag there.
 //!
-//! **Numbers.** The nonce is the datagram's number. Two datagrams under one nonce would give the key away, and so a
-//! [`Seal`] asserts that numbers grow. A datagram that somebody sends a second time has a right tag: it is
-//! [`ReceivedNumbers`](super::seen::ReceivedNumbers) that refuses it.
+//! **Numbers.** The nonce is the datagram's number. Two datagrams under one nonce would give the
+//! key away, and so a [`Seal`] asserts that numbers grow. A datagram that an attacker sends a
+//! second time has a right tag; [`ReceivedNumbers`](super::received_numbers::ReceivedNumbers)
+//! refuses it.
 //!
-//! **Which tag.** The fastest sound one on an x86-64 with vector AES, by far: AES-128 in Galois/counter mode of
-//! aws-lc-rs, whose Galois part alone is the tag where frames are not secret (GMAC). Bytes of datagrams that are sealed
-//! in a second, beside keyed BLAKE3, which does 0.8 GB/s of 1,400 bytes and 3.3 GB/s of 8,900 bytes:
+//! **Which tag.** By far the fastest sound one on an x86-64 with vector AES: AES-128 in
+//! Galois/counter mode of aws-lc-rs, whose Galois part alone is the tag where frames are not secret
+//! (GMAC). The table compares the bytes of datagrams that are sealed in a second with keyed BLAKE3,
+//! which does 0.8 GB/s of 1,400 bytes and 3.3 GB/s of 8,900 bytes:
 //!
 //! | | 1,400 bytes: tag | aead | 8,900 bytes: tag | aead |
 //! |---|---|---|---|---|
@@ -30,10 +34,11 @@
 //! | AES-256-GCM (aws-lc-rs) | 13.5 | 10.8 | 7.4 | 5.6 |
 //! | **AES-128-GCM (aws-lc-rs)** | **13.5** | **11.8** | **7.4** | **6.5** |
 //!
-//! To open takes 1.1 to 1.2 times as long as to seal. A datagram is too short for what BLAKE3 does in parallel. Of what
-//! is written in Rust, aes-gcm is six times slower and more; graviola is 1.2 to 1.6 times slower, young, and panics on
-//! a processor without AVX2. aws-lc-rs finds out at run time what the processor has. It needs a C compiler and nothing
-//! else, and this workspace needs one anyway. The test `how_fast` measures what was chosen.
+//! To open takes 1.1 to 1.2 times as long as to seal. A datagram is too short for the parallel part
+//! of BLAKE3. Of the crates in Rust, aes-gcm is six times slower and more; graviola is 1.2 to 1.6
+//! times slower, young, and panics on a processor without AVX2. aws-lc-rs finds out at run time
+//! what the processor has. It needs a C compiler and nothing else, and this workspace needs one
+//! anyway. The test `how_fast` measures the chosen tag.
 
 mod piecewise;
 #[cfg(test)]
@@ -53,29 +58,30 @@ use bcs_core::job::NodeId;
 use super::datagram::{HEADER_BYTES, Header};
 use piecewise::{PiecewiseOpener, PiecewiseSeal};
 
-/// Bytes of a tag, where there is one.
+/// Bytes of a tag, unless datagrams have no tag.
 const TAG_BYTES: usize = 16;
 
 /// Bytes of a key of AES-128.
 const KEY_BYTES: usize = 16;
 
-/// What keys are derived for.
+/// The purpose of the derived keys.
 const PURPOSE: &[u8] = b"BCS-MPI datagrams, version 1";
 
-/// The secret of a job: who has it is one of its nodes.
+/// The secret of a job: a process that has it is one of the job.
 ///
-/// It travels over pipes and connections that nobody else reads, never as an argument or in the environment.
+/// It travels over pipes and connections that nobody else reads, never as an argument or in the
+/// environment.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ZeroizeOnDrop)]
 pub struct JobKey([u8; 32]);
 
 impl JobKey {
-    /// A key of which these bytes are known: for tests.
+    /// Makes a key of known bytes, for tests.
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// A key that nobody has had.
+    /// Makes a new random key.
     ///
     /// # Errors
     /// When the system gives no random bytes.
@@ -92,20 +98,20 @@ impl fmt::Debug for JobKey {
     }
 }
 
-/// What datagrams are guarded against.
+/// The attacks against which datagrams are protected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Crypto {
-    /// Nothing: for a network that nobody else is on.
+    /// No attacks: for a network that nobody else is on.
     None,
-    /// Strangers who send or change datagrams.
+    /// Attackers who send or change datagrams.
     #[default]
     Tag,
-    /// These, and strangers who read them.
+    /// The same, and attackers who read them.
     Aead,
 }
 
 impl Crypto {
-    /// Bytes of a tag, by which a datagram is shorter than it might be.
+    /// Returns the bytes of a tag, which leave fewer for the contents of a datagram.
     #[must_use]
     pub const fn tag_bytes(self) -> usize {
         match self {
@@ -118,11 +124,11 @@ impl Crypto {
 /// One direction of a pair of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Direction {
-    /// The job, as far as 32 bits tell.
+    /// The job's epoch: 32 bits that identify the job.
     pub epoch: u32,
-    /// Who sends.
+    /// The sender.
     pub from: NodeId,
-    /// Who receives.
+    /// The receiver.
     pub to: NodeId,
 }
 
@@ -133,11 +139,11 @@ struct Cipher {
     is_secret: bool,
 }
 
-/// A key as it is derived.
+/// The bytes of a derived key.
 type RawKey = Zeroizing<[u8; KEY_BYTES]>;
 
-/// The key of a direction and what it is for: whether frames are secret. There is none where there is nothing to guard
-/// against.
+/// Derives the key of a direction. Returns it, and whether frames are secret. Returns `None`
+/// without protection.
 fn derive(key: &JobKey, crypto: Crypto, direction: Direction) -> Option<(RawKey, bool)> {
     let (kind, is_secret) = match crypto {
         Crypto::None => return None,
@@ -159,7 +165,7 @@ fn derive(key: &JobKey, crypto: Crypto, direction: Direction) -> Option<(RawKey,
     Some((raw, is_secret))
 }
 
-/// How long a derived key is.
+/// The length of a derived key.
 #[derive(Clone, Copy, Debug)]
 struct KeyLength;
 
@@ -178,7 +184,7 @@ impl Cipher {
         }
     }
 
-    /// What of so many bytes, their tag not counted, everybody may read.
+    /// Returns how many of `bytes` bytes, without the tag, everybody may read.
     fn clear_bytes(&self, bytes: usize) -> usize {
         match self.is_secret {
             true => HEADER_BYTES,
@@ -193,18 +199,18 @@ fn nonce(number: u64) -> [u8; NONCE_LEN] {
     bytes
 }
 
-/// Seals what is sent in a direction.
+/// Seals the datagrams of a direction.
 #[derive(Debug)]
 pub struct Seal {
     cipher: Option<Cipher>,
-    /// Where frames are not secret.
+    /// The seal of pieces, where frames are not secret.
     pieces: Option<PiecewiseSeal>,
     /// The number of the last datagram.
     last: u64,
 }
 
 impl Seal {
-    /// Of a direction, in which nothing has been sent under this key.
+    /// Makes the seal of a direction, in which nothing has been sent under this key.
     #[must_use]
     pub fn new(key: &JobKey, crypto: Crypto, direction: Direction) -> Self {
         let raw = derive(key, crypto, direction);
@@ -216,13 +222,15 @@ impl Seal {
         }
     }
 
-    /// Whether it can seal what lies in two pieces: frames that are secret are changed where they lie.
+    /// Returns whether it can seal two pieces. It cannot seal secret frames so, for it encrypts in
+    /// place.
     #[must_use]
     pub fn takes_pieces(&self) -> bool {
         self.cipher.is_none() || self.pieces.is_some()
     }
 
-    /// The same as [`seal_last`](Self::seal_last) of a datagram whose last bytes lie elsewhere.
+    /// Does the same as [`seal_last`](Self::seal_last) for a datagram whose last bytes lie
+    /// elsewhere.
     ///
     /// # Panics
     /// As [`seal`](Self::seal), and when it [takes no pieces](Self::takes_pieces).
@@ -238,7 +246,7 @@ impl Seal {
         datagrams.extend_from_slice(&tag);
     }
 
-    /// The number of a datagram, which must not have been used.
+    /// Returns the number of a datagram, which must not have been used.
     fn number(&mut self, datagram: &[u8]) -> u64 {
         let (Header { number, .. }, _) = Header::take(datagram).expect("a link has written it");
         assert!(number > self.last, "{number} comes after {}", self.last);
@@ -246,7 +254,7 @@ impl Seal {
         number
     }
 
-    /// Makes what follows the header secret, if that is asked for, and appends the tag.
+    /// Encrypts what follows the header, if frames are secret, and appends the tag.
     ///
     /// # Panics
     /// When it is no datagram, or its number is not above that of the one before.
@@ -254,7 +262,7 @@ impl Seal {
         self.seal_last(datagram, 0);
     }
 
-    /// The same of the last of several datagrams, which begins there.
+    /// Does the same for the last of several datagrams, which begins at `start`.
     ///
     /// # Panics
     /// As [`seal`](Self::seal).
@@ -274,12 +282,12 @@ impl Seal {
     }
 }
 
-/// A datagram has no right tag: somebody else has sent it, or it was changed.
+/// A datagram has a wrong tag: an attacker has sent it, or it was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its tag is wrong")]
 pub struct BadTag;
 
-/// Opens what comes from a direction.
+/// Opens the datagrams of a direction.
 #[derive(Debug)]
 pub struct Opener {
     cipher: Option<Cipher>,
@@ -287,7 +295,7 @@ pub struct Opener {
 }
 
 impl Opener {
-    /// Of a direction.
+    /// Makes the opener of a direction.
     #[must_use]
     pub fn new(key: &JobKey, crypto: Crypto, direction: Direction) -> Self {
         let raw = derive(key, crypto, direction);
@@ -297,9 +305,10 @@ impl Opener {
         Self { cipher, pieces }
     }
 
-    /// Bytes of a tag, if it can be looked at where the kernel has put the pieces of a datagram. Frames that are secret lie
-    /// in one piece: who opens them in the memory of a rank would show it what anybody sends who has seen them, and be
-    /// told the difference between right and wrong by it.
+    /// Returns the bytes of a tag, if it can be checked where the kernel has put the pieces of a
+    /// datagram. Secret frames must lie in one piece. If they were decrypted in the memory of a
+    /// rank, the rank would see the plain text of what an attacker sends, and learn the difference
+    /// between right and wrong from it.
     #[must_use]
     pub fn piecewise_tag_bytes(&self) -> Option<usize> {
         match (&self.cipher, &self.pieces) {
@@ -308,13 +317,14 @@ impl Opener {
         }
     }
 
-    /// Whether a datagram whose bytes lie in two pieces has the right tag. Neither is changed.
+    /// Checks the tag of a datagram whose bytes lie in two pieces. It changes neither.
     ///
     /// # Errors
     /// [`BadTag`].
     ///
     /// # Panics
-    /// When it can not be [looked at piecewise](Self::piecewise_tag_bytes), or the tag is of another length.
+    /// When it cannot be [checked piecewise](Self::piecewise_tag_bytes), or the tag is of another
+    /// length.
     pub fn check_pieces(
         &mut self,
         number: u64,
@@ -332,7 +342,8 @@ impl Opener {
         is_right.then_some(()).ok_or(BadTag)
     }
 
-    /// The datagram as it was before it was sealed. How long this takes says nothing about the right tag.
+    /// Opens a sealed datagram in place. The time that this takes reveals nothing about the right
+    /// tag.
     ///
     /// # Errors
     /// [`BadTag`]; it may hold anything then.

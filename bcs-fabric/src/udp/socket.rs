@@ -1,23 +1,24 @@
 //! The socket of a process: all its datagrams, to and from all peers, go through one.
 //!
-//! It is a thin driver: nothing blocks, nothing is kept for later, and what is lost is a link's to find out. Datagrams
-//! of one length to one peer go in one call, and are cut apart as late as the kernel and the network card can (GSO);
-//! what comes is taken in one call, several datagrams of a peer in one piece (GRO).
+//! It is a thin driver: it never blocks, stores nothing for later, and leaves losses to the links.
+//! Datagrams of one length to one peer go in one call, and the kernel and the network card cut them
+//! apart as late as they can (GSO). One call takes what comes, several datagrams of a peer in one
+//! piece (GRO).
 //!
-//! | the kernel says | that is |
+//! | the kernel's answer | its meaning |
 //! |---|---|
 //! | `EAGAIN` | [`SendFailureReason::Full`]: the caller waits until the socket is writable |
 //! | `ENOBUFS`, `ENOMEM` | [`SendFailureReason::Busy`]: the caller tries again later; the socket may be writable all the while |
-//! | `EMSGSIZE` | [`SendFailureReason::TooLong`]: the path takes less; the caller asks [`mtu_of`](super::path::mtu_of) again |
-//! | `ECONNREFUSED` | counted, and the call's datagrams lost: one of before came to where nobody listens |
+//! | `EMSGSIZE` | [`SendFailureReason::TooLong`]: the path takes less; the caller calls [`mtu_of`](super::path::mtu_of) again |
+//! | `ECONNREFUSED` | counted, and the call's datagrams lost: an earlier one reached a host where nobody listens |
 //! | `EPERM`, `EACCES` | counted as lost: a firewall's rule, which may change |
 //! | `ENETUNREACH`, `EHOSTUNREACH`, `ENETDOWN`, `EHOSTDOWN` | counted as lost: a cable may be plugged in again |
 //! | `EINTR` | nothing: the call is made again |
 //! | `EIO`, `EINVAL` with several datagrams | no GSO from now on: these and all others go one by one |
-//! | anything else | [`SendFailureReason::NetworkError`]: a mistake of ours |
+//! | anything else | [`SendFailureReason::Failed`]: our own mistake |
 //!
-//! Nothing is cut into fragments on its way (the don't-fragment bit is set), since the loss of any would be the loss of
-//! all.
+//! No datagram is fragmented (the don't-fragment bit is set), since the loss of any fragment would
+//! be the loss of all.
 
 mod scatter_gather;
 #[cfg(test)]
@@ -35,21 +36,22 @@ use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use super::datagram_source::{CoalescedDatagrams, DatagramSource, PIECE_BYTES, ScatterList};
 use super::path::MAX_UDP_PAYLOAD_BYTES;
 
-/// What is asked for as each of the socket's buffers: what comes in 10 ms by a network of 25 Gbit/s. The kernel takes
-/// memory for what is in them only, and gives less than that unless it is told otherwise (`net.core.rmem_max`).
+/// The requested size of each of the socket's buffers: the data of 10 ms on a network of 25 Gbit/s.
+/// The kernel takes memory only for what is in them, and gives a smaller buffer unless
+/// `net.core.rmem_max` allows it.
 const BUFFER_BYTES: usize = 32 << 20;
 
-/// Pieces that one call takes, each of one peer: 1 MiB at most, which a second cache holds.
+/// The pieces that one call takes, each of one peer: 1 MiB at most, which an L2 cache holds.
 const PIECES: usize = 16;
 
-/// What has gone through a socket in one way.
+/// The traffic of a socket in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketTraffic {
     /// Datagrams.
     pub datagrams: u64,
     /// Their bytes, with tags and without the headers of UDP and IP.
     pub bytes: u64,
-    /// Calls of the kernel that moved some.
+    /// System calls that moved any.
     pub calls: u64,
 }
 
@@ -61,10 +63,10 @@ impl SocketTraffic {
     }
 }
 
-/// What a socket has done so far.
+/// The traffic and the failures of a socket so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketCounters {
-    /// Sent, as far as the kernel says.
+    /// Sent, as far as the kernel reports.
     pub sent: SocketTraffic,
     /// Received.
     pub received: SocketTraffic,
@@ -74,15 +76,15 @@ pub struct SocketCounters {
     pub busy: u64,
     /// Calls that found the datagram too long for its path.
     pub too_long: u64,
-    /// Calls that were told of a peer that does not listen.
+    /// Calls that reported a peer that does not listen.
     pub refused: u64,
     /// Datagrams that a firewall did not let out.
     pub forbidden: u64,
-    /// Datagrams to where there is no way.
+    /// Datagrams to hosts without a route.
     pub unreachable: u64,
 }
 
-/// There is no such socket.
+/// The socket could not be bound.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// All ports are taken.
@@ -91,41 +93,41 @@ pub enum BindError {
          give another range, or end what holds them (ss -ulpn lists it)"
     )]
     Taken {
-        /// Of this machine.
+        /// The address of this machine.
         address: IpAddr,
         /// The first port.
         first: u16,
         /// The last.
         last: u16,
     },
-    /// The kernel says no.
+    /// The kernel refuses.
     #[error(
         "failed to bind UDP port {port} of {address}: {error}; \
          give an address of this machine (ip address lists them) and a port that this user may have"
     )]
     Denied {
-        /// Of this machine, as was said.
+        /// The address, which should be of this machine.
         address: IpAddr,
         /// The port.
         port: u16,
-        /// What was said of it.
+        /// The kernel's answer.
         error: io::Error,
     },
 }
 
-/// Why a batch did not go on.
+/// The reason why a batch did not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum SendFailureReason {
     /// The send buffer is full. It goes on when the socket is writable.
     #[error("the socket's send buffer is full")]
     Full,
-    /// There is no memory for it now. It may go on at any time, and nothing tells when.
+    /// There is no memory for it now. It may go on at any time, and nothing notifies the caller.
     #[error("the kernel or the network card has no room")]
     Busy,
     /// The next datagram is longer than the path takes.
     #[error("the path takes no datagram of this length")]
     TooLong,
-    /// It is not to be expected.
+    /// An unexpected error.
     #[error(transparent)]
     Failed(io::Error),
 }
@@ -134,9 +136,9 @@ pub enum SendFailureReason {
 #[derive(Debug, thiserror::Error)]
 #[error("failed to send a datagram: {why}")]
 pub struct SendFailure {
-    /// Bytes of the batch that have gone: datagrams from there on have not.
+    /// Bytes of the batch that have gone. Datagrams from there on have not.
     pub sent: usize,
-    /// Why.
+    /// The reason.
     pub why: SendFailureReason,
 }
 
@@ -153,7 +155,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// A socket with the first of these ports that is free.
+    /// Binds a socket to the first of these ports that is free.
     ///
     /// # Errors
     /// [`BindError`].
@@ -184,17 +186,18 @@ impl Socket {
         // Makes it non-blocking, and has the kernel join what comes.
         let offload = UdpSocketState::new(UdpSockRef::from(&socket))?;
         let address = socket.local_addr()?;
-        // What a router has said of a path is to be heard, too, not only what the interface takes.
+        // The kernel shall report what a router has refused on a path, not only the interface's
+        // limit.
         match address {
             SocketAddr::V4(_) => sockopt::set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::DO)?,
             SocketAddr::V6(_) => sockopt::set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::DO)?,
         }
-        // Who may have more than others asks for it by force.
+        // A privileged process may exceed the limit.
         sockopt::set_socket_recv_buffer_size_force(&socket, BUFFER_BYTES)
             .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, BUFFER_BYTES))?;
         sockopt::set_socket_send_buffer_size_force(&socket, BUFFER_BYTES)
             .or_else(|_| sockopt::set_socket_send_buffer_size(&socket, BUFFER_BYTES))?;
-        // Linux counts what it needs beside the bytes, and says twice of what it has given for that.
+        // Linux doubles the size for its own overhead, and reports the doubled size.
         let receive_bytes = sockopt::socket_recv_buffer_size(&socket)? / 2;
         Ok(Self {
             socket,
@@ -206,7 +209,7 @@ impl Socket {
         })
     }
 
-    /// The same socket once more, for another OS thread. Each counts what it does.
+    /// Duplicates the socket for another OS thread. Each copy counts its own traffic.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -214,7 +217,7 @@ impl Socket {
         Self::new(self.socket.try_clone()?)
     }
 
-    /// Its descriptor, to wait for it.
+    /// Returns its descriptor, to wait for it.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -222,20 +225,21 @@ impl Socket {
         self.socket.as_fd().try_clone_to_owned()
     }
 
-    /// Where it is reached.
+    /// Returns its address.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Bytes of datagrams that may come before somebody takes them: for all peers together. Of datagrams much shorter
-    /// than 1,400 bytes it is fewer, since each takes some hundred beside its own.
+    /// Returns the bytes of datagrams, of all peers together, that may come before a call takes
+    /// them. Of datagrams much shorter than 1,400 bytes it is fewer, since each takes some hundred
+    /// beside its own.
     #[must_use]
     pub fn receive_bytes(&self) -> usize {
         self.receive_bytes
     }
 
-    /// What it has done so far.
+    /// Returns the traffic and the failures so far.
     #[must_use]
     pub fn counters(&self) -> &SocketCounters {
         &self.counters
@@ -279,7 +283,7 @@ impl Socket {
                 .try_send(UdpSockRef::from(&self.socket), &transmit)
             {
                 Ok(()) => self.counters.sent.add(datagrams, piece.len()),
-                // They are offered again, one by one.
+                // The next turn offers them again, one by one.
                 Err(_) if datagrams > self.offload.max_gso_segments() => continue,
                 Err(error) => {
                     let lost = self.counters.handle_send_error(error, datagrams);
@@ -291,7 +295,8 @@ impl Socket {
         Ok(())
     }
 
-    /// The same of datagrams that lie in pieces, in one call. False if they did not go: they are to be sent in one piece.
+    /// Sends datagrams that lie in pieces, in one call. Returns false if they did not go: then they
+    /// are to be sent in one piece.
     pub fn send_pieces(
         &mut self,
         to: SocketAddr,
@@ -313,8 +318,8 @@ impl Socket {
         is_sent
     }
 
-    /// What the kernel says to a call that receives: nothing, when there is nothing, or all that had come was that a peer
-    /// does not listen.
+    /// Filters the kernel's answer to a receiving call. Returns `None` when there is nothing, or
+    /// only the report that a peer does not listen.
     fn filter_receive_error<T>(&mut self, answer: io::Result<T>) -> io::Result<Option<T>> {
         match answer {
             Ok(received) => Ok(Some(received)),
@@ -376,7 +381,7 @@ impl DatagramSource for Socket {
 }
 
 impl SocketCounters {
-    /// So many datagrams were not sent: it is `Ok` to go on, as if they were lost on their way.
+    /// Handles a send error: returns `Ok` if the datagrams count as lost on their path.
     fn handle_send_error(
         &mut self,
         error: io::Error,

@@ -1,4 +1,4 @@
-//! Collectives as they were called: each member hears of the one before it.
+//! Collectives as they were called: each member receives the call of the one before it.
 
 use super::kinds::{own_words, receive};
 use crate::bcs::Endpoint;
@@ -12,20 +12,20 @@ use bcs_core::wait_state::CALL_MESSAGES;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 
-/// What a member says of a call.
+/// What a member reports of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AnnouncedCall {
-    /// What stands for the name.
+    /// The number of the name.
     pub(crate) name: u16,
-    /// The kind, which says the name, the types and the place ([`super::MessageKinds`]).
+    /// The kind, which stands for the name, the types and the place ([`super::MessageKinds`]).
     pub(crate) kind: u8,
     /// The operation, by its code; 0 without one.
     pub(crate) op: u8,
     /// The rank of the root in the communicator; -1 without one.
     pub(crate) root: i32,
-    /// The types that all members are to have; 0 if that is not known.
+    /// The types that all members must have; 0 if that is not known.
     pub(crate) signature: u64,
-    /// Their bytes.
+    /// Their length in bytes.
     pub(crate) bytes: u64,
 }
 
@@ -44,12 +44,12 @@ impl AnnouncedCall {
         }
     }
 
-    /// What stands for the name, among kinds.
+    /// Returns the number of the name, as a key among kinds.
     pub(crate) fn key(&self) -> u64 {
         bcs_core::fingerprint::mix64(self.name.into())
     }
 
-    /// Whether two members may have called this in one collective.
+    /// Returns whether two members may have made these calls in one collective.
     pub(crate) fn agrees_with(&self, other: &Self) -> bool {
         let what = |it: &Self| (it.name, it.op, it.root);
         let unknown = self.signature == 0 || other.signature == 0;
@@ -87,12 +87,12 @@ impl AnnouncedCall {
 /// A communicator, and the member before this one in it.
 pub(crate) type CallPredecessor = (u32, u32);
 
-/// Calls of this rank of which the member before it has not been heard.
+/// Calls of this rank for which the report of the member before it has not come.
 #[derive(Debug, Default)]
 pub(crate) struct UncheckedCalls(Mutex<HashMap<CallPredecessor, VecDeque<AnnouncedCall>>>);
 
 impl UncheckedCalls {
-    /// This rank is about to call this: tells the next member.
+    /// Reports a call that this rank is about to make to the next member.
     pub(crate) fn tell(
         &self,
         endpoint: &Endpoint,
@@ -108,14 +108,14 @@ impl UncheckedCalls {
             data: &own_words(&mut bytes).into(),
             mark: CheckBits::NONE,
         };
-        // So short and eager it is complete, and takes no request slot.
+        // A message this short is eager and complete at once, so it takes no request slot.
         let _complete = endpoint.bcs_send(SendMode::Standard, &message);
         let mut calls = lockstep::lock(&self.0);
         calls.entry((context, before)).or_default().push_back(call);
     }
 
-    /// What the member before this one says of the oldest call of which it was not heard, beside that call. One who
-    /// does not wait takes what has come.
+    /// Returns the oldest call for which no report of the member before this one had come, with
+    /// that report. Without waiting it takes a report only if it has come.
     pub(crate) fn hear(
         &self,
         endpoint: &Endpoint,
@@ -141,7 +141,7 @@ impl UncheckedCalls {
         Some((own, AnnouncedCall::decode(&bytes)))
     }
 
-    /// Where something has yet to be heard of.
+    /// Returns where a report has yet to come.
     pub(crate) fn open(&self) -> Vec<CallPredecessor> {
         let calls = lockstep::lock(&self.0);
         let open = calls.iter().filter(|(_, calls)| !calls.is_empty());

@@ -1,4 +1,4 @@
-//! Kinds of messages: what one is of, and from where.
+//! Kinds of messages: the types of a message, and the place of its call.
 
 use crate::bcs::{ByteRange, Endpoint, ReceiveOutcome, RequestOutcome};
 use crate::recording::Site;
@@ -12,52 +12,52 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many kinds have a number: what fits 8 bits, of which 0 is all others.
+/// How many kinds can have a number: 8 bits, of which 0 stands for all other kinds.
 const NUMBERED: usize = 255;
 
-/// Places for their keys: a power of two, of which at least half stay empty.
+/// Places for their keys: a power of two. At least half of them stay empty.
 const PLACES: usize = 512;
 
-/// Bits of a mark that are of the signature.
+/// The bits of a mark that hold the signature.
 pub(crate) const SIGNATURE_BITS: u32 = 20;
 
-/// Bytes of a part of a description, which travel in an entry of a queue and in a descriptor.
+/// Bytes of a part of a description. A part fits in a queue entry and in a descriptor.
 const PART_BYTES: usize = 32;
 
-/// The longest description: as many parts as the tag has room for.
+/// The longest description, in parts: as many as the tag can number.
 const MOST_PARTS: usize = 16;
 
 /// The kinds of messages of a rank.
 #[derive(Debug)]
 pub(crate) struct MessageKinds {
-    /// The key of each, and in the lowest 8 bits its number.
+    /// The key of each kind, with its number in the lowest 8 bits.
     places: Box<[AtomicU64; PLACES]>,
-    /// What each is, from number 1.
+    /// The description of each kind, from number 1.
     known: Mutex<Vec<String>>,
-    /// For each rank of the world 256 bits: which kinds it was told of.
+    /// For each rank of the world 256 bits: the kinds that were described to it.
     told: Box<[AtomicU64]>,
-    /// What other ranks have told.
+    /// The descriptions from other ranks.
     heard: Mutex<HashMap<(u32, u8), String>>,
 }
 
-/// The 20 bits of a signature; never none.
+/// Returns the 20 bits of a signature, which are never 0.
 pub(crate) fn bits(signature: u64) -> u32 {
     let bits = u32::try_from(signature >> (u64::BITS - SIGNATURE_BITS)).expect("20 bits");
     bits.max(1)
 }
 
-/// The number of the kind of a marked message.
+/// Returns the number of the kind of a marked message.
 fn number(mark: CheckBits) -> u8 {
     let [number, ..] = mark.bits().to_le_bytes();
     number
 }
 
-/// The mark of a message of a signature with these bits, and of this kind.
+/// Returns the mark of a message with these signature bits and this kind.
 pub(crate) fn mark(bits: u32, kind: u8) -> CheckBits {
     CheckBits::new(bits << 8 | u32::from(kind))
 }
 
-/// Whether a marked message is of a signature with these bits.
+/// Returns whether a marked message has these signature bits.
 pub(crate) fn is_of(mark: CheckBits, bits: u32) -> bool {
     mark.bits() >> 8 == bits
 }
@@ -73,14 +73,14 @@ impl MessageKinds {
         }
     }
 
-    /// The number of the kind of what this word stands for and is given by a call at this place; 0 if there are too
-    /// many. `describe` is asked once.
+    /// Returns the number of the kind for this word and a call at this place; 0 if there are too
+    /// many kinds. Calls `describe` once.
     pub(crate) fn number(&self, what: u64, site: Site, describe: impl Fn() -> String) -> u8 {
         let place = match crate::foreign::site(site) {
             Site::Rust(place) => std::ptr::from_ref(place).addr() as u64,
             Site::Address(address) => address,
         };
-        // Places of a program differ in few bits, as do types: apart from each other.
+        // Places of a program differ in few bits, as do types. The hash spreads them.
         let key = mix64(what.rotate_left(u64::BITS / 2) ^ place) & !0xff;
         self.find(key).unwrap_or_else(|| {
             let mut known = lockstep::lock(&self.known);
@@ -102,7 +102,7 @@ impl MessageKinds {
         })
     }
 
-    /// Places where a key may be, in order.
+    /// Returns the places where a key may be, in order.
     fn places_of(&self, key: u64) -> impl Iterator<Item = &AtomicU64> {
         let first = usize::try_from(key >> (u64::BITS - PLACES.ilog2())).unwrap_or(0);
         (first..first + PLACES).map(|at| &self.places[at % PLACES])
@@ -116,13 +116,13 @@ impl MessageKinds {
         (found != 0).then_some(number)
     }
 
-    /// What a kind of this rank is, if it has a number.
+    /// Returns the description of a kind of this rank, if it has a number.
     pub(crate) fn own(&self, number: u8) -> Option<String> {
         let at = usize::from(number).checked_sub(1)?;
         lockstep::lock(&self.known).get(at).cloned()
     }
 
-    /// Tells a rank of a kind, if it was not told before.
+    /// Sends a rank the description of a kind, unless that was done before.
     pub(crate) fn tell(&self, endpoint: &Endpoint, to: u32, number: u8) {
         let word = &self.told[to as usize * 4 + usize::from(number / 64)];
         let bit = 1 << (number % 64);
@@ -135,7 +135,7 @@ impl MessageKinds {
         let text = self.own(number).unwrap_or_default();
         let end = text.floor_char_boundary(PART_BYTES * MOST_PARTS - 1);
         let mut bytes = text.as_bytes()[..end].to_vec();
-        // The last part is not full: zeros behind it are no text.
+        // The last part is not full. The zeros after the text are not part of it.
         bytes.push(0);
         for (part, at) in bytes.chunks(PART_BYTES).zip(0..) {
             let mut whole = [0; PART_BYTES];
@@ -147,17 +147,18 @@ impl MessageKinds {
                 data: &own_words(&mut whole).into(),
                 mark: CheckBits::NONE,
             };
-            // Without a request slot nothing is asked for, and so nothing is refused.
+            // Without a request slot nothing is posted, so this cannot be refused.
             let _complete = endpoint.bcs_send(SendMode::Standard, &message);
         }
     }
 
-    /// What the kind of a marked message of a rank is, if that is known. It was told before the message came.
+    /// Returns the description of the kind of a marked message of a rank, if it is known. The
+    /// description came before the message.
     pub(crate) fn heard(&self, endpoint: &Endpoint, from: u32, mark: CheckBits) -> Option<String> {
         self.heard_of(endpoint, from, number(mark))
     }
 
-    /// The same by its number.
+    /// Returns the description of the kind of this number.
     pub(crate) fn heard_of(&self, endpoint: &Endpoint, from: u32, number: u8) -> Option<String> {
         if number == 0 || !may_tell(endpoint) {
             return None;
@@ -180,14 +181,15 @@ impl MessageKinds {
                 break;
             }
         }
-        // What a rank says of itself is an allegation: nothing of it plays tricks with a terminal.
+        // The description comes from another rank. It must not control the terminal.
         let text = String::from_utf8_lossy(&text).replace(char::is_control, "?");
         heard.insert((from, number), text.clone());
         Some(text)
     }
 }
 
-/// Whether descriptions go: where nothing is eager each would wait for its receiver.
+/// Returns whether descriptions are sent. Without eager messages each of them would wait for its
+/// receiver.
 pub(crate) fn may_tell(endpoint: &Endpoint) -> bool {
     endpoint.settings().eager_limit >= PART_BYTES
 }
@@ -196,7 +198,7 @@ fn tag(number: u8, part: i32) -> i32 {
     i32::from(number) << 4 | part
 }
 
-/// Bytes of this function's caller as memory of a message.
+/// Returns the caller's bytes as memory of a message.
 #[expect(unsafe_code, reason = "messages are named by address")]
 pub(super) fn own_words(bytes: &mut [u8]) -> ByteRange {
     let address = bytes.as_mut_ptr().expose_provenance() as u64;
@@ -204,7 +206,7 @@ pub(super) fn own_words(bytes: &mut [u8]) -> ByteRange {
     unsafe { ByteRange::new(address, bytes.len()) }
 }
 
-/// Waits for a message of the library's own.
+/// Waits for a message that the library itself has sent.
 pub(super) fn receive(
     endpoint: &Endpoint,
     (context, from, tag): (u32, u32, i32),

@@ -1,22 +1,23 @@
-//! Whether the program sees its slot in a buffer of its heap, as others will who copy there.
+//! Whether the program sees its slot in a buffer of its heap, as other ranks will that copy there.
 //!
-//! A heap that is preloaded stands before the calls that map memory, and notes what is mapped over it
-//! ([`bcs_core::memory::slot::remapped`]). A heap that a program in Rust has in itself does not; and nobody stands before
-//! a system call that the program makes in assembly. So in a checked job each long buffer is compared with what the
-//! kernel says is mapped there. To ask takes some ten microseconds: what is shorter is mostly sent by value.
+//! A preloaded heap intercepts the calls that map memory, and records what is mapped over it
+//! ([`bcs_core::memory::slot::remapped`]). A heap that is built into a Rust program does not, and
+//! nothing can intercept a system call that the program makes in assembly. So a checked job
+//! compares each long buffer with what the kernel has mapped there. The query takes some ten
+//! microseconds, so short buffers are not compared. They are mostly sent by value.
 
 use bcs_core::memory::OwnSlot;
 use bcs_core::memory::slot::own;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 
-/// Shorter buffers are not looked at.
+/// Shorter buffers are not checked.
 const LEAST_BYTES: usize = 16 * 1024;
 
 /// A mapping of `/proc/self/maps`.
 struct Mapping<'a> {
     addresses: Range<usize>,
-    /// As `rw-s`.
+    /// The access, such as `rw-s`.
     access: &'a str,
     offset: usize,
     file: u64,
@@ -24,7 +25,8 @@ struct Mapping<'a> {
 }
 
 impl<'a> Mapping<'a> {
-    /// `8000000000-10000000000 rw-s 00000000 00:01 1031 /memfd:slot (deleted)`
+    /// Parses a line such as `8000000000-10000000000 rw-s 00000000 00:01 1031 /memfd:slot
+    /// (deleted)`.
     fn of(line: &'a str) -> Option<Self> {
         let hexadecimal = |word| usize::from_str_radix(word, 16).ok();
         let mut words = line.splitn(6, ' ');
@@ -49,8 +51,8 @@ impl<'a> Mapping<'a> {
     }
 }
 
-/// What else is mapped over these bytes of the heap, which the heap does not know; `None` if nothing is, or they are
-/// no bytes of the heap.
+/// Returns the other mapping over these bytes of the heap that the heap does not know. Returns
+/// `None` if there is none, or the bytes are not in the heap.
 pub(crate) fn unknown_mapping(address: u64, len: usize) -> Option<String> {
     let own = own()?.ok()?;
     let address = usize::try_from(address).ok()?;
@@ -58,7 +60,7 @@ pub(crate) fn unknown_mapping(address: u64, len: usize) -> Option<String> {
         return None;
     }
     if own.remapped().overlaps(address - own.slot().base(), len) {
-        return None; // Others know.
+        return None; // The heap has recorded this mapping, so other ranks know of it.
     }
     let file = std::fs::File::from(own.fd().try_clone_to_owned().ok()?);
     let file = file.metadata().ok()?.ino();

@@ -1,34 +1,41 @@
-//! What a rank of a checked job (`bcs run --checked`) knows beside what others know.
+//! What a rank of a checked job (`bcs run --checked`) knows in addition.
 //!
-//! **Types of messages.** A message bears a [`Mark`](bcs_core::mark::Mark) of 28 bits, which lie free in all that
-//! brings it: 20 of the signature of its types ([`crate::mpi::datatype`], `signature`), and 8 that name its *kind*. The
-//! receiver compares the 20 with those of what it receives into, cut to as many bytes as have come: a message
-//! may be shorter. Two signatures that differ have the same bits once in a million times; so it is
-//! never said of a right message, and hardly ever not said of a wrong one.
+//! **Types of messages.** A message bears a mark, [`CheckBits`](bcs_core::check_bits::CheckBits) of
+//! 28 bits, which are free in all structures that carry a message: 20 bits of the signature of its
+//! types ([`crate::mpi::datatype`], `signature`), and 8 that name its *kind*. The receiver compares
+//! the 20 bits with those of the types that it receives into, cut to the length that has come,
+//! since a message may be shorter. Two signatures that differ have the same bits once in a million
+//! times. So a correct message is never reported, and a wrong one is hardly ever missed.
 //!
-//! **Kinds.** What an error has to say of the other end (its types, its call, the line) does not fit a mark. A rank sends
-//! from few places, and few types: each pair of both is a kind, and is numbered. Before the first message of a kind to a
-//! rank goes a description of it, by the same road and so before it, with a context that nobody
-//! receives from until something is wrong. It goes in parts of 32 bytes, which are complete when they
-//! are posted: a rank that ends owes nothing for them. What nobody asks for lies apart from the messages of the
-//! program, so that it does not close the short way to them ([`crate::roads::smartmap`]).
+//! **Kinds.** An error reports the other end's types, its call and the line. These do not fit a
+//! mark. A rank sends from few places and few types, so each pair of both is a kind and gets a
+//! number. Before the first message of a kind to a rank, its description goes by the same
+//! transport, so that it arrives first. Its context is one from which nothing is received until
+//! there is an error. It goes in parts of 32 bytes, which are complete when they are posted, so a
+//! rank that ends owes nothing for them. Descriptions that are never received lie apart from the
+//! messages of the program, so they do not close the short path for these
+//! ([`crate::transport::smartmap`]).
 //!
-//! **Time.** The bits of a signature are kept from one message to the next, and where a call is and what it is of find
-//! their kind by one look into a table: half a round trip of 8 B takes some nanoseconds more.
+//! **Time.** The bits of a signature are kept from one message to the next. The place of a call and
+//! its types find their kind by one lookup in a table. Half a round trip of 8 B takes some
+//! nanoseconds more.
 //!
-//! **Collectives.** They go by many ways, of which some meet at nobody. So what is called is compared apart from how it
-//! is done: a member tells the next one what it is about to call, in 24 bytes, and waits for what the one
-//! before it says of the same call. If any two call differently, so do two that follow each other. A call that does
-//! not block tells, and takes what has come; the rest is taken by the next that blocks, or at the end.
+//! **Collectives.** They have many algorithms, and in some of them no rank meets all others. So
+//! calls are compared apart from how they are done: a member sends the next one the call that it is
+//! about to make, in 24 bytes, and waits for the report of the one before it about the same call.
+//! If any two members call differently, so do two that follow each other. A call that does not
+//! block sends its report, and takes the reports that have come. The next call that blocks takes
+//! the rest, or finalize does.
 //!
 //! Where messages of 32 bytes are not eager (`--eager-limit 0`) there are neither descriptions nor
 //! comparisons of calls: each would wait for its receiver.
 //!
-//! **Memory.** A long buffer in the rank's slot is [compared](beneath) with what is mapped there.
+//! **Memory.** A long buffer in the rank's slot is [compared](mapping_check) with what is mapped
+//! there.
 //!
-//! **Given up.** A header before the bytes of each message had room for all of it, but is another message:
-//! longer, in pieces, and seen by probes. A field of the envelope of its own would be there in jobs that are not
-//! checked, too.
+//! **Given up.** A header before the bytes of each message would have room for all of it. But it
+//! makes another message: longer, in pieces, and visible to probes. A field of its own in the
+//! envelope would be there in unchecked jobs, too.
 
 mod calls;
 mod kinds;
@@ -41,7 +48,7 @@ pub(crate) use mapping_check::unknown_mapping;
 use crate::recording::Site;
 use bcs_core::mapped_code::MappedCode;
 
-/// What a rank of a checked job knows.
+/// The additional state of a rank in a checked job.
 #[derive(Debug)]
 pub(crate) struct JobChecks {
     pub(crate) kinds: MessageKinds,
@@ -49,7 +56,7 @@ pub(crate) struct JobChecks {
 }
 
 impl JobChecks {
-    /// Of a rank in a job of so many.
+    /// Makes the state for a job of this many ranks.
     pub(crate) fn new(ranks: usize) -> Self {
         Self {
             kinds: MessageKinds::new(ranks),
@@ -58,8 +65,8 @@ impl JobChecks {
     }
 }
 
-/// ", at src/main.rs:17", if the place is known. Of another language it is a place in a file of code, of which
-/// `bcs run` says the line.
+/// Returns ", at src/main.rs:17", if the place is known. For another language it is a place in a
+/// file of code, for which `bcs run` prints the line.
 pub(crate) fn describe_site(site: Site) -> String {
     match crate::foreign::site(site) {
         Site::Rust(place) if crate::call_site::is_own(place.file()) => String::new(),

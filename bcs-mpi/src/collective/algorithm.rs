@@ -1,21 +1,22 @@
-//! Which way a collective takes.
+//! Which algorithm a collective uses.
 //!
 //! | what is called | all members on one node | some on this node | each by itself |
 //! |---|---|---|---|
-//! | what NICs do, up to a record's payload | [`CollectiveAlgorithm::Records`] | [`CollectiveAlgorithm::HierarchicalAlltoall`] | [`CollectiveAlgorithm::NicTransport`] |
-//! | the same, longer | [`CollectiveAlgorithm::Memory`] | [`CollectiveAlgorithm::HierarchicalAlltoall`] | [`CollectiveAlgorithm::NicTransport`] |
-//! | blocks | [`CollectiveAlgorithm::LocalExchange`] | [`CollectiveAlgorithm::CommunicationStyle`] | [`CollectiveAlgorithm::CommunicationStyle`] |
-//! | equally long blocks | [`CollectiveAlgorithm::LocalExchange`] | [`CollectiveAlgorithm::ByLeaders`] | [`CollectiveAlgorithm::ByLeaders`] |
+//! | what NICs do, up to a record's payload | [`CollectiveAlgorithm::Records`] | [`CollectiveAlgorithm::Hierarchy`] | [`CollectiveAlgorithm::Nic`] |
+//! | the same, longer | [`CollectiveAlgorithm::Memory`] | [`CollectiveAlgorithm::Hierarchy`] | [`CollectiveAlgorithm::Nic`] |
+//! | blocks | [`CollectiveAlgorithm::Exchange`] | [`CollectiveAlgorithm::Messages`] | [`CollectiveAlgorithm::Messages`] |
+//! | equally long blocks | [`CollectiveAlgorithm::Exchange`] | [`CollectiveAlgorithm::ByLeaders`] | [`CollectiveAlgorithm::ByLeaders`] |
 //!
-//! All members of a communicator have to find the same, so what is looked at is what they all know: what is
-//! called, where the members are, how the job was started, and the length only where a wrong one is found out
-//! on the way.
+//! All members of a communicator have to choose the same algorithm, so the choice depends only on
+//! what they all know: the call, the places of the members, and the settings of the job. It depends
+//! on the length only where a wrong length is found out later.
 //!
-//! **Not decided here**, because it is no question: collectives among neighbours and between two groups are
-//! messages, since a rank would wait for others with which it has nothing to do. Whether an operation is the
-//! NIC's or a function of the program's is said by what the caller calls ([`bcs_reduce`], [`bcs_fold`]). And what
-//! is found out only when all have entered, whether memory can be reached and whether what a member gives fits
-//! its record, is the affair of the machines in [`crate::roads::smartmap`].
+//! **Not decided here**: Collectives among neighbours and between two groups are always messages,
+//! since otherwise a rank would wait for others with which it has nothing to do. The caller decides
+//! whether an operation is the NIC's or a function of the program by the function that it calls
+//! ([`bcs_reduce`], [`bcs_fold`]). The machines in [`crate::transport::smartmap`] find out what is
+//! known only when all have entered: whether memory can be reached, and whether a contribution fits
+//! its record.
 //!
 //! [`bcs_reduce`]: crate::bcs::Endpoint::bcs_reduce
 //! [`bcs_fold`]: crate::bcs::Endpoint::bcs_fold
@@ -25,54 +26,56 @@ use crate::transport::smartmap::{GroupId, MAX_MEMBERS};
 use bcs_core::job::CollectiveMode;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 
-/// Longer blocks go from rank to rank: to copy them thrice costs more than the messages (measured on 2 to 4 nodes
-/// of 2 to 4 ranks on 2 cores: 8 B and 1 KiB take 0.5 to 1.0 times as long by leaders, 16 KiB 1.2 to 1.5 times).
+/// Longer blocks go from rank to rank, because to copy them three times costs more than the
+/// messages (measured on 2 to 4 nodes of 2 to 4 ranks on 2 cores: 8 B and 1 KiB take 0.5 to 1.0
+/// times as long by leaders, 16 KiB 1.2 to 1.5 times).
 const MAX_BLOCK_BYTES: usize = 4 * 1024;
 
-/// With fewer members on a node, in the mean, there are not many more messages one by one (measured: 2 nodes of 2
-/// ranks take 1.0 to 1.3 times as long by leaders).
+/// With fewer members per node on average, leaders do not save many messages (measured: 2 nodes of
+/// 2 ranks take 1.0 to 1.3 times as long by leaders).
 const LEAST_PER_NODE: usize = 3;
 
-/// What is called, as far as the way depends on it.
+/// The call, as far as the algorithm depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CollectiveClass {
     /// What NICs can do: a barrier, a broadcast, a reduction by a predefined operation.
     OneResult,
     /// Other bytes between each pair of members, to be kept or combined.
     Blocks,
-    /// The same, of one length on all ranks, which are on so many nodes.
+    /// The same, of one length on all ranks, which are on this number of nodes.
     EqualBlocks { nodes: usize },
 }
 
-/// Which way a collective takes.
+/// The algorithm of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CollectiveAlgorithm<G = GroupId> {
-    /// Whoever wants the result takes it from the members' records.
+    /// Each rank that wants the result takes it from the members' records.
     Records(G),
     /// The members read each other's memory.
     Memory(G),
-    /// Each member says what it gives, and takes what is given to it.
+    /// Each member publishes what it gives, and takes what is given to it.
     Exchange(G),
-    /// The members on a node fold, one of them goes to its NIC for all, and hands out.
+    /// The members on a node fold their contributions. One of them posts to its NIC for all, and
+    /// distributes the result.
     Hierarchy(G),
-    /// Each rank goes to its NIC.
+    /// Each rank posts to its NIC.
     Nic,
     /// A message for each pair of members.
     Messages,
-    /// The same within a node, and one for each pair of nodes. Long blocks go one by one: these messages say
-    /// so, and have no blocks.
+    /// The same within a node, and one message for each pair of nodes. Long blocks go one by one;
+    /// the leaders' messages then carry that information, and no blocks.
     ByLeaders { one_by_one: bool },
 }
 
-/// Which members of a context do collectives in each other's memory, of so many, of which so many are `here`:
-/// on this node, where this rank reaches their memory. Their group is opened if it is needed.
+/// Returns which members of a context do collectives in each other's memory. Of its members, `here`
+/// are on this node, where this rank reaches their memory. Opens their group if it is needed.
 pub(super) fn locality<G>(
     members: usize,
     here: usize,
     collectives: CollectiveMode,
     open: impl FnOnce() -> Option<G>,
 ) -> Locality<G> {
-    // A rank alone has nobody to do them with.
+    // A rank alone has no other members.
     let kind = match collectives {
         _ if here < 2 => return Locality::Apart,
         _ if here == members => Locality::OneNode,
@@ -82,7 +85,8 @@ pub(super) fn locality<G>(
     open().map_or(Locality::Apart, kind)
 }
 
-/// The way of a call, on a communicator of so many members, of so many bytes: with equally long blocks, of one.
+/// Returns the algorithm for a call on a communicator of this many members. The length is that of
+/// the data, or of one block if all are equally long.
 #[inline]
 fn choose_algorithm<G>(
     call: CollectiveClass,
@@ -116,7 +120,7 @@ fn choose_algorithm<G>(
 }
 
 impl Context {
-    /// The way of a call on it.
+    /// Returns the algorithm of a call on it.
     #[inline]
     pub(super) fn algorithm_for(&self, call: CollectiveClass, bytes: usize) -> CollectiveAlgorithm {
         choose_algorithm(call, self.locality, self.size as usize, bytes)
@@ -127,7 +131,7 @@ impl Context {
 mod tests {
     use super::*;
 
-    /// Members, those of them here, and how the job was started.
+    /// All members, the local members, and the setting of the job.
     type Place = (usize, usize, CollectiveMode);
 
     const ONE_NODE: Place = (4, 4, CollectiveMode::Hierarchical);
@@ -138,7 +142,7 @@ mod tests {
         CollectiveMode::Hierarchical,
     );
     const TWO_NODES: Place = (6, 3, CollectiveMode::Hierarchical);
-    /// `--intranode nic`: nobody's memory is reached.
+    /// `--intranode nic`: no memory of other ranks is reached.
     const BY_NIC: Place = (6, 0, CollectiveMode::Hierarchical);
     /// `--collectives nic`.
     const FLAT: Place = (6, 3, CollectiveMode::Nic);
@@ -316,7 +320,7 @@ mod tests {
                 8,
                 CollectiveAlgorithm::Messages,
             ),
-            // A node with one member goes by leaders as all the others do.
+            // A node with one member uses leaders as all the others do.
             (TWO, SINGLE, 8, WITH_BLOCKS),
         ];
         for (call, (members, here, collectives), bytes, wanted) in table {

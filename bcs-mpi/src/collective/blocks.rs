@@ -1,11 +1,10 @@
-//! bcs_scatter, bcs_gather, bcs_allgather, bcs_alltoall and what is made like them: which messages
-//! each of them is.
+//! bcs_scatter, bcs_gather, bcs_allgather, bcs_alltoall and similar collectives: the messages of
+//! each of them.
 //!
-//! Here time is counted in slices, not in messages: whatever was posted before a strobe is
+//! The cost is a number of slices, not of messages: all that was posted before a strobe is
 //! exchanged in that slice, and BR shares out the bandwidth among all of it. A tree over ranks
-//! would take the logarithm of their number in slices where one slice will do, and would keep
-//! ranks in the middle of the tree from computing. So every collective here is **one round of
-//! direct messages**:
+//! would take a logarithmic number of slices instead of one, and would keep ranks in the middle of
+//! the tree from computing. So every collective here is **one round of direct messages**:
 //!
 //! | collective | messages of one rank | bytes it sends and receives |
 //! |---|---|---|
@@ -17,13 +16,14 @@
 //! On a communicator whose members are all on one node they exchange directly instead
 //! ([`super::exchange`]).
 //!
-//! The bound is that of request slots: 2^20 of them are enough for 30 alltoalls at the same time
-//! among 16,384 ranks. Small messages are eager and keep no slot at the sender.
+//! The number of request slots is the limit: 2^20 of them are enough for 30 alltoalls at the same
+//! time among 16,384 ranks. Small messages are eager and keep no slot at the sender.
 //!
-//! Scans, and reductions by functions of the program's, are made likewise ([`super::fold`]).
+//! Scans, and reductions by functions of the program, work in the same way ([`super::fold`]).
 //!
-//! **reduce_scatter** by a predefined operation takes its own part of an allreduce into memory of its own. The reduction tree
-//! does not depend on the root, so these are the bits of a reduce followed by a scatterv.
+//! **reduce_scatter** by a predefined operation does an allreduce into scratch memory and takes its
+//! own part of the result. The reduction tree does not depend on the root, so the result has the
+//! same bits as a reduce followed by a scatterv.
 
 use crate::data::{self, ByteRange, DataView, DataViews};
 use crate::endpoint::{Endpoint, Request};
@@ -35,8 +35,8 @@ use bcs_core::reduction::{Datatype, Op};
 use bcs_core::wait_state::MessageCollective;
 
 impl Endpoint {
-    /// Posts this rank's part of a broadcast from `root` of data that do not lie side by side. The
-    /// collective helpers of NICs know nothing of layouts, so it goes through a copy at each rank.
+    /// Posts this rank's part of a broadcast from `root` of data that are not contiguous. The
+    /// collective helpers of NICs know no layouts, so each rank copies the data.
     ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
@@ -66,10 +66,9 @@ impl Endpoint {
         self.post_messages(members.context, plan)
     }
 
-    /// Posts this rank's part of a scatter from `root`, which has a block for each member;
-    /// `blocks` is not looked at elsewhere. What this rank gets goes to `into`, unless that is
-    /// none: at the root its own block then stays where it is. "Non-vectorial" is with blocks of
-    /// one length, side by side.
+    /// Posts this rank's part of a scatter from `root`, which has a block for each member. Other
+    /// ranks do not use `blocks`. This rank's block goes to `into`. If that is none, the root's own
+    /// block stays in place. "Non-vectorial" calls have contiguous blocks of one length.
     ///
     /// # Errors
     /// When there are not enough request slots: nothing is posted then.
@@ -91,9 +90,9 @@ impl Endpoint {
         self.post_round(members, round, blocking)
     }
 
-    /// Posts this rank's part of a gather at `root`, which has a block for each member; `blocks`
-    /// is not looked at elsewhere. This rank contributes `from`; at the root it may be none if its
-    /// block is where it belongs already.
+    /// Posts this rank's part of a gather at `root`, which has a block for each member. Other ranks
+    /// do not use `blocks`. This rank contributes `from`. At the root it may be none if its block
+    /// is already in place.
     ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
@@ -116,7 +115,7 @@ impl Endpoint {
     }
 
     /// Posts this rank's part of an allgather into `blocks`, one for each member. It contributes
-    /// `from`, or, without it, what is in its own block.
+    /// `from`, or, without it, the contents of its own block.
     ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
@@ -136,9 +135,9 @@ impl Endpoint {
     }
 
     /// Posts this rank's part of an all-to-all: it sends `out`, one block for each member, and
-    /// receives into `into`, one from each. Without `out`, what is in `into` is sent and replaced;
-    /// that needs a copy of it. If all blocks are to have one length, all members give their `nodes`:
-    /// short ones then go by leaders ([`MembersByNode`]).
+    /// receives into `into`, one from each. Without `out`, it sends the contents of `into` and
+    /// replaces them, which needs a copy. If all blocks are to have one length, all members give
+    /// their `nodes`: short ones then go by leaders ([`MembersByNode`]).
     ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
@@ -158,7 +157,7 @@ impl Endpoint {
         } else {
             let mut copied = |place: usize| {
                 if place == me {
-                    return DataView::EMPTY; // It stays where it is.
+                    return DataView::EMPTY; // The block stays in place.
                 }
                 let from = into.of(place);
                 let copy = round.scratch.piece(from.len());
@@ -173,9 +172,9 @@ impl Endpoint {
         self.post_round(members, round, blocking)
     }
 
-    /// Posts this rank's part of a reduction of which each member gets a part: of this rank's
-    /// `input` the bytes from `offset` on, combined with everybody's, go to `into`, which may be a
-    /// part of `input`.
+    /// Posts this rank's part of a reduction of which each member gets a part. This rank gets the
+    /// bytes from `offset` on, combined over all members, in `into`, which may be a part of
+    /// `input`.
     ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).

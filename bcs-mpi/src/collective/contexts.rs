@@ -1,7 +1,8 @@
-//! Contexts: which communicators this rank knows, and who of them is on its node.
+//! Contexts: the communicators that this rank knows, and their members on its node.
 //!
-//! If all members of a context are on this rank's node, and its messages go from memory to memory, NICs
-//! never hear of it: no receive of it looks elsewhere, and no collective of it has a number.
+//! If all members of a context are on this rank's node, and its messages go from memory to memory,
+//! NICs do not know the context. No receive of it uses the NIC, and no collective of it has a
+//! number.
 #![expect(
     unsafe_code,
     reason = "the list of members is named by address, as the NIC needs it"
@@ -18,7 +19,8 @@ use bcs_core::descriptor::CollectiveKind;
 use bcs_core::wait_state::{self, CommunicatorLabel, MemberRange};
 
 impl Endpoint {
-    /// Which of these members do collectives in each other's memory. Their group is opened by `open`.
+    /// Returns which of these members do collectives in each other's memory. `open` opens their
+    /// group.
     fn locality<G>(
         &self,
         state: &mut EndpointState,
@@ -33,8 +35,8 @@ impl Endpoint {
         algorithm::locality(size, here, collectives, || open(near))
     }
 
-    /// From now on this rank knows a context of these members. A `fresh` one has been used by nobody, and others
-    /// may have used it already.
+    /// Makes a context of these members known to this rank. A `fresh` one is unused; otherwise
+    /// others may have used it already.
     fn know(
         &self,
         state: &mut EndpointState,
@@ -57,9 +59,9 @@ impl Endpoint {
     }
 
     pub(crate) fn know_world(&self) {
-        // The page was made for this job, so its counters started from 0: they are not looked up,
-        // since other ranks may have arrived at the first collective before this one came to be.
-        // Its records are as fresh.
+        // The page was made for this job, so its counters started from 0. They are not read, since
+        // other ranks may have arrived at the first collective before this endpoint existed. The
+        // records are fresh, too.
         let world = Context {
             local: self.location.local_ranks,
             ..Context::default()
@@ -67,10 +69,11 @@ impl Endpoint {
         self.know(&mut self.lock(), 0, 0..self.location.ranks, true, world);
     }
 
-    /// Makes a context known to this rank's NIC, unless all members are on this rank's node and do without.
+    /// Makes a context known to this rank's NIC, unless all members are on this rank's node and
+    /// need no NIC.
     ///
-    /// The request has to be waited for, then [`opened`](Self::bcs_opened) called, and then all
-    /// members have to have done so, before anybody uses the context.
+    /// The caller has to wait for the request and then call [`opened`](Self::bcs_opened). No member
+    /// may use the context before all members have done so.
     ///
     /// # Safety
     /// `members`, the world ranks in the order of the communicator, stays until the request is
@@ -87,7 +90,7 @@ impl Endpoint {
         unsafe { self.open_in(&mut self.lock(), context, members) }
     }
 
-    /// The same of who has the lock.
+    /// Does the same for a caller that has the lock.
     ///
     /// # Safety
     /// As for [`bcs_open`](Self::bcs_open).
@@ -113,14 +116,13 @@ impl Endpoint {
         self.post_at_once(state, context, 0, part)
     }
 
-    /// The context of these members is open at this rank's NIC, or does without it; `local` of them are on
-    /// this node.
-    /// Nobody may have used it yet.
+    /// Records that the context of these members is open at this rank's NIC, or needs none; `local`
+    /// of them are on this node. No member may have used it yet.
     pub fn bcs_opened(&self, context: u32, members: &[u32], local: u32) {
         self.opened_in(&mut self.lock(), context, members, local);
     }
 
-    /// The same of who has the lock.
+    /// Does the same for a caller that has the lock.
     pub(crate) fn opened_in(
         &self,
         state: &mut EndpointState,
@@ -140,21 +142,22 @@ impl Endpoint {
         self.know(state, context, members.iter().copied(), false, opened);
     }
 
-    /// How many collectives this rank has entered on a context.
+    /// Returns how many collectives this rank has entered on a context.
     #[must_use]
     pub fn bcs_entered(&self, context: u32) -> u32 {
         let state = self.lock();
         state.contexts.get(context).map_or(0, |known| known.entered)
     }
 
-    /// How users know a communicator. One of a single rank has no title: nobody waits in it for others.
+    /// Gives a communicator the name that users know. One of a single rank has no name, because no
+    /// rank waits in it for others.
     pub fn bcs_entitle(&self, title: CommunicatorLabel) {
         if let Some(context) = self.lock().contexts.get_mut(title.context) {
             context.title = Some(title);
         }
     }
 
-    /// This rank uses the context no more. The id is free when all members' requests are done.
+    /// Closes the context for this rank. The id is free when all members' requests are done.
     ///
     /// # Errors
     /// When all request slots are in use.
@@ -162,7 +165,7 @@ impl Endpoint {
         self.close_in(&mut self.lock(), context)
     }
 
-    /// The same of who has the lock.
+    /// Does the same for a caller that has the lock.
     pub(crate) fn close_in(
         &self,
         state: &mut EndpointState,
@@ -173,10 +176,10 @@ impl Endpoint {
             near.close_group(group);
         }
         if matches!(closed.locality, Locality::OneNode(_)) {
-            return Ok(Request::on(TransportHandle::Complete(0))); // No NIC has heard of it.
+            return Ok(Request::on(TransportHandle::Complete(0))); // No NIC knows it.
         }
         let part = CollectiveArguments::without_data(CollectiveKind::CloseContext);
-        // What was done without the NIC it has not counted.
+        // The NIC has not counted what was done without it.
         self.post_at_once(state, context, closed.sequence, part)
     }
 }

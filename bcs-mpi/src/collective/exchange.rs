@@ -1,10 +1,11 @@
-//! Collectives that are made of messages, on communicators whose members are all on one node: the members
-//! exchange directly what the messages would bring ([`crate::roads::smartmap`], exchanges).
+//! Collectives that are made of messages, on communicators whose members are all on one node: the
+//! members exchange directly what the messages would bring ([`crate::transport::smartmap`],
+//! exchanges).
 //!
-//! Any plan of messages among the members is such an exchange: what it sends is given, its rounds take. (Those
-//! between neighbours, and between two groups, are not: a rank would wait for others with which it has
-//! nothing to do.) Collectives of one round need no plan; if their blocks lie in rows, as those of
-//! `MPI_Alltoall` do, nothing is allocated.
+//! Any plan of messages among the members is such an exchange: it gives the sends of the plan, and
+//! takes its rounds. (Those between neighbours, and between two groups, are not, because a rank
+//! would wait for others with which it has nothing to do.) Collectives of one round need no plan.
+//! If their blocks lie in rows, as those of `MPI_Alltoall` do, nothing is allocated.
 
 use super::nic_collectives::with_room;
 use crate::data::{self, ByteRange, DataView, DataViews};
@@ -14,14 +15,14 @@ use crate::transport::smartmap::{GivenBlocks, GroupId, LocalExchange, TakenBlock
 use crate::transport::{Blocking, TooManyRequests, TransportHandle};
 use bcs_core::wake::owner_lock::OwnerGuard;
 
-/// What is given lies side by side.
+/// Returns the bytes of a block, which must be contiguous.
 fn packed(piece: &DataView) -> ByteRange {
     piece
         .plain()
         .expect("pieces are packed before they are given")
 }
 
-/// What is given by these sends of a plan.
+/// Returns what these sends of a plan give.
 fn given(sends: &[(u32, DataView)], world: &[u32]) -> GivenBlocks {
     let Some(((_, first), rest)) = sends.split_first() else {
         return GivenBlocks::Nothing;
@@ -38,7 +39,7 @@ fn given(sends: &[(u32, DataView)], world: &[u32]) -> GivenBlocks {
 }
 
 impl Plan {
-    /// The same as an exchange.
+    /// Converts it to an exchange.
     pub(super) fn exchange(self, members: Members<'_>) -> LocalExchange {
         LocalExchange {
             called: self.called.expect("it is made of messages"),
@@ -51,7 +52,7 @@ impl Plan {
 }
 
 impl RoundBlocks {
-    /// What the member at this place gives by it.
+    /// Returns what the member at this place gives.
     fn gives(&self, me: usize) -> GivenBlocks {
         match self {
             Self::Nothing => GivenBlocks::Nothing,
@@ -69,7 +70,7 @@ impl RoundBlocks {
         }
     }
 
-    /// The pieces that it names one by one.
+    /// Returns the data views that it lists one by one.
     fn pieces(&self) -> &[DataView] {
         match self {
             Self::Nothing => &[],
@@ -96,7 +97,7 @@ impl RoundBlocks {
 }
 
 impl OneRound {
-    /// The same as an exchange. It [is plain](Self::is_plain), or was packed.
+    /// Converts it to an exchange. It [is plain](Self::is_plain), or was packed.
     #[inline]
     pub(super) fn exchange(self, members: Members<'_>) -> LocalExchange {
         LocalExchange {
@@ -108,15 +109,15 @@ impl OneRound {
         }
     }
 
-    /// Whether nothing that this rank gives, itself among others, lies in pieces.
+    /// Returns whether all that this rank gives, also to itself, is contiguous.
     pub(super) fn is_plain(&self) -> bool {
         let own = self.own.as_ref();
         let own = own.is_none_or(|(from, to)| from.layout().is_none() && to.layout().is_none());
         own && self.out.pieces().iter().all(|it| it.layout().is_none())
     }
 
-    /// Packs what the member at this place gives in pieces, and gives itself what is its own. No lock is
-    /// held.
+    /// Packs the data of the member at this place that are not contiguous, and copies its own
+    /// block. The caller holds no lock.
     pub(super) fn pack(&mut self, me: usize) {
         let one_for_each = matches!(self.out, RoundBlocks::Each(_));
         for (place, piece) in self.out.pieces_mut().iter_mut().enumerate() {
@@ -133,7 +134,7 @@ impl OneRound {
 }
 
 impl Endpoint {
-    /// Posts an exchange of the members of a context, who are a group.
+    /// Posts an exchange of the members of a context, which are a group.
     #[inline]
     pub(super) fn post_exchange(
         &self,

@@ -1,32 +1,32 @@
 //! Collectives that fold: scans, and reductions that no NIC can do, because the operation is a
-//! function of the program's (MPI 5.0, 6.9.5).
+//! function of the program (MPI 5.0, 6.9.5).
 //!
-//! They are schedules ([`crate::schedules`]), and within a node exchanges that take in the same rounds
-//! ([`super::exchange`]): whoever wants a result gets all contributions to it by
+//! They are schedules ([`crate::schedules`]), and within a node exchanges that take in the same
+//! rounds ([`super::exchange`]). Each rank that wants a result gets all contributions to it by
 //! direct messages, and combines them **from the left, in the order of the communicator**:
 //!
 //! ```text
 //! ((x0 OP x1) OP x2) OP ...
 //! ```
 //!
-//! That order depends on nothing else, neither on nodes nor on what comes first, so results are
-//! the same to the bit in every layout, and an operation need not be commutative. (Reductions by
-//! the NICs have an order of their own, law 9.)
+//! That order depends neither on nodes nor on the order of arrival. So results are the same to the
+//! bit for every placement of ranks, and an operation need not be commutative. (Reductions by the
+//! NICs have an order of their own, law 9.)
 //!
 //! | collective | messages of one rank | bytes it sends and receives |
 //! |---|---|---|
 //! | reduce | root: one from each other rank; others: one | root: all data; others: theirs |
-//! | allreduce | one to and one from each other rank | its data p-1 times, and everybody's |
+//! | allreduce | one to and one from each other rank | its data p-1 times, and those of all others |
 //! | reduce_scatter | one to and one from each other rank | what it must |
 //! | scan, exscan | one to each higher rank, one from each lower one | its data p-1 times at most |
 //!
 //! An allreduce of long data would move less as a reduce_scatter and an allgather of the results,
 //! at the price of a second slice and of sends that wait for receives, which schedules do not have
-//! (a rank would wait for the progress of another one). Programs reduce few elements, and in a
-//! slice of their own what counts is slices.
+//! (a rank would wait for the progress of another one). Programs reduce few elements, and then the
+//! number of slices determines the time.
 //!
-//! What has come and is not yet combined needs memory, so a rank receives from so many at a time as
-//! fit [`WINDOW_BYTES`]. That is its own affair: its senders send once, however it receives.
+//! Contributions that have come and are not yet combined need memory. So a rank receives from as
+//! many at a time as fit [`WINDOW_BYTES`]. Its senders send once in any case.
 
 use crate::data::{ByteRange, DataView};
 use crate::endpoint::{Endpoint, Request};
@@ -36,31 +36,31 @@ use crate::transport::{Blocking, TooManyRequests};
 use bcs_core::wait_state::MessageCollective;
 use std::ops::Range;
 
-/// Memory for what has been received and not yet combined, unless one contribution is larger: as
-/// much as stays in a usual L2 cache.
+/// Memory for contributions that have come and are not yet combined, unless one contribution is
+/// larger: as much as stays in a usual L2 cache.
 const WINDOW_BYTES: usize = 1 << 20;
 
-/// The alignment of scratch memory, which functions of the program's rely on.
+/// The alignment of scratch memory, on which functions of the program rely.
 const ALIGNMENT: usize = 16;
 
-/// What ranks send to be combined.
+/// Contributions that ranks send to be combined.
 #[derive(Debug)]
 pub struct Contributions<'a> {
-    /// World ranks, in the order in which it is combined.
+    /// World ranks, in the order in which their contributions are combined.
     pub from: &'a [u32],
-    /// How two of them become one.
+    /// How to combine two of them.
     pub fold: Fold,
     /// The length of each.
     pub bytes: usize,
-    /// What this rank needs of each. (Who sends may not know which part that is.)
+    /// The part of each that this rank needs. (The senders may not know it.)
     pub part: Range<usize>,
-    /// Where the result goes, which is as long as the part.
+    /// The place of the result, which is as long as the part.
     pub output: DataView,
 }
 
 impl Plan {
-    /// Adds what folds contributions. This rank's `own` may be one of them, of which it has the part that it
-    /// needs and which is only read.
+    /// Adds the rounds that fold contributions. This rank's `own` may be one of them. It is only
+    /// the part that the rank needs, and is only read.
     pub(super) fn fold(&mut self, contributions: Contributions<'_>, own: Option<(u32, &DataView)>) {
         let Contributions {
             from,
@@ -116,7 +116,8 @@ impl Plan {
         self.rounds.push_back(round);
     }
 
-    /// The same of what the members of a communicator at these places contribute, all as much as this rank's `own`.
+    /// Does the same for the contributions of the members at these places, each as long as this
+    /// rank's `own`.
     fn fold_all(
         &mut self,
         members: Members<'_>,
@@ -135,7 +136,7 @@ impl Plan {
         self.fold(contributions, Some((members.world[members.me], own)));
     }
 
-    /// A copy of what may be replaced while it is still on its way.
+    /// Returns a copy of data that may be replaced while they are still being sent.
     fn copied(&mut self, from: &DataView) -> DataView {
         let to = self.scratch.piece(from.len());
         self.first.push(copy(from.clone(), to.clone()));
@@ -148,10 +149,10 @@ fn copy(from: DataView, to: DataView) -> LocalStep {
 }
 
 impl Endpoint {
-    /// Posts this rank's part of a scan: `output` gets the combination of what the lower ranks
-    /// contribute and, if it is `inclusive`, this one, in the order of the communicator. If it is
-    /// not, rank 0's `output` is left alone. Without `input` this rank contributes what is in
-    /// `output`.
+    /// Posts this rank's part of a scan: `output` gets the combination of the contributions of the
+    /// lower ranks and, if it is `inclusive`, of this one, in the order of the communicator. If it
+    /// is not, rank 0's `output` is unchanged. Without `input` this rank contributes the contents
+    /// of `output`.
     ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
@@ -182,7 +183,7 @@ impl Endpoint {
     }
 
     /// Posts this rank's part of a reduction from `input` to `output`, at the place `root` or,
-    /// without one, everywhere; elsewhere `output` is not looked at. They may be the same.
+    /// without one, at all ranks. Other ranks do not use `output`. Both may be the same.
     ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
@@ -214,9 +215,9 @@ impl Endpoint {
         self.post_plan(members, plan, blocking)
     }
 
-    /// Posts this rank's part of a reduction of which each member gets its block: of this rank's
-    /// `blocks`, one for each member, its own is combined with everybody's into `output`. If that
-    /// is `among` the blocks, they are copied first.
+    /// Posts this rank's part of a reduction of which each member gets its block. This rank has
+    /// `blocks`, one for each member. Its own one, combined over all members, goes to `output`. If
+    /// that is `among` the blocks, they are copied first.
     ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).

@@ -1,5 +1,5 @@
-//! Collectives between the two groups of an intercommunicator: one round of direct messages, as all
-//! that are made of messages ([`super::blocks`]).
+//! Collectives between the two groups of an intercommunicator: one round of direct messages, like
+//! all that are made of messages ([`super::blocks`]).
 //!
 //! | collective | messages of one rank |
 //! |---|---|
@@ -8,12 +8,13 @@
 //! | allgather, alltoall, allreduce, reduce_scatter | one to and one from each rank of the other group |
 //!
 //! A broadcast or a reduction by the NICs within each group, and one message between their leaders,
-//! would move less. But NICs number the collectives of a context in the order of their posts, and the
-//! leader could post its part of one only when a message has come: by then the other ranks may have
-//! posted later collectives. And it would take three slices instead of one.
+//! would move less. But NICs number the collectives of a context in the order of their posts, and
+//! the leader could post its part of one only when a message has come: by then the other ranks may
+//! have posted later collectives. And it would take three slices instead of one.
 //!
-//! What has been contributed is folded from the left in the order of the group that contributes
-//! ([`super::fold`]), so its bits depend on nothing else, and all ranks of a group get the same.
+//! Contributions are folded from the left in the order of the group that contributes
+//! ([`super::fold`]). So the bits of the result depend on nothing else, and all ranks of a group
+//! get the same.
 
 use super::fold::Contributions;
 use crate::data::DataView;
@@ -26,8 +27,8 @@ use bcs_core::wait_state::MessageCollective;
 impl Endpoint {
     /// Posts this rank's part of an exchange between two groups: it sends all of `out` and receives
     /// all of `into`, each to or from a world rank of the other group. All members of both groups
-    /// post one, also if it is of nothing. What they call it, with the world rank of the root as far
-    /// as they know it, is for those who wonder why they wait.
+    /// post one, even an empty one. The name of the call, with the world rank of the root as far as
+    /// it is known, is published in the wait state.
     ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
@@ -46,8 +47,8 @@ impl Endpoint {
         self.post_messages(context, plan)
     }
 
-    /// Posts this rank's part of a reduction between two groups: it sends all of `out`, and combines
-    /// what the other group sends.
+    /// Posts this rank's part of a reduction between two groups: it sends all of `out`, and
+    /// combines the contributions of the other group.
     ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).

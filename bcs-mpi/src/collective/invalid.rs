@@ -1,9 +1,10 @@
-//! How a rank takes part in a collective that it called with a wrong argument: it does what the others wait for, and
-//! gives them nothing but word of it ([`InvalidCall`]).
+//! How a rank takes part in a collective that it called with a wrong argument: it does what the
+//! others wait for, and gives them only the news of it ([`InvalidCall`]).
 //!
-//! Where members arrive, at their records or at NICs, that is one arrival, whatever was called: a mismatch, of which all are
-//! told as of any other. Where they exchange messages it is as many as the others wait for, without data. What they
-//! send this rank it takes, as far as there is room, which is none.
+//! Where members arrive, at their records or at NICs, that is one arrival, whatever was called. It
+//! is a mismatch, which is reported to all like any other. Where they exchange messages, the rank
+//! sends as many as the others wait for, without data. It receives their messages into empty
+//! buffers.
 
 use super::algorithm::{CollectiveAlgorithm, CollectiveClass};
 use crate::data::DataView;
@@ -14,12 +15,12 @@ use crate::transport::{Blocking, TooManyRequests};
 use bcs_core::descriptor::{CollectiveKind, InvalidCall};
 use bcs_core::wait_state::{CalledCollective, MessageCollective};
 
-/// With whom a rank exchanges messages.
+/// The ranks with which a rank exchanges messages.
 #[derive(Debug)]
 pub struct Correspondents {
-    /// What the others call.
+    /// The call of the others.
     pub exchange: MessageCollective,
-    /// World ranks that wait for a message of this one.
+    /// World ranks that wait for a message from this one.
     pub to: Vec<u32>,
     /// World ranks that send it one.
     pub from: Vec<u32>,
@@ -32,13 +33,13 @@ pub struct Correspondents {
 pub enum Participation {
     /// They arrive: barriers, broadcasts, reductions by predefined operations.
     Arrive,
-    /// They exchange messages, or if all are on one node arrive there.
+    /// They exchange messages, or arrive at their records if all are on one node.
     Exchange(Correspondents),
     /// They exchange messages, wherever they are: among neighbours, and between two groups.
     Messages(Correspondents),
 }
 
-/// Messages without data to or from each of these.
+/// Returns messages without data to or from each of these.
 fn empty(ranks: &[u32]) -> Vec<(u32, DataView)> {
     ranks.iter().map(|&rank| (rank, DataView::EMPTY)).collect()
 }
@@ -89,7 +90,7 @@ impl Endpoint {
         posted
     }
 
-    /// As many messages as the others wait for.
+    /// Returns a plan with as many messages as the others wait for.
     fn invalid_plan(
         &self,
         members: Members<'_>,
@@ -109,7 +110,7 @@ impl Endpoint {
             called: Some(CalledCollective::Nic { kind, bytes: 0 }),
             sends: empty(&with.to),
             rounds: [Round::of(empty(&with.from))].into(),
-            // As one whose blocks are long: the leaders tell all ranks to exchange block by block.
+            // Behaves as with long blocks: the leaders tell all ranks to exchange block by block.
             hierarchy: nodes.map(|nodes| {
                 let blocks = vec![DataView::EMPTY; members.world.len()];
                 Box::new(HierarchicalAlltoall::new(

@@ -1,12 +1,12 @@
-//! Collectives of communicators that span nodes, and what the NICs are to do of them.
+//! Collectives of communicators that span nodes, and the NICs' part in them.
 //!
-//! Where the members of a node reach each other's memory they do its part by themselves, and one of them
-//! posts to its NIC for all ([`crate::roads::smartmap`], `collective/hierarchical`). What is posted late bears the number that
-//! the collective got when the program called it: NICs take the collectives of a context in the order of their
-//! numbers, whatever comes first.
+//! Where the members of a node reach each other's memory they do its part by themselves, and one of
+//! them posts to its NIC for all ([`crate::transport::smartmap`], `collective/hierarchical`). A
+//! late post bears the number that the collective got when the program called it. NICs take the
+//! collectives of a context in the order of their numbers, in whatever order they come.
 //!
-//! How a node arrives is its own affair: its NIC sees one arrival or one of each member, and tells the others
-//! the same.
+//! Other nodes do not see how a node arrives. Its NIC sees one arrival or one of each member, and
+//! sends the others the same.
 
 use crate::endpoint::{Endpoint, EndpointState, LeaderRequest};
 use crate::transport::nic::Arrival;
@@ -15,14 +15,14 @@ use crate::transport::{TooManyRequests, TransportHandle};
 use bcs_core::request::RequestId;
 
 impl Endpoint {
-    /// Hands what the members of this node have done to the NIC, and what the NIC has done to them. Returns
-    /// whether there was any.
+    /// Passes the work of the members of this node to the NIC, and the NIC's results to them.
+    /// Returns whether there was any.
     pub(crate) fn lead(&self, state: &mut EndpointState) -> bool {
         let mut any = false;
         let mut index = 0;
         while let Some(leading) = state.leader_requests.get(index) {
             let (group, request) = (leading.group, leading.request);
-            // A thread that is away with the group brings it back soon, and then comes here.
+            // A thread that has taken the group returns it soon, and then comes here.
             let is_here = state
                 .mux
                 .local
@@ -72,7 +72,7 @@ impl EndpointState {
             faulty_rank: spoilt_by,
         };
         let request = self.mux.nic.arrive(number.context, arrival, part)?;
-        // All of this node are there, or will notice that they do not call the same.
+        // All members of this node are there, or will notice that their calls differ.
         self.mux.nic.arrived_last(&part);
         Ok(request)
     }

@@ -1,9 +1,9 @@
 //! Exchanges among neighbours: one round of messages, of which several may go to the same rank.
 //!
 //! All messages of a collective have the same tag, and messages from one rank with one tag are
-//! matched in the order of their posts. So several messages between the same two ranks are told
-//! apart by their order alone: the k-th that is sent belongs to the k-th receive of it. What a
-//! rank sends to itself is no message but a copy, by the same rule.
+//! matched in the order of their posts. So only their order distinguishes several messages between
+//! the same two ranks: the k-th that is sent belongs to the k-th receive. What a rank sends to
+//! itself is not a message but a copy, by the same rule.
 
 use crate::data::DataView;
 use crate::endpoint::{Endpoint, Request};
@@ -12,18 +12,18 @@ use crate::steps::{LocalStep, Round};
 use crate::transport::TooManyRequests;
 use bcs_core::wait_state::MessageCollective;
 
-/// What is sent to a member of a communicator or received from it, by its place.
+/// Data that are sent to a member of a communicator or received from it, by its place.
 pub type Parcel = (usize, DataView);
 
 impl Endpoint {
     /// Posts this rank's part of an exchange among neighbours: it sends all of `out` and receives
-    /// all of `into`, in this order where several are to or from the same member.
+    /// all of `into`, in this order if several are to or from the same member.
     ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
     ///
     /// # Panics
-    /// If this rank does not send to itself what it receives from itself.
+    /// If this rank's sends to itself and its receives from itself do not match.
     pub fn bcs_neighbors(
         &self,
         members: Members<'_>,

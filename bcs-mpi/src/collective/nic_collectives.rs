@@ -1,8 +1,8 @@
 //! bcs_barrier, bcs_bcast, bcs_reduce.
 //!
 //! If all members of a context are on this rank's node they do these themselves
-//! ([`crate::roads::smartmap`]). Where only some are, these may do their part, and one of them posts for them
-//! ([`super::leader`]).
+//! ([`crate::transport::smartmap`]). If only some are, these may do their part, and one of them
+//! posts for them ([`super::leader`]).
 
 use super::algorithm::{CollectiveAlgorithm, CollectiveClass};
 use crate::data::ByteRange;
@@ -17,8 +17,8 @@ use bcs_core::wake::owner_lock::OwnerGuard;
 use bcs_core::wake::waiting::{self, WaitPolicy};
 
 impl Endpoint {
-    /// Posts this rank's arrival at a barrier. If the caller is going to wait for it at once, that is
-    /// `blocking`: the call then looks at it for a while, which costs less than to wait for a request.
+    /// Posts this rank's arrival at a barrier. It is `blocking` if the caller is going to wait for
+    /// it at once. The call then polls for a while, which costs less than to wait for a request.
     ///
     /// # Errors
     /// When all request slots are in use.
@@ -31,8 +31,8 @@ impl Endpoint {
         self.arrive(context, part, blocking)
     }
 
-    /// Posts this rank's part of a broadcast of `bytes` bytes: at `root` (a world rank) they are
-    /// read, elsewhere written.
+    /// Posts this rank's part of a broadcast of `bytes` bytes: the `root` (a world rank) reads
+    /// them, the other ranks write them.
     ///
     /// # Errors
     /// When all request slots are in use.
@@ -48,7 +48,7 @@ impl Endpoint {
     }
 
     /// Posts this rank's part of a reduction of `bytes` bytes from `input` to `output`, at `root`
-    /// (a world rank) or, without one, everywhere. They may be the same.
+    /// (a world rank) or, without one, at all ranks. Both may be the same.
     ///
     /// # Errors
     /// When all request slots are in use.
@@ -81,8 +81,8 @@ impl Endpoint {
         self.arrive_by(self.lock(), context, blocking, post)
     }
 
-    /// Posts what this rank takes part in on a context, and looks at it for a while if the caller is going
-    /// to wait for it.
+    /// Posts this rank's part in a collective on a context, and polls for a while if the caller is
+    /// going to wait for it.
     pub(crate) fn arrive_by(
         &self,
         mut state: OwnerGuard<'_, EndpointState>,
@@ -90,8 +90,9 @@ impl Endpoint {
         blocking: Blocking,
         post: impl FnOnce(&mut EndpointState) -> Result<TransportHandle, TooManyRequests>,
     ) -> Result<Request, TooManyRequests> {
-        // While nothing else is under way, a call that ends at once has nothing to do for it, and one that
-        // waits need not look for it. Otherwise others may wait for this rank to take their messages.
+        // While nothing else is under way, a call that ends at once has nothing to do for it, and
+        // one that waits need not poll for it. Otherwise others may wait for this rank to take
+        // their messages.
         let near_rests = state.mux.local.as_ref().is_some_and(SmartMap::owes_nothing);
         let alone = blocking == Blocking::Yes && near_rests && state.is_idle();
         if !alone {
@@ -114,8 +115,8 @@ impl Endpoint {
         Ok(Request::on(handle))
     }
 
-    /// Looks at a collective of this node, while that takes no core from anybody if this rank is `alone`
-    /// with it. What it comes to if it is over without a failure is said at once.
+    /// Polls a collective of this node, as long as that takes no core from other threads if this
+    /// rank is `alone` with it. Returns the outcome at once if it is over without a failure.
     fn poll_collective<'a>(
         &'a self,
         mut state: OwnerGuard<'a, EndpointState>,
@@ -195,7 +196,8 @@ impl Endpoint {
                 known.sequence += 1;
                 let entered = known.enter(context, called);
                 let id = near.hierarchical(group, part, entered, sequence)?;
-                // Arrivals are counted whoever makes them: see `due`. It is the leader's that is work.
+                // Arrivals are counted whichever rank makes them: see `due`. Only the leader's is
+                // work.
                 let _last = self.page.arrive(self.location.node, context, sequence, due);
                 Ok(TransportHandle::Local(id))
             }
@@ -204,7 +206,8 @@ impl Endpoint {
                 let posted = nic.arrive(context, Arrival::own(sequence), part)?;
                 known.sequence += 1;
                 nic.entered(posted, known.enter(context, called));
-                // The arrival is posted, now it may be counted: a slice that the count asks for sees it.
+                // The arrival is posted, so now it may be counted: a slice that the count requests
+                // sees it.
                 let last = self.page.arrive(self.location.node, context, sequence, due);
                 if last {
                     nic.arrived_last(&part);
@@ -215,7 +218,7 @@ impl Endpoint {
         }
     }
 
-    /// Posts what somebody waits for by itself: the opening or closing of a context.
+    /// Posts an operation that the caller alone waits for: the opening or closing of a context.
     pub(super) fn post_at_once(
         &self,
         state: &mut EndpointState,
@@ -232,7 +235,7 @@ impl Endpoint {
     }
 }
 
-/// The ranks of this node, if there is room for one more request among them.
+/// Returns the transport within this node, if it has room for one more request.
 #[inline]
 pub(super) fn with_room(near: &mut Option<SmartMap>) -> Result<&mut SmartMap, TooManyRequests> {
     let near = near.as_mut().filter(|near| near.room() > 0);

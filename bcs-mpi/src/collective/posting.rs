@@ -1,5 +1,5 @@
-//! How collectives that are made of messages are posted: as an exchange of the members if they are all on one
-//! node, else as messages.
+//! How collectives that are made of messages are posted: as an exchange of the members if they are
+//! all on one node, otherwise as messages.
 
 use super::algorithm::{CollectiveAlgorithm, CollectiveClass};
 use crate::endpoint::{DeferredCopy, Endpoint, EndpointState, OperationId, Request};
@@ -7,7 +7,7 @@ use crate::schedules::{COLLECTIVE_MESSAGES, Members, OneRound, Plan, Schedule};
 use crate::transport::{Blocking, TooManyRequests, TransportHandle};
 
 impl EndpointState {
-    /// The way of a call on a context. A communicator of one is none.
+    /// Returns the algorithm of a call on a context. A communicator of one rank has no context.
     #[inline]
     pub(super) fn algorithm_for(
         &self,
@@ -23,7 +23,7 @@ impl EndpointState {
 }
 
 impl Endpoint {
-    /// Posts what all members of a communicator call, and have to wait for.
+    /// Posts a collective that all members of a communicator call and have to wait for.
     pub(super) fn post_plan(
         &self,
         members: Members<'_>,
@@ -83,8 +83,8 @@ impl Endpoint {
         self.post_messages(members.context, plan)
     }
 
-    /// Posts messages, or a collective of the NIC's with local steps before and after it, on a communicator's
-    /// context.
+    /// Posts messages, or a collective of the NIC with local steps before and after it, on a
+    /// communicator's context.
     pub(super) fn post_messages(
         &self,
         context: u32,
@@ -99,9 +99,9 @@ impl Endpoint {
         if state.mux.room() < needed {
             return Err(TooManyRequests);
         }
-        // A communicator of one is no context of the NIC's, and sends nothing.
-        // What a collective of the NIC is a part of has no messages, and takes no number: whether a
-        // broadcast is a schedule is each rank's own affair.
+        // A communicator of one rank has no context at the NIC, and sends nothing. A schedule with
+        // a collective of the NIC has no messages and takes no number. Each rank decides by itself
+        // whether a broadcast is such a schedule.
         let messages = plan.part.is_none();
         let known = state.contexts.get_mut(context).filter(|_| messages);
         let (tag, mut entered) = known.map_or((0, None), |known| {

@@ -1,20 +1,22 @@
-//! Where the blocks of a layout are: found once for all loops that copy.
+//! The places of the blocks of a layout, found in one place for all loops that copy.
 
 use bcs_core::layout::{BlockRun, DataLayout, Strip};
 use std::ops::Range;
 
-/// Elements of at most so many blocks are copied together, run by run.
+/// Elements of at most this many blocks are copied together, run by run.
 const STRUCTURE_BLOCKS: u64 = 32;
 
-/// How many of them at least, and at most: where one loop ends and the next begins the processor guesses wrongly
-/// (structures of three in 128 at a time: a third less time than in 32).
+/// The smallest and the largest number of elements that are copied together. Where one loop ends
+/// and the next begins the processor mispredicts (structures of three in 128 at a time: a third
+/// less time than in 32).
 const LEAST_TILE: u64 = 32;
 const MOST_TILE: u64 = 128;
 
-/// Memory that they span, unless it is fewer elements than that: all of it is gone through once for each run.
+/// Memory that a tile spans, unless that is fewer elements than the minimum: each run passes
+/// through all of it.
 const TILE_BYTES: u64 = 8 * 1024;
 
-/// Where bytes of a message are in memory, from a place of the message on.
+/// Where bytes of a message are in memory, from an offset of the message on.
 pub(super) struct BlockSpan<'a> {
     pub(super) at: usize,
     pub(super) blocks: BlockPattern<'a>,
@@ -22,9 +24,9 @@ pub(super) struct BlockSpan<'a> {
 
 /// Blocks of one length.
 pub(super) enum BlockPattern<'a> {
-    /// At equal distances; in the message they are this far from each other.
+    /// At equal distances. In the message they are this far from each other.
     Strip(Strip, usize),
-    /// At these places, counted from the first; in the message they follow each other.
+    /// At these places, counted from the first. In the message they follow each other.
     Irregular {
         from: i64,
         places: &'a [i32],
@@ -32,11 +34,11 @@ pub(super) enum BlockPattern<'a> {
     },
 }
 
-/// Says of each block of a piece where it is, from byte `offset` of the message to `end`; places in
-/// the message count from `offset`.
+/// Reports where each block of a data view is, from byte `offset` of the message to `end`. Places
+/// in the message count from `offset`.
 ///
-/// What is of whole elements is gone through run by run, without a [`Cursor`]. Elements of few blocks
-/// each (structures, say) are taken some at a time: blocks of one length at equal distances are one
+/// Whole elements are processed run by run, without a [`Cursor`]. If elements have few blocks each
+/// (structures, say), several are taken at a time: blocks of one length at equal distances are one
 /// loop.
 ///
 /// [`Cursor`]: bcs_core::layout::Cursor
@@ -52,7 +54,7 @@ pub(super) fn each_stretch(
     if let Some(blocks) = layout.irregular_parts() {
         return each_place(layout, blocks, offset..end, &mut tell);
     }
-    // A single block is best gone through by the walk, which takes all elements at once.
+    // The walk is best for a single block: it takes all elements at once.
     if layout.single_block().is_some() {
         return walk(layout, offset..end, offset, &mut tell);
     }
@@ -90,7 +92,7 @@ pub(super) fn each_stretch(
     in_an_element(layout, last..end, offset, &mut tell);
 }
 
-/// [`each_stretch`] where the blocks are irregular.
+/// Does [`each_stretch`] where the blocks are irregular.
 fn each_place(
     layout: &DataLayout,
     (block, places): (u64, &[i32]),
@@ -120,7 +122,7 @@ fn each_place(
     walk(layout, last..end, offset, tell);
 }
 
-/// [`each_stretch`] of bytes of one element: all its whole runs without a cursor.
+/// Does [`each_stretch`] for bytes of one element: all its whole runs without a cursor.
 fn in_an_element(
     layout: &DataLayout,
     range: Range<usize>,
@@ -152,7 +154,7 @@ fn in_an_element(
     walk(layout, done..range.end, offset, tell);
 }
 
-/// [`each_stretch`] from any byte to any other.
+/// Does [`each_stretch`] from any byte to any other.
 pub(super) fn walk(
     layout: &DataLayout,
     range: Range<usize>,
@@ -174,7 +176,7 @@ pub(super) fn walk(
     }
 }
 
-/// The blocks of a run, of an element at this place.
+/// Returns the blocks of a run, of an element at this place.
 fn strip_of(run: &BlockRun, place: i64) -> Strip {
     Strip {
         offset: place.wrapping_add(run.offset),
@@ -184,7 +186,7 @@ fn strip_of(run: &BlockRun, place: i64) -> Strip {
     }
 }
 
-/// How many elements are gone through together: one, unless they have few blocks.
+/// Returns how many elements are processed together: one, unless they have few blocks.
 fn tile(layout: &DataLayout) -> u64 {
     let blocks = layout.runs().try_fold(0, |sum: u64, run| {
         sum.checked_add(run.count)

@@ -1,4 +1,4 @@
-//! The program's memory: besides `words.rs` the only place of this layer that touches it.
+//! The program's memory: only this file and `words.rs` of this layer touch it.
 #![expect(
     unsafe_code,
     reason = "buffers are named by address, as the NIC needs them"
@@ -8,25 +8,25 @@ use super::data_view::ByteRange;
 use bcs_core::layout::{Strip, copy_blocks};
 
 impl ByteRange {
-    /// The bytes.
+    /// Returns the bytes.
     ///
     /// # Safety
-    /// They are to be read by an operation that is under way, and this rank does not write them while the slice
-    /// lives.
+    /// An operation that is under way has to read them, and this rank does not write them while the
+    /// slice lives.
     #[inline]
     pub(crate) unsafe fn bytes<'a>(self) -> &'a [u8] {
         if self.is_empty() {
-            return &[]; // The address of nothing means nothing.
+            return &[]; // The address of an empty range has no meaning.
         }
         // SAFETY: the promise of a `ByteRange`, and the caller's.
         unsafe { std::slice::from_raw_parts(start(self.address()), self.len()) }
     }
 
-    /// The bytes, to be written.
+    /// Returns the bytes, to be written.
     ///
     /// # Safety
-    /// They are to be written by an operation that is under way, and this rank uses them by this slice alone while
-    /// it lives.
+    /// An operation that is under way has to write them, and this rank uses them only by this slice
+    /// while it lives.
     #[inline]
     pub(crate) unsafe fn bytes_mut<'a>(self) -> &'a mut [u8] {
         if self.is_empty() {
@@ -37,10 +37,10 @@ impl ByteRange {
     }
 }
 
-/// Copies blocks of memory to bytes, `distance` from the start of one to that of the next.
+/// Copies blocks of memory to bytes. In these, blocks begin at a `distance` from each other.
 ///
 /// # Safety
-/// The blocks are initialised and nobody writes them.
+/// The blocks are initialised and nothing writes them.
 ///
 /// # Panics
 /// If there are not as many bytes.
@@ -51,15 +51,16 @@ pub(super) unsafe fn gather(base: u64, strip: Strip, distance: usize, into: &mut
         into.as_mut_ptr(),
     );
     let distances = (to_isize(strip.stride), distance.cast_signed());
-    // SAFETY: the caller's promise; `into` is borrowed, so nobody's message, and long enough.
+    // SAFETY: the caller's promise; `into` is borrowed, so no message uses it, and long enough.
     unsafe { copy_blocks(from.cast_const(), to, distances, strip) };
 }
 
-/// Copies bytes from a place in them on, `distance` from the start of a block to that of the next, to blocks of
-/// memory.
+/// Copies bytes, from an offset on, to blocks of memory. In the bytes, blocks begin at a `distance`
+/// from each other.
 ///
 /// # Safety
-/// The bytes are there. The blocks may be written and nobody else uses them; the bytes are elsewhere.
+/// The bytes are mapped. The blocks may be written and nothing else uses them. The bytes do not
+/// overlap them.
 ///
 /// # Panics
 /// If there are not as many bytes.
@@ -79,7 +80,7 @@ pub(super) unsafe fn scatter(
 /// Copies blocks of this length from places in memory to bytes, one after the other.
 ///
 /// # Safety
-/// The blocks are initialised and nobody writes them.
+/// The blocks are initialised and nothing writes them.
 ///
 /// # Panics
 /// If there are not as many bytes.
@@ -91,14 +92,15 @@ pub(super) unsafe fn gather_places(base: u64, places: &[i32], block: usize, into
             into.wrapping_add(at),
         )
     };
-    // SAFETY: the caller's promise; `into` is borrowed, so nobody's message, and long enough.
+    // SAFETY: the caller's promise; `into` is borrowed, so no message uses it, and long enough.
     unsafe { each_place(places, block, ends) };
 }
 
-/// Copies bytes from a place in them on, one block of this length after the other, to places in memory.
+/// Copies bytes, from an offset on, to blocks of this length at places in memory.
 ///
 /// # Safety
-/// The bytes are there. The blocks may be written and nobody else uses them; the bytes are elsewhere.
+/// The bytes are mapped. The blocks may be written and nothing else uses them. The bytes do not
+/// overlap them.
 ///
 /// # Panics
 /// If there are not as many bytes.
@@ -119,10 +121,10 @@ pub(super) unsafe fn scatter_places(
     unsafe { each_place(places, block, ends) };
 }
 
-/// Copies blocks of memory to where others lie in the same way.
+/// Copies blocks of memory to another place with the same layout.
 ///
 /// # Safety
-/// Both are there. The others may be written and nobody else uses them; they do not overlap.
+/// Both are mapped. The destination may be written and nothing else uses it. They do not overlap.
 pub(super) unsafe fn copy_strip(from: u64, to: u64, strip: Strip) {
     let [from, to] = [from, to].map(|base| start(base.wrapping_add_signed(strip.offset)));
     let stride = to_isize(strip.stride);
@@ -130,7 +132,7 @@ pub(super) unsafe fn copy_strip(from: u64, to: u64, strip: Strip) {
     unsafe { copy_blocks(from.cast_const(), to, (stride, stride), strip) };
 }
 
-/// Copies blocks of this length from places in memory to the same places counted from elsewhere.
+/// Copies blocks of this length from places in memory to the same places relative to another base.
 ///
 /// # Safety
 /// As for [`copy_strip`].
@@ -143,11 +145,12 @@ pub(super) unsafe fn copy_places(from: u64, to: u64, places: &[i32], block: usiz
     unsafe { each_place(places, block, ends) };
 }
 
-/// Copies a block of this length for each place: from where and to where is said of a place, and of how many bytes
-/// come before. Blocks of the usual lengths become moves of registers.
+/// Copies a block of this length for each place. `ends` returns the source and the destination for
+/// a place and the number of bytes before it. Blocks of the usual lengths become moves of
+/// registers.
 ///
 /// # Safety
-/// What is said may be read, and written, and does not overlap.
+/// The sources may be read, the destinations written, and they do not overlap.
 #[inline(always)]
 unsafe fn each_place(
     places: &[i32],
@@ -177,7 +180,7 @@ unsafe fn each_block(places: &[i32], len: usize, ends: impl Fn(i64, usize) -> (*
     }
 }
 
-/// The first of so many bytes from a place in them on.
+/// Returns the address of `len` bytes, from an offset on.
 ///
 /// # Panics
 /// If there are not as many.
@@ -187,7 +190,7 @@ fn first_of(bytes: *const [u8], at: usize, len: usize) -> *const u8 {
     bytes.cast::<u8>().wrapping_add(at)
 }
 
-/// Bytes from the start of the first block to the end of the last one.
+/// Returns the number of bytes from the start of the first block to the end of the last one.
 fn reaches(strip: Strip, distance: usize) -> usize {
     let last = to_usize(strip.count)
         .saturating_sub(1)
@@ -199,33 +202,33 @@ fn reaches(strip: Strip, distance: usize) -> usize {
 /// Copies as many bytes of a buffer.
 ///
 /// # Safety
-/// They are initialised and nobody writes them.
+/// They are initialised and nothing writes them.
 pub(super) unsafe fn take(address: u64, into: &mut [u8]) {
     if into.is_empty() {
         return;
     }
     let from = start(address).cast_const();
-    // SAFETY: the caller's promise; `into` is borrowed, so nobody's message.
+    // SAFETY: the caller's promise; `into` is borrowed, so no message uses it.
     unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
 }
 
 /// Fills the start of a buffer.
 ///
 /// # Safety
-/// The bytes are there; as many at `address` may be written, and nobody else looks at them.
+/// The bytes are mapped. As many at `address` may be written, and nothing else reads them.
 pub(super) unsafe fn fill(address: u64, bytes: *const [u8]) {
     if bytes.len() == 0 {
         return;
     }
     let to = start(address);
-    // SAFETY: the caller's promise; what nobody else looks at does not overlap with the bytes.
+    // SAFETY: the caller's promise; memory that nothing else reads does not overlap with the bytes.
     unsafe { std::ptr::copy_nonoverlapping(bytes.cast::<u8>(), to, bytes.len()) };
 }
 
 /// Copies bytes, also between buffers that overlap.
 ///
 /// # Safety
-/// `len` bytes at `from` are initialised, those at `to` may be written, and nobody else uses them.
+/// `len` bytes at `from` are initialised, those at `to` may be written, and nothing else uses them.
 pub(super) unsafe fn copy(from: u64, to: u64, len: usize) {
     if len == 0 || from == to {
         return;
@@ -234,7 +237,7 @@ pub(super) unsafe fn copy(from: u64, to: u64, len: usize) {
     unsafe { std::ptr::copy(start(from).cast_const(), start(to), len) };
 }
 
-/// An address of the program's memory as a pointer, for whoever may use it.
+/// Returns an address of the program's memory as a pointer, for code that may use it.
 pub(crate) fn start(address: u64) -> *mut u8 {
     std::ptr::with_exposed_provenance_mut(to_usize(address))
 }

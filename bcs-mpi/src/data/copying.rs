@@ -1,4 +1,4 @@
-//! Copies of messages out of pieces, into pieces, and between them.
+//! Copies of messages out of data views, into them, and between them.
 #![expect(unsafe_code, reason = "data are named by address")]
 
 use super::block_spans::{BlockPattern, BlockSpan, each_stretch};
@@ -8,18 +8,18 @@ use super::words::{self, InlineWords};
 use bcs_core::layout::DataLayout;
 use std::ops::Range;
 
-/// Bytes that are copied at a time between two pieces that both have a layout.
+/// Bytes that are copied at a time between two data views that both have a layout.
 const BOUNCE_BYTES: usize = 16 * 1024;
 
-/// Copies the bytes of a piece from `offset` on, as they are in a message.
+/// Copies the bytes of a data view from `offset` on, as they are in a message.
 ///
 /// # Panics
-/// If the piece does not have as many.
+/// If the data view does not have as many.
 pub(crate) fn gather(from: &DataView, offset: usize, into: &mut [u8]) {
     assert!(offset <= from.len() && into.len() <= from.len() - offset);
     let Some(layout) = from.layout() else {
         let address = from.address().wrapping_add(offset as u64);
-        // SAFETY: the promise of a piece, and `into` is borrowed: so it is elsewhere.
+        // SAFETY: the promise of a data view. `into` is borrowed, so it does not overlap.
         unsafe { buffer::take(address, into) };
         return;
     };
@@ -29,7 +29,7 @@ pub(crate) fn gather(from: &DataView, offset: usize, into: &mut [u8]) {
         offset + into.len(),
         |BlockSpan { at, blocks }| match blocks {
             BlockPattern::Strip(strip, distance) => {
-                // SAFETY: the promise of a piece, for each block of its layout.
+                // SAFETY: the promise of a data view, for each block of its layout.
                 unsafe { buffer::gather(from.address(), strip, distance, &mut into[at..]) };
             }
             BlockPattern::Irregular {
@@ -45,15 +45,15 @@ pub(crate) fn gather(from: &DataView, offset: usize, into: &mut [u8]) {
     );
 }
 
-/// All bytes of a piece that has so few, as words.
+/// Returns all bytes of a short data view as words.
 ///
 /// # Panics
-/// If the piece has more.
+/// If the data view has more bytes.
 #[inline(always)]
 pub(crate) fn gather_words(from: &DataView) -> InlineWords {
     assert!(from.len() <= size_of::<InlineWords>());
     if let Some(plain) = from.plain() {
-        // SAFETY: the promise of a piece.
+        // SAFETY: the promise of a data view.
         return unsafe { words::take(plain.address(), plain.len()) };
     }
     let mut bytes = [[0; 8]; size_of::<InlineWords>() / 8];
@@ -61,7 +61,7 @@ pub(crate) fn gather_words(from: &DataView) -> InlineWords {
     bytes.map(u64::from_le_bytes)
 }
 
-/// Fills the start of a piece with so many bytes of words.
+/// Fills the start of a data view with `len` bytes of words.
 ///
 /// # Panics
 /// If there are not as many, in either.
@@ -69,34 +69,34 @@ pub(crate) fn gather_words(from: &DataView) -> InlineWords {
 pub(crate) fn scatter_words(into: &DataView, bytes: InlineWords, len: usize) {
     assert!(len <= into.len() && len <= size_of::<InlineWords>());
     if let Some(plain) = into.plain() {
-        // SAFETY: the promise of a piece.
+        // SAFETY: the promise of a data view.
         return unsafe { words::fill(plain.address(), bytes, len) };
     }
     let bytes = bytes.map(u64::to_le_bytes);
     scatter(into, 0, &bytes.as_flattened()[..len]);
 }
 
-/// Fills a piece from `offset` on with bytes of a message. What lies between them stays untouched.
+/// Fills a data view from `offset` on with bytes of a message. The gaps stay untouched.
 ///
 /// # Panics
-/// If the piece does not have as many.
+/// If the data view does not have as many.
 pub(crate) fn scatter(into: &DataView, offset: usize, bytes: &[u8]) {
-    // SAFETY: they are borrowed.
+    // SAFETY: the bytes are borrowed.
     unsafe { scatter_from(into, offset, bytes) };
 }
 
-/// The same with bytes that need not be this process's to borrow: another rank's, in a slot. To copy them
-/// first, even in parts that stay in a cache, takes half as long again (measured).
+/// Does the same with bytes that this process may be unable to borrow: another rank's, in a slot.
+/// To copy them first, even in parts that stay in a cache, takes half as long again (measured).
 ///
 /// # Safety
-/// The bytes are there, and not in the piece.
+/// The bytes are mapped, and do not overlap the data view.
 ///
 /// # Panics
-/// If the piece does not have as many.
+/// If the data view does not have as many.
 pub(crate) unsafe fn scatter_from(into: &DataView, offset: usize, bytes: *const [u8]) {
     assert!(offset <= into.len() && bytes.len() <= into.len() - offset);
     let Some(layout) = into.layout() else {
-        // SAFETY: the promise of a piece, and the caller's.
+        // SAFETY: the promise of a data view, and the caller's.
         unsafe { buffer::fill(into.address().wrapping_add(offset as u64), bytes) };
         return;
     };
@@ -122,10 +122,11 @@ pub(crate) unsafe fn scatter_from(into: &DataView, offset: usize, bytes: *const 
     );
 }
 
-/// Copies a part of a message between two places where it lies in the same pieces.
+/// Copies a part of a message between two places with the same layout.
 ///
 /// # Safety
-/// The pieces are there, at both; those at `to` may be written, and nobody else uses them. They do not overlap.
+/// The blocks are mapped at both places. Those at `to` may be written, and nothing else uses them.
+/// They do not overlap.
 pub(crate) unsafe fn copy_alike(layout: &DataLayout, from: u64, to: u64, part: Range<usize>) {
     each_stretch(
         layout,
@@ -147,7 +148,7 @@ pub(crate) unsafe fn copy_alike(layout: &DataLayout, from: u64, to: u64, part: R
     );
 }
 
-/// Copies one piece to the start of another. Pieces without a layout may overlap.
+/// Copies a data view to the start of another. Data views without a layout may overlap.
 ///
 /// # Panics
 /// If the other has fewer bytes.
@@ -162,15 +163,15 @@ pub(crate) fn copy(from: &DataView, to: &DataView) {
     });
 }
 
-/// Shows a part of a piece, as it is in a message: at once if it lies side by side, else so many bytes at a time,
-/// each with their place in the part.
+/// Passes a part of a data view to `look`, as it is in a message. A contiguous part is passed at
+/// once, any other in portions of this size, each with its offset in the part.
 pub(crate) fn look_at<const BOUNCE: usize>(
     from: &DataView,
     part: Range<usize>,
     mut look: impl FnMut(usize, &[u8]),
 ) {
     if let Some(plain) = from.plain() {
-        // SAFETY: whoever looks has the bytes for that long, and writes elsewhere.
+        // SAFETY: `look` has the bytes for that long, and writes elsewhere.
         return look(0, unsafe { plain.part(part).bytes() });
     }
     let mut bounce = [0; BOUNCE];
@@ -181,18 +182,18 @@ pub(crate) fn look_at<const BOUNCE: usize>(
     }
 }
 
-/// Has a part of a piece filled, as it is in a message: at once if it lies side by side, else so many bytes at a
-/// time, each with their place in the part.
+/// Has `bring` fill a part of a data view, as it is in a message. A contiguous part is filled at
+/// once, any other in portions of this size, each with its offset in the part.
 ///
 /// # Errors
-/// The first one of whoever fills it.
+/// The first error of `bring`.
 pub(crate) fn fill<const BOUNCE: usize, E>(
     into: &DataView,
     part: Range<usize>,
     mut bring: impl FnMut(usize, &mut [u8]) -> Result<(), E>,
 ) -> Result<(), E> {
     if let Some(plain) = into.plain() {
-        // SAFETY: whoever brings them has the bytes for that long, and reads elsewhere.
+        // SAFETY: `bring` has the bytes for that long, and reads elsewhere.
         return bring(0, unsafe { plain.part(part).bytes_mut() });
     }
     let mut bounce = [0; BOUNCE];
@@ -212,7 +213,7 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::Arc;
 
-    /// Where each byte of a message is, by whoever tells of the stretches.
+    /// Returns where each byte of a message is, from the blocks that `tell` reports.
     fn places(len: usize, tell: impl FnOnce(&mut dyn FnMut(BlockSpan<'_>))) -> Vec<Option<i64>> {
         let mut found = vec![None; len];
         tell(&mut |stretch: BlockSpan<'_>| {
@@ -242,7 +243,7 @@ mod tests {
         found
     }
 
-    /// What copies alike is what gathers and scatters.
+    /// A copy between equal layouts gives the same bytes as gather and scatter.
     fn copied_alike(layout: &Arc<DataLayout>, len: usize, [from, to]: [usize; 2]) {
         let (low, bytes) = layout.span(len as u64).unwrap();
         let data: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
@@ -250,7 +251,7 @@ mod tests {
         let mut wanted = found.clone();
         let base = |bytes: *const u8| (bytes.expose_provenance() as u64).wrapping_add_signed(-low);
         let piece = |bytes: *const u8| {
-            // SAFETY: all bytes of the span are there, and nobody else uses them.
+            // SAFETY: all bytes of the span are mapped, and nothing else uses them.
             unsafe { DataView::new(base(bytes), len, Some(layout.clone())) }
         };
         let mut packed = vec![0; to - from];
@@ -263,7 +264,7 @@ mod tests {
     }
 
     proptest! {
-        /// The same of many blocks of one length at any places.
+        /// The same for many blocks of one length at any places.
         #[test]
         fn irregular_stretches_are_the_walk(
             offsets in prop::collection::vec(-400i64..4_000, 40..120),
@@ -287,7 +288,7 @@ mod tests {
             }
         }
 
-        /// Gone through run by run or walked, the bytes are at the same places.
+        /// Processing run by run and the walk find the bytes at the same places.
         #[test]
         fn stretches_are_the_walk(
             blocks in prop::collection::vec((-40i64..200, 1u64..9), 1..12),

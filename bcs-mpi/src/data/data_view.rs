@@ -1,15 +1,16 @@
 //! Memory of a rank as messages name it.
 //!
-//! NICs and other ranks need numbers, so memory is named by address and nothing here borrows it. Who makes a
-//! [`ByteRange`], a [`DataView`] or a [`Row`] of an address promises what a borrow would say ([`ByteRange::new`]). The promise
-//! goes with the value, its copies and its parts, so whatever takes one is safe to call.
+//! NICs and other ranks need numbers, so memory is named by address and nothing here borrows it.
+//! Code that makes a [`ByteRange`], a [`DataView`] or a [`Row`] from an address promises what a
+//! borrow would guarantee ([`ByteRange::new`]). The promise goes with the value, its copies and its
+//! parts, so functions that take one are safe to call.
 #![expect(unsafe_code, reason = "who names memory by address promises something")]
 
 use bcs_core::layout::{DataLayout, Location};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes side by side.
+/// Contiguous bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByteRange {
     address: u64,
@@ -20,45 +21,47 @@ impl ByteRange {
     /// No memory.
     pub const EMPTY: Self = Self { address: 0, len: 0 };
 
-    /// So many bytes.
+    /// Makes a range of `len` bytes.
     ///
     /// # Safety
-    /// While an operation has them (from the call that they are given to until that has returned and, if a request
-    /// came of it, until the request is done):
+    /// As long as an operation has them (from the call that gets them until it has returned, or
+    /// until its request is done):
     ///
-    /// - they stay the promiser's: they are not freed, moved, or used for something else;
-    /// - what is read is initialised, and nobody writes it;
-    /// - what is written may be written, and nobody else uses it, no other operation either.
+    /// - the code that promises owns them: they are not freed, moved, or used for something else;
+    /// - bytes that the operation reads are initialised, and nothing writes them;
+    /// - bytes that the operation writes may be written, and nothing else uses them, no other
+    ///   operation either.
     ///
-    /// It is *not* promised that there is memory. Ranks that need what is not there are told, and a rank that looks
-    /// at its own is ended by the kernel, as without MPI (docs/faults.md).
+    /// The promise does *not* include that the memory is mapped. Ranks that need unmapped memory
+    /// get an error, and the kernel ends a rank that touches its own, as without MPI
+    /// (docs/faults.md).
     #[must_use]
     pub const unsafe fn new(address: u64, len: usize) -> Self {
         Self { address, len }
     }
 
-    /// Where they begin.
+    /// Returns the address of the first byte.
     #[must_use]
     pub const fn address(self) -> u64 {
         self.address
     }
 
-    /// How many they are.
+    /// Returns the number of bytes.
     #[must_use]
     pub const fn len(self) -> usize {
         self.len
     }
 
-    /// Whether they are none.
+    /// Returns whether the range is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.len == 0
     }
 
-    /// Some of them.
+    /// Returns a part of the range.
     ///
     /// # Panics
-    /// If they are not among them.
+    /// If the part is not within it.
     #[inline]
     pub(crate) fn part(self, part: Range<usize>) -> Self {
         assert!(part.start <= part.end && part.end <= self.len);
@@ -69,15 +72,15 @@ impl ByteRange {
     }
 }
 
-/// Memory for a message: bytes side by side, or as a layout says. Whoever has posted it holds the
-/// layout until the NIC is done with it.
+/// Memory for a message: contiguous bytes, or bytes with a layout. The code that has posted it
+/// holds the layout until the NIC is done with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataView {
-    /// Where it is; with a layout, what its offsets are counted from.
+    /// Its address. The offsets of a layout count from it.
     address: u64,
     /// How many bytes of a message it holds.
     len: usize,
-    /// Where they are, if not side by side.
+    /// The places of the bytes, if they are not contiguous.
     layout: Option<Arc<DataLayout>>,
 }
 
@@ -99,10 +102,11 @@ impl DataView {
         layout: None,
     };
 
-    /// Bytes side by side, or as a layout says whose offsets are counted from the address.
+    /// Makes a data view of contiguous bytes, or of bytes with a layout whose offsets count from
+    /// the address.
     ///
     /// # Safety
-    /// As for [`ByteRange::new`], of all bytes where the layout says.
+    /// As for [`ByteRange::new`], for all bytes of the layout.
     #[must_use]
     pub const unsafe fn new(address: u64, len: usize, layout: Option<Arc<DataLayout>>) -> Self {
         Self {
@@ -112,44 +116,44 @@ impl DataView {
         }
     }
 
-    /// Where it is; with a layout, what its offsets are counted from.
+    /// Returns its address. The offsets of a layout count from it.
     #[must_use]
     pub const fn address(&self) -> u64 {
         self.address
     }
 
-    /// How many bytes of a message it holds.
+    /// Returns how many bytes of a message it holds.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it holds none.
+    /// Returns whether it is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Where they are, if not side by side.
+    /// Returns the places of the bytes, if they are not contiguous.
     #[must_use]
     pub const fn layout(&self) -> Option<&Arc<DataLayout>> {
         self.layout.as_ref()
     }
 
-    /// Its bytes, if they lie side by side.
+    /// Returns its bytes, if they are contiguous.
     #[inline]
     pub(crate) fn plain(&self) -> Option<ByteRange> {
         let (address, len) = (self.address, self.len);
         self.layout.is_none().then_some(ByteRange { address, len })
     }
 
-    /// Whether it lies in pieces that have fewer bytes than that, in the mean.
+    /// Returns whether it consists of pieces with fewer bytes than this, on average.
     pub(crate) fn is_in_pieces_below(&self, small: u32) -> bool {
         let layout = self.layout.as_ref();
         layout.is_some_and(|layout| layout.grain() < small)
     }
 
-    /// As descriptors name it.
+    /// Returns it in the form that descriptors use.
     pub(crate) fn location(&self) -> Location {
         match &self.layout {
             None => Location::contiguous(self.address),
@@ -158,37 +162,37 @@ impl DataView {
     }
 }
 
-/// Blocks of one length, each of bytes side by side, at equal distances.
+/// Contiguous blocks of one length, at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     first: ByteRange,
-    /// From the start of one to that of the next.
+    /// From the start of a block to that of the next.
     distance: i64,
 }
 
 impl Row {
-    /// The blocks that begin with this one.
+    /// Makes the row of blocks that begins with this one.
     ///
     /// # Safety
-    /// As for [`ByteRange::new`], of as many as there are members in an operation that is given them.
+    /// As for [`ByteRange::new`], for as many blocks as the operation that gets them has members.
     #[must_use]
     pub const unsafe fn new(first: ByteRange, distance: i64) -> Self {
         Self { first, distance }
     }
 
-    /// The first block.
+    /// Returns the first block.
     #[must_use]
     pub const fn first(self) -> ByteRange {
         self.first
     }
 
-    /// From the start of a block to that of the next.
+    /// Returns the distance from the start of a block to that of the next.
     #[must_use]
     pub const fn distance(self) -> i64 {
         self.distance
     }
 
-    /// The length of each.
+    /// Returns the length of each block.
     pub(crate) const fn len(self) -> usize {
         self.first.len
     }
@@ -210,23 +214,23 @@ impl Row {
     }
 }
 
-/// A piece for each member of a communicator.
+/// A data view for each member of a communicator.
 #[derive(Clone, Debug)]
 pub enum DataViews {
-    /// The blocks of a row, in the order of the members: what needs no list.
+    /// The blocks of a row, in the order of the members. It needs no list.
     Row(Row),
-    /// Any.
+    /// Any data views.
     Each(Vec<DataView>),
 }
 
 impl DataViews {
-    /// Nothing for anybody.
+    /// No data for any member.
     pub const NONE: Self = Self::Row(Row {
         first: ByteRange::EMPTY,
         distance: 0,
     });
 
-    /// That of the member at a place.
+    /// Returns the data view of the member at this place.
     #[must_use]
     pub fn of(&self, place: usize) -> DataView {
         match self {
@@ -235,7 +239,7 @@ impl DataViews {
         }
     }
 
-    /// Its length.
+    /// Returns its length.
     pub(crate) fn len_of(&self, place: usize) -> usize {
         match self {
             Self::Row(row) => row.len(),
@@ -243,7 +247,7 @@ impl DataViews {
         }
     }
 
-    /// Those that need a list. (Blocks of a buffer in a row lie side by side.)
+    /// Returns the data views of a list. (A row has none: its blocks are contiguous.)
     pub(crate) fn list(&self) -> &[DataView] {
         match self {
             Self::Row(_) => &[],

@@ -2,12 +2,12 @@
 //!
 //! | file | is |
 //! |---|---|
-//! | `piece.rs` | memory as messages name it, and what is promised of it |
-//! | `stretches.rs`, `copying.rs` | where the blocks of a piece are; copies out of pieces, into them and between them |
+//! | `data_view.rs` | memory as messages name it, and the promise that goes with it |
+//! | `block_spans.rs`, `copying.rs` | where the blocks of a data view are; copies out of data views, into them and between them |
 //! | `bytes.rs`, `words.rs` | the program's memory: the only places that touch it; the latter as words |
-//! | `packing.rs` | memory for small pieces side by side |
-//! | `scratch.rs` | memory that a collective has of its own |
-//! | `own_memory.rs` | whether what a program named is there |
+//! | `packing.rs` | contiguous memory for data in small pieces |
+//! | `scratch.rs` | scratch memory of a collective |
+//! | `own_memory.rs` | whether memory that a program named is mapped |
 
 mod block_spans;
 mod bytes;
@@ -27,6 +27,7 @@ pub(crate) use packing::{LOCAL_SMALL_PIECE_BYTES, PackBuffer, PackBufferPool, SM
 pub(crate) use scratch::Scratch;
 pub(crate) use words::InlineWords;
 
-/// Longer copies are made without the endpoint's lock: they take some 7 us out of caches and 20 out of memory, and to
-/// wake a thread that sleeps behind it takes 5 to 10. (To take an errand and bring it back is half a microsecond.)
+/// Longer copies are made without the endpoint's lock: they take some 7 us out of caches and 20 out
+/// of memory, and to wake a thread that sleeps behind the lock takes 5 to 10. (To take a deferred
+/// copy and return it takes half a microsecond.)
 pub(crate) const LONG_BYTES: usize = 256 * 1024;

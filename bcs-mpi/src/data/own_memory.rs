@@ -1,28 +1,30 @@
-//! Whether memory that a program named is there, when something has failed and the question is whose.
+//! Whether memory that a program named is mapped. After a failure, it shows which side caused it.
 //!
-//! The kernel says of a copy between two processes that an address is wrong, and not on which side. To look
-//! at one's own would be the end of the process, so the kernel is asked to have the pages ready, which it
-//! refuses where there are none. It changes nothing of what they hold. A kernel that cannot be asked (before
-//! Linux 5.14, or by a sandbox's leave) counts as one that says yes.
+//! The kernel reports that an address of a copy between two processes is wrong, but not on which
+//! side. A touch of the process's own unmapped memory would end it. So the process requests the
+//! kernel to have the pages ready, which the kernel refuses where there are none. That does not
+//! change their contents. If the kernel cannot answer (before Linux 5.14, or because of a sandbox),
+//! the memory counts as mapped.
 #![expect(unsafe_code, reason = "asks the kernel about addresses")]
 
 use super::DataView;
 
-/// What is to be done with it.
+/// The access that is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MemoryAccess {
     Read,
     Write,
 }
 
-/// Whether so many bytes are there.
+/// Returns whether these bytes are mapped.
 pub(crate) fn is_mapped(address: u64, len: usize, what: MemoryAccess) -> bool {
     let Ok(address) = usize::try_from(address) else {
         return false;
     };
     match has_ready(address, len, what) {
         Ok(()) => true,
-        // Of memory that may not be used so, and of a kernel that does not know the question.
+        // The error for memory that does not allow this access, and of a kernel that does not know
+        // the request.
         Err(libc::EINVAL) => {
             let known = 0_u8;
             has_ready((&raw const known).addr(), 1, MemoryAccess::Read).is_err()
@@ -31,12 +33,12 @@ pub(crate) fn is_mapped(address: u64, len: usize, what: MemoryAccess) -> bool {
     }
 }
 
-/// Asks the kernel to have pages ready.
+/// Requests the kernel to have pages ready.
 ///
 /// # Errors
-/// Its answer.
+/// The kernel's error.
 fn has_ready(address: usize, len: usize, what: MemoryAccess) -> Result<(), i32> {
-    // SAFETY: asks for a number.
+    // SAFETY: the call returns a number and has no other effect.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     let page = usize::try_from(page).expect("there are pages");
     let start = address / page * page;
@@ -46,7 +48,7 @@ fn has_ready(address: usize, len: usize, what: MemoryAccess) -> Result<(), i32> 
         MemoryAccess::Write => libc::MADV_POPULATE_WRITE,
     };
     let pages = std::ptr::without_provenance_mut(start);
-    // SAFETY: pages that are there keep what they hold.
+    // SAFETY: mapped pages keep their contents.
     if len == 0 || unsafe { libc::madvise(pages, end - start, advice) } == 0 {
         return Ok(());
     }
@@ -54,7 +56,8 @@ fn has_ready(address: usize, len: usize, what: MemoryAccess) -> Result<(), i32> 
     Err(error.raw_os_error().unwrap_or(libc::EFAULT))
 }
 
-/// Whether others may write the first `len` bytes of a piece of this process. What is in pieces it writes itself.
+/// Returns whether others may write the first `len` bytes of a data view of this process. If it has
+/// pieces, this process writes them itself.
 pub(crate) fn is_writable(into: &DataView, len: usize) -> bool {
     into.layout().is_some() || is_mapped(into.address(), len, MemoryAccess::Write)
 }

@@ -1,15 +1,15 @@
-//! Data in small pieces go through memory of the rank's own, side by side.
+//! Data in small pieces pass through contiguous memory of the rank.
 //!
 //! To find a piece in the memory of another process costs the kernel 115 to 230 ns (measured),
-//! however small it is; to copy it here, a few. So a rank packs data whose pieces are small when it
-//! posts a send, and unpacks them when it takes the completion of a receive. The NIC sees bytes side
-//! by side, which it also charges as such. Each side decides for itself: what the other one's data
-//! look like is not known here.
+//! however small the piece is. To copy it here costs a few. So a rank packs data in small pieces
+//! when it posts a send, and unpacks them when it takes the completion of a receive. The NIC sees
+//! contiguous bytes, and charges them as such. Each side decides for itself, because it does not
+//! know the layout of the other one's data.
 //!
-//! Larger pieces stay where they are and are the NIC's affair, which moves them while the rank
-//! computes. Within the node it is the receiver who would fetch them, with a call of the kernel each: there
-//! they are packed up to a larger size, and while the receiver unpacks what is packed already
-//! ([`crate::roads::smartmap`], `errand`).
+//! Larger pieces stay in place. The NIC moves them while the rank computes. Within the node the
+//! receiver would fetch them, with a call of the kernel each. There the sender packs pieces up to a
+//! larger size, and packs while the receiver unpacks what is already packed
+//! ([`crate::transport::smartmap`], `deferred_copy`).
 #![expect(unsafe_code, reason = "memory is named by address")]
 
 use super::copying::gather;
@@ -17,21 +17,21 @@ use super::data_view::{ByteRange, DataView};
 use bcs_core::layout::Location;
 use bcs_core::limits::INLINE_BYTES;
 
-/// Pieces that are smaller on average are packed: in the time of finding one, about as many bytes
-/// can be copied.
+/// Pieces that are smaller on average are packed: to find one takes as long as to copy about this
+/// many bytes.
 pub(crate) const SMALL_PIECE_BYTES: u32 = 512;
 
-/// The same within a node, where the one who packs is no bottleneck for others.
+/// The same within a node, where a rank that packs is no bottleneck for others.
 pub(crate) const LOCAL_SMALL_PIECE_BYTES: u32 = 8 * 1024;
 
-/// The longest message that is packed. A longer one would need as much memory once more; its pieces
-/// are moved by the NIC, and within a node brought through the queue.
+/// The longest message that is packed. A longer one would need as much memory again. The NIC moves
+/// its pieces, and within a node they go through the queue.
 const MAX_PACKED_BYTES: usize = 64 << 20;
 
-/// Memory that is kept for later messages: fresh memory costs more than the copy.
+/// Memory that is kept for later messages, because fresh memory costs more than the copy.
 const MAX_POOLED_BYTES: usize = 8 << 20;
 
-/// Rooms that are kept: each is looked at when one is wanted.
+/// The number of buffers that are kept. A request for one looks at each.
 const MAX_POOLED_BUFFERS: usize = 64;
 
 /// Memory for the bytes of one message. It stays where it is while the NIC knows its address.
@@ -39,42 +39,42 @@ const MAX_POOLED_BUFFERS: usize = 64;
 pub(crate) struct PackBuffer(Vec<u8>);
 
 impl PackBuffer {
-    /// Where it is, for a NIC.
+    /// Returns its location, for a NIC.
     pub(crate) fn location(&mut self) -> Location {
         Location::contiguous(self.0.as_mut_ptr().expose_provenance() as u64)
     }
 
-    /// How many bytes there is room for.
+    /// Returns its capacity in bytes.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The first bytes of it, as memory for a message.
+    /// Returns its first bytes, as memory for a message.
     pub(crate) fn plain(&mut self, len: usize) -> ByteRange {
         let address = self.bytes(len).as_mut_ptr().expose_provenance() as u64;
-        // SAFETY: only its message uses it, which keeps it until it is over.
+        // SAFETY: only its message uses it, which keeps it until the message is over.
         unsafe { ByteRange::new(address, len) }
     }
 
-    /// The first bytes of it.
+    /// Returns its first bytes.
     pub(crate) fn bytes(&mut self, len: usize) -> &mut [u8] {
         &mut self.0[..len]
     }
 }
 
-/// Rooms that are free.
+/// Free buffers.
 #[derive(Debug, Default)]
 pub(crate) struct PackBufferPool {
     free: Vec<PackBuffer>,
-    /// Bytes of them all.
+    /// Bytes of all free buffers.
     kept: usize,
 }
 
 impl PackBufferPool {
-    /// Room for a message of these data, if they lie in pieces smaller than that, and should be packed. What
-    /// is in it is anything.
+    /// Returns a buffer for a message of these data, if they should be packed because their pieces
+    /// are smaller than `small`. Its contents are undefined.
     pub(crate) fn wanted(&mut self, data: &DataView, small: u32) -> Option<PackBuffer> {
-        // What is inline needs no room.
+        // Inline data need no buffer.
         let lengths = INLINE_BYTES + 1..=MAX_PACKED_BYTES;
         if !data.is_in_pieces_below(small) || !lengths.contains(&data.len()) {
             return None;
@@ -82,7 +82,7 @@ impl PackBufferPool {
         Some(self.allocate(data.len()))
     }
 
-    /// Room for so many bytes. What is in it is anything.
+    /// Returns a buffer of this size. Its contents are undefined.
     pub(crate) fn allocate(&mut self, len: usize) -> PackBuffer {
         let fits = |room: &PackBuffer| room.0.len() >= len;
         let tightest = |&at: &usize| self.free[at].0.len();
@@ -95,14 +95,14 @@ impl PackBufferPool {
         room
     }
 
-    /// A copy of the data of a message.
+    /// Returns a copy of the data of a message.
     pub(crate) fn copy_of(&mut self, data: &DataView) -> PackBuffer {
         let mut copy = self.allocate(data.len());
         gather(data, 0, copy.bytes(data.len()));
         copy
     }
 
-    /// Takes a room back that nobody else knows any more.
+    /// Takes back a buffer that has no other user any more.
     pub(crate) fn give_back(&mut self, room: Option<PackBuffer>) {
         let Some(room) = room else { return };
         let kept = self.kept + room.0.len();
@@ -121,14 +121,14 @@ mod tests {
 
     fn data(len: usize, block: u64) -> DataView {
         let blocks = LayoutBuilder::block(0, block).repeat(3, 10_000).unwrap();
-        // SAFETY: nobody looks there.
+        // SAFETY: this address is never accessed.
         unsafe { DataView::new(0, len, Some(Arc::new(blocks.finish(0)))) }
     }
 
     #[test]
     fn rooms_are_used_again_and_not_too_many_are_kept() {
         let mut rooms = PackBufferPool::default();
-        // SAFETY: nobody looks there.
+        // SAFETY: this address is never accessed.
         let plain = unsafe { DataView::new(8, 100, None) };
         assert_eq!(
             rooms.wanted(&plain, SMALL_PIECE_BYTES),

@@ -1,14 +1,14 @@
-//! Memory that a collective has of its own.
+//! Scratch memory of a collective.
 #![expect(unsafe_code, reason = "memory is named by address")]
 
 use super::{ByteRange, DataView};
 
-/// Memory of a schedule's own. It stays where it is when the schedule moves, and is aligned for
-/// every datatype, since functions of the program's look at it.
+/// Scratch memory of a schedule. It stays in place when the schedule moves, and is aligned for
+/// every datatype, since functions of the program read it.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch(Vec<Vec<Aligned>>);
 
-/// The strictest alignment of a datatype, that of `long double`.
+/// The strictest alignment of a datatype, which is that of `long double`.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(16))]
 struct Aligned {
@@ -27,11 +27,12 @@ impl Scratch {
         let mut bytes = vec![Aligned { _bytes: [0; 16] }; len.div_ceil(size_of::<Aligned>())];
         let address = bytes.as_mut_ptr().expose_provenance() as u64;
         self.0.push(bytes);
-        // SAFETY: only its collective uses it, which keeps it until it is over, or leaves it.
+        // SAFETY: only its collective uses it, and keeps it until the collective is over, or leaks
+        // it.
         unsafe { ByteRange::new(address, len) }
     }
 
-    /// Leaves it there until the process ends: others may still write to it.
+    /// Leaks the memory until the process ends, because others may still write to it.
     pub(crate) fn leave(&mut self) {
         std::mem::forget(std::mem::take(&mut self.0));
     }

@@ -1,7 +1,8 @@
-//! The program's memory as words, of messages that are so short that they travel in an entry of a queue.
+//! The program's memory as words, for messages that are short enough for a queue entry.
 //!
-//! Processors move words best. Whoever copies bytes and then reads them as words waits until they have been written,
-//! which takes a tenth of the time of such a message: so they are never copied in memory.
+//! Processors move words best. A thread that copies bytes and then reads them as words waits until
+//! they have been written, which takes a tenth of the time of such a message. So short messages are
+//! never copied in memory.
 #![expect(
     unsafe_code,
     reason = "buffers are named by address, as the NIC needs them"
@@ -10,13 +11,13 @@
 use super::bytes::start;
 use bcs_core::request::low;
 
-/// The bytes of a message that is so short.
+/// The bytes of a message that fits in a queue entry.
 pub(crate) type InlineWords = [u64; 4];
 
-/// The bytes of a buffer that has so few: what follows them is 0.
+/// Returns the bytes of a short buffer, padded with zeros.
 ///
 /// # Safety
-/// They are initialised and nobody writes them.
+/// They are initialised and nothing writes them.
 #[inline(always)]
 pub(super) unsafe fn take(address: u64, len: usize) -> InlineWords {
     let from = start(address).cast_const();
@@ -25,7 +26,7 @@ pub(super) unsafe fn take(address: u64, len: usize) -> InlineWords {
     [word(0), word(8), word(16), word(24)]
 }
 
-/// Eight bytes, or so many if they are less.
+/// Returns eight bytes, or `left` if that is less.
 ///
 /// # Safety
 /// As for [`take`].
@@ -51,10 +52,10 @@ unsafe fn take_word(from: *const u8, left: usize) -> u64 {
     }
 }
 
-/// Fills the start of a buffer with so many bytes of words.
+/// Fills the start of a buffer with `len` bytes of words.
 ///
 /// # Safety
-/// As many at `address` may be written, and nobody else looks at them.
+/// As many at `address` may be written, and nothing else reads them.
 #[inline(always)]
 pub(super) unsafe fn fill(address: u64, words: InlineWords, len: usize) {
     let to = start(address);
@@ -64,7 +65,7 @@ pub(super) unsafe fn fill(address: u64, words: InlineWords, len: usize) {
     }
 }
 
-/// Writes eight bytes, or so many if they are less.
+/// Writes eight bytes, or `left` if that is less.
 ///
 /// # Safety
 /// As for [`fill`].
@@ -99,7 +100,7 @@ mod tests {
         let address = |bytes: *mut u8| bytes.expose_provenance() as u64;
         let mut message: Vec<u8> = (1..=40).collect();
         for (len, start) in (0..=32).flat_map(|len| (0..8).map(move |start| (len, start))) {
-            // SAFETY: they are there.
+            // SAFETY: the bytes are there.
             let words = unsafe { take(address(message[start..].as_mut_ptr()), len) };
             let bytes = words.map(u64::to_le_bytes);
             let (taken, rest) = bytes.as_flattened().split_at(len);

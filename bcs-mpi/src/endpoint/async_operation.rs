@@ -1,8 +1,9 @@
-//! Undertakings: what a rank does step by step for one request.
+//! Async operations: what a rank does step by step for one request.
 //!
-//! An undertaking posts, waits for what it has posted, and posts more. As schedules do, it moves on in every call of the
-//! rank, whatever that call is for (law 5): who waits for its next step never waits until the program asks about it. A
-//! schedule knows all its messages when it is posted; what an undertaking does next may depend on what has come.
+//! An async operation posts, waits for what it has posted, and posts more. Like schedules, it
+//! advances in every call of the rank, whatever that call is for (law 5). So a peer that waits for
+//! its next step need not wait until the program tests the request. A schedule knows all its
+//! messages when it is posted. The next step of an async operation may depend on what has come.
 
 #![expect(unsafe_code, reason = "a context names its members by address")]
 
@@ -12,27 +13,28 @@ use bcs_core::request::RequestFailure;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
 
-/// Something that a rank does step by step.
+/// An operation that a rank does step by step.
 ///
-/// Its methods are called under the endpoint's lock: they must not drop a communicator, or call the program.
+/// Its methods are called under the endpoint's lock: they must not drop a communicator, or call the
+/// program.
 pub(crate) trait AsyncOperation: Debug + Send {
-    /// Goes as far as what has completed allows, and says whether it has `posted` anything. What it came to, when it is
-    /// over.
+    /// Goes as far as the completions allow, and sets `posted` if it has posted anything. Returns
+    /// the outcome when the operation is over.
     fn advance(
         &mut self,
         at: &mut dyn OperationContext,
         posted: &mut bool,
     ) -> Option<RequestOutcome>;
 
-    /// What it waits for; nothing if that is the program.
+    /// Returns what it waits for; nothing if it waits for the program.
     fn awaits(&self) -> Vec<TransportHandle>;
 }
 
-/// What an undertaking may use of its rank.
+/// The services of its rank that an async operation may use.
 pub(crate) trait OperationContext {
     fn mux(&mut self) -> &mut Mux;
 
-    /// Takes what a request came to, if it is done.
+    /// Takes the outcome of a request, if it is done.
     fn take(&mut self, request: Request) -> Option<RequestOutcome>;
 
     fn is_done(&mut self, request: Request) -> bool;
@@ -43,25 +45,25 @@ pub(crate) trait OperationContext {
     /// The list of members stays until the request is done.
     unsafe fn open(&mut self, context: u32, members: &[u32]) -> Result<Request, TooManyRequests>;
 
-    /// A context is open, so many of whose members are on this node.
+    /// Records that a context is open. `local` is the number of its members on this node.
     fn opened(&mut self, context: u32, members: &[u32], local: u32);
 
-    /// This rank uses a context no more.
+    /// Closes a context for this rank.
     fn close(&mut self, context: u32) -> Result<Request, TooManyRequests>;
 }
 
-/// The undertakings of a rank.
+/// The async operations of a rank.
 #[derive(Debug, Default)]
 pub(crate) struct AsyncOperations {
     /// In the order in which they began.
     under_way: BTreeMap<AsyncOperationId, Box<dyn AsyncOperation>>,
-    /// Those that are over and not yet asked for.
+    /// Outcomes that no call has taken yet.
     ended: HashMap<AsyncOperationId, RequestOutcome>,
     begun: u64,
     ended_so_far: u64,
-    /// The count of completions when they were last moved on.
+    /// The count of completions when they last advanced.
     looked_at: u64,
-    /// Something else was done since then.
+    /// Something else has changed since then.
     looks_again: bool,
 }
 
@@ -73,7 +75,8 @@ impl AsyncOperations {
         self.begun
     }
 
-    /// Those that are to be moved on, if anything has been completed since they were, so much in all.
+    /// Returns the operations that should advance, if there were completions since they last did.
+    /// `completions` is the count so far.
     pub(crate) fn due(
         &mut self,
         completions: u64,
@@ -86,23 +89,23 @@ impl AsyncOperations {
         Some(std::mem::take(&mut self.under_way))
     }
 
-    /// Those that go on.
+    /// Puts back the operations that go on.
     pub(crate) fn go_on(&mut self, under_way: BTreeMap<AsyncOperationId, Box<dyn AsyncOperation>>) {
         self.under_way = under_way;
     }
 
-    /// One is over.
+    /// Records the outcome of an operation that is over.
     pub(crate) fn ended(&mut self, id: AsyncOperationId, outcome: RequestOutcome) {
         self.ended.insert(id, outcome);
         self.ended_so_far += 1;
     }
 
-    /// How many have come to their end.
+    /// Returns how many have ended.
     pub(crate) fn ended_so_far(&self) -> u64 {
         self.ended_so_far
     }
 
-    /// Something may have been done that no completion tells of.
+    /// Makes the operations advance again, after a change that no completion reports.
     pub(crate) fn look_again(&mut self) {
         self.looks_again = true;
     }
@@ -111,18 +114,18 @@ impl AsyncOperations {
         self.ended.contains_key(&id)
     }
 
-    /// How many nobody has asked for.
+    /// Returns how many are under way or not yet taken.
     pub(crate) fn left(&self) -> usize {
         self.under_way.len() + self.ended.len()
     }
 
-    /// What one waits for.
+    /// Returns what one operation waits for.
     pub(crate) fn awaited_by(&self, id: AsyncOperationId) -> Vec<TransportHandle> {
         let undertaking = self.under_way.get(&id);
         undertaking.map_or_else(Vec::new, |undertaking| undertaking.awaits())
     }
 
-    /// Spends one that is over.
+    /// Takes the outcome of an operation that is over.
     ///
     /// # Panics
     /// If it is spent: the caller kept a copy of its request.
@@ -136,7 +139,7 @@ impl AsyncOperations {
     }
 }
 
-/// The outcome of what was posted, as a result.
+/// Converts the outcome of a posted operation to a result.
 pub(crate) fn succeeded(outcome: &RequestOutcome) -> Result<(), RequestFailure> {
     match outcome.failure {
         RequestFailure::None => Ok(()),

@@ -1,4 +1,4 @@
-//! How undertakings are begun and moved on: by every call of the rank.
+//! How async operations begin and advance: in every call of the rank.
 #![expect(unsafe_code, reason = "a context names its members by address")]
 
 use super::async_operation::{AsyncOperation, OperationContext};
@@ -7,7 +7,7 @@ use super::request::{OperationId, Request};
 use super::state::EndpointState;
 use crate::transport::{Mux, RequestOutcome, TooManyRequests};
 
-/// The endpoint, by who has its lock.
+/// The endpoint, for a caller that has its lock.
 struct Locked<'a> {
     endpoint: &'a Endpoint,
     state: &'a mut EndpointState,
@@ -41,7 +41,7 @@ impl OperationContext for Locked<'_> {
 }
 
 impl Endpoint {
-    /// Begins something.
+    /// Begins an async operation.
     pub(crate) fn undertake(&self, undertaking: Box<dyn AsyncOperation>) -> Request {
         let mut state = self.lock();
         let id = state.undertakings.insert(undertaking);
@@ -50,7 +50,7 @@ impl Endpoint {
         Request(OperationId::AsyncOperation(id))
     }
 
-    /// The program has done something that an undertaking may wait for.
+    /// Advances the async operations, after the program has done something that they may wait for.
     pub(crate) fn nudge(&self) {
         let mut state = self.lock();
         state.undertakings.look_again();
@@ -58,8 +58,8 @@ impl Endpoint {
         self.leave(state);
     }
 
-    /// Moves all undertakings on, if anything has been completed since they were last moved on, so much in all. Returns
-    /// whether anything was posted, or is over.
+    /// Advances all async operations, if there were completions since they last did. `completions`
+    /// is the count so far. Returns whether any has posted or is over.
     pub(crate) fn advance_undertakings(&self, state: &mut EndpointState, completions: u64) -> bool {
         let Some(mut under_way) = state.undertakings.due(completions) else {
             return false;
@@ -79,7 +79,7 @@ impl Endpoint {
             false
         });
         state.undertakings.go_on(under_way);
-        // One that was refused tries again: at once if others have given slots back since.
+        // An operation that was refused tries again: at once if others have freed slots since.
         if state.mux.refusals() != refusals {
             state.undertakings.look_again();
             any |= state.mux.room() > 0;

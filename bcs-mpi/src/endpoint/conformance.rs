@@ -1,4 +1,5 @@
-//! An endpoint as a rank of a world that keeps the rules of roads: whatever its roads are.
+//! An endpoint as a rank of a world that keeps the rules of transports, whatever its transports
+//! are.
 
 use super::endpoint::Endpoint;
 use super::messages;
@@ -13,11 +14,11 @@ use bcs_core::matching::Pattern;
 use bcs_core::wait_state::WaitReason;
 use bcs_core::wake::waiting;
 
-/// A rank of a world, as a thread of it calls.
+/// A rank of a world, for one of its threads.
 #[derive(Clone, Copy, Debug)]
 struct Caller<'a>(&'a Endpoint);
 
-/// What became of a send or receive.
+/// The result of a send or receive.
 #[derive(Clone, Copy, Debug)]
 enum PostedMessage {
     Now(RequestOutcome),
@@ -25,11 +26,11 @@ enum PostedMessage {
 }
 
 impl Endpoint {
-    /// Runs the rules that every road keeps, with all ranks of the world, who all call it. Rules of these names are
-    /// left out. Returns how many were kept.
+    /// Checks the rules that every transport keeps. All ranks of the world call it. It leaves out
+    /// the rules of these names. Returns how many were kept.
     ///
     /// # Errors
-    /// Which rule is broken, and how.
+    /// Returns the rule that is broken, and how.
     pub fn bcs_conforms(&self, without: &[&str]) -> Result<usize, String> {
         let mut kept = 0;
         for rule in rules::<Caller<'_>>() {

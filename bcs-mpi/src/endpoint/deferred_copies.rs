@@ -1,13 +1,15 @@
-//! Errands: what a call does without the endpoint's lock, before it returns or sleeps.
+//! Deferred copies: what a call does without the endpoint's lock, before it returns or sleeps.
 //!
-//! Under the lock there are only steps that are short and the runtime's own. A long copy, and every call of
-//! a function of the program's, becomes an errand: a thread takes it with the lock, runs it without, and brings
-//! it back with the lock. What it belongs to is not done before that. So other threads of the rank go on
-//! meanwhile, a function may take as long as it likes, and call MPI itself.
+//! Under the lock there are only short steps of the runtime itself. A long copy, or a call of a
+//! function of the program, becomes a deferred copy: a thread takes it with the lock, runs it
+//! without, and returns it with the lock. The operation that it belongs to is not done before that.
+//! So other threads of the rank go on meanwhile. A function may take as long as it likes, and may
+//! call MPI itself.
 //!
-//! **Who runs one.** The thread that waits for what it belongs to, if there is one: nobody is to wait for the
-//! copy of another thread's message. Otherwise whoever finds it, since a peer may wait for it (law 5).
-//! Threads that wait say for what only if there are several ([`OwnerLock::is_shared`]).
+//! **Which thread runs one.** The thread that waits for its operation, if there is one, so that no
+//! thread waits for the copy of another thread's message. Otherwise the thread that finds it, since
+//! a peer may wait for it (law 5). Threads that wait record their target only if there are several
+//! threads ([`OwnerLock::is_shared`]).
 //!
 //! [`OwnerLock::is_shared`]: bcs_core::wake::owner_lock::OwnerLock::is_shared
 
@@ -17,25 +19,25 @@ use crate::schedules::DeferredSteps;
 use crate::transport::{TransportHandle, nic, smartmap};
 use std::collections::VecDeque;
 
-/// What is to be done without the lock.
+/// Work for a thread without the lock.
 #[derive(Debug)]
 pub(crate) enum DeferredCopy {
-    /// To pack, fetch, or go on with a collective.
+    /// Packs, fetches, or continues a collective.
     Local(smartmap::LocalDeferredCopy),
     /// Steps of a schedule.
     Steps(DeferredSteps),
-    /// To unpack what the NIC has brought.
+    /// Unpacks what the NIC has brought.
     Unpack(nic::DeferredUnpack),
 }
 
-/// What is to be done, and who waits for it.
+/// Deferred copies that wait to be run, and the threads that wait for them.
 #[derive(Debug, Default)]
 pub(crate) struct DeferredCopies {
     pub(crate) waiting: VecDeque<DeferredCopy>,
     /// What threads of this rank wait for.
     waiters: Vec<(Waiter, Vec<OperationId>)>,
     waiters_so_far: u64,
-    /// How many were brought back.
+    /// How many were run and returned.
     pub(crate) done: u64,
 }
 
@@ -48,7 +50,7 @@ impl DeferredCopies {
         self.waiting.push_back(errand);
     }
 
-    /// A thread waits for this, until it [says](Self::waits_no_more) otherwise.
+    /// Records what a thread waits for, until [`waits_no_more`](Self::waits_no_more).
     pub(crate) fn waits(&mut self, what: WaitTarget<'_>) -> Waiter {
         let handles = match what {
             WaitTarget::Request(request) => vec![request.0],
@@ -84,7 +86,7 @@ impl DeferredCopy {
         }
     }
 
-    /// Does it. No lock is held.
+    /// Does the work. The caller holds no lock.
     pub(crate) fn run(&mut self) {
         match self {
             Self::Local(errand) => errand.run(),

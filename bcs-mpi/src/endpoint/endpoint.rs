@@ -23,16 +23,16 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Who and where a rank is.
+/// The rank's number and place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankLocation {
     /// The rank's number in the world.
     pub rank: u32,
     /// The rank's node.
     pub node: NodeId,
-    /// Ranks of the world on that node, which follow each other,
+    /// The number of ranks on that node, which are consecutive.
     pub local_ranks: u32,
-    /// from this one on.
+    /// The first of them.
     pub first_local: u32,
     /// Ranks of the world.
     pub ranks: u32,
@@ -47,13 +47,13 @@ pub struct Endpoint {
     pub(crate) location: RankLocation,
     pub(crate) settings: Settings,
     pub(crate) turn: Turn,
-    /// Whether the program has not said that only one of its threads calls.
+    /// Whether the program has not promised that only one thread calls.
     others_may_call: AtomicBool,
     state: OwnerLock<EndpointState>,
 }
 
 impl Endpoint {
-    /// An endpoint over NIC memory that a NIC attends to.
+    /// Makes an endpoint over NIC memory that a NIC serves.
     #[must_use]
     pub fn new(memory: SharedMemory, place: RankLocation, settings: Settings) -> Self {
         Self::with_nic(memory, place, settings, true)
@@ -79,7 +79,8 @@ impl Endpoint {
         Some(near)
     }
 
-    /// An endpoint without a NIC: a world of one, whose memory is at the only desk of its node.
+    /// Makes an endpoint without a NIC: a world of one, whose memory is the only rank area of its
+    /// node.
     #[must_use]
     pub fn alone(memory: SharedMemory) -> Self {
         assert!(
@@ -150,55 +151,55 @@ impl Endpoint {
         endpoint
     }
 
-    /// From now on this node manager is told if messages of this node end the process.
+    /// Makes messages of this node report to this node manager if they end the process.
     pub(crate) fn report_to(&self, link: &Arc<NodeManagerLink>) {
         let mut state = self.lock();
         let near = state.mux.local.iter_mut();
         near.for_each(|near| near.report_to(link.clone()));
     }
 
-    /// From now on messages of this node are fetched from slots where they lie in one.
+    /// Makes messages of this node come from the slots in which they lie.
     pub(crate) fn use_slots(&self, slots: &Arc<Slots>) {
         let mut state = self.lock();
         let near = state.mux.local.iter_mut();
         near.for_each(|near| near.use_slots(slots.clone()));
     }
 
-    /// Who and where this rank is.
+    /// Returns the rank's number and place.
     #[must_use]
     pub fn place(&self) -> RankLocation {
         self.location
     }
 
-    /// How the runtime is set.
+    /// Returns the settings of the runtime.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// In a forked child, which has no part in it.
+    /// Gives up the endpoint in a forked child, which has no part in it.
     pub(crate) fn abandon(&self) {
         self.state.close();
     }
 
     #[inline(always)]
     pub(crate) fn lock(&self) -> OwnerGuard<'_, EndpointState> {
-        // A panic of another thread while it held the lock leaves a consistent state: nothing
-        // between two updates of it can panic but assertions about the program's own requests.
+        // A panic of another thread that held the lock leaves a consistent state: between two
+        // updates of it, only assertions about the program's own requests can panic.
         self.state.lock()
     }
 
-    /// The program says whether other threads than the one that has initialised MPI call it.
+    /// Records whether threads other than the one that initialised MPI may call it.
     pub(crate) fn others_may_call(&self, may: bool) {
         self.others_may_call.store(may, Ordering::Relaxed);
     }
 
-    /// Whether they may: the program has not said that they do not, or one has done it.
+    /// Returns whether other threads may call: the program has not excluded it, or one has called.
     pub(crate) fn may_others_call(&self) -> bool {
         self.others_may_call.load(Ordering::Relaxed) || self.has_threads()
     }
 
-    /// Whether more than one thread of this rank has called.
+    /// Returns whether more than one thread of this rank has called.
     pub(crate) fn has_threads(&self) -> bool {
         self.state.is_shared()
     }
@@ -207,8 +208,8 @@ impl Endpoint {
         self.memory.completions().load(Ordering::Acquire)
     }
 
-    /// Law 5: passes on what was held back, which asks for slices as if it were posted now, and
-    /// moves schedules on. Every call does this.
+    /// Makes progress (law 5): passes on the operations that were held back, which request slices
+    /// as if they were posted now, and advances schedules. Every call does this.
     pub(crate) fn progress(&self, state: &mut EndpointState) {
         let mut wanted = false;
         loop {
@@ -227,14 +228,15 @@ impl Endpoint {
             if !holds || wanted {
                 return;
             }
-            // Who posted may never wait, and who waits may sleep already: the NIC is to ring.
+            // The caller may never wait, and other threads may sleep already, so the NIC has to
+            // ring the bell.
             self.memory.request_space();
             wanted = true;
         }
     }
 
-    /// Asks whether a request is done, or waits until it is. `None` only if it is not done and
-    /// `blocking` is no.
+    /// Tests whether a request is done, or waits until it is. Returns `None` only if it is not done
+    /// and `blocking` is no.
     pub fn bcs_test(&self, blocking: Blocking, request: Request) -> Option<RequestOutcome> {
         if request.is_complete() {
             return self.lock().take(request);
@@ -244,7 +246,7 @@ impl Endpoint {
         })
     }
 
-    /// Asks whether all of several requests are done, or waits until they are. Who only asks spends
+    /// Tests whether all of several requests are done, or waits until they are. A test spends
     /// nothing unless all are done.
     pub fn bcs_testall(
         &self,
@@ -253,7 +255,7 @@ impl Endpoint {
     ) -> Option<Vec<RequestOutcome>> {
         let taken = Cell::new(0);
         let mut outcomes = Vec::with_capacity(requests.len());
-        // All before this one are done, so none is looked at twice.
+        // All requests before this one are done, so none is tested twice.
         let mut done = if blocking == Blocking::Yes {
             requests.len()
         } else {
@@ -263,7 +265,8 @@ impl Endpoint {
             while done < requests.len() && state.is_done(requests[done]) {
                 done += 1;
             }
-            // Who waits takes what is there, while the NIC completes the rest.
+            // A call that waits takes the outcomes that are there, while the NIC completes the
+            // rest.
             while done == requests.len()
                 && let Some(&request) = requests.get(outcomes.len())
                 && let Some(outcome) = state.take(request)
@@ -275,8 +278,8 @@ impl Endpoint {
         })
     }
 
-    /// Asks whether any of several requests is done, or waits until one is: its index, and what it
-    /// came to. `None` at once if there are no requests.
+    /// Tests whether any of several requests is done, or waits until one is. Returns its index and
+    /// its outcome, or `None` at once if there are no requests.
     pub fn bcs_testany(
         &self,
         blocking: Blocking,

@@ -1,5 +1,5 @@
-//! The end: a rank leaves when its sends have completed (law 5), and what it still had for its NIC has been
-//! taken. What is in its tables then is known ([`super::left`]).
+//! The end: a rank leaves when its sends have completed (law 5), and its NIC has taken the rest.
+//! What remains in its tables is then known ([`super::leaks`]).
 
 use super::endpoint::Endpoint;
 use super::wait_target::WaitTarget;
@@ -11,7 +11,7 @@ use bcs_core::wait_state::{LeakReport, WaitReason};
 /// How a rank has ended.
 #[derive(Debug)]
 pub struct FinalizeOutcome {
-    /// How eager sends went whose sender had gone on: their first failure.
+    /// The first failure of eager sends that the sender had not waited for.
     pub lost: RequestFailure,
     /// What the program has left, as far as this rank knows.
     pub left: LeakReport,
@@ -19,11 +19,11 @@ pub struct FinalizeOutcome {
 
 impl Endpoint {
     /// Waits until everything this rank has sent has been taken by its NIC, delivered, and, where
-    /// the NIC reads the rank's memory for it, received; and until what it asked of its NIC for itself
-    /// was answered.
+    /// the NIC reads the rank's memory for it, received; and until its NIC has answered its own
+    /// requests.
     ///
     /// # Panics
-    /// When this library has lost something that it owes.
+    /// Panics if this library has lost something that it owes.
     pub fn bcs_finalize(&self) -> FinalizeOutcome {
         self.lock().mux.nic.close();
         let (end, owed) =

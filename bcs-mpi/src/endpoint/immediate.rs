@@ -1,8 +1,9 @@
-//! Blocking calls between two ranks of a node, if they can be done at once ([`crate::roads::smartmap`], the
-//! short way). Where they cannot, nothing has happened, and the call goes the way of all others.
+//! Blocking calls between two ranks of a node, if they can be done at once
+//! ([`crate::transport::smartmap`], the short path). If they cannot, nothing has happened, and the
+//! call takes the usual path.
 //!
-//! Law 5 says that every blocking call makes progress. A call that ends at once does not: there is
-//! nothing for it to do while this end is idle, and what only a NIC needs is in its rings.
+//! Law 5 says that every blocking call makes progress. A call that ends at once does not: this end
+//! is idle, so it has nothing to advance, and what only a NIC needs is in its rings.
 
 use super::endpoint::Endpoint;
 use super::request::Request;
@@ -16,46 +17,47 @@ use bcs_core::smartmap::RankArea;
 use bcs_core::wake::owner_lock::OwnerGuard;
 use bcs_core::wake::waiting::{self, WaitPolicy};
 
-/// A blocking send within the node is eager up to so many times the eager limit, as long as there are not
-/// too many of them: its data stay where they are if they are asked for soon, and if not one copy is made
-/// of them. The NICs' limit is small because of the payload slots and the network. (SWEEP3D sends faces of
-/// 48 KB; with a rendezvous each waits for the other side of its wavefront.)
+/// A blocking send within the node is eager up to this many times the eager limit, unless there are
+/// too many of them. Its data stay in place if they are requested soon; otherwise they are copied
+/// once. The NICs' limit is small because of the payload slots and the network. (SWEEP3D sends
+/// faces of 48 KB; with a rendezvous each rank waits for the other side of its wavefront.)
 const LOCAL_EAGER_FACTOR: usize = 32;
 
-/// What became of a send.
+/// The result of an attempt to send.
 #[derive(Clone, Copy, Debug)]
 pub enum SendAttempt {
     /// It is complete.
     Done,
-    /// It will be soon.
+    /// It is under way, and will be complete soon.
     Posted(Request),
-    /// Nothing: it could not be done at once.
+    /// Nothing has happened: it could not be done at once.
     NotImmediate,
 }
 
 impl EndpointState {
-    /// Whether all that this rank has begun ends without its help.
+    /// Returns whether all that this rank has begun ends without its help.
     pub(crate) fn is_idle(&self) -> bool {
         !self.holds() && self.schedules.is_idle() && !self.leads()
     }
 }
 
 impl Endpoint {
-    /// The place on this node of a world rank.
+    /// Returns the place on this node of a world rank.
     fn place_of(&self, rank: u32) -> Option<usize> {
         let place = rank.checked_sub(self.location.first_local)?;
         (place < self.location.local_ranks).then_some(place as usize)
     }
 
-    /// Whether messages of this rank and a world rank do without their NICs.
+    /// Returns whether messages between this rank and a world rank need no NIC.
     pub(crate) fn reaches(&self, rank: u32) -> bool {
         self.rank_area.is_some() && self.place_of(rank).is_some()
     }
 
-    /// Does a whole send to a rank of this node, if it need not wait for anything.
+    /// Does a whole send to a rank of this node, if it need not wait.
     pub fn bcs_send_now(&self, mode: SendMode, message: &OutgoingMessage<'_>) -> SendAttempt {
         let (len, limit) = (message.data.len(), self.settings.eager_limit);
-        // A copy of what is long enough to be shared by both sides takes longer than to wait for the other one.
+        // To copy data that are long enough for both sides to share takes longer than to wait for
+        // the other side.
         let most = limit.saturating_mul(LOCAL_EAGER_FACTOR);
         let most = most.min(limit.max(LEAST_SHARED_BYTES - 1));
         if !mode.is_eager(len, most) || self.place_of(message.destination).is_none() {
@@ -71,7 +73,8 @@ impl Endpoint {
         let Some(near) = state.mux.local.as_mut() else {
             return SendAttempt::NotImmediate;
         };
-        // What waits for room is the affair of every call.
+        // Descriptors that wait for room are the duty of every call, so this call takes the usual
+        // path.
         if near.holds() || self.turn.is_holding() {
             return SendAttempt::NotImmediate;
         }
@@ -86,7 +89,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends a copy of a message, which is made without the lock.
+    /// Sends a copy of a message, which it makes without the lock.
     fn send_copy(
         &self,
         mut state: OwnerGuard<'_, EndpointState>,
@@ -109,7 +112,7 @@ impl Endpoint {
         }
     }
 
-    /// Lends a message for a little while.
+    /// Lends a message for a short time.
     fn lend(&self, message: &OutgoingMessage<'_>) -> Option<SendAttempt> {
         let RankArea { node, place: here } = self.rank_area.as_ref()?;
         let id = self.lock().mux.local.as_mut()?.lend(message)?;
@@ -139,7 +142,7 @@ impl Endpoint {
     }
 
     /// Does a whole receive from a rank of this node, if its message comes soon and nothing else is
-    /// under way, and writes there what it came to. Returns whether it did.
+    /// under way. Writes the outcome to the caller's place. Returns whether it did.
     pub fn bcs_recv_now(
         &self,
         pattern: &Pattern,
@@ -170,7 +173,7 @@ impl Endpoint {
                 QueueHead::Nothing => {}
             }
             drop(state);
-            // Another thread may take it, and keep it for this one.
+            // Another thread may take the message, and keep it for this one.
             let came = || has_news() || self.turn.progressed() != taken;
             if !waiting::spin(&self.page, None, WaitPolicy::ANSWER, came) {
                 return false;

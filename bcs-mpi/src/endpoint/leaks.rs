@@ -1,10 +1,11 @@
 //! What is in a rank's tables when it ends.
 //!
-//! Two kinds are told apart. What this library *owes* nobody but it can leave: payload slots, sends that
-//! had not ended, messages held back, requests of its own. A program cannot bring that about, so whatever is
-//! there is a bug here; finalize asserts that there is nothing, in every job. What the program has *left* is
-//! its own affair: requests that it never waited for, messages that it never received. MPI calls most of that
-//! an error, and much of it is common; it ends no job whose work is done. `bcs run` is told of it, and tests look at it.
+//! There are two kinds. The first is what this library *owes*: payload slots, sends that had not
+//! ended, messages held back, requests of its own. Only the library can leave them, so any of them
+//! is a bug here. Finalize asserts that there are none, in every job. The second is what the
+//! program has *left*: requests that it never waited for, messages that it never received. MPI
+//! calls most of that an error, and much of it is common. It does not end a job whose work is done.
+//! The rank reports it to `bcs run`, and tests check it.
 
 use super::endpoint::Endpoint;
 use super::request::Request;
@@ -17,9 +18,9 @@ use std::sync::atomic::Ordering;
 /// What a program has left in its rank's tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeakCounts {
-    /// Requests that nobody has waited for, those that are parts of them among them.
+    /// Requests that the program has not waited for, and the requests that are parts of them.
     pub requests: usize,
-    /// Messages that have come and that nobody has received.
+    /// Messages that have come and were not received.
     pub messages: u64,
 }
 
@@ -34,7 +35,7 @@ impl fmt::Display for LeakCounts {
 }
 
 impl Endpoint {
-    /// What the program has left so far, as far as this rank knows.
+    /// Returns what the program has left so far, as far as this rank knows.
     #[must_use]
     pub fn bcs_leak_counts(&self) -> LeakCounts {
         let mut state = self.lock();
@@ -49,14 +50,14 @@ impl Endpoint {
                 + state.undertakings.left()
                 + near_requests)
                 .saturating_sub(of_library),
-            // A message that has come may be for a receive that the NIC has not taken so far.
+            // A message that has come may be for a receive that the NIC has not yet taken.
             messages: messages.saturating_sub(of_library as u64),
         }
     }
 }
 
 impl Endpoint {
-    /// The program gives up a request that is not done (`MPI_Request_free`). Something stays until it is. That must
+    /// Frees a request that is not done (`MPI_Request_free`). `stays` is kept until it is. It must
     /// not be dropped under the endpoint's lock.
     pub(crate) fn bcs_free(&self, request: Request, stays: impl KeepAlive + 'static) {
         let mut state = self.lock();
@@ -66,7 +67,7 @@ impl Endpoint {
         drop(released);
     }
 
-    /// Lets go of what stayed for requests that are done by now.
+    /// Drops what was kept for freed requests that are done by now.
     pub(crate) fn bcs_reap_freed(&self) {
         let mut state = self.lock();
         state.reap_freed();
@@ -75,8 +76,8 @@ impl Endpoint {
         drop(released);
     }
 
-    /// Nobody asks for this rank's part in a collective that it has called with a wrong argument, or for the end of its
-    /// context.
+    /// Gives up this rank's part in a collective that it has called with a wrong argument, or the
+    /// closing of its context. No call will take it.
     pub(crate) fn forget_invalid(&self, request: Request) {
         let mut state = self.lock();
         state.reap_invalid();
@@ -85,11 +86,12 @@ impl Endpoint {
 }
 
 impl EndpointState {
-    /// What the program has left, for who is told: not what it has freed and what has come to its end.
+    /// Returns what the program has left, as a report: without requests that it has freed and that
+    /// are complete.
     pub(crate) fn leak_report(&mut self) -> wait_state::LeakReport {
         self.reap_freed();
         let mut left = wait_state::LeakReport::default();
-        // The first of several entries for one collective: it may be a part of a schedule.
+        // Keeps the first of several entries for one collective, which may be a part of a schedule.
         let mut under_way: Vec<EnteredCollective> = self.schedules.entered().collect();
         let has_parts = !self.schedules.is_idle();
         let nic = self.mux.nic.add_requests(&mut left, &under_way);
@@ -114,7 +116,8 @@ impl EndpointState {
         left
     }
 
-    /// What this library owes at the end of its rank, in words; nothing, unless it has a bug.
+    /// Returns what this library owes at the end of its rank, in words. It is empty, unless the
+    /// library has a bug.
     pub(crate) fn internal_leaks(&mut self) -> Vec<&'static str> {
         let leads_nobody = |state: &Self| {
             let busy = state.mux.local.as_ref().is_some_and(|near| near.is_busy());

@@ -12,10 +12,10 @@ use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::matching::Pattern;
 use bcs_core::request::RequestId;
 
-/// What became of a receive.
+/// The result of a receive.
 #[derive(Clone, Copy, Debug)]
 pub enum ReceiveOutcome {
-    /// Its message was there: what it came to has been written.
+    /// Its message was there. The outcome has been written.
     Received,
     /// It is posted.
     Posted(Request),
@@ -32,7 +32,7 @@ pub struct ReplaceRequests {
 }
 
 impl EndpointState {
-    /// By which roads a message for this pattern may come.
+    /// Returns the transports by which a message for this pattern may come.
     pub(crate) fn transports_for(&self, pattern: Pattern) -> TransportSet {
         if let Some(source) = pattern.source {
             return self.mux.transports_for(source);
@@ -68,7 +68,7 @@ impl Endpoint {
         let mut state = self.lock();
         if let Some(posted) = state.mux.send_local(mode, message) {
             let posted = posted?;
-            // Whoever only sends finds its queue full in the end, and then looks after the others.
+            // A rank that only sends finds its queue full in the end, and then serves the others.
             let holds = state.mux.local.as_ref().is_some_and(SmartMap::holds);
             if holds || self.turn.is_holding() {
                 self.progress(&mut state);
@@ -93,9 +93,9 @@ impl Endpoint {
         Ok(Request::on(request))
     }
 
-    /// Posts a receive of at most as many bytes as `into` has, unless its message is there already: then what it
-    /// came to is written where the caller wants it. (An outcome that is returned is copied from call to call, and
-    /// each copy waits until the one before has been written.) It never blocks.
+    /// Posts a receive of at most as many bytes as `into` has, unless its message is there already.
+    /// Then it writes the outcome to the caller's place. (A returned outcome would be copied from
+    /// call to call, and each copy waits until the one before has been written.) It never blocks.
     ///
     /// # Errors
     /// When all request slots are in use.
@@ -109,7 +109,7 @@ impl Endpoint {
         let mut state = self.lock();
         let reach = state.transports_for(pattern);
         if let Some(near) = state.mux.local.as_mut().filter(|_| !reach.remote) {
-            // What waits for room is the affair of every call.
+            // Descriptors that wait for room are the duty of every call.
             if !self.turn.is_holding() && near.receive_early(&pattern, into, outcome) {
                 return Ok(ReceiveOutcome::Received);
             }
@@ -122,7 +122,7 @@ impl Endpoint {
             ))));
         }
         if reach.local {
-            self.progress(&mut state); // What has come within the node came before this receive.
+            self.progress(&mut state); // A message from within the node came before this receive.
         }
         let request = state.mux.receive(reach, pattern, into.clone())?;
         self.progress(&mut state);
@@ -130,7 +130,7 @@ impl Endpoint {
         Ok(ReceiveOutcome::Posted(Request::on(request)))
     }
 
-    /// Whether a message to that rank and one of this pattern both go without a NIC: then
+    /// Returns whether a message to that rank and one of this pattern both go without a NIC. If so
     /// [`bcs_replace`](Self::bcs_replace) exchanges them.
     #[must_use]
     pub fn replaces_locally(&self, destination: u32, pattern: Pattern) -> bool {
@@ -139,9 +139,9 @@ impl Endpoint {
         near.is_some_and(|near| near.is_local(destination)) && !state.transports_for(pattern).remote
     }
 
-    /// Posts a standard send and a receive of the same bytes, of ranks that are reached without a
-    /// NIC ([`replaces_locally`](Self::replaces_locally)): the message that comes is stored as the one
-    /// that is sent is fetched. When both are done, whatever they have come to,
+    /// Posts a standard send and a receive of the same bytes, with ranks that are reached without a
+    /// NIC ([`replaces_locally`](Self::replaces_locally)): the incoming message is stored while the
+    /// outgoing one is fetched. When both are done, whatever their outcomes,
     /// [`bcs_replaced`](Self::bcs_replaced) stores the rest.
     ///
     /// # Errors
@@ -169,7 +169,8 @@ impl Endpoint {
         })
     }
 
-    /// Both parts of it are done: stores what could not be stored before. Returns whether its memory was there.
+    /// Stores what could not be stored before, when both parts of the exchange are done. Returns
+    /// whether its memory was there.
     pub fn bcs_replaced(&self, done: ReplaceRequests) -> bool {
         let mut state = self.lock();
         let near = state.mux.local.as_mut();
@@ -178,9 +179,9 @@ impl Endpoint {
         rest.is_none_or(ReplacingReceive::store)
     }
 
-    /// Asks to cancel a receive or a send (MPI 5.0, 3.8.4). The request has still to be tested for: it
-    /// comes to [`Cancelled`](bcs_core::request::Failure::Cancelled), or to what it would have come to if
-    /// it was matched before. Requests that are no messages go on as if nothing had been asked.
+    /// Requests that a receive or a send be cancelled (MPI 5.0, 3.8.4). The caller has still to
+    /// test the request. Its outcome is [`Cancelled`](bcs_core::request::Failure::Cancelled), or
+    /// the usual one if it was matched before. Requests that are not messages go on unchanged.
     pub fn bcs_cancel(&self, request: Request) {
         let OperationId::Transport(handle) = request.0 else {
             return;

@@ -1,20 +1,21 @@
-//! An endpoint: one rank's end of its roads.
+//! An endpoint: one rank's end of its transports.
 //!
-//! Its state lies behind one lock. Under it nobody sleeps, copies long data or calls the program's functions: these
-//! are errands, which a call does without it. Every call passes on what had to wait before it does anything else
-//! (law 5). Of several threads that wait, one listens to the rank's bell and passes on what it hears.
+//! Its state lies behind one lock. Under the lock no thread sleeps, copies long data or calls the
+//! program's functions. These are deferred copies, which a call runs without it. Every call first
+//! passes on the descriptors that had to wait (law 5). If several threads wait, one listens to the
+//! rank's bell and passes on what it hears.
 //!
 //! | file | is |
 //! |---|---|
 //! | `state.rs`, `endpoint.rs` | what is behind the lock; the lock, and progress |
-//! | `request.rs`, `what.rs` | what was posted; what a wait is for |
+//! | `request.rs`, `wait_target.rs` | what was posted; what a wait is for |
 //! | `turn.rs`, `waiting.rs` | whose turn it is to listen; the wait |
-//! | `undertaking.rs`, `advancing.rs` | what is done step by step for one request; how it moves on |
-//! | `errands.rs`, `running.rs` | what is done without the lock, and by whom |
-//! | `messages.rs`, `probing.rs`, `short.rs` | sends and receives, probes, and those that are over at once |
-//! | `conformance.rs` | an endpoint as one that keeps the rules of roads |
-//! | `held.rs` | what is in the tables now, in numbers |
-//! | `whereabouts.rs`, `finalize.rs`, `left.rs` | what a rank says while it is blocked; the end, and what is left |
+//! | `async_operation.rs`, `async_progress.rs` | what is done step by step for one request; how it advances |
+//! | `deferred_copies.rs`, `run_deferred.rs` | what is done without the lock, and by which thread |
+//! | `messages.rs`, `probing.rs`, `immediate.rs` | sends and receives, probes, and calls that are over at once |
+//! | `conformance.rs` | an endpoint as one that keeps the rules of transports |
+//! | `table_usage.rs` | what is in the tables now, in numbers |
+//! | `wait_state.rs`, `finalize.rs`, `leaks.rs` | what a blocked rank reports; the end, and what is left |
 
 mod async_operation;
 mod async_progress;

@@ -1,11 +1,13 @@
 //! bcs_probe: is there a message that a receive would take?
 //!
-//! A NIC is asked ([`crate::roads::nic`], `probing.rs`); messages of this node are looked for here.
+//! A probe asks the NIC ([`crate::transport::nic`], `probing.rs`) and searches the messages of this
+//! node.
 //!
-//! A matched probe (MPI 5.0, 3.8.2) takes the message out: only [`bcs_recv_extracted`] gets it then.
-//! A non-blocking one first asks as any probe does, because an answer that came later would take a
-//! message away from receives that were posted meanwhile; only when there is a message does it have
-//! it taken out, and waits for that: BR answers in its next slice, whatever other ranks do.
+//! A matched probe (MPI 5.0, 3.8.2) takes the message out: only [`bcs_recv_extracted`] gets it
+//! then. A non-blocking one first asks as any probe does, because a late answer would take a
+//! message away from receives that were posted meanwhile. Only when there is a message does it
+//! request to take it out, and waits for the answer. BR answers in its next slice, whatever other
+//! ranks do.
 //!
 //! [`bcs_recv_extracted`]: Endpoint::bcs_recv_extracted
 
@@ -37,8 +39,9 @@ enum MatchedMessageLocation {
 }
 
 impl Endpoint {
-    /// Takes a message for this pattern out, or waits until there is one: what it is, and what to
-    /// receive. `None` only if `blocking` is no. Where there is a failure, there is no message.
+    /// Takes a message for this pattern out, or waits until there is one. Returns its outcome and
+    /// the message to receive. Returns `None` only if `blocking` is no. After a failure there is no
+    /// message.
     ///
     /// # Errors
     /// When all request slots are in use.
@@ -63,7 +66,7 @@ impl Endpoint {
             if blocking == Blocking::No {
                 return self.extract_remote(Blocking::No, pattern);
             }
-            // Whatever road it is on, and even if another thread then is quicker.
+            // The message may be on either transport, and another thread may be quicker afterwards.
             self.probe_both(pattern)?;
             let found = self.extract_remote(Blocking::No, pattern)?;
             if found.is_some() {
@@ -89,7 +92,7 @@ impl Endpoint {
         let request = state.mux.nic.probe(pattern, kind)?;
         self.progress(&mut state);
         if blocking == Blocking::No {
-            state.mux.nic.demand_slice(); // Also when another thread has got the message: BR is to say so.
+            state.mux.nic.demand_slice(); // Also when another thread has got the message.
         }
         drop(state);
         let outcome = self
@@ -102,7 +105,8 @@ impl Endpoint {
         Ok(Some((outcome, MatchedMessage(taken))))
     }
 
-    /// Posts the receive of a message that was taken out, which is spent then. It never blocks.
+    /// Posts the receive of a message that was taken out. The message is spent then. It never
+    /// blocks.
     ///
     /// # Errors
     /// When all request slots are in use.
@@ -131,17 +135,18 @@ impl Endpoint {
         };
         let request = state.mux.nic.receive_extracted(message, pattern, &into)?;
         self.progress(&mut state);
-        // The message is not among those that BR says it holds for this rank.
+        // Tests whether there is a message for this pattern, or waits until there is one. The
+        // message stays where it is. Returns `None` only if `blocking` is no.
+        //
+        // # Errors
+        // When all request slots are in use.
         state.mux.nic.demand_slice();
         self.progress(&mut state);
         Ok(Request::on(TransportHandle::Nic(request)))
     }
 
-    /// Asks whether there is a message for this pattern, or waits until there is one. What is
-    /// found stays where it is. `None` only if `blocking` is no.
-    ///
-    /// # Errors
-    /// When all request slots are in use.
+    /// Tests whether there is a message for this pattern, or waits until there is one. The message
+    /// stays where it is. Returns `None` only if `blocking` is no.
     pub fn bcs_probe(
         &self,
         blocking: Blocking,
@@ -164,7 +169,7 @@ impl Endpoint {
         }
     }
 
-    /// Waits until there is a message on either road.
+    /// Waits until there is a message on either transport.
     fn probe_both(&self, pattern: Pattern) -> Result<RequestOutcome, TooManyRequests> {
         let mut state = self.lock();
         self.progress(&mut state);
@@ -198,7 +203,7 @@ impl Endpoint {
         let mut asked = Ok(());
         let what = WaitTarget::Wait(WaitReason::Probe(MessagePeer::from(pattern)));
         let found = self.poll_or_wait(Blocking::No, what, |state| {
-            // Twice, because BR's answer may be "no" and old: then it is asked anew.
+            // Two attempts: BR's answer may be "no" and old. The second attempt asks again.
             for _ in 0..2 {
                 if asked.is_ok() {
                     asked = state.mux.nic.ask_once(pattern);

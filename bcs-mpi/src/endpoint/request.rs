@@ -1,18 +1,18 @@
-//! Requests: what a call has posted.
+//! Requests: the operations that calls have posted.
 
 use crate::schedules::ScheduleId;
 use crate::transport::TransportHandle;
 
-/// An undertaking, for its request.
+/// The number of an async operation, for its request.
 pub(crate) type AsyncOperationId = u64;
 
-/// Something that was posted. It is spent when [`bcs_test`](super::Endpoint::bcs_test) says that
-/// it is done: a copy kept beyond that must not be used.
+/// A posted operation. It is spent when [`bcs_test`](super::Endpoint::bcs_test) reports that it is
+/// done. A copy of it must not be used after that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "a request that nobody waits for keeps its slot for ever"]
 pub struct Request(pub(crate) OperationId);
 
-/// By what it is completed.
+/// What completes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum OperationId {
     Transport(TransportHandle),
@@ -25,7 +25,7 @@ impl Request {
         Self(OperationId::Transport(handle))
     }
 
-    /// Whether it was done when it was posted: nobody has to ask about it.
+    /// Returns whether it was done when it was posted, so that no call has to test it.
     pub(crate) fn is_complete(self) -> bool {
         matches!(self.0, OperationId::Transport(TransportHandle::Complete(_)))
     }

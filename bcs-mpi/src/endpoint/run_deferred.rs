@@ -1,15 +1,15 @@
-//! How errands are run: by the calls of a rank, before they return or sleep.
+//! How deferred copies are run: by the calls of a rank, before they return or sleep.
 
 use super::deferred_copies::DeferredCopy;
 use super::endpoint::Endpoint;
 use super::state::EndpointState;
 use bcs_core::wake::owner_lock::OwnerGuard;
 
-/// Errands that a call runs before it returns, whatever comes up meanwhile.
+/// The most deferred copies that a call runs before it returns, even if more come.
 const MOST_IN_A_CALL: usize = 64;
 
 impl Endpoint {
-    /// Ends a call: does what is to be done without the lock.
+    /// Ends a call: does the work that needs no lock.
     #[inline]
     pub(crate) fn leave<'a>(&'a self, state: OwnerGuard<'a, EndpointState>) {
         if state.has_deferred_copies() {
@@ -17,7 +17,8 @@ impl Endpoint {
         }
     }
 
-    /// Does what is to be done without the lock, as long as there is something that no other thread waits for.
+    /// Runs deferred copies without the lock, as long as there is one that no other thread waits
+    /// for.
     #[cold]
     pub(crate) fn run_deferred_copies<'a>(&'a self, mut state: OwnerGuard<'a, EndpointState>) {
         for _ in 0..MOST_IN_A_CALL {
@@ -28,7 +29,7 @@ impl Endpoint {
         }
     }
 
-    /// Does this without the lock.
+    /// Runs this deferred copy without the lock.
     #[cold]
     pub(crate) fn run_deferred_copy<'a>(
         &'a self,

@@ -1,4 +1,4 @@
-//! What an endpoint remembers, behind its lock.
+//! The state of an endpoint, behind its lock.
 
 use super::async_operation::AsyncOperations;
 use super::deferred_copies::{DeferredCopies, DeferredCopy, Waiter};
@@ -16,36 +16,37 @@ pub(crate) struct LeaderRequest {
     pub(crate) request: RequestId,
 }
 
-/// What an endpoint remembers.
+/// The state of an endpoint.
 #[derive(Debug)]
 pub(crate) struct EndpointState {
     pub(crate) mux: Mux,
     pub(crate) contexts: Contexts,
     pub(crate) schedules: Schedules,
     pub(crate) undertakings: AsyncOperations,
-    /// What the NIC does for them.
+    /// What the NIC does for the groups of this node.
     pub(crate) leader_requests: Vec<LeaderRequest>,
-    /// What is to be done without the lock.
+    /// The work to do without the lock.
     pub(crate) deferred_copies: DeferredCopies,
-    /// Requests that the program has freed before they were done, and what stays until they are.
+    /// Requests that the program has freed before they were done, and what is kept until they are.
     pub(crate) freed: Vec<(Request, KeepAliveBox)>,
-    /// What need not stay any more. It may be a communicator, and is dropped without the lock.
+    /// What need not be kept any more. It may be a communicator, and is dropped without the lock.
     pub(crate) released: Vec<KeepAliveBox>,
-    /// This rank's part in collectives that it called with wrong arguments, of which nobody is told.
+    /// This rank's part in collectives that it called with wrong arguments. No call takes their
+    /// outcome.
     pub(crate) invalid: Vec<Request>,
 }
 
-/// What has to stay as long as a request is under way that the program has freed: its communicator, whose context id must
-/// not be another one's meanwhile, or memory.
+/// What is kept as long as a freed request is under way: its communicator, whose context id must
+/// not be used for another one meanwhile, or memory.
 pub(crate) type KeepAliveBox = Box<dyn KeepAlive>;
 
-/// Anything can stay.
+/// Anything can be kept.
 pub(crate) trait KeepAlive: Debug + Send {}
 
 impl<T: Debug + Send> KeepAlive for T {}
 
 impl EndpointState {
-    /// Takes what a request came to, if it is done.
+    /// Takes the outcome of a request, if it is done.
     #[inline(always)]
     pub(crate) fn take(&mut self, request: Request) -> Option<RequestOutcome> {
         match request.0 {
@@ -55,7 +56,7 @@ impl EndpointState {
         }
     }
 
-    /// Whether a request is done.
+    /// Returns whether a request is done.
     #[inline]
     pub(crate) fn is_done(&mut self, request: Request) -> bool {
         match request.0 {
@@ -65,7 +66,7 @@ impl EndpointState {
         }
     }
 
-    /// Nobody waits for a request any more: it is taken when it is done.
+    /// Frees a request: it is taken when it is done, without a waiter.
     pub(crate) fn free(&mut self, request: Request, stays: KeepAliveBox) {
         if self.freed.len() == self.freed.capacity() {
             self.reap_freed();
@@ -89,7 +90,7 @@ impl EndpointState {
         self.invalid = invalid;
     }
 
-    /// How many requests those have that are not done.
+    /// Returns how many requests the unfinished ones of them have.
     pub(crate) fn held_by_invalid(&self) -> usize {
         let held = |request: &Request| match request.0 {
             OperationId::Transport(TransportHandle::Local(_)) => 1 + self.leader_requests.len(),
@@ -99,26 +100,27 @@ impl EndpointState {
         self.invalid.iter().map(held).sum()
     }
 
-    /// Whether the NIC has a part of what members of this node wait for.
+    /// Returns whether the NIC does a part of what members of this node wait for.
     pub(crate) fn leads(&self) -> bool {
         !self.leader_requests.is_empty()
     }
 
-    /// Whether descriptors wait for room in a ring.
+    /// Returns whether descriptors wait for room in a ring.
     pub(crate) fn holds(&self) -> bool {
         self.mux.nic.holds()
     }
 }
 
 impl EndpointState {
-    /// How much has been done on either road, with so many completions of the NIC's.
+    /// Returns how much has been done on both transports. `completions` is the number of the NIC's
+    /// completions.
     pub(crate) fn events(&self, completions: u64) -> u64 {
         let near = self.mux.local.as_ref();
         completions.wrapping_add(near.map_or(0, smartmap::SmartMap::events))
     }
 
-    /// Moves all schedules on, if anything has been completed since they were last moved on, so much in all. Returns
-    /// whether anything was posted.
+    /// Advances all schedules, if there were completions since they last advanced. `completions` is
+    /// the count so far. Returns whether anything was posted.
     pub(crate) fn advance_schedules(&mut self, completions: u64) -> bool {
         let Self {
             schedules,
@@ -132,7 +134,7 @@ impl EndpointState {
 }
 
 impl EndpointState {
-    /// The next errand that no other thread waits for.
+    /// Takes the next deferred copy that no other thread waits for.
     pub(crate) fn take_deferred_copy(&mut self, waiter: Option<Waiter>) -> Option<DeferredCopy> {
         let Self {
             deferred_copies: errands,
@@ -159,7 +161,7 @@ impl EndpointState {
         errands.waiting.remove(next)
     }
 
-    /// Whether there is something to do without the lock.
+    /// Returns whether there is work to do without the lock.
     #[inline]
     pub(crate) fn has_deferred_copies(&self) -> bool {
         let near = self.mux.local.as_ref();

@@ -1,12 +1,12 @@
-//! What is in a rank's tables now, in numbers: for whoever watches it. Nothing is moved on by asking.
+//! The contents of a rank's tables now, in numbers, for monitoring. The query advances nothing.
 
 use super::endpoint::Endpoint;
 use crate::transport::smartmap::SmartMap;
 
-/// What is in a rank's tables, and how often there was no room.
+/// The contents of a rank's tables, and how often there was no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableUsage {
-    /// Bytes of messages of this node that have come, are kept here, and were not received.
+    /// Bytes of messages of this node that have come before their receive and are stored here.
     pub unexpected_bytes: usize,
     /// How many messages of this node have come before their receive, so far.
     pub unexpected_so_far: u64,
@@ -17,7 +17,7 @@ pub struct TableUsage {
 }
 
 impl Endpoint {
-    /// What is in the tables, by some loads under the lock.
+    /// Returns the contents of the tables, by some loads under the lock.
     #[must_use]
     pub fn bcs_table_usage(&self) -> TableUsage {
         let state = self.lock();

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
 
-/// Who listens to the bell.
+/// The thread that listens to the bell.
 #[derive(Debug, Default)]
 pub(crate) struct ListenerState {
     /// Whether any thread does.
     pub(crate) taken: bool,
-    /// Whether others wait until that one wakes. To tell them is a system call.
+    /// Whether others wait until that thread wakes. To wake them is a system call.
     pub(crate) others: bool,
 }
 
@@ -21,38 +21,38 @@ pub(crate) struct Turn {
     pub(crate) sleepers: AtomicU32,
     /// Threads that wait for room, whether or not they have the turn.
     pub(crate) want_room: AtomicU32,
-    /// How far messages of this node, and errands, have got by threads of this rank.
+    /// The progress of messages of this node, and of deferred copies, by threads of this rank.
     progressed: AtomicU64,
-    /// Descriptors wait for room. Only changed under the endpoint's lock.
+    /// Descriptors wait for room. It changes only under the endpoint's lock.
     held: AtomicBool,
 }
 
 impl Turn {
-    /// Whether descriptors wait for room. Says so before the NIC is asked to ring for room.
+    /// Records whether descriptors wait for room, before the NIC is requested to ring for room.
     pub(crate) fn set_holding(&self, holds: bool) {
         if self.held.load(Ordering::Relaxed) != holds {
             self.held.store(holds, Ordering::Release);
         }
     }
 
-    /// Messages of this node, and errands, have got so far, by whichever thread: they may be another one's.
-    /// Returns whether there may be a sleeper who has to be told.
+    /// Records the progress of messages of this node and of deferred copies, by whichever thread.
+    /// They may belong to another thread. Returns whether there may be a sleeper to notify.
     pub(crate) fn note(&self, so_far: u64) -> bool {
         if self.progressed.load(Ordering::Relaxed) == so_far {
             return false;
         }
         self.progressed.store(so_far, Ordering::Relaxed);
-        // A thread counts as a sleeper before it lets go of the endpoint's lock, which is held here:
-        // either its look saw what was taken, or it is seen.
+        // A thread counts as a sleeper before it releases the endpoint's lock, which is held here.
+        // So either its poll saw what was taken, or this load sees the thread.
         self.sleepers.load(Ordering::Relaxed) > 0
     }
 
-    /// How far messages of this node have got by threads of this rank.
+    /// Returns the progress of messages of this node by threads of this rank.
     pub(crate) fn progressed(&self) -> u64 {
         self.progressed.load(Ordering::Relaxed)
     }
 
-    /// Whether descriptors wait for room.
+    /// Returns whether descriptors wait for room.
     #[inline]
     pub(crate) fn is_holding(&self) -> bool {
         self.held.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! What this rank says of itself while it is blocked ([`bcs_core::whereabouts`]).
+//! What a blocked rank reports of itself ([`bcs_core::wait_state`]).
 
 use super::endpoint::Endpoint;
 use super::request::{OperationId, Request};
@@ -10,20 +10,20 @@ use crate::transport::smartmap::SmartMap;
 use bcs_core::memory::NicMemory;
 use bcs_core::wait_state::{EnteredCollective, MessagePeer, WaitReason, WaitState};
 
-/// Of a wait for very many requests only so many are looked at: the rest counts as not done.
+/// A wait for very many requests checks only this many. The rest counts as not done.
 const LOOKED_AT: usize = 256;
 
-/// The rank says where it is while this lives.
+/// Publishes the rank's wait state as long as it lives.
 #[derive(Debug)]
 pub(crate) struct WaitStateGuard<'a> {
     memory: &'a NicMemory,
     number: u64,
-    /// Messages of this node for which there was no receive by then.
+    /// The number of messages of this node that had no receive by then.
     kept: u64,
 }
 
 impl WaitStateGuard<'_> {
-    /// Whether messages have come meanwhile that nobody has asked for.
+    /// Returns whether unexpected messages have come since then.
     pub(crate) fn is_old(&self, state: &EndpointState) -> bool {
         self.kept != state.kept()
     }
@@ -35,7 +35,7 @@ impl Drop for WaitStateGuard<'_> {
     }
 }
 
-/// Adds what a wait is for, with the collective that was entered by it.
+/// Adds what a wait is for, with the collective that the rank entered by it.
 fn add(told: &mut WaitState, wait: WaitReason, entered: Option<EnteredCollective>) {
     if told.waits.len() >= WaitState::WAITS {
         told.more += 1;
@@ -48,9 +48,10 @@ fn add(told: &mut WaitState, wait: WaitReason, entered: Option<EnteredCollective
     told.waits.push(wait);
 }
 
-/// Adds a collective, unless it is there or does not fit. Returns where it is.
+/// Adds a collective, unless it is there or does not fit. Returns its index.
 fn enter(told: &mut WaitState, one: EnteredCollective) -> Option<u8> {
-    // By words: of what was called valgrind takes parts that are not there for parts that were not written.
+    // Compares word by word: valgrind takes absent parts of the call for parts that were not
+    // written.
     let words = |it: &EnteredCollective| (it.context, it.group, it.number, it.called.pack());
     let known = told.entered.iter();
     let known = known.map(words).position(|known| known == words(&one));
@@ -65,7 +66,7 @@ fn enter(told: &mut WaitState, one: EnteredCollective) -> Option<u8> {
 }
 
 impl EndpointState {
-    /// Adds what it means to wait for a request.
+    /// Adds what a wait for a request waits for.
     fn add_request(&mut self, told: &mut WaitState, request: Request) {
         match request.0 {
             OperationId::Transport(handle) => {
@@ -105,7 +106,7 @@ impl EndpointState {
         self.mux.local.as_ref().map_or(0, SmartMap::kept_so_far)
     }
 
-    /// What this rank waits for.
+    /// Returns what this rank waits for.
     fn awaits(&mut self, what: WaitTarget<'_>) -> WaitState {
         let mut told = WaitState::default();
         match what {
@@ -136,7 +137,7 @@ impl EndpointState {
         }
     }
 
-    /// Adds what this rank has entered besides, the oldest first.
+    /// Adds the other collectives that this rank has entered, the oldest first.
     fn add_entered(&mut self, told: &mut WaitState) {
         let near = self.mux.local.as_mut().map(SmartMap::entered);
         let nic = self.mux.nic.all_entered();
@@ -148,7 +149,7 @@ impl EndpointState {
         }
     }
 
-    /// Adds messages that have come within the node instead of the first one that is waited for.
+    /// Adds messages from within the node that have come instead of the first awaited one.
     fn add_unmatched(&self, told: &mut WaitState) {
         let Some(near) = self.mux.local.as_ref().filter(|near| near.keeps_any()) else {
             return;
@@ -194,14 +195,15 @@ impl EndpointState {
 }
 
 impl Endpoint {
-    /// Says how far this rank was in its communicators when it left: others may wait for it.
+    /// Publishes how far this rank was in its communicators when it left, because others may wait
+    /// for it.
     pub(crate) fn publish_final_state(&self, state: &EndpointState) {
         let mut told = WaitState::default();
         state.add_communicators(&mut told);
         let _stays = self.memory.publish_wait_state(&told);
     }
 
-    /// What it would mean to wait for this.
+    /// Returns the wait state of a wait for this.
     #[must_use]
     pub fn bcs_wait_state(&self, request: Request) -> WaitState {
         let mut state = self.lock();
@@ -211,7 +213,7 @@ impl Endpoint {
         state.awaits(WaitTarget::Request(request))
     }
 
-    /// Says where this rank is, before it sleeps.
+    /// Publishes the wait state, before the rank sleeps.
     pub(crate) fn publish_wait_state(
         &self,
         state: &mut EndpointState,

@@ -1,25 +1,25 @@
-//! What a wait is for.
+//! The target of a wait.
 
 use super::request::{OperationId, Request};
 use crate::transport::TransportHandle;
 use bcs_core::wait_state::WaitReason;
 use std::cell::Cell;
 
-/// What a wait is for.
+/// The target of a wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum WaitTarget<'a> {
     /// One request.
     Request(Request),
-    /// All of these but the first so many, which have been taken.
+    /// All of these but the first ones, of this number, which have been taken.
     All(&'a [Request], &'a Cell<usize>),
     /// Any of these.
     Any(&'a [Request]),
-    /// Something that has a name.
+    /// A wait with a reason of its own.
     Wait(WaitReason),
 }
 
 impl WaitTarget<'_> {
-    /// Whether it may come piece by piece.
+    /// Returns whether it may be satisfied in several parts.
     pub(crate) fn is_several(&self) -> bool {
         matches!(
             self,
@@ -27,7 +27,7 @@ impl WaitTarget<'_> {
         )
     }
 
-    /// Whether only ranks of this node are waited for.
+    /// Returns whether only ranks of this node are waited for.
     pub(crate) fn is_local(&self) -> bool {
         let near = |request: &Request| {
             let OperationId::Transport(handle) = request.0 else {

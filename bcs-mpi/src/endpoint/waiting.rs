@@ -1,19 +1,19 @@
-//! Waiting: one thread of the rank listens to the bell, the others to it.
+//! Waiting: one thread of the rank listens to the bell, the others wait for that thread.
 //!
-//! A wait looks at what it is for, under the lock; if it is not there, the thread sleeps, without
-//! the lock, until the NIC has done something since *before* that look. What the NIC has done is
-//! the count of completions, and, for who waits for room in a ring or for the end of its sends,
-//! also how much the NIC has taken. The NIC rings for completions; for the rest only a rank that
-//! says so, each time before it sleeps ([`NicMemory::want_room`]).
+//! A wait polls its target under the lock. If it is not there, the thread sleeps without the lock
+//! until the NIC has done something since *before* that poll. The count of completions shows what
+//! the NIC has done. A thread that waits for room in a ring or for the end of its sends also
+//! watches how much the NIC has taken. The NIC rings for completions. It rings for the rest only if
+//! the rank requests it, each time before it sleeps ([`NicMemory::request_space`]).
 //!
 //! The bell has room for one sleeper. The first thread that waits takes the [`Turn`] and sleeps on
-//! the bell; others sleep on a condition variable. Whoever held the turn wakes them all when it
-//! wakes. None is missed: a thread decides to sleep behind the holder of the turn under the turn's
-//! lock, after it has seen that the count is still what it was before its look; the holder sleeps
-//! at most until the count changes, and then needs that lock to wake the others. While any thread
-//! waits for room, or descriptors of any thread do, the holder of the turn does so for them,
-//! whatever it waits for itself: that was said before the NIC was asked to ring, and the ring makes
-//! the holder look.
+//! the bell; others sleep on a condition variable. The holder of the turn wakes them all when it
+//! wakes. No wake-up is missed: a thread decides under the turn's lock to sleep behind the holder,
+//! after it has seen that the count is still what it was before its poll. The holder sleeps at most
+//! until the count changes, and then needs that lock to wake the others. While any thread waits for
+//! room, or any thread's descriptors do, the holder of the turn also does so for them, whatever its
+//! own target is. That was recorded before the NIC was requested to ring, and the ring makes the
+//! holder check it.
 
 use super::endpoint::Endpoint;
 use super::state::EndpointState;
@@ -30,12 +30,12 @@ use bcs_core::wake::waiting::{self, WaitPolicy};
 use std::sync::atomic::Ordering;
 use std::{iter, mem};
 
-/// What a wait wants to be woken by.
+/// The events that wake a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watch {
     /// Completions.
     Completions,
-    /// Also that the NIC took descriptors, and that it delivered what it held back.
+    /// Also that the NIC took descriptors, and that it delivered those that it held back.
     Rings,
 }
 
@@ -48,15 +48,14 @@ struct ProgressSnapshot {
     local: LocalProgress,
 }
 
-/// What has been done within the node so far: by others, that no queue tells, and by threads of this
-/// rank.
+/// Progress within the node so far: by others, which no queue reports, and by threads of this rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct LocalProgress {
     news: u64,
     progressed: u64,
 }
 
-/// The job knows that this rank is blocked (law 2's hunger) while this lives.
+/// Counts this rank as blocked in the job (law 2's hunger) as long as it lives.
 #[derive(Debug)]
 struct BlockedGuard<'a>(&'a MachinePage);
 
@@ -74,7 +73,7 @@ impl Drop for BlockedGuard<'_> {
 }
 
 impl Endpoint {
-    /// Looks once, or until there is something.
+    /// Polls once, or until there is a result.
     pub(crate) fn poll_or_wait<T>(
         &self,
         blocking: Blocking,
@@ -102,7 +101,7 @@ impl Endpoint {
         }
     }
 
-    /// Looks until there is something.
+    /// Polls until there is a result.
     pub(crate) fn wait_for<T>(
         &self,
         watch: Watch,
@@ -138,7 +137,7 @@ impl Endpoint {
                 continue;
             }
             if soon && !state.leads() {
-                // A rank of this node may answer before it has been said that this one waits.
+                // A rank of this node may answer soon, before the wait state needs to be published.
                 drop(state);
                 let came = || self.has_advanced(&seen, watch);
                 soon = waiting::spin(&self.page, None, WaitPolicy::SHORT, came);
@@ -152,13 +151,14 @@ impl Endpoint {
                 }
                 Some((_, said)) => {
                     state.mux.nic.found_nothing();
-                    // Of several requests some may be done by now, or another message may have come.
+                    // By now some of several requests may be done, or another message may have
+                    // come.
                     if what.is_several() || said.is_old(&state) {
                         *said = self.publish_wait_state(&mut state, what);
                     }
                 }
             }
-            // Before the lock is let go of: see `note`.
+            // Before the lock is released: see `note`.
             self.turn.sleepers.fetch_add(1, Ordering::Relaxed);
             drop(state);
             self.sleep(watch, patience, &seen);
@@ -190,7 +190,8 @@ impl Endpoint {
         }
     }
 
-    /// After messages of this node were taken: other threads of this rank may have waited for them.
+    /// Notifies other threads of this rank, which may have waited for messages of this node that
+    /// were taken.
     pub(crate) fn tell_threads(&self, state: &EndpointState) {
         let near = state.mux.local.as_ref().map_or(0, SmartMap::progressed);
         let ended = state.undertakings.ended_so_far();
@@ -200,7 +201,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a rank of this node has sent something that was not taken yet.
+    /// Returns whether a rank of this node has sent something that was not taken yet.
     fn has_local_messages(&self) -> bool {
         self.rank_area
             .as_ref()
@@ -223,8 +224,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether there is something for this thread, or for one that sleeps behind it. The last look
-    /// before a sleep, and each one after a ring.
+    /// Returns whether there is news for this thread, or for one that sleeps behind it. It is the
+    /// last poll before a sleep, and each one after a ring.
     fn has_news(&self, seen: &ProgressSnapshot, watch: Watch) -> bool {
         // Law 5: room in a ring is a reason to go on, whatever this wait is for.
         if watch == Watch::Rings || self.turn.wants_room() {

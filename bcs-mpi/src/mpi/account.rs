@@ -1,4 +1,5 @@
-//! The account of buffered sends (MPI 5.0, 3.6): how much of the attached buffer is in use, and what uses it.
+//! The account of buffered sends (MPI 5.0, 3.6): how much of the attached buffer is in use, and by
+//! which sends.
 
 use super::error::{Error, Result};
 use crate::bcs;
@@ -6,8 +7,8 @@ use bcs_core::lockstep;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What a program attaches a buffer to: its process, a communicator, or a session. A message takes its room in the buffer
-/// of its communicator, or else of the session in which that was made, or else of the process.
+/// The attached buffer of a process, a communicator, or a session. A message takes space from the
+/// buffer of its communicator, else of the session in which that was made, else of the process.
 #[derive(Clone, Debug, Default)]
 pub struct AttachedBuffer(pub(super) Arc<Account>);
 
@@ -20,13 +21,13 @@ impl PartialEq for AttachedBuffer {
 impl Eq for AttachedBuffer {}
 
 impl AttachedBuffer {
-    /// Bytes that buffered sends have of it.
+    /// Returns the bytes that buffered sends use.
     pub(super) fn used(&self) -> usize {
         self.0.lock().used
     }
 }
 
-/// Buffered sends out of one buffer.
+/// The buffered sends from one buffer.
 #[derive(Debug, Default)]
 pub(super) struct Account(Mutex<State>);
 
@@ -37,22 +38,22 @@ pub(in crate::mpi) struct State {
     /// Bytes of the copies below.
     pub(in crate::mpi) used: usize,
     pub(in crate::mpi) under_way: Vec<Box<dyn BufferedSend>>,
-    /// The first failure of a send whose caller had gone on: finalize reports it.
+    /// The first failure of a send whose caller did not wait. Finalize reports it.
     lost: Option<Box<Error>>,
 }
 
 /// A send and the copy it sends. The copy is freed when the send is complete and not before.
 pub(in crate::mpi) trait BufferedSend: fmt::Debug + Send {
-    /// How many bytes were copied.
+    /// Returns how many bytes were copied.
     fn len(&self) -> usize;
 
-    /// How the send went; `None` if it is not complete.
+    /// Returns the outcome of the send; `None` if it is not complete.
     fn test(&mut self) -> Option<Result<()>>;
 
-    /// Waits until it is complete, and says how it went.
+    /// Waits until the send is complete, and returns its outcome.
     fn wait(&mut self) -> Result<()>;
 
-    /// What was posted, if it has yet to be asked for.
+    /// Returns the handle of the send's request, if it has one.
     fn posted(&self) -> Option<bcs::Request>;
 }
 
@@ -76,7 +77,8 @@ impl Account {
         lockstep::lock(&self.0)
     }
 
-    /// How the sends went whose callers had gone on: the first failure, which is told once.
+    /// Returns the first failure of a send whose caller did not wait. Each failure is reported
+    /// once.
     pub(in crate::mpi) fn lost(&self) -> Result<()> {
         self.lock().lost.take().map_or(Ok(()), Err)
     }
@@ -89,7 +91,7 @@ impl Account {
 
     /// Waits until these copies were sent.
     pub(in crate::mpi) fn finish(&self, copies: Vec<Box<dyn BufferedSend>>) {
-        // Not under the lock: another thread may have to receive or send meanwhile.
+        // The lock is not held here: another thread may have to receive or send meanwhile.
         for mut copied in copies {
             let failed = copied.wait().err();
             let mut state = self.lock();

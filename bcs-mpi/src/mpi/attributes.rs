@@ -1,15 +1,16 @@
-//! Attributes: what a program attaches to communicators (MPI 5.0, 7.7). A value is a word, which is a
-//! pointer or an integer in C and Fortran; what it stands for is the program's affair.
+//! Attributes: what a program attaches to communicators (MPI 5.0, 7.7). A value is a word, which is
+//! a pointer or an integer in C and Fortran. Only the program knows its meaning.
 
 use super::constants::{ANY_SOURCE, TAG_UB};
 use super::error::{ErrorClass, Operation, Result};
 use super::objects::keyval;
 use super::{Comm, Process};
 
-/// Says what a duplicate gets for a value, if anything (`MPI_Comm_copy_attr_function`).
+/// A function that returns the value, if any, that a duplicate gets
+/// (`MPI_Comm_copy_attr_function`).
 pub type CopyAttribute = keyval::CopyAttribute<Comm>;
 
-/// Is told that a value goes (`MPI_Comm_delete_attr_function`).
+/// A function that is called when a value is deleted (`MPI_Comm_delete_attr_function`).
 pub type DeleteAttribute = keyval::DeleteAttribute<Comm>;
 
 /// An attribute key of communicators.
@@ -31,14 +32,14 @@ pub struct PredefinedAttributes {
 }
 
 impl Process {
-    /// The predefined attributes. (`MPI_APPNUM` is not among them: a job of several programs is one
-    /// world here.)
+    /// Returns the predefined attributes. (`MPI_APPNUM` is not among them: a job of several
+    /// programs is one world here.)
     #[must_use]
     pub fn predefined_attributes(&self) -> PredefinedAttributes {
         PredefinedAttributes {
             tag_ub: TAG_UB,
             io: ANY_SOURCE,
-            // All nodes of a job are on one machine, whose monotonic clock is one.
+            // All nodes of a job are on one machine and share its monotonic clock.
             wtime_is_global: true,
             universe_size: i32::try_from(self.placement().ranks()).expect("MAX_RANKS fits i32"),
             last_used_code: self.last_used_code(),
@@ -47,10 +48,10 @@ impl Process {
 }
 
 impl Comm {
-    /// `MPI_Comm_set_attr`: attaches a value; what was there by this key is deleted first.
+    /// `MPI_Comm_set_attr`: attaches a value, after deleting the former value of this key.
     ///
     /// # Errors
-    /// When the key was freed, or the function that deletes fails: then nothing has changed.
+    /// When the key was freed, or the function that deletes fails. Nothing has changed then.
     pub fn set_attr(&self, key: &Keyval, value: usize) -> Result<()> {
         let operation = Operation::plain("MPI_Comm_set_attr");
         self.usable(&operation)?;
@@ -67,7 +68,7 @@ impl Comm {
         Ok(())
     }
 
-    /// `MPI_Comm_get_attr`.
+    /// `MPI_Comm_get_attr`: returns the value of a key, if it has one.
     ///
     /// # Errors
     /// When the communicator was freed.
@@ -82,7 +83,8 @@ impl Comm {
     /// `MPI_Comm_delete_attr`.
     ///
     /// # Errors
-    /// When nothing is attached by this key, or the function that deletes fails: then it stays.
+    /// When no value is attached by this key, or the function that deletes fails. The value stays
+    /// then.
     pub fn delete_attr(&self, key: &Keyval) -> Result<()> {
         let operation = Operation::plain("MPI_Comm_delete_attr");
         let Some(value) = self.attr(key)? else {
@@ -95,7 +97,7 @@ impl Comm {
         Ok(())
     }
 
-    /// A duplicate gets what the keys' functions say.
+    /// Attaches to a duplicate what the keys' functions return for it.
     pub(super) fn copy_attributes(&self, duplicate: &Self) -> Result<()> {
         for (key, value) in self
             .0
@@ -111,7 +113,7 @@ impl Comm {
         Ok(())
     }
 
-    /// What a duplicate is to get, before there is one.
+    /// Returns what a duplicate is to get, before it exists.
     pub(super) fn copied_attributes(&self) -> Result<Vec<(Keyval, usize)>> {
         let attributes = self
             .0
@@ -125,8 +127,8 @@ impl Comm {
         copied.filter_map(Result::transpose).collect()
     }
 
-    /// Deletes all attributes, the last one set first (11.2.2). The first function that fails keeps
-    /// its own and those set before.
+    /// Deletes all attributes, the last one set first (11.2.2). If a function fails, its attribute
+    /// and those set before it stay.
     pub(super) fn delete_attributes(&self) -> Result<()> {
         let attributes = &self.0.properties.attributes;
         while let Some((key, value)) = attributes.with(|attributes| attributes.last().cloned()) {

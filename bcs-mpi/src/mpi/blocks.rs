@@ -1,12 +1,13 @@
-//! Blocks of data, one for each rank: where they are, and what is wrong with them.
+//! Blocks of data, one for each rank: where they are, and checks of them.
 #![expect(unsafe_code, reason = "who names memory by address promises something")]
 
 use super::error::{Error, ErrorClass, Operation, Result};
 use super::{Buffer, Datatype};
 use crate::bcs::{DataView, DataViews};
 
-/// A block for each rank of a communicator, as the vector collectives name them. Whoever makes them promises the
-/// memory of all as that of a [`Buffer`]. Counts, displacements and datatypes are needed for the call only.
+/// A block for each rank of a communicator, as the vector collectives name them. Making one is the
+/// promise of a [`Buffer`] for the memory of all blocks. Counts, displacements and datatypes are
+/// needed for the call only.
 #[derive(Clone, Debug)]
 pub struct Blocks<'a> {
     pub(super) address: *mut u8,
@@ -17,15 +18,15 @@ pub struct Blocks<'a> {
 
 #[derive(Clone, Debug)]
 pub(super) enum Datatypes<'a> {
-    /// Displacements count its extents.
+    /// One type for all blocks. Displacements count its extents.
     One(Datatype),
-    /// Displacements count bytes.
+    /// A type for each block. Displacements count bytes.
     Each(&'a [Datatype]),
 }
 
 impl<'a> Blocks<'a> {
-    /// Blocks of one datatype; displacements are in extents of it. A communicator of n ranks
-    /// wants n counts and n displacements.
+    /// Blocks of one datatype; displacements are in extents of it. A communicator of n ranks needs
+    /// n counts and n displacements.
     ///
     /// # Safety
     /// As for [`Buffer::new`], of the data of each block.
@@ -43,7 +44,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Blocks that are only read.
+    /// Makes blocks that are only read.
     ///
     /// # Safety
     /// As for [`Buffer::read_only`], of the data of each block.
@@ -57,8 +58,7 @@ impl<'a> Blocks<'a> {
         unsafe { Self::new(address.cast_mut(), counts, displacements, datatype) }
     }
 
-    /// Blocks each of a datatype of its own, as `MPI_Alltoallw` has them; displacements are in
-    /// bytes.
+    /// Blocks with a datatype each, as in `MPI_Alltoallw`. Displacements are in bytes.
     ///
     /// # Safety
     /// As for [`Buffer::new`], of the data of each block.
@@ -93,8 +93,8 @@ impl<'a> Blocks<'a> {
             return Err(operation.error(ErrorClass::Arg, reason));
         };
         let start = std::ptr::with_exposed_provenance_mut::<u8>(start);
-        // An address of 0 is an error however far from it a block is said to be, unless distances are in bytes: then they
-        // may be addresses themselves (MPI_BOTTOM).
+        // An address of 0 is an error whatever the displacement, unless displacements are in bytes:
+        // then they may be addresses themselves (MPI_BOTTOM).
         let counted = matches!(self.datatypes, Datatypes::One(_));
         let nowhere = self.address.is_null() && counted && datatype.elementary().is_some();
         let start = if nowhere { self.address } else { start };
@@ -108,20 +108,21 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Who knows where the block of each rank is.
+/// A source of each rank's block.
 pub(super) trait BlockLayout {
     /// Whether all blocks have one length, at all ranks.
     const UNIFORM: bool;
 
-    /// The blocks for so many ranks.
+    /// Returns the blocks of this number of ranks.
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<DataView>>;
 
-    /// The same, for ranks that all give or take: without a list, if the blocks lie in a row.
+    /// Returns the same for ranks that all give or take. If the blocks lie in a row, no list is
+    /// made.
     fn arranged(&self, ranks: usize, operation: Operation) -> Result<DataViews> {
         self.pieces(ranks, operation).map(DataViews::Each)
     }
 
-    /// All bytes of all blocks, as far as they can be counted without an error.
+    /// Returns the bytes of all blocks, as far as they can be counted without an error.
     fn all_bytes(&self, ranks: usize) -> u64;
 }
 
@@ -152,7 +153,7 @@ impl BlockLayout for Blocks<'_> {
     }
 }
 
-/// All bytes of blocks of so many elements, as far as they can be counted.
+/// Returns the bytes of blocks with these counts of elements, as far as they can be counted.
 pub(super) fn bytes_of(counts: &[i64], size: impl Fn(usize) -> usize) -> u64 {
     let block = |(rank, &count): (usize, &i64)| {
         let count = u64::try_from(count).unwrap_or(0);
@@ -162,13 +163,13 @@ pub(super) fn bytes_of(counts: &[i64], size: impl Fn(usize) -> usize) -> u64 {
     blocks.fold(0, u64::saturating_add)
 }
 
-/// A buffer whose count is that of one block; the blocks are side by side.
+/// A buffer with the count of one block; the blocks are side by side.
 impl BlockLayout for Buffer {
     const UNIFORM: bool = true;
 
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<DataView>> {
         let all = self.count().checked_mul(ranks);
-        // If all of them are in the address space as one buffer, so is each.
+        // If all blocks as one buffer lie in the address space, each block does.
         let all = all.map(|count| self.part(0, count).piece(&operation));
         let Some(all) = all else {
             let reason = format!("{ranks} blocks are more than an address space");
@@ -201,8 +202,8 @@ impl BlockLayout for Buffer {
     }
 }
 
-/// The standard forbids that a place is written twice (MPI 5.0, 6.5). Looked for are only blocks
-/// that lie side by side each: columns of a matrix overlap without a place in common.
+/// Checks that no place is written twice, which the standard forbids (MPI 5.0, 6.5). It compares
+/// only blocks that are contiguous each: columns of a matrix overlap without a place in common.
 pub(super) fn disjoint(pieces: &[DataView], operation: Operation) -> Result<()> {
     let plain = |piece: &DataView| !piece.is_empty() && piece.layout().is_none();
     let mut order: Vec<usize> = (0..pieces.len()).filter(|&at| plain(&pieces[at])).collect();
@@ -221,7 +222,7 @@ pub(super) fn disjoint(pieces: &[DataView], operation: Operation) -> Result<()> 
     Ok(())
 }
 
-/// What a rank sends itself must be as much as it receives of itself.
+/// Checks that a rank sends as much to itself as it receives from itself.
 pub(super) fn same_length(sent: usize, received: usize, operation: Operation) -> Result<()> {
     if sent != received {
         let class = if sent > received {
@@ -235,7 +236,7 @@ pub(super) fn same_length(sent: usize, received: usize, operation: Operation) ->
     Ok(())
 }
 
-/// The lengths of blocks of operands. Their sum fits an address space.
+/// Returns the lengths of blocks of operands. Their sum fits an address space.
 pub(super) fn lengths(
     counts: &[i64],
     datatype: &Datatype,
@@ -264,7 +265,7 @@ pub(super) fn lengths(
     Ok(lens)
 }
 
-/// A buffer of operands that have so many bytes in all, as the counts say.
+/// Returns a buffer of operands with `total` bytes, the sum of the counts.
 pub(super) fn operand_of(of: &Buffer, total: usize, operation: Operation) -> Result<DataView> {
     let piece = of.operand(&operation)?;
     if piece.len() != total {
@@ -275,7 +276,7 @@ pub(super) fn operand_of(of: &Buffer, total: usize, operation: Operation) -> Res
     Ok(piece)
 }
 
-/// The blocks of so many elements each that a buffer consists of.
+/// Returns the blocks of a buffer, which have these counts of elements.
 pub(super) fn operands(of: &Buffer, counts: &[i64], operation: Operation) -> Result<Vec<DataView>> {
     let (_, extent) = of.datatype().extent();
     let mut start = 0;
@@ -283,7 +284,7 @@ pub(super) fn operands(of: &Buffer, counts: &[i64], operation: Operation) -> Res
         let len = usize::try_from(count).expect("a count was checked");
         let block = of.part(start, len).operand(&operation);
         let distance = isize::try_from(extent.saturating_mul(count));
-        // Of data that fit the address space, where they end does, too.
+        // The data fit the address space, so the end of this block does, too.
         start = start.wrapping_add(distance.expect("an isize has 64 bits"));
         block
     };

@@ -1,4 +1,4 @@
-//! Data: an address, a count and a datatype.
+//! Buffers: an address, a count and a datatype.
 #![expect(unsafe_code, reason = "who names memory by address promises something")]
 
 use super::error::{ErrorClass, Operation};
@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 /// A buffer as MPI calls name it: address, count, datatype.
 ///
-/// Whoever makes one promises what a borrow would say of its memory, once and for all operations that it is given
-/// to. So calls that take buffers are safe.
+/// Making one is a promise: its memory is as if borrowed by each operation that it is passed to. So
+/// calls that take buffers are safe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
     address: *mut u8,
@@ -28,9 +28,10 @@ impl Buffer {
     /// Data to be read or written.
     ///
     /// # Safety
-    /// As for [`ByteRange::new`], of the data of as many elements as a call says: of many blocks a buffer has the count
-    /// of one. So while an operation has it, until its request is done, what is read is initialised and nobody writes
-    /// it, and what is written nobody else uses. That there is memory is not promised.
+    /// As for [`ByteRange::new`], of the data of as many elements as a call takes: for many blocks,
+    /// a buffer has the count of one. So while an operation has it, until its request is done, data
+    /// that is read is initialised and is not written, and data that is written is not used
+    /// otherwise. It is not promised that the memory exists.
     pub unsafe fn new<T>(address: *mut T, count: usize, datatype: impl Into<Datatype>) -> Self {
         Self {
             address: address.cast(),
@@ -42,7 +43,7 @@ impl Buffer {
     /// Data that is only read.
     ///
     /// # Safety
-    /// As for [`new`](Self::new), and it is given only to calls that read it.
+    /// As for [`new`](Self::new). The buffer is given only to calls that read it.
     pub unsafe fn read_only<T>(
         address: *const T,
         count: usize,
@@ -52,37 +53,38 @@ impl Buffer {
         unsafe { Self::new(address.cast_mut(), count, datatype) }
     }
 
-    /// Where it is, for a NIC.
+    /// Returns its address, for a NIC.
     pub(crate) fn address(&self) -> u64 {
         self.address.expose_provenance() as u64
     }
 
-    /// The start of it.
+    /// Returns its start.
     pub(crate) fn start(&self) -> *mut u8 {
         self.address
     }
 
-    /// How many elements of the datatype it holds.
+    /// Returns how many elements of the datatype it holds.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The datatype.
+    /// Returns the datatype.
     #[must_use]
     pub fn datatype(&self) -> &Datatype {
         &self.datatype
     }
 
-    /// The length of its data; `None` if that is too large for this machine.
+    /// Returns the length of its data; `None` if that is too large for this machine.
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> Option<usize> {
         self.count.checked_mul(self.datatype.size())
     }
 
-    /// Its address and length, if elements of a predefined type lie there side by side: what most calls are
-    /// given. Of all others [`piece`](Self::piece) and [`operand`](Self::operand) say what they are.
+    /// Returns its address and length if its elements are of a predefined type and lie side by
+    /// side, as in most calls. For others use [`piece`](Self::piece) and
+    /// [`operand`](Self::operand).
     #[inline(always)]
     pub(crate) fn plain(&self) -> Option<ByteRange> {
         let element = self.datatype.elementary()?;
@@ -93,8 +95,8 @@ impl Buffer {
         usual.then(|| self.bytes_at(address, len))
     }
 
-    /// Its memory, if a reduction may be given it. Predefined elements are side by side here, with
-    /// the gaps of pairs, which is how the arithmetic takes them.
+    /// Returns its memory, if a reduction may use it. Predefined elements are side by side here,
+    /// with the gaps of pairs, as the arithmetic needs them.
     #[inline(always)]
     pub(crate) fn operand(&self, operation: &Operation) -> Result<DataView> {
         let size = self.datatype.operand_size();
@@ -105,18 +107,18 @@ impl Buffer {
         if piece.is_empty() {
             return Ok(piece);
         }
-        // They are in the address space: it was asked of the elements with their gaps.
+        // The operands are in the address space: the check above included the gaps of the elements.
         Ok(self.bytes_at(self.address(), self.count * size).into())
     }
 
-    /// The blocks of so many buffers like this, one after the other, if their bytes lie side by side and a
-    /// call may be given them.
+    /// Returns the blocks of this number of buffers like this one, one after the other, if their
+    /// bytes lie side by side and a call may use them.
     #[inline(always)]
     pub(crate) fn row(&self, blocks: usize, operation: Operation) -> Option<Row> {
         let len = self.bytes()?;
         let distance = i64::try_from(len).ok()?;
         let row = |address| {
-            // SAFETY: whoever made the buffer has promised the memory of all blocks of a call.
+            // SAFETY: the maker of the buffer has promised the memory of all blocks of a call.
             unsafe { Row::new(self.bytes_at(address, len), distance) }
         };
         let element = self.datatype.elementary();
@@ -133,24 +135,24 @@ impl Buffer {
             .map(|all| row(all.address()))
     }
 
-    /// As many elements of a call's, from so many bytes on.
+    /// Returns a buffer of `count` elements that begins `from` bytes further on.
     pub(crate) fn part(&self, from: isize, count: usize) -> Self {
         let (address, datatype) = (self.address.wrapping_offset(from), self.datatype.clone());
-        // SAFETY: whoever made the buffer has promised the memory of all elements of a call.
+        // SAFETY: the maker of the buffer has promised the memory of all elements of a call.
         unsafe { Self::new(address, count, datatype) }
     }
 
-    /// So many bytes of it.
+    /// Returns its first bytes.
     #[inline(always)]
     fn bytes_at(&self, address: u64, len: usize) -> ByteRange {
         // SAFETY: the promise of the buffer.
         unsafe { ByteRange::new(address, len) }
     }
 
-    /// Its memory, if a call may be given it.
+    /// Returns its memory, if a call may use it.
     ///
     /// The data of a derived type may lie before the address, and its displacements may be
-    /// addresses themselves (`MPI_BOTTOM`): so it is asked whether the data are in the address
+    /// addresses themselves (`MPI_BOTTOM`). So this checks whether the data are in the address
     /// space, and not whether the address is.
     #[inline(always)]
     pub(crate) fn piece(&self, operation: &Operation) -> Result<DataView> {
@@ -225,5 +227,5 @@ impl Buffer {
     }
 }
 
-/// Where nobody has memory.
+/// No process has memory below this address.
 const FIRST_PAGE: u64 = 4096;

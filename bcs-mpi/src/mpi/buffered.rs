@@ -1,8 +1,8 @@
 //! Buffered sends (MPI 5.0, 3.4 and 3.6): done at once, from a copy in a buffer of known size.
 //!
-//! The buffer that a program attaches is an account, not memory: each message is copied to memory
-//! of its own until its send is complete, and a send that would overdraw the account is an error,
-//! as the standard says. So the order in which messages complete cannot fragment anything.
+//! The buffer that a program attaches is an account, not memory. Each message is copied to memory
+//! of its own until its send is complete. As the standard requires, a send that would overdraw the
+//! account is an error. So the order in which messages complete cannot fragment anything.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::account::{Account, AttachedBuffer, BufferedSend};
@@ -19,8 +19,8 @@ use bcs_core::lockstep;
 use bcs_core::reduction::Datatype;
 use std::sync::{Arc, Mutex};
 
-/// `MPI_BSEND_OVERHEAD`, with the value of the standard's ABI: what programs are to count for a
-/// message beside its bytes. Nothing is taken beside them.
+/// `MPI_BSEND_OVERHEAD`, with the value of the standard's ABI: what programs are to add to the
+/// bytes of a message. This library itself needs no overhead.
 pub const BSEND_OVERHEAD: usize = 512;
 
 const BSEND: MessageCall = MessageCall::standard("MPI_Bsend", Primitive::Bsend);
@@ -53,7 +53,7 @@ impl BufferedSend for CopiedSend {
 }
 
 impl AttachedBuffer {
-    /// `MPI_Buffer_attach` and those like it, of so many bytes.
+    /// `MPI_Buffer_attach` and its variants: attaches a buffer of this size.
     ///
     /// # Errors
     /// When a buffer is attached already.
@@ -68,7 +68,7 @@ impl AttachedBuffer {
         Ok(())
     }
 
-    /// `MPI_Buffer_detach`: returns its size, when all that was sent from it has been sent.
+    /// `MPI_Buffer_detach`: waits until all its messages have been sent, and returns its size.
     ///
     /// # Errors
     /// When no buffer is attached.
@@ -84,14 +84,15 @@ impl AttachedBuffer {
         Ok(attached)
     }
 
-    /// `MPI_Buffer_flush`: returns when all that was sent from the buffer has been sent.
+    /// `MPI_Buffer_flush`: returns when all messages from the buffer have been sent.
     #[track_caller]
     pub fn flush(&self) {
         let _at = call_site::enter(Site::here());
         self.0.flush();
     }
 
-    /// `MPI_Buffer_iflush`: a request that is done when all that was sent from the buffer by now has been sent.
+    /// `MPI_Buffer_iflush`: a request that is done when all messages that are now in the buffer
+    /// have been sent.
     pub fn iflush(&self, process: &Arc<Process>) -> Request {
         let copies = std::mem::take(&mut self.0.lock().under_way);
         let posted = copies.iter().filter_map(|copied| copied.posted()).collect();
@@ -114,18 +115,18 @@ impl AttachedBuffer {
         )
     }
 
-    /// Whether there is one.
+    /// Returns whether a buffer is attached.
     fn is_attached(&self) -> bool {
         self.0.lock().attached.is_some()
     }
 
-    /// The first failure of a message whose sender had gone on.
+    /// Returns the first failure of a message whose sender did not wait.
     pub(super) fn lost(&self) -> Result<()> {
         self.0.lost()
     }
 }
 
-/// Sends that a flush waits for. They are not taken here: who has them does that.
+/// Sends that a flush waits for. The flush does not take their outcomes; their owner does.
 #[derive(Debug)]
 struct FlushOperation(Vec<bcs::Request>);
 
@@ -149,7 +150,7 @@ impl AsyncOperation for FlushOperation {
     }
 }
 
-/// The copies of a flush.
+/// The copies that a flush waits for.
 #[derive(Debug)]
 struct FlushCompletion {
     account: Arc<Account>,
@@ -165,13 +166,13 @@ impl CompletionHandler for FlushCompletion {
 }
 
 impl Process {
-    /// What `MPI_Buffer_attach` attaches to.
+    /// Returns the account that `MPI_Buffer_attach` attaches to.
     #[must_use]
     pub fn buffer(&self) -> AttachedBuffer {
         self.buffered.clone()
     }
 
-    /// `MPI_Buffer_attach`, of so many bytes.
+    /// `MPI_Buffer_attach`: attaches a buffer of this size.
     ///
     /// # Errors
     /// When a buffer is attached already.
@@ -180,7 +181,7 @@ impl Process {
         self.buffered.attach(bytes)
     }
 
-    /// `MPI_Buffer_detach`: returns its size, when all that was sent from it has been sent.
+    /// `MPI_Buffer_detach`: waits until all its messages have been sent, and returns its size.
     ///
     /// # Errors
     /// When no buffer is attached.
@@ -190,7 +191,7 @@ impl Process {
         self.buffered.detach()
     }
 
-    /// `MPI_Buffer_flush`: returns when all that was sent from the buffer has been sent.
+    /// `MPI_Buffer_flush`: returns when all messages from the buffer have been sent.
     ///
     /// # Errors
     /// After `MPI_Finalize`.
@@ -203,13 +204,13 @@ impl Process {
 }
 
 impl Comm {
-    /// What `MPI_Comm_attach_buffer` attaches to.
+    /// Returns the account that `MPI_Comm_attach_buffer` attaches to.
     #[must_use]
     pub fn buffer(&self) -> AttachedBuffer {
         self.0.properties.buffer.clone()
     }
 
-    /// The buffer that messages take their room in.
+    /// Returns the buffer that messages take their space from.
     fn buffer_in_use(&self) -> AttachedBuffer {
         let (own, session) = (
             &self.0.properties.buffer,
@@ -248,7 +249,7 @@ impl Comm {
         gather(&piece, 0, &mut bytes);
         // SAFETY: the copy is kept, and not written, until the send is complete.
         let copy = unsafe { Buffer::read_only(bytes.as_ptr(), len, Datatype::Byte) };
-        // The call is over before its message is.
+        // The call returns before its message is sent.
         let told = RecordedOperation::part(recorded.begun);
         let request = self.post_send_at(call, told, (&copy, data), (to, tag), site)?;
         state.used += len;

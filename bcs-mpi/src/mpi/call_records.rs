@@ -1,4 +1,4 @@
-//! What the MDS is told of calls with a communicator, and of their messages: in ranks of the world.
+//! What the MDS gets of calls with a communicator, and of their messages: in ranks of the world.
 
 use super::Comm;
 use super::error::{Operation, Peer};
@@ -11,7 +11,7 @@ use bcs_core::job::IntranodeTransport;
 use bcs_core::request::RequestFailure;
 
 impl Comm {
-    /// A call with these arguments, which is recorded if calls are.
+    /// Begins a call with these arguments, which is recorded if calls are.
     #[inline(always)]
     #[track_caller]
     pub(super) fn record_call<T>(
@@ -31,7 +31,7 @@ impl Comm {
         recording.record_call(Site::here(), manner, called, call)
     }
 
-    /// A call with these arguments as the MDS is told of it.
+    /// Returns the MDS's record of a call with these arguments.
     pub(super) fn call_record(&self, primitive: Primitive, operation: &Operation) -> CallInfo {
         let peer = match operation.peer {
             Some(Peer::To(rank) | Peer::From(rank) | Peer::Root(rank)) => {
@@ -48,13 +48,13 @@ impl Comm {
         }
     }
 
-    /// The world rank that a rank of this communicator names, if it names one.
+    /// Returns the world rank of a rank of this communicator, if it is one.
     pub(super) fn named_world_rank(&self, rank: i32) -> Option<u32> {
         let rank = usize::try_from(rank).ok()?;
         self.peers().members.get(rank).copied()
     }
 
-    /// A message of this communicator as the MDS is told of it.
+    /// Returns the MDS's record of a message of this communicator.
     pub(super) fn message_record(&self, peer: u32, tag: i32, bytes: u64) -> MessageInfo {
         let near = self.process().endpoint().reaches(peer);
         MessageInfo {
@@ -70,7 +70,7 @@ impl Comm {
         }
     }
 
-    /// The message to somebody that a call with these arguments sends; nothing if it sends none.
+    /// Returns the message that a call with these arguments sends; `None` if it sends none.
     pub(super) fn sent_record(&self, operation: &Operation) -> Option<DeliveredMessage> {
         let Some(Peer::To(rank)) = operation.peer else {
             return None;
@@ -82,14 +82,14 @@ impl Comm {
         ))
     }
 
-    /// The message that a receive has got; nothing if it was cancelled, or has failed.
+    /// Returns the message that a receive got; `None` if it was cancelled or has failed.
     pub(super) fn received_record(&self, outcome: &RequestOutcome) -> Option<DeliveredMessage> {
         let message = || self.message_record(outcome.source, outcome.tag, outcome.len);
         (outcome.failure == RequestFailure::None).then(|| DeliveredMessage::Received(message()))
     }
 
-    /// Whether others of the communicator are reached without a NIC, so that its collectives, or the parts of them on
-    /// this node, are seen by none.
+    /// Returns whether the communicator has members that are reached without a NIC. No NIC sees its
+    /// collectives then, or the parts of them on this node.
     pub(super) fn has_local_members(&self) -> bool {
         *self.0.has_local_members.get_or_init(|| {
             let smartmap =

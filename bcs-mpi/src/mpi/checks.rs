@@ -1,5 +1,5 @@
-//! What a checked job looks at in calls ([`crate::checked`]): the types of messages, and what the members of a
-//! communicator call together.
+//! What a checked job checks in calls ([`crate::checked`]): the types of messages, and whether the
+//! members of a communicator call the same.
 
 use super::datatype::{Datatype, PrefixSignature};
 use super::error::{ErrorClass, FailedReceive, Operation, Result};
@@ -12,7 +12,7 @@ use bcs_core::check_bits::CheckBits;
 use bcs_core::reduction::Op;
 use bcs_core::request::RequestFailure;
 
-/// What a receive was called with, for when its message is there.
+/// The arguments of a receive, kept until its message is there.
 #[derive(Debug)]
 pub(super) struct ExpectedReceive {
     datatype: Datatype,
@@ -21,7 +21,7 @@ pub(super) struct ExpectedReceive {
     site: Site,
 }
 
-/// An address, and so many bytes from it on.
+/// An address, and a number of bytes.
 type Span = (u64, usize);
 
 impl ExpectedReceive {
@@ -34,7 +34,8 @@ impl ExpectedReceive {
     }
 }
 
-/// Where the data of a buffer lie, with what lies between them; `None` if it has none, or they cannot be used.
+/// Returns where the data of a buffer lie, including what lies between them; `None` if it has none,
+/// or they cannot be used.
 fn span_of(data: &Buffer) -> Option<Span> {
     span(&data.piece(&Operation::plain("")).ok()?)
 }
@@ -50,7 +51,7 @@ fn span(piece: &DataView) -> Option<Span> {
     }
 }
 
-/// Others are to find in a buffer what this rank sees there.
+/// Checks that other ranks find in a buffer what this rank sees there.
 fn check_visible(span: Option<Span>, operation: &Operation) -> Result<()> {
     let unknown = span.and_then(|(address, len)| checked::unknown_mapping(address, len));
     let Some(unknown) = unknown else {
@@ -64,32 +65,32 @@ fn check_visible(span: Option<Span>, operation: &Operation) -> Result<()> {
     Err(operation.error(ErrorClass::Buffer, reason))
 }
 
-/// What all members give a collective alike.
+/// The arguments of a collective that are the same at all members.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CommonArguments<'a> {
     data: Option<&'a Buffer>,
     op: Option<&'a AnyOp>,
-    /// Who calls it waits for its neighbours, and for nobody else.
+    /// The caller waits for its neighbours only.
     apart: bool,
 }
 
-/// An operation of the program's, of which ranks know nothing but that it is one.
+/// An operation of the program. Ranks know of it only that it is one.
 const OF_PROGRAM: u8 = u8::MAX;
 
 impl<'a> CommonArguments<'a> {
-    /// Nothing but the call and its root.
+    /// Compares only the call and its root.
     pub(super) const NOTHING: Self = Self {
         data: None,
         op: None,
         apart: false,
     };
-    /// The same among neighbours, whom others do not hold up.
+    /// Compares the same among neighbours, who do not hold up others.
     pub(super) const AMONG_NEIGHBORS: Self = Self {
         apart: true,
         ..Self::NOTHING
     };
 
-    /// The types of this buffer.
+    /// Compares the types of this buffer.
     pub(super) fn of(data: &'a Buffer) -> Self {
         let data = Some(data);
         Self {
@@ -98,7 +99,7 @@ impl<'a> CommonArguments<'a> {
         }
     }
 
-    /// The operation, too.
+    /// Compares the operation, too.
     pub(super) fn by(self, op: &'a AnyOp) -> Self {
         let op = Some(op);
         Self { op, ..self }
@@ -134,26 +135,28 @@ fn described(call: &str, datatype: Option<&Datatype>, site: Site) -> String {
 }
 
 impl Process {
-    /// What is known because the job is checked.
+    /// Returns the state of a checked job; `None` if the job is not checked.
     #[inline]
     pub(super) fn checked(&self) -> Option<&JobChecks> {
         self.checked.as_deref()
     }
 
-    /// Whether the job is checked.
+    /// Returns whether the job is checked.
     #[inline]
     pub(super) fn is_checked(&self) -> bool {
         self.checked.is_some()
     }
 
-    /// Hears of all calls of which the members before this rank were not heard: those that did not block.
+    /// Compares the calls that the members before this rank have announced and that were not
+    /// compared yet: those that did not block.
     pub(super) fn compare_remaining_calls(&self) -> Result<()> {
         let Some(checked) = self.checked() else {
             return Ok(());
         };
         let operation = Operation::plain("MPI_Finalize");
         let mut agreed = Ok(());
-        // All of them, whatever the first has come to: what was told is to be taken.
+        // Compares in all communicators even if one comparison fails: the announcements must be
+        // consumed.
         for circle in checked.calls.open() {
             let waits = Blocking::Yes;
             let found = self.compare(checked, circle, waits, operation, u32::to_string);
@@ -162,7 +165,8 @@ impl Process {
         agreed
     }
 
-    /// A forked child of this rank calls MPI: its user is told once, whatever the child does about the error.
+    /// A forked child of this rank calls MPI. The user is warned once, whatever the child does
+    /// about the error.
     #[cold]
     pub(super) fn tell_of_child(&self, operation: &Operation) {
         static TOLD: std::sync::Once = std::sync::Once::new();
@@ -176,8 +180,8 @@ impl Process {
         });
     }
 
-    /// Compares this rank's calls with those of the member before it, as far as that was not done. `name` says how
-    /// a world rank is called.
+    /// Compares this rank's calls with those of the member before it, as far as that was not done.
+    /// `name` returns the name of a world rank.
     fn compare(
         &self,
         checked: &JobChecks,
@@ -233,8 +237,8 @@ fn called(call: &AnnouncedCall, kind: Option<String>) -> String {
 }
 
 impl Comm {
-    /// What goes with a message to a world rank that is of these types and is sent by this call; before it, what is to be
-    /// known of it.
+    /// Returns the check bits of a message of these types that this call sends to a world rank. If
+    /// necessary, it describes the types to that rank first.
     #[cold]
     #[inline(never)]
     pub(super) fn mark(&self, like: &Buffer, to: u32, call: &'static str, site: Site) -> CheckBits {
@@ -251,14 +255,14 @@ impl Comm {
         checked::mark(bits, kind)
     }
 
-    /// What is sent is what this rank sees.
+    /// Checks that the message sends what this rank sees.
     #[cold]
     #[inline(never)]
     pub(super) fn check_sent_data(&self, data: &DataView, operation: &Operation) -> Result<()> {
         check_visible(span(data), operation)
     }
 
-    /// The status of a receive into types like these.
+    /// Returns the status of a receive into types like these.
     #[inline(always)]
     pub(super) fn status_into(
         &self,
@@ -278,7 +282,7 @@ impl Comm {
         Ok(status)
     }
 
-    /// The same of one that was posted before.
+    /// Returns the same for a receive that was posted before.
     #[cold]
     pub(super) fn status_expected(
         &self,
@@ -294,7 +298,7 @@ impl Comm {
         Ok(status)
     }
 
-    /// Whether a message that has come is of the types that it is received into.
+    /// Checks whether an arrived message has the types that it is received into.
     #[cold]
     #[inline(never)]
     fn compare_types(
@@ -307,7 +311,7 @@ impl Comm {
         let Some(checked) = self.process().checked() else {
             return Ok(());
         };
-        // What was cancelled has no message, and an empty one no types.
+        // A cancelled receive has no message, and an empty message no types.
         if outcome.failure != RequestFailure::None || outcome.len == 0 {
             return Ok(());
         }
@@ -334,7 +338,8 @@ impl Comm {
         Err(error)
     }
 
-    /// This rank is about to call this: whether the member before it in the communicator calls the same.
+    /// Announces this rank's call, and checks whether the member before it in the communicator
+    /// calls the same.
     #[cold]
     #[inline(never)]
     pub(super) fn calls_alike(
@@ -360,7 +365,7 @@ impl Comm {
             true => Blocking::No,
             false => blocking,
         };
-        // Of two groups each has roots and data of its own.
+        // In an intercommunicator, each group has its own roots and data.
         let (root, alike) = match self.is_inter() {
             true => (None, CommonArguments::NOTHING),
             false => (root, alike),

@@ -18,31 +18,33 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Comm {
-    /// `MPI_Comm_rank`.
+    /// `MPI_Comm_rank`: returns this rank's number.
     #[must_use]
     pub fn rank(&self) -> i32 {
         as_rank(self.0.group.me)
     }
 
-    /// `MPI_Comm_size`; of an intercommunicator, that of the local group.
+    /// `MPI_Comm_size`: returns the number of ranks; for an intercommunicator, that of the local
+    /// group.
     #[must_use]
     pub fn size(&self) -> i32 {
         as_rank(self.members().len())
     }
 
-    /// The world ranks of the members, in order; of an intercommunicator, those of the local group.
+    /// Returns the world ranks of the members, in order; for an intercommunicator, those of the
+    /// local group.
     #[must_use]
     pub fn members(&self) -> &[u32] {
         &self.0.group.peers.members
     }
 
-    /// `MPI_Comm_group`; of an intercommunicator, the local group.
+    /// `MPI_Comm_group`: returns the group; for an intercommunicator, the local group.
     #[must_use]
     pub fn group(&self) -> Group {
         self.group_of(self.members().to_vec())
     }
 
-    /// A group of these world ranks, as this process sees it.
+    /// Returns a group of these world ranks, as this process sees it.
     pub(super) fn group_of(&self, members: Vec<u32>) -> Group {
         let group = Group::new(members, self.0.process.world_rank());
         match self.0.properties.session_buffer.get() {
@@ -51,8 +53,8 @@ impl Comm {
         }
     }
 
-    /// `MPI_Comm_compare`. An intercommunicator and another communicator are unequal; of two of
-    /// them, the less equal groups count.
+    /// `MPI_Comm_compare`. An intercommunicator and an intracommunicator are unequal. For two
+    /// intercommunicators, the less equal groups count.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Comparison {
         // A process is in one communicator of a context at a time.
@@ -75,14 +77,14 @@ impl Comm {
         }
     }
 
-    /// `MPI_Comm_get_name`: empty if it has none.
+    /// `MPI_Comm_get_name`: returns the name, which may be empty.
     #[must_use]
     pub fn name(&self) -> String {
         self.0.properties.name().clone()
     }
 
-    /// `MPI_Comm_set_name`, for this process. Of a longer name the first [`MAX_OBJECT_NAME`] bytes
-    /// are kept, as far as they are whole characters.
+    /// `MPI_Comm_set_name`, for this process. A longer name is cut after the last whole character
+    /// within [`MAX_OBJECT_NAME`] bytes.
     pub fn set_name(&self, name: &str) {
         let end = name.floor_char_boundary(MAX_OBJECT_NAME);
         name[..end].clone_into(&mut self.0.properties.name());
@@ -90,7 +92,8 @@ impl Comm {
         self.process().endpoint().bcs_entitle(title);
     }
 
-    /// Who waits in it is told that this call has made it of another communicator.
+    /// Records, for ranks that wait in this communicator, which call has made it from which other
+    /// one.
     pub(super) fn is_made_by(&self, call: &str, of: &Self, site: Site) {
         let of = match of.name() {
             name if name.is_empty() => "another one".to_owned(),
@@ -101,40 +104,41 @@ impl Comm {
         self.process().endpoint().bcs_entitle(title);
     }
 
-    /// `MPI_Comm_get_info`: another object with what the communicator was told, and the hint that has a default. No other
-    /// key means anything to this library, but what was set is kept.
+    /// `MPI_Comm_get_info`: returns a new object with the communicator's hints, and the hint that
+    /// has a default. This library uses no other key, but keeps what was set.
     #[must_use]
     pub fn info(&self) -> Info {
         let info = self.0.properties.info().dup();
-        // Nothing that is asked for changes what there is.
+        // A hint of the program does not change which kinds of memory there are.
         let set = info.set(MEMORY_KINDS, DEFAULT_MEMORY_KINDS);
         debug_assert!(set.is_ok(), "key and value are short");
         info
     }
 
-    /// `MPI_Comm_set_info`.
+    /// `MPI_Comm_set_info`: sets hints.
     pub fn set_info(&self, info: &Info) {
         *self.0.properties.info() = info.dup();
     }
 
-    /// The process that this handle belongs to.
+    /// Returns the process that this handle belongs to.
     #[must_use]
     pub fn process(&self) -> &Arc<Process> {
         &self.0.process
     }
 
-    /// Whether this rank is the only member: then collectives are no communication.
+    /// Returns whether this rank is the only member. Collectives need no communication then.
     pub(super) fn is_single(&self) -> bool {
         self.all_members().len() == 1
     }
 
-    /// Whom messages go to and come from: the members, or those of the remote group.
+    /// Returns the ranks that messages go to and come from: the members, or those of the remote
+    /// group.
     pub(super) fn peers(&self) -> &Peers {
         let remote = self.0.remote.as_ref();
         remote.map_or(&self.0.group.peers, |remote| &remote.peers)
     }
 
-    /// The call may go on: the library is there and the communicator not freed.
+    /// Checks that the library is initialised and the communicator not freed.
     #[inline]
     pub(super) fn usable(&self, operation: &Operation) -> Result<()> {
         self.0.process.alive(operation)?;
@@ -144,7 +148,7 @@ impl Comm {
         Ok(())
     }
 
-    /// The world rank of a rank of this communicator.
+    /// Returns the world rank of a rank of this communicator.
     #[inline(always)]
     pub(super) fn world_rank(&self, rank: i32, operation: &Operation) -> Result<u32> {
         let member = usize::try_from(rank)
@@ -170,7 +174,7 @@ impl Comm {
         operation.error(class, reason)
     }
 
-    /// What a receive from this source with this tag matches; either may be a wildcard.
+    /// Returns what a receive from this source with this tag matches; both may be wildcards.
     #[inline(always)]
     pub(super) fn pattern(&self, source: i32, tag: i32, operation: &Operation) -> Result<Pattern> {
         let source = match source {
@@ -188,7 +192,7 @@ impl Comm {
         })
     }
 
-    /// Why a collective failed.
+    /// Returns the error of a collective that failed.
     pub(super) fn collective_failure(
         &self,
         outcome: &crate::bcs::RequestOutcome,
@@ -233,7 +237,7 @@ impl Comm {
         }
     }
 
-    /// Memory that a world rank named is not there.
+    /// Returns the error for memory that a world rank named and that does not exist.
     fn missing_memory(&self, rank: u32, operation: Operation) -> Box<Error> {
         if rank == self.members()[self.0.group.me] {
             return operation.failure(RequestFailure::BadAddress, 0);
@@ -246,8 +250,8 @@ impl Comm {
         operation.error(ErrorClass::Buffer, reason)
     }
 
-    /// What another rank called instead, in the numbers of this communicator; in those of the world
-    /// if it is an intercommunicator, whose ranks have no numbers in common.
+    /// Describes what another rank called instead, in ranks of this communicator; for an
+    /// intercommunicator in ranks of the world, because its groups have no common numbering.
     fn objection(&self, objection: &ConflictingCall, earlier: bool) -> String {
         let (members, numbers) = match self.0.remote {
             Some(_) => (&[][..], " (in ranks of the world)"),
@@ -255,7 +259,7 @@ impl Comm {
         };
         let place = |rank: u32| {
             let place = members.iter().position(|&member| member == rank);
-            // A number that is no member's comes from a rank that posted rubbish.
+            // A number that is not a member's comes from a rank that posted invalid data.
             place.map_or(rank, |place| u32::try_from(place).expect("MAX_RANKS fits"))
         };
         let called = match objection.called {
@@ -288,7 +292,7 @@ impl Comm {
         )
     }
 
-    /// The status of a completed receive or probe.
+    /// Returns the status of a completed receive or probe.
     #[inline(always)]
     pub(super) fn status(
         &self,
@@ -301,7 +305,7 @@ impl Comm {
         }
     }
 
-    /// The same of one that has not failed.
+    /// Returns the same for an operation that has not failed.
     #[inline(always)]
     pub(super) fn status_of(&self, outcome: &crate::bcs::RequestOutcome) -> Status {
         Status {
@@ -343,7 +347,7 @@ impl Comm {
     }
 }
 
-/// A tag that a message may bear.
+/// Checks that a message may have this tag.
 #[inline]
 pub(super) fn checked_tag(tag: i32, operation: &Operation) -> Result<i32> {
     if tag < 0 {
@@ -355,7 +359,7 @@ pub(super) fn checked_tag(tag: i32, operation: &Operation) -> Result<i32> {
     Ok(tag)
 }
 
-/// All request slots are in use.
+/// Returns the error for a call that found all request slots in use.
 pub(super) fn exhausted(
     operation: &Operation,
 ) -> impl FnOnce(crate::bcs::TooManyRequests) -> Box<Error> {

@@ -1,13 +1,13 @@
 //! Making communicators out of communicators (MPI 5.0, 7.4).
 //!
-//! The members of the parent agree by one allreduce on its context: each contributes its colour
-//! and key in its own place, and the ids that are not to be had ([`context_ids`]); the bitwise or
-//! of all is everybody's list of all colours and keys and of all unavailable ids. From that, all
-//! compute the same groups and ids. A second allreduce says whether all could reserve theirs.
+//! The members of the parent agree by one allreduce in its context. Each contributes its colour and
+//! key in its own place, and the ids that are unavailable ([`context_ids`]). The bitwise or gives
+//! all members the list of all colours and keys and of all unavailable ids. From it, all compute
+//! the same groups and ids. A second allreduce tells whether all members could reserve their ids.
 //!
-//! Then each makes the new context known to its NIC, and a third allreduce says whether all could, before
-//! anybody uses it. If one could not, there is no new communicator anywhere: who has opened its context
-//! closes it, and the parent is as it was.
+//! Then each member makes the new context known to its NIC, and a third allreduce tells whether all
+//! could, before any member uses it. If one could not, there is no new communicator anywhere: the
+//! members that have opened its context close it, and the parent is as it was.
 #![expect(
     unsafe_code,
     reason = "agrees by collectives, which name their buffers by address"
@@ -33,11 +33,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, OnceLock};
 
-/// How often members begin to agree again because another agreement was faster. They choose from
-/// different places, so a second time is rare unless hardly any id is left.
+/// How often members start the agreement again because another agreement was faster. They choose
+/// from different places, so a second attempt is rare unless hardly any id is left.
 pub(super) const ATTEMPTS: u32 = 64;
 
-/// All ids are in use at one member or another.
+/// Returns the error for the case that each id is in use at some member.
 pub(super) fn no_id(operation: Operation) -> Box<super::Error> {
     let reason = "no context id is free for another communicator: free some first";
     operation.error(ErrorClass::Other, reason)
@@ -50,14 +50,14 @@ pub(super) struct Child {
     pub(super) members: Vec<usize>,
 }
 
-/// A member's colour and key as two words, of which a member that said nothing has none.
+/// Returns a member's colour and key as two words. A member without a colour has none.
 fn encode(color: Option<u32>, key: i32) -> [u64; 2] {
     let color = color.map_or(0, |color| u64::from(color) + 1);
     [color, u64::from(key.wrapping_sub(i32::MIN).cast_unsigned())]
 }
 
-/// The children in the order of their colours. Within one, members are ordered by key, then by
-/// their place in the parent.
+/// Returns the children in the order of their colours. Within a child, members are ordered by key,
+/// then by their place in the parent.
 fn children(words: &[u64]) -> Vec<Child> {
     let mut by_color: BTreeMap<u64, Vec<(u64, usize)>> = BTreeMap::new();
     for (place, pair) in words.chunks_exact(2).enumerate() {
@@ -74,10 +74,10 @@ fn children(words: &[u64]) -> Vec<Child> {
     by_color.into_values().map(ordered).collect()
 }
 
-/// Words as memory of a collective.
+/// Returns words as memory of a collective.
 ///
 /// # Safety
-/// Nobody else uses them until it is over.
+/// The words are not used otherwise until it is over.
 unsafe fn named(words: &mut [u64]) -> ByteRange {
     let address = words.as_mut_ptr().expose_provenance() as u64;
     // SAFETY: the caller's promise.
@@ -85,7 +85,7 @@ unsafe fn named(words: &mut [u64]) -> ByteRange {
 }
 
 impl Process {
-    /// Another communicator of one rank.
+    /// Makes another communicator of one rank.
     pub(super) fn single(
         self: &Arc<Self>,
         group: Members,
@@ -112,7 +112,7 @@ impl Comm {
         Ok(duplicate)
     }
 
-    /// `MPI_Comm_dup_with_info`: a duplicate that is told something else.
+    /// `MPI_Comm_dup_with_info`: makes a duplicate with other hints.
     ///
     /// # Errors
     /// As [`dup`](Self::dup).
@@ -124,7 +124,7 @@ impl Comm {
         Ok(duplicate)
     }
 
-    /// A communicator of the same members, with the same topology and without attributes.
+    /// Makes a communicator of the same members, with the same topology and without attributes.
     #[track_caller]
     pub(super) fn congruent(&self, call: &'static str) -> Result<Self> {
         let operation = Operation::plain(call);
@@ -151,10 +151,10 @@ impl Comm {
     }
 
     /// `MPI_Comm_split`: the members with the same colour make a new communicator, ordered by key
-    /// and then by their rank here. Without a colour (`MPI_UNDEFINED`) there is none for this rank.
+    /// and then by their rank here. A rank without a colour (`MPI_UNDEFINED`) gets none.
     ///
-    /// Of an intercommunicator those of both groups make a new one, each group in its order; where
-    /// a colour is in one group only, there is none.
+    /// On an intercommunicator, the ranks of both groups with one colour make a new one, each group
+    /// in its order. A colour that only one group has makes none.
     ///
     /// # Errors
     /// As [`dup`](Self::dup).
@@ -165,7 +165,7 @@ impl Comm {
     }
 
     /// `MPI_Comm_split_type` with `MPI_COMM_TYPE_SHARED`: the members on one node, ordered by key.
-    /// If `takes_part` is no (`MPI_UNDEFINED`) there is none for this rank.
+    /// If `takes_part` is false (`MPI_UNDEFINED`), this rank gets none.
     ///
     /// # Errors
     /// As [`dup`](Self::dup).
@@ -181,28 +181,28 @@ impl Comm {
         )
     }
 
-    /// `MPI_Comm_create`: the members of a group that is a part of this communicator make one of
-    /// their own. All members of this communicator call it; those that give the same group are in
-    /// it, and groups of different members have no member in common.
+    /// `MPI_Comm_create`: the members of a group that is a part of this communicator make a new
+    /// one. All members of this communicator call it. Those that give the same group are in it, and
+    /// different groups have no member in common.
     ///
-    /// Of an intercommunicator all of a group say which part of it is to be in the new one. There
-    /// is none if the part of either group is empty.
+    /// On an intercommunicator, all ranks of a group pass the part of it that is to be in the new
+    /// one. If the part of either group is empty, no communicator is made.
     ///
     /// # Errors
-    /// When the group has a rank that is no member here, and as [`dup`](Self::dup).
+    /// When the group has a rank that is not a member here, and as [`dup`](Self::dup).
     #[track_caller]
     pub fn create(&self, group: &Group) -> Result<Option<Self>> {
         let call = ("MPI_Comm_create", Primitive::CommCreate);
         let places = self.places_of(group, Operation::plain(call.0))?;
         let mut first = places.first().and_then(|&place| u32::try_from(place).ok());
         if self.is_inter() {
-            first = first.map(|_| 0); // There is one communicator, whoever is in it.
+            first = first.map(|_| 0); // All members make one communicator.
         }
         let me = group.rank();
         self.split_for(call, first.filter(|_| me.is_some()), me.unwrap_or(0), None)
     }
 
-    /// The ranks here of the members of a group, which is a part of this communicator.
+    /// Returns the ranks here of the members of a group, which is a part of this communicator.
     pub(super) fn places_of(&self, group: &Group, operation: Operation) -> Result<Vec<i32>> {
         let places = group.translate_all(&self.group());
         if let Some(index) = places.iter().position(|&place| place == UNDEFINED) {
@@ -257,8 +257,8 @@ impl Comm {
         })
     }
 
-    /// Agrees on `words` and on what each child gets; children of one rank get nothing. What this
-    /// rank's child gets is reserved.
+    /// Agrees on `words` and on the ids of the children. Children of one rank get no id. The id of
+    /// this rank's child is then reserved.
     pub(super) fn agree(
         &self,
         words: &[u64],
@@ -306,7 +306,7 @@ impl Comm {
         Err(no_id(operation))
     }
 
-    /// The bitwise or of all members' words.
+    /// Returns the bitwise or of all members' words.
     pub(super) fn allreduce_or(&self, words: &mut [u64], operation: Operation) -> Result<()> {
         if self.is_single() {
             return Ok(());
@@ -320,7 +320,7 @@ impl Comm {
         self.finish(posted.map_err(exhausted(&operation))?, operation)
     }
 
-    /// Gives all members of an intracommunicator the words of one.
+    /// Gives all members of an intracommunicator the words of one member.
     pub(super) fn share(&self, words: &mut [u64], from: i32, operation: Operation) -> Result<()> {
         let root = self.world_rank(from, &operation)?;
         if self.is_single() {
@@ -357,7 +357,7 @@ impl Comm {
         self.child_from(&self.0.family, sides, id, topology, operation)
     }
 
-    /// The same of a child whose id was chosen by a family of all its members.
+    /// Makes the same of a child whose id a family of all its members has chosen.
     pub(super) fn child_from(
         &self,
         origin: &Arc<CommFamily>,
@@ -383,7 +383,7 @@ impl Comm {
         Ok(self.opened(origin, (group, remote), id, topology, kept))
     }
 
-    /// A handle of a child whose context is open.
+    /// Makes a handle of a child whose context is open.
     pub(super) fn opened(
         &self,
         origin: &Arc<CommFamily>,
@@ -419,8 +419,9 @@ impl Comm {
         }))
     }
 
-    /// What this rank has made with an id that it had reserved, if all ranks could make theirs: `allreduce_or` makes
-    /// the bitwise or of all ranks' words. Else nobody has made anything.
+    /// Returns what this rank has made with an id that it had reserved, if all ranks could make
+    /// theirs. Else no rank has made anything. `allreduce_or` makes the bitwise or of all ranks'
+    /// words.
     pub(super) fn keep_if_all_succeeded<T>(
         &self,
         made: Result<T>,
@@ -431,7 +432,7 @@ impl Comm {
         let mut failed = [u64::from(made.is_err())];
         let agreed = or(&mut failed);
         if let (Err(_), Some(id)) = (&made, id) {
-            // By now no NIC knows of it any more.
+            // No NIC knows the context any more.
             self.process().held_contexts().release(id);
         }
         let made = made?;

@@ -1,11 +1,13 @@
-//! Communicators of ranks that have none in common (MPI 5.0, 7.4.2 and 7.6.2): of a group, or of two.
+//! Communicators of ranks that have no communicator in common (MPI 5.0, 7.4.2 and 7.6.2): of a
+//! group, or of two.
 //!
-//! What such ranks have in common is that they are ranks of one job, whose context is the world's. Their messages travel
-//! there with [`SESSION_MESSAGES`] added, with a tag that stands for the string that all give. Strings that stand for the
-//! same tag are rare, one pair in 2^31, and do harm only if threads of the same ranks give both at a time.
+//! These ranks are ranks of one job, so they share the world's context. Their messages travel there
+//! with [`SESSION_MESSAGES`] added. The tag stands for the string that all give. Two strings with
+//! the same tag are rare, one pair in 2^31, and do harm only if threads of the same ranks give both
+//! at the same time.
 //!
-//! The ranks of a group agree as in [`create_group`](super::create_group); those of two groups, as when communicators
-//! become an intercommunicator.
+//! The ranks of a group agree as in [`create_group`](super::create_group). Those of two groups
+//! agree as when communicators become an intercommunicator.
 
 use super::create_group::{AgreementGroup, agree_on_id, agreement};
 use super::error::{ErrorClass, Operation};
@@ -26,7 +28,7 @@ const BETWEEN: MessageCall = MessageCall::standard(
     Primitive::IntercommCreate,
 );
 
-/// What stands for a string in messages.
+/// Returns the tag that stands for a string in messages.
 fn tag_of(text: &[u8]) -> i32 {
     let words = text.chunks(8).map(|chunk| {
         let mut word = [0; 8];
@@ -38,11 +40,13 @@ fn tag_of(text: &[u8]) -> i32 {
 }
 
 impl Process {
-    /// `MPI_Comm_create_from_group`: the members of a group make a communicator. All give the same group and text; calls
-    /// of several threads at a time have different texts. It has this error handler, and these hints.
+    /// `MPI_Comm_create_from_group`: the members of a group make a communicator. All give the same
+    /// group and text. Concurrent calls of several threads have different texts. The communicator
+    /// has this error handler, and these hints.
     ///
     /// # Errors
-    /// When this rank is not in the group, there are not enough context ids, or the NIC reports a failure.
+    /// When this rank is not in the group, there are not enough context ids, or the NIC reports a
+    /// failure.
     #[track_caller]
     pub fn create_from_group(
         self: &Arc<Self>,
@@ -125,7 +129,7 @@ impl Process {
         handler: ErrorHandler,
     ) -> Result<Comm> {
         let comm = self.from_group(BETWEEN, local, text, info, handler.clone())?;
-        // A leader that is none is found by the call below, which tells all of this group.
+        // The call below finds an invalid leader, and notifies all of this group.
         let other = usize::try_from(remote_leader).ok();
         let other = other.and_then(|place| remote.members().get(place));
         let other = other.and_then(|&other| i32::try_from(other).ok());

@@ -1,17 +1,18 @@
-//! `MPI_Comm_create_group` (MPI 5.0, 7.4.2): a part of a communicator makes one of its own, and
-//! the other ranks know nothing of it.
+//! `MPI_Comm_create_group` (MPI 5.0, 7.4.2): a part of a communicator makes a new one without the
+//! other ranks.
 //!
-//! So the parent's context is of no use: what there is among the members of a group is messages.
-//! They travel in a context of their own, the parent's with [`GROUP_MESSAGES`] added, with the tag
-//! of the call; so calls of several threads at a time are told apart by their tags, as the
-//! standard has it, and no receive of the program sees them.
+//! So collectives in the parent's context cannot be used: the members of the group have only
+//! messages. These travel in a context of their own, the parent's with [`GROUP_MESSAGES`] added,
+//! with the tag of the call. So no receive of the program sees them, and the tags tell apart the
+//! concurrent calls of several threads, as the standard requires.
 //!
-//! The first member of the group collects what the others say and tells all of them what they
-//! said together: that is a reduction in two messages, one after the other, whatever the size of
-//! the group. Three of them are an agreement: which ids are unavailable, whether all could reserve
-//! the one that all choose then, and whether all could open the context.
+//! The first member of the group collects the words of the others, combines them, and sends the
+//! result to all. Such a reduction takes two messages, one after the other, whatever the size of
+//! the group. An agreement is three of them: which ids are unavailable, whether all could reserve
+//! the id that all choose then, and whether all could open the context.
 //!
-//! Ranks that have no communicator in common do the same in the world's context ([`create_from_group`](super::create_from_group)).
+//! Ranks that have no communicator in common do the same in the world's context
+//! ([`create_from_group`](super::create_from_group)).
 #![expect(
     unsafe_code,
     reason = "messages and contexts name their data by address"
@@ -46,10 +47,10 @@ pub(super) struct AgreementGroup {
 }
 
 impl AgreementGroup {
-    /// A message to a rank of the group.
+    /// Sends a message to a rank of the group.
     ///
     /// # Safety
-    /// Nobody writes the words until the request is done.
+    /// The words are not written until the request is done.
     unsafe fn send(&self, words: &[u64], to: i32) -> Result<Request> {
         // SAFETY: the caller's promise.
         let data = unsafe { Buffer::read_only(words.as_ptr(), words.len(), Datatype::Uint64) };
@@ -57,10 +58,10 @@ impl AgreementGroup {
             .post_send(self.call, RecordedOperation::NOT, &data, to, self.tag)
     }
 
-    /// A message from a rank of the group.
+    /// Receives a message from a rank of the group.
     ///
     /// # Safety
-    /// Nobody else uses the words until the request is done.
+    /// The words are not used otherwise until the request is done.
     unsafe fn receive(&self, words: &mut [u64], from: i32) -> Result<Request> {
         // SAFETY: the caller's promise.
         let data = unsafe { Buffer::new(words.as_mut_ptr(), words.len(), Datatype::Uint64) };
@@ -68,7 +69,7 @@ impl AgreementGroup {
             .post_recv(self.call, RecordedOperation::NOT, &data, from, self.tag)
     }
 
-    /// In a circle of two: gives the other words, and gets some.
+    /// In a group of two: sends words to the other member, and receives its words.
     pub(super) fn swap(&self, mine: &[u64], others: &mut [u64]) -> Result<()> {
         let other = 1 - self.comm.rank();
         // SAFETY: the words are borrowed until the receive is done, at the end of this function.
@@ -78,7 +79,7 @@ impl AgreementGroup {
         settle([received, sent])
     }
 
-    /// The bitwise or of all members' words.
+    /// Computes the bitwise or of all members' words.
     pub(super) fn allreduce_or(&self, words: &mut [u64]) -> Result<()> {
         if self.comm.rank() != 0 {
             // SAFETY: the words are borrowed until the send is done, in the next line.
@@ -109,9 +110,9 @@ impl AgreementGroup {
     }
 }
 
-/// Agrees on an id, which this rank then has reserved: `allreduce_or` makes the bitwise or of all members'
-/// words. What they say of the `agreement` is another number, taken together, than that of any
-/// agreement that other threads come to at the same time.
+/// Agrees on an id, which this rank then has reserved. `allreduce_or` makes the bitwise or of all
+/// members' words. The number `agreement` differs from that of any other agreement that threads of
+/// these members make at the same time.
 pub(super) fn agree_on_id(
     or: impl Fn(&mut [u64]) -> Result<()>,
     agreement: u64,
@@ -143,13 +144,13 @@ pub(super) fn agree_on_id(
     Err(no_id(operation))
 }
 
-/// What tells an agreement from those of other threads of its members: the communicator that it is
-/// called with, and its tag.
+/// Returns a number that tells an agreement from those of other threads of its members. It consists
+/// of the communicator that the call is made with, and the tag.
 pub(super) fn agreement(context: u32, tag: i32) -> u64 {
     u64::from(context) << 32 | u64::from(tag.cast_unsigned())
 }
 
-/// Waits for all that were posted. The first that failed, or could not be posted, is the error.
+/// Waits for all requests. Returns the error of the first that failed or could not be posted.
 fn settle(requests: impl IntoIterator<Item = Result<Request>>) -> Result<()> {
     let mut outcome = Ok(());
     for request in requests {
@@ -160,14 +161,14 @@ fn settle(requests: impl IntoIterator<Item = Result<Request>>) -> Result<()> {
 }
 
 impl Comm {
-    /// `MPI_Comm_create_group`: the members of a group that is a part of this communicator make
-    /// one of their own. Only they call it, all with the same group and tag; calls of several
-    /// threads at a time have different tags. The tag has nothing to do with those of messages. A
-    /// rank that is not in the group gets none, and need not call it.
+    /// `MPI_Comm_create_group`: the members of a group that is a part of this communicator make a
+    /// new one. Only they call it, all with the same group and tag. Concurrent calls of several
+    /// threads have different tags. The tag is independent of those of messages. A rank that is not
+    /// in the group gets none, and need not call it.
     ///
     /// # Errors
-    /// When this is an intercommunicator, the group has a rank that is no member here, the tag is negative, there are not enough
-    /// context ids, or the NIC reports a failure.
+    /// When this is an intercommunicator, the group has a rank that is no member here, the tag is
+    /// negative, there are not enough context ids, or the NIC reports a failure.
     #[track_caller]
     pub fn create_group(&self, group: &Group, tag: i32) -> Result<Option<Self>> {
         let operation = Operation {
@@ -210,8 +211,8 @@ impl Comm {
             .map(Some)
     }
 
-    /// A communicator of a group for messages only: no NIC has to know its context, which is this
-    /// one with something added.
+    /// Returns a communicator of a group for messages only. No NIC has to know its context, which
+    /// is this one with an offset added.
     pub(super) fn for_messages(
         &self,
         added: u32,

@@ -1,4 +1,4 @@
-//! What went wrong in which call, with which arguments.
+//! Errors: what failed in which call, with which arguments.
 
 use super::constants::{ANY_SOURCE, ANY_TAG};
 pub use super::error_class::ErrorClass;
@@ -6,35 +6,37 @@ use super::this_rank;
 use bcs_core::request::RequestFailure;
 use std::fmt;
 
-/// What failed. Both ways to print it are the sentence, so that a `main` that returns it says
-/// something that a user can read.
+/// An error. `Display` and `Debug` both print the sentence, so that a `main` that returns the error
+/// prints a readable message.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}", whose(*.rank), self.of_itself())]
 pub struct Error {
-    /// The rank in the world whose call it was, once its process is one.
+    /// The world rank of the caller, once its process is a rank.
     pub rank: Option<u32>,
     /// The class.
     pub class: ErrorClass,
     /// The call and its arguments.
     pub operation: Operation,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// The code that a function of the program's gave, if it is one of its own and no class.
+    /// The code that a function of the program returned, if it is the program's own and no class.
     pub code: Option<i32>,
-    /// The message, if it is one that had come: what its receive was not given in a [`Status`](super::Status).
+    /// The message that had come, if there was one: its receive did not give it in a
+    /// [`Status`](super::Status).
     pub came: Option<FailedReceive>,
-    /// It is an error of a collective, and whoever waits for this rank in it is told.
+    /// Whether it is an error of a collective whose waiting ranks were notified.
     pub told: bool,
-    /// Members of a communicator did not call the same: the program is wrong, whatever it does about the error.
+    /// Whether members of a communicator did not call the same. The program is wrong then, whatever
+    /// it does about the error.
     pub disagreement: bool,
 }
 
-/// "rank 3 ", where an error says whose it is.
+/// Returns "rank 3 ", if the error names a rank.
 fn whose(rank: Option<u32>) -> String {
     rank.map_or_else(String::new, |rank| format!("rank {rank} "))
 }
 
-/// A message that came and could not be received as it was.
+/// A message that came and did not fit its receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailedReceive {
     /// Its sender's rank in the communicator.
@@ -46,13 +48,13 @@ pub struct FailedReceive {
 }
 
 impl Error {
-    /// The sentence without the rank: for whoever has said whose call it was.
+    /// Returns the sentence without the rank, for text that already names the rank.
     #[must_use]
     pub fn of_itself(&self) -> String {
         format!("failed to {}: {}", self.operation, self.reason)
     }
 
-    /// The error code (9.4): the class, if nobody has given another.
+    /// Returns the error code (9.4): the class, unless the error has another code.
     #[must_use]
     pub fn code(&self) -> i32 {
         self.code.unwrap_or_else(|| self.class.code())
@@ -81,19 +83,19 @@ pub struct Operation {
     pub tag: Option<i32>,
 }
 
-/// The other side of a call, as a rank of its communicator.
+/// The peer of a call, as a rank of its communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// The receiver of a send.
     To(i32),
-    /// The sender that a receive or probe asks for.
+    /// The sender that a receive or probe names.
     From(i32),
     /// The root of a collective.
     Root(i32),
 }
 
 impl Operation {
-    /// A call without arguments worth a mention.
+    /// Returns a call without arguments worth a mention.
     #[must_use]
     pub fn plain(call: &'static str) -> Self {
         Self {
@@ -104,7 +106,7 @@ impl Operation {
         }
     }
 
-    /// A message of so many bytes, if they can be counted, to or from somebody.
+    /// Returns a message of this many bytes, if they can be counted, to or from a peer.
     #[inline(always)]
     pub(crate) fn message(call: &'static str, bytes: Option<usize>, peer: Peer, tag: i32) -> Self {
         Self {
@@ -115,7 +117,7 @@ impl Operation {
         }
     }
 
-    /// An error of this call.
+    /// Returns an error of this call.
     #[cold]
     pub(crate) fn error(self, class: ErrorClass, reason: impl Into<String>) -> Box<Error> {
         Box::new(Error {
@@ -130,7 +132,7 @@ impl Operation {
         })
     }
 
-    /// The error that a NIC reported of this call; `len` is the length of the message.
+    /// Returns the error that a NIC reported for this call; `len` is the length of the message.
     pub(crate) fn failure(self, failure: RequestFailure, len: u64) -> Box<Error> {
         let (class, reason) = match failure {
             RequestFailure::Truncated => {

@@ -19,13 +19,13 @@ macro_rules! classes {
             /// All classes, in the order of their codes.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// The name in the standard.
+            /// Returns the name in the standard.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => $standard,)* }
             }
 
-            /// What it means, in a few words.
+            /// Returns what it means, in a few words.
             #[must_use]
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
@@ -101,13 +101,13 @@ classes! {
 }
 
 impl ErrorClass {
-    /// The code in the standard's ABI.
+    /// Returns the code in the standard's ABI.
     #[must_use]
     pub const fn code(self) -> i32 {
         self as i32
     }
 
-    /// The class with this code, if it is one of these.
+    /// Returns the class with this code, if there is one.
     #[must_use]
     pub fn from_code(code: i32) -> Option<Self> {
         let place = usize::try_from(code).ok()?;

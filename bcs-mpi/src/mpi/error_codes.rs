@@ -1,8 +1,7 @@
-//! Error classes, codes and strings of the program's own (MPI 5.0, 9.5).
+//! The program's own error classes, codes and strings (MPI 5.0, 9.5).
 //!
-//! They are numbers above the predefined classes, given out in order, classes and codes alike. They
-//! are of this process: another one that makes the same ones in the same order has the same
-//! numbers.
+//! They are numbers above the predefined classes, given out in order, classes and codes alike. Each
+//! process has its own. Processes that add the same ones in the same order get the same numbers.
 
 use super::Process;
 pub use super::constants::ERR_LASTCODE;
@@ -17,13 +16,13 @@ impl Process {
         self.error_codes().with(look)
     }
 
-    /// The attribute `MPI_LASTUSEDCODE`: no larger code is in use.
+    /// Returns the attribute `MPI_LASTUSEDCODE`: no larger code is in use.
     #[must_use]
     pub fn last_used_code(&self) -> i32 {
         self.added(|added| added.last)
     }
 
-    /// `MPI_Add_error_class`.
+    /// `MPI_Add_error_class`: adds a class.
     ///
     /// # Errors
     /// When all numbers were given out.
@@ -32,7 +31,7 @@ impl Process {
         class.ok_or_else(|| no_number("MPI_Add_error_class"))
     }
 
-    /// `MPI_Add_error_code`: a code of a class, which may be predefined.
+    /// `MPI_Add_error_code`: adds a code of a class, which may be predefined.
     ///
     /// # Errors
     /// When there is no such class, or all numbers were given out.
@@ -51,9 +50,9 @@ impl Process {
         })
     }
 
-    /// `MPI_Add_error_string`, and with an empty text `MPI_Remove_error_string`: what a code of the
-    /// program's own means. Of a longer text the first [`MAX_ERROR_STRING`] bytes are kept, as far
-    /// as they are whole characters.
+    /// `MPI_Add_error_string`, and with an empty text `MPI_Remove_error_string`: sets the meaning
+    /// of a code that the program added. A longer text is cut after the last whole character within
+    /// [`MAX_ERROR_STRING`] bytes.
     ///
     /// # Errors
     /// When the code is not one that the program added.
@@ -70,7 +69,7 @@ impl Process {
     /// `MPI_Remove_error_class` and `MPI_Remove_error_code`: forgets a number that was added.
     ///
     /// # Errors
-    /// When it was not added, has a string left, or is a class that has codes left.
+    /// When it was not added, still has a string, or is a class that still has codes.
     pub fn remove_error_code(&self, code: i32) -> Result<()> {
         self.added(|added| {
             let call = "MPI_Remove_error_code";
@@ -92,7 +91,7 @@ impl Process {
         })
     }
 
-    /// `MPI_Error_class`.
+    /// `MPI_Error_class`: returns the class of a code.
     ///
     /// # Errors
     /// When there is no such code.
@@ -104,7 +103,7 @@ impl Process {
         class.ok_or_else(|| unknown("MPI_Error_class", code))
     }
 
-    /// `MPI_Error_string`.
+    /// `MPI_Error_string`: returns the meaning of a code.
     ///
     /// # Errors
     /// When there is no such code.

@@ -1,16 +1,16 @@
-//! Error handlers: what a program wants done about the errors of a communicator (MPI 5.0, 9.3).
+//! Error handlers: what happens after an error of a communicator (MPI 5.0, 9.3).
 //!
-//! The calls of this module's core always return errors. A layer above that must not (a C ABI) gives
-//! each to [`Comm::handle`], which does what the communicator's handler says.
+//! The calls of this core always return errors. A layer above that may not return them (a C ABI)
+//! passes each to [`Comm::handle`], which applies the communicator's handler.
 
 use super::Comm;
 use super::error::{Operation, Result};
 use super::objects::error_handler as of;
 
-/// A handler of the program's (`MPI_Comm_errhandler_function`).
+/// An error handler function of the program (`MPI_Comm_errhandler_function`).
 pub type HandleError = of::HandleError<Comm>;
 
-/// What is to be done about an error of a communicator.
+/// The error handler of a communicator.
 pub type ErrorHandler = of::ErrorHandler<Comm>;
 
 impl Comm {
@@ -30,8 +30,8 @@ impl Comm {
         self.0.properties.error_handler().clone()
     }
 
-    /// `MPI_Comm_call_errhandler`, and what a call does that fails: the communicator's handler is
-    /// asked, with no lock held. It comes back with what the call is to return.
+    /// `MPI_Comm_call_errhandler`, which a failing call uses, too: calls the communicator's
+    /// handler, with no lock held. Returns what the call is to return.
     ///
     /// # Errors
     /// The error, unless the job ends.
@@ -56,7 +56,7 @@ impl Comm {
         Err(error)
     }
 
-    /// How messages name it.
+    /// Returns the communicator's name in messages.
     fn title(&self) -> String {
         match self.name() {
             name if name.is_empty() => format!("a communicator of {} ranks", self.size()),

@@ -5,9 +5,9 @@ use super::{Comm, Result};
 use std::sync::atomic::Ordering;
 
 impl Comm {
-    /// `MPI_Comm_free`: no handle of this communicator can be used any more. What was started on
-    /// it goes on. Its attributes are deleted. (Dropping the last handle does the same, but then the
-    /// functions that delete attributes are not called: they want a handle.)
+    /// `MPI_Comm_free`: makes all handles of this communicator unusable, and deletes its
+    /// attributes. Operations that were started on it go on. (Dropping the last handle does the
+    /// same, but does not call the functions that delete attributes, because they need a handle.)
     ///
     /// # Errors
     /// When it is the world, or was freed, or a function that deletes an attribute fails.

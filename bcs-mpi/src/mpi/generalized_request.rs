@@ -1,4 +1,5 @@
-//! Generalized requests (MPI 5.0, 13.2): the program does what they stand for, and says when it is over.
+//! Generalized requests (MPI 5.0, 13.2): the program performs the operation, and reports its
+//! completion.
 
 use super::error::Operation;
 use super::request::CompletionKind;
@@ -10,7 +11,7 @@ use crate::transport::TransportHandle;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-/// How the program says that something is over which it does itself (`MPI_Grequest_complete`).
+/// The handle by which the program completes its operation (`MPI_Grequest_complete`).
 #[derive(Clone, Debug)]
 pub struct GeneralizedCompletion {
     process: Weak<Process>,
@@ -18,7 +19,7 @@ pub struct GeneralizedCompletion {
 }
 
 impl GeneralizedCompletion {
-    /// It is over.
+    /// Completes the operation.
     pub fn complete(&self) {
         self.over.store(true, Ordering::Release);
         if let Some(process) = self.process.upgrade() {
@@ -27,7 +28,7 @@ impl GeneralizedCompletion {
     }
 }
 
-/// What the program does itself.
+/// An operation that the program performs.
 #[derive(Debug)]
 struct GeneralizedOperation(Arc<AtomicBool>);
 
@@ -43,7 +44,8 @@ impl AsyncOperation for GeneralizedOperation {
 }
 
 impl Process {
-    /// `MPI_Grequest_start`: a request that is done when the program says so, whatever thread does.
+    /// `MPI_Grequest_start`: returns a request that is done when any thread of the program
+    /// completes it.
     #[must_use]
     pub fn external(self: &Arc<Self>) -> (GeneralizedCompletion, Request) {
         let over = Arc::new(AtomicBool::new(false));

@@ -1,5 +1,5 @@
-//! Groups (MPI 5.0, 7.3): ordered sets of processes. They are values of one process: nothing here
-//! talks to anybody.
+//! Groups (MPI 5.0, 7.3): ordered sets of processes. They are values of one process; nothing here
+//! communicates.
 
 use super::error::{ErrorClass, Operation};
 use super::{AttachedBuffer, PROC_NULL, Result, UNDEFINED};
@@ -40,39 +40,40 @@ impl Group {
         }
     }
 
-    /// The same, of a session, whose buffer communicators use that are made of it.
+    /// Returns the same for a session. Communicators that are made of the group use the session's
+    /// buffer.
     #[must_use]
     pub fn of_session(self, buffer: &AttachedBuffer) -> Self {
         let session = Some(buffer.clone());
         Self { session, ..self }
     }
 
-    /// The buffer of the session that it stems from.
+    /// Returns the buffer of the session that it stems from.
     pub(super) fn session(&self) -> Option<&AttachedBuffer> {
         self.session.as_ref()
     }
 
-    /// `MPI_Group_size`.
+    /// `MPI_Group_size`: returns the number of members.
     #[must_use]
     pub fn size(&self) -> i32 {
         as_rank(self.members.len())
     }
 
-    /// `MPI_Group_rank`: this process's rank, if it is a member.
+    /// `MPI_Group_rank`: returns this process's rank, if it is a member.
     #[must_use]
     pub fn rank(&self) -> Option<i32> {
         let me = self.members.iter().position(|&m| m == self.this_process);
         me.map(as_rank)
     }
 
-    /// The world ranks of the members, in order.
+    /// Returns the world ranks of the members, in order.
     #[must_use]
     pub fn members(&self) -> &[u32] {
         &self.members
     }
 
-    /// `MPI_Group_translate_ranks`: the ranks in `other` of these ranks here;
-    /// [`UNDEFINED`] for those that are not in it. [`PROC_NULL`] stays what it is.
+    /// `MPI_Group_translate_ranks`: returns the ranks in `other` of these ranks; [`UNDEFINED`] for
+    /// those that are not in it. [`PROC_NULL`] stays unchanged.
     ///
     /// # Errors
     /// When there is no such rank here.
@@ -91,7 +92,7 @@ impl Group {
         ranks.iter().map(translate).collect()
     }
 
-    /// The ranks in `other` of all members.
+    /// Returns the ranks in `other` of all members.
     pub(super) fn translate_all(&self, other: &Self) -> Vec<i32> {
         let places = other.places();
         let translate = |member| {
@@ -225,7 +226,7 @@ impl Group {
         ranks.into_iter().map(place).collect()
     }
 
-    /// The ranks of ranges, of which each must be one of this group: so there are not many.
+    /// Returns the ranks of ranges. Each must be a rank of this group, so their number is bounded.
     fn ranks_of(&self, ranges: &[Range], operation: Operation) -> Result<Vec<i32>> {
         let mut ranks = Vec::new();
         for &(first, last, stride) in ranges {
@@ -244,7 +245,7 @@ impl Group {
     }
 }
 
-/// A number of a rank as MPI writes it.
+/// Returns a place as a rank of MPI.
 pub(super) fn as_rank(place: usize) -> i32 {
     i32::try_from(place).expect("MAX_RANKS fits i32")
 }
@@ -289,7 +290,7 @@ mod tests {
         assert_eq!(ten.include(&[]).unwrap().size(), 0);
     }
 
-    /// The example of the standard, and ranges that go down or hold one rank.
+    /// Checks the example of the standard, and ranges that go down or hold one rank.
     #[test]
     fn ranges_go_up_and_down() {
         let ten = group(0..10);

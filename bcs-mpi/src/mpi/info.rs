@@ -1,5 +1,5 @@
-//! Info objects: what a program tells the library and the other way round, as pairs of strings
-//! (MPI 5.0, chapter 10).
+//! Info objects: hints between a program and the library, as pairs of strings (MPI 5.0, chapter
+//! 10).
 
 use super::Result;
 use super::error::{ErrorClass, Operation};
@@ -12,10 +12,11 @@ pub const MAX_INFO_KEY: usize = 255;
 /// `MPI_MAX_INFO_VAL`, without the zero at the end of a C string.
 pub const MAX_INFO_VAL: usize = 1023;
 
-/// The hint of communicators and sessions that says which kinds of memory buffers may be of (MPI 5.0, 12.4.3).
+/// The hint of communicators and sessions about the kinds of memory that buffers may use (MPI 5.0,
+/// 12.4.3).
 pub const MEMORY_KINDS: &str = "mpi_memory_alloc_kinds";
 
-/// Its default, which is all that this library has: what MPI allocates, and what the system does.
+/// Its default, and the only kinds that this library has: memory that MPI or the system allocates.
 pub const DEFAULT_MEMORY_KINDS: &str = "mpi,system";
 
 /// An info object. Clones are handles of the same one.
@@ -29,7 +30,7 @@ impl Info {
         Self::default()
     }
 
-    /// `MPI_INFO_ENV` (10.1): how this process was started, as far as that is known.
+    /// `MPI_INFO_ENV` (10.1): returns how this process was started, as far as that is known.
     #[must_use]
     pub fn env(ranks: usize) -> Self {
         let mut words = std::env::args();
@@ -96,7 +97,7 @@ impl Info {
         }))
     }
 
-    /// `MPI_Info_delete`.
+    /// `MPI_Info_delete`: removes a key.
     ///
     /// # Errors
     /// When the key is not set.
@@ -113,7 +114,7 @@ impl Info {
         })
     }
 
-    /// `MPI_Info_get_nkeys`.
+    /// `MPI_Info_get_nkeys`: returns the number of keys.
     #[must_use]
     pub fn keys(&self) -> usize {
         self.pairs(|pairs| pairs.len())
@@ -122,7 +123,7 @@ impl Info {
     /// `MPI_Info_get_nthkey`: keys are in the order in which they were set.
     ///
     /// # Errors
-    /// When there are not so many.
+    /// When there are fewer keys.
     pub fn nth_key(&self, nth: usize) -> Result<String> {
         let keys = self.keys();
         let key = self.pairs(|pairs| pairs.get(nth).map(|(key, _)| key.clone()));

@@ -1,4 +1,4 @@
-//! What a program leaves when it finalizes (MPI 5.0, 11.2.2), and where in it that was posted.
+//! What a program leaks when it finalizes (MPI 5.0, 11.2.2), and the calls that posted it.
 
 use super::live_objects;
 use super::request::{LeakedRequest, Request};
@@ -12,13 +12,13 @@ use bcs_core::wait_state::{
 };
 
 impl Process {
-    /// Calls of this process come from another language: where they are is an address, which this function knows of
-    /// the call that its thread is in. Said before [`init`](Self::init).
+    /// Registers a function for calls from another language: it returns the address of the call
+    /// that its thread is in. Called before [`init`](Self::init).
     pub fn is_called_from(address: fn() -> u64) {
         foreign::calls_are_from(address);
     }
 
-    /// The program ends with this request, which it got from a call at that address.
+    /// Records that the program leaks this request, which it got from a call at that address.
     pub fn note_leaked_request(&self, request: &Request, address: u64) {
         let mut left = lockstep::lock(&self.leaks);
         for trace in request.traces() {
@@ -35,7 +35,7 @@ impl Process {
         }
     }
 
-    /// By what the traces of something that was posted are known.
+    /// Returns the posted operations that a leaked request stands for.
     fn posted(&self, request: crate::bcs::Request) -> Vec<PostedOperation> {
         let told = self.endpoint.bcs_wait_state(request);
         let posted = |&wait: &WaitReason| match (wait, told.collective(wait)) {
@@ -44,13 +44,13 @@ impl Process {
                 context: entered.context,
                 number: entered.number,
             },
-            // A send is over by then.
+            // A send is complete by then.
             _ => PostedOperation::Request,
         };
         told.waits.iter().map(posted).collect()
     }
 
-    /// A message was longer than the buffer that it was received into.
+    /// Records that a message was longer than the buffer that it was received into.
     #[cold]
     pub(super) fn note_truncation(&self, message: MessagePeer) {
         if message.is_of_program() {
@@ -58,7 +58,8 @@ impl Process {
         }
     }
 
-    /// What the node manager is told of what is left, of which this is in the rank's tables.
+    /// Returns the reports of leaks to the node manager. The argument holds those in the rank's
+    /// tables.
     pub(super) fn leak_reports(&self, mut left: LeakReport) -> Vec<FromRank> {
         left.join(&lockstep::lock(&self.leaks));
         for object in LeakedObject::ALL {
@@ -68,7 +69,7 @@ impl Process {
             left.add_place(posted, Site::Address(address));
         }
         let mut said = Vec::new();
-        // What was loaded since then has places, too.
+        // Code that was loaded since then has addresses, too.
         let is_asked = !left.is_empty() || self.recording.is_on();
         if is_asked && foreign::address().is_some() {
             said.extend(MappedCode::of_this_process().ok().map(FromRank::Code));
@@ -81,7 +82,7 @@ impl Process {
 }
 
 impl Comm {
-    /// A message is sent by the call that this thread is in.
+    /// Records that the call of this thread sends a message.
     #[inline]
     pub(super) fn is_sent_from_here(&self, tag: i32) {
         if let Some(address) = foreign::address() {

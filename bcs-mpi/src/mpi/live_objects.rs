@@ -1,6 +1,7 @@
-//! How many objects of a kind there are: what a program has not freed when it finalizes.
+//! The number of live objects of each kind: those that a program has not freed when it finalizes.
 //!
-//! Of the process, and not of its rank, since some kinds are made without one; these are the same but in tests.
+//! The numbers belong to the process, and not to its rank, since some kinds are made without a
+//! rank. Only in tests do the two differ.
 
 use bcs_core::wait_state::LeakedObject;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 static ALIVE: [AtomicU32; LeakedObject::ALL.len()] =
     [const { AtomicU32::new(0) }; LeakedObject::ALL.len()];
 
-/// An object counts while this lives.
+/// A guard: an object counts while its guard lives.
 #[derive(Debug)]
 pub(super) struct LiveObject {
     object: LeakedObject,
@@ -22,7 +23,7 @@ impl LiveObject {
         Self { object, counts }
     }
 
-    /// Nobody is to free it.
+    /// Stops counting an object that is never freed.
     pub(super) fn stays(&self) {
         if self.counts.swap(false, Ordering::Relaxed) {
             ALIVE[self.object as usize].fetch_sub(1, Ordering::Relaxed);
@@ -36,7 +37,7 @@ impl Drop for LiveObject {
     }
 }
 
-/// How many there are.
+/// Returns the number of live objects of a kind.
 pub(super) fn alive(object: LeakedObject) -> u32 {
     ALIVE[object as usize].load(Ordering::Relaxed)
 }

@@ -1,5 +1,5 @@
-//! Matched probes (MPI 5.0, 3.8.2): a message is found and taken out in one step, so that no other
-//! thread of this rank can receive what was found.
+//! Matched probes (MPI 5.0, 3.8.2): a probe finds a message and takes it out in one step, so that
+//! no other thread of this rank can receive it.
 
 use super::comm::exhausted;
 use super::error::{ErrorClass, Operation, Peer};
@@ -20,9 +20,9 @@ pub struct Message {
 
 #[derive(Debug)]
 enum Content {
-    /// What the NIC keeps.
+    /// The message that the NIC keeps.
     Extracted(MatchedMessage),
-    /// `MPI_MESSAGE_NO_PROC`: what nobody sends.
+    /// `MPI_MESSAGE_NO_PROC`: the message of `MPI_PROC_NULL`.
     NoProc,
     /// `MPI_MESSAGE_NULL`.
     Null,
@@ -44,8 +44,8 @@ impl Comm {
 
     /// `MPI_Improbe`: takes a message out if there is one.
     ///
-    /// As for [`iprobe`](Self::iprobe), "no" may be an old answer; it does not stay "no" when it is
-    /// asked again and again.
+    /// As for [`iprobe`](Self::iprobe), "no" may be outdated, but repeated calls find the message
+    /// in the end.
     ///
     /// # Errors
     /// As [`mprobe`](Self::mprobe).
@@ -86,19 +86,19 @@ impl Comm {
 }
 
 impl Message {
-    /// What was found.
+    /// Returns the status of the message.
     #[must_use]
     pub fn status(&self) -> Status {
         self.status
     }
 
-    /// The communicator in which it was sent.
+    /// Returns the communicator in which it was sent.
     #[must_use]
     pub fn comm(&self) -> &Comm {
         &self.comm
     }
 
-    /// What a receive of it is called.
+    /// Returns the operation of a receive of it.
     fn operation(&self, call: &'static str, data: &Buffer) -> Operation {
         let Status { source, tag, .. } = self.status;
         Operation::message(call, data.bytes(), Peer::From(source), tag)
@@ -138,7 +138,8 @@ impl Message {
         ))
     }
 
-    /// `MPI_Mrecv`. After an error in an argument the message is still there.
+    /// `MPI_Mrecv`: receives the message. After an error in an argument the message can still be
+    /// received.
     ///
     /// # Errors
     /// When the message was received before, an argument is wrong, the message is longer than
@@ -154,7 +155,7 @@ impl Message {
         })
     }
 
-    /// `MPI_Imrecv`.
+    /// `MPI_Imrecv`: begins to receive the message.
     ///
     /// # Errors
     /// When the message was received before, or an argument is wrong.

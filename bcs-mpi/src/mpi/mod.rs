@@ -1,19 +1,19 @@
-//! The untyped core of MPI over the BCS API: what the safe Rust layer and a C ABI stand on.
+//! The untyped core of MPI over the BCS API, on which the safe Rust layer and a C ABI are built.
 //!
 //! | module | is |
 //! |---|---|
-//! | [`error`], `constants`, `census` | what can go wrong, named constants, how many objects there are |
-//! | `account` | what buffered sends have their room in |
+//! | [`error`], `constants`, `live_objects` | errors, named constants, the number of live objects |
+//! | `account` | the attached buffers of buffered sends |
 //! | [`datatype`], [`op`], [`group`], [`info`] | what is known without a communicator (chapters 5, 6.9.5, 7, 10) |
 //! | [`buffer`], [`Blocks`], [`pack`](Comm::pack), [`external32`] | data described by a datatype |
 //! | [`objects`], [`topology`] | what a process, a communicator and its topology are made of |
 //! | [`process`], [`threads`], [`error_codes`] | this rank: initialise, finalise, abort; its threads; its own errors (chapters 11, 9.5) |
 //! | [`comm`], [`attributes`], [`error_handler`] | communicators, and what a program keeps with them (chapters 7, 7.7, 9.3) |
 //! | [`environment`] | host and versions (chapter 9) |
-//! | [`statistics`] | what a rank can say of itself at any time, in numbers (chapter 15.3) |
-//! | `checks` | what a checked job looks at in calls |
-//! | [`request`], [`status`], `leaving` | what was started, what came of it, and what is left of it at the end |
-//! | [`external`] | what the program does itself (13.2) |
+//! | [`statistics`] | a rank's counters (chapter 15.3) |
+//! | `checks` | what a checked job checks in calls |
+//! | [`request`], [`status`], `leaks` | operations that were started, their outcome, and what is left at the end |
+//! | [`generalized_request`] | operations that the program performs (13.2) |
 //! | [`point_to_point`](Comm::send), [`buffered`], [`probe`](Comm::probe), [`matched`] | messages (chapter 3) |
 //! | [`create`](Comm::split), [`create_group`](Comm::create_group), [`create_from_group`](Process::create_from_group), [`duplication`](Comm::idup), [`free`](Comm::free) | how communicators come and go (7.4) |
 //! | [`collective`](Comm::barrier), [`exchange`] | collectives (chapter 6) |
@@ -23,8 +23,8 @@
 //!
 //! A folder imports from those above it in this list, never from one below.
 //!
-//! Messages are named as in C, by address, count and datatype. Where each function of the standard is
-//! says the [manual](crate::manual::functions).
+//! Messages are named as in C, by address, count and datatype. The
+//! [manual](crate::manual::functions) lists where each function of the standard is.
 //!
 //! ```
 //! use bcs_core::reduction::Datatype as Elementary;
@@ -53,8 +53,8 @@
 //! ```
 //!
 //! Ranks and tags are `i32` as in C, with the wildcards and codes of the standard's ABI (MPI 5.0,
-//! chapter 20). A [`Buffer`] names memory by address. To make one is unsafe: it is the promise that the
-//! memory stays as long as an operation has it, so the calls are safe.
+//! chapter 20). A [`Buffer`] names memory by address. Making one is unsafe: the caller promises
+//! that the memory stays as long as an operation has it. So the calls are safe.
 
 mod account;
 pub mod attributes;

@@ -8,7 +8,7 @@ use crate::bcs::{gather, scatter};
 use crate::mpi::error::{ErrorClass, Operation};
 use crate::mpi::{Buffer, Comm, Datatype, Result};
 
-/// The part of a packed buffer that a call is about.
+/// Returns the part of a packed buffer that a call uses.
 pub(super) fn part(
     position: usize,
     len: usize,
@@ -23,7 +23,7 @@ pub(super) fn part(
 }
 
 impl Comm {
-    /// `MPI_Pack`: copies `data` to `out` from byte `position` on, which moves on.
+    /// `MPI_Pack`: copies `data` to `out` from byte `position` on, and advances `position`.
     ///
     /// # Errors
     /// When an argument is wrong, or there is not enough room.
@@ -37,7 +37,7 @@ impl Comm {
         Ok(())
     }
 
-    /// `MPI_Unpack`: fills `data` from `packed`, from byte `position` on, which moves on.
+    /// `MPI_Unpack`: fills `data` from `packed`, from byte `position` on, and advances `position`.
     ///
     /// # Errors
     /// When an argument is wrong, or there are not enough bytes.
@@ -51,10 +51,10 @@ impl Comm {
         Ok(())
     }
 
-    /// `MPI_Pack_size`: the bytes that so many elements take when they are packed.
+    /// `MPI_Pack_size`: returns the bytes of `count` packed elements.
     ///
     /// # Errors
-    /// When the count is negative or the bytes are more than an address space.
+    /// When the count is negative or the bytes exceed an address space.
     pub fn pack_size(&self, count: i64, datatype: &Datatype) -> Result<usize> {
         let operation = Operation::plain("MPI_Pack_size");
         self.usable(&operation)?;

@@ -49,7 +49,7 @@ const SEND: MessageCall = MessageCall::standard("MPI_Send", Primitive::Send);
 const SSEND: MessageCall = MessageCall::synchronous("MPI_Ssend", Primitive::Ssend);
 const ISEND: MessageCall = MessageCall::standard("MPI_Isend", Primitive::Isend);
 const ISSEND: MessageCall = MessageCall::synchronous("MPI_Issend", Primitive::Issend);
-// A ready send promises that its receive is posted, which nothing here could do better for; if the
+// A ready send promises that its receive is posted. This library cannot make use of that. If the
 // promise is broken, it is still a send.
 const RSEND: MessageCall = MessageCall::standard("MPI_Rsend", Primitive::Rsend);
 const IRSEND: MessageCall = MessageCall::standard("MPI_Irsend", Primitive::Irsend);
@@ -58,11 +58,12 @@ const SENDRECV: MessageCall = MessageCall::standard("MPI_Sendrecv", Primitive::S
 const SENDRECV_REPLACE: MessageCall =
     MessageCall::standard("MPI_Sendrecv_replace", Primitive::SendrecvReplace);
 
-/// The shortest message that is replaced without a copy. Of shorter ones the copy stays in a cache.
+/// The shortest message that is replaced without a copy. The copy of a shorter one stays in a
+/// cache.
 const LEAST_REPLACED_BYTES: usize = 1 << 20;
 
 impl Comm {
-    /// What a send at this place sends, of types like these, to somebody.
+    /// Returns the message that a send at this place sends to a peer, with types like these.
     #[inline(always)]
     fn message<'a>(
         &self,
@@ -90,7 +91,7 @@ impl Comm {
         })
     }
 
-    /// What a receive at this place is for.
+    /// Returns the kind of a receive at this place.
     #[inline(always)]
     pub(super) fn receiving(&self, into: &Buffer, site: Site) -> CompletionKind {
         match self.process().is_checked() {
@@ -111,7 +112,7 @@ impl Comm {
         self.post_send_at(call, recorded, (data, data), (to, tag), Site::here())
     }
 
-    /// A send at this place of data which are, or stand for, types like these.
+    /// Posts a send at this place of data which have, or stand for, types like these.
     pub(super) fn post_send_at(
         &self,
         call: MessageCall,
@@ -152,7 +153,7 @@ impl Comm {
         self.post_recv_at(call, recorded, data, (from, tag), Site::here())
     }
 
-    /// A receive at this place.
+    /// Posts a receive at this place.
     pub(super) fn post_recv_at(
         &self,
         call: MessageCall,
@@ -185,7 +186,7 @@ impl Comm {
         }
     }
 
-    /// Tells the MDS that a message was posted.
+    /// Records for the MDS that a message was posted.
     #[inline(always)]
     fn tell_posted(&self, begun: &mut CallStart, message: &OutgoingMessage<'_>) {
         if !begun.is_unknown() {
@@ -200,7 +201,7 @@ impl Comm {
         }
     }
 
-    /// A blocking send: at once if that can be, else posted and waited for.
+    /// Sends and blocks: at once if possible, else by a post and a wait.
     #[inline(always)]
     #[track_caller]
     fn send_blocking(&self, call: MessageCall, data: &Buffer, to: i32, tag: i32) -> Result<()> {
@@ -246,7 +247,7 @@ impl Comm {
         )
     }
 
-    /// A blocking receive: at once if that can be, else posted and waited for.
+    /// Receives and blocks: at once if possible, else by a post and a wait.
     #[inline(always)]
     #[track_caller]
     fn recv_blocking(&self, data: &Buffer, from: i32, tag: i32) -> Result<Status> {
@@ -281,14 +282,14 @@ impl Comm {
         })
     }
 
-    /// A call that starts a send.
+    /// Starts a send.
     #[inline(always)]
     #[track_caller]
     fn start_send(&self, call: MessageCall, data: &Buffer, to: i32, tag: i32) -> Result<Request> {
         self.start_send_like(call, (data, data), to, tag)
     }
 
-    /// The same of data that stand for types like these.
+    /// Does the same for data that stand for types like these.
     #[inline(always)]
     #[track_caller]
     fn start_send_like(
@@ -306,7 +307,7 @@ impl Comm {
         })
     }
 
-    /// `MPI_Send`.
+    /// `MPI_Send`: sends a message.
     ///
     /// # Errors
     /// When an argument is wrong, or the NIC reports a failure.
@@ -324,7 +325,7 @@ impl Comm {
         self.send_blocking(SSEND, &data, to, tag)
     }
 
-    /// `MPI_Rsend`: the receive is posted already.
+    /// `MPI_Rsend`: sends a message whose receive is posted already.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -342,7 +343,7 @@ impl Comm {
         self.start_send(IRSEND, &data, to, tag)
     }
 
-    /// `MPI_Isend`.
+    /// `MPI_Isend`: starts a [`send`](Self::send).
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -360,7 +361,7 @@ impl Comm {
         self.start_send(ISSEND, &data, to, tag)
     }
 
-    /// `MPI_Recv`.
+    /// `MPI_Recv`: receives a message.
     ///
     /// # Errors
     /// When an argument is wrong, the message is longer than `data` (its start is then received),
@@ -370,7 +371,7 @@ impl Comm {
         self.recv_blocking(&data, from, tag)
     }
 
-    /// `MPI_Irecv`.
+    /// `MPI_Irecv`: starts a [`recv`](Self::recv).
     ///
     /// # Errors
     /// When an argument is wrong.
@@ -385,10 +386,10 @@ impl Comm {
         })
     }
 
-    /// `MPI_Sendrecv`: sends to one and receives from one at the same time.
+    /// `MPI_Sendrecv`: sends a message and receives one at the same time.
     ///
     /// # Errors
-    /// As for those. Both have ended then.
+    /// As for a send and a receive. Both have ended then.
     #[track_caller]
     pub fn sendrecv(&self, out: (Buffer, i32, i32), into: (Buffer, i32, i32)) -> Result<Status> {
         self.exchange(SENDRECV, &out, &into, &out.0)
@@ -407,7 +408,7 @@ impl Comm {
     ) -> Result<Status> {
         let (call, peer) = (SENDRECV_REPLACE, Peer::To(to));
         if to == PROC_NULL || from == PROC_NULL {
-            // Nothing is sent, or nothing comes that would replace it.
+            // No message is sent, or none comes that would replace the data.
             let out = (data.clone(), to, out_tag);
             return self.exchange(call, &out, &(data, from, in_tag), &out.0);
         }
@@ -421,14 +422,15 @@ impl Comm {
         }
         let mut copy = vec![0_u8; piece.len()];
         gather(&piece, 0, &mut copy);
-        // The copy is packed: whoever receives it sees no difference.
-        // SAFETY: it lives until both have ended.
+        // SAFETY: the copy lives until both have ended. (It is packed, which its receiver cannot
+        // notice.)
         let out = unsafe { Buffer::read_only(copy.as_ptr(), copy.len(), Datatype::BYTE) };
         let (out, into) = ((out, to, out_tag), (data, from, in_tag));
         self.exchange(call, &out, &into, &into.0)
     }
 
-    /// The same without a copy, by ranks of this node. `None` if it takes others.
+    /// Does the same without a copy, among ranks of this node. Returns `None` if that is
+    /// impossible.
     #[track_caller]
     fn replace_in_place(
         &self,
@@ -457,7 +459,8 @@ impl Comm {
             let what = self.receiving(data, site);
             let mut receive = Request::posted(receive, what, self, &receiving, told);
             let (sent, received) = (send.wait_unrecorded(), receive.wait_unrecorded());
-            // Whatever came of them: the start of a message that was too long is received.
+            // This holds even if they failed: of a message that was too long, the start is
+            // received.
             if !endpoint.bcs_replaced(posted) {
                 return Err(receiving.failure(RequestFailure::BadAddress, 0));
             }
@@ -469,7 +472,7 @@ impl Comm {
     /// `MPI_Isendrecv`: starts a [`sendrecv`](Self::sendrecv). Its status is the receive's.
     ///
     /// # Errors
-    /// When an argument is wrong: then nothing is under way.
+    /// When an argument is wrong. No message is in flight then.
     #[track_caller]
     pub fn isendrecv(&self, out: (Buffer, i32, i32), into: (Buffer, i32, i32)) -> Result<Request> {
         self.start_both(&out, &into, &out.0, Vec::new())
@@ -538,7 +541,7 @@ impl Comm {
             let mut send = match self.post_send_at(call, told, (out, like), (*to, *out_tag), site) {
                 Ok(send) => send,
                 Err(error) => {
-                    // The receive must not outlive the call, and what it would get is lost.
+                    // The receive must not outlive the call. Its message is lost.
                     receive.cancel();
                     let _lost = receive.wait_unrecorded();
                     return Err(error);

@@ -1,4 +1,4 @@
-//! Probes (MPI 5.0, 3.8.1): which message would a receive get?
+//! Probes (MPI 5.0, 3.8.1): they report which message a receive would get.
 
 use super::comm::exhausted;
 use super::error::{Operation, Peer, Result};
@@ -21,10 +21,9 @@ impl Comm {
         Ok(found.expect("a blocking probe finds something"))
     }
 
-    /// `MPI_Iprobe`: is there a message?
+    /// `MPI_Iprobe`: returns whether there is a message.
     ///
-    /// Only the NIC knows, so the answer may be old; it does not stay "no" when it is asked again
-    /// and again.
+    /// Only the NIC knows, so "no" may be outdated, but repeated calls find the message in the end.
     ///
     /// # Errors
     /// As [`probe`](Self::probe).

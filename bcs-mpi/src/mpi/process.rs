@@ -44,7 +44,7 @@ impl Process {
     /// `MPI_Init`: finds the node manager, or starts a world of one if there is none.
     ///
     /// # Errors
-    /// When there is a node manager but it does not receive this process.
+    /// When there is a node manager but it does not accept this process.
     pub fn init() -> Result<Arc<Self>> {
         let process = Self::found()?;
         environment::set_process(&process);
@@ -52,16 +52,16 @@ impl Process {
         forked::guard(move || {
             if let Some(process) = parents.upgrade() {
                 process.abandon();
-                // Whoever else had it may be a thread that the child has not got.
+                // A thread that the child does not have may have held the lock.
                 std::mem::forget(process);
             }
         });
         Ok(process)
     }
 
-    /// `MPI_Init_thread`: [`init`](Self::init) of a program whose threads do only so much. That level is provided.
-    /// Where others than the calling thread never call MPI, a call of that one which can never return is known
-    /// for a deadlock, whatever the others do.
+    /// `MPI_Init_thread`: [`init`](Self::init) of a program whose threads use MPI only up to this
+    /// level, which is provided. If only the calling thread calls MPI and is in a call that can
+    /// never return, this is detected as a deadlock, whatever the other threads do.
     ///
     /// # Errors
     /// As `init`.
@@ -71,7 +71,7 @@ impl Process {
         Ok(process)
     }
 
-    /// Threads of this rank do no more than that.
+    /// Declares that threads of this rank use MPI only up to this level.
     pub(crate) fn promise(&self, level: ThreadLevel) {
         let _once = self.thread_level.set(level);
         let others = self.thread_level() >= ThreadLevel::Serialized;
@@ -111,7 +111,7 @@ impl Process {
         let place = place(&welcome.placement, welcome.rank);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         if place.local_ranks as usize > cores {
-            // By world ranks: several nodes may be on this machine.
+            // Cores are assigned by world rank, because several nodes may be on this machine.
             let sharers = welcome.placement.ranks() / cores;
             home_core::set_home_core(welcome.rank as usize, sharers);
         } else {
@@ -128,7 +128,7 @@ impl Process {
         ))
     }
 
-    /// A rank over its end of a NIC.
+    /// Makes a rank with this endpoint of a NIC.
     pub(crate) fn with_endpoint(
         endpoint: Endpoint,
         placement: Placement,
@@ -139,8 +139,8 @@ impl Process {
         Self::with_slots(endpoint, placement, link, Slots::alone(), recording)
     }
 
-    /// A rank whose memory its host has made: how the simulator runs ranks as threads of one process. It has
-    /// no node manager.
+    /// Makes a rank whose memory its host has made: the simulator runs ranks as threads of one
+    /// process. The rank has no node manager.
     #[must_use]
     pub fn hosted(
         memory: SharedMemory,
@@ -194,7 +194,7 @@ impl Process {
         })
     }
 
-    /// `MPI_COMM_WORLD`.
+    /// Returns `MPI_COMM_WORLD`.
     #[must_use]
     pub fn world(self: &Arc<Self>) -> Comm {
         let ranks = u32::try_from(self.placement.ranks()).expect("MAX_RANKS fits u32");
@@ -215,14 +215,14 @@ impl Process {
         }))
     }
 
-    /// A communicator of this rank alone, like `MPI_COMM_SELF`.
+    /// Returns a communicator of this rank alone, like `MPI_COMM_SELF`.
     #[must_use]
     pub fn itself(self: &Arc<Self>) -> Comm {
         let group = Members::new(vec![self.world_rank()], 0);
         self.of_one(ITSELF, group, None, self.self_properties.clone())
     }
 
-    /// A communicator of one rank, with this context.
+    /// Returns a communicator of one rank, with this context.
     pub(super) fn of_one(
         self: &Arc<Self>,
         context: u32,
@@ -235,7 +235,7 @@ impl Process {
             context,
             group,
             remote: None,
-            family: self.world_family.clone(), // Never asked: its children are single, too.
+            family: self.world_family.clone(), // Never used: its children have one rank, too.
             origin: None,
             freed: AtomicBool::new(false),
             properties: kept,
@@ -247,20 +247,21 @@ impl Process {
         }))
     }
 
-    /// This rank has used all numbers of communicators of one rank and all tags of parts but so many.
+    /// Pretends that this rank has used all numbers of communicators of one rank and all tags of
+    /// parts but `left`.
     #[cfg(test)]
     pub(crate) fn numbers_are_left(&self, left: u32) {
         self.single_contexts.begin_before_the_end(left);
         self.part_tags.leave(left);
     }
 
-    /// The rank's number in the world.
+    /// Returns the rank's number in the world.
     #[must_use]
     pub fn world_rank(&self) -> u32 {
         self.endpoint.place().rank
     }
 
-    /// Which ranks run on which node.
+    /// Returns the nodes of the ranks.
     #[must_use]
     pub fn placement(&self) -> &Placement {
         &self.placement
@@ -274,13 +275,13 @@ impl Process {
         &self.error_codes
     }
 
-    /// The heaps of this node's ranks, as far as they lie in slots.
+    /// Returns the heaps of this node's ranks, as far as they lie in slots.
     #[must_use]
     pub fn slots(&self) -> &Slots {
         &self.slots
     }
 
-    /// This rank's end of its NIC.
+    /// Returns this rank's endpoint of its NIC.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
@@ -290,7 +291,7 @@ impl Process {
         &self.recording
     }
 
-    /// A call of no communicator in particular, which is recorded if calls are.
+    /// Makes a call without a communicator, which is recorded if calls are.
     #[inline(always)]
     #[track_caller]
     pub(super) fn recorded<T>(
@@ -307,16 +308,17 @@ impl Process {
             .record_call(Site::here(), manner, called, call)
     }
 
-    /// `MPI_Pcontrol` (MPI 5.0, 15.2.4): with level 0 calls of this rank are recorded no more, with any other they are
-    /// again, if its job records ([`bcs run --mds`](crate::manual)). Level 2 is to write what was recorded; nothing has
-    /// to be done for that, since the node manager reads it where it lies, whatever becomes of the rank.
+    /// `MPI_Pcontrol` (MPI 5.0, 15.2.4): level 0 stops the recording of this rank's calls, any
+    /// other level resumes it, if its job records ([`bcs run --mds`](crate::manual)). Level 2 is to
+    /// write the records. For that nothing has to be done, since the node manager reads them in
+    /// place, even if the rank dies.
     ///
-    /// What was not recorded counts as computation.
+    /// Calls that were not recorded count as computation.
     pub fn pcontrol(&self, level: i32) {
         self.recording.switch(level != 0);
     }
 
-    /// Messages are going to be in this buffer: finalize waits for them.
+    /// Registers a buffer that will hold messages, so that finalize waits for them.
     pub(super) fn register_buffer(&self, buffer: &AttachedBuffer) {
         if *buffer == self.buffered {
             return;
@@ -327,7 +329,7 @@ impl Process {
         }
     }
 
-    /// All buffers that messages have been in.
+    /// Returns all buffers that have held messages.
     pub(super) fn buffers(&self) -> Vec<AttachedBuffer> {
         let others = lockstep::lock(&self.other_buffers);
         let own = std::iter::once(&self.buffered);
@@ -338,13 +340,14 @@ impl Process {
         &self.held_contexts
     }
 
-    /// The family of these ranks together, which two communicators of theirs become.
+    /// Returns the family of these ranks, from which two communicators choose the id of their
+    /// intercommunicator.
     pub(super) fn pair_family(&self, members: &[u32]) -> Arc<CommFamily> {
         let (held, world) = (&self.held_contexts, &self.world_family);
         self.pair_families.of(members, held, world)
     }
 
-    /// How many of these world ranks are on this rank's node.
+    /// Returns how many of these world ranks are on this rank's node.
     pub(super) fn local_members(&self, members: &[u32]) -> u32 {
         let node = Some(self.endpoint.place().node);
         let local = members
@@ -353,7 +356,7 @@ impl Process {
         u32::try_from(local.count()).expect("MAX_RANKS fits u32")
     }
 
-    /// `MPI_Finalized`: whether finalize was called. A forked child finds it so.
+    /// `MPI_Finalized`: returns whether finalize was called. It is true in a forked child.
     #[must_use]
     pub fn is_finalized(&self) -> bool {
         self.finalized.load(Ordering::Acquire)
@@ -380,19 +383,19 @@ impl Process {
         operation.error(ErrorClass::Other, reason)
     }
 
-    /// In a forked child: MPI is over, and all that there was of it is the parent's.
+    /// Gives up MPI in a forked child: all of its state belongs to the parent.
     fn abandon(&self) {
         self.finalized.store(true, Ordering::Release);
         self.endpoint.abandon();
         self.recording.abandon();
     }
 
-    /// Closes a context that this rank uses no more.
+    /// Closes a context that this rank no longer uses.
     pub(super) fn close(&self, context: u32, origin: Arc<CommFamily>) {
         if self.is_finalized() {
             return;
         }
-        // Without a free request slot the id is lost to this job: nothing worse.
+        // Without a free request slot the job cannot use the id again, but nothing else is lost.
         if let Ok(request) = self.endpoint.bcs_close(context) {
             let mut closing = lockstep::lock(&self.closing);
             closing.push(ClosingContext {
@@ -416,7 +419,7 @@ impl Process {
         }
     }
 
-    /// The same of those that are closed by now: nobody waits.
+    /// Does the same for those that are closed by now, without waiting.
     pub(super) fn reap_closed_by_now(&self) {
         self.endpoint.bcs_reap_freed();
         let mut closing = lockstep::lock(&self.closing);
@@ -439,13 +442,13 @@ impl Process {
         if forked::is_child() {
             return Err(self.finalized_error(&operation));
         }
-        // The first thing of all (11.2.2): its functions may call MPI.
+        // This must come first (11.2.2): its functions may call MPI.
         let deleted = if self.finalized.load(Ordering::Acquire) {
             Ok(())
         } else {
             self.itself().delete_attributes()
         };
-        // They may own communicators, which are closed while that is possible.
+        // These functions may own communicators, which must be closed while that is possible.
         self.returned_functions.drop_all();
         let agreed = match self.finalized.load(Ordering::Acquire) {
             true => Ok(()),
@@ -476,11 +479,13 @@ impl Process {
         agreed.and(deleted)
     }
 
-    /// What `MPI_Finalize` does of a process that has used sessions, and may open another one: the attributes of its own
-    /// communicator are deleted, and what was buffered is sent. It [finalizes](Self::finalize) when it exits.
+    /// Does the part of `MPI_Finalize` for a process that has used sessions, and may open another
+    /// one: it deletes the attributes of its own communicator, and waits until buffered messages
+    /// are sent. The process [finalizes](Self::finalize) when it exits.
     ///
     /// # Errors
-    /// When a function that deletes an attribute fails, or a buffered message could not be delivered.
+    /// When a function that deletes an attribute fails, or a buffered message could not be
+    /// delivered.
     pub fn leave_world(self: &Arc<Self>) -> Result<()> {
         let deleted = self.itself().delete_attributes();
         self.returned_functions.drop_all();
@@ -489,13 +494,13 @@ impl Process {
         deleted
     }
 
-    /// `MPI_Abort`: ends the job with this exit code. The reason is for its user. A forked child ends
-    /// itself.
+    /// `MPI_Abort`: ends the job with this exit code, and reports the reason to the user. A forked
+    /// child ends itself.
     pub fn abort(&self, code: i32, reason: &str) -> ! {
         if let Some(link) = &self.link
             && !forked::is_child()
         {
-            // If the node manager is gone, this rank's end is all that can be done.
+            // If the node manager is gone, this rank can only end itself.
             let _gone = link.say(&FromRank::Abort {
                 code,
                 reason: reason.to_owned(),
@@ -508,7 +513,8 @@ impl Process {
     }
 }
 
-/// What a world of one shares with nobody: it is a node of one rank, and has no NIC.
+/// Returns the memory of a world of one: a node of one rank without a NIC, which shares it with no
+/// process.
 pub(crate) fn memory_alone() -> std::result::Result<SharedMemory, MapError> {
     let node = NodeMemory::private(1)?;
     node.process_id(0)
@@ -520,7 +526,7 @@ pub(crate) fn memory_alone() -> std::result::Result<SharedMemory, MapError> {
     Ok(SharedMemory::new(nic, Some(desk), page))
 }
 
-/// Where a rank is.
+/// Returns the location of a rank.
 pub(crate) fn place(placement: &Placement, rank: u32) -> RankLocation {
     let node = placement
         .node_of(rank)
@@ -537,7 +543,7 @@ pub(crate) fn place(placement: &Placement, rank: u32) -> RankLocation {
     }
 }
 
-/// The slots of a rank's node.
+/// Returns the slots of a rank's node.
 fn slots(placement: &Placement, rank: u32, link: Arc<NodeManagerLink>) -> Slots {
     let node = placement
         .node_of(rank)
@@ -547,7 +553,7 @@ fn slots(placement: &Placement, rank: u32, link: Arc<NodeManagerLink>) -> Slots 
     Slots::new(place, placement.ranks_of(node).count(), link)
 }
 
-/// `MPI_Wtime`: seconds since some moment, the same one on all ranks of a machine.
+/// `MPI_Wtime`: returns the seconds since a moment that is the same for all ranks of a machine.
 #[must_use]
 pub fn wtime() -> f64 {
     #[expect(
@@ -560,7 +566,7 @@ pub fn wtime() -> f64 {
 
 static THE_PROCESS: OnceLock<()> = OnceLock::new();
 
-/// Makes sure that a process initialises once.
+/// Ensures that a process initialises once.
 pub(crate) fn claim_process() -> Result<()> {
     THE_PROCESS.set(()).map_err(|()| {
         let reason = "this process has been initialised before";

@@ -1,4 +1,4 @@
-//! What a receive or probe found (MPI 5.0, 3.2.5).
+//! The result of a receive or probe (MPI 5.0, 3.2.5).
 
 use super::{ANY_SOURCE, ANY_TAG, Datatype, PROC_NULL};
 
@@ -11,12 +11,12 @@ pub struct Status {
     pub tag: i32,
     /// The length in bytes.
     pub bytes: u64,
-    /// Whether the receive was cancelled before it met a message.
+    /// Whether the receive was cancelled before it was matched.
     pub cancelled: bool,
 }
 
 impl Status {
-    /// The *empty* status (3.7.3): of a send, of nothing at all.
+    /// The *empty* status (3.7.3), of a send or of an inactive request.
     pub const EMPTY: Self = Self {
         source: ANY_SOURCE,
         tag: ANY_TAG,
@@ -24,14 +24,14 @@ impl Status {
         cancelled: false,
     };
 
-    /// The status of a receive from nobody (3.10).
+    /// The status of a receive from `MPI_PROC_NULL` (3.10).
     pub const PROC_NULL: Self = Self {
         source: PROC_NULL,
         ..Self::EMPTY
     };
 
-    /// `MPI_Get_count`: how many elements of a datatype came; `None` (`MPI_UNDEFINED`) if it was no
-    /// whole number.
+    /// `MPI_Get_count`: returns how many elements of a datatype came; `None` (`MPI_UNDEFINED`) if
+    /// that is not a whole number.
     #[must_use]
     pub fn count(&self, datatype: &Datatype) -> Option<u64> {
         let size = datatype.size() as u64;
@@ -41,8 +41,8 @@ impl Status {
         }
     }
 
-    /// `MPI_Get_elements`: how many basic elements of a datatype came; `None` (`MPI_UNDEFINED`) if
-    /// the message ended within one.
+    /// `MPI_Get_elements`: returns how many basic elements of a datatype came; `None`
+    /// (`MPI_UNDEFINED`) if the message ended within one.
     #[must_use]
     pub fn elements(&self, datatype: &Datatype) -> Option<u64> {
         datatype.elements_in(self.bytes)

@@ -1,15 +1,15 @@
-//! The rank that this process is: every error names it.
+//! The rank of this process, which every error names.
 
 use std::sync::OnceLock;
 
 static WORLD_RANK: OnceLock<u32> = OnceLock::new();
 
-/// This process is a rank from now on. Of ranks that are threads of one process only the first is said.
+/// Sets the rank of this process. If ranks are threads of one process, only the first is set.
 pub(super) fn set_world_rank(world_rank: u32) {
     let _first_one = WORLD_RANK.set(world_rank);
 }
 
-/// The rank in the world that this process is, if it has begun.
+/// Returns the world rank of this process, once it is set.
 #[must_use]
 pub fn world_rank() -> Option<u32> {
     WORLD_RANK.get().copied()

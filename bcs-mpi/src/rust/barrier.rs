@@ -4,7 +4,7 @@ use super::communicator::Communicator;
 use crate::forked;
 use crate::mpi::{self, Result};
 
-/// A barrier under way. It has no buffer, so it needs no [`scope`](crate::scope()).
+/// A barrier in progress. It has no buffer, so it needs no [`scope`](crate::scope()).
 ///
 /// ```
 /// # fn main() -> bcs_mpi::Result<()> {
@@ -24,7 +24,7 @@ use crate::mpi::{self, Result};
 pub struct BarrierRequest(mpi::Request);
 
 impl Communicator {
-    /// Returns when every rank has called it. (`MPI_Barrier`)
+    /// Waits until every rank has called it. (`MPI_Barrier`)
     ///
     /// # Errors
     /// When a rank is gone, or calls another collective.
@@ -33,11 +33,11 @@ impl Communicator {
         self.0.barrier()
     }
 
-    /// Starts a [`barrier`](Self::barrier). All ranks have to start it, or its end never comes.
+    /// Starts a [`barrier`](Self::barrier). It completes only if all ranks start it.
     /// (`MPI_Ibarrier`)
     ///
     /// # Errors
-    /// When too many requests are under way; the rest is the request's.
+    /// When too many requests are in progress. Later errors are the request's.
     #[track_caller]
     pub fn ibarrier(&self) -> Result<BarrierRequest> {
         self.0.ibarrier().map(BarrierRequest)
@@ -54,7 +54,7 @@ impl BarrierRequest {
         self.0.wait().map(|_| ())
     }
 
-    /// Whether every rank has started it. (`MPI_Test`)
+    /// Returns whether every rank has started it. (`MPI_Test`)
     ///
     /// # Errors
     /// As [`wait`](Self::wait).

@@ -1,9 +1,9 @@
-//! Collectives that exchange slices: blocking, and in a scope. Those that combine them are
+//! Collectives that exchange slices: blocking, and in a scope. Those that combine slices are
 //! [`super::reductions`].
 //!
-//! Where the ranks' blocks lie side by side, a slice holds all of them and its length says how
-//! long one is. Vector collectives take [`Blocks`]. What would write outside of a slice is refused
-//! here; whether lengths fit each other is checked by the untyped core.
+//! If the ranks' blocks lie side by side, a slice holds all of them and its length determines that
+//! of a block. Vector collectives take [`Blocks`]. This layer refuses blocks outside of a slice;
+//! the untyped core checks whether lengths fit each other.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
 use super::communicator::Communicator;
@@ -16,13 +16,13 @@ use crate::mpi::{self, Buffer, ErrorClass, Result};
 /// Where in a slice the block of each rank is, in elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks<'a> {
-    /// How many elements each rank's block has.
+    /// The number of elements in each rank's block.
     pub counts: &'a [usize],
     /// Where each rank's block begins.
     pub displacements: &'a [usize],
 }
 
-/// Blocks as the untyped core takes them.
+/// Blocks in the form of the untyped core.
 pub(super) struct Lists {
     buffer: Buffer,
     counts: Vec<i64>,
@@ -38,7 +38,7 @@ impl Lists {
         }
     }
 
-    /// Blocks of a buffer, if all of them are in it.
+    /// Returns blocks of a buffer, if all of them are in it.
     pub(super) fn new(blocks: Blocks<'_>, buffer: &Buffer, call: &'static str) -> Result<Self> {
         let ends = blocks.counts.iter().zip(blocks.displacements).enumerate();
         for (rank, (&count, &displacement)) in ends {
@@ -66,7 +66,7 @@ impl Lists {
     }
 }
 
-/// One of as many blocks as a buffer consists of: one for each of `whom`.
+/// Returns one of the blocks that a buffer consists of. There is one for each of `whom`.
 pub(super) fn block_of(
     buffer: &Buffer,
     blocks: usize,
@@ -83,12 +83,12 @@ pub(super) fn block_of(
 }
 
 impl Communicator {
-    /// One of as many blocks as there are ranks, which a buffer consists of.
+    /// Returns one of the blocks that a buffer consists of, one for each rank.
     pub(super) fn block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
         block_of(buffer, self.size(), "ranks", call)
     }
 
-    /// As [`block`](Self::block) at the root; elsewhere there are no blocks.
+    /// Does the same as [`block`](Self::block) at the root. Elsewhere there are no blocks.
     pub(super) fn block_at(
         &self,
         root: usize,
@@ -120,9 +120,9 @@ pub(super) fn numbers(counts: &[usize]) -> Vec<i64> {
     counts.iter().map(number).collect()
 }
 
-/// A collective under way in a scope. [`wait`](Self::wait) gives the slice that it writes back.
+/// A collective in progress in a scope. [`wait`](Self::wait) returns the slice that it writes.
 ///
-/// Nobody can look at that slice before:
+/// The slice cannot be read before:
 ///
 /// ```compile_fail,E0502
 /// # fn gather(world: &bcs_mpi::Communicator) -> bcs_mpi::Result<()> {
@@ -141,7 +141,7 @@ pub struct CollectiveRequest<'scope, 'env: 'scope, T: Equivalence>(
 );
 
 impl<'env, T: Equivalence> CollectiveRequest<'_, 'env, T> {
-    /// Waits until this rank's part is done, and gives the slice back. (`MPI_Wait`)
+    /// Waits until this rank's part is done, and returns the slice. (`MPI_Wait`)
     ///
     /// # Errors
     /// When it failed.
@@ -150,7 +150,8 @@ impl<'env, T: Equivalence> CollectiveRequest<'_, 'env, T> {
         Ok(self.0.wait()?.0)
     }
 
-    /// Whether this rank's part is done; then [`wait`](Self::wait) does not wait. (`MPI_Test`)
+    /// Returns whether this rank's part is done. If so, [`wait`](Self::wait) does not wait.
+    /// (`MPI_Test`)
     ///
     /// # Errors
     /// When it failed.
@@ -160,8 +161,8 @@ impl<'env, T: Equivalence> CollectiveRequest<'_, 'env, T> {
     }
 }
 
-/// A collective that blocks and one in a scope. Both turn slices into the buffers that the
-/// untyped core's calls of the same names take.
+/// Defines a collective that blocks and one in a scope. Both turn slices into the buffers of the
+/// untyped core's calls of the same names.
 macro_rules! collectives {
     ($(
         $(#[doc = $text:literal])*
@@ -202,7 +203,7 @@ macro_rules! collectives {
                     start it, or this waits for ever. (`MPI_I` instead of `MPI_`)")]
                 ///
                 /// # Errors
-                /// When an argument is wrong; the rest is the request's.
+                /// When an argument is wrong. Later errors are the request's.
                 #[track_caller]
                 pub fn $nonblocking<'scope, 'env, T: Equivalence>(
                     &self,
@@ -228,7 +229,7 @@ macro_rules! collectives {
 }
 pub(super) use collectives;
 
-/// The same, with one that is started again and again.
+/// Defines the same, and a collective that is started again and again.
 macro_rules! startable {
     ($(
         $(#[doc = $text:literal])*
@@ -263,14 +264,14 @@ startable! {
         (lists.untyped(), Some(result), as_rank(root))
     }
 
-    /// Collects everybody's `data` in the root's `result`, which is ignored elsewhere.
+    /// Collects the `data` of all ranks in the root's `result`, which is ignored elsewhere.
     gather igather gather_init "MPI_Gather"
     (comm, call; data => result, root: usize) {
         let blocks = comm.block_at(root, &result, call)?;
         (Some(data), blocks, as_rank(root))
     }
 
-    /// Collects everybody's `data` in blocks of the root's `result`. `result` and `blocks` are
+    /// Collects the `data` of all ranks in blocks of the root's `result`. `result` and `blocks` are
     /// ignored elsewhere.
     gatherv igatherv gatherv_init "MPI_Gatherv"
     (comm, call; data => result, blocks: Blocks<'_>, root: usize) {
@@ -278,14 +279,14 @@ startable! {
         (Some(data), lists.untyped(), as_rank(root))
     }
 
-    /// Collects everybody's `data` in everybody's `result`.
+    /// Collects the `data` of all ranks in each rank's `result`.
     allgather iallgather allgather_init "MPI_Allgather"
     (comm, call; data => result) {
         let blocks = comm.block(&result, call)?;
         (Some(data), blocks)
     }
 
-    /// Collects everybody's `data` in blocks of everybody's `result`.
+    /// Collects the `data` of all ranks in blocks of each rank's `result`.
     allgatherv iallgatherv allgatherv_init "MPI_Allgatherv"
     (comm, call; data => result, blocks: Blocks<'_>) {
         let lists = Lists::new(blocks, &result, call)?;
@@ -311,35 +312,35 @@ startable! {
 }
 
 collectives! {
-    /// Copies `data` of the root to everybody's.
+    /// Copies `data` of the root to that of all ranks.
     bcast as bcast ibcast as ibcast "MPI_Bcast" (comm, call; => data, root: usize) {
         (data, as_rank(root))
     }
 
-    /// Gives each rank its block of the root's `data`. The root keeps its own where it is, and
-    /// elsewhere `data` is what the block goes to.
+    /// Gives each rank its block of the root's `data`. The root keeps its own block where it is.
+    /// Elsewhere `data` gets the block.
     scatter_in_place as scatter iscatter_in_place as iscatter "MPI_Scatter"
     (comm, call; => data, root: usize) {
         let blocks = comm.block_at(root, &data, call)?;
         (blocks, (comm.rank() != root).then_some(data), as_rank(root))
     }
 
-    /// Gives each rank its block of the root's `data`. The root keeps its own where it is, and
-    /// elsewhere `data` is what the block goes to, and `blocks` are ignored.
+    /// Gives each rank its block of the root's `data`. The root keeps its own block where it is.
+    /// Elsewhere `data` gets the block, and `blocks` are ignored.
     scatterv_in_place as scatterv iscatterv_in_place as iscatterv "MPI_Scatterv"
     (comm, call; => data, blocks: Blocks<'_>, root: usize) {
         let lists = comm.lists_at(root, blocks, &data, call)?;
         (lists.untyped(), (comm.rank() != root).then_some(data), as_rank(root))
     }
 
-    /// Collects everybody's `data` in the root's, where its own block is already.
+    /// Collects the `data` of all ranks in the root's, where its own block is already.
     gather_in_place as gather igather_in_place as igather "MPI_Gather"
     (comm, call; => data, root: usize) {
         let blocks = comm.block_at(root, &data, call)?;
         ((comm.rank() != root).then_some(data), blocks, as_rank(root))
     }
 
-    /// Collects everybody's `data` in blocks of the root's, where its own block is already.
+    /// Collects the `data` of all ranks in blocks of the root's, where its own block is already.
     /// `blocks` are ignored elsewhere.
     gatherv_in_place as gatherv igatherv_in_place as igatherv "MPI_Gatherv"
     (comm, call; => data, blocks: Blocks<'_>, root: usize) {
@@ -347,14 +348,14 @@ collectives! {
         ((comm.rank() != root).then_some(data), lists.untyped(), as_rank(root))
     }
 
-    /// Collects everybody's block in everybody's `data`, where each rank's own is already.
+    /// Collects the blocks of all ranks in each rank's `data`, where its own block is already.
     allgather_in_place as allgather iallgather_in_place as iallgather "MPI_Allgather"
     (comm, call; => data) {
         let blocks = comm.block(&data, call)?;
         (None, blocks)
     }
 
-    /// Collects everybody's block in everybody's `data`, where each rank's own is already.
+    /// Collects the blocks of all ranks in each rank's `data`, where its own block is already.
     allgatherv_in_place as allgatherv iallgatherv_in_place as iallgatherv "MPI_Allgatherv"
     (comm, call; => data, blocks: Blocks<'_>) {
         let lists = Lists::new(blocks, &data, call)?;

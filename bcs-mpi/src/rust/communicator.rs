@@ -6,39 +6,39 @@ use super::matching::{Destination, Source, Status, Tag};
 use super::unchecked_memory::settled;
 use crate::mpi::{Comm, Result};
 
-/// A group of ranks that talk to each other, and to nobody else.
+/// A group of ranks that communicate only with each other.
 ///
 /// Clones are handles of the same communicator. It is freed when the last handle, and the last
-/// request on it, is gone; that is a local affair and not collective.
+/// request on it, is gone. Freeing is local and not collective.
 #[derive(Clone, Debug)]
 pub struct Communicator(pub(crate) Comm);
 
 impl Communicator {
-    /// This process's rank, from 0. (`MPI_Comm_rank`)
+    /// Returns this process's rank, from 0. (`MPI_Comm_rank`)
     #[must_use]
     pub fn rank(&self) -> usize {
         usize::try_from(self.0.rank()).expect("ranks are not negative")
     }
 
-    /// How many ranks there are. (`MPI_Comm_size`)
+    /// Returns the number of ranks. (`MPI_Comm_size`)
     #[must_use]
     pub fn size(&self) -> usize {
         self.0.members().len()
     }
 
-    /// Its name, as `bcs` shows it; empty if it has none. (`MPI_Comm_get_name`)
+    /// Returns its name, as `bcs` shows it; empty if it has none. (`MPI_Comm_get_name`)
     #[must_use]
     pub fn name(&self) -> String {
         self.0.name()
     }
 
-    /// Gives it a name, for this process. Of a longer one than [`MAX_OBJECT_NAME`](crate::mpi::comm::MAX_OBJECT_NAME)
-    /// bytes the beginning is kept. (`MPI_Comm_set_name`)
+    /// Gives it a name, for this process. A name longer than
+    /// [`MAX_OBJECT_NAME`](crate::mpi::comm::MAX_OBJECT_NAME) bytes is cut. (`MPI_Comm_set_name`)
     pub fn set_name(&self, name: &str) {
         self.0.set_name(name);
     }
 
-    /// The communicator as the untyped core knows it.
+    /// Returns the communicator of the untyped core.
     #[must_use]
     pub fn untyped(&self) -> &Comm {
         &self.0
@@ -92,7 +92,7 @@ impl Communicator {
         self.0.rsend(data, to.into().rank(), tag)
     }
 
-    /// Sends from a copy in the buffer that was attached
+    /// Sends from a copy in the attached buffer
     /// ([`Universe::attach_buffer`](crate::Universe::attach_buffer)), and returns at once.
     /// (`MPI_Bsend`)
     ///
@@ -186,8 +186,8 @@ impl Communicator {
             .map(Status::from)
     }
 
-    /// Is there a message? The answer may be old, but asking again and again finds it.
-    /// (`MPI_Iprobe`)
+    /// Returns whether there is a message. "No" may be outdated, but repeated calls find the
+    /// message. (`MPI_Iprobe`)
     ///
     /// # Errors
     /// As [`probe`](Self::probe).
@@ -199,8 +199,8 @@ impl Communicator {
             .map(Status::from))
     }
 
-    /// The ranks with the same colour make a communicator, in the order of their keys and then of
-    /// their ranks here; without a colour this rank is in none. (`MPI_Comm_split`)
+    /// Makes a communicator of the ranks with the same colour, in the order of their keys and then
+    /// of their ranks here. Without a colour this rank is in none. (`MPI_Comm_split`)
     ///
     /// # Errors
     /// When no context is free, or a rank is gone or calls another collective.
@@ -209,7 +209,7 @@ impl Communicator {
         Ok(self.0.split(color, key)?.map(Self))
     }
 
-    /// A communicator of the same ranks whose messages are its own. (`MPI_Comm_dup`)
+    /// Makes a communicator of the same ranks with its own messages. (`MPI_Comm_dup`)
     ///
     /// # Errors
     /// As [`split`](Self::split).

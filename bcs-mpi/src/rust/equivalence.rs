@@ -14,25 +14,26 @@ use std::sync::{LazyLock, Mutex};
 ///
 /// # Safety
 /// The datatype is committed. Its data are in the bytes of the type, its lower bound is 0 and its
-/// extent the size of the type. Messages come from other processes, which may send anything:
-/// whatever those data are, if the other bytes stay as they were, the whole is a value, or
+/// extent the size of the type. Messages come from other processes, which may send any bytes.
+/// Whatever these data are, while the other bytes stay unchanged, the whole is a valid value, or
 /// [`amend`](Self::amend) makes it one. Bytes that may be uninitialised (padding) are not among its
 /// data.
 pub unsafe trait Equivalence: Copy + Send + Sync + 'static {
-    /// The datatype.
+    /// Returns the datatype.
     fn datatype() -> Datatype;
 
-    /// Whether some data are no value, as 2 is none of `bool`. What is received is looked at then.
+    /// Returns whether some data are not a valid value, as 2 is not for `bool`. Received data are
+    /// checked then.
     #[must_use]
     fn is_checked() -> bool {
         false
     }
 
-    /// Makes what lies there a value, if it is none. Whether it was one.
+    /// Replaces invalid data by a valid value. Returns whether the data were valid.
     ///
     /// # Safety
-    /// There is memory of this type that nobody else uses. Its data are initialised; its other bytes are as in some
-    /// value.
+    /// The memory is of this type and is not used otherwise. Its data are initialised; its other
+    /// bytes are as in some value.
     unsafe fn amend(_at: *mut Self) -> bool {
         true
     }
@@ -93,8 +94,8 @@ const _: () = assert!(size_of::<bool>() == Elementary::Bool.size());
 
 // SAFETY: elements of the same type side by side, as in Rust.
 unsafe impl<T: Equivalence, const N: usize> Equivalence for [T; N] {
-    /// This makes a type at each call, unlike [`equivalence!`](crate::equivalence), which makes one
-    /// for a structure once.
+    /// This makes a type at each call, unlike [`equivalence!`](crate::equivalence), which makes the
+    /// type of a structure once.
     fn datatype() -> Datatype {
         let count = i64::try_from(N).expect("N elements are in memory");
         committed(T::datatype().contiguous(count))
@@ -118,7 +119,7 @@ fn committed(datatype: crate::Result<Datatype>) -> Datatype {
     datatype
 }
 
-/// The datatype of a structure: its fields at their offsets, and its size.
+/// Returns the datatype of a structure: its fields at their offsets, and its size.
 #[doc(hidden)]
 #[must_use]
 pub fn structure<S>(fields: &[(usize, Datatype)]) -> Datatype {
@@ -131,7 +132,7 @@ pub fn structure<S>(fields: &[(usize, Datatype)]) -> Datatype {
     committed(data.and_then(|data| data.resized(0, size))).stays()
 }
 
-/// The datatype of a type that a generic one has become, made once.
+/// Returns the datatype of an instance of a generic type, which is made once.
 #[doc(hidden)]
 #[must_use]
 pub fn datatype_of<S: 'static>(make: impl FnOnce() -> Datatype) -> Datatype {
@@ -140,25 +141,25 @@ pub fn datatype_of<S: 'static>(make: impl FnOnce() -> Datatype) -> Datatype {
     if let Some(datatype) = lockstep::lock(&MADE).get(&of).map(made) {
         return datatype;
     }
-    // Its fields may be of generic types, too.
+    // The lock is not held here, because its fields may be of generic types, too.
     let datatype = make();
     lockstep::lock(&MADE).entry(of).or_insert(datatype).clone()
 }
 
-/// The datatype of a field, found by the type of a function that gives it.
+/// Returns the datatype of a field, inferred from a function that returns the field.
 #[doc(hidden)]
 pub fn field<S, F: Equivalence>(_: fn(&S) -> &F) -> Datatype {
     F::datatype()
 }
 
-/// Whether a field is checked.
+/// Returns whether a field is checked.
 #[doc(hidden)]
 #[must_use]
 pub fn is_field_checked<S, F: Equivalence>(_: fn(&S) -> &F) -> bool {
     F::is_checked()
 }
 
-/// Makes a field a value.
+/// Makes a field a valid value.
 ///
 /// # Safety
 /// As for [`Equivalence::amend`], of a structure with this field there.
@@ -168,16 +169,17 @@ pub unsafe fn amend_field<S, F: Equivalence>(at: *mut S, offset: usize, _: fn(&S
     unsafe { F::amend(at.wrapping_byte_add(offset).cast::<F>()) }
 }
 
-/// The datatype of an enumeration, which is that of its discriminant; no predefined operation is defined on it.
+/// Returns the datatype of an enumeration, which is that of its discriminant. No predefined
+/// operation is defined on it.
 #[doc(hidden)]
 #[must_use]
 pub fn enumeration<E, D: Equivalence>() -> Datatype {
     structure::<E>(&[(0, D::datatype())])
 }
 
-/// Makes a structure an [`Equivalence`], as [`derive(Equivalence)`](derive@crate::Equivalence) does where it is
-/// written: all its fields are named, and each must be of a type that
-/// is one. Padding is neither sent nor written.
+/// Makes a structure an [`Equivalence`], as [`derive(Equivalence)`](derive@crate::Equivalence) does
+/// at the structure's definition. All its fields are named, and each must be of an `Equivalence`
+/// type. Padding is neither sent nor written.
 ///
 /// ```
 /// # fn main() -> bcs_mpi::Result<()> {
@@ -199,7 +201,7 @@ pub fn enumeration<E, D: Equivalence>() -> Datatype {
 /// # }
 /// ```
 ///
-/// A field that is left out is an error, and one of a type that is no `Equivalence`:
+/// A missing field is an error, and so is a field whose type is not an `Equivalence`:
 ///
 /// ```compile_fail,E0027
 /// #[derive(Clone, Copy)]
@@ -216,11 +218,11 @@ pub fn enumeration<E, D: Equivalence>() -> Datatype {
 macro_rules! equivalence {
     ($structure:ident { $($field:tt),+ $(,)? }) => {
         const _: () = {
-            // All fields are there.
+            // All fields are named.
             const fn _all($structure { $($field: _),+ }: &$structure) {}
 
-            // SAFETY: each field is an `Equivalence` and is where the compiler says; what is no
-            // field is no data.
+            // SAFETY: each field is an `Equivalence` and is where the compiler has placed it; other
+            // bytes are not data.
             unsafe impl $crate::Equivalence for $structure {
                 fn datatype() -> $crate::mpi::Datatype {
                     static DATATYPE: ::std::sync::OnceLock<$crate::mpi::Datatype> =
@@ -250,19 +252,20 @@ macro_rules! equivalence {
     };
 }
 
-/// A slice that is only read.
+/// Returns a buffer of a slice that is only read.
 ///
 /// # Safety
-/// It stays, and nobody writes it, while an operation has it.
+/// The slice stays, and is not written, while an operation has it.
 pub(crate) unsafe fn read<T: Equivalence>(data: &[T]) -> Buffer {
     // SAFETY: the caller's promise; values are initialised where they have data.
     unsafe { Buffer::read_only(data.as_ptr(), data.len(), T::datatype()) }
 }
 
-/// A slice that may be written. What was written is [settled](super::allegations::settled) before anybody sees it.
+/// Returns a buffer of a slice that may be written. Written data are
+/// [settled](super::unchecked_memory::settled) before they are read.
 ///
 /// # Safety
-/// It stays, and nobody else uses it, while an operation has it.
+/// The slice stays, and is not used otherwise, while an operation has it.
 pub(crate) unsafe fn write<T: Equivalence>(data: &mut [T]) -> Buffer {
     // SAFETY: the caller's promise.
     unsafe { Buffer::new(data.as_mut_ptr(), data.len(), T::datatype()) }

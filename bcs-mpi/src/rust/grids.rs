@@ -1,4 +1,4 @@
-//! Grids: where a rank is, whom it shifts its data to, and doing so.
+//! Grids: the places of ranks, and shifts of data.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
 use super::communicator::Communicator;
@@ -7,8 +7,8 @@ use super::matching::{Status, as_peer, as_rank};
 use super::unchecked_memory::settled;
 use crate::mpi::{Result, topology};
 
-/// So many ranks as a grid: the dimensions that are 0 are filled in, as close to each other as can be and in
-/// non-increasing order. (`MPI_Dims_create`)
+/// Returns the dimensions of a grid of this number of ranks. Dimensions that are 0 are filled in,
+/// as close to each other as possible and in non-increasing order. (`MPI_Dims_create`)
 ///
 /// ```
 /// assert_eq!(bcs_mpi::dims_create(12, [0, 0])?, [4, 3]);
@@ -25,8 +25,8 @@ pub fn dims_create<const N: usize>(ranks: usize, dims: [usize; N]) -> Result<[us
 }
 
 impl Communicator {
-    /// The first ranks on a grid of these dimensions, periodic or not; the others get none.
-    /// (`MPI_Cart_create`)
+    /// Makes a communicator of the first ranks on a grid of these dimensions, periodic or not. The
+    /// other ranks get none. (`MPI_Cart_create`)
     ///
     /// # Errors
     /// When the grid has more ranks than the communicator, and as [`split`](Self::split).
@@ -36,7 +36,7 @@ impl Communicator {
         Ok(self.0.cart_create(&dims, periods)?.map(Self))
     }
 
-    /// Where this rank is on the grid. (`MPI_Cart_coords`)
+    /// Returns this rank's place on the grid. (`MPI_Cart_coords`)
     ///
     /// # Errors
     /// When the communicator has no grid.
@@ -45,20 +45,22 @@ impl Communicator {
         Ok(coords.into_iter().filter_map(as_peer).collect())
     }
 
-    /// Who is at this place of the grid; along periodic dimensions a place may be beyond the edge. (`MPI_Cart_rank`)
+    /// Returns the rank at this place of the grid. Along periodic dimensions a place may be beyond
+    /// the edge. (`MPI_Cart_rank`)
     ///
     /// # Errors
-    /// When the communicator has no grid, or the grid no such place.
+    /// When the communicator has no grid, or the grid has no such place.
     pub fn cart_rank(&self, coords: &[i32]) -> Result<usize> {
         let rank = self.0.cart_rank(coords)?;
         Ok(as_peer(rank).expect("whoever is on a grid has a rank"))
     }
 
-    /// Whom this rank receives from and whom it sends to when all shift their data so far along a
-    /// dimension; nobody is `None`, and may be named as a peer. (`MPI_Cart_shift`)
+    /// Returns the ranks that this rank receives from and sends to when all ranks shift their data
+    /// by `displacement` along a dimension. `None` is no process, and may be named as a peer.
+    /// (`MPI_Cart_shift`)
     ///
     /// # Errors
-    /// When the communicator has no grid, or the grid no such dimension.
+    /// When the communicator has no grid, or the grid has no such dimension.
     pub fn cart_shift(
         &self,
         dimension: usize,
@@ -68,8 +70,9 @@ impl Communicator {
         Ok((as_peer(source), as_peer(destination)))
     }
 
-    /// All shift `out` so far along a dimension of the grid, and `into` gets what comes from the other side. At an edge
-    /// nothing comes: that is `None`, and `into` is left alone. (`MPI_Cart_shift` and `MPI_Sendrecv`)
+    /// Shifts the `out` of all ranks along a dimension of the grid, and receives the data from the
+    /// other side into `into`. At an edge no data come: the result is `None`, and `into` stays
+    /// unchanged. (`MPI_Cart_shift` and `MPI_Sendrecv`)
     ///
     /// ```
     /// # fn main() -> bcs_mpi::Result<()> {
@@ -106,7 +109,7 @@ impl Communicator {
         Ok(as_peer(from).map(|_| status.into()))
     }
 
-    /// The grid of the dimensions that remain, through this rank. (`MPI_Cart_sub`)
+    /// Makes the grid of the dimensions that remain, through this rank. (`MPI_Cart_sub`)
     ///
     /// # Errors
     /// When the communicator has no grid, and as [`split`](Self::split).

@@ -4,13 +4,14 @@ use super::communicator::Communicator;
 use crate::mpi::{Group, Result};
 
 impl Communicator {
-    /// The group of its ranks. (`MPI_Comm_group`)
+    /// Returns the group of its ranks. (`MPI_Comm_group`)
     #[must_use]
     pub fn group(&self) -> Group {
         self.0.group()
     }
 
-    /// The ranks of a group make a communicator; all ranks of this one call it. (`MPI_Comm_create`)
+    /// Makes a communicator of the ranks of a group. All ranks of this one call it.
+    /// (`MPI_Comm_create`)
     ///
     /// # Errors
     /// When a rank of the group is not in this communicator, and as [`split`](Self::split).
@@ -19,7 +20,7 @@ impl Communicator {
         Ok(self.0.create(group)?.map(Self))
     }
 
-    /// The ranks that are on one node make a communicator. (`MPI_Comm_split_type` with
+    /// Makes a communicator of the ranks that are on one node. (`MPI_Comm_split_type` with
     /// `MPI_COMM_TYPE_SHARED`)
     ///
     /// # Errors

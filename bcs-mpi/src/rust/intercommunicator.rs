@@ -1,7 +1,7 @@
 //! Communicators of two groups over typed slices: blocking calls.
 //!
-//! They are a type of their own, because ranks and blocks here are those of the other group. What
-//! is not here (non-blocking and vector collectives, persistent ones) the untyped core has.
+//! They are a type of their own, because ranks and blocks here are those of the other group. The
+//! untyped core has the other calls (non-blocking, vector and persistent collectives).
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
 use super::collectives::block_of;
@@ -12,21 +12,20 @@ use super::operation::Operation;
 use super::unchecked_memory::settled;
 use crate::mpi::{Buffer, Comm, Group, PROC_NULL, ROOT, Result};
 
-/// Two groups of ranks, of which each talks to the other one.
+/// Two groups of ranks, each of which communicates with the other.
 ///
-/// Whoever is named by a rank is in the other group, and what a collective collects comes from
-/// there.
+/// Ranks in arguments are those of the other group, and collectives collect data from there.
 #[derive(Clone, Debug)]
 pub struct Intercommunicator(Comm);
 
-/// Where the root of a collective between two groups is.
+/// The place of the root of a collective between two groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
     /// This rank is the root. (`MPI_ROOT`)
     Here,
-    /// Another rank of this group is: this one has no part in it. (`MPI_PROC_NULL`)
+    /// Another rank of this group is the root, and this rank takes no part. (`MPI_PROC_NULL`)
     Beside,
-    /// This rank of the other group is.
+    /// This rank of the other group is the root.
     Remote(usize),
 }
 
@@ -41,10 +40,10 @@ impl Root {
 }
 
 impl Communicator {
-    /// This communicator and that of the remote leader become one of two groups, which must have no
-    /// member in common. All ranks of both call it. The leader of this one, `leader`, gives a
-    /// communicator that both leaders are in and the remote leader's rank there; others may give
-    /// `None`. (`MPI_Intercomm_create`)
+    /// Makes a communicator of two groups of this communicator and that of the remote leader, which
+    /// must have no member in common. All ranks of both call it. The leader of this one, `leader`,
+    /// passes a communicator that both leaders are in and the remote leader's rank there. Other
+    /// ranks may pass `None`. (`MPI_Intercomm_create`)
     ///
     /// # Errors
     /// When there is no such leader, the tag is negative, the groups have a member in common, no
@@ -67,31 +66,31 @@ impl Communicator {
 }
 
 impl Intercommunicator {
-    /// This process's rank in its group.
+    /// Returns this process's rank in its group.
     #[must_use]
     pub fn rank(&self) -> usize {
         usize::try_from(self.0.rank()).expect("ranks are not negative")
     }
 
-    /// How many ranks its group has.
+    /// Returns the number of ranks in its group.
     #[must_use]
     pub fn size(&self) -> usize {
         self.0.members().len()
     }
 
-    /// How many ranks the other group has. (`MPI_Comm_remote_size`)
+    /// Returns the number of ranks in the other group. (`MPI_Comm_remote_size`)
     #[must_use]
     pub fn remote_size(&self) -> usize {
         self.0.remote_members().len()
     }
 
-    /// This process's group. (`MPI_Comm_group`)
+    /// Returns this process's group. (`MPI_Comm_group`)
     #[must_use]
     pub fn group(&self) -> Group {
         self.0.group()
     }
 
-    /// The other group. (`MPI_Comm_remote_group`)
+    /// Returns the other group. (`MPI_Comm_remote_group`)
     ///
     /// # Errors
     /// When the communicator was freed in the untyped core.
@@ -99,23 +98,23 @@ impl Intercommunicator {
         self.0.remote_group()
     }
 
-    /// The communicator as the untyped core knows it.
+    /// Returns the communicator of the untyped core.
     #[must_use]
     pub fn untyped(&self) -> &Comm {
         &self.0
     }
 
-    /// A communicator of both groups; the one that says `high` comes behind the other one.
+    /// Makes a communicator of both groups. The group that passes `high` comes after the other one.
     /// (`MPI_Intercomm_merge`)
     ///
     /// # Errors
-    /// When ranks of one group do not say the same, no context is free, or a rank is gone.
+    /// When ranks of one group do not pass the same, no context is free, or a rank is gone.
     #[track_caller]
     pub fn merge(&self, high: bool) -> Result<Communicator> {
         self.0.intercomm_merge(high).map(Communicator)
     }
 
-    /// The same two groups, whose messages are their own. (`MPI_Comm_dup`)
+    /// Makes a communicator of the same two groups with its own messages. (`MPI_Comm_dup`)
     ///
     /// # Errors
     /// When no context is free, or a rank is gone or calls another collective.
@@ -124,8 +123,8 @@ impl Intercommunicator {
         self.0.dup().map(Self)
     }
 
-    /// The ranks of both groups with the same colour become two groups, in the order of their keys.
-    /// There is none without a colour, or if only one group has ranks of that colour.
+    /// Makes a communicator of the ranks of both groups with the same colour, in the order of their
+    /// keys. A rank gets none without a colour, or if only one group has ranks of that colour.
     /// (`MPI_Comm_split`)
     ///
     /// # Errors
@@ -204,7 +203,7 @@ impl Intercommunicator {
             .map(Status::from)
     }
 
-    /// Returns when every rank of both groups has called it. (`MPI_Barrier`)
+    /// Waits until every rank of both groups has called it. (`MPI_Barrier`)
     ///
     /// # Errors
     /// When a rank is gone, or calls another collective.
@@ -213,7 +212,7 @@ impl Intercommunicator {
         self.0.barrier()
     }
 
-    /// One of as many blocks as the other group has ranks, which a buffer consists of.
+    /// Returns one of the blocks that a buffer consists of, one for each rank of the other group.
     fn block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
         block_of(buffer, self.remote_size(), "ranks of the other group", call)
     }
@@ -239,8 +238,8 @@ impl Intercommunicator {
         unsafe { settled(slice, "MPI_Bcast", done) }
     }
 
-    /// Gives each rank of the other group its block of the root's `blocks`; elsewhere they may be
-    /// empty, as may be `data` in the root's group. (`MPI_Scatter`)
+    /// Gives each rank of the other group its block of the root's `blocks`. Elsewhere `blocks` may
+    /// be empty, and so may `data` in the root's group. (`MPI_Scatter`)
     ///
     /// # Errors
     /// As [`bcast`](Self::bcast).
@@ -257,8 +256,8 @@ impl Intercommunicator {
         unsafe { settled(slice, "MPI_Scatter", done) }
     }
 
-    /// Collects the `data` of all ranks of the other group in the root's `blocks`; elsewhere they
-    /// may be empty, as may be `data` in the root's group. (`MPI_Gather`)
+    /// Collects the `data` of all ranks of the other group in the root's `blocks`. Elsewhere
+    /// `blocks` may be empty, and so may `data` in the root's group. (`MPI_Gather`)
     ///
     /// # Errors
     /// As [`bcast`](Self::bcast).
@@ -275,8 +274,8 @@ impl Intercommunicator {
         unsafe { settled(slice, "MPI_Gather", done) }
     }
 
-    /// Collects the `data` of all ranks of the other group in `blocks`. The groups may give
-    /// different numbers of elements, and one of them none. (`MPI_Allgather`)
+    /// Collects the `data` of all ranks of the other group in `blocks`. The groups may contribute
+    /// different numbers of elements, and one group none. (`MPI_Allgather`)
     ///
     /// # Errors
     /// As [`bcast`](Self::bcast).
@@ -311,8 +310,9 @@ impl Intercommunicator {
         unsafe { settled(slice, "MPI_Alltoall", done) }
     }
 
-    /// Combines the `data` of all ranks of the other group into the root's `result`, in their order;
-    /// elsewhere it may be empty, as may be `data` in the root's group. (`MPI_Reduce`)
+    /// Combines the `data` of all ranks of the other group into the root's `result`, in their
+    /// order. Elsewhere `result` may be empty, and so may `data` in the root's group.
+    /// (`MPI_Reduce`)
     ///
     /// # Errors
     /// As [`bcast`](Self::bcast), and when the operation is not defined on the type.

@@ -2,12 +2,12 @@
 
 use crate::mpi;
 
-/// Who lends an untyped request to a call that takes many.
+/// A request that lends its untyped request to a call that takes several.
 pub(super) trait Lender {
-    /// Whether somebody has seen that it is done.
+    /// Returns whether a call has already reported it as done.
     fn is_known(&self) -> bool;
-    /// The request; an inactive one of what is known to be done.
+    /// Lends the request; an inactive one if it is known to be done.
     fn lend(&mut self) -> mpi::Request;
-    /// What the call has left of it.
+    /// Takes the request back after the call.
     fn give_back(&mut self, request: mpi::Request);
 }

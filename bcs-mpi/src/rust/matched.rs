@@ -1,4 +1,4 @@
-//! Matched probes, and receiving what they found.
+//! Matched probes, and receives of the messages they found.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
 use super::communicator::Communicator;
@@ -7,7 +7,7 @@ use super::matching::{Source, Status, Tag};
 use super::unchecked_memory::settled;
 use crate::mpi::{self, Result};
 
-/// A message that was found and taken out: nobody else can receive it. (`MPI_Message`)
+/// A message that was found and taken out, so that no other call can receive it. (`MPI_Message`)
 #[derive(Debug)]
 #[must_use = "nobody else can receive this message"]
 pub struct Message(mpi::Message);
@@ -24,8 +24,8 @@ impl Communicator {
             .map(Message)
     }
 
-    /// Takes a message out if there is one. "No" may be an old answer, but asking again and again
-    /// finds it. (`MPI_Improbe`)
+    /// Takes a message out if there is one. "No" may be outdated, but repeated calls find the
+    /// message. (`MPI_Improbe`)
     ///
     /// # Errors
     /// As [`mprobe`](Self::mprobe).
@@ -39,8 +39,8 @@ impl Communicator {
 }
 
 impl Communicator {
-    /// Receives a message of whatever length, into a vector of as many elements as it has.
-    /// (`MPI_Mprobe` and `MPI_Mrecv`)
+    /// Receives a message of any length, into a vector of as many elements as it has. (`MPI_Mprobe`
+    /// and `MPI_Mrecv`)
     ///
     /// ```
     /// # fn main() -> bcs_mpi::Result<()> {
@@ -66,7 +66,7 @@ impl Communicator {
 }
 
 impl Message {
-    /// What was found.
+    /// Returns the status of the message.
     #[must_use]
     pub fn status(&self) -> Status {
         self.0.status().into()
@@ -86,8 +86,8 @@ impl Message {
         unsafe { settled(slice, "MPI_Mrecv", came) }
     }
 
-    /// Receives it into a vector of as many elements as it has; if that is no whole number, only the
-    /// start of the last element comes from it. (`MPI_Mrecv`)
+    /// Receives it into a vector of as many elements as it has. If that is not a whole number, only
+    /// the start of the last element comes from it. (`MPI_Mrecv`)
     ///
     /// # Errors
     /// When a rank is gone.

@@ -1,10 +1,10 @@
-//! What a receive asks for, and what it got.
+//! The arguments of a receive that select a message, and its result.
 
 use super::equivalence::Equivalence;
 use crate::mpi;
 
-/// To whom a message goes. A rank is one, and so is what
-/// [`cart_shift`](crate::Communicator::cart_shift) says of an edge of a grid: nobody is `None`.
+/// The destination of a message. A rank is one, and so is the result of
+/// [`cart_shift`](crate::Communicator::cart_shift), which is `None` at an edge of a grid.
 ///
 /// ```
 /// # fn edge(world: &bcs_mpi::Communicator) -> bcs_mpi::Result<()> {
@@ -18,22 +18,23 @@ use crate::mpi;
 pub enum Destination {
     /// To this rank.
     Rank(usize),
-    /// To nobody: it is done at once. (`MPI_PROC_NULL`)
+    /// No process: the send is done at once. (`MPI_PROC_NULL`)
     Nobody,
 }
 
-/// Whose messages a receive or probe takes. A rank is one, and so is an `Option` of one.
+/// The source of the messages that a receive or probe takes. A rank is one, and so is an `Option`
+/// of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// Anybody's.
+    /// Any rank.
     Any,
-    /// This rank's.
+    /// This rank.
     Rank(usize),
-    /// Nobody's: it is done at once, and leaves its buffer alone. (`MPI_PROC_NULL`)
+    /// No process: the receive is done at once, and does not change its buffer. (`MPI_PROC_NULL`)
     Nobody,
 }
 
-/// Messages with which tag a receive or probe takes. A number is one.
+/// The tag of the messages that a receive or probe takes. A number is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tag {
     /// Any.
@@ -95,41 +96,43 @@ impl Tag {
     pub(crate) fn tag(self) -> i32 {
         match self {
             Self::Any => mpi::ANY_TAG,
-            // The wildcard's number is no tag.
+            // The wildcard's number is not a tag.
             Self::Is(mpi::ANY_TAG) => -1,
             Self::Is(tag) => tag,
         }
     }
 }
 
-/// A rank as MPI writes it; one that no communicator can have if it is too large.
+/// Returns a rank as MPI's number; if it is too large, a number that no rank has.
 pub(crate) fn as_rank(rank: usize) -> i32 {
     i32::try_from(rank).unwrap_or(i32::MAX)
 }
 
-/// A rank as MPI wrote it; nobody is `None`.
+/// Returns a rank for MPI's number; `None` for no process.
 pub(crate) fn as_peer(rank: i32) -> Option<usize> {
     usize::try_from(rank).ok()
 }
 
-/// Where a message came from, and what it was.
+/// The source, tag and length of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// The sender's rank; [`NOBODY`](Self::NOBODY) if it was received from nobody.
+    /// The sender's rank; [`NOBODY`](Self::NOBODY) if it was received from no process.
     pub source: usize,
     /// The tag.
     pub tag: i32,
     /// The length in bytes.
     pub bytes: usize,
-    /// Whether the receive was cancelled: then the rest means nothing.
+    /// Whether the receive was cancelled. The other fields mean nothing then.
     pub cancelled: bool,
 }
 
 impl Status {
-    /// The sender of what nobody has sent ([`Source::Nobody`]): no communicator has such a rank.
+    /// The source of a receive from no process ([`Source::Nobody`]): no communicator has such a
+    /// rank.
     pub const NOBODY: usize = usize::MAX;
 
-    /// How many elements came; `None` if it was no whole number of them. (`MPI_Get_count`)
+    /// Returns how many elements came; `None` if it was not a whole number of them.
+    /// (`MPI_Get_count`)
     #[must_use]
     pub fn count<T: Equivalence>(&self) -> Option<usize> {
         match T::datatype().size() {

@@ -1,8 +1,9 @@
-//! Neighbours: graphs, and the collectives in which each rank exchanges with its neighbours only.
+//! Neighbours: graphs, and the collectives in which each rank exchanges data only with its
+//! neighbours.
 //!
-//! On a grid the neighbours are, for each dimension, the one before and the one behind; those that
-//! do not exist have blocks, which are left alone. On a graph they are those at the other ends of
-//! its edges, in the order in which the edges were named.
+//! On a grid the neighbours are, for each dimension, the one before and the one behind. Neighbours
+//! that do not exist have blocks, which stay unchanged. On a graph they are the ranks at the other
+//! ends of its edges, in the order in which the edges were named.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
 use super::collectives::{Blocks, CollectiveRequest, Lists, block_of, startable};
@@ -16,12 +17,12 @@ fn as_ranks(ranks: &[usize]) -> Vec<i32> {
     ranks.iter().map(|&rank| as_rank(rank)).collect()
 }
 
-/// Whom a rank receives from and whom it sends to; nobody is `None`.
+/// The ranks that a rank receives from and sends to; `None` is no process.
 pub type Neighbors = (Vec<Option<usize>>, Vec<Option<usize>>);
 
 impl Communicator {
-    /// A graph, of which every rank names the edges that lead to it and those that lead from it.
-    /// (`MPI_Dist_graph_create_adjacent`, unweighted)
+    /// Makes a communicator with a graph. Every rank names the edges that lead to it and those that
+    /// lead from it. (`MPI_Dist_graph_create_adjacent`, unweighted)
     ///
     /// # Errors
     /// When there is no such rank, an edge is named at one of its ends only, and as
@@ -36,8 +37,8 @@ impl Communicator {
         Ok(Self(self.0.dist_graph_create_adjacent(&from, &to, None)?))
     }
 
-    /// Whom this rank receives from and whom it sends to in collectives among neighbours, in the
-    /// order of their blocks. (`MPI_Dist_graph_neighbors`)
+    /// Returns the ranks that this rank receives from and sends to in collectives among neighbours,
+    /// in the order of their blocks. (`MPI_Dist_graph_neighbors`)
     ///
     /// # Errors
     /// When the communicator has no topology.
@@ -47,7 +48,7 @@ impl Communicator {
         Ok((peers(from), peers(to)))
     }
 
-    /// The ranks of a group make a communicator; only they call it, all with the same tag.
+    /// Makes a communicator of the ranks of a group. Only they call it, all with the same tag.
     /// (`MPI_Comm_create_group`)
     ///
     /// # Errors
@@ -57,12 +58,12 @@ impl Communicator {
         Ok(self.0.create_group(group, tag)?.map(Self))
     }
 
-    /// One of as many blocks as there are neighbours to receive from, which a buffer consists of.
+    /// Returns one of the blocks that a buffer consists of, one for each neighbour to receive from.
     fn received_block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
         block_of(buffer, self.0.neighbors()?.0.len(), "neighbours", call)
     }
 
-    /// The same of those to send to.
+    /// Returns the same for the neighbours to send to.
     fn sent_block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
         block_of(buffer, self.0.neighbors()?.1.len(), "neighbours", call)
     }

@@ -1,4 +1,4 @@
-//! Complex numbers, and values with their places, as C lays them out.
+//! Complex numbers, and values with their places, in the layout of C.
 #![expect(unsafe_code, reason = "says which types are plain bytes")]
 
 use super::equivalence::Equivalence;
@@ -39,13 +39,13 @@ macro_rules! located {
             /// The value.
             pub value: $value,
             $($padding: [u8; $before],)?
-            /// Where it is: of equal values the lowest place is taken.
+            /// Its place. Of equal values the lowest place is taken.
             pub place: i32,
             $($after: [u8; $rest],)?
         }
 
         impl $name {
-            /// This value at this place.
+            /// Returns this value at this place.
             #[must_use]
             pub const fn new(value: $value, place: i32) -> Self {
                 Self {

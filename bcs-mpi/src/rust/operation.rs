@@ -1,4 +1,4 @@
-//! What a reduction does with two elements: a predefined operation, or a closure.
+//! How a reduction combines two elements: by a predefined operation, or by a closure.
 #![expect(unsafe_code, reason = "closures get elements out of untyped buffers")]
 
 use super::equivalence::{Equivalence, read, write};
@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 pub trait Operation<T: Equivalence>: private::Operation {}
 
 mod private {
-    /// What the untyped core takes.
+    /// An operation in the form of the untyped core.
     pub trait Operation {
         fn untyped(&self) -> crate::mpi::AnyOp;
     }
@@ -29,8 +29,8 @@ impl<T: Equivalence> Operation<T> for Op {}
 
 /// An operation that the program makes (`MPI_Op_create`): a closure of two elements.
 ///
-/// The closure is taken to be associative. It need not be commutative: what it is given first is
-/// always of the lower ranks. It may be called in any call of this rank, may call MPI on other
+/// The closure is assumed to be associative. It need not be commutative: its first argument always
+/// comes from the lower ranks. It may be called in any call of this rank, may call MPI on other
 /// communicators than that of the reduction, and ends the job if it panics.
 ///
 /// ```
@@ -52,14 +52,14 @@ pub struct UserOp<T> {
 }
 
 impl<T: Equivalence> UserOp<T> {
-    /// An operation that need not be commutative. (`MPI_Op_create`)
+    /// Makes an operation that need not be commutative. (`MPI_Op_create`)
     #[must_use]
     pub fn new(closure: impl Fn(T, T) -> T + Send + Sync + 'static) -> Self {
         Self::create(closure, false)
     }
 
-    /// An operation that is commutative (`MPI_Op_create`). That makes no difference here but for whoever asks
-    /// ([`AnyOp::commutative`]).
+    /// Makes an operation that is commutative (`MPI_Op_create`). The only difference is the answer
+    /// of [`AnyOp::commutative`].
     #[must_use]
     pub fn commutative(closure: impl Fn(T, T) -> T + Send + Sync + 'static) -> Self {
         Self::create(closure, true)
@@ -70,17 +70,17 @@ impl<T: Equivalence> UserOp<T> {
             let (invec, inoutvec) = (invec.cast::<T>(), inoutvec.cast::<T>());
             for at in 0..count {
                 let (left, right) = (invec.wrapping_add(at), inoutvec.wrapping_add(at));
-                // SAFETY: `create` is given so many elements; only calls that reduce slices of `T`
-                // are given this operation.
+                // SAFETY: the function gets this number of elements; only calls that reduce slices
+                // of `T` are given this operation.
                 let left = unsafe { element(left) };
                 // SAFETY: as above.
                 let value = closure(left, unsafe { element(right) });
-                // SAFETY: as above, and nobody else uses them.
+                // SAFETY: as above, and they are not used otherwise.
                 unsafe { right.write_unaligned(value) };
             }
         };
         Self {
-            // SAFETY: it uses so many elements at either address and nothing else.
+            // SAFETY: it uses this number of elements at either address and nothing else.
             op: unsafe { mpi::UserOp::create(function, commute) },
             of: PhantomData,
         }
@@ -95,8 +95,8 @@ impl<T: Equivalence> Untyped for &UserOp<T> {
 
 impl<T: Equivalence> Operation<T> for &UserOp<T> {}
 
-/// Combines two slices, element by element and without communication: `result` becomes
-/// `data OP result`. (`MPI_Reduce_local`)
+/// Combines two slices, element by element and without communication: sets `result` to `data OP
+/// result`. (`MPI_Reduce_local`)
 ///
 /// # Errors
 /// When the slices are of different lengths, or the operation is not defined on the type.

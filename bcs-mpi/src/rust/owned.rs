@@ -9,17 +9,17 @@ use super::unchecked_memory::settled;
 use crate::forked;
 use crate::mpi::{self, Result};
 
-/// A send or receive under way, with its buffer. [`wait`](Self::wait) gives the buffer back.
+/// A send or receive in progress, with its buffer. [`wait`](Self::wait) returns the buffer.
 ///
-/// Forgetting it (`std::mem::forget`) leaks the buffer, so what is under way stays harmless.
-/// Dropping it without having waited ends it first: a receive is cancelled, a send is waited for,
-/// and if nobody ever receives what is sent, that waits for ever.
+/// Forgetting it (`std::mem::forget`) leaks the buffer, so the operation in progress does no harm.
+/// Dropping it without a wait ends it first: a receive is cancelled, a send is waited for. If the
+/// message is never received, that takes for ever.
 #[derive(Debug)]
 #[must_use = "dropping a request cancels a receive, and waits for a send"]
 pub struct OwnedRequest<T: Equivalence> {
     buffer: Vec<T>,
     request: mpi::Request,
-    /// What a test found.
+    /// The status that a test returned.
     pub(super) done: Option<Status>,
 }
 
@@ -71,7 +71,7 @@ impl Communicator {
 }
 
 impl<T: Equivalence> OwnedRequest<T> {
-    /// Waits until it is done and gives the buffer back. A receive leaves what came at its start;
+    /// Waits until it is done and returns the buffer. A receive stores the message at its start;
     /// the length of the vector does not change. (`MPI_Wait`)
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl<T: Equivalence> OwnedRequest<T> {
         self.whole(Ok(status))
     }
 
-    /// The buffer, when what was under way has come to this.
+    /// Returns the buffer, when the operation has ended with this status.
     pub(super) fn whole(&mut self, status: Result<Status>) -> Result<(Vec<T>, Status)> {
         let slice = &raw mut *self.buffer;
         // SAFETY: it is the request's, which is done.
@@ -93,7 +93,7 @@ impl<T: Equivalence> OwnedRequest<T> {
         Ok((std::mem::take(&mut self.buffer), status))
     }
 
-    /// Whether it is done; then [`wait`](Self::wait) does not wait. (`MPI_Test`)
+    /// Returns whether it is done. If so, [`wait`](Self::wait) does not wait. (`MPI_Test`)
     ///
     /// # Errors
     /// When it failed.
@@ -105,8 +105,9 @@ impl<T: Equivalence> OwnedRequest<T> {
         Ok(self.done.is_some())
     }
 
-    /// Asks to cancel it. It has still to be waited for: its status says whether it was cancelled, which a receive is
-    /// if no message has met it, and a send if it was not copied and has met no receive. (`MPI_Cancel`)
+    /// Requests to cancel it. It must still be waited for, and its status holds whether it was
+    /// cancelled. A receive is if no message was matched, a send if it was not copied and not
+    /// matched. (`MPI_Cancel`)
     pub fn cancel(&self) {
         self.request.cancel();
     }

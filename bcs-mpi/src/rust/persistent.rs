@@ -1,8 +1,9 @@
-//! Persistent collectives that own what they read and write.
+//! Persistent collectives that own the memory they read and write.
 //!
-//! A start hands the memory out until it is over, so the request owns it, and while something is
-//! under way it is borrowed by what the start returned: nobody can look at it then. Forgetting
-//! that (`std::mem::forget`) does no harm: the next access waits first.
+//! A start gives the memory to the operation until it is complete, so the request owns the memory.
+//! While the operation is in progress, the result of the start borrows the request, so the program
+//! cannot read the memory. Forgetting that result (`std::mem::forget`) does no harm: the next
+//! access waits first.
 #![expect(unsafe_code, reason = "hands vectors to the untyped core by address")]
 
 use super::communicator::Communicator;
@@ -12,8 +13,8 @@ use super::unchecked_memory::settled;
 use crate::forked;
 use crate::mpi::{self, Result};
 
-/// A collective that is started again and again. All ranks make those of a communicator in the
-/// same order, and may start them in any.
+/// A collective that is started again and again. All ranks make those of a communicator in the same
+/// order, and may start them in any order.
 ///
 /// ```
 /// # fn main() -> bcs_mpi::Result<()> {
@@ -31,7 +32,7 @@ use crate::mpi::{self, Result};
 /// # }
 /// ```
 ///
-/// Nobody can look at its memory while it is under way:
+/// The memory cannot be read while it is in progress:
 ///
 /// ```compile_fail,E0499
 /// # fn sums(world: &bcs_mpi::Communicator) -> bcs_mpi::Result<()> {
@@ -42,7 +43,7 @@ use crate::mpi::{self, Result};
 /// # }
 /// ```
 ///
-/// Dropping it waits for what it has started.
+/// Dropping it waits for the operation that it has started.
 #[derive(Debug)]
 pub struct PersistentCollective<T: Equivalence> {
     request: mpi::Persistent,
@@ -50,7 +51,7 @@ pub struct PersistentCollective<T: Equivalence> {
     output: Vec<T>,
 }
 
-/// A persistent collective under way. Dropping it waits for it.
+/// A persistent collective in progress. Dropping it waits for it.
 #[derive(Debug)]
 #[must_use = "dropping it waits for it at once"]
 pub struct Started<'a, T: Equivalence>(&'a mut PersistentCollective<T>);
@@ -71,14 +72,14 @@ impl<T: Equivalence> PersistentCollective<T> {
         unsafe { settled(&raw mut *self.output, "MPI_Wait", done) }
     }
 
-    /// What the next start reads. A broadcast has only [`output`](Self::output).
+    /// Returns the data that the next start reads. A broadcast has only [`output`](Self::output).
     #[track_caller]
     pub fn input(&mut self) -> &mut [T] {
         let _nobody_asked = self.finish();
         &mut self.input
     }
 
-    /// What the last start has written.
+    /// Returns the data that the last start has written.
     #[track_caller]
     pub fn output(&mut self) -> &mut [T] {
         let _nobody_asked = self.finish();
@@ -88,7 +89,7 @@ impl<T: Equivalence> PersistentCollective<T> {
     /// Starts it. (`MPI_Start`)
     ///
     /// # Errors
-    /// When an argument is wrong, also one that it was made with.
+    /// When an argument is wrong, including those that it was made with.
     #[track_caller]
     pub fn start(&mut self) -> Result<Started<'_, T>> {
         self.finish()?;
@@ -115,7 +116,7 @@ impl<T: Equivalence> Started<'_, T> {
         self.0.finish()
     }
 
-    /// Whether this rank's part is done. (`MPI_Test`)
+    /// Returns whether this rank's part is done. (`MPI_Test`)
     ///
     /// # Errors
     /// When it failed.
@@ -133,7 +134,7 @@ impl<T: Equivalence> Drop for Started<'_, T> {
     }
 }
 
-/// Collectives with a vector that is read and one that is written.
+/// Defines collectives with a vector that is read and one that is written.
 macro_rules! persistent {
     ($(
         $blocking:ident $init:ident $name:literal
@@ -147,8 +148,7 @@ macro_rules! persistent {
                 ///
                 /// # Errors
                 /// When a vector does not consist of whole blocks, there are not enough context
-                /// ids, or the NIC reports a failure. What else is wrong with an argument is said
-                /// by the start.
+                /// ids, or the NIC reports a failure. The start reports other wrong arguments.
                 #[track_caller]
                 pub fn $init<T: Equivalence>(
                     &self,
@@ -159,8 +159,8 @@ macro_rules! persistent {
                     let ($comm, $call) = (self, concat!($name, "_init"));
                     let _ = $call; // Not all collectives need it.
                     let request = {
-                        // SAFETY: the vectors are the request's own and stay where they are; whoever
-                        // wants to touch them waits first, and so does the drop.
+                        // SAFETY: the vectors are the request's own and stay where they are; every
+                        // access waits first, and so does the drop.
                         let $data = unsafe { read(&$data) };
                         // SAFETY: as above.
                         let $result = unsafe { write(&mut $result) };
@@ -176,8 +176,8 @@ macro_rules! persistent {
 pub(super) use persistent;
 
 impl Communicator {
-    /// A barrier: there is nothing in its [`input`](PersistentCollective::input) and
-    /// [`output`](PersistentCollective::output). (`MPI_Barrier_init`)
+    /// Makes a barrier. Its [`input`](PersistentCollective::input) and
+    /// [`output`](PersistentCollective::output) are empty. (`MPI_Barrier_init`)
     ///
     /// # Errors
     /// When there are not enough context ids, or the NIC reports a failure.
@@ -187,20 +187,20 @@ impl Communicator {
         Ok(PersistentCollective::of(request, Vec::new(), Vec::new()))
     }
 
-    /// Gives everybody's [`output`](PersistentCollective::output) what is in the root's.
-    /// (`MPI_Bcast_init`)
+    /// Makes a broadcast of the root's [`output`](PersistentCollective::output) to that of all
+    /// ranks. (`MPI_Bcast_init`)
     ///
     /// # Errors
-    /// When there are not enough context ids, or the NIC reports a failure. What is wrong with an
-    /// argument is said by the start.
+    /// When there are not enough context ids, or the NIC reports a failure. The start reports a
+    /// wrong argument.
     #[track_caller]
     pub fn bcast_init<T: Equivalence>(
         &self,
         mut data: Vec<T>,
         root: usize,
     ) -> Result<PersistentCollective<T>> {
-        // SAFETY: the vector is the request's own and stays where it is; whoever wants to touch it waits first, and
-        // so does the drop.
+        // SAFETY: the vector is the request's own and stays where it is; every access waits first,
+        // and so does the drop.
         let buffer = unsafe { write(&mut data) };
         let request = self.untyped().bcast_init(buffer, as_rank(root))?;
         Ok(PersistentCollective::of(request, Vec::new(), data))

@@ -1,8 +1,8 @@
-//! Persistent sends and receives that own what they send and receive.
+//! Persistent sends and receives that own the data they send and receive.
 //!
-//! As with [collectives](super::persistent), what a start returns borrows the request, so nobody
-//! looks at its memory while a message is under way; if that is forgotten (`std::mem::forget`), the
-//! next access waits.
+//! As with [collectives](super::persistent), the result of a start borrows the request, so the
+//! program cannot read its memory while a message is in progress. If the result is forgotten
+//! (`std::mem::forget`), the next access waits.
 #![expect(unsafe_code, reason = "hands vectors to the untyped core by address")]
 
 use super::communicator::Communicator;
@@ -34,7 +34,7 @@ use crate::mpi::{self, Result};
 /// # }
 /// ```
 ///
-/// Nobody can write its data while it is under way:
+/// Its data cannot be written while it is in progress:
 ///
 /// ```compile_fail,E0499
 /// # fn sends(world: &bcs_mpi::Communicator) -> bcs_mpi::Result<()> {
@@ -45,21 +45,21 @@ use crate::mpi::{self, Result};
 /// # }
 /// ```
 ///
-/// Dropping it waits for what it has started, for ever if nobody receives that.
+/// Dropping it waits for the message that it has started, for ever if no rank receives it.
 #[derive(Debug)]
 pub struct PersistentSend<T: Equivalence> {
     request: mpi::Persistent,
     data: Vec<T>,
 }
 
-/// A persistent send under way. Dropping it waits for it.
+/// A persistent send in progress. Dropping it waits for it.
 #[derive(Debug)]
 #[must_use = "dropping it waits for it at once"]
 pub struct StartedSend<'a, T: Equivalence>(&'a mut PersistentSend<T>);
 
 /// A receive that is started again and again (MPI 5.0, 3.9): see [`PersistentSend`].
 ///
-/// Nobody can look at its data while it is under way:
+/// Its data cannot be read while it is in progress:
 ///
 /// ```compile_fail,E0499
 /// # use bcs_mpi::{Source, Tag};
@@ -72,23 +72,23 @@ pub struct StartedSend<'a, T: Equivalence>(&'a mut PersistentSend<T>);
 /// # }
 /// ```
 ///
-/// Dropping it cancels what it has started.
+/// Dropping it cancels the receive that it has started.
 #[derive(Debug)]
 pub struct PersistentReceive<T: Equivalence> {
     request: mpi::Persistent,
     data: Vec<T>,
 }
 
-/// A persistent receive under way. Dropping it cancels it.
+/// A persistent receive in progress. Dropping it cancels it.
 #[derive(Debug)]
 #[must_use = "dropping it cancels it"]
 pub struct StartedReceive<'a, T: Equivalence> {
     of: &'a mut PersistentReceive<T>,
-    /// What a test found.
+    /// The status that a test returned.
     done: Option<Status>,
 }
 
-/// The calls that make sends. They differ in when a send is done.
+/// Defines the calls that make sends. They differ in when a send is done.
 macro_rules! sends {
     ($($(#[doc = $text:literal])* $init:ident $name:literal)*) => {
         impl Communicator {
@@ -105,8 +105,8 @@ macro_rules! sends {
                     to: impl Into<Destination>,
                     tag: i32,
                 ) -> Result<PersistentSend<T>> {
-                    // SAFETY: the vector is the request's own and stays where it is; whoever wants to
-                    // touch it waits first, and so does the drop.
+                    // SAFETY: the vector is the request's own and stays where it is; every access
+                    // waits first, and so does the drop.
                     let buffer = unsafe { read(&data) };
                     let request = self.untyped().$init(buffer, to.into().rank(), tag)?;
                     Ok(PersistentSend { request, data })
@@ -117,22 +117,22 @@ macro_rules! sends {
 }
 
 sends! {
-    /// A send that is done when its data may be written again.
+    /// Makes a send that is done when its data may be written again.
     send_init "MPI_Send_init"
 
-    /// A send that is done when the receive was matched.
+    /// Makes a send that is done when the receive was matched.
     ssend_init "MPI_Ssend_init"
 
-    /// A send whose receive is posted before each start.
+    /// Makes a send whose receive is posted before each start.
     rsend_init "MPI_Rsend_init"
 
-    /// A send from a copy in the buffer that was attached
+    /// Makes a send from a copy in the attached buffer
     /// ([`Universe::attach_buffer`](crate::Universe::attach_buffer)).
     bsend_init "MPI_Bsend_init"
 }
 
 impl Communicator {
-    /// A receive of at most as many elements as `data` has. (`MPI_Recv_init`)
+    /// Makes a receive of at most as many elements as `data` has. (`MPI_Recv_init`)
     ///
     /// # Errors
     /// When an argument is wrong.
@@ -158,7 +158,7 @@ impl<T: Equivalence> PersistentSend<T> {
         self.request.started().wait().map(|_| ())
     }
 
-    /// What the next start sends.
+    /// Returns the data that the next start sends.
     #[track_caller]
     pub fn data(&mut self) -> &mut [T] {
         let _nobody_asked = self.finish();
@@ -168,7 +168,7 @@ impl<T: Equivalence> PersistentSend<T> {
     /// Starts it. (`MPI_Start`)
     ///
     /// # Errors
-    /// When the NIC has no room for it.
+    /// When the NIC has no free request slot.
     #[track_caller]
     pub fn start(&mut self) -> Result<StartedSend<'_, T>> {
         self.finish()?;
@@ -187,7 +187,7 @@ impl<T: Equivalence> StartedSend<'_, T> {
         self.0.finish()
     }
 
-    /// Whether it is done. (`MPI_Test`)
+    /// Returns whether it is done. (`MPI_Test`)
     ///
     /// # Errors
     /// When it failed.
@@ -204,13 +204,13 @@ impl<T: Equivalence> PersistentReceive<T> {
         self.settled(done.map(Status::from))
     }
 
-    /// What was under way has come to this.
+    /// Settles the data after the receive has ended with this status.
     fn settled(&mut self, status: Result<Status>) -> Result<Status> {
         // SAFETY: it is the request's, which is done.
         unsafe { settled(&raw mut *self.data, "MPI_Wait", status) }
     }
 
-    /// What the last start has received is at the start of it.
+    /// Returns the data. The last received message is at the start of it.
     #[track_caller]
     pub fn data(&mut self) -> &mut [T] {
         let _nobody_asked = self.finish();
@@ -220,7 +220,7 @@ impl<T: Equivalence> PersistentReceive<T> {
     /// Starts it. (`MPI_Start`)
     ///
     /// # Errors
-    /// When the NIC has no room for it.
+    /// When the NIC has no free request slot.
     #[track_caller]
     pub fn start(&mut self) -> Result<StartedReceive<'_, T>> {
         self.finish()?;
@@ -251,7 +251,8 @@ impl<T: Equivalence> StartedReceive<'_, T> {
         }
     }
 
-    /// Whether the message has come; then [`wait`](Self::wait) does not wait. (`MPI_Test`)
+    /// Returns whether the message has come. If so, [`wait`](Self::wait) does not wait.
+    /// (`MPI_Test`)
     ///
     /// # Errors
     /// When it failed.

@@ -14,7 +14,7 @@ use crate::mpi::error::Operation as Call;
 use crate::mpi::{Buffer, ErrorClass, Result};
 
 impl Communicator {
-    /// This rank's part of a buffer that consists of as many elements for each as `counts` says.
+    /// Returns this rank's part of a buffer that consists of the numbers of elements in `counts`.
     fn counted(
         &self,
         buffer: &Buffer,
@@ -39,27 +39,28 @@ impl Communicator {
 }
 
 startable! {
-    /// Combines everybody's `data`, element by element, into `result` of the root; elsewhere
+    /// Combines the `data` of all ranks, element by element, into `result` of the root. Elsewhere
     /// `result` is ignored and may be empty.
     reduce ireduce reduce_init "MPI_Reduce"
     (comm, call; data => result, op: impl Operation<T>, root: usize) {
         (data, result, op.untyped(), as_rank(root))
     }
 
-    /// Combines everybody's `data`, element by element, into everybody's `result`.
+    /// Combines the `data` of all ranks, element by element, into each rank's `result`.
     allreduce iallreduce allreduce_init "MPI_Allreduce"
     (comm, call; data => result, op: impl Operation<T>) {
         (data, result, op.untyped())
     }
 
-    /// Combines everybody's `data`, element by element, and gives each rank its block of that.
+    /// Combines the `data` of all ranks, element by element, and gives each rank its block of the
+    /// result.
     reduce_scatter_block ireduce_scatter_block reduce_scatter_block_init "MPI_Reduce_scatter_block"
     (comm, call; data => result, op: impl Operation<T>) {
         (Some(data), result, op.untyped())
     }
 
-    /// Combines everybody's `data`, element by element, and gives each rank as many elements of
-    /// that as `counts` says.
+    /// Combines the `data` of all ranks, element by element, and gives each rank the number of
+    /// elements of the result that `counts` holds.
     reduce_scatter ireduce_scatter reduce_scatter_init "MPI_Reduce_scatter"
     (comm, call; data => result, counts: &[usize], op: impl Operation<T>) {
         let counts = numbers(counts);
@@ -74,7 +75,7 @@ startable! {
     }
 
     /// Combines, element by element and in the order of the ranks, the `data` of all ranks below
-    /// this one. Rank 0's `result` is left alone.
+    /// this one. Rank 0's `result` stays unchanged.
     exscan iexscan exscan_init "MPI_Exscan"
     (comm, call; data => result, op: impl Operation<T>) {
         (Some(data), result, op.untyped())
@@ -82,20 +83,21 @@ startable! {
 }
 
 collectives! {
-    /// Replaces the root's `data` by the combination of everybody's; elsewhere it is only read.
+    /// Replaces the root's `data` by the combination of all ranks' `data`. Elsewhere `data` is only
+    /// read.
     reduce_in_place as reduce ireduce_in_place as ireduce "MPI_Reduce"
     (comm, call; => data, op: impl Operation<T>, root: usize) {
         (data.clone(), data, op.untyped(), as_rank(root))
     }
 
-    /// Replaces everybody's `data` by the combination of all.
+    /// Replaces each rank's `data` by the combination of all.
     allreduce_in_place as allreduce iallreduce_in_place as iallreduce "MPI_Allreduce"
     (comm, call; => data, op: impl Operation<T>) {
         (data.clone(), data, op.untyped())
     }
 
-    /// Combines everybody's `data`, element by element, and gives each rank its block of that at
-    /// the start of `data`.
+    /// Combines the `data` of all ranks, element by element, and gives each rank its block of the
+    /// result at the start of `data`.
     reduce_scatter_block_in_place as reduce_scatter_block
     ireduce_scatter_block_in_place as ireduce_scatter_block "MPI_Reduce_scatter_block"
     (comm, call; => data, op: impl Operation<T>) {
@@ -103,8 +105,8 @@ collectives! {
         (None, blocks, op.untyped())
     }
 
-    /// Combines everybody's `data`, element by element, and gives each rank as many elements of
-    /// that as `counts` says, at the start of `data`.
+    /// Combines the `data` of all ranks, element by element, and gives each rank the number of
+    /// elements of the result that `counts` holds, at the start of `data`.
     reduce_scatter_in_place as reduce_scatter
     ireduce_scatter_in_place as ireduce_scatter "MPI_Reduce_scatter"
     (comm, call; => data, counts: &[usize], op: impl Operation<T>) {
@@ -112,13 +114,14 @@ collectives! {
         (None, own, &counts, op.untyped())
     }
 
-    /// Replaces `data` by the combination of all ranks' up to this one.
+    /// Replaces `data` by the combination of the `data` of all ranks up to this one.
     scan_in_place as scan iscan_in_place as iscan "MPI_Scan"
     (comm, call; => data, op: impl Operation<T>) {
         (None, data, op.untyped())
     }
 
-    /// Replaces `data` by the combination of all ranks' below this one. Rank 0's is left alone.
+    /// Replaces `data` by the combination of the `data` of all ranks below this one. Rank 0's
+    /// `data` stays unchanged.
     exscan_in_place as exscan iexscan_in_place as iexscan "MPI_Exscan"
     (comm, call; => data, op: impl Operation<T>) {
         (None, data, op.untyped())

@@ -1,11 +1,11 @@
 //! Requests on borrowed buffers.
 //!
-//! A request that is forgotten would leave its buffer to the NIC when its borrow has ended. So the
-//! truth about requests on borrowed buffers is kept by a scope that cannot be forgotten: it ends
-//! when its function returns, after all of them.
+//! A forgotten request would leave its buffer to the NIC after its borrow has ended. So a scope
+//! that cannot be forgotten owns the requests on borrowed buffers: it ends when its function
+//! returns, after all of them.
 //!
-//! A scope is one thread's, so its list has no lock. It lists what is under way only: what was done
-//! when it was posted needs nobody to wait for it.
+//! A scope belongs to one thread, so its list has no lock. It lists only operations in progress:
+//! those that were done when they were posted need no wait.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
 use super::equivalence::Equivalence;
@@ -17,7 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Where requests on borrowed buffers live: see [`scope`].
+/// The owner of requests on borrowed buffers: see [`scope`].
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     under_way: RefCell<ScopeRequests>,
@@ -27,22 +27,22 @@ pub struct Scope<'scope, 'env: 'scope> {
 
 #[derive(Debug, Default)]
 struct ScopeRequests {
-    /// By the numbers of their handles; those that were waited for are inactive.
+    /// The requests, by the numbers of their handles. Those that were waited for are inactive.
     requests: Vec<mpi::Request>,
-    /// What is to be looked at when the request of that number is done.
+    /// The memory to check when the request of that number is done.
     alleged: Vec<(usize, UncheckedMemory)>,
 }
 
-/// What a handle knows of its request.
+/// The state of a request as its handle knows it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Progress {
-    /// It is done, and this came.
+    /// It is done, with this status.
     Done(Status),
-    /// Its scope has it under this number.
+    /// Its scope keeps it under this number.
     UnderWay(usize),
 }
 
-/// A slice that is borrowed, but not as a reference while others may write it.
+/// A borrowed slice. It is not a reference while other ranks may write it.
 #[derive(Debug)]
 pub(super) struct BorrowedSlice<'env, T> {
     start: *mut T,
@@ -93,7 +93,7 @@ impl ScopedRequest<'_, '_> {
         }
     }
 
-    /// Its request has come to this, which is known already if it was done before.
+    /// Ends it with this result, which is ignored if it was done before.
     pub(super) fn came_to(&mut self, end: Result<mpi::Status>) -> Result<Status> {
         let number = match self.progress {
             Progress::Done(status) => return Ok(status),
@@ -138,16 +138,16 @@ impl<'env, T: Equivalence> BorrowedSlice<'env, T> {
         }
     }
 
-    /// The same for the untyped core.
+    /// Returns the slice as a buffer of the untyped core.
     ///
     /// # Safety
-    /// It is only given to a call whose request the scope gets.
+    /// The buffer is only passed to a call whose request the scope gets.
     pub(super) unsafe fn buffer(&self) -> mpi::Buffer {
         // SAFETY: borrowed exclusively for longer than the scope, which waits for the request.
         unsafe { mpi::Buffer::new(self.start, self.len, T::datatype()) }
     }
 
-    /// It is lent to a request, which is now the scope's.
+    /// Lends the slice to a request, which the scope now owns.
     #[inline(always)]
     pub(super) fn lent<'scope>(
         self,
@@ -169,13 +169,13 @@ impl<'env, T: Equivalence> LentSlice<'_, 'env, T> {
         Ok((self.slice(), status))
     }
 
-    /// The same when its request has come to this.
+    /// Does the same when its request has ended with this result.
     pub(super) fn came_to(mut self, end: Result<mpi::Status>) -> Result<(&'env mut [T], Status)> {
         let status = self.ticket.came_to(end)?;
         Ok((self.slice(), status))
     }
 
-    /// The slice of a request that is done.
+    /// Returns the slice of a request that is done.
     fn slice(self) -> &'env mut [T] {
         let BorrowedSlice { start, len, .. } = self.slice;
         // SAFETY: made from a slice that was borrowed exclusively for this long, and the request
@@ -184,11 +184,11 @@ impl<'env, T: Equivalence> LentSlice<'_, 'env, T> {
     }
 }
 
-/// Runs `body` with a scope for requests on borrowed buffers. All requests that `body` has started
-/// and not waited for are waited for at its end.
+/// Runs `body` with a scope for requests on borrowed buffers. At its end, the scope waits for all
+/// requests that `body` has started and not waited for.
 ///
-/// If `body` fails or panics, the receives among them are cancelled first; its sends are waited
-/// for, which lasts for ever if nobody receives them.
+/// If `body` fails or panics, the scope cancels the receives among them first. It waits for the
+/// sends, for ever if no rank receives them.
 ///
 /// ```
 /// # fn main() -> bcs_mpi::Result<()> {
@@ -219,7 +219,7 @@ impl<'env, T: Equivalence> LentSlice<'_, 'env, T> {
 /// # }
 /// ```
 ///
-/// Nobody can look at the buffer while it is being received into:
+/// The buffer cannot be read while it is being received into:
 ///
 /// ```compile_fail,E0502
 /// # use bcs_mpi::{Source, Tag};
@@ -234,7 +234,7 @@ impl<'env, T: Equivalence> LentSlice<'_, 'env, T> {
 /// # }
 /// ```
 ///
-/// Nor can the request leave the scope:
+/// The request cannot leave the scope:
 ///
 /// ```compile_fail
 /// # use bcs_mpi::{Source, Tag};
@@ -246,7 +246,7 @@ impl<'env, T: Equivalence> LentSlice<'_, 'env, T> {
 /// ```
 ///
 /// # Errors
-/// What `body` failed with, or else the first failure of a request that it had not been told of.
+/// The error of `body`, or else the first error of a request that no call has returned before.
 #[track_caller]
 pub fn scope<'env, R>(
     body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
@@ -279,8 +279,9 @@ pub fn scope<'env, R>(
     end.map(|()| answer)
 }
 
-/// A list of that many requests is kept for the thread's next scope. It has a window of messages for each of some
-/// neighbours, and is some 100 KiB; a longer one pays for itself.
+/// The thread's next scope reuses a list of up to this length. It holds a window of messages for
+/// each of some neighbours, and takes some 100 KiB. For a longer list, the cost of an allocation
+/// does not matter.
 const KEPT_REQUESTS: usize = 1024;
 
 thread_local! {
@@ -293,15 +294,15 @@ impl ScopeRequests {
         self.requests.is_empty() && self.alleged.is_empty()
     }
 
-    /// Waits for all. The first failure of which nobody was told.
+    /// Waits for all requests. Returns the first error that no call has returned before.
     #[track_caller]
     fn end(&mut self) -> Result<()> {
-        // No panic comes between here and the end of the last request: waiting does not panic, short
-        // of a bug in the library, and then the guard ends the process.
+        // No panic comes between here and the end of the last request: waiting does not panic,
+        // unless the library has a bug, and then the guard ends the process.
         let unfinished = AbortOnDrop;
         for request in &mut self.requests {
             if !request.is_active() {
-                // It has said what it came to.
+                // Its result has been returned.
                 *request = mpi::Request::inactive();
             }
         }
@@ -320,7 +321,8 @@ impl ScopeRequests {
     }
 }
 
-/// A request may still write a buffer whose owner is about to go: nothing can be done but end.
+/// A guard for the time when a request may still write a buffer that is about to be freed. Then the
+/// process can only end.
 pub(super) struct AbortOnDrop;
 
 impl Drop for AbortOnDrop {
@@ -330,7 +332,7 @@ impl Drop for AbortOnDrop {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// It gets a request, and what that writes if it is to be looked at.
+    /// Adds a request, and the memory that it writes if that must be checked.
     #[inline(always)]
     pub(super) fn add(
         &'scope self,
@@ -358,7 +360,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         number
     }
 
-    /// What the request of this number has written is looked at.
+    /// Checks the data that the request of this number has written.
     fn settled(&self, number: usize, end: Result<Status>) -> Result<Status> {
         let alleged = &mut self.under_way.borrow_mut().alleged;
         match alleged.iter().position(|&(of, _)| of == number) {

@@ -7,17 +7,17 @@ use super::matching::{Destination, Source, Status, Tag};
 use super::scope::{BorrowedSlice, LentSlice, Scope, ScopedRequest};
 use crate::mpi::Result;
 
-/// A send under way in a scope.
+/// A send in progress in a scope.
 #[derive(Debug)]
 pub struct SendRequest<'scope, 'env: 'scope>(pub(super) ScopedRequest<'scope, 'env>);
 
-/// A receive under way in a scope. [`wait`](Self::wait) gives the slice back.
+/// A receive in progress in a scope. [`wait`](Self::wait) returns the slice.
 #[derive(Debug)]
 pub struct ReceiveRequest<'scope, 'env: 'scope, T: Equivalence>(
     pub(super) LentSlice<'scope, 'env, T>,
 );
 
-/// The calls that start sends. They differ in when a send is done.
+/// Defines the calls that start sends. They differ in when a send is done.
 macro_rules! sends {
     ($($(#[doc = $text:literal])* $call:ident;)*) => {
         impl Communicator {
@@ -61,7 +61,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When an argument is wrong.
-    // Inlined: of a handle that nobody keeps nothing is left.
+    // Inlined, so that an unused handle costs nothing.
     #[inline(always)]
     #[track_caller]
     pub fn irecv<'scope, 'env, T: Equivalence>(
@@ -89,7 +89,7 @@ impl SendRequest<'_, '_> {
         self.0.wait().map(|_| ())
     }
 
-    /// Whether it is done. (`MPI_Test`)
+    /// Returns whether it is done. (`MPI_Test`)
     ///
     /// # Errors
     /// When it failed.
@@ -100,7 +100,7 @@ impl SendRequest<'_, '_> {
 }
 
 impl<'env, T: Equivalence> ReceiveRequest<'_, 'env, T> {
-    /// Waits until the message has come, and gives the slice back. (`MPI_Wait`)
+    /// Waits until the message has come, and returns the slice. (`MPI_Wait`)
     ///
     /// # Errors
     /// When it failed.
@@ -109,7 +109,8 @@ impl<'env, T: Equivalence> ReceiveRequest<'_, 'env, T> {
         self.0.wait()
     }
 
-    /// Whether the message has come; then [`wait`](Self::wait) does not wait. (`MPI_Test`)
+    /// Returns whether the message has come. If so, [`wait`](Self::wait) does not wait.
+    /// (`MPI_Test`)
     ///
     /// # Errors
     /// When it failed.
@@ -118,7 +119,7 @@ impl<'env, T: Equivalence> ReceiveRequest<'_, 'env, T> {
         self.0.ticket.test()
     }
 
-    /// Asks to cancel it; it has still to be waited for. (`MPI_Cancel`)
+    /// Requests to cancel it. It must still be waited for. (`MPI_Cancel`)
     pub fn cancel(&self) {
         self.0.ticket.cancel();
     }

@@ -1,4 +1,4 @@
-//! Sections of arrays: which elements of a slice a view has.
+//! Sections of arrays: the elements of a slice that a view has.
 
 use super::equivalence::Equivalence;
 use super::shape::Shape;
@@ -8,8 +8,8 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Blocks of elements at regular distances: rows, columns and parts of an array, whose elements are in C's order. It is
-/// made once, and says of any slice that is long enough which elements of it are meant.
+/// Blocks of elements at regular distances: rows, columns and parts of an array, whose elements are
+/// in C's order. A section is made once, and selects elements of any slice that is long enough.
 ///
 /// ```
 /// # fn main() -> bcs_mpi::Result<()> {
@@ -30,7 +30,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Section<T: Equivalence> {
     shape: Arc<Shape>,
-    /// The type of all of it, from its first element on.
+    /// The type of the whole section, from its first element on.
     datatype: Datatype,
     of: PhantomData<fn() -> T>,
 }
@@ -59,7 +59,7 @@ impl<T: Equivalence> Section<T> {
         }
         if !shape.outer.is_empty() {
             datatype.commit()?;
-            // It goes with its last view, be that after the end of MPI.
+            // It is freed with its last view, possibly after the end of MPI.
             datatype = datatype.stays();
         }
         Ok(Self {
@@ -69,8 +69,8 @@ impl<T: Equivalence> Section<T> {
         })
     }
 
-    /// `count` blocks of `block` elements each, the first one from `first` on, and from the beginning of one to that of
-    /// the next `stride` elements. (`MPI_Type_vector`)
+    /// Makes a section of `count` blocks of `block` elements each. The first begins at `first`, and
+    /// each begins `stride` elements after the one before it. (`MPI_Type_vector`)
     ///
     /// # Errors
     /// When blocks overlap, or their ends are beyond an address space.
@@ -94,10 +94,11 @@ impl<T: Equivalence> Section<T> {
         })
     }
 
-    /// Part of an array with these sizes: by dimension the elements of a range. (`MPI_Type_create_subarray`)
+    /// Makes a section of the part of an array with these sizes that has a range of each dimension.
+    /// (`MPI_Type_create_subarray`)
     ///
     /// # Errors
-    /// When a range leaves the array, or the array an address space.
+    /// When a range exceeds the array, or the array exceeds an address space.
     pub fn subarray<const N: usize>(sizes: [usize; N], part: [Range<usize>; N]) -> Result<Self> {
         let (mut first, mut block, mut distance) = (0, 1_usize, 1_usize);
         let mut outer = Vec::new();
@@ -117,7 +118,7 @@ impl<T: Equivalence> Section<T> {
             first = range.start.saturating_mul(distance).saturating_add(first);
             match range.len() {
                 1 => {}
-                // What is whole so far goes on side by side.
+                // The dimensions so far are whole, so the block continues side by side.
                 len if block == distance => block *= len,
                 len => outer.insert(0, (len, distance)),
             }
@@ -133,7 +134,7 @@ impl<T: Equivalence> Section<T> {
         })
     }
 
-    /// A row of a matrix of so many rows and columns.
+    /// Makes a section of a row of a matrix of this size.
     ///
     /// # Errors
     /// When there is no such row.
@@ -141,7 +142,7 @@ impl<T: Equivalence> Section<T> {
         Self::subarray([rows, columns], [row..row.saturating_add(1), 0..columns])
     }
 
-    /// A column of a matrix of so many rows and columns.
+    /// Makes a section of a column of a matrix of this size.
     ///
     /// # Errors
     /// When there is no such column.
@@ -149,13 +150,13 @@ impl<T: Equivalence> Section<T> {
         Self::subarray([rows, columns], [0..rows, column..column.saturating_add(1)])
     }
 
-    /// How many elements it has.
+    /// Returns the number of its elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shape.len()
     }
 
-    /// Whether it has none.
+    /// Returns whether it has no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -165,7 +166,7 @@ impl<T: Equivalence> Section<T> {
         &self.shape
     }
 
-    /// How many of which type it is, from its first element on.
+    /// Returns the count and the type of it, from its first element on.
     pub(super) fn typed(&self) -> (usize, &Datatype) {
         let count = match self.shape.outer.is_empty() {
             true => self.shape.block,
@@ -174,7 +175,7 @@ impl<T: Equivalence> Section<T> {
         (count, &self.datatype)
     }
 
-    /// Whether a slice has all of it.
+    /// Checks that a slice has all of it.
     pub(super) fn checked(&self, data: &[T]) -> Result<()> {
         let end = self.shape.end().unwrap_or(usize::MAX);
         if end > data.len() {

@@ -1,17 +1,18 @@
-//! Where the elements of a section of a slice are.
+//! The places of a section's elements.
 
-/// Where the elements of a section are, in elements.
+/// The places of a section's elements in a slice, counted in elements.
 #[derive(Debug)]
 pub(super) struct Shape {
     pub(super) first: usize,
-    /// So many side by side.
+    /// The number of elements side by side.
     pub(super) block: usize,
-    /// How many of these, and how far from each other; the outermost first. None overlap.
+    /// How many of these blocks there are, and how far from each other; the outermost level first.
+    /// They do not overlap.
     pub(super) outer: Vec<(usize, usize)>,
 }
 
 impl Shape {
-    /// As many elements as a slice has.
+    /// Returns the shape of a whole slice of this length.
     pub(super) fn all(block: usize) -> Self {
         let (first, outer) = (0, Vec::new());
         Self {
@@ -33,7 +34,7 @@ impl Shape {
         self.block * self.blocks()
     }
 
-    /// One past its last element; `None` if that is no number.
+    /// Returns the place after its last element; `None` if that exceeds a number.
     pub(super) fn end(&self) -> Option<usize> {
         let mut end = self.first.checked_add(self.block)?;
         for &(count, stride) in &self.outer {
@@ -42,7 +43,7 @@ impl Shape {
         Some(end)
     }
 
-    /// Where each block begins, in increasing order.
+    /// Returns where each block begins, in increasing order.
     pub(super) fn starts(&self) -> impl Iterator<Item = usize> {
         (0..self.blocks()).map(|mut nth| {
             let mut start = self.first;
@@ -54,12 +55,12 @@ impl Shape {
         })
     }
 
-    /// All elements, in increasing order.
+    /// Returns the places of all elements, in increasing order.
     pub(super) fn elements(&self) -> impl Iterator<Item = usize> {
         self.starts().flat_map(|start| start..start + self.block)
     }
 
-    /// Whether no element is in both.
+    /// Returns whether the two have no element in common.
     pub(super) fn is_apart_from(&self, other: &Self) -> bool {
         let (mut ours, mut theirs) = (self.starts().peekable(), other.starts().peekable());
         while let (Some(&our), Some(&their)) = (ours.peek(), theirs.peek()) {

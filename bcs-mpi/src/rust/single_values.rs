@@ -1,4 +1,4 @@
-//! Calls for one value: what they are given they take, and what they come to they give back.
+//! Calls for one value, which take arguments and return results by value.
 
 use super::communicator::Communicator;
 use super::equivalence::Equivalence;
@@ -8,7 +8,7 @@ use crate::mpi::error::Operation as Call;
 use crate::mpi::{ErrorClass, Result};
 
 impl Communicator {
-    /// [`send`](Self::send) of one value. (`MPI_Send`)
+    /// [`send`](Self::send)s one value. (`MPI_Send`)
     ///
     /// # Errors
     /// As `send`.
@@ -22,7 +22,8 @@ impl Communicator {
         self.send(&[value], to, tag)
     }
 
-    /// [`recv`](Self::recv) of one value. From nobody it is the default. (`MPI_Recv`)
+    /// Receives one value, as [`recv`](Self::recv) does. From no process it is the default.
+    /// (`MPI_Recv`)
     ///
     /// # Errors
     /// As `recv`, and when the message is shorter.
@@ -48,7 +49,7 @@ impl Communicator {
         Ok((value, status))
     }
 
-    /// The root's value; elsewhere `value` is ignored. (`MPI_Bcast`)
+    /// Returns the root's value. Elsewhere `value` is ignored. (`MPI_Bcast`)
     ///
     /// # Errors
     /// As [`bcast`](Self::bcast).
@@ -59,7 +60,8 @@ impl Communicator {
         Ok(data[0])
     }
 
-    /// Everybody's values at the root, in the order of the ranks; elsewhere `None`. (`MPI_Gather`)
+    /// Returns the values of all ranks at the root, in the order of the ranks; `None` elsewhere.
+    /// (`MPI_Gather`)
     ///
     /// # Errors
     /// As [`gather`](Self::gather).
@@ -71,7 +73,7 @@ impl Communicator {
         Ok(is_root.then_some(values))
     }
 
-    /// Everybody's values, in the order of the ranks. (`MPI_Allgather`)
+    /// Returns the values of all ranks, in the order of the ranks. (`MPI_Allgather`)
     ///
     /// # Errors
     /// As [`allgather`](Self::allgather).
@@ -82,7 +84,8 @@ impl Communicator {
         Ok(values)
     }
 
-    /// This rank's one of the root's values; elsewhere `values` are ignored. (`MPI_Scatter`)
+    /// Returns this rank's value of the root's `values`, which are ignored elsewhere.
+    /// (`MPI_Scatter`)
     ///
     /// # Errors
     /// As [`scatter`](Self::scatter).
@@ -93,7 +96,7 @@ impl Communicator {
         Ok(value[0])
     }
 
-    /// A value to each rank, and one from each. (`MPI_Alltoall`)
+    /// Sends a value to each rank, and returns one from each. (`MPI_Alltoall`)
     ///
     /// # Errors
     /// As [`alltoall`](Self::alltoall).
@@ -104,7 +107,7 @@ impl Communicator {
         Ok(came)
     }
 
-    /// What everybody's values make, at the root; elsewhere `None`. (`MPI_Reduce`)
+    /// Returns the combination of all ranks' values at the root; `None` elsewhere. (`MPI_Reduce`)
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce).
@@ -120,7 +123,7 @@ impl Communicator {
         Ok((self.rank() == root).then_some(result[0]))
     }
 
-    /// What everybody's values make. (`MPI_Allreduce`)
+    /// Returns the combination of all ranks' values. (`MPI_Allreduce`)
     ///
     /// ```
     /// # fn main() -> bcs_mpi::Result<()> {
@@ -141,7 +144,7 @@ impl Communicator {
         Ok(result[0])
     }
 
-    /// What the values of all ranks up to this one make. (`MPI_Scan`)
+    /// Returns the combination of the values of all ranks up to this one. (`MPI_Scan`)
     ///
     /// # Errors
     /// As [`scan`](Self::scan).
@@ -152,7 +155,8 @@ impl Communicator {
         Ok(result[0])
     }
 
-    /// What the values of all ranks below this one make; `None` on rank 0. (`MPI_Exscan`)
+    /// Returns the combination of the values of all ranks below this one; `None` on rank 0.
+    /// (`MPI_Exscan`)
     ///
     /// # Errors
     /// As [`exscan`](Self::exscan).

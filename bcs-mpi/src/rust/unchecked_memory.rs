@@ -1,8 +1,9 @@
-//! What another rank wrote is an allegation: of types that do not have a value for all bytes, what was received is
-//! looked at before the program sees it, and what is no value is replaced by one and is an error.
+//! Checks of data that another rank wrote, for types that do not have a value for all bytes.
+//! Received data are checked before the program reads them. Invalid data are replaced by a value
+//! and are an error.
 //!
-//! Until then nobody reads the memory as that type: it is borrowed or owned by the call or request that receives into
-//! it. Types whose [`Equivalence::is_checked`] is false cost nothing here.
+//! Until then nothing reads the memory as that type: the call or request that receives into it
+//! borrows or owns it. Types whose [`Equivalence::is_checked`] is false cost nothing here.
 #![expect(unsafe_code, reason = "looks at memory by address")]
 
 use super::equivalence::Equivalence;
@@ -12,18 +13,18 @@ use crate::mpi::{ErrorClass, Result};
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-/// Memory that others have written, or are writing.
+/// Memory that other ranks have written, or are writing.
 #[derive(Clone, Debug)]
 pub(super) struct UncheckedMemory {
     start: *mut u8,
-    /// Which elements of what is there.
+    /// The elements to check.
     shape: Arc<Shape>,
     amend: unsafe fn(*mut u8, &Shape) -> Option<usize>,
     of: fn() -> &'static str,
 }
 
 impl UncheckedMemory {
-    /// Of so many elements; none if there is nothing to look at.
+    /// Describes a slice of this length; `None` if its type needs no check.
     #[inline]
     pub(super) fn of<T: Equivalence>(start: *mut T, len: usize) -> Option<Self> {
         match T::is_checked() {
@@ -32,7 +33,7 @@ impl UncheckedMemory {
         }
     }
 
-    /// Of these elements.
+    /// Describes these elements.
     pub(super) fn of_shape<T: Equivalence>(start: *mut T, shape: &Arc<Shape>) -> Option<Self> {
         T::is_checked().then(|| Self {
             start: start.cast(),
@@ -42,10 +43,10 @@ impl UncheckedMemory {
         })
     }
 
-    /// Makes it values, and says what was none.
+    /// Replaces invalid elements by values, and reports them as an error.
     ///
     /// # Safety
-    /// It is memory of that type, nobody else uses it, and nobody writes it any more.
+    /// The memory is of that type, is not used otherwise, and is no longer written.
     pub(super) unsafe fn settle<R>(self, call: &'static str, outcome: Result<R>) -> Result<R> {
         // SAFETY: the caller's promise.
         let wrong = unsafe { (self.amend)(self.start, &self.shape) };
@@ -60,7 +61,7 @@ impl UncheckedMemory {
     }
 }
 
-/// The first of the elements that was no value, of those in the shape. All are afterwards.
+/// Makes all elements of the shape valid. Returns the first that was not.
 ///
 /// # Safety
 /// As for [`UncheckedMemory::settle`].
@@ -76,7 +77,7 @@ unsafe fn amended<T: Equivalence>(start: *mut u8, shape: &Shape) -> Option<usize
     wrong
 }
 
-/// What a call that wrote a slice has come to.
+/// Returns the result of a call that wrote a slice, after a check of the slice.
 ///
 /// # Safety
 /// As for [`UncheckedMemory::settle`].
@@ -93,11 +94,11 @@ pub(super) unsafe fn settled<T: Equivalence, R>(
     }
 }
 
-/// An element of a buffer that anybody may have written; whoever has written none ends the job, as all do whose
-/// closures panic.
+/// Returns an element of a buffer that another rank may have written. Invalid data cause a panic,
+/// and so end the job, as in any closure of an operation.
 ///
 /// # Safety
-/// There is such an element.
+/// The address is that of an element.
 #[inline]
 pub(super) unsafe fn element<T: Equivalence>(at: *const T) -> T {
     if !T::is_checked() {
@@ -110,6 +111,6 @@ pub(super) unsafe fn element<T: Equivalence>(at: *const T) -> T {
     let is_one = unsafe { T::amend(copy.as_mut_ptr()) };
     let name = std::any::type_name::<T>();
     assert!(is_one, "a rank has given what is no value of {name}");
-    // SAFETY: it is a value, as was just asked.
+    // SAFETY: it is a value, as was just checked.
     unsafe { copy.assume_init() }
 }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 /// This process's part in the job, from `MPI_Init` to `MPI_Finalize`.
 ///
-/// Dropping it finalises, unless a panic is under way: then the process leaves without, and its
-/// node manager ends the job. In a forked child, which is no rank, it does nothing, and neither does any
-/// other destructor; calls are errors there.
+/// Dropping it finalises, unless the thread panics: then the process ends without that, and its
+/// node manager ends the job. In a forked child, which is not a rank, this and all other
+/// destructors do nothing, and calls are errors.
 #[derive(Debug)]
 pub struct Universe {
     process: Arc<Process>,
@@ -22,14 +22,15 @@ impl Universe {
     /// world of one. (`MPI_Init`)
     ///
     /// # Errors
-    /// When it was called before, or the node manager does not receive this process.
+    /// When it was called before, or the node manager does not accept this process.
     pub fn init() -> Result<Self> {
         claim_process()?;
         Process::init().map(Self::over)
     }
 
-    /// [`init`](Self::init) of a program whose threads do only so much, for which `bcs run` takes its word: where only
-    /// the calling thread calls MPI, others cannot help it out of a deadlock. (`MPI_Init_thread`)
+    /// [`init`](Self::init) of a program whose threads use MPI only up to this level, which `bcs
+    /// run` relies on: if only the calling thread calls MPI, other threads cannot resolve its
+    /// deadlock. (`MPI_Init_thread`)
     ///
     /// # Errors
     /// As `init`.
@@ -44,25 +45,25 @@ impl Universe {
         Self { process, world }
     }
 
-    /// All ranks of the job. (`MPI_COMM_WORLD`)
+    /// Returns all ranks of the job. (`MPI_COMM_WORLD`)
     #[must_use]
     pub fn world(&self) -> &Communicator {
         &self.world
     }
 
-    /// This rank as the untyped core knows it.
+    /// Returns this rank of the untyped core.
     #[must_use]
     pub fn process(&self) -> &Arc<Process> {
         &self.process
     }
 
-    /// This rank alone. (`MPI_COMM_SELF`)
+    /// Returns this rank alone. (`MPI_COMM_SELF`)
     #[must_use]
     pub fn itself(&self) -> Communicator {
         Communicator(self.process.itself())
     }
 
-    /// The node this rank is on, and how many nodes there are.
+    /// Returns the node this rank is on, and the number of nodes.
     #[must_use]
     pub fn node(&self) -> (usize, usize) {
         (
@@ -71,7 +72,7 @@ impl Universe {
         )
     }
 
-    /// Lets buffered sends use so many bytes. (`MPI_Buffer_attach`)
+    /// Lets buffered sends use this number of bytes. (`MPI_Buffer_attach`)
     ///
     /// # Errors
     /// When a buffer is attached already.
@@ -79,7 +80,7 @@ impl Universe {
         self.process.attach_buffer(bytes)
     }
 
-    /// Waits until all buffered messages have been sent, and gives the size of the buffer back.
+    /// Waits until all buffered messages have been sent, and returns the size of the buffer.
     /// (`MPI_Buffer_detach`)
     ///
     /// # Errors
@@ -89,8 +90,8 @@ impl Universe {
         self.process.detach_buffer()
     }
 
-    /// With level 0 calls of this rank are recorded no more, with any other they are again, if its job records.
-    /// (`MPI_Pcontrol`: [`Process::pcontrol`])
+    /// Level 0 stops the recording of this rank's calls, any other level resumes it, if its job
+    /// records. (`MPI_Pcontrol`: [`Process::pcontrol`])
     pub fn pcontrol(&self, level: i32) {
         self.process.pcontrol(level);
     }

@@ -14,7 +14,7 @@ use super::unchecked_memory::UncheckedMemory;
 use crate::mpi::{Buffer, Result};
 use std::marker::PhantomData;
 
-/// The elements of a slice that a [`Section`] says.
+/// The elements of a slice that a [`Section`] selects.
 #[derive(Clone, Debug)]
 pub struct View<'a, T: Equivalence> {
     /// The start of the slice, which has all of the section.
@@ -23,7 +23,7 @@ pub struct View<'a, T: Equivalence> {
     slice: PhantomData<&'a [T]>,
 }
 
-/// The same, to be received into. Nobody else has these elements.
+/// The same elements, to be received into. Nothing else uses them.
 #[derive(Debug)]
 pub struct ViewMut<'a, T: Equivalence> {
     start: *mut T,
@@ -31,7 +31,7 @@ pub struct ViewMut<'a, T: Equivalence> {
     slice: PhantomData<&'a mut [T]>,
 }
 
-/// A receive into a view, under way in a scope. [`wait`](Self::wait) gives the view back.
+/// A receive into a view, in progress in a scope. [`wait`](Self::wait) returns the view.
 #[derive(Debug)]
 pub struct ReceiveViewRequest<'scope, 'env: 'scope, T: Equivalence> {
     pub(super) ticket: ScopedRequest<'scope, 'env>,
@@ -48,7 +48,7 @@ unsafe impl<T: Equivalence> Send for ViewMut<'_, T> {}
 unsafe impl<T: Equivalence> Sync for ViewMut<'_, T> {}
 
 impl<T: Equivalence> Section<T> {
-    /// These elements of a slice.
+    /// Returns a view of these elements of a slice.
     ///
     /// # Errors
     /// When the slice is too short.
@@ -57,7 +57,7 @@ impl<T: Equivalence> Section<T> {
         Ok(View::new(data, self))
     }
 
-    /// The same, to be received into.
+    /// Returns a view of the same elements, to be received into.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -67,11 +67,12 @@ impl<T: Equivalence> Section<T> {
         Ok(view)
     }
 
-    /// Several sections of one slice at a time, as what is beside the edges of a grid and is received, and the edges, which
-    /// are sent.
+    /// Returns views of several sections of one slice, for example of the edges of a grid, which
+    /// are sent, and of the elements beside them, which are received.
     ///
     /// # Errors
-    /// When the slice is too short for one, or one that is received into has an element in common with another.
+    /// When the slice is too short for a section, or a section to receive into has an element in
+    /// common with another.
     pub fn disjoint<'a, const N: usize, const M: usize>(
         into: [&Self; N],
         out: [&Self; M],
@@ -96,7 +97,7 @@ impl<T: Equivalence> Section<T> {
 }
 
 impl<'a, T: Equivalence> View<'a, T> {
-    /// Of a slice that has all of the section.
+    /// Makes a view of a slice that has all of the section.
     pub(super) fn new(slice: &'a [T], section: &Section<T>) -> Self {
         Self {
             start: slice.as_ptr(),
@@ -105,15 +106,15 @@ impl<'a, T: Equivalence> View<'a, T> {
         }
     }
 
-    /// Its elements, in their order.
+    /// Returns its elements, in their order.
     pub fn iter(&self) -> impl Iterator<Item = T> {
         let elements = self.section.shape().elements();
-        // SAFETY: the slice has them, and nobody writes them while they are borrowed.
+        // SAFETY: the slice has them, and they are not written while they are borrowed.
         elements.map(|nth| unsafe { self.start.wrapping_add(nth).read() })
     }
 
     /// # Safety
-    /// It stays borrowed while an operation has it.
+    /// The slice stays borrowed while an operation has the buffer.
     unsafe fn buffer(&self) -> Buffer {
         let first = self.start.wrapping_add(self.section.shape().first());
         let (count, datatype) = self.section.typed();
@@ -122,13 +123,13 @@ impl<'a, T: Equivalence> View<'a, T> {
     }
 }
 
-/// Views of one slice that are received into, and views of it that are sent.
+/// Views of one slice to receive into, and views of it to send.
 pub type ViewsApart<'a, T, const N: usize, const M: usize> =
     ([ViewMut<'a, T>; N], [View<'a, T>; M]);
 
 impl<'a, T: Equivalence> ViewMut<'a, T> {
-    /// Of a slice that has all of each of these sections. Those that are received into have no element in common with any
-    /// other.
+    /// Makes views of a slice that has all of each of these sections. Sections to receive into have
+    /// no element in common with any other.
     pub(super) fn apart<const N: usize, const M: usize>(
         into: [&Section<T>; N],
         out: [&Section<T>; M],
@@ -146,7 +147,7 @@ impl<'a, T: Equivalence> ViewMut<'a, T> {
         )
     }
 
-    /// The same elements, to be sent.
+    /// Returns a view of the same elements, to be sent.
     #[must_use]
     pub fn view(&self) -> View<'_, T> {
         View {
@@ -156,7 +157,7 @@ impl<'a, T: Equivalence> ViewMut<'a, T> {
         }
     }
 
-    /// The same for as long as they are borrowed.
+    /// Returns the same view for a shorter borrow.
     #[must_use]
     pub fn into_view(self) -> View<'a, T> {
         View {
@@ -167,11 +168,13 @@ impl<'a, T: Equivalence> ViewMut<'a, T> {
     }
 
     /// # Safety
-    /// It stays borrowed while an operation has it, and is settled before anybody sees it.
+    /// The slice stays borrowed while an operation has the buffer, and is settled before it is
+    /// read.
     unsafe fn buffer(&mut self) -> Buffer {
         let first = self.start.wrapping_add(self.section.shape().first());
         let (count, datatype) = self.section.typed();
-        // SAFETY: the caller's promise; the slice has all of the section, and nobody else uses these elements.
+        // SAFETY: the caller's promise; the slice has all of the section, and these elements are
+        // not used otherwise.
         unsafe { Buffer::new(first, count, datatype) }
     }
 
@@ -180,7 +183,7 @@ impl<'a, T: Equivalence> ViewMut<'a, T> {
     }
 
     /// # Safety
-    /// Nobody writes it any more.
+    /// The slice is no longer written.
     unsafe fn settled<R>(&mut self, call: &'static str, outcome: Result<R>) -> Result<R> {
         match self.alleged() {
             None => outcome,
@@ -191,7 +194,7 @@ impl<'a, T: Equivalence> ViewMut<'a, T> {
 }
 
 impl Communicator {
-    /// [`send`](Self::send) of a view. (`MPI_Send`)
+    /// Sends a view, as [`send`](Self::send) does. (`MPI_Send`)
     ///
     /// # Errors
     /// As `send`.
@@ -207,7 +210,8 @@ impl Communicator {
         self.0.send(data, to.into().rank(), tag)
     }
 
-    /// [`recv`](Self::recv) into a view, whose other elements stay as they are. (`MPI_Recv`)
+    /// Receives into a view, as [`recv`](Self::recv) does. Other elements of the slice stay
+    /// unchanged. (`MPI_Recv`)
     ///
     /// # Errors
     /// As `recv`.
@@ -225,7 +229,7 @@ impl Communicator {
         unsafe { data.settled("MPI_Recv", came.map(Status::from)) }
     }
 
-    /// [`sendrecv`](Self::sendrecv) of views. (`MPI_Sendrecv`)
+    /// Sends and receives views, as [`sendrecv`](Self::sendrecv) does. (`MPI_Sendrecv`)
     ///
     /// # Errors
     /// As `sendrecv`.
@@ -247,7 +251,7 @@ impl Communicator {
         unsafe { data.settled("MPI_Sendrecv", came.map(Status::from)) }
     }
 
-    /// [`shift`](Self::shift) of views. (`MPI_Cart_shift` and `MPI_Sendrecv`)
+    /// Shifts views, as [`shift`](Self::shift) does. (`MPI_Cart_shift` and `MPI_Sendrecv`)
     ///
     /// # Errors
     /// As `shift`.
@@ -304,7 +308,7 @@ impl Communicator {
 }
 
 impl<'env, T: Equivalence> ReceiveViewRequest<'_, 'env, T> {
-    /// Waits until the message has come, and gives the view back. (`MPI_Wait`)
+    /// Waits until the message has come, and returns the view. (`MPI_Wait`)
     ///
     /// # Errors
     /// When it failed.
@@ -314,7 +318,8 @@ impl<'env, T: Equivalence> ReceiveViewRequest<'_, 'env, T> {
         Ok((self.view, status))
     }
 
-    /// Whether the message has come; then [`wait`](Self::wait) does not wait. (`MPI_Test`)
+    /// Returns whether the message has come. If so, [`wait`](Self::wait) does not wait.
+    /// (`MPI_Test`)
     ///
     /// # Errors
     /// When it failed.
@@ -323,7 +328,7 @@ impl<'env, T: Equivalence> ReceiveViewRequest<'_, 'env, T> {
         self.ticket.test()
     }
 
-    /// Asks to cancel it; it has still to be waited for. (`MPI_Cancel`)
+    /// Requests to cancel it. It must still be waited for. (`MPI_Cancel`)
     pub fn cancel(&self) {
         self.ticket.cancel();
     }

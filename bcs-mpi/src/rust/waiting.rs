@@ -1,4 +1,4 @@
-//! Waiting for several requests at once, and asking several.
+//! Waits and tests for several requests at once.
 
 use super::collectives::CollectiveRequest;
 use super::equivalence::Equivalence;
@@ -10,31 +10,32 @@ use super::scoped_messages::{ReceiveRequest, SendRequest};
 use super::views::{ReceiveViewRequest, ViewMut};
 use crate::mpi::{self, Result};
 
-/// A request that can be waited for with others of its kind, by [`wait_all`], [`wait_any`] and [`wait_some`], and asked
-/// with them, by [`test_all`], [`test_any`] and [`test_some`].
+/// A request that can be waited for with others of its kind, by [`wait_all`], [`wait_any`] and
+/// [`wait_some`], and tested with them, by [`test_all`], [`test_any`] and [`test_some`].
 pub trait Pending: private::Pending {
-    /// What its `wait` gives back.
+    /// The result of its `wait`.
     type Done;
 
-    /// When its request has come to this; that is ignored if it was known to be done before.
+    /// Returns the result when its request has ended like this. The argument is ignored if the
+    /// request was known to be done before.
     #[doc(hidden)]
     fn came_to(self, end: Result<mpi::Status>) -> Result<Self::Done>;
 }
 
 mod private {
-    /// What only this crate's requests have.
+    /// A method that only this crate's requests have.
     #[expect(private_interfaces, reason = "nobody else can call it")]
     pub trait Pending: Sized {
         fn lender(&mut self) -> &mut dyn super::Lender;
     }
 }
 
-/// The untyped requests of all, while a call has them. Its caller makes the call itself: one that was passed to a function
-/// would be a place in that function to whoever asks where the program is.
+/// The untyped requests of all, lent to a call. The caller of this type makes the call itself: if a
+/// function here made it, that function would be reported as the program's place.
 struct LentRequests<'a, R: Pending> {
     requests: &'a mut [R],
     untyped: Vec<mpi::Request>,
-    /// What is lent is in no scope's list, and nobody would wait for it after a panic.
+    /// Lent requests are in no scope's list, so no scope would wait for them after a panic.
     unfinished: AbortOnDrop,
 }
 
@@ -58,7 +59,7 @@ impl<'a, R: Pending> LentRequests<'a, R> {
     }
 }
 
-/// One that was seen to be done by a test of its own.
+/// Returns the index of a request that a test of its own has found done.
 fn known<R: Pending>(requests: &mut [R]) -> Option<usize> {
     let mut places = requests.iter_mut();
     places.position(|request| request.lender().is_known())
@@ -79,7 +80,7 @@ fn came_to<R: Pending>(
     failure.map_or(Ok(done), Err)
 }
 
-/// Takes one out of the list.
+/// Takes one request out of the list.
 fn taken<R: Pending>(
     requests: &mut Vec<R>,
     (index, end): (usize, Result<mpi::Status>),
@@ -88,7 +89,7 @@ fn taken<R: Pending>(
     Ok(Some((index, done)))
 }
 
-/// Those that are done leave the list; each with its former index.
+/// Takes the completed requests out of the list. Returns each with its former index.
 fn sorted_out<R: Pending>(
     requests: &mut Vec<R>,
     mut ends: Vec<(usize, Result<mpi::Status>)>,
@@ -110,7 +111,8 @@ fn sorted_out<R: Pending>(
     done
 }
 
-/// Waits until all of them are done, and gives what each gives back, in their order. (`MPI_Waitall`)
+/// Waits until all requests are done, and returns the result of each, in their order.
+/// (`MPI_Waitall`)
 ///
 /// ```
 /// # fn main() -> bcs_mpi::Result<()> {
@@ -135,7 +137,7 @@ fn sorted_out<R: Pending>(
 /// ```
 ///
 /// # Errors
-/// What the first one that failed says. All are done then, too.
+/// The error of the first that failed. All are done then, too.
 #[track_caller]
 pub fn wait_all<R: Pending>(mut requests: Vec<R>) -> Result<Vec<R::Done>> {
     let mut lent = LentRequests::of(&mut requests);
@@ -144,7 +146,7 @@ pub fn wait_all<R: Pending>(mut requests: Vec<R>) -> Result<Vec<R::Done>> {
     came_to(requests, ends)
 }
 
-/// What all of them give back, if all are done; then the list is empty. (`MPI_Testall`)
+/// Returns the results of all requests, if all are done. The list is empty then. (`MPI_Testall`)
 ///
 /// # Errors
 /// As [`wait_all`].
@@ -159,11 +161,11 @@ pub fn test_all<R: Pending>(requests: &mut Vec<R>) -> Result<Option<Vec<R::Done>
     }
 }
 
-/// Waits until one of them is done, takes it out of the list, and gives its former index and what it gives back; `None` if
-/// the list is empty. (`MPI_Waitany`)
+/// Waits until a request is done, takes it out of the list, and returns its former index and its
+/// result; `None` if the list is empty. (`MPI_Waitany`)
 ///
 /// # Errors
-/// When it failed; it is taken out, too.
+/// When the request failed; it is taken out, too.
 #[track_caller]
 pub fn wait_any<R: Pending>(requests: &mut Vec<R>) -> Result<Option<(usize, R::Done)>> {
     if let Some(index) = known(requests) {
@@ -178,7 +180,7 @@ pub fn wait_any<R: Pending>(requests: &mut Vec<R>) -> Result<Option<(usize, R::D
     }
 }
 
-/// As [`wait_any`], if one is done already; `None` if none is. (`MPI_Testany`)
+/// Does the same as [`wait_any`] if a request is done already; else returns `None`. (`MPI_Testany`)
 ///
 /// # Errors
 /// As [`wait_any`].
@@ -196,8 +198,8 @@ pub fn test_any<R: Pending>(requests: &mut Vec<R>) -> Result<Option<(usize, R::D
     }
 }
 
-/// Waits until one of them is done, takes all that are out of the list, and gives for each its former index and what it
-/// gives back, or how it failed. Empty if the list is. (`MPI_Waitsome`)
+/// Waits until a request is done, takes all completed ones out of the list, and returns for each
+/// its former index and its result or error; an empty list if the list is empty. (`MPI_Waitsome`)
 #[track_caller]
 pub fn wait_some<R: Pending>(requests: &mut Vec<R>) -> Vec<(usize, Result<R::Done>)> {
     let is_one_known = known(requests).is_some();
@@ -210,7 +212,8 @@ pub fn wait_some<R: Pending>(requests: &mut Vec<R>) -> Vec<(usize, Result<R::Don
     sorted_out(requests, ends)
 }
 
-/// As [`wait_some`], of those that are done already, which may be none. (`MPI_Testsome`)
+/// Does the same as [`wait_some`] for the requests that are done already, possibly none.
+/// (`MPI_Testsome`)
 #[track_caller]
 pub fn test_some<R: Pending>(requests: &mut Vec<R>) -> Vec<(usize, Result<R::Done>)> {
     let mut lent = LentRequests::of(requests);
@@ -297,16 +300,17 @@ impl<T: Equivalence> Pending for OwnedRequest<T> {
 }
 
 impl<T: Equivalence> OwnedRequest<T> {
-    /// Waits until all of them are done, and gives the buffer and the status of each, in their order. (`MPI_Waitall`)
+    /// Waits until all requests are done, and returns the buffer and the status of each, in their
+    /// order. (`MPI_Waitall`)
     ///
     /// # Errors
-    /// What the first one that failed says. All are done then, too, and the buffers are dropped.
+    /// The error of the first that failed. All are done then, too, and the buffers are dropped.
     #[track_caller]
     pub fn wait_all(requests: Vec<Self>) -> Result<Vec<(Vec<T>, Status)>> {
         wait_all(requests)
     }
 
-    /// Waits until one of them is done, takes it out of the list, and gives its former index, its
+    /// Waits until a request is done, takes it out of the list, and returns its former index, its
     /// buffer and its status; `None` if the list is empty. (`MPI_Waitany`)
     ///
     /// # Errors

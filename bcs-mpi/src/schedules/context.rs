@@ -11,17 +11,17 @@ use bcs_core::wait_state::{
 /// Which members of a context do collectives in each other's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Locality<G = GroupId> {
-    /// All: they are on this rank's node, and no NIC hears of the context.
+    /// All: they are on this rank's node, and no NIC knows the context.
     OneNode(G),
-    /// Those on this rank's node; there are others elsewhere.
+    /// Those on this rank's node. There are others on other nodes.
     SeveralNodes(G),
-    /// None: each goes to its NIC by itself.
+    /// None: each posts to its NIC by itself.
     #[default]
     Apart,
 }
 
 impl<G> Locality<G> {
-    /// The members on this rank's node that do.
+    /// Returns the group of the members on this rank's node that do.
     pub(crate) fn group(self) -> Option<G> {
         match self {
             Self::OneNode(group) | Self::SeveralNodes(group) => Some(group),
@@ -44,11 +44,11 @@ pub(crate) struct Context {
     pub(crate) schedules: u32,
     /// Collectives of both kinds that this rank has entered.
     pub(crate) entered: u32,
-    /// What stands for what it has called there ([`follow`]).
+    /// The digest of the calls that it has made there ([`extend_call_digest`]).
     pub(crate) called: u32,
-    /// The members, for [`Entered`].
+    /// The fingerprint of the members, for [`EnteredCollective`].
     pub(crate) group: u32,
-    /// Who they are, for whoever wonders why this rank waits.
+    /// The members, to report why this rank waits.
     pub(crate) members: MemberRange,
     /// How users know it.
     pub(crate) title: Option<CommunicatorLabel>,
@@ -56,15 +56,15 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// The tag of the next collective that is made of messages. Numbers wrap: a tag comes again
-    /// when 2^31 later ones have been posted, of which far fewer can be under way.
+    /// Returns the tag of the next collective that is made of messages. Numbers wrap around: a tag
+    /// comes again after 2^31 later ones, of which far fewer can be under way.
     pub(crate) fn next_tag(&mut self) -> i32 {
         let number = self.schedules;
         self.schedules = number.wrapping_add(1);
         (number & i32::MAX.cast_unsigned()).cast_signed()
     }
 
-    /// Which members a message from any of them may come from.
+    /// Returns the transports by which messages of the members may come.
     pub(crate) fn transports(&self) -> TransportSet {
         TransportSet {
             local: self.local > 0,
@@ -72,7 +72,7 @@ impl Context {
         }
     }
 
-    /// This rank enters a collective.
+    /// Records that this rank enters a collective.
     pub(crate) fn enter(&mut self, context: u32, called: CalledCollective) -> EnteredCollective {
         let number = self.entered;
         self.entered = number.wrapping_add(1);
@@ -85,12 +85,13 @@ impl Context {
         }
     }
 
-    /// The collective that this rank has just entered, with a wrong argument, stands for this one.
+    /// Records that the collective that this rank has just entered, with a wrong argument, stands
+    /// for this one.
     pub(crate) fn stands_for(&mut self, exchange: MessageCollective) {
         self.called = extend_call_digest(self.called, CalledCollective::Messages(exchange, None));
     }
 
-    /// What this rank says of it when it sleeps.
+    /// Returns what this rank reports of it when it sleeps.
     pub(crate) fn told(&self, context: u32) -> CommunicatorProgress {
         CommunicatorProgress {
             context,
@@ -101,12 +102,13 @@ impl Context {
         }
     }
 
-    /// How many arrivals the lane of the next collective has when the node's last rank arrives.
+    /// Returns how many arrivals the lane of the next collective has when the node's last rank
+    /// arrives.
     pub(crate) fn due(&self) -> u32 {
         let lanes = ARRIVAL_HINTS_PER_CONTEXT as u64;
         let round = (self.sequence / lanes + 1) * u64::from(self.local);
         let base = u64::from(self.base[usize::try_from(self.sequence % lanes).expect("small")]);
-        bcs_core::request::low(base + round) // The counters wrap, too.
+        bcs_core::request::low(base + round) // The counters wrap around, too.
     }
 }
 
@@ -119,7 +121,7 @@ impl Contexts {
         self.0.get(context as usize)?.as_ref()
     }
 
-    /// Those that are known.
+    /// Returns the ids of the known contexts.
     pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
         let known = (0..).zip(&self.0);
         known.filter_map(|(id, context)| context.as_ref().map(|_| id))

@@ -14,8 +14,8 @@ pub struct Members<'a> {
 }
 
 impl Members<'_> {
-    /// Everybody else, with their blocks. The one after this rank comes first, so that not all
-    /// ranks send to the same one first.
+    /// Returns all other members, with their blocks. The member after this rank comes first, so
+    /// that not all ranks send to the same one first.
     pub(crate) fn others(&self, blocks: impl Fn(usize) -> DataView) -> Vec<(u32, DataView)> {
         let size = self.world.len();
         (1..size)

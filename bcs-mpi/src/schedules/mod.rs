@@ -1,10 +1,10 @@
-//! Collectives that are made of messages, and what a rank knows of the contexts that they take place in.
+//! Collectives that are made of messages, and what a rank knows of their contexts.
 //!
 //! | file | is |
 //! |---|---|
-//! | `schedule.rs`, `sends.rs` | schedules under way: messages of both roads, and steps between them |
+//! | `schedule.rs`, `sends.rs` | schedules under way: messages of both transports, and steps between them |
 //! | `plan.rs`, `one_round.rs`, `members.rs` | what is to be posted |
-//! | `hierarchy` | blocks that go by the leaders of nodes |
+//! | `hierarchical_alltoall` | blocks that go by the leaders of nodes |
 //! | `context.rs` | contexts: members, numbers, groups |
 
 mod context;

@@ -14,28 +14,28 @@ pub(crate) struct OneRound {
     root: Option<usize>,
     pub(crate) out: RoundBlocks,
     pub(crate) into: RoundBlocks,
-    /// From where and where to.
+    /// The source and the destination of its own block.
     pub(crate) own: Option<(DataView, DataView)>,
     /// The nodes of the members, if blocks of other nodes may go by leaders.
     pub(crate) nodes: Option<MembersByNode>,
-    /// Memory that lasts as long.
+    /// Memory that lasts as long as the collective.
     pub(crate) scratch: Scratch,
 }
 
-/// What is given to others or taken from them.
+/// Data that are given to others or taken from them.
 #[derive(Debug)]
 pub(crate) enum RoundBlocks {
     Nothing,
-    /// To or from one.
+    /// To or from one member.
     One(usize, DataView),
     /// The same to all others.
     Same(DataView),
-    /// To or from each other what is there for it.
+    /// To or from each other member its own block.
     Each(DataViews),
 }
 
 impl RoundBlocks {
-    /// By messages: world ranks and their pieces.
+    /// Returns it as messages: world ranks and their data views.
     fn messages(&self, members: Members<'_>) -> Vec<(u32, DataView)> {
         match self {
             Self::Nothing => Vec::new(),
@@ -45,7 +45,7 @@ impl RoundBlocks {
         }
     }
 
-    /// The length of the block that is there for a member, if there is one for each.
+    /// Returns the length of the block for a member, if each has its own.
     pub(crate) fn len_of(&self, place: usize) -> usize {
         match self {
             Self::Nothing | Self::One(..) | Self::Same(_) => 0,
@@ -67,12 +67,12 @@ impl OneRound {
         }
     }
 
-    /// What the rank calls, with its root as a rank of the world.
+    /// Returns the call of the rank, with the world rank of its root.
     pub(crate) fn called(&self, members: Members<'_>) -> CalledCollective {
         CalledCollective::Messages(self.what, self.root.map(|root| members.world[root]))
     }
 
-    /// What goes by the leaders of nodes, unless blocks go `one_by_one`.
+    /// Returns the part that goes by the leaders of nodes, unless blocks go `one_by_one`.
     fn hierarchy(
         &mut self,
         members: Members<'_>,
@@ -91,15 +91,16 @@ impl OneRound {
         Some(Box::new(hierarchy))
     }
 
-    /// The same as messages. If `nodes` are given, blocks for others of them go by leaders, unless they go
-    /// `one_by_one`.
+    /// Converts it to messages. If `nodes` are given, blocks for other nodes go by leaders, unless
+    /// they go `one_by_one`.
     pub(crate) fn plan(mut self, members: Members<'_>, one_by_one: bool) -> Plan {
         let called = self.called(members);
         let hierarchy = self.hierarchy(members, one_by_one);
         let mut sends = self.out.messages(members);
         let mut receives = self.into.messages(members);
         if let Some(hierarchy) = &hierarchy {
-            // Of the others, those whose blocks do not go by leaders; both are in the order of the others.
+            // The other members whose blocks do not go by leaders. Both lists are in the order of
+            // the others.
             let one_by_one = hierarchy.one_by_one();
             let size = members.world.len();
             let places = (1..size).map(|step| (members.me + step) % size);

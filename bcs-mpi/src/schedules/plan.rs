@@ -10,26 +10,26 @@ use std::collections::VecDeque;
 /// A schedule that is to be posted.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
-    /// What the rank called, if it is not what its [`part`](Self::part) says.
+    /// The call of the rank, if it is not that of its [`part`](Self::part).
     pub(crate) called: Option<CalledCollective>,
-    /// Before anything is sent.
+    /// Steps before anything is sent.
     pub(crate) first: Vec<LocalStep>,
-    /// To whom (a world rank), and what.
+    /// The receiver (a world rank) and the data of each send.
     pub(crate) sends: Vec<(u32, DataView)>,
     pub(crate) rounds: VecDeque<Round>,
-    /// A collective of the NIC, which is a part of the first round. NICs number them, so it must
-    /// be posted with the schedule.
+    /// A collective of the NIC, as a part of the first round. NICs number their collectives, so it
+    /// must be posted with the schedule.
     pub(crate) part: Option<CollectiveArguments>,
-    /// What goes by the leaders of nodes, beside the rounds.
+    /// The part that goes by the leaders of nodes, beside the rounds.
     pub(crate) hierarchy: Option<Box<HierarchicalAlltoall>>,
     pub(crate) scratch: Scratch,
-    /// The rank's call had a wrong argument: its messages are empty, and say so.
+    /// The rank's call had a wrong argument: its messages are empty, and their mark holds this.
     pub(crate) invalid: Option<InvalidCall>,
 }
 
 impl Plan {
-    /// Does what comes first, and packs what is sent in pieces, without the lock: all if it is for an `exchange`,
-    /// else what is long and in small ones.
+    /// Does the first steps, and packs sends that are not contiguous, without the lock. For an
+    /// `exchange` it packs all of them, otherwise the long ones in small pieces.
     pub(crate) fn prepare(&mut self, exchange: bool) {
         for local in self.first.drain(..) {
             local.run();
@@ -41,7 +41,7 @@ impl Plan {
             if !(small || exchange && piece.layout().is_some()) {
                 continue;
             }
-            // What goes to all is packed once.
+            // Data that go to all are packed once.
             let known = last.as_ref().filter(|(from, _)| from == piece);
             let packed = known.map(|(_, packed)| packed.clone());
             let packed = packed.unwrap_or_else(|| {
@@ -54,7 +54,7 @@ impl Plan {
         }
     }
 
-    /// A plan for what the rank called, with the world rank of its root.
+    /// Makes a plan for a call, with the world rank of its root.
     pub(crate) fn of(exchange: MessageCollective, root: Option<u32>) -> Self {
         Self {
             called: Some(CalledCollective::Messages(exchange, root)),

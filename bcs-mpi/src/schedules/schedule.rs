@@ -1,35 +1,35 @@
 //! Schedules: collectives that are made of messages, and how they move on.
 //!
-//! What a NIC does by itself (barrier, broadcast, reductions) is one descriptor. The other
-//! collectives move different bytes between each pair of ranks, which is what BS, BR and DH do
-//! already: they are *schedules* of messages and of local steps, which a rank makes when it posts
-//! ([`crate::collective`]) and which move on in every call of the rank
-//! (law 5), whatever that call is for. Blocking or not makes no
-//! difference: a blocking call posts a schedule and waits for it. Whoever waits sleeps on the
-//! rank's bell as for any other request; when something completes, the schedules are moved on
-//! before the wait looks at what it is for.
+//! A collective that a NIC does by itself (barrier, broadcast, reductions) is one descriptor. The
+//! other collectives move different bytes between each pair of ranks, as BS, BR and DH do already.
+//! They are *schedules* of messages and of local steps, which a rank makes when it posts
+//! ([`crate::collective`]) and which advance in every call of the rank (law 5), whatever that call
+//! is for. A blocking call posts a schedule and waits for it. A thread that waits sleeps on the
+//! rank's bell as for any other request. When something completes, the schedules advance before the
+//! wait polls its target.
 //!
 //! A schedule is: all its sends, posted at once; then *rounds* of receives, each followed by local
 //! steps. Sends need not be over before a round is, because no send of a schedule depends on what
-//! it receives. So all ranks' sends are always under way, no rank waits for the progress of a
-//! third one, and a rank that computes for long delays only itself.
+//! it receives. So all ranks' sends are always under way, no rank waits for the progress of a third
+//! one, and a rank that computes for long delays only itself.
 //!
 //! **Matching.** Messages of schedules travel in a context of their own: the communicator's with
 //! [`COLLECTIVE_MESSAGES`] added, which no communicator has, so no wildcard of the program sees
 //! them. NICs match by the number of a context and need not know it for messages. Their tag is the
 //! number of the collective on its communicator, so any number of them may be under way. A pair of
-//! ranks exchanges the same number of messages whatever its counts are, empty ones included: if
-//! the ranks disagree about a length, that is a failure at the receiver and not a hang.
+//! ranks exchanges the same number of messages whatever its counts are, empty ones included: if the
+//! ranks disagree about a length, the receiver fails and does not hang.
 //!
-//! **A wrong argument.** A rank that called with one sends and receives as many messages as the others wait for, which are
-//! empty and say so by their mark ([`InvalidCall`]): who gets one is told whose call that was, and of which function.
+//! **A wrong argument.** A rank whose call had one sends and receives as many messages as the
+//! others wait for. They are empty, and their mark holds the error ([`InvalidCall`]): it names the
+//! rank and the function to the receiver.
 //!
-//! **Failure.** A schedule whose message failed still sends and receives all the others, so that
-//! no message of it is left for a later one. It ends with the first failure, and its remaining
+//! **Failure.** A schedule whose message failed still sends and receives all the others, so that no
+//! message of it is left for a later schedule. It ends with the first failure, and its remaining
 //! local steps are left out.
 //!
-//! **Steps** that take long, or call functions of the program's, are done without the endpoint's lock
-//! ([`crate::endpoint`], `errands.rs`); the schedule waits for them as for a message.
+//! **Steps** that take long, or call functions of the program, are done without the endpoint's lock
+//! ([`crate::endpoint`], `deferred_copies.rs`). The schedule waits for them as for a message.
 //!
 //! **Bound.** A schedule is posted only if there are request slots for all its sends and its first
 //! round; otherwise nothing of it is posted. Later rounds wait for slots.
@@ -45,28 +45,29 @@ use bcs_core::request::RequestFailure;
 use bcs_core::wait_state::{CalledCollective, ConflictingCall, EnteredCollective};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// What is added to a communicator's context for the messages of its collectives.
+/// The bit that is added to a communicator's context for the messages of its collectives.
 pub use bcs_core::wait_state::COLLECTIVE_MESSAGES;
 
 const _: () = assert!(MAX_CONTEXTS < COLLECTIVE_MESSAGES as usize);
 
-/// A schedule, for its request.
+/// The number of a schedule, for its request.
 pub(crate) type ScheduleId = u64;
 
 /// A schedule under way.
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    /// Where its messages are matched, and as what.
+    /// The context and the tag with which its messages are matched.
     context: u32,
     tag: i32,
-    /// What this rank has entered by it. One whose messages go nowhere has entered nothing.
+    /// The collective that this rank has entered by it. A schedule that sends no messages has
+    /// entered nothing.
     entered: Option<EnteredCollective>,
     sends: Sends,
     /// Receives of this round that wait for a request slot.
     unposted: Vec<(u32, DataView)>,
-    /// Those that wait for their messages, with the length each should have; a reduction has none.
+    /// Receives that wait for their messages, with the length of each; a reduction has none.
     receives: Vec<(TransportHandle, Option<u64>)>,
-    /// What follows this round.
+    /// The steps after this round.
     then: Vec<LocalStep>,
     rounds: VecDeque<Round>,
     hierarchy: Option<Box<HierarchicalAlltoall>>,
@@ -83,14 +84,14 @@ pub(crate) struct DeferredSteps {
     pub(crate) steps: Vec<LocalStep>,
 }
 
-/// How far a schedule has come.
+/// The progress of a schedule.
 #[derive(Debug)]
 pub(crate) enum ScheduleProgress {
-    /// It waits for completions, and has posted more or not.
+    /// It waits for completions. It has posted more or not.
     Waits {
         posted: bool,
     },
-    /// These steps are to be done without the lock.
+    /// These steps have to be done without the lock.
     Steps(Vec<LocalStep>),
     Done,
 }
@@ -100,33 +101,33 @@ pub(crate) enum ScheduleProgress {
 pub(crate) struct Schedules {
     /// In the order of their posts.
     under_way: BTreeMap<ScheduleId, Schedule>,
-    /// Those that are done and not yet asked for.
+    /// Outcomes that no call has taken yet.
     ended: HashMap<ScheduleId, RequestOutcome>,
     posted: u64,
-    /// The count of completions when they were last moved on.
+    /// The count of completions when they last advanced.
     looked_at: u64,
-    /// Something else was done since then.
+    /// Something else has changed since then.
     looks_again: bool,
 }
 
 impl Schedules {
-    /// Whether none is under way.
+    /// Returns whether no schedule is under way.
     pub(crate) fn is_idle(&self) -> bool {
         self.under_way.is_empty()
     }
 
-    /// How many nobody has asked for.
+    /// Returns how many are under way or not yet taken.
     pub(crate) fn left(&self) -> usize {
         self.under_way.len() + self.ended.len()
     }
 
-    /// How many of them are done.
+    /// Returns how many are done and not yet taken.
     pub(crate) fn unasked(&self) -> usize {
         self.ended.len()
     }
 
-    /// A schedule that has been posted and has come so far: under which name it is known, and what is to be done
-    /// without the lock.
+    /// Adds a posted schedule with its progress. Returns its id, and the steps to do without the
+    /// lock.
     pub(crate) fn insert(
         &mut self,
         schedule: Schedule,
@@ -138,8 +139,9 @@ impl Schedules {
         (id, self.advanced(id, advance))
     }
 
-    /// Moves all schedules on, if anything has been completed since they were last moved on, so much in all. What
-    /// is to be done without the lock is handed over. Returns whether anything was posted.
+    /// Advances all schedules, if there were completions since they last advanced. `completions` is
+    /// the count so far. Hands over the steps to do without the lock. Returns whether anything was
+    /// posted.
     pub(crate) fn advance(
         &mut self,
         roads: &mut Mux,
@@ -164,13 +166,13 @@ impl Schedules {
                 .into_iter()
                 .for_each(&mut hand_over);
         }
-        // One that was refused tries again: at once if others have given slots back since.
+        // A schedule that was refused tries again: at once if others have freed slots since.
         self.looks_again = roads.refusals() != refusals;
         any_posted |= self.looks_again && roads.room() > 0;
         any_posted
     }
 
-    /// A schedule has come so far. Returns what is to be done without the lock.
+    /// Records the progress of a schedule. Returns the steps to do without the lock.
     fn advanced(&mut self, id: ScheduleId, advance: ScheduleProgress) -> Option<DeferredSteps> {
         match advance {
             ScheduleProgress::Waits { .. } => None,
@@ -187,13 +189,13 @@ impl Schedules {
         }
     }
 
-    /// Steps of a schedule are done.
+    /// Records that steps of a schedule are done.
     pub(crate) fn stepped(&mut self, id: ScheduleId) {
         let schedule = self.under_way.get_mut(&id);
         schedule.expect("it waits for its steps").steps = false;
     }
 
-    /// Something may have been done that no completion tells of.
+    /// Makes the schedules advance again, after a change that no completion reports.
     pub(crate) fn look_again(&mut self) {
         self.looks_again = true;
     }
@@ -202,32 +204,33 @@ impl Schedules {
         self.ended.contains_key(&id)
     }
 
-    /// What this rank has entered by schedules that are under way, the oldest first.
+    /// Returns the collectives that this rank has entered by schedules that are under way, the
+    /// oldest first.
     pub(crate) fn entered(&self) -> impl Iterator<Item = EnteredCollective> {
         self.under_way
             .values()
             .filter_map(|schedule| schedule.entered)
     }
 
-    /// What it has entered by this one.
+    /// Returns the collective that it has entered by this schedule.
     pub(crate) fn entered_by(&self, id: ScheduleId) -> Option<EnteredCollective> {
         self.under_way.get(&id)?.entered
     }
 
-    /// How many requests this one has now.
+    /// Returns how many requests this schedule has now.
     pub(crate) fn held_by(&self, id: ScheduleId) -> usize {
         let schedule = self.under_way.get(&id);
         schedule.map_or(0, |it| it.receives.len() + it.sends.count_under_way())
     }
 
-    /// The messages that this one waits for.
+    /// Returns the messages that this schedule waits for.
     pub(crate) fn awaited_by(&self, id: ScheduleId) -> Vec<TransportHandle> {
         let schedule = self.under_way.get(&id);
         let awaited = schedule.map(|schedule| schedule.receives.iter().map(|&(handle, _)| handle));
         awaited.into_iter().flatten().collect()
     }
 
-    /// Spends a schedule that is done.
+    /// Takes the outcome of a schedule that is done, and spends it.
     ///
     /// # Panics
     /// If it is spent: the caller kept a copy of its request.
@@ -242,7 +245,8 @@ impl Schedules {
 }
 
 impl Schedule {
-    /// One whose messages are matched there, under this tag. The rounds follow each other as in the plan.
+    /// Makes a schedule whose messages have this context and tag. The rounds follow each other as
+    /// in the plan.
     pub(crate) fn new(
         (context, tag): (u32, i32),
         rounds: VecDeque<Round>,
@@ -265,30 +269,30 @@ impl Schedule {
         }
     }
 
-    /// It waits for this as for a message, too.
+    /// Makes it wait for this operation as for a message.
     pub(crate) fn add_awaited(&mut self, handle: TransportHandle) {
         self.receives.push((handle, None));
     }
 
-    /// This is what the rank has entered by it.
+    /// Sets the collective that the rank has entered by it.
     pub(crate) fn set_entered(&mut self, entered: Option<EnteredCollective>) {
         self.entered = entered;
     }
 
-    /// The rank called it with a wrong argument.
+    /// Records that the rank called it with a wrong argument.
     pub(crate) fn mark_invalid(&mut self, call: InvalidCall) {
         self.sends.mark_invalid(call);
     }
 
-    /// Whether it is over, so far without a failure.
+    /// Returns whether it is over, so far without a failure.
     pub(crate) fn is_over(&self, advance: &ScheduleProgress) -> bool {
         matches!(advance, ScheduleProgress::Done) && self.failed.is_none()
     }
 
-    /// Posts the first round, and then what is sent: what comes early finds its receive.
+    /// Posts the first round and then the sends, so that early messages find their receives.
     ///
     /// # Panics
-    /// If there is no request slot for each: they are to be counted before.
+    /// If there is no request slot for each. The caller has to count them before.
     pub(crate) fn begin(
         &mut self,
         roads: &mut Mux,
@@ -308,13 +312,14 @@ impl Schedule {
         self.advance(roads)
     }
 
-    /// Posts the sends for which there are request slots. Returns whether that were all.
+    /// Posts the sends for which there are request slots. Returns whether it has posted all.
     fn send(&mut self, roads: &mut Mux, posted: &mut bool) -> bool {
         let on = (self.context, self.tag);
         self.sends.post(roads, on, posted)
     }
 
-    /// A message has come that stands for one of a call with a wrong argument: whatever else has failed comes of it.
+    /// Records a message that stands for one of a call with a wrong argument. Other failures come
+    /// from it.
     #[cold]
     fn note_invalid(&mut self, from: u32, call: InvalidCall) {
         let kind = CollectiveKind::Invalid(call);
@@ -348,8 +353,8 @@ impl Schedule {
         }
     }
 
-    /// Posts the receives of this round for which there are request slots. Returns whether that
-    /// were all.
+    /// Posts the receives of this round for which there are request slots. Returns whether it has
+    /// posted all.
     fn post(&mut self, roads: &mut Mux, posted: &mut bool) -> bool {
         while let Some((from, into)) = self.unposted.last() {
             let from = (*from, self.context, self.tag);
@@ -365,7 +370,7 @@ impl Schedule {
         true
     }
 
-    /// Goes on with what goes by leaders. Returns whether that is over.
+    /// Advances the part that goes by leaders. Returns whether that is over.
     fn advance_hierarchy(&mut self, roads: &mut Mux, posted: &mut bool) -> bool {
         let Some(hierarchy) = &mut self.hierarchy else {
             return true;
@@ -383,7 +388,7 @@ impl Schedule {
         self.send(roads, posted)
     }
 
-    /// Goes as far as what has completed allows.
+    /// Goes as far as the completions allow.
     fn advance(&mut self, roads: &mut Mux) -> ScheduleProgress {
         let mut posted = false;
         let hierarchy_is_over = self.advance_hierarchy(roads, &mut posted);
@@ -431,7 +436,7 @@ impl Schedule {
 
 impl Drop for Schedule {
     fn drop(&mut self) {
-        // Whatever made it end early, the NIC may still write there.
+        // The schedule has ended early. The NIC may still write there.
         if !self.receives.is_empty() || self.sends.any_under_way() {
             self.scratch.leave();
         }

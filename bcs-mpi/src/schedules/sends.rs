@@ -1,4 +1,4 @@
-//! What a schedule sends, and has not sent yet.
+//! The sends of a schedule.
 
 use crate::data::DataView;
 use crate::transport::{Mux, OutgoingMessage, RequestOutcome, SendMode, TransportHandle};
@@ -9,16 +9,16 @@ use std::collections::VecDeque;
 /// Messages that are sent in the order in which they are given.
 #[derive(Debug, Default)]
 pub(super) struct Sends {
-    /// To which world ranks, and what: those that wait for a request slot.
+    /// The receivers (world ranks) and data of the sends that wait for a request slot.
     unsent: VecDeque<(u32, DataView)>,
     /// Those that are posted and not over.
     under_way: Vec<TransportHandle>,
-    /// What goes with each: which call they stand for, if that was one with a wrong argument.
+    /// The mark of each message: the call that it stands for, if that had a wrong argument.
     mark: CheckBits,
 }
 
 impl Sends {
-    /// They stand for those of a call with a wrong argument.
+    /// Marks the messages as standing for those of a call with a wrong argument.
     pub(super) fn mark_invalid(&mut self, call: InvalidCall) {
         self.mark = call.check_bits();
     }
@@ -31,8 +31,8 @@ impl Sends {
         self.unsent.extend(messages);
     }
 
-    /// Posts those for which there are request slots, on this context and with this tag. Returns whether that
-    /// were all.
+    /// Posts the sends for which there are request slots, with this context and tag. Returns
+    /// whether it has posted all.
     pub(super) fn post(
         &mut self,
         roads: &mut Mux,
@@ -59,24 +59,24 @@ impl Sends {
         true
     }
 
-    /// Takes what one that is over came to.
+    /// Takes the outcome of a send that is over.
     pub(super) fn take(&mut self, roads: &mut Mux) -> Option<RequestOutcome> {
         let outcome = roads.take(*self.under_way.last()?)?;
         self.under_way.pop();
         Some(outcome)
     }
 
-    /// Whether memory of any may still be read.
+    /// Returns whether memory of any send may still be read.
     pub(super) fn any_under_way(&self) -> bool {
         !self.under_way.is_empty()
     }
 
-    /// How many are posted and not over.
+    /// Returns how many are posted and not over.
     pub(super) fn count_under_way(&self) -> usize {
         self.under_way.len()
     }
 
-    /// Whether all are over.
+    /// Returns whether all are over.
     pub(super) fn are_over(&self) -> bool {
         self.unsent.is_empty() && self.under_way.is_empty()
     }

@@ -9,14 +9,14 @@ use bcs_core::wait_state::CalledCollective;
 pub(crate) struct CollectiveArguments {
     pub(crate) kind: CollectiveKind,
     pub(crate) bytes: usize,
-    /// Where this rank's contribution is, if it has one.
+    /// The place of this rank's contribution, if it has one.
     pub(crate) input: Option<ByteRange>,
-    /// Where the result goes, if this rank gets one.
+    /// The place of the result, if this rank gets one.
     pub(crate) output: ByteRange,
 }
 
 impl CollectiveArguments {
-    /// One without data.
+    /// Returns the arguments of a collective without data.
     pub(crate) fn without_data(kind: CollectiveKind) -> Self {
         Self {
             kind,
@@ -26,7 +26,8 @@ impl CollectiveArguments {
         }
     }
 
-    /// A broadcast from a world rank, of these bytes, which a rank gives or gets.
+    /// Returns the arguments of a broadcast of these bytes from a world rank. This rank gives or
+    /// gets them.
     pub(crate) fn broadcast(root: u32, data: ByteRange, gives: bool) -> Self {
         Self {
             kind: CollectiveKind::Broadcast { root },
@@ -36,7 +37,7 @@ impl CollectiveArguments {
         }
     }
 
-    /// What the rank calls by it.
+    /// Returns the call that the rank makes by it.
     #[inline]
     pub(crate) fn called(&self) -> CalledCollective {
         let (kind, bytes) = (self.kind, self.bytes as u64);

@@ -7,9 +7,9 @@ use bcs_core::reduction::{Datatype, Op};
 use std::fmt;
 use std::sync::Arc;
 
-/// A function of the program's that combines so many bytes: `inout = in OP inout`, element by
-/// element. It must not panic: others wait for what it makes. It is called with no lock held. Both addresses
-/// are aligned for every datatype.
+/// A function of the program that combines this many bytes: `inout = in OP inout`, element by
+/// element. It must not panic, because other ranks wait for its result. It is called with no lock
+/// held. Both addresses are aligned for every datatype.
 pub type ReductionFunction = dyn Fn(*const u8, *mut u8, usize) + Send + Sync;
 
 /// How two contributions become one.
@@ -17,7 +17,7 @@ pub type ReductionFunction = dyn Fn(*const u8, *mut u8, usize) + Send + Sync;
 pub enum Fold {
     /// By a predefined operation.
     Arithmetic(Op, Datatype),
-    /// By a function of the program's.
+    /// By a function of the program.
     Function(Arc<ReductionFunction>),
 }
 
@@ -31,15 +31,16 @@ impl fmt::Debug for Fold {
 }
 
 impl Fold {
-    /// `accumulator = accumulator OP operand`, which are as long as each other. A function leaves its result in
-    /// `operand` first.
+    /// Computes `accumulator = accumulator OP operand` for two buffers of equal length. A function
+    /// leaves its result in `operand` first.
     pub(crate) fn run(&self, accumulator: ByteRange, operand: ByteRange) {
         if accumulator.is_empty() {
-            return; // An address of nothing means nothing.
+            return; // The address of an empty buffer has no meaning.
         }
         match self {
             Self::Arithmetic(op, datatype) => {
-                // SAFETY: this step alone uses them, and nothing else of the collective is done meanwhile.
+                // SAFETY: this step alone uses them, and no other step of the collective runs
+                // meanwhile.
                 let into = unsafe { accumulator.bytes_mut() };
                 // SAFETY: as above.
                 let bytes = unsafe { operand.bytes() };

@@ -1,4 +1,4 @@
-//! What collectives are made of: a rank's part in one, rounds of receives, and steps in its own memory.
+//! The parts of collectives: a rank's arguments, rounds of receives, and steps in its own memory.
 
 mod collective_arguments;
 mod fold;

@@ -1,14 +1,15 @@
-//! Steps: what a rank does with memory of its own between the messages of a collective.
+//! Steps: what a rank does in its own memory between the messages of a collective.
 
 use super::Fold;
 use crate::data::{ByteRange, DataView, LONG_BYTES, copy};
 
-/// What a rank does with memory of its own.
+/// A step in a rank's own memory.
 #[derive(Clone, Debug)]
 pub(crate) enum LocalStep {
-    /// Copies a piece to the start of another.
+    /// Copies a data view to the start of another.
     Copy { from: DataView, to: DataView },
-    /// `accumulator = accumulator OP operand`, of elements side by side; a function of the program's writes both.
+    /// `accumulator = accumulator OP operand`, of contiguous elements. A function of the program
+    /// writes both.
     Combine {
         fold: Fold,
         accumulator: ByteRange,
@@ -16,16 +17,16 @@ pub(crate) enum LocalStep {
     },
 }
 
-/// Receives that are under way at the same time, and what follows when all have come.
+/// Receives that are under way at the same time, and the steps after them.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
-    /// From whom (a world rank), and where to.
+    /// The sender (a world rank) and the destination of each.
     pub(crate) receives: Vec<(u32, DataView)>,
     pub(crate) then: Vec<LocalStep>,
 }
 
 impl Round {
-    /// Receives that nothing follows.
+    /// Returns a round of receives without steps.
     pub(crate) fn of(receives: Vec<(u32, DataView)>) -> Self {
         Self {
             receives,
@@ -33,7 +34,7 @@ impl Round {
         }
     }
 
-    /// Steps without receives.
+    /// Returns a round of steps without receives.
     pub(crate) fn steps(then: Vec<LocalStep>) -> Self {
         Self {
             receives: Vec::new(),
@@ -43,7 +44,7 @@ impl Round {
 }
 
 impl LocalStep {
-    /// Whether it calls a function of the program's.
+    /// Returns whether the step calls a function of the program.
     pub(crate) fn calls(&self) -> bool {
         matches!(
             self,
@@ -54,7 +55,7 @@ impl LocalStep {
         )
     }
 
-    /// Whether it is not done under the endpoint's lock.
+    /// Returns whether the step has to run without the endpoint's lock.
     pub(crate) fn takes_long(&self) -> bool {
         let len = match self {
             Self::Copy { from, .. } => from.len(),

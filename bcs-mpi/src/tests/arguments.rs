@@ -1,4 +1,5 @@
-//! What collectives that are made of messages are given: what is wrong with it, and what the MDS is told of it.
+//! Arguments of collectives that are made of messages: errors in them, and what the MDS records of
+//! them.
 #![expect(unsafe_code, reason = "some of them are calls of the untyped core")]
 #![expect(
     clippy::cast_possible_truncation,
@@ -31,7 +32,7 @@ fn lengths_that_differ_between_ranks_are_failures_at_the_receiver() {
             }
             let scanned = world.scan(&data, &mut folded, Op::Sum);
             assert_eq!(scanned.is_err(), me > 0);
-            // Nothing of that is left for the next one.
+            // The failed call leaves nothing behind for the next one.
             world.allgather(&[me], &mut [0; 3]).unwrap();
             world.barrier().unwrap();
         }
@@ -84,9 +85,9 @@ fn wrong_arguments_of_collectives_are_refused() {
         let untyped = world.untyped();
         let start = data.as_mut_ptr();
         let (counts, overlapping, zeros) = ([2i64, 2], [0i64, 1], [0i64; 2]);
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let own = unsafe { Buffer::new(start, 2, Datatype::INT) };
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let into = |counts, at| unsafe { mpi::Blocks::new(start, counts, at, Datatype::INT) };
         // SAFETY: the calls refuse their arguments.
         unsafe {
@@ -101,10 +102,10 @@ fn wrong_arguments_of_collectives_are_refused() {
             let error = untyped.alltoallv(None, into(&[1, -3], &zeros)).unwrap_err();
             assert_eq!(error.class, ErrorClass::Count);
             assert!(error.reason.contains("rank 1 is -3"), "{error}");
-            // Rank 1 is wrong, and the root is told.
+            // Rank 1 passes a wrong argument, and the root gets an error.
             let error = untyped.gather(None, own.clone(), 0).unwrap_err();
             assert_eq!(error.class, ErrorClass::Buffer);
-            // The root of a scatter need not wait for the others: it may be told.
+            // The root of a scatter need not wait for the others, but it may get their error.
             match untyped.scatter(own.clone(), None, 0) {
                 Ok(()) => assert_eq!(untyped.rank(), 0),
                 Err(error) => assert_eq!(error.class, ErrorClass::Buffer),
@@ -120,7 +121,8 @@ fn wrong_arguments_of_collectives_are_refused() {
             assert!(error.reason.contains("for rank 1"), "{error}");
         }
         assert_eq!(data, [0; 4]);
-        // Whoever is done first goes on with its part in what the other still waits for.
+        // The rank that is done first goes on with its part in the call that the other still waits
+        // for.
         untyped.barrier().unwrap();
     });
 }
@@ -130,15 +132,15 @@ fn blocks_of_different_types() {
     run(2, 2, |universe| {
         let world = universe.world().untyped();
         let me = world.rank();
-        // Rank 0 gets two bytes of each, rank 1 one number of 64 bits of each.
+        // Rank 0 gets two bytes from each rank, rank 1 one number of 64 bits.
         let types = |to: i32| mpi::Datatype::from([Datatype::Byte, Datatype::Uint64][to as usize]);
         let mut out = [u64::from_le_bytes([me as u8 + 1; 8]), u64::MAX - me as u64];
         let mut into = [0u64; 2];
         let (counts, own) = ([2, 1], [[2, 2], [1, 1]][me as usize]);
         let (from, to) = ([types(0), types(1)], [types(me), types(me)]);
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let out = unsafe { mpi::Blocks::of_types(out.as_mut_ptr(), &counts, &[0, 8], &from) };
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let result = unsafe { mpi::Blocks::of_types(into.as_mut_ptr(), &own, &[8, 0], &to) };
         world.alltoallw(Some(out), result).unwrap();
         assert_eq!(

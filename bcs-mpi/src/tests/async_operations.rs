@@ -1,4 +1,4 @@
-//! What is done step by step for one request: duplications, messages in parts, flushes, and what the program does itself.
+//! Async operations: duplications, partitioned messages, flushes, and generalized requests.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::run;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 const LAYOUTS: [(usize, usize); 3] = [(3, 1), (3, 3), (5, 2)];
 
 fn buffer(data: &mut [i32]) -> Buffer {
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
     unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Elementary::INT) }
 }
 
@@ -43,7 +43,8 @@ fn duplications_overlap_and_go_on_while_their_ranks_wait_for_something_else() {
             world.ibarrier().unwrap(),
             world.idup(then(2)).unwrap(),
         ];
-        // The last one waits for a message of the first, which is sent when its duplications are over.
+        // The last rank waits for a message of the first, which is sent when its duplications are
+        // complete.
         let mut word = [me];
         if me == last {
             world.recv(buffer(&mut word), 0, 3).unwrap();
@@ -118,7 +119,7 @@ fn ranks_without_a_communicator_make_one() {
         let made = made.unwrap();
         made.barrier().unwrap();
         assert_eq!(made.members(), world.members());
-        // The odd ones and the even ones.
+        // Splits into the odd and the even ranks.
         let me = world.rank();
         let part =
             |odd: i32| -> Vec<i32> { (0..world.size()).filter(|rank| rank % 2 == odd).collect() };
@@ -177,7 +178,8 @@ fn what_the_program_does_itself_is_over_when_any_thread_says_so() {
     });
 }
 
-/// Who has used all request slots, of which there are few here, and has then got them back, goes on all the same.
+/// A rank that has used all request slots, of which there are few here, and has then got them back,
+/// goes on.
 #[test]
 fn undertakings_begin_where_no_request_slot_is_left() {
     let one = |universe: &Universe| {
@@ -190,7 +192,7 @@ fn undertakings_begin_where_no_request_slot_is_left() {
         let mut receive = world
             .precv_init(3, &buffer(&mut into[..4]), from, 2)
             .unwrap();
-        // Its later rounds find none, either.
+        // Its later rounds find no free slot, either.
         let endpoint = universe.process().endpoint();
         endpoint.lock().mux.limit_requests(2_000);
         let (mut one, mut sum) = ([me], [0]);

@@ -68,7 +68,8 @@ fn reductions_to_one_and_to_all() {
     });
 }
 
-/// Law 8: many at once, and one rank far ahead of the others; no last arrival may go unnoticed.
+/// Law 8: many collectives at once, and one rank far ahead of the others. No last arrival may go
+/// unnoticed.
 #[test]
 fn collectives_that_do_not_block_proceed_side_by_side() {
     run(3, 1, |universe| {

@@ -34,7 +34,7 @@ fn a_split_makes_rows_in_the_order_of_their_keys() {
         let mut sum = [0u64];
         comm.allreduce(&[me as u64], &mut sum, Op::Sum).unwrap();
         assert_eq!(sum[0], [3, 12][me / 3]);
-        // Ranks are those of the communicator, also in a status.
+        // Ranks are those of the communicator, in a status, too.
         let (next, last) = ((comm.rank() + 1) % 3, (comm.rank() + 2) % 3);
         let mut from = [0u64];
         let out = [comm.rank() as u64];
@@ -47,8 +47,8 @@ fn a_split_makes_rows_in_the_order_of_their_keys() {
     });
 }
 
-/// Groups that have a node in common but no rank make communicators at the same time, without
-/// knowing of each other: their contexts must differ, or their collectives would meet in the NIC.
+/// Groups that have a node in common but no rank make communicators independently at the same time.
+/// Their contexts must differ, or their collectives would meet in the NIC.
 #[test]
 fn halves_split_again_on_their_own() {
     run(8, 2, |universe| {
@@ -83,7 +83,7 @@ fn contexts_are_used_again_after_their_communicators() {
     });
 }
 
-/// Also where NICs know of them.
+/// The same, with NICs that know the communicators.
 #[test]
 fn too_many_communicators_are_an_error_on_all_ranks() {
     for (nodes, intranode) in [

@@ -1,4 +1,4 @@
-//! What goes on beside something that takes long, or that waits for room.
+//! Progress beside an operation that takes long, or that waits for room.
 
 use super::{Machine, run};
 use crate::{Source, Tag, UserOp};
@@ -8,11 +8,11 @@ use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long a test waits for what should come at once.
+/// The longest that a test waits for a message that should come at once.
 const SOON: Duration = Duration::from_secs(30);
 
-/// A function of the program's was called with the endpoint locked: no other thread of the rank came to anything
-/// until it returned.
+/// A function of the program was called with the endpoint locked: other threads of the rank made no
+/// progress until it returned.
 #[test]
 fn a_thread_exchanges_messages_while_a_function_of_its_rank_runs() {
     for (ranks, nodes) in [(2, 1), (2, 2)] {
@@ -50,8 +50,8 @@ fn a_thread_exchanges_messages_while_a_function_of_its_rank_runs() {
     }
 }
 
-/// What waited for room went on in no call that was over at once: a rank that only made such calls kept it for
-/// ever.
+/// An operation that waited for room made no progress in calls that were complete at once. In a
+/// rank that only made such calls it waited for ever.
 #[test]
 fn what_waits_for_room_goes_on_though_all_calls_are_short() {
     const MANY: u32 = 2_000;
@@ -70,7 +70,8 @@ fn what_waits_for_room_goes_on_though_all_calls_are_short() {
             match world.rank() {
                 0 => {
                     for tag in 0..MANY {
-                        // They are complete at once, and more than any queue or ring takes.
+                        // These sends are complete at once, and exceed the capacity of any queue or
+                        // ring.
                         let tag = i32::try_from(tag).unwrap();
                         world.send(&[7_u8], far, tag).unwrap();
                     }
@@ -109,7 +110,8 @@ fn what_waits_for_room_goes_on_though_all_calls_are_short() {
     }
 }
 
-/// One that no message has met was cancelled on one road, and on the other it waited for ever.
+/// A receive from any source that was not matched was cancelled with one transport, but waited for
+/// ever with the other.
 #[test]
 fn a_receive_on_two_roads_that_nobody_meets_is_cancelled() {
     run(4, 2, |universe| {

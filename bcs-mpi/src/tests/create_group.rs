@@ -1,4 +1,4 @@
-//! Communicators that a part of the ranks makes on its own.
+//! Communicators that a part of the ranks makes without the others.
 
 use super::{Machine, run};
 use crate::mpi::{Buffer, Comm, Group};
@@ -9,11 +9,11 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The sum of all members' world ranks, by a reduction on the communicator.
+/// Returns the sum of all members' world ranks, by a reduction on the communicator.
 #[expect(unsafe_code, reason = "the untyped core names buffers by address")]
 fn sum(comm: &Comm) -> u64 {
     let mut sum = [u64::from(comm.process().world_rank())];
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
     let data = unsafe { Buffer::new(sum.as_mut_ptr(), 1, Datatype::Uint64) };
     comm.allreduce(data.clone(), data, Op::Sum).unwrap();
     sum[0]
@@ -27,7 +27,7 @@ fn expected(group: &Group) -> u64 {
         .sum()
 }
 
-/// Random groups that have no member in common, and ranks in none of them that do nothing.
+/// Makes random groups that have no member in common. Ranks in no group call nothing.
 #[test]
 fn only_the_members_of_a_group_call() {
     for (ranks, nodes) in [(6, 3), (3, 1)] {
@@ -95,8 +95,8 @@ fn groups_are_made_of_groups() {
     });
 }
 
-/// The same groups again and again, and others in between: an id is free again without a call of
-/// the whole parent.
+/// The same groups make communicators again and again, and others in between. An id becomes free
+/// without a call of the whole parent.
 #[test]
 fn contexts_of_groups_are_used_again() {
     Machine::new(3, 2, Settings::default()).run(|universe| {
@@ -115,7 +115,7 @@ fn contexts_of_groups_are_used_again() {
     });
 }
 
-/// Threads make communicators of the same and of overlapping groups at a time: their tags tell
+/// Threads make communicators of the same and of overlapping groups concurrently. Their tags tell
 /// them apart, and their contexts differ.
 #[test]
 fn threads_make_groups_at_a_time() {

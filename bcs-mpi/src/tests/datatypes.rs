@@ -1,4 +1,4 @@
-//! Messages of derived datatypes through everything that takes a buffer.
+//! Messages of derived datatypes through all calls that take a buffer.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 #![expect(
     clippy::cast_possible_truncation,
@@ -13,7 +13,7 @@ use crate::mpi::{Blocks, Buffer, Comm, Datatype, ErrorClass, PROC_NULL, Process}
 use bcs_core::job::Settings;
 use bcs_core::reduction::Datatype as Elementary;
 
-/// What is where no data are.
+/// The value in memory without data.
 const CANARY: i32 = -1;
 
 fn int() -> Datatype {
@@ -26,13 +26,13 @@ fn committed(datatype: crate::Result<Datatype>) -> Datatype {
     datatype
 }
 
-/// `len` numbers, every third one, the first one left out.
+/// Returns the type of `len` numbers, every third one, the first one left out.
 fn thirds(len: usize) -> Datatype {
     let len = i64::try_from(len).unwrap();
     committed(int().hindexed(&[1], &[4]).unwrap().vector(len, 1, 3))
 }
 
-/// Room for `len` numbers in thirds or side by side.
+/// Memory for `len` numbers in thirds or side by side.
 #[derive(Debug)]
 struct NumberBuffer {
     memory: Vec<i32>,
@@ -68,15 +68,15 @@ impl NumberBuffer {
     fn buffer(&mut self) -> Buffer {
         let (len, start) = (self.len(), self.memory.as_mut_ptr());
         if self.scattered {
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: it stays, and is not used otherwise, until the operation is complete.
             unsafe { Buffer::new(start, 1, thirds(len)) }
         } else {
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: it stays, and is not used otherwise, until the operation is complete.
             unsafe { Buffer::new(start, len, int()) }
         }
     }
 
-    /// The data; everything beside them is as it was.
+    /// Returns the data, after a check that the memory beside them is unchanged.
     fn data(&mut self) -> Vec<i32> {
         let data: Vec<i32> = self
             .places()
@@ -97,7 +97,7 @@ fn numbers(len: usize, seed: i32) -> Vec<i32> {
 /// In numbers: inline, eager in a slot, rendezvous, more than a chunk.
 const LENGTHS: [usize; 7] = [0, 1, 16, 17, 1_000, 1_500, 200_000];
 
-/// Each length from and to data in pieces and side by side.
+/// Sends each length from and to data in pieces and side by side.
 fn every_way(comm: &Comm) {
     let (me, peer) = (comm.rank(), (comm.rank() + 1) % comm.size());
     for len in LENGTHS {
@@ -222,7 +222,7 @@ fn what_is_too_long_fills_the_pieces_and_nothing_else() {
     });
 }
 
-/// Pieces that nobody packs: the NIC reads and writes them where they are.
+/// Pieces that are not packed: the NIC reads and writes them in place.
 #[test]
 fn large_pieces_are_left_to_the_nic() {
     run(2, 2, |universe| {
@@ -238,17 +238,17 @@ fn large_pieces_are_left_to_the_nic() {
                 let mut out = memory();
                 let all = numbers.iter().enumerate();
                 all.for_each(|(nth, &number)| out[places(nth)] = number);
-                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                // SAFETY: it stays, and is not used otherwise, until the operation is complete.
                 let data = unsafe { Buffer::new(out.as_mut_ptr(), 1, &pieces) };
                 comm.send(data, 1, tag).unwrap();
                 continue;
             }
             let mut into = memory();
             let room = if scattered {
-                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                // SAFETY: it stays, and is not used otherwise, until the operation is complete.
                 unsafe { Buffer::new(into.as_mut_ptr(), 1, &pieces) }
             } else {
-                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                // SAFETY: it stays, and is not used otherwise, until the operation is complete.
                 unsafe { Buffer::new(into.as_mut_ptr(), len, int()) }
             };
             comm.recv(room, 0, tag).unwrap();
@@ -262,7 +262,7 @@ fn large_pieces_are_left_to_the_nic() {
 }
 
 /// The C structures of a value and its place, in both directions between `MPI_DOUBLE_INT` and the
-/// type that the standard says it is like; what is in the gap stays there.
+/// type that the standard defines it to be like. The bytes in the gap stay unchanged.
 #[test]
 fn a_pair_is_the_structure_of_its_value_and_its_place() {
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -290,13 +290,13 @@ fn a_pair_is_the_structure_of_its_value_and_its_place() {
             for count in [1, 4, 5, 20_000] {
                 if comm.rank() == 0 {
                     let mut out: Vec<Wide> = (0..count).map(|nth| wide(nth, 7)).collect();
-                    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
                     let out = unsafe { Buffer::new(out.as_mut_ptr(), out.len(), &types[of]) };
                     comm.send(out, 1, tag).unwrap();
                     continue;
                 }
                 let mut into: Vec<Wide> = (0..=count).map(|_| wide(0, CANARY)).collect();
-                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                // SAFETY: it stays, and is not used otherwise, until the operation is complete.
                 let room = unsafe { Buffer::new(into.as_mut_ptr(), into.len(), &types[to]) };
                 let found = comm.recv(room, 0, tag).unwrap();
                 assert_eq!(found.bytes, 12 * u64::from(count.unsigned_abs()));
@@ -314,7 +314,7 @@ fn a_pair_is_the_structure_of_its_value_and_its_place() {
     });
 }
 
-/// A type may be freed while messages of it are under way.
+/// A type may be freed while messages of it are in flight.
 #[test]
 fn a_request_keeps_its_type() {
     run(2, 2, |universe| {
@@ -324,9 +324,9 @@ fn a_request_keeps_its_type() {
         let long = Datatype::from(Elementary::Int64);
         let make = || committed(long.vector(30_000, 1, 2));
         let (of, to) = (make(), make());
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let from = unsafe { Buffer::new(out.as_mut_ptr(), 1, &of) };
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let room = unsafe { Buffer::new(into.as_mut_ptr(), 1, &to) };
         let mut receive = comm.irecv(room, peer, 0).unwrap();
         let mut send = comm.isend(from, peer, 0).unwrap();
@@ -345,7 +345,7 @@ fn what_cannot_be_is_refused() {
         let mut data = [0i32; 8];
         let start = data.as_mut_ptr();
         let class = |of: &Datatype, start: *mut i32, count| {
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: it stays, and is not used otherwise, until the operation is complete.
             let buffer = || unsafe { Buffer::new(start, count, of) };
             let errors = [
                 comm.send(buffer(), 0, 0).unwrap_err(),
@@ -364,11 +364,11 @@ fn what_cannot_be_is_refused() {
         assert_eq!(class(&vector, start, usize::MAX / 4), ErrorClass::Count);
         assert_eq!(class(&vector, start, 1 << 59), ErrorClass::Arg);
         let twins = committed(int().contiguous(2));
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let buffer = || unsafe { Buffer::new(start, 1, &twins) };
         let error = comm.allreduce(buffer(), buffer(), Op::Sum).unwrap_err();
         assert_eq!(error.class, ErrorClass::Type);
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let plain = unsafe { Buffer::new(start, 2, int()) };
         let error = comm.allreduce(plain, buffer(), Op::Sum).unwrap_err();
         assert_eq!(error.class, ErrorClass::Type);
@@ -385,7 +385,7 @@ fn addresses_may_be_displacements() {
             |data: &mut Vec<i32>| i64::try_from(data.as_mut_ptr().expose_provenance()).unwrap();
         let places = [address(&mut one), address(&mut other)];
         let both = committed(int().hindexed(&[3_000; 2], &places));
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let bottom = unsafe { Buffer::new(std::ptr::null_mut::<i32>(), 1, both) };
         let peer = 1 - comm.rank();
         comm.sendrecv_replace(bottom, (peer, 0), (peer, 0)).unwrap();
@@ -394,7 +394,7 @@ fn addresses_may_be_displacements() {
 }
 
 /// Broadcasts of which only some ranks have their data in pieces, among collectives whose messages
-/// bear numbers.
+/// are numbered.
 #[test]
 fn broadcasts_in_pieces() {
     run(4, 2, |universe| {
@@ -411,9 +411,9 @@ fn broadcasts_in_pieces() {
                 comm.bcast(data.buffer(), root).unwrap();
                 assert!(data.data() == numbers(len, root), "{len} from {root}");
                 let mut all = [CANARY; 4];
-                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                // SAFETY: it stays, and is not used otherwise, until the operation is complete.
                 let (own, all_of) = ([me], unsafe { Buffer::new(all.as_mut_ptr(), 1, int()) });
-                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                // SAFETY: it stays, and is not used otherwise, until the operation is complete.
                 let own = unsafe { Buffer::read_only(own.as_ptr(), 1, int()) };
                 comm.allgather(Some(own), all_of).unwrap();
                 assert_eq!(all, [0, 1, 2, 3]);
@@ -422,7 +422,7 @@ fn broadcasts_in_pieces() {
     });
 }
 
-/// Each rank has rows of a matrix; an all-to-all of columns makes it rows of the transpose.
+/// Each rank has rows of a matrix. An all-to-all of columns makes it rows of the transpose.
 #[test]
 fn an_all_to_all_of_columns_transposes() {
     run(3, 2, |universe| {
@@ -431,17 +431,17 @@ fn an_all_to_all_of_columns_transposes() {
         let size = comm.size() * rows;
         let mut matrix: Vec<i32> = (0..rows * size).map(|at| me * rows * size + at).collect();
         let mut transposed = vec![CANARY; matrix.len()];
-        // A column of this rank's rows; the next one begins a number later.
+        // A column of this rank's rows. The next column begins a number later.
         let column = int().vector(i64::from(rows), 1, i64::from(size)).unwrap();
         let columns = committed(column.resized(0, 4));
-        // What comes of a rank are its columns one after the other: parts of rows here.
+        // A rank sends its columns one after the other, which are parts of rows here.
         let part = int()
             .vector(i64::from(rows), i64::from(rows), i64::from(size))
             .unwrap();
         let parts = committed(part.resized(0, i64::from(rows) * 4));
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let out = unsafe { Buffer::new(matrix.as_mut_ptr(), rows as usize, columns) };
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let into = unsafe { Buffer::new(transposed.as_mut_ptr(), 1, parts) };
         comm.alltoall(Some(out), into).unwrap();
         let expected = (0..rows * size).map(|at| at % size * size + me * rows + at / size);
@@ -461,7 +461,7 @@ fn gathers_and_scatters_of_columns() {
                 let total = usize::try_from(len * i64::from(size)).unwrap();
                 let mut matrix = vec![CANARY; total];
                 let mut own = NumberBuffer::of(&numbers(total / 3, me), me == 1);
-                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                // SAFETY: it stays, and is not used otherwise, until the operation is complete.
                 let into = unsafe { Buffer::new(matrix.as_mut_ptr(), 1, &column) };
                 comm.gather(Some(own.buffer()), into, 1).unwrap();
                 let is = |at: usize, columns: [i32; 3]| (at / 3) as i32 * 7 + columns[at % 3];
@@ -471,13 +471,13 @@ fn gathers_and_scatters_of_columns() {
                 }
                 // The columns in another order, with counts and displacements in columns.
                 let (counts, places) = ([1i64; 3], [2i64, 0, 1]);
-                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                // SAFETY: it stays, and is not used otherwise, until the operation is complete.
                 let columns =
                     unsafe { Blocks::new(matrix.as_mut_ptr(), &counts, &places, &column) };
                 let mut part = NumberBuffer::new(total / 3, me == 2);
                 comm.scatterv(columns, Some(part.buffer()), 1).unwrap();
                 assert!(part.data() == numbers(total / 3, places[me as usize] as i32));
-                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                // SAFETY: it stays, and is not used otherwise, until the operation is complete.
                 let columns =
                     unsafe { Blocks::new(matrix.as_mut_ptr(), &counts, &places, &column) };
                 comm.allgatherv(Some(own.buffer()), columns).unwrap();
@@ -540,9 +540,9 @@ fn halos_of_a_cube() {
                 committed(int().subarray(&[size; 3], &subsizes, &starts, order))
             };
             let start = cube.as_mut_ptr();
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: it stays, and is not used otherwise, until the operation is complete.
             let out = (unsafe { Buffer::new(start, 1, face(1)) }, peer, 0);
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: it stays, and is not used otherwise, until the operation is complete.
             let into = (unsafe { Buffer::new(start, 1, face(size - 1)) }, peer, 0);
             comm.sendrecv(out, into).unwrap();
             for x in 0..size {

@@ -1,4 +1,4 @@
-//! Who asks for slices (law 2), over NICs that strike only those that the test does.
+//! Demands for slices (law 2). Only the test strobes these NICs.
 
 use super::Machine;
 use crate::transport::Transport;
@@ -7,7 +7,7 @@ use bcs_core::job::{IntranodeTransport, Settings, StrobeMode};
 use bcs_nic::driver::ManualNics;
 use std::time::{Duration, Instant};
 
-/// How long a test waits for what should come at once.
+/// The longest that a test waits for an event that should come at once.
 const SOON: Duration = Duration::from_secs(10);
 
 #[derive(Debug, PartialEq)]
@@ -47,7 +47,7 @@ fn slice(nics: &mut ManualNics) {
 
 fn end(universes: Vec<Universe>) {
     for universe in universes {
-        std::mem::forget(universe); // Nobody strikes slices for it to finalise.
+        std::mem::forget(universe); // There is no strobe for it to finalise.
     }
 }
 
@@ -113,7 +113,8 @@ fn a_test_that_finds_nothing_demands_once() {
     end(ranks);
 }
 
-/// It has nothing to do itself; but what another one has armed may be what it waits for.
+/// It has nothing to do itself, but an operation that another thread has armed may be what it waits
+/// for.
 #[test]
 fn who_blocks_demands_what_another_one_has_armed() {
     let (machine, ranks) = machine(StrobeMode::Elastic);
@@ -128,7 +129,7 @@ fn who_blocks_demands_what_another_one_has_armed() {
         let start = Instant::now();
         while wanted(&machine) != SliceDemand::Demanded {
             if start.elapsed() > SOON {
-                // It sleeps until there is a slice, and nobody else strikes one.
+                // It sleeps until there is a slice, and only this test strobes.
                 slice(&mut ManualNics::new(&machine.nics()));
                 panic!("it blocks, and asks for nothing");
             }
@@ -170,8 +171,9 @@ fn fixed_strobes_are_only_armed() {
     end(ranks);
 }
 
-/// What withdraws a receive wants no slice, until somebody waits for the end. Whoever had not said before that it
-/// would ask for nothing more waited for ever, unless a slice came for something else.
+/// The withdrawal of a receive demands no slice, until a thread waits for the end. A rank that had
+/// not announced before that it would demand nothing more waited for ever, unless a slice came for
+/// another reason.
 #[test]
 fn a_withdrawn_receive_asks_for_a_slice_at_the_end() {
     for (strobe, asked) in [

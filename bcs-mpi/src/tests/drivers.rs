@@ -4,7 +4,7 @@ use super::Machine;
 use crate::{Op, Source, Tag, Universe};
 use bcs_core::job::{IntranodeTransport, NicThreading, Settings, StrobeMode};
 
-/// Messages of all kinds to the next rank, and collectives of two communicators.
+/// Sends messages of all kinds to the next rank, and makes collectives of two communicators.
 fn everything(universe: &Universe) {
     let world = universe.world();
     let (me, ranks) = (world.rank(), world.size());
@@ -46,14 +46,14 @@ fn every_driver_does_the_same() {
     }
 }
 
-/// What is within a node needs no NIC: not even communicators are made known to it.
+/// Operations within a node need no NIC: it does not even learn of communicators.
 #[test]
 fn a_job_on_one_node_strikes_no_slice() {
     let slices = Machine::new(4, 1, Settings::default()).run(|universe| {
         everything(universe);
         let world = universe.world();
         let (me, ranks) = (world.rank(), world.size());
-        // From any source, which is where the NIC might have a message, too.
+        // The receive is from any source, so the NIC might have its message, too.
         for comm in [world, &world.dup().unwrap()] {
             comm.send(&[me], (me + 1) % ranks, 3).unwrap();
             let found = comm.probe(Source::Any, Tag::Is(3)).unwrap();

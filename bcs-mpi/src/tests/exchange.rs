@@ -10,7 +10,7 @@ use crate::{Blocks, Communicator, Equivalence, Op};
 use bcs_core::job::Settings;
 use std::fmt::Debug;
 
-/// A number that looks random, of a few others.
+/// Returns a pseudo-random number that depends on a few others.
 fn random(of: &[u64]) -> u64 {
     let step = |state: u64, number: &u64| {
         let mixed = (state ^ number).wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -20,7 +20,7 @@ fn random(of: &[u64]) -> u64 {
     of.iter().fold(7, step)
 }
 
-/// What the test sends: values of which sums depend on their order.
+/// The values that the test sends. Their sums depend on the order.
 trait Value: Equivalence + Debug {
     fn new(random: u64) -> Self;
     fn bits(self) -> u64;
@@ -65,7 +65,7 @@ macro_rules! call {
     };
 }
 
-/// One collective with its arguments, which all ranks know.
+/// A collective and its arguments, which all ranks know.
 #[derive(Clone, Copy)]
 struct Case<'a> {
     world: &'a Communicator,
@@ -92,7 +92,7 @@ impl Case<'_> {
         vec![T::new(99); count]
     }
 
-    /// A count for this pair of ranks; in place, it is the same in both directions.
+    /// Returns a count for this pair of ranks. In place, it is the same in both directions.
     fn count_of(&self, one: usize, other: usize) -> usize {
         let (one, other) = if self.in_place {
             (one.min(other), one.max(other))
@@ -109,7 +109,7 @@ impl Case<'_> {
     }
 }
 
-/// Blocks with gaps, the last one first, and the length of a slice that holds them.
+/// Returns blocks with gaps, the last one first, and the length of a slice that holds them.
 fn spread(counts: &[usize]) -> (Vec<usize>, usize) {
     let mut displacements = vec![0; counts.len()];
     let mut end = 0;
@@ -319,7 +319,7 @@ fn all_to_alls<T: Value>(case: Case<'_>) {
 
 fn reductions<T: Value>(case: Case<'_>) {
     let (me, size, n) = (case.world.rank(), case.world.size(), case.count);
-    // Bits of a sum depend on the tree over nodes: an allreduce is the oracle of that.
+    // The bits of a sum depend on the tree over nodes, so an allreduce is the oracle here.
     let mut data: Vec<T> = case.values(me, size * n);
     let mut sums = case.nothing(data.len());
     case.world.allreduce(&data, &mut sums, Op::Sum).unwrap();
@@ -426,7 +426,8 @@ fn every_collective<T: Value>(case: Case<'_>) {
     scans::<T>(case);
 }
 
-/// All collectives, each count, in place or not, blocking or not; the type by seed.
+/// Calls all collectives, with each count, in place or not, blocking or not. The seed determines
+/// the type.
 fn with_all_arguments(world: &Communicator, seed: u64) {
     for (nth, count) in [0, 1, 7, 1_000].into_iter().enumerate() {
         for variant in 0..4u64 {
@@ -479,7 +480,7 @@ fn every_type_gives_what_the_oracle_says() {
     });
 }
 
-/// Also in a communicator whose order is not the world's.
+/// The same in a communicator whose order is not the world's.
 #[test]
 fn ranks_are_those_of_the_communicator() {
     run(5, 2, |universe| {
@@ -503,7 +504,7 @@ fn ranks_are_those_of_the_communicator() {
     });
 }
 
-/// Without eager messages, and with contributions that do not fit the window of a scan.
+/// The same without eager messages, and with contributions that do not fit the window of a scan.
 #[test]
 fn long_messages_and_no_eager_ones() {
     let settings = Settings {

@@ -8,7 +8,7 @@ use crate::{ErrorClass, Op, Source, Tag};
 fn a_group_becomes_a_communicator_in_its_order() {
     run(5, 2, |universe| {
         let world = universe.world();
-        // The odd and the even ranks, each backwards, in one call.
+        // Makes groups of the odd and the even ranks, each backwards, in one call.
         let (group, all) = (world.group(), [4, 3, 2, 1, 0]);
         let mine = all
             .into_iter()
@@ -23,7 +23,7 @@ fn a_group_becomes_a_communicator_in_its_order() {
         let mut sum = [world.rank()];
         comm.allreduce_in_place(&mut sum, Op::Sum).unwrap();
         assert_eq!(sum, [[6, 4][world.rank() % 2]]);
-        // Rank 3 alone; the others give the same group and are not in it.
+        // Rank 3 is alone. The others pass the same group and are not in it.
         let three = world.group().include(&[3]).unwrap();
         let alone = world.create(&three).unwrap();
         assert_eq!(
@@ -120,7 +120,7 @@ fn a_grid_shifts_along_its_dimensions() {
     });
 }
 
-/// Neither what is missing nor what is too much is passed over.
+/// Missing and superfluous arguments are errors.
 #[test]
 fn a_place_of_a_grid_has_a_coordinate_for_each_dimension() {
     run(6, 1, |universe| {

@@ -1,4 +1,5 @@
-//! Collectives of communicators that span nodes, of which the ranks of a node do a part by themselves.
+//! Collectives of communicators that span nodes. The ranks of a node do a part of them without the
+//! NIC.
 #![expect(unsafe_code, reason = "non-blocking collectives that outlive a scope")]
 
 use super::Machine;
@@ -10,10 +11,11 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Through records, inline and beside, from memory to memory, in one step of a NIC and in several.
+/// These lengths go through records, inline and beside, from memory to memory, in one step of a NIC
+/// and in several.
 const LENGTHS: [usize; 7] = [0, 1, 13, 512, 600, 3_000, 60_000];
 
-/// Ranks and nodes: leaders of others, and of nobody but themselves.
+/// Ranks and nodes. Some leaders lead other ranks, some only themselves.
 const LAYOUTS: [(usize, usize); 4] = [(4, 2), (7, 2), (4, 3), (10, 3)];
 
 fn run(collectives: CollectiveMode, body: impl Fn(&Universe) + Sync) {
@@ -27,7 +29,8 @@ fn run(collectives: CollectiveMode, body: impl Fn(&Universe) + Sync) {
     }
 }
 
-/// An alltoall of short blocks is one message for each pair of nodes, and not for each pair of ranks.
+/// An alltoall of short blocks takes one message for each pair of nodes, and not for each pair of
+/// ranks.
 #[test]
 fn leaders_collect_where_collectives_are_hierarchical_and_there_are_several_nodes() {
     for (collectives, nodes, by_leaders) in [
@@ -47,7 +50,7 @@ fn leaders_collect_where_collectives_are_hierarchical_and_there_are_several_node
     }
 }
 
-/// The world, the world with its nodes interleaved and its ends first, and parts of it.
+/// Returns the world, the world with its nodes interleaved and its ends first, and parts of it.
 fn teams(world: &Communicator) -> Vec<Communicator> {
     let me = i32::try_from(world.rank()).unwrap();
     let keys = [(0, me * 5 % 7), (0, -me), (u32::from(me % 3 == 1), me)];
@@ -57,7 +60,7 @@ fn teams(world: &Communicator) -> Vec<Communicator> {
     teams
 }
 
-/// A collective under way, with its data and what is to come of them.
+/// A collective in progress, with its data and expected result.
 struct PostedCollective {
     request: Request,
     data: Vec<u64>,
@@ -85,7 +88,7 @@ fn post(comm: &Communicator, case: usize, common: &mut ChaCha8Rng) -> PostedColl
     let (me, untyped): (_, &Comm) = (comm.rank(), comm.untyped());
     let mut data = contribution(me, case, len);
     let address = data.as_mut_ptr();
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
     let buffer = || unsafe { Buffer::new(address, len, Datatype::Uint64) };
     let root_rank = i32::try_from(root).unwrap();
     let (request, expected) = match common.random_range(0..5) {
@@ -110,7 +113,8 @@ fn post(comm: &Communicator, case: usize, common: &mut ChaCha8Rng) -> PostedColl
     }
 }
 
-/// All members post the same in the same order, and each waits for it in an order of its own.
+/// All members post the same collectives in the same order, and each waits for them in an order of
+/// its own.
 fn many_at_a_time(universe: &Universe) {
     let world = universe.world();
     let teams = teams(world);
@@ -142,7 +146,7 @@ fn many_at_a_time_by_the_nics_alone() {
     run(CollectiveMode::Nic, many_at_a_time);
 }
 
-/// Who does not call the same, on a node or on different ones.
+/// Ranks that do not call the same, on one node or on different ones.
 #[test]
 fn ranks_that_do_not_call_the_same_are_told_on_all_nodes() {
     for collectives in [CollectiveMode::Nic, CollectiveMode::Hierarchical] {
@@ -163,7 +167,7 @@ fn ranks_that_do_not_call_the_same_are_told_on_all_nodes() {
                     let said = error.to_string();
                     assert!(said.contains("did not call the same"), "{said}");
                     assert!(said.contains("is at a reduction"), "{said}");
-                    // What they call alike is done, before and after.
+                    // Matching calls before and after succeed.
                     let mut data = vec![1_u64; 5_000 * (round + 1)];
                     comm.allreduce_in_place(&mut data, Op::Sum).unwrap();
                     assert!(data.iter().all(|&sum| sum == ranks as u64));
@@ -174,7 +178,7 @@ fn ranks_that_do_not_call_the_same_are_told_on_all_nodes() {
     }
 }
 
-/// Two at a time, crossed: what one calls first the other calls second.
+/// Two collectives at a time, crossed: one rank calls first what the other calls second.
 #[test]
 fn crossed_collectives_are_errors_one_by_one() {
     run(CollectiveMode::Nic, |universe| {
@@ -191,7 +195,7 @@ fn crossed_collectives_are_errors_one_by_one() {
                 .iter_mut()
                 .map(|data| {
                     let (address, len) = (data.as_mut_ptr(), data.len());
-                    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
                     let buffer = || unsafe { Buffer::new(address, len, Datatype::Uint64) };
                     comm.untyped()
                         .iallreduce(buffer(), buffer(), Op::Sum)
@@ -207,7 +211,7 @@ fn crossed_collectives_are_errors_one_by_one() {
     });
 }
 
-/// Blocks that go by leaders and blocks that do not.
+/// Lengths of blocks that go by leaders and of blocks that do not.
 const BLOCKS: [usize; 7] = [0, 1, 5, 100, 512, 513, 6_000];
 
 fn block(from: usize, to: usize, case: usize, len: usize) -> Vec<u64> {
@@ -232,7 +236,8 @@ fn blocks_of_all_lengths_several_all_to_alls_at_a_time() {
                     let mut data = blocks(size, |to| block(me, to, case, len));
                     let mut result = vec![99_u64; data.len()];
                     let buffer =
-                        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                        // SAFETY: it stays, and is not used otherwise, until the operation is
+                        // complete.
                         |of: &mut Vec<u64>| unsafe { Buffer::new(of.as_mut_ptr(), len, Datatype::Uint64) };
                     let (out, into, in_place) =
                         (buffer(&mut data), buffer(&mut result), case % 3 == 1);
@@ -263,8 +268,8 @@ fn blocks_of_all_lengths_several_all_to_alls_at_a_time() {
     }
 }
 
-/// As where there are no leaders: who receives a block of another length is told, nobody waits for ever, and
-/// nothing is left of it.
+/// As without leaders: a rank that receives a block of another length gets an error, no rank waits
+/// for ever, and nothing is left behind.
 #[test]
 fn all_to_alls_of_different_lengths_are_failures_at_the_receivers() {
     run(CollectiveMode::Hierarchical, |universe| {
@@ -285,7 +290,7 @@ fn all_to_alls_of_different_lengths_are_failures_at_the_receivers() {
     });
 }
 
-/// Elements with gaps between them are packed by who gives them, and unpacked by who gets them.
+/// The sender packs elements with gaps between them, and the receiver unpacks them.
 #[test]
 fn blocks_with_gaps_go_by_leaders_too() {
     run(CollectiveMode::Hierarchical, |universe| {
@@ -298,9 +303,9 @@ fn blocks_with_gaps_go_by_leaders_too() {
         spread.commit().unwrap();
         let mut data: Vec<u64> = (0..4 * size).map(|at| (me * 1_000 + at) as u64).collect();
         let mut result = vec![7_u64; data.len()];
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let out = unsafe { Buffer::new(data.as_mut_ptr(), 1, spread.clone()) };
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let into = unsafe { Buffer::new(result.as_mut_ptr(), 1, spread) };
         world.untyped().alltoall(Some(out), into).unwrap();
         for (from, found) in result.chunks(4).enumerate() {

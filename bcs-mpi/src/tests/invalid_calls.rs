@@ -1,4 +1,5 @@
-//! One rank calls a collective with a wrong argument: who waits for it is told, and the communicator goes on.
+//! One rank calls a collective with a wrong argument. The ranks that wait for it get an error, and
+//! the communicator stays usable.
 
 use super::Machine;
 use crate::{Communicator, ErrorClass, Op, Result};
@@ -39,7 +40,8 @@ fn settings() -> impl Iterator<Item = Settings> {
         })
 }
 
-/// What a call of which `wrong` had a wrong argument came to at this rank, which `waits` for that one.
+/// This rank's result of a call for which `wrong` had a wrong argument; `waits` tells whether this
+/// rank waits for that one.
 struct CallOutcome<'a> {
     call: &'a str,
     class: ErrorClass,
@@ -72,7 +74,7 @@ impl CallOutcome<'_> {
                 );
             }
         }
-        // What follows finds nothing of it.
+        // Later calls find nothing of it.
         let mut sum = [0u64];
         comm.allreduce(&[comm.rank() as u64 + 1], &mut sum, Op::Sum)
             .unwrap();
@@ -115,7 +117,7 @@ fn collectives_of(comm: &Communicator, wrong: usize, len: usize) {
     came("MPI_Gather", ErrorClass::Root, me == root).check(comm, &result);
     let result = comm.scatter(&many, &mut to_one, there);
     came("MPI_Scatter", ErrorClass::Root, false).check(comm, &result);
-    // At the root it is that others wait for.
+    // The others wait at the root.
     let there = if is_wrong { size } else { wrong };
     let result = comm.bcast(&mut to_one, there);
     came("MPI_Bcast", ErrorClass::Root, true).check(comm, &result);
@@ -128,7 +130,8 @@ fn a_wrong_argument_of_one_rank_is_told_to_those_who_wait_and_the_communicator_g
     for settings in settings() {
         for (ranks, nodes) in LAYOUTS {
             let mut machine = Machine::new(ranks, nodes, settings.clone());
-            // Who gives a root that is none leaves what it cannot know that nobody wants.
+            // A rank with an invalid root leaves messages behind, because it cannot know that no
+            // rank receives them.
             machine.may_leave = true;
             machine.run(|universe| {
                 let world = universe.world();
@@ -145,7 +148,7 @@ fn a_wrong_argument_of_one_rank_is_told_to_those_who_wait_and_the_communicator_g
     }
 }
 
-/// All are wrong at once, and nobody waits.
+/// All ranks pass a wrong argument at once, and no rank waits.
 #[test]
 fn a_communicator_goes_on_when_all_ranks_had_wrong_arguments() {
     for settings in settings() {

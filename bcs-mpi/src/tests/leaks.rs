@@ -1,4 +1,4 @@
-//! What is in the tables of ranks when they end.
+//! The contents of ranks' tables when they end.
 #![expect(unsafe_code, reason = "requests that nobody waits for")]
 
 use super::{Machine, run};
@@ -7,7 +7,7 @@ use crate::{Source, Tag};
 use bcs_core::job::{IntranodeTransport, Settings};
 use bcs_core::reduction::Datatype;
 
-/// It is counted, and ends nobody.
+/// A leak is counted, and ends no rank.
 #[test]
 fn what_a_program_leaves_harms_nobody() {
     for (intranode, nodes) in [
@@ -26,7 +26,7 @@ fn what_a_program_leaves_harms_nobody() {
             let (me, ranks) = (world.rank(), world.size());
             let opposite = (me + 2) % ranks;
             let into = Box::leak(Box::new(0_u8));
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: it stays, and is not used otherwise, until the operation is complete.
             let never = unsafe { Buffer::new(into, 1, Datatype::Byte) };
             for source in [crate::mpi::ANY_SOURCE, i32::try_from(opposite).unwrap()] {
                 let request = world.untyped().irecv(never.clone(), source, 1);
@@ -36,7 +36,7 @@ fn what_a_program_leaves_harms_nobody() {
             for bytes in [3, 50] {
                 world.send(&vec![1_u8; bytes], opposite, 2).unwrap();
             }
-            // So they have come.
+            // So the earlier messages have come.
             let found = world.probe(Source::Rank(opposite), Tag::Is(2)).unwrap();
             assert_eq!(found.bytes, 3);
             world.send(&[1_u8], opposite, 3).unwrap();
@@ -45,26 +45,26 @@ fn what_a_program_leaves_harms_nobody() {
             let process = universe.process();
             process.finalize().unwrap();
             let left = process.endpoint().bcs_leak_counts();
-            // The receive from any source may be known on both roads, and a leader may have its node's
-            // part of the barrier with the NIC.
+            // Both transports may know the receive from any source, and a leader may have posted
+            // its node's part of the barrier at the NIC.
             assert!((3..=5).contains(&left.requests), "{left}");
             assert_eq!(left.messages, 2, "{left}");
         });
     }
 }
 
-/// They are in the library's tables and in the NIC's, and nobody waits for them.
+/// They are in the library's tables and in the NIC's, and no call waits for them.
 #[test]
 fn questions_and_withdrawn_receives_are_over_at_the_end() {
     run(4, 2, |universe| {
         let world = universe.world();
         let neighbour = world.rank() ^ 1;
         for tag in 0..20 {
-            // Satisfied by a neighbour, of which the NIC has then to be told.
+            // A local message completes the receive, and the NIC must then be notified.
             let any = world.irecv_owned(vec![0_u8], Source::Any, Tag::Is(tag));
             world.send(&[7_u8], neighbour, tag).unwrap();
             assert_eq!(any.unwrap().wait().unwrap().0, [7]);
-            // Asks, and does not come back for the answer.
+            // Polls, and does not come back for the answer.
             for source in [Source::Any, Source::Rank((world.rank() + 2) % 4)] {
                 let found = world.iprobe(source, Tag::Is(tag + 100)).unwrap();
                 assert_eq!(found, None);
@@ -73,7 +73,7 @@ fn questions_and_withdrawn_receives_are_over_at_the_end() {
     });
 }
 
-/// Contexts that were closed and payload slots that were used, each with the last call of all.
+/// Contexts that were closed and payload slots that were used, each by the last call of all.
 #[test]
 fn what_the_last_calls_used_is_given_back() {
     run(4, 2, |universe| {
@@ -95,14 +95,14 @@ fn what_the_last_calls_used_is_given_back() {
     });
 }
 
-/// Who leaves something in a test of another file is told.
+/// A test of another file that leaks something fails.
 #[test]
 #[should_panic(expected = "1 requests that nobody waited for, 0 messages that nobody received")]
 fn a_test_notices_what_is_left() {
     let machine = Machine::new(1, 1, Settings::default());
     let universe = crate::Universe::over(machine.process(0, None));
     let into = Box::leak(Box::new(0_u8));
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
     let never = unsafe { Buffer::new(into, 1, Datatype::Byte) };
     let request = universe.world().untyped().irecv(never, 0, 1);
     std::mem::forget(request.unwrap());

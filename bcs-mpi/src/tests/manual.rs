@@ -1,15 +1,15 @@
-//! The manual's list of functions against the sources: whoever adds a function of the standard adds
-//! its row. That what a row names is there is seen by rustdoc, which refuses links to nothing.
+//! Compares the manual's list of functions with the sources: a new function of the standard needs a
+//! row. Rustdoc checks that the items in a row exist, because it refuses broken links.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Types of the standard, which look like functions. So do those of functions.
+/// Types of the standard whose names look like functions. So do the names of function types.
 const TYPES: [&str; 2] = ["MPI_Message", "MPI_Op"];
 
-/// The names of functions in a text: `MPI_`, a capital, a small letter. With a `before` only those
-/// behind it.
+/// Returns the names of functions in a text: `MPI_`, a capital, a small letter. With a `before`
+/// only those behind that character.
 fn names(text: &str, before: char) -> impl Iterator<Item = &str> {
     let starts = text.match_indices("MPI_");
     starts.filter_map(move |(at, _)| {
@@ -53,7 +53,7 @@ fn every_function_has_its_row() {
         let text = fs::read_to_string(&file).unwrap();
         for line in text.lines() {
             let line = line.trim_start();
-            // In comments, and as the names by which macros make calls.
+            // Names are in comments, and in macros that define calls.
             let quote = if line.starts_with("///") { '`' } else { '"' };
             if line.starts_with("//") && quote == '"' {
                 continue;

@@ -94,7 +94,7 @@ fn improbe_finds_nothing_where_there_is_nothing_and_a_message_at_last() {
     });
 }
 
-/// What matched probes are for: several threads receive, and nobody gets another's message.
+/// The purpose of matched probes: several threads receive, and none gets another's message.
 #[test]
 fn threads_that_probe_and_receive_get_each_message_once() {
     const MESSAGES: u32 = 200;
@@ -141,7 +141,7 @@ fn a_message_is_received_once() {
         let world = universe.world().untyped();
         let mut data = [0u8; 4];
         let buffer =
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: it stays, and is not used otherwise, until the operation is complete.
             unsafe { crate::mpi::Buffer::new(data.as_mut_ptr(), 4, bcs_core::reduction::Datatype::Byte) };
         universe.world().send(&[1u8; 4], 0, 0).unwrap();
         let mut message = world.mprobe(0, 0).unwrap();

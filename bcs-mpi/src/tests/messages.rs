@@ -90,7 +90,7 @@ fn synchronous_sends_end_after_their_receives_began() {
             world.ssend(&[1u8], 1, 0).unwrap();
             world.send(&[2u8], 1, 1).unwrap();
         } else {
-            // Were it complete without a receive, the second message could be here first.
+            // If the send were complete without a receive, the second message could be here first.
             let mut data = [0u8];
             assert_eq!(world.iprobe(Source::Rank(0), Tag::Is(1)).unwrap(), None);
             world.recv(&mut data, Source::Rank(0), Tag::Is(0)).unwrap();
@@ -139,7 +139,8 @@ fn five_thousand_sends_before_any_receive() {
     }
 }
 
-/// The thread that listens to the bell waits for a message; the one behind it, for room in the ring.
+/// The thread that listens to the bell waits for a message, the thread behind it for room in the
+/// ring.
 #[test]
 fn a_thread_waits_for_room_while_another_waits_for_a_message() {
     const SENDS: u32 = 3_000;
@@ -254,7 +255,7 @@ fn a_receive_can_be_cancelled() {
             request.cancel();
             let (_, status) = request.wait().unwrap();
             assert!(status.cancelled);
-            // What is dropped is cancelled, and does not take the message that comes later.
+            // A dropped receive is cancelled, and does not take the message that comes later.
             drop(
                 world
                     .irecv_owned(vec![0u8; 4], Source::Rank(1), Tag::Is(1))

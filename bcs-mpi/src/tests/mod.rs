@@ -1,6 +1,6 @@
-//! Several ranks as threads of one process, over the NICs of all their nodes: the state machines, the
-//! drivers and the shared-memory fabric of a job, whose OS threads run in this process, too. What is
-//! absent is node managers, and borders between processes.
+//! Several ranks as threads of one process, over the NICs of all their nodes: the state machines,
+//! the drivers and the shared-memory fabric of a job, whose OS threads run in this process, too.
+//! Only node managers, and borders between processes, are absent.
 
 mod arguments;
 mod async_operations;
@@ -69,7 +69,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// A job that takes longer hangs. The longest takes some seconds on two cores.
+/// A job that takes longer is taken to hang. The longest takes some seconds on two cores.
 const HANGS: Duration = Duration::from_secs(120);
 
 /// A job of threads.
@@ -128,13 +128,13 @@ impl Machine {
         Process::with_endpoint(endpoint, self.placement.clone(), None, recording)
     }
 
-    /// Where everything lies in the recorder of a rank.
+    /// Returns the layout of a rank's recorder.
     fn layout(&self) -> RecorderLayout {
         let (what, ranks) = (RankSelection::default(), self.memories.len());
         RecorderLayout::new(&what, SliceWindow::default(), ranks)
     }
 
-    /// What the NICs of all nodes are given: the ranks are this process.
+    /// Returns the configuration of all nodes' NICs, whose ranks are this process.
     pub(crate) fn nics(&self) -> NicHostConfig {
         let nodes = self.placement.nodes();
         let segment = Segment::private(nodes, self.memories.len()).unwrap();
@@ -163,19 +163,19 @@ impl Machine {
         }
     }
 
-    /// A rank has finalised.
+    /// Checks what a rank leaves behind when it has finalised.
     fn look_at_the_end(&self, process: &Process) {
         let left = process.endpoint().bcs_leak_counts();
         let nothing = self.may_leave || left == LeakCounts::default();
         assert!(nothing, "it has left {left}");
     }
 
-    /// Runs `body` in every rank, and finalises. Returns how many slices were struck.
+    /// Runs `body` in every rank, and finalises. Returns the number of slices.
     fn run(&self, body: impl Fn(&Universe) + Sync) -> u64 {
         self.run_with(&[], body)
     }
 
-    /// The same, recorded: what each rank leaves behind.
+    /// Does the same with recording, and returns the records of each rank.
     fn run_recorded(&self, body: impl Fn(&Universe) + Sync) -> Vec<RankDump> {
         let words = self.layout().words();
         let recorder = |_| RecorderFile::create(words).unwrap();
@@ -211,7 +211,7 @@ impl Machine {
                 })
                 .collect();
             for (rank, thread) in ranks.into_iter().enumerate() {
-                // The others may wait for it for ever.
+                // The other ranks may wait for this one for ever.
                 if let Err(panic) = thread.join() {
                     let said = panic
                         .downcast_ref::<String>()
@@ -230,7 +230,7 @@ impl Machine {
     }
 }
 
-/// The recorder of a rank, when it is over.
+/// The recorder of a rank after its end.
 struct RecordedRank(RecorderFile);
 
 impl UncheckedWords for RecordedRank {
@@ -244,19 +244,20 @@ fn name_of_test() -> String {
     test.name().unwrap_or("a test").to_owned()
 }
 
-/// Ends the test process, because ranks are left that nobody can join. Says so past the harness,
-/// which keeps what tests print for their ends.
+/// Ends the test process, because ranks are left that cannot be joined. Prints the reason past the
+/// harness, which holds back the output of tests until they end.
 fn end_of_all(test: &str, why: &str) -> ! {
     let _ = writeln!(std::io::stderr(), "{test}: {why}");
     std::process::abort()
 }
 
-/// Runs `body` in so many ranks on so many nodes, with both strobes and by both roads within a node.
+/// Runs `body` in this number of ranks and nodes, with both strobes and both transports within a
+/// node.
 fn run(ranks: usize, nodes: usize, body: impl Fn(&Universe) + Sync) {
     run_with(ranks, nodes, &Settings::default(), body);
 }
 
-/// The same with other settings.
+/// Does the same with other settings.
 fn run_with(ranks: usize, nodes: usize, settings: &Settings, body: impl Fn(&Universe) + Sync) {
     for intranode in [IntranodeTransport::Smartmap, IntranodeTransport::Nic] {
         for strobe in [StrobeMode::Elastic, StrobeMode::Fixed] {

@@ -42,7 +42,7 @@ fn buffered_sends_need_a_buffer_with_room() {
     });
 }
 
-/// Both send before they receive, far above the eager limit: only buffered sends may do that.
+/// Both ranks send before they receive, far above the eager limit. Only buffered sends may do that.
 #[test]
 fn buffered_sends_return_at_once_whatever_their_size() {
     run(2, 2, |universe| {
@@ -79,7 +79,7 @@ fn a_ready_send_meets_its_receive() {
     });
 }
 
-/// Each is done before its buffer is.
+/// Each request is done before its buffer is freed.
 #[test]
 fn sends_of_all_modes_are_under_way_in_a_scope() {
     run(2, 2, |universe| {
@@ -108,7 +108,7 @@ fn a_buffered_send_has_its_data_when_it_returns() {
         let peer = 1 - world.rank();
         let mut data = vec![3_u64; 4_000];
         let buffer =
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: it stays, and is not used otherwise, until the operation is complete.
             |data: &mut [u64]| unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Uint64) };
         process.attach_buffer(100_000).unwrap();
         let mut sent = world.ibsend(buffer(&mut data), peer, 1).unwrap();

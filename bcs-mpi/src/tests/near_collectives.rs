@@ -1,5 +1,5 @@
-//! Collectives that the ranks of a node do themselves, by several threads at once and in any order of
-//! arrival.
+//! Collectives that the ranks of a node perform without a NIC, by several threads at once and in
+//! any order of arrival.
 
 use super::{Machine, run};
 use crate::mpi::request::waitall;
@@ -46,7 +46,8 @@ fn threads_of_a_rank_are_in_collectives_of_several_communicators() {
     });
 }
 
-/// More ranks than cores: who waits for the others sleeps, and whoever ends a phase wakes it.
+/// More ranks than cores: a rank that waits for the others sleeps, and the rank that ends a phase
+/// wakes it.
 #[test]
 fn many_ranks_share_few_cores() {
     Machine::new(12, 1, Settings::default()).run(|universe| {
@@ -66,7 +67,7 @@ fn many_ranks_share_few_cores() {
     });
 }
 
-/// One rank posts many before any other comes, and takes them in the end.
+/// One rank posts many collectives before any other comes, and completes them at the end.
 #[test]
 fn collectives_of_a_node_wait_for_late_ranks_in_order() {
     run(3, 1, |universe| {
@@ -100,7 +101,7 @@ fn collectives_of_a_node_wait_for_late_ranks_in_order() {
     });
 }
 
-/// As with the NICs: all are told, and the communicator can be used after it.
+/// As with the NICs: all ranks get an error, and the communicator stays usable.
 #[test]
 fn ranks_of_a_node_that_do_not_call_the_same_are_told() {
     run(3, 1, |universe| {

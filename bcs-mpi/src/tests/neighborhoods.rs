@@ -1,5 +1,5 @@
-//! Neighbourhood collectives against an oracle that knows every rank's neighbours: in all styles,
-//! on grids and on random graphs.
+//! Neighbourhood collectives against an oracle that knows every rank's neighbours: in all call
+//! forms, on grids and on random graphs.
 #![expect(unsafe_code, reason = "the untyped core names buffers by address")]
 
 use super::run;
@@ -10,10 +10,10 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What is where nothing was received.
+/// The value in memory that was not received into.
 const NOTHING: u64 = 99;
 
-/// How a collective is called.
+/// The form of a call.
 #[derive(Clone, Copy, Debug)]
 enum Style {
     Blocking,
@@ -23,7 +23,8 @@ enum Style {
 
 const STYLES: [Style; 3] = [Style::Blocking, Style::Nonblocking, Style::Persistent];
 
-/// Whose block for which of its neighbours a rank receives; none from nobody.
+/// The block that a rank receives: of which rank, for which of its neighbours; `None` from no
+/// process.
 type Source = Option<(usize, usize)>;
 
 /// One rank's part.
@@ -32,13 +33,13 @@ struct NeighborhoodCase<'a> {
     style: Style,
     seed: u64,
     count: usize,
-    /// For each block that is received.
+    /// The source of each received block.
     sources: &'a [Source],
-    /// For each block that is sent: whether there is somebody to receive it.
+    /// For each sent block, whether a rank receives it.
     destinations: &'a [bool],
 }
 
-/// Blocks behind each other, with a gap after each.
+/// Blocks one behind the other, with a gap after each.
 struct GappedBlocks {
     counts: Vec<i64>,
     displacements: Vec<i64>,
@@ -72,7 +73,7 @@ impl GappedBlocks {
     fn blocks(&mut self) -> Blocks<'_> {
         let (counts, displacements) = (&self.counts, &self.displacements);
         let data = self.data.as_mut_ptr();
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         unsafe { Blocks::new(data, counts, displacements, reduction::Datatype::Uint64) }
     }
 }
@@ -108,7 +109,7 @@ impl NeighborhoodCase<'_> {
         (0..count).map(move |index| self.value(block, index))
     }
 
-    /// How long a rank's block for a neighbour is.
+    /// Returns the length of a rank's block for a neighbour.
     fn len(&self, block: (usize, usize)) -> usize {
         let drawn = ChaCha8Rng::seed_from_u64(self.value(block, 7)).random_range(0..4);
         [0, 1, 7, self.count][drawn]
@@ -134,7 +135,7 @@ impl NeighborhoodCase<'_> {
         );
     }
 
-    /// What this rank sends to everybody has this number of a block.
+    /// The number of a block that this rank sends to all neighbours.
     const TO_ALL: usize = 999;
 
     fn gathers(&self) {
@@ -147,9 +148,9 @@ impl NeighborhoodCase<'_> {
             None => vec![NOTHING; count],
         });
         let expected: Vec<u64> = expected.collect();
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let data = unsafe { Buffer::read_only(input.as_ptr(), count, reduction::Datatype::Uint64) };
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let into = unsafe { Buffer::new(output.as_mut_ptr(), count, reduction::Datatype::Uint64) };
         call!(
             self,
@@ -174,7 +175,7 @@ impl NeighborhoodCase<'_> {
                 expected.fill(place, self.values(block, self.len(block)));
             }
         }
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let data = unsafe { Buffer::read_only(input.as_ptr(), len, reduction::Datatype::Uint64) };
         call!(
             self,
@@ -199,9 +200,9 @@ impl NeighborhoodCase<'_> {
             None => vec![NOTHING; count],
         });
         let expected: Vec<u64> = expected.collect();
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let data = unsafe { Buffer::read_only(input.as_ptr(), count, reduction::Datatype::Uint64) };
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let into = unsafe { Buffer::new(output.as_mut_ptr(), count, reduction::Datatype::Uint64) };
         call!(
             self,
@@ -240,7 +241,7 @@ impl NeighborhoodCase<'_> {
         );
         self.compare(&output.data, &expected.data, "alltoallv");
 
-        // The same with datatypes of their own: every other block counts bytes.
+        // The same with a datatype for each block. Every other block counts bytes.
         let types = |spread: &mut GappedBlocks| -> Vec<Datatype> {
             spread.displacements.iter_mut().for_each(|at| *at *= 8);
             let blocks = spread.counts.iter_mut().enumerate();
@@ -256,10 +257,10 @@ impl NeighborhoodCase<'_> {
         let (out_types, in_types) = (types(&mut input), types(&mut output));
         output.data.fill(NOTHING);
         let (address, counts) = (input.data.as_mut_ptr(), &input.counts);
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let data = unsafe { Blocks::of_types(address, counts, &input.displacements, &out_types) };
         let (address, counts) = (output.data.as_mut_ptr(), &output.counts);
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let into = unsafe { Blocks::of_types(address, counts, &output.displacements, &in_types) };
         call!(
             self,
@@ -273,7 +274,7 @@ impl NeighborhoodCase<'_> {
     }
 }
 
-/// All of them on one communicator, whose neighbours the oracle knows.
+/// Checks all collectives on one communicator, whose neighbours the oracle knows.
 fn check(comm: &Comm, seed: u64, sources: &[Source], destinations: &[bool]) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     for style in STYLES {
@@ -290,8 +291,8 @@ fn check(comm: &Comm, seed: u64, sources: &[Source], destinations: &[bool]) {
     }
 }
 
-/// Where a rank of a grid is, and who is one step further in a direction: worked out here by
-/// adding and wrapping each coordinate by itself.
+/// Returns the rank that is one step further in a direction of a grid. The oracle adds and wraps
+/// each coordinate by itself.
 fn neighbor(dims: &[i32], periods: &[bool], rank: usize, dim: usize, step: i32) -> Option<usize> {
     let size = |dim: i32| usize::try_from(dim).unwrap();
     let stride: usize = dims[dim + 1..].iter().map(|&dim| size(dim)).product();
@@ -302,8 +303,8 @@ fn neighbor(dims: &[i32], periods: &[bool], rank: usize, dim: usize, step: i32) 
     Some(rank - size(at) * stride + size(to) * stride)
 }
 
-/// With one or two ranks in a periodic dimension both neighbours are the same rank, and what was
-/// sent up must come from below.
+/// With one or two ranks in a periodic dimension both neighbours are the same rank, and data that
+/// were sent up must come from below.
 #[test]
 fn on_grids_blocks_are_told_apart_by_direction() {
     let grids: [(&[i32], &[bool]); 9] = [
@@ -342,8 +343,8 @@ fn on_grids_blocks_are_told_apart_by_direction() {
     });
 }
 
-/// Random edges, some of them several times and some from a rank to itself; every rank orders both
-/// ends of its own as it likes. The oracle sends along each edge in order.
+/// Random edges, some of them repeated and some from a rank to itself. Every rank orders both ends
+/// of its own edges as it likes. The oracle sends along each edge in order.
 #[test]
 fn on_graphs_the_kth_edge_between_two_ranks_is_the_kth_at_both() {
     for (ranks, nodes, edges) in [(1, 1, 3), (2, 2, 7), (5, 2, 20), (4, 4, 0)] {
@@ -388,8 +389,8 @@ fn on_graphs_the_kth_edge_between_two_ranks_is_the_kth_at_both() {
     }
 }
 
-/// What they are mostly for: the rim of a tile goes to the neighbours, rows and columns alike, from
-/// where it is to where it belongs. In a dimension of one rank that is a copy of pieces.
+/// The main use: the rim of a tile goes to the neighbours, rows and columns alike, without a copy.
+/// In a dimension of one rank that is a copy of pieces.
 #[test]
 fn halos_of_tiles_are_exchanged_in_pieces() {
     const SIDE: usize = 6;
@@ -427,9 +428,9 @@ fn halos_of_tiles_are_exchanged_in_pieces() {
                     destinations: &[],
                 };
                 let address = tile.as_mut_ptr();
-                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                // SAFETY: it stays, and is not used otherwise, until the operation is complete.
                 let out = unsafe { Blocks::of_types(address, &[1; 4], &out, &types) };
-                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                // SAFETY: it stays, and is not used otherwise, until the operation is complete.
                 let into = unsafe { Blocks::of_types(address, &[1; 4], &into, &types) };
                 call!(
                     part,
@@ -454,7 +455,8 @@ fn halos_of_tiles_are_exchanged_in_pieces() {
     }
 }
 
-/// Many at a time, finished in another order, while a wildcard receive waits for a message.
+/// Many collectives at a time, completed in another order, while a wildcard receive waits for a
+/// message.
 #[test]
 fn many_at_once_do_not_meet() {
     run(4, 2, |universe| {
@@ -466,10 +468,10 @@ fn many_at_once_do_not_meet() {
             .collect();
         let mut outputs = vec![[NOTHING; 2]; inputs.len()];
         let begin = |(input, output): (&[u64; 2], &mut [u64; 2])| {
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: it stays, and is not used otherwise, until the operation is complete.
             let input =
                 unsafe { Buffer::read_only(input.as_ptr(), 1, reduction::Datatype::Uint64) };
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: it stays, and is not used otherwise, until the operation is complete.
             let output =
                 unsafe { Buffer::new(output.as_mut_ptr(), 1, reduction::Datatype::Uint64) };
             ring.ineighbor_alltoall(input, output).unwrap()
@@ -491,7 +493,7 @@ fn without_neighbours_or_with_wrong_blocks_they_say_why() {
         let world = universe.world().untyped();
         let mut data = [0_u64; 8];
         let buffer = |count| {
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: it stays, and is not used otherwise, until the operation is complete.
             unsafe {
                 Buffer::new(
                     std::ptr::null_mut::<u64>(),
@@ -507,7 +509,7 @@ fn without_neighbours_or_with_wrong_blocks_they_say_why() {
         let ring = world.cart_create(&[2], &[true]).unwrap().unwrap();
         let error = ring.neighbor_alltoall(buffer(1), buffer(1)).unwrap_err();
         assert_eq!(error.class, ErrorClass::Buffer);
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let blocks = unsafe {
             Blocks::new(
                 data.as_mut_ptr(),
@@ -519,17 +521,17 @@ fn without_neighbours_or_with_wrong_blocks_they_say_why() {
         let error = ring.neighbor_alltoallv(blocks.clone(), blocks).unwrap_err();
         assert_eq!(error.class, ErrorClass::Arg);
         assert!(error.to_string().contains("numbered as sources"), "{error}");
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let blocks =
             unsafe { Blocks::new(data.as_mut_ptr(), &[1], &[0], reduction::Datatype::Uint64) };
         let error = ring.neighbor_alltoallv(blocks.clone(), blocks).unwrap_err();
         assert!(error.to_string().contains("1 counts"), "{error}");
-        // Lengths that differ are found at the receiver; nobody hangs.
+        // The receiver detects lengths that differ, and no rank hangs.
         let len = if world.rank() == 0 { 1 } else { 2 };
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let input = unsafe { Buffer::new(data.as_mut_ptr(), len, reduction::Datatype::Uint64) };
         let mut output = [0_u64; 4];
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let output = unsafe { Buffer::new(output.as_mut_ptr(), len, reduction::Datatype::Uint64) };
         let error = ring.neighbor_alltoall(input, output).unwrap_err();
         let expected = [ErrorClass::Truncate, ErrorClass::Count];

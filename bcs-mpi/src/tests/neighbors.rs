@@ -3,7 +3,7 @@
 use super::run;
 use crate::Blocks;
 
-/// Blocks of two lengths go round a ring, one way each.
+/// Blocks of two lengths go round a ring, one length in each direction.
 #[test]
 fn slices_of_different_lengths_go_round_a_ring() {
     run(4, 2, |universe| {
@@ -11,7 +11,8 @@ fn slices_of_different_lengths_go_round_a_ring() {
         let (me, ranks) = (world.rank(), world.size());
         let ring = world.cart_create(&[ranks], &[true]).unwrap().unwrap();
         let (below, above) = ((me + ranks - 1) % ranks, (me + 1) % ranks);
-        // To the rank below goes one number, to that above go two: so they come from the others.
+        // One number goes to the rank below and two go to the rank above, so they come from the
+        // other sides.
         let out = Blocks {
             counts: &[1, 2],
             displacements: &[0, 1],
@@ -67,7 +68,7 @@ fn slices_are_exchanged_with_neighbours() {
         let expected = [from(below, 2), from(above, 1)].concat();
         assert_eq!(result[..], expected);
 
-        // Everybody tells rank 0, and one edge leads from rank 0 to itself.
+        // All ranks send to rank 0, and one edge leads from rank 0 to itself.
         let (everybody, centre) = (vec![0, 0, 1, 2, 3], vec![0; 1 + usize::from(me == 0)]);
         let sources = if me == 0 { &everybody[..] } else { &[] };
         let star = world.dist_graph_create_adjacent(sources, &centre).unwrap();

@@ -1,4 +1,4 @@
-//! Operations that the program makes, and those on complex numbers and values with their places.
+//! Operations of the program, and those on complex numbers and values with their places.
 #![expect(unsafe_code, reason = "some of them are calls of the untyped core")]
 #![expect(
     clippy::cast_possible_truncation,
@@ -15,7 +15,7 @@ use bcs_core::reduction::Datatype;
 use bcs_core::reduction::arithmetic::{ArithmeticPath, combine};
 use std::process::Command;
 
-/// A step x → ax + b in numbers modulo 2^32, as (a, b). One step after another is a step again:
+/// Composes two steps x → ax + b in numbers modulo 2^32, as (a, b). The result is a step again:
 /// associative, but not commutative.
 fn after(first: u64, second: u64) -> u64 {
     let parts = |step: u64| (step as u32, (step >> 32) as u32);
@@ -34,7 +34,7 @@ fn steps(rank: usize, count: usize) -> Vec<u64> {
     (0..count).map(|index| step(rank, index)).collect()
 }
 
-/// What the ranks below `ranks` make of each element.
+/// Returns the combination of each element over the ranks below `ranks`.
 fn folded(ranks: usize, count: usize) -> Vec<u64> {
     let one = |index| (0..ranks).map(|rank| step(rank, index)).reduce(after);
     (0..count).map(|index| one(index).unwrap_or(99)).collect()
@@ -45,16 +45,16 @@ fn same(found: &[u64], expected: &[u64], what: &str) {
 }
 
 fn buffer(data: &mut [u64]) -> Buffer {
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
     unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Uint64) }
 }
 
-/// Waits for what the untyped core started.
+/// Waits for a request of the untyped core.
 fn wait(request: crate::Result<mpi::Request>) {
     request.unwrap().wait().unwrap();
 }
 
-/// Every reduction of `count` elements a rank, blocking.
+/// Calls every reduction of `count` elements a rank, blocking.
 fn every_reduction(world: &Communicator, count: usize) {
     let (me, size) = (world.rank(), world.size());
     let op = UserOp::new(after);
@@ -109,7 +109,7 @@ fn every_reduction(world: &Communicator, count: usize) {
     same(&data[..counts[me]], mine, "reduce_scatter in place");
 }
 
-/// `after`, as the untyped core calls it.
+/// Applies `after` in the form that the untyped core calls.
 fn all_after(invec: *const u8, inoutvec: *mut u8, count: usize, datatype: mpi::Datatype) {
     assert_eq!(datatype.elementary(), Some(Datatype::Uint64));
     // SAFETY: as `create` promises; both are aligned for every datatype.
@@ -121,7 +121,7 @@ fn all_after(invec: *const u8, inoutvec: *mut u8, count: usize, datatype: mpi::D
     }
 }
 
-/// Every reduction that does not block, all of them at the same time and by the untyped core.
+/// Starts every non-blocking reduction of the untyped core, all of them at the same time.
 fn every_request(comm: &Comm, count: usize) {
     let (me, size) = (comm.rank() as usize, comm.size() as usize);
     // SAFETY: it uses the elements that it is given.
@@ -134,9 +134,9 @@ fn every_request(comm: &Comm, count: usize) {
     let mut everything = data.clone();
     let mut mine = data.clone();
     let mut at_root = data.clone();
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
     let input = unsafe { Buffer::read_only(data.as_ptr(), count, Datatype::Uint64) };
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
     let mine_out = unsafe { Buffer::new(mine.as_mut_ptr(), count, Datatype::Uint64) };
     let (all, root) = (buffer(&mut everything), buffer(&mut at_root));
     let mut requests = [
@@ -147,7 +147,7 @@ fn every_request(comm: &Comm, count: usize) {
         comm.ireduce_scatter_block(None, mine_out, &op),
         comm.iallreduce(input, buffer(&mut reduced), &op),
     ];
-    // A handle may be freed while reductions with it are under way.
+    // A handle may be freed while reductions with it are in progress.
     AnyOp::from(op).free().unwrap();
     requests.reverse();
     requests.into_iter().for_each(wait);
@@ -180,7 +180,7 @@ fn a_programs_operation_folds_in_the_order_of_the_ranks_in_every_layout() {
     }
 }
 
-/// Contributions that do not fit the window together, and none of which is eager.
+/// Contributions that do not fit the window together, and are not eager.
 #[test]
 fn long_contributions_are_folded_one_after_the_other() {
     let settings = Settings {
@@ -206,7 +206,7 @@ fn the_order_is_that_of_the_communicator() {
     });
 }
 
-/// Sums of numbers that round: the association is that of a fold from the left.
+/// Sums of numbers that round. They are associated as a fold from the left.
 #[test]
 fn sums_by_a_closure_have_the_bits_of_a_fold() {
     let value = |rank: usize, index: usize| (rank as f64 + 0.1).powi(7) / (index as f64 + 3.0);
@@ -246,7 +246,7 @@ fn complex_numbers_and_places_are_reduced_by_the_nics() {
                 im: a.re * b.im + a.im * b.re,
             };
             for (index, product) in product.into_iter().enumerate() {
-                // Small integers: no association rounds.
+                // These are small integers, which no association rounds.
                 let expected = (0..4).map(|rank| number(index, rank)).reduce(times);
                 assert_eq!(Some(product), expected);
             }
@@ -258,7 +258,7 @@ fn complex_numbers_and_places_are_reduced_by_the_nics() {
             world.scan(&data, &mut greatest, Op::MaxLoc).unwrap();
             for (index, (least, greatest)) in least.into_iter().zip(greatest).enumerate() {
                 let all = || (0..4).map(|rank| place(index, rank));
-                // Of equal ones, `min_by` takes the first, and so do we.
+                // Of equal values, `min_by` takes the first, and so does the library.
                 let expected = all().min_by(|a, b| a.value.total_cmp(&b.value));
                 assert_eq!(Some(least), expected);
                 let lower = all().take(me + 1).rev();
@@ -269,8 +269,8 @@ fn complex_numbers_and_places_are_reduced_by_the_nics() {
     });
 }
 
-/// The whole table of MPI 5.0, 6.9.2: what is on it gives the bits of a fold from the left (that is
-/// the order of this machine's NIC), and what is not is refused.
+/// The whole table of MPI 5.0, 6.9.2. Combinations in it give the bits of a fold from the left
+/// (that is the order of this machine's NIC), and all others are refused.
 #[test]
 fn every_predefined_operation_on_every_predefined_type() {
     let bytes = |rank: usize, len: usize| -> Vec<u8> {
@@ -284,11 +284,11 @@ fn every_predefined_operation_on_every_predefined_type() {
             .into_iter()
             .flat_map(|op| Datatype::ALL.map(|of| (op, of)));
         for (op, datatype) in pairs {
-            // One of each that fits into a descriptor, and one that does not.
+            // One count fits into a descriptor, the other does not.
             for count in [2, 37] {
                 let len = count * datatype.size();
                 let mut data = bytes(me, len);
-                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                // SAFETY: it stays, and is not used otherwise, until the operation is complete.
                 let both = unsafe { Buffer::new(data.as_mut_ptr(), count, datatype) };
                 let result = comm.allreduce(both.clone(), both, op);
                 if !op.allowed(datatype) {
@@ -341,13 +341,13 @@ fn reductions_without_communication() {
         ErrorClass::Op
     );
     let (mut out, data) = ([1u64], [1.0f64]);
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
     let input = unsafe { Buffer::read_only(data.as_ptr(), 1, Datatype::Double) };
     let mixed = mpi::reduce_local(input, buffer(&mut out), Op::Sum);
     assert_eq!(class(mixed), ErrorClass::Type);
 }
 
-/// Values with their places have gaps, which the arithmetic takes along.
+/// Values with their places have gaps, which the arithmetic copies, too.
 #[test]
 fn pairs_with_gaps_are_reduced_by_everything_that_reduces() {
     run(3, 2, |universe| {
@@ -409,7 +409,7 @@ fn datatypes_that_differ_are_refused_at_once() {
     run(2, 1, |universe| {
         let comm = universe.world().untyped();
         let (mut data, mut wide) = ([1i32; 4], [0u64; 2]);
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let input = unsafe { Buffer::new(data.as_mut_ptr(), 4, Datatype::INT) };
         // SAFETY: it uses nothing.
         let op = unsafe { mpi::UserOp::create(|_, _, _, _| {}, true) };
@@ -418,8 +418,8 @@ fn datatypes_that_differ_are_refused_at_once() {
     });
 }
 
-/// A schedule has the last handle of its function, and that has the last one of a communicator:
-/// freeing it locks the endpoint, which the schedule's end has locked.
+/// A schedule has the last handle of its function, and the function has the last handle of a
+/// communicator. Freeing that locks the endpoint, which is locked when the schedule ends.
 #[test]
 fn a_function_that_owns_a_communicator_is_dropped_without_a_hang() {
     run(3, 2, |universe| {
@@ -444,11 +444,11 @@ fn a_function_that_owns_a_communicator_is_dropped_without_a_hang() {
     });
 }
 
-/// The variable by which a test is told that it is the child of itself.
+/// The variable that tells a test that it runs as a child of itself.
 const CHILD: &str = "BCS_TEST_OPERATION";
 
-/// Runs a test of this program again, in a process of its own that may end as it likes. Returns
-/// its exit code and what it said.
+/// Runs a test of this program again, in a child process that may end in any way. Returns its exit
+/// code and its output.
 fn in_a_child(test: &str) -> (Option<i32>, String) {
     let program = std::env::current_exe().unwrap();
     let mut command = Command::new(program);
@@ -472,7 +472,7 @@ fn a_function_that_panics_ends_the_job_with_a_message() {
             });
             let mut result = [0];
             let me = [universe.world().rank() as i32];
-            // Only rank 2 calls it with a 2: the others would wait for ever.
+            // Only rank 2 calls the function with a 2. The others would wait for ever.
             let _unreached = universe.world().scan(&me, &mut result, &op);
             let _unreached = universe.world().barrier();
         });
@@ -483,7 +483,7 @@ fn a_function_that_panics_ends_the_job_with_a_message() {
     assert!(said.contains(expected), "{said}");
 }
 
-/// In an allreduce every rank calls the function as often as every other one, so it can be a ring.
+/// In an allreduce every rank calls the function equally often, so it can be a ring.
 #[test]
 fn a_function_may_send_and_receive_on_another_communicator() {
     for (ranks, nodes) in [(2, 1), (2, 2), (3, 2)] {
@@ -500,7 +500,7 @@ fn a_function_may_send_and_receive_on_another_communicator() {
                         (&mut came, crate::Source::Rank(last), crate::Tag::Is(7)),
                     )
                     .unwrap();
-                // All have the same to fold, so what came is what went.
+                // All ranks fold the same number of elements, so as much was received as was sent.
                 assert_eq!(came, [left]);
                 left + right
             });

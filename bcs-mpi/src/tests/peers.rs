@@ -1,4 +1,4 @@
-//! Nobody as a peer, grids in the safe layer, and what a program asks of its surroundings.
+//! No process as a peer, grids in the safe layer, and environmental inquiries.
 #![expect(
     clippy::cast_possible_truncation,
     reason = "numbers and ranks are small"
@@ -36,7 +36,7 @@ fn what_is_sent_to_nobody_is_done_and_nothing_comes_from_there() {
         .unwrap();
         assert!(world.recv_vec::<u8>(None, 7).unwrap().0.is_empty());
         assert_eq!(world.recv_one::<u8>(None, 7).unwrap().0, 0);
-        // A rank that there is not is still none.
+        // A rank that does not exist is still an error.
         let error = world.send(&[1], Some(2), 7).unwrap_err();
         assert_eq!(error.class, ErrorClass::Rank);
     });

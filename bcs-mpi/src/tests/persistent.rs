@@ -9,7 +9,7 @@ use crate::mpi::{ANY_SOURCE, ANY_TAG, Buffer, PROC_NULL, Status};
 use bcs_core::reduction::Datatype;
 
 fn buffer(data: &mut [u64]) -> Buffer {
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
     unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Uint64) }
 }
 
@@ -25,7 +25,7 @@ fn requests_are_started_again_and_again() {
                 world.send_init(buffer(&mut out), peer, 3).unwrap(),
             ];
             for round in 0..20 {
-                // SAFETY: nothing is started, so nobody else uses the buffer.
+                // SAFETY: nothing is started, so the buffer is not used otherwise.
                 unsafe { std::ptr::from_mut(&mut out[len - 1]).write_volatile(round) };
                 startall(&mut requests).unwrap();
                 for request in &mut requests {

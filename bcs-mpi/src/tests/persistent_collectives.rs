@@ -1,5 +1,5 @@
-//! Persistent collectives, started in an order of each rank's own. (Those among neighbours are
-//! tested with the others of these.)
+//! Persistent collectives, which each rank starts in an order of its own. (Those among neighbours
+//! are tested with the other neighbourhood collectives.)
 #![expect(unsafe_code, reason = "the untyped core names buffers by address")]
 
 use super::{Machine, run};
@@ -12,10 +12,10 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// Elements of each rank's block.
+/// The number of elements in each rank's block.
 const BLOCK: usize = 3;
 
-/// What a rank reads and writes in one collective.
+/// The memory that a rank reads and writes in one collective.
 struct Memory {
     input: Vec<u64>,
     output: Vec<u64>,
@@ -35,24 +35,24 @@ impl Memory {
     }
 
     fn input(&self, count: usize) -> Buffer {
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         unsafe { Buffer::read_only(self.input.as_ptr(), count, Datatype::Uint64) }
     }
 
     fn output(&mut self, count: usize) -> Buffer {
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         unsafe { Buffer::new(self.output.as_mut_ptr(), count, Datatype::Uint64) }
     }
 
     fn read(&self) -> Blocks<'_> {
         let (counts, displacements) = (&self.counts, &self.displacements);
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         unsafe { Blocks::read_only(self.input.as_ptr(), counts, displacements, Datatype::Uint64) }
     }
 
     fn written(&mut self) -> Blocks<'_> {
         let (counts, displacements) = (&self.counts, &self.displacements);
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         unsafe {
             Blocks::new(
                 self.output.as_mut_ptr(),
@@ -65,19 +65,20 @@ impl Memory {
 }
 
 type Init = fn(&Comm, &mut Memory) -> Result<Persistent>;
-/// What a rank's output has at an index, if it has anything, from a function of everybody's input.
+/// Returns the expected value of a rank's output at an index, from a function of all ranks' input.
 type Expected = fn(usize, usize, usize, &dyn Fn(usize, usize) -> u64) -> Option<u64>;
 
-/// The broadcast among [`KINDS`]: what it reads is what it writes elsewhere.
+/// The broadcast among [`KINDS`], whose output elsewhere is its input at the root.
 const BROADCAST: usize = 1;
 
-/// All of them, with root 1 where there is one, and what comes of each: of ranks, rank and index.
+/// All persistent collectives, with root 1 if they have one, and their expected output for ranks,
+/// rank and index.
 const KINDS: [(Init, Expected); 17] = [
     (|comm: &Comm, _| comm.barrier_init(), |_, _, _, _| None),
     (
         |comm: &Comm, memory| {
             let address = memory.output.as_mut_ptr();
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: it stays, and is not used otherwise, until the operation is complete.
             comm.bcast_init(unsafe { Buffer::new(address, BLOCK, Datatype::Uint64) }, 1)
         },
         |_, _, index, input| (index < BLOCK).then(|| input(1, index)),
@@ -136,7 +137,7 @@ const KINDS: [(Init, Expected); 17] = [
             // The lists of the output are the same.
             let (counts, displacements) = (memory.counts.clone(), memory.displacements.clone());
             let address = memory.output.as_mut_ptr();
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: it stays, and is not used otherwise, until the operation is complete.
             let into = unsafe { Blocks::new(address, &counts, &displacements, Datatype::Uint64) };
             comm.alltoallv_init(Some(memory.read()), into)
         },
@@ -147,9 +148,9 @@ const KINDS: [(Init, Expected); 17] = [
             let types = vec![Datatype::Uint64.into(); memory.counts.len()];
             let bytes: Vec<i64> = memory.displacements.iter().map(|at| at * 8).collect();
             let address = memory.input.as_mut_ptr();
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: it stays, and is not used otherwise, until the operation is complete.
             let from = unsafe { Blocks::of_types(address, &memory.counts, &bytes, &types) };
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: it stays, and is not used otherwise, until the operation is complete.
             let into = unsafe {
                 Blocks::of_types(memory.output.as_mut_ptr(), &memory.counts, &bytes, &types)
             };
@@ -205,8 +206,8 @@ const KINDS: [(Init, Expected); 17] = [
     ),
 ];
 
-/// Two of each kind. In each round every rank starts all of them in an order of its own, makes an
-/// ordinary collective, and waits in yet another order.
+/// Two requests of each kind. In each round every rank starts all of them in an order of its own,
+/// calls an ordinary collective, and waits in yet another order.
 #[test]
 fn starts_belong_together_by_their_inits_whatever_their_order() {
     for (ranks, nodes) in [(2, 2), (5, 2)] {
@@ -260,9 +261,9 @@ fn the_nth_start_belongs_to_the_nth_of_the_others() {
     run(3, 3, |universe| {
         let world = universe.world().untyped();
         let (mut data, mut slow) = ([0_u64; 200], [0_u64; 2]);
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let buffer = unsafe { Buffer::new(data.as_mut_ptr(), 200, Datatype::Uint64) };
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let slowly = unsafe { Buffer::new(slow.as_mut_ptr(), 2, Datatype::Uint64) };
         let mut requests = [
             world.bcast_init(buffer, 0).unwrap(),
@@ -292,7 +293,7 @@ fn what_a_start_refuses_names_the_init() {
     run(2, 1, |universe| {
         let world = universe.world().untyped();
         let mut data = [1_u64; 2];
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let buffer = unsafe { Buffer::new(data.as_mut_ptr(), 2, Datatype::Uint64) };
         let mut wrong = world.bcast_init(buffer, 5).unwrap();
         let error = wrong.start().unwrap_err();
@@ -310,9 +311,9 @@ fn what_a_start_refuses_names_the_init() {
     });
 }
 
-/// The first of two: associative, and not commutative.
+/// Returns the first of two operands: associative, and not commutative.
 fn first(invec: *const u8, inoutvec: *mut u8, count: usize, _datatype: crate::mpi::Datatype) {
-    // SAFETY: both have so many elements, of 8 bytes each, and do not overlap.
+    // SAFETY: both have this number of elements, of 8 bytes each, and do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(invec, inoutvec, 8 * count) };
 }
 
@@ -322,9 +323,9 @@ fn operations_of_the_program_are_kept() {
         let world = universe.world().untyped();
         let mut data = [world.rank().cast_unsigned().into(), 5_u64];
         let mut result = [0_u64; 2];
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let input = unsafe { Buffer::read_only(data.as_ptr(), 2, Datatype::Uint64) };
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let output = unsafe { Buffer::new(result.as_mut_ptr(), 2, Datatype::Uint64) };
         // SAFETY: it uses the elements that it is given.
         let op = unsafe { crate::mpi::UserOp::create(first, false) };
@@ -339,7 +340,7 @@ fn operations_of_the_program_are_kept() {
     });
 }
 
-/// An init takes a context, and what is dropped gives it back. Its parent may be freed before.
+/// An init takes a context, and dropping the request gives it back. The parent may be freed before.
 #[test]
 fn more_are_made_than_there_are_contexts() {
     Machine::new(2, 1, Settings::default()).run(|universe| {
@@ -357,7 +358,7 @@ fn more_are_made_than_there_are_contexts() {
     });
 }
 
-/// The safe layer: what is forgotten while it is under way is waited for before anybody looks.
+/// The safe layer: a forgotten operation in progress is waited for before its memory is read.
 #[test]
 fn persistent_collectives_own_their_memory() {
     run(3, 2, |universe| {

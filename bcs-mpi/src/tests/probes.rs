@@ -32,7 +32,7 @@ fn a_probe_finds_the_message_and_leaves_it() {
     });
 }
 
-/// In the untyped core, where the message that was found is received by a request.
+/// In the untyped core, a request receives the message that a probe found.
 #[test]
 fn a_message_that_a_probe_takes_out_is_received_by_a_request() {
     run(2, 2, |universe| {
@@ -46,7 +46,7 @@ fn a_message_that_a_probe_takes_out_is_received_by_a_request() {
         let mut message: Message = until(|| world.improbe(0, 4).unwrap());
         assert_eq!(message.status(), found);
         let mut data = [0_u8; 5_000];
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let into = unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Byte) };
         let mut request = message.irecv(into.clone()).unwrap();
         assert_eq!(request.wait().unwrap(), found);
@@ -76,7 +76,7 @@ fn iprobe_finds_a_message_at_last() {
     });
 }
 
-/// An answer of iprobe is void once a receive was posted that may take the message.
+/// An answer of iprobe is void once a receive that may take the message was posted.
 #[test]
 fn iprobe_does_not_find_what_a_receive_has_taken() {
     run(2, 1, |universe| {
@@ -86,7 +86,7 @@ fn iprobe_does_not_find_what_a_receive_has_taken() {
             world.send(&[2u8], 1, 5).unwrap();
             world.barrier().unwrap();
         } else {
-            // A question that was not answered yet, and one that was.
+            // One probe is not answered yet, and one is.
             until(|| world.iprobe(Source::Any, Tag::Is(4)).unwrap());
             until(|| world.iprobe(Source::Any, Tag::Is(5)).unwrap());
             let mut data = [0u8];
@@ -113,7 +113,7 @@ fn a_question_is_void_even_before_it_is_answered() {
             world.send(&[1u8], 1, 4).unwrap();
             world.barrier().unwrap();
         } else {
-            // Asks; BR may find the message. The receive then takes it.
+            // The rank polls; BR may find the message. The receive then takes it.
             let _old = world.iprobe(Source::Any, Tag::Any).unwrap();
             let mut data = [0u8];
             world.recv(&mut data, Source::Any, Tag::Is(4)).unwrap();

@@ -1,4 +1,4 @@
-//! What a program keeps with communicators: attributes, info, error handlers; and its own errors.
+//! Properties of communicators: attributes, info, error handlers; and the program's own errors.
 
 use super::run;
 use crate::mpi::error_codes::ERR_LASTCODE;
@@ -6,8 +6,8 @@ use crate::mpi::{ErrorHandler, Info, Keyval};
 use crate::{ErrorClass, Result};
 use std::sync::{Arc, Mutex};
 
-/// A key whose functions note what they are asked: duplicates get one more, values above 100 may
-/// not be deleted.
+/// Returns a key whose functions record their arguments. Duplicates get the value plus one, and
+/// values above 100 may not be deleted.
 fn noting(notes: &Arc<Mutex<Vec<String>>>) -> Keyval {
     let (copies, deletions) = (notes.clone(), notes.clone());
     Keyval::create(
@@ -29,7 +29,7 @@ fn noting(notes: &Arc<Mutex<Vec<String>>>) -> Keyval {
     )
 }
 
-/// An error of somebody's.
+/// Makes an error for the handler.
 fn refused(comm: &crate::mpi::Comm) -> Result<()> {
     comm.process().error_string(-7).map(|_| ())
 }
@@ -46,7 +46,7 @@ fn attributes_are_copied_replaced_and_deleted_by_their_keys() {
         world.set_attr(&key, 8).unwrap();
         world.set_attr(&other, 99).unwrap();
         assert_eq!(taken(), ["delete 7"]);
-        // The same world, whoever asks for it.
+        // The handle is another one, but the world is the same.
         assert_eq!(world.process().world().attr(&key).unwrap(), Some(8));
         let copy = world.dup().unwrap();
         assert_eq!(taken(), ["copy 8 of MPI_COMM_WORLD"]);
@@ -57,7 +57,7 @@ fn attributes_are_copied_replaced_and_deleted_by_their_keys() {
         // Other new communicators get none.
         let part = world.split(Some(0), 0).unwrap().unwrap();
         assert_eq!(part.attr(&other).unwrap(), None);
-        // A key that was freed attaches nothing more, but what is there stays.
+        // No more values can be attached by a freed key, but attached ones stay.
         key.free().unwrap();
         assert_eq!(key.free().unwrap_err().class, ErrorClass::Keyval);
         assert_eq!(
@@ -99,7 +99,7 @@ fn finalize_deletes_what_is_attached_to_the_rank_itself_the_last_first() {
         itself.set_attr(&noting(&notes), 1).unwrap();
         itself.set_attr(&noting(&notes), 2).unwrap();
     });
-    // Of each job that `run` makes.
+    // Each job of `run` has added its notes.
     let seen = seen.lock().unwrap();
     assert!(!seen.is_empty() && seen.chunks(2).all(|pair| pair == ["delete 2", "delete 1"]));
 }
@@ -166,7 +166,7 @@ fn communicators_are_told_things() {
         info.set("mpi_assert_no_any_tag", "true").unwrap();
         world.set_info(&info);
         info.delete("mpi_assert_no_any_tag").unwrap();
-        // Beside the hint that each communicator has.
+        // The hint that each communicator has does not count.
         let told = |comm: &crate::mpi::Comm| comm.info().keys() - 1;
         assert_eq!((told(world), told(&world.dup().unwrap())), (1, 1));
         assert_eq!(told(&world.dup_with_info(&info).unwrap()), 0);

@@ -1,4 +1,4 @@
-//! What ranks record of themselves, known by hand.
+//! The records of ranks, against values computed by hand.
 
 use super::Machine;
 use crate::rust::universe::Universe;
@@ -7,8 +7,8 @@ use bcs_core::job::{IntranodeTransport, Settings};
 use mds::dump::{CallRow, MessageTransport, NONE, RankDump};
 use mds::mmds::Primitive;
 
-/// Rank 0 sends 3 x 100 bytes to rank 1, and 2 x 2,000 to rank 2, which waits for them in the other order; the ranks of one
-/// parity add a number; all meet.
+/// Rank 0 sends 3 x 100 bytes to rank 1, and 2 x 2,000 to rank 2, which waits for them in the other
+/// order. The ranks of one parity add a number. All meet at a barrier.
 fn program(universe: &Universe) {
     let world = universe.world();
     let alike = world
@@ -70,7 +70,7 @@ fn names(calls: &[CallRow]) -> Vec<&str> {
 #[test]
 fn rows_are_what_was_done_on_both_roads_and_one_or_two_nodes() {
     use IntranodeTransport::{Nic, Smartmap};
-    // What rank 0 did by SMARTMAP: messages, bytes, collectives.
+    // Rank 0's operations by SMARTMAP: messages, bytes, collectives.
     for (nodes, intranode, expected) in [
         (1, Smartmap, (5, 4_300, 2)),
         (1, Nic, (0, 0, 0)),
@@ -110,7 +110,7 @@ fn rows_are_what_was_done_on_both_roads_and_one_or_two_nodes() {
             sent.iter()
                 .all(|row| row.received == 0 && row.posted_ns <= row.completed_ns)
         );
-        // Whichever was complete first: they have the numbers of their posts.
+        // Messages have the numbers of their posts, whichever was complete first.
         let received = dumps[2].messages.iter();
         let mut received: Vec<_> = received.map(|row| (row.posted_ns, row.ordinal)).collect();
         received.sort_unstable();

@@ -1,4 +1,4 @@
-//! What only the safe layer does.
+//! Behaviour that only the safe layer has.
 
 use super::{Machine, run};
 use crate::{ErrorClass, Source, Tag};
@@ -30,8 +30,8 @@ fn a_panic_in_a_scope_cancels_receives_and_waits_for_sends() {
             let mut into = vec![0u8; 10_000];
             world.recv(&mut into, Source::Rank(0), Tag::Is(0)).unwrap();
             assert_eq!(into, vec![3u8; 10_000]);
-            // Not before rank 0 has left the scope: an earlier message would
-            // rightly go to the receive that is to be cancelled.
+            // Rank 0 must have left the scope first: an earlier message would rightly go to the
+            // receive that is to be cancelled.
             world
                 .recv(&mut into[..1], Source::Rank(0), Tag::Is(2))
                 .unwrap();

@@ -7,8 +7,8 @@ use crate::{Op, Source, Tag};
 use bcs_core::reduction::Datatype;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Several on two communicators at once, waited for backwards, among messages that wildcards
-/// receive.
+/// Several collectives on two communicators at once, waited for backwards, among messages that
+/// wildcards receive.
 #[test]
 fn collectives_side_by_side_and_wildcards_do_not_meet() {
     run(3, 2, |universe| {
@@ -84,7 +84,7 @@ fn a_collective_moves_on_while_its_rank_waits_for_a_message() {
                 world.recv(&mut told, Source::Rank(0), Tag::Is(1))?;
                 scan.wait()?;
             } else {
-                // Ends only if rank 2 has received this rank's contribution.
+                // This wait ends only if rank 2 has received this rank's contribution.
                 scan.wait()?;
                 world.send(&[0u8; 0], 1 - me, 0)?;
                 world.recv(&mut told, Source::Rank(1 - me), Tag::Is(0))?;
@@ -107,10 +107,10 @@ fn schedules_and_messages_in_one_wait() {
         let mut own = [me + 1];
         let mut all = [[0; 2]; 2];
         let mut came = [0];
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let buffer =
             |data: &mut [i32]| unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Datatype::INT) };
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let block = |data: &mut [i32]| unsafe { Buffer::new(data.as_mut_ptr(), 1, Datatype::INT) };
         let mut requests = {
             let own = buffer(&mut own);

@@ -1,5 +1,5 @@
-//! Operations of the program's on data with gaps: a function finds the elements where their datatype
-//! says, and nobody touches the gaps.
+//! Operations of the program on data with gaps: a function finds the elements in their datatype's
+//! layout, and the gaps stay unchanged.
 #![expect(unsafe_code, reason = "calls of the untyped core")]
 #![expect(
     clippy::multiple_unsafe_ops_per_block,
@@ -17,20 +17,20 @@ use crate::{ErrorClass, UserOp};
 use bcs_core::reduction::Datatype as Elementary;
 use std::sync::Arc;
 
-/// What is in the gaps.
+/// The value in the gaps.
 const CANARY: i64 = -77;
 
-/// Where the numbers of an element are, in numbers, and the distance of elements.
+/// The places of an element's numbers, and the distance of elements, both counted in numbers.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     places: &'static [i64],
     extent: i64,
-    /// Elements that a buffer has; more of them would lie in each other.
+    /// The number of elements in a buffer. More would overlap.
     count: usize,
 }
 
 const SHAPES: [Shape; 6] = [
-    // Gaps before, between and behind.
+    // Gaps before, between and behind the data.
     Shape {
         places: &[1, 3],
         extent: 5,
@@ -42,7 +42,7 @@ const SHAPES: [Shape; 6] = [
         extent: 7,
         count: 50,
     },
-    // Elements that go down.
+    // Elements in descending order of address.
     Shape {
         places: &[0, 1],
         extent: -3,
@@ -54,13 +54,13 @@ const SHAPES: [Shape; 6] = [
         extent: 1,
         count: 100,
     },
-    // Columns of a matrix, which lie in each other.
+    // Columns of a matrix, which interleave.
     Shape {
         places: &[0, 3, 6, 9],
         extent: 1,
         count: 3,
     },
-    // Larger than what is spread at a time.
+    // An element larger than the memory for spread elements.
     Shape {
         places: &[0, 20_000],
         extent: 30_000,
@@ -78,7 +78,8 @@ impl Shape {
         datatype
     }
 
-    /// `inoutvec = invec OP inoutvec` where the numbers should be: not commutative.
+    /// Returns the operation `inoutvec = invec OP inoutvec` on the numbers in their places: not
+    /// commutative.
     fn operation(self) -> mpi::UserOp {
         let datatype = self.datatype();
         let size = datatype.size();
@@ -99,12 +100,12 @@ impl Shape {
     }
 }
 
-/// Associative, not commutative.
+/// Combines two numbers: associative, not commutative.
 fn after(left: i64, right: i64) -> i64 {
     left.wrapping_mul(3).wrapping_add(right)
 }
 
-/// What the first ranks make of their numbers.
+/// Returns the combination of the first ranks' numbers.
 fn folded(ranks: usize, index: usize) -> i64 {
     let number = |rank| number(rank, index);
     (0..ranks).map(number).reduce(after).unwrap_or(CANARY)
@@ -120,7 +121,7 @@ struct ShapedBuffer {
     datatype: Datatype,
     count: usize,
     memory: Vec<i64>,
-    /// Where the address of the first element is, which need not be in memory.
+    /// The address of the first element, which need not be in memory.
     base: i64,
 }
 
@@ -146,7 +147,7 @@ impl ShapedBuffer {
         room
     }
 
-    /// Where the numbers are.
+    /// Returns the places of the numbers.
     fn places(&self) -> Vec<usize> {
         let place = |nth: i64| {
             let start = self.base + nth * self.shape.extent;
@@ -160,11 +161,11 @@ impl ShapedBuffer {
 
     fn buffer(&mut self) -> Buffer {
         let start = self.memory.as_mut_ptr().wrapping_offset(self.base as isize);
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         unsafe { Buffer::new(start, self.count, &self.datatype) }
     }
 
-    /// The first numbers are these, and in the gaps nothing has changed.
+    /// Checks that the first numbers are these, and that the gaps are unchanged.
     fn check(&self, expected: impl Fn(usize) -> i64, what: &str) {
         let (places, shape) = (self.places(), self.shape);
         for (index, &at) in places.iter().enumerate() {
@@ -280,7 +281,7 @@ fn predefined_operations_are_for_predefined_types() {
     });
 }
 
-/// A structure of Rust with padding has gaps, and a closure takes and gives whole values.
+/// A structure of Rust with padding has gaps. A closure takes and returns whole values.
 #[test]
 fn closures_combine_structures() {
     #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,10 +1,10 @@
-//! What the safe layer starts and waits for later: reductions in a scope, barriers, and persistent
-//! messages and collectives that own their memory.
+//! Operations that the safe layer starts and waits for later: reductions in a scope, barriers, and
+//! persistent messages and collectives that own their memory.
 
 use super::run;
 use crate::{Blocks, Communicator, ErrorClass, Op, Source, Tag, UserOp};
 
-/// What `of` gives for all ranks, added up.
+/// Returns the sum of `of` over all ranks.
 fn total(ranks: usize, of: impl Fn(usize) -> u64) -> u64 {
     (0..ranks).map(of).sum()
 }
@@ -80,7 +80,7 @@ fn a_barrier_ends_when_all_have_started_it() {
     });
 }
 
-/// One start of everything that there is, `round` after `round`.
+/// Starts every persistent collective once, in round after round.
 fn every_persistent_collective(world: &Communicator) {
     let (me, ranks) = (world.rank(), world.size());
     let op = UserOp::new(|left: usize, right: usize| left.max(right));
@@ -91,7 +91,7 @@ fn every_persistent_collective(world: &Communicator) {
         displacements: &displacements,
     };
     let all: usize = counts.iter().sum();
-    // To each rank as many as to this one.
+    // Each rank gets as many as this one.
     let mine: Vec<usize> = vec![me + 1; ranks];
     let places: Vec<usize> = (0..ranks).map(|rank| rank * (me + 1)).collect();
     let into = Blocks {
@@ -183,7 +183,7 @@ fn neighbours_of_different_counts_are_started_again() {
         let world = universe.world();
         let ring = world.cart_create(&[3], &[true]).unwrap().unwrap();
         let (me, below, above) = (ring.rank(), (ring.rank() + 2) % 3, (ring.rank() + 1) % 3);
-        // One number up, two down.
+        // One number goes up, two go down.
         let [out, into] = [([2, 1], [0, 2]), ([1, 2], [2, 0])];
         fn blocks<'a>(of: &'a ([usize; 2], [usize; 2])) -> Blocks<'a> {
             Blocks {
@@ -243,7 +243,7 @@ fn persistent_messages_own_their_data() {
                 let going: Vec<_> = sends.iter_mut().map(|send| send.start().unwrap()).collect();
                 for (mut coming, nth) in coming.into_iter().zip(0..) {
                     if nth == 1 {
-                        // What a test has found is not lost.
+                        // A result that a test has found is not lost.
                         while !coming.test().unwrap() {}
                     }
                     let status = coming.wait().unwrap();
@@ -275,9 +275,9 @@ fn a_persistent_message_that_nobody_waits_for_does_no_harm() {
         // The next access waits.
         assert!(into.data().iter().all(|&found| found == peer));
         out.data()[0] = 7;
-        // What was dropped is cancelled: the message goes to the receive after it.
+        // A dropped receive is cancelled: the message goes to the receive after it.
         drop(into.start().unwrap());
-        world.barrier().unwrap(); // An earlier message would rightly go to what is dropped.
+        world.barrier().unwrap(); // An earlier message would rightly go to the dropped receive.
         let mut last = [0];
         world
             .sendrecv(

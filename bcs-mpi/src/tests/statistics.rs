@@ -1,4 +1,4 @@
-//! What a rank says of itself in numbers, of a world of one.
+//! The counters of a rank in a world of one.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use crate::mpi::{Buffer, Process};

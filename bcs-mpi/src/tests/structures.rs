@@ -146,7 +146,7 @@ mod derived {
             let came = world.recv_view(&mut view, crate::Source::Any, 7).unwrap();
             let before = [Phase::Solid, Phase::Liquid, Phase::Vapor][came.source];
             assert_eq!(matrix, [Phase::Solid, before].repeat(3)[..]);
-            // A sum of phases is none.
+            // No sum of phases is defined.
             assert_eq!(
                 world.allreduce_one(phase, Op::Sum).unwrap_err().class,
                 ErrorClass::Type

@@ -1,4 +1,4 @@
-//! Graphs: what is made of what the ranks say, and what cannot be. (Grids are with the groups.)
+//! Graphs that ranks name, and invalid ones. (Grids are with the groups.)
 
 use super::run;
 use crate::ErrorClass;
@@ -76,7 +76,7 @@ fn a_graph_that_cannot_be_says_why() {
             error.to_string().contains("weight of an edge is -5"),
             "{error}"
         );
-        // What only all ranks together see is an error on all of them.
+        // An error that shows only in the data of all ranks together is an error on all of them.
         let first = world.rank() == 0;
         let to = if first { &[1, 1][..] } else { &[] };
         let from = if first { &[][..] } else { &[0] };
@@ -98,11 +98,11 @@ fn a_graph_that_cannot_be_says_why() {
     });
 }
 
-/// Who names an edge, from where and to where it leads, and its weight.
+/// The rank that names an edge, the edge's source and destination, and its weight.
 type TestEdge = (i32, i32, i32, i32);
 
-/// Any rank names any edges. Both ends know each of them, with its weight, and several between the
-/// same two ranks in the same order.
+/// Any rank names any edges. Both ends know each of them, with its weight. Several edges between
+/// the same two ranks are in the same order at both.
 #[test]
 fn edges_may_be_named_by_anybody() {
     for (ranks, nodes) in [(1, 1), (2, 1), (5, 3)] {
@@ -136,7 +136,7 @@ fn edges_may_be_named_by_anybody() {
                 let comm = comm.unwrap().dup().unwrap();
                 let graph = comm.dist_graph_neighbors().unwrap();
                 let mut by_namer = edges.clone();
-                by_namer.sort_by_key(|edge| edge.0); // It is stable.
+                by_namer.sort_by_key(|edge| edge.0); // The sort is stable.
                 let ends = |at: fn(&TestEdge) -> (i32, i32)| -> Vec<(i32, i32)> {
                     let mine = by_namer.iter().filter(|edge| at(edge).0 == me);
                     mine.map(|edge| (at(edge).1, edge.3)).collect()

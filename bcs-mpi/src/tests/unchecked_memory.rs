@@ -1,9 +1,10 @@
-//! Values that another rank says are some.
+//! Received data that may be invalid values.
 
 use super::run;
 use crate::{ErrorClass, Op, Result, Section, UserOp};
 
-/// Rank 0 sends bytes as if they were of another type; rank 1 receives them in one way or another, and has values.
+/// Rank 0 sends bytes as if they were of another type. Rank 1 receives them in several ways, and
+/// gets valid values.
 fn received(receive: impl Fn(&crate::Communicator, &mut [bool]) -> Result<()> + Sync) {
     run(2, 2, |universe| {
         let world = universe.world();
@@ -44,7 +45,7 @@ fn a_byte_that_is_no_value_is_an_error_and_becomes_one() {
     received(|world, data| {
         crate::scope(|scope| world.irecv(scope, data, 0, 7)?.wait().map(|_| ()))
     });
-    // Nobody waits for it, nor has its slice.
+    // This request is not waited for, and its slice is not returned.
     received(|world, data| crate::scope(|scope| world.irecv(scope, data, 0, 7).map(|_| ())));
     received(|world, data| {
         crate::scope(|scope| {

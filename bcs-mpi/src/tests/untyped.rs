@@ -7,7 +7,7 @@ use crate::mpi::{ANY_TAG, Buffer, Comm, Datatype, ErrorClass, PROC_NULL, Request
 use bcs_core::reduction::Datatype as Elementary;
 
 fn buffer(data: &mut [i32]) -> Buffer {
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
     unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Elementary::INT) }
 }
 
@@ -19,7 +19,7 @@ fn irecv(comm: &Comm, data: &mut [i32], from: i32) -> Request {
     comm.irecv(buffer(data), from, ANY_TAG).unwrap()
 }
 
-/// A test that failed was told once, and a wait for the same request then said success.
+/// A test reported a failure once, and a wait for the same request then reported success.
 #[test]
 fn a_request_that_has_failed_says_so_as_often_as_it_is_asked() {
     run(2, 1, |universe| {
@@ -45,7 +45,7 @@ fn a_request_that_has_failed_says_so_as_often_as_it_is_asked() {
         let all = waitall(&mut receives);
         assert_eq!(all[0], Err(failed));
         assert_eq!(all[1].as_ref().unwrap_err().class, ErrorClass::Truncate);
-        // Who waits for any or some is told of those that were not told.
+        // Waits for any or some report the requests that were not reported.
         assert!(waitany(&mut receives).is_none() && waitsome(&mut receives).is_empty());
         assert!(waitall(&mut sends).into_iter().all(|sent| sent.is_ok()));
     });
@@ -104,10 +104,10 @@ fn waits_and_tests_of_many_requests() {
     });
 }
 
-/// A receive and a send that are one request are done when both are, however somebody waits.
+/// A receive and a send that are one request are done when both are, by any kind of wait.
 #[test]
 fn requests_of_two_parts() {
-    // Longer than what is sent at once, on both roads.
+    // Longer than an eager message of both transports.
     const LONG: usize = 1 << 15;
     for nodes in [1, 2] {
         run(2, nodes, |universe| {
@@ -165,7 +165,7 @@ fn requests_of_two_parts() {
                 replaced.wait().unwrap();
                 assert_eq!(data, vec![peer; len]);
             }
-            // Who gives up a request leaves what it sends as it is.
+            // Freeing a request does not change what it sends.
             let mut data = vec![me; LONG];
             if me == 0 {
                 let data = buffer(&mut data);
@@ -177,7 +177,7 @@ fn requests_of_two_parts() {
                 comm.recv(buffer(&mut data), peer, 8).unwrap();
                 assert_eq!(data, vec![peer; LONG]);
             }
-            // One part that has failed is the whole's failure; the other one is over all the same.
+            // If one part fails, the request fails; the other part is complete all the same.
             let (mut out, mut into) = ([1, 2], [0]);
             let parts = ((buffer(&mut out), peer, 9), (buffer(&mut into), peer, 9));
             let failed = comm.isendrecv(parts.0, parts.1).unwrap().wait();
@@ -207,17 +207,17 @@ fn nobody_sends_and_receives_at_once() {
 fn buffers_that_cannot_be_are_refused() {
     run(1, 1, |universe| {
         let comm = universe.world().untyped();
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let nowhere = unsafe { Buffer::new(std::ptr::null_mut::<i32>(), 3, Elementary::INT) };
         let error = comm.send(nowhere, 0, 0).unwrap_err();
         assert_eq!(error.class, ErrorClass::Buffer);
         let mut data = [0];
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let endless = unsafe { Buffer::new(data.as_mut_ptr(), usize::MAX / 2, Elementary::INT) };
         let error = comm.recv(endless, 0, 0).unwrap_err();
         assert_eq!(error.class, ErrorClass::Count);
         let pairs = Datatype::predefined(Elementary::INT).contiguous(2).unwrap();
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let pair = unsafe { Buffer::new(data.as_mut_ptr(), 0, pairs) };
         let error = comm
             .allreduce(pair.clone(), pair, crate::Op::Sum)

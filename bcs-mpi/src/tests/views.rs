@@ -14,7 +14,7 @@ fn numbers(len: usize, from: usize) -> Vec<u32> {
     (0..len).map(|nth| (from + nth) as u32).collect()
 }
 
-/// The elements of a part of an array, by asking each.
+/// Returns the elements of a part of an array, by testing each element.
 fn expected(sizes: [usize; 3], part: &[Range<usize>; 3]) -> Vec<usize> {
     let places = (0..sizes.iter().product()).filter(|place| {
         let [_, rows, columns] = sizes;
@@ -155,7 +155,7 @@ fn a_view_has_no_element_that_its_slice_has_not() {
     assert!(error.to_string().contains("sections 0 and 1"), "{error}");
     let error = Section::disjoint([&row, &column], [], &mut data).unwrap_err();
     assert_eq!(error.class, ErrorClass::Arg);
-    // What is only sent may overlap.
+    // Sections that are only sent may overlap.
     let other = Section::row([3, 4], 0).unwrap();
     let both = Section::disjoint([&other], [&row, &row], &mut data);
     assert!(both.is_ok());

@@ -1,4 +1,4 @@
-//! Waiting for several requests of a scope, and asking several.
+//! Waits and tests for several requests of a scope.
 
 use super::run;
 use crate::{
@@ -7,12 +7,12 @@ use crate::{
 
 const LEN: usize = 40;
 
-/// Rank 0 sends something to rank 1 for each of these tags.
+/// Rank 0 sends a message to rank 1 for each of these tags.
 fn with_sender(body: impl Fn(&Communicator) -> Result<()> + Sync) {
     run(2, 2, |universe| {
         let world = universe.world();
         if world.rank() == 0 {
-            // Each when the receiver asks for it.
+            // It sends each when the receiver requests it.
             loop {
                 let (tag, _) = world.recv_one::<i32>(1, 99).unwrap();
                 if tag < 0 {
@@ -26,7 +26,7 @@ fn with_sender(body: impl Fn(&Communicator) -> Result<()> + Sync) {
     });
 }
 
-/// Asks until there is an answer.
+/// Polls until there is an answer.
 fn until<A>(mut ask: impl FnMut() -> Result<Option<A>>) -> A {
     loop {
         if let Some(answer) = ask().unwrap() {
@@ -95,7 +95,7 @@ fn all_that_are_done_leave_the_list() {
             assert!(test_some(&mut requests).is_empty());
             assert!(test_all(&mut requests)?.is_none());
             world.send_one(3, 0, 99)?;
-            // One was seen by itself.
+            // A test of its own completes one request.
             until(|| requests[2].test().map(|done| done.then_some(())));
             let done = wait_some(&mut requests);
             let [(2, Ok((slice, _)))] = &done[..] else {

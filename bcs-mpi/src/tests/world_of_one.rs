@@ -59,7 +59,7 @@ fn what_a_program_says_of_its_threads_is_believed_until_another_one_calls() {
     }
 }
 
-/// They did, and each kept its slot for good.
+/// Regression: such requests each kept their slot for ever.
 #[test]
 fn requests_that_are_dropped_take_no_slots_when_they_are_done() {
     let process = Process::init().unwrap();
@@ -117,7 +117,7 @@ fn collectives_of_one() {
     universe.finalize().unwrap();
 }
 
-/// A thread that waits for a message that another thread of the rank sends.
+/// A thread waits for a message that another thread of the rank sends.
 #[test]
 fn threads_of_a_rank_wake_each_other() {
     let universe = alone();
@@ -143,7 +143,7 @@ fn threads_of_a_rank_wake_each_other() {
     universe.finalize().unwrap();
 }
 
-/// Nor in another thread: all look at one clock.
+/// The clock does not go back in another thread, either: all threads use one clock.
 #[test]
 fn the_time_does_not_go_back() {
     let (before, universe) = (crate::wtime(), alone());
@@ -166,7 +166,8 @@ fn calls_after_the_end_are_refused() {
     );
 }
 
-/// A synchronous send is over when its receive has the message, which may be posted before or after it.
+/// A synchronous send is complete when its receive has the message. The receive may be posted
+/// before or after it.
 #[test]
 fn synchronous_sends_to_oneself() {
     let universe = alone();
@@ -176,7 +177,7 @@ fn synchronous_sends_to_oneself() {
         let receive = world.irecv_owned(vec![0; out.len()], Source::Any, Tag::Is(1));
         world.ssend(&out, 0, 1).unwrap();
         assert_eq!(receive.unwrap().wait().unwrap().0, out);
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let data = unsafe { Buffer::read_only(out.as_ptr(), out.len(), Datatype::Uint32) };
         let mut send = world.untyped().issend(data, 0, 1).unwrap();
         assert!(send.test().unwrap().is_none(), "nobody has asked for it");
@@ -210,7 +211,7 @@ fn probes_and_cancels_to_oneself() {
     universe.finalize().unwrap();
 }
 
-/// More communicators one after the other than there are ids.
+/// Makes more communicators, one after the other, than there are ids.
 #[test]
 fn communicators_of_one_are_made_and_freed() {
     let universe = alone();
@@ -227,13 +228,13 @@ fn communicators_of_one_are_made_and_freed() {
     universe.finalize().unwrap();
 }
 
-/// What cannot be read is an error of both sides, and the next message comes.
+/// A message from invalid memory is an error on both sides, and the next message comes.
 #[test]
 fn a_message_to_oneself_from_memory_that_is_not_there() {
     let universe = alone();
     let world = universe.world().untyped();
     let (len, mut into) = (100_000, vec![0_u8; 100_000]);
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
     let nowhere = unsafe {
         Buffer::read_only(
             std::ptr::without_provenance::<u8>(4096),
@@ -241,7 +242,7 @@ fn a_message_to_oneself_from_memory_that_is_not_there() {
             Datatype::Byte,
         )
     };
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
     let room = unsafe { Buffer::new(into.as_mut_ptr(), len, Datatype::Byte) };
     let mut send = world.issend(nowhere, 0, 0).unwrap();
     let received = world.recv(room, 0, 0);
@@ -254,7 +255,7 @@ fn a_message_to_oneself_from_memory_that_is_not_there() {
     universe.finalize().unwrap();
 }
 
-/// Who waits for what never comes takes no core, and asks nobody for a slice.
+/// A rank that waits for a message that never comes uses no core, and demands no slice.
 #[test]
 fn a_world_of_one_that_waits_sleeps() {
     let memory = memory_alone().unwrap();

@@ -1,4 +1,4 @@
-//! Numbers that have come round: each begins where the next ones are the first again.
+//! Numbers that wrap around. Each test begins just before the numbers start again.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::{Machine, run};
@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex};
 const LAYOUTS: [(usize, usize); 3] = [(2, 1), (2, 2), (3, 2)];
 
 fn buffer(data: &mut [i32]) -> Buffer {
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
     unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Elementary::INT) }
 }
 
-/// A communicator received what was sent on another one: both had the same number, after 2^28 of them.
+/// A communicator received a message of another one: both had the same number, after 2^28 of them.
 #[test]
 fn a_communicator_of_one_rank_never_has_the_number_of_another_one() {
     run(2, 2, |universe| {
@@ -57,14 +57,14 @@ fn a_communicator_of_one_rank_never_has_the_number_of_another_one() {
     });
 }
 
-/// Two messages in parts, between the same ranks and on the same communicator.
+/// Two partitioned messages, between the same ranks and on the same communicator.
 struct Pair {
     request: Persistent,
     data: Box<[i32; 4]>,
 }
 
 impl Pair {
-    /// The rank sends to the other one if it has an even number, else it receives.
+    /// Makes the pair. A rank with an even number sends to the other one, else it receives.
     fn new(world: &Comm, tag: i32, first: i32) -> Self {
         let (me, sends) = (world.rank(), world.rank() % 2 == 0);
         let other = if sends { me + 1 } else { me - 1 };
@@ -92,7 +92,7 @@ impl Pair {
     }
 }
 
-/// Two messages in parts were mixed after 2^31 parts of others: their parts had the same tags.
+/// Two partitioned messages were mixed after 2^31 parts of others: their parts had the same tags.
 #[test]
 fn parts_of_two_messages_never_have_the_same_tags() {
     for (ranks, nodes) in LAYOUTS {
@@ -101,16 +101,16 @@ fn parts_of_two_messages_never_have_the_same_tags() {
             let me = world.rank();
             if me == world.size() - 1 && me % 2 == 0 {
                 (0..8).for_each(|_| world.barrier().unwrap());
-                return; // nobody is left to talk to
+                return; // the peer has ended
             }
             let sends = me % 2 == 0;
             let mut old = Pair::new(world, 1, 100);
             universe.process().numbers_are_left(2);
-            // What is left is too short for these.
+            // The remaining tags are too few for these.
             let mut young = Pair::new(world, 2, 200);
             let mut third = Pair::new(world, 1, 300);
             for round in 0..2 {
-                // The receiver starts in one order, and the sender in the other.
+                // Receiver and sender start in opposite orders.
                 if !sends {
                     old.start();
                     young.start();
@@ -135,7 +135,7 @@ fn parts_of_two_messages_never_have_the_same_tags() {
                     }
                 }
                 if round == 0 {
-                    // Its tags are another's from now on.
+                    // From now on its tags belong to another message.
                     drop(std::mem::replace(&mut young, Pair::new(world, 5, 200)));
                 }
                 world.barrier().unwrap();
@@ -145,7 +145,7 @@ fn parts_of_two_messages_never_have_the_same_tags() {
     }
 }
 
-/// One that is never started, and many: neither tags nor anything else of theirs are used up.
+/// A message that is never started, and many of them: they use up neither tags nor other resources.
 #[test]
 fn messages_in_parts_come_and_go_when_all_tags_were_used() {
     run(2, 2, |universe| {
@@ -164,7 +164,8 @@ fn messages_in_parts_come_and_go_when_all_tags_were_used() {
     });
 }
 
-/// Members that duplicate without waiting tell their duplications apart by a number, of which a tag has 31 bits.
+/// Members that duplicate without waiting tell their duplications apart by a number, of which a tag
+/// has 31 bits.
 #[test]
 fn duplications_go_on_when_their_numbers_come_round() {
     for (ranks, nodes) in LAYOUTS {
@@ -190,7 +191,7 @@ fn duplications_go_on_when_their_numbers_come_round() {
     }
 }
 
-/// Messages of all lengths, by all the ways that they take, in request slots whose generations come round.
+/// Messages of all lengths, over all paths, in request slots whose generations wrap around.
 #[test]
 fn messages_come_right_in_slots_that_were_used_two_to_the_32_times() {
     for (ranks, nodes) in LAYOUTS {
@@ -198,7 +199,7 @@ fn messages_come_right_in_slots_that_were_used_two_to_the_32_times() {
             let world = universe.world().untyped();
             let (me, ranks) = (world.rank(), world.size());
             let (to, from) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
-            // What the first uses have left is in the slots.
+            // The slots hold what the first uses have left.
             for times in [0, u32::MAX - 3, u32::MAX - 3] {
                 let endpoint = universe.process().endpoint();
                 endpoint.lock().mux.slots_were_used(4, times);
@@ -231,8 +232,8 @@ fn messages_come_right_in_slots_that_were_used_two_to_the_32_times() {
     }
 }
 
-/// Collectives are known by their numbers on a communicator: as tags of their messages, in what a rank says of where it
-/// is, and as counts of arrivals.
+/// Collectives are known by their numbers on a communicator: as tags of their messages, in the wait
+/// state of a rank, and as counts of arrivals.
 #[test]
 fn collectives_go_on_when_their_numbers_come_round() {
     for (ranks, nodes) in LAYOUTS {
@@ -267,7 +268,7 @@ fn collectives_go_on_when_their_numbers_come_round() {
     }
 }
 
-/// A communicator's id was another one's while a receive on the first, which was freed, still waited.
+/// A communicator got the id of a freed one while a receive on that one still waited.
 #[test]
 fn an_id_is_not_used_again_while_a_freed_request_needs_it() {
     for (nodes, intranode) in [

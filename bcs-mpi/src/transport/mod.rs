@@ -1,11 +1,12 @@
-//! Roads: how messages and collectives get from one rank to another, and what they have in common.
+//! Transports: how messages and collectives get from one rank to another, and what the transports
+//! have in common.
 //!
 //! | file or folder | is |
 //! |---|---|
-//! | `road.rs`, `conformance` | what a road is; the rules that every road keeps |
-//! | `nic`, `smartmap` | the two roads |
-//! | `both.rs` | both at once, and the receives that either may satisfy |
-//! | `requests.rs` | the request table of a road |
+//! | `transport_trait.rs`, `conformance` | what a transport is; the rules that every transport keeps |
+//! | `nic`, `smartmap` | the two transports |
+//! | `mux.rs` | both at once, and the receives that either may satisfy |
+//! | `request_table.rs` | the request table of a transport |
 
 pub(crate) mod conformance;
 pub(crate) mod mux;
@@ -33,7 +34,7 @@ pub struct OutgoingMessage<'a> {
     pub tag: i32,
     /// Where the bytes are, and how many.
     pub data: &'a DataView,
-    /// What a checked job says of it.
+    /// The check bits that a checked job sends along.
     pub mark: CheckBits,
 }
 
@@ -47,8 +48,8 @@ pub enum SendMode {
 }
 
 impl SendMode {
-    /// Whether a send of so many bytes is complete when it has been copied (law 3). A limit of 0 means the paper's
-    /// rendezvous for all, empty messages included.
+    /// Returns whether a send of this many bytes is complete when it has been copied (law 3). With
+    /// a limit of 0 all sends use the paper's rendezvous, even those of empty messages.
     #[inline(always)]
     pub(crate) fn is_eager(self, len: usize, limit: usize) -> bool {
         self == Self::Standard && limit > 0 && len <= limit
@@ -60,11 +61,11 @@ impl SendMode {
 pub(crate) enum PostedSend<Request = RequestId> {
     /// It is complete.
     Complete,
-    /// It is to be asked for.
+    /// The caller has to test this request.
     Request(Request),
 }
 
-/// Whether a call waits for what it asks about, as in Table 4.2.
+/// Whether a call waits for the requests that it tests, as in Table 4.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocking {
     /// Wait.
@@ -73,7 +74,7 @@ pub enum Blocking {
     No,
 }
 
-/// What a request came to.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestOutcome {
     /// Why it failed, if it did.
@@ -82,16 +83,16 @@ pub struct RequestOutcome {
     pub source: u32,
     /// Receives and probes: the tag of the message.
     pub tag: i32,
-    /// The length of the message in bytes (of a truncated one: in full).
+    /// The length of the message in bytes (the full length if it was truncated).
     pub len: u64,
-    /// Schedules: the length that the message whose failure this is should have had.
+    /// Schedules: the length that the failed message should have had.
     pub expected: Option<u64>,
-    /// Receives: what a checked job says of the message.
+    /// Receives: the check bits that a checked job sent along with the message.
     pub mark: CheckBits,
 }
 
 impl RequestOutcome {
-    /// What nothing has come to yet.
+    /// The outcome of a request to which nothing has come yet.
     pub const NOTHING: Self = Self {
         failure: RequestFailure::None,
         source: 0,
@@ -101,7 +102,7 @@ impl RequestOutcome {
         mark: CheckBits::NONE,
     };
 
-    /// Whether it has not failed, and nobody says more of it.
+    /// Returns whether it has neither failed nor check bits.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         self.failure == RequestFailure::None && self.mark.is_none()

@@ -1,11 +1,12 @@
-//! Both roads of a rank: messages of its node go by SMARTMAP, others by the NIC.
+//! Both transports of a rank: messages of its node go by SMARTMAP, others by the NIC.
 //!
-//! All messages between two ranks take the same road, so each road by itself keeps the order that the
-//! standard asks for. A receive or probe whose source is named takes the road of that rank. One
-//! from any source, of a communicator with members both here and elsewhere, is posted on both, and a
-//! message has to be *claimed* for it before it is matched ([`NicMemory::claim`]): by this rank when it
-//! finds one in its queues, by its NIC when it has one. Whoever comes second leaves it alone, and so
-//! goes on to the next receive that matches.
+//! All messages between two ranks take the same transport, so it is enough that each transport
+//! keeps the order that the standard requires. A receive or probe with a named source uses the
+//! transport of that rank. One from any source, on a communicator with both local and remote
+//! members, is posted on both transports. A message then has to be *claimed* for it before it is
+//! matched ([`NicMemory::claim`]): by this rank when it finds one in its queues, by its NIC when it
+//! has one. The side that claims second leaves the receive alone and goes on to the next receive
+//! that matches.
 //!
 //! [`NicMemory::claim`]: bcs_core::memory::NicMemory::claim
 
@@ -18,27 +19,27 @@ use bcs_core::matching::Pattern;
 use bcs_core::request::RequestId;
 use bcs_core::wait_state::{EnteredCollective, WaitReason};
 
-/// Both roads of a rank.
+/// Both transports of a rank.
 #[derive(Debug)]
 pub(crate) struct Mux {
     pub(crate) nic: NicTransport,
-    /// The ranks of this node, if this one reaches them without its NIC.
+    /// The transport to the ranks of this node, if this one reaches them without its NIC.
     pub(crate) local: Option<SmartMap>,
 }
 
-/// Something that was posted on a road.
+/// An operation that was posted on a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum TransportHandle {
-    /// It was complete when it was posted: an eager send of so many bytes.
+    /// It was complete when it was posted: an eager send of this many bytes.
     Complete(u64),
     /// The NIC completes it.
     Nic(RequestId),
-    /// A rank of this node does, or this one.
+    /// A rank of this node completes it, or this one.
     Local(RequestId),
 }
 
 impl TransportHandle {
-    /// Of what was posted within the node, and has no length.
+    /// Returns the handle of a send that was posted within the node and whose length is not needed.
     pub(crate) fn local(posted: PostedSend) -> Self {
         match posted {
             PostedSend::Complete => Self::Complete(0),
@@ -47,7 +48,7 @@ impl TransportHandle {
     }
 }
 
-/// Which roads a message may come by.
+/// The transports by which a message may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TransportSet {
     pub(crate) local: bool,
@@ -55,7 +56,7 @@ pub(crate) struct TransportSet {
 }
 
 impl Mux {
-    /// By which road messages of this world rank come.
+    /// Returns the transport by which messages of this world rank come.
     pub(crate) fn transports_for(&self, source: u32) -> TransportSet {
         let near = self
             .local
@@ -126,7 +127,7 @@ impl Mux {
         self.receive(self.transports_for(source), pattern, into)
     }
 
-    /// Posts a receive of a message that may come by these roads.
+    /// Posts a receive of a message that may come by these transports.
     pub(crate) fn receive(
         &mut self,
         reach: TransportSet,
@@ -145,7 +146,7 @@ impl Mux {
         let request = nic.open_shared(pattern, &into)?;
         let posted = near.receive(pattern, into.clone(), Some(request));
         let twin = posted.inspect_err(|_| nic.close_shared(request))?;
-        // If a message was there, the NIC need not know of it; it never had the request.
+        // If a message was there, the NIC need not get the request.
         if nic.is_claimed_by_rank(request) {
             nic.close_shared(request);
             return Ok(TransportHandle::Local(twin));
@@ -154,7 +155,7 @@ impl Mux {
         Ok(TransportHandle::Nic(request))
     }
 
-    /// Takes what came of what was posted, if it is done.
+    /// Takes the outcome of a posted operation, if it is done.
     #[inline(always)]
     pub(crate) fn take(&mut self, handle: TransportHandle) -> Option<RequestOutcome> {
         match handle {
@@ -167,7 +168,7 @@ impl Mux {
         }
     }
 
-    /// The same of a request of the NIC, which the other road may have satisfied.
+    /// Takes the outcome of a request of the NIC, which the other transport may have satisfied.
     fn take_remote(&mut self, request: RequestId) -> Option<RequestOutcome> {
         let Self {
             nic, local: near, ..
@@ -183,13 +184,13 @@ impl Mux {
         if !nic.is_done(request) {
             return None;
         }
-        // The NIC's, or nobody's: it was cancelled, or the peer is gone.
+        // The NIC completed it, or neither transport did: it was cancelled, or the peer is gone.
         near.cancel(twin);
         let _cancelled = near.take(twin);
         nic.take(request)
     }
 
-    /// Whether it is done.
+    /// Returns whether it is done.
     #[inline]
     pub(crate) fn is_done(&mut self, handle: TransportHandle) -> bool {
         let Self {
@@ -208,8 +209,9 @@ impl Mux {
         }
     }
 
-    /// Asks to cancel a receive, on both roads if it is on both, or a send. It has still to be taken. What has met its
-    /// receive or its message, or is a collective, goes on.
+    /// Requests that a send or a receive be cancelled, the latter on both transports if it is on
+    /// both. The caller has still to take it. An operation that is already matched goes on, and so
+    /// does a collective.
     pub(crate) fn cancel(&mut self, handle: TransportHandle) {
         let Self {
             nic, local: near, ..
@@ -228,19 +230,21 @@ impl Mux {
         }
     }
 
-    /// How many more requests may be posted on either road.
+    /// Returns how many more requests may be posted on either transport.
     pub(crate) fn room(&self) -> usize {
         let near = self.local.as_ref().map_or(usize::MAX, SmartMap::room);
         self.nic.room().min(near)
     }
 
-    /// How often somebody has found no request slot on either road. Slots come back when what is done is taken, of which
-    /// no completion tells: so who was refused tries again.
+    /// Returns how often a caller has found no request slot on either transport. A slot becomes
+    /// free when a request is taken, which no completion reports. So a caller that was refused
+    /// tries again.
     pub(crate) fn refusals(&self) -> u64 {
         self.nic.refusals() + self.local.as_ref().map_or(0, SmartMap::refusals)
     }
 
-    /// The slots of requests that are opened next, so many on each road, were used as often before.
+    /// Makes the next request slots of each transport look as if they were used this many times
+    /// before.
     #[cfg(test)]
     pub(crate) fn slots_were_used(&mut self, slots: usize, times: u32) {
         self.nic.slots_were_used(slots, times);
@@ -249,7 +253,7 @@ impl Mux {
         }
     }
 
-    /// Makes the tables of requests small ones.
+    /// Makes the request tables small.
     #[cfg(test)]
     pub(crate) fn limit_requests(&mut self, slots: usize) {
         self.nic.limit_requests(slots);
@@ -258,7 +262,8 @@ impl Mux {
         }
     }
 
-    /// What it means to wait for this, and what was entered by it.
+    /// Returns what a wait for this request waits for, and the collective that the rank entered by
+    /// it.
     pub(crate) fn wait(
         &mut self,
         handle: TransportHandle,
@@ -275,7 +280,7 @@ impl Mux {
         }
     }
 
-    /// What the rank has entered by this, if it is a collective.
+    /// Returns the collective that the rank has entered by this, if it is one.
     pub(crate) fn entered_by(&mut self, handle: TransportHandle) -> Option<EnteredCollective> {
         match handle {
             TransportHandle::Complete(_) => None,

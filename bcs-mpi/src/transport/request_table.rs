@@ -1,12 +1,13 @@
-//! The request table: which slots of a road are in use, and for what.
+//! The request table: which slots of a transport are in use, and for what.
 //!
-//! Every road has one. A slot is used again, the last one freed first, so a rank that has few requests
-//! outstanding uses few cache lines; it then has another generation, so a request that is spent is not taken
-//! for another one. The table grows as far as the program needs.
+//! Every transport has one. A free slot is used again, the last one freed first, so a rank with few
+//! outstanding requests uses few cache lines. Each use has another generation, so a spent request
+//! is not mistaken for a new one. The table grows as far as the program needs.
 //!
-//! Generations come round: a rank that sends and waits uses one slot again and again, 2^32 times in some
-//! minutes. What others have written of a slot's earlier uses is then *forgotten*, before its generation is
-//! 1 again: the slot is free, so nobody writes there, and nothing is left that could be taken for a new use.
+//! Generations wrap around: a rank that sends and waits uses one slot again and again, 2^32 times
+//! in some minutes. Before the generation is 1 again, the table *forgets* what others have written
+//! of the slot's earlier uses. The slot is free then, so nothing writes there, and no old word can
+//! be mistaken for one of the new use.
 
 use super::TooManyRequests;
 use bcs_core::limits::REQUEST_SLOTS;
@@ -26,7 +27,7 @@ impl<T> Slot<T> {
     };
 }
 
-/// Forgets what others have written of a slot.
+/// A function that erases what others have written of a slot.
 struct SlotReset(Box<dyn Fn(u32) + Send>);
 
 impl fmt::Debug for SlotReset {
@@ -35,21 +36,21 @@ impl fmt::Debug for SlotReset {
     }
 }
 
-/// Requests, and what each is used for.
+/// Requests, and the use of each.
 #[derive(Debug)]
 pub(super) struct RequestTable<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
-    /// How many slots there may be.
+    /// The largest number of slots.
     limit: usize,
-    /// How often there was none left.
+    /// How often no slot was left.
     refusals: u64,
-    /// Called for a slot whose generation comes round.
+    /// Called for a slot whose generation wraps around.
     forget: SlotReset,
 }
 
 impl<T> Default for RequestTable<T> {
-    /// An empty table. Slot 0 is nobody's.
+    /// Returns an empty table. Slot 0 belongs to no request.
     fn default() -> Self {
         Self {
             slots: vec![Slot::FREE],
@@ -62,8 +63,8 @@ impl<T> Default for RequestTable<T> {
 }
 
 impl<T> RequestTable<T> {
-    /// For what needs no completion (unowed sends, cancels). Its slot is never used otherwise, so
-    /// it does no harm if somebody completes it all the same.
+    /// The request of operations that need no completion (sends that nothing waits for, cancels).
+    /// Its slot is never used otherwise, so a completion does no harm.
     pub(super) const NOBODY: RequestId = RequestId {
         slot: 0,
         generation: 0,
@@ -84,7 +85,7 @@ impl<T> RequestTable<T> {
             }
         };
         let entry = &mut self.slots[slot as usize];
-        // Generation 0 is fresh memory, and no transfer.
+        // Generation 0 means fresh memory.
         let generation = entry.generation.wrapping_add(1);
         if generation == 0 {
             return Ok(self.open_again(slot, used));
@@ -96,7 +97,7 @@ impl<T> RequestTable<T> {
         Ok(RequestId { slot, generation })
     }
 
-    /// Opens a request in a slot that was used as often as generations can tell.
+    /// Opens a request in a slot whose generations are used up.
     #[cold]
     fn open_again(&mut self, slot: u32, used: T) -> RequestId {
         (self.forget.0)(slot);
@@ -108,12 +109,12 @@ impl<T> RequestTable<T> {
         RequestId { slot, generation }
     }
 
-    /// How to forget what others have written of a slot, which is free.
+    /// Sets the function that erases what others have written of a free slot.
     pub(super) fn forget_by(&mut self, forget: impl Fn(u32) + Send + 'static) {
         self.forget = SlotReset(Box::new(forget));
     }
 
-    /// The slots that are opened next, so many, were used as often before.
+    /// Makes the next slots look as if they were used this many times before.
     #[cfg(test)]
     pub(super) fn were_used(&mut self, slots: usize, times: u32) {
         while self.free.len() < slots {
@@ -126,7 +127,7 @@ impl<T> RequestTable<T> {
         }
     }
 
-    /// What a request is used for; `None` if it is spent, or none of this table's.
+    /// Returns the use of a request; `None` if it is spent, or not of this table.
     #[inline(always)]
     pub(super) fn get(&self, id: RequestId) -> Option<&T> {
         let slot = self.slots.get(id.slot as usize);
@@ -135,7 +136,7 @@ impl<T> RequestTable<T> {
             .as_ref()
     }
 
-    /// The same, to change it.
+    /// Returns the use of a request, to change it.
     #[inline(always)]
     pub(super) fn get_mut(&mut self, id: RequestId) -> Option<&mut T> {
         let slot = self.slots.get_mut(id.slot as usize);
@@ -144,7 +145,7 @@ impl<T> RequestTable<T> {
             .as_mut()
     }
 
-    /// Spends a request, if it is not spent: its slot is free.
+    /// Spends a request, unless it is spent. Its slot is free then.
     #[inline(always)]
     pub(super) fn close(&mut self, id: RequestId) -> Option<T> {
         let slot = self.slots.get_mut(id.slot as usize);
@@ -154,7 +155,7 @@ impl<T> RequestTable<T> {
         Some(used)
     }
 
-    /// The same, if nobody wants what it was used for.
+    /// Spends a request whose use is of no interest any more.
     #[inline(always)]
     pub(super) fn free(&mut self, id: RequestId) {
         if let Some(slot) = self.slots.get_mut(id.slot as usize)
@@ -166,7 +167,7 @@ impl<T> RequestTable<T> {
         }
     }
 
-    /// The open ones.
+    /// Returns the open requests.
     pub(super) fn iter(&self) -> impl Iterator<Item = (RequestId, &T)> {
         (0..).zip(&self.slots).filter_map(|(slot, entry)| {
             let generation = entry.generation;
@@ -174,34 +175,34 @@ impl<T> RequestTable<T> {
         })
     }
 
-    /// What all that are open are used for; they are spent.
+    /// Returns the uses of all open requests, and spends them.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = T> {
         self.free.clear();
         self.slots.drain(1..).filter_map(|slot| slot.used)
     }
 
-    /// How many more can be opened.
+    /// Returns how many more requests can be opened.
     pub(super) fn room(&self) -> usize {
         self.limit - self.slots.len() + self.free.len()
     }
 
-    /// How often there was no slot.
+    /// Returns how often there was no slot.
     pub(super) fn refusals(&self) -> u64 {
         self.refusals
     }
 
-    /// Makes the table a small one, of at least as many slots as it has by now.
+    /// Makes the table small, but no smaller than it is now.
     #[cfg(test)]
     pub(super) fn limit(&mut self, slots: usize) {
         self.limit = slots.max(self.slots.len());
     }
 
-    /// How many are open: all that are not free, but nobody's.
+    /// Returns how many slots are open: those that are neither free nor slot 0.
     pub(super) fn in_use(&self) -> usize {
         self.slots.len() - self.free.len() - 1
     }
 
-    /// Whether a slot is neither open nor free.
+    /// Returns whether a slot is neither open nor free.
     pub(super) fn has_lost_slot(&self) -> bool {
         self.iter().count() != self.in_use()
     }

@@ -1,10 +1,10 @@
-//! What a road is.
+//! What a transport is.
 
 use super::{OutgoingMessage, PostedSend, RequestOutcome, SendMode, TooManyRequests};
 use crate::data::DataView;
 use bcs_core::matching::Pattern;
 
-/// What an end does by a method of its own of the same name.
+/// Forwards each method to the type's own method of the same name.
 macro_rules! as_it_does_itself {
     () => {
         fn cancel(&mut self, request: Self::Request) {
@@ -26,13 +26,13 @@ macro_rules! as_it_does_itself {
 }
 pub(super) use as_it_does_itself;
 
-/// One rank's end of a way by which messages get from rank to rank.
+/// One rank's end of a path by which messages get from rank to rank.
 ///
-/// A road is a state machine under its owner's lock. Nothing here blocks or waits: a call posts or looks, and
-/// whoever waits calls [`progress`](Self::progress) and looks again. What a road promises are the rules of
-/// [`conformance`](super::conformance), which every road keeps.
+/// A transport is a state machine under its owner's lock. Nothing here blocks or waits: a call
+/// posts or polls. A caller that waits calls [`progress`](Self::progress) and polls again. The
+/// rules of [`conformance`](super::conformance) are what every transport guarantees.
 pub(crate) trait Transport {
-    /// What is posted, until it is taken.
+    /// A posted operation, until it is taken.
     type Request: Copy;
 
     /// Posts a send. Standard sends of at most the eager limit are complete when they have been copied (law 3).
@@ -49,26 +49,29 @@ pub(crate) trait Transport {
         into: DataView,
     ) -> Result<Self::Request, TooManyRequests>;
 
-    /// The message that a receive with this pattern would get now, as far as this end knows. Who asks again after
-    /// [`progress`](Self::progress) is told in the end.
+    /// Returns the message that a receive with this pattern would get now, as far as this end
+    /// knows. A caller that asks again after [`progress`](Self::progress) finds the message
+    /// eventually.
     fn probe(&mut self, pattern: Pattern) -> Result<Option<RequestOutcome>, TooManyRequests>;
 
-    /// Asks to cancel a receive or a send, which has still to be taken. What has met its message, or its receive, goes
-    /// on. A send that is cancelled ends whatever its receiver does.
+    /// Requests that a receive or a send be cancelled. The caller has still to take it. An
+    /// operation that is already matched goes on. A cancelled send ends whatever its receiver does.
     fn cancel(&mut self, request: Self::Request);
 
-    /// Whether a request is done.
+    /// Returns whether a request is done.
     fn is_done(&mut self, request: Self::Request) -> bool;
 
-    /// Takes what a request came to, if it is done. It is spent then.
+    /// Takes the outcome of a request, if it is done. The request is spent then.
     fn take(&mut self, request: Self::Request) -> Option<RequestOutcome>;
 
-    /// Passes on what was held back, takes what has come, and does what takes long.
+    /// Passes on operations that were held back, takes messages that have come, and does long
+    /// operations.
     fn progress(&mut self);
 
-    /// How many more requests may be posted.
+    /// Returns how many more requests may be posted.
     fn room(&self) -> usize;
 
-    /// Whether this rank owes nothing: all that it has sent has come where it was sent to, or is kept there.
+    /// Returns whether this rank owes nothing: all that it has sent has arrived, or is stored at
+    /// the receiver.
     fn is_over(&mut self) -> bool;
 }

@@ -1,5 +1,5 @@
-//! What nodes tell each other, ahead of the beat, of a collective: up the tree of its group that the members below have
-//! arrived, and down again how it has come out.
+//! Messages between nodes about a collective outside of the slice: up the tree of its group they
+//! report that the members below have arrived, and down the tree they carry the outcome.
 
 use super::PartContent;
 use bcs_core::descriptor::BadDescriptor;
@@ -7,41 +7,42 @@ use bcs_core::limits::INLINE_BYTES;
 use bcs_core::request::{high, low};
 use zerocopy::IntoBytes;
 
-/// The way of an [`CollectiveTreeMessage`] along the tree.
+/// The direction of a [`CollectiveTreeMessage`] along the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeDirection {
     /// From a child: all members of its subtree have arrived.
     Up,
-    /// From the parent: all members have.
+    /// From the parent: all members have arrived.
     Down,
 }
 
-/// One of these messages.
+/// A message about a collective along the tree of its group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectiveTreeMessage {
     /// The context: its first member and its id, of 16 bits.
     pub context: (u32, u32),
-    /// Which of those of this id it is.
+    /// Which context with this id it is, in their order.
     pub life: u16,
     /// Which collective of the context.
     pub sequence: u64,
-    /// Which way it goes.
+    /// The direction.
     pub way: TreeDirection,
-    /// The signature of what members have called; 0: not all have called the same.
+    /// The signature of the members' calls; 0: they differ.
     pub signature: u64,
-    /// What the subtree contributes, or the result.
+    /// The subtree's contribution, or the result.
     pub content: PartContent,
 }
 
 const HEADER_WORDS: usize = 6;
 
-/// The word that says what the message is. Of envelopes ([`super::OutsideSliceHeader`]) it is 0.
+/// The index of the word that holds the kind of the message. In envelopes
+/// ([`super::OutsideSliceHeader`]) that word is 0.
 pub(super) const KIND_WORD: usize = 2;
 const UP: u64 = 1;
 const DOWN: u64 = 2;
 
 impl CollectiveTreeMessage {
-    /// As words.
+    /// Encodes it as words.
     ///
     /// # Panics
     /// When the content is longer than [`INLINE_BYTES`].
@@ -68,10 +69,10 @@ impl CollectiveTreeMessage {
         words[..HEADER_WORDS + len.div_ceil(8)].to_vec()
     }
 
-    /// The meaning of words that came ahead; `None` of envelopes.
+    /// Parses words that came outside of the slice; `None` if they are envelopes.
     ///
     /// # Errors
-    /// [`BadDescriptor`]: the fabric brought rubbish.
+    /// [`BadDescriptor`]: the fabric delivered invalid data.
     pub fn parse(words: &[u64]) -> Option<Result<Self, BadDescriptor>> {
         let way = match *words.get(KIND_WORD)? {
             0 => return None,

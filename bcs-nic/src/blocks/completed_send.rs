@@ -1,4 +1,5 @@
-//! Sends that are complete, as the receiver's node tells the sender's: in a completion block, or ahead of the beat.
+//! Completed sends, as the receiver's node reports them to the sender's: in a completion block, or
+//! outside of the slice.
 
 use super::collective_tree_message::KIND_WORD;
 use bcs_core::descriptor::BadDescriptor;
@@ -11,20 +12,20 @@ pub struct CompletedSend {
     pub rank: u32,
     /// Its request.
     pub request: RequestId,
-    /// What it came to.
+    /// The outcome.
     pub failure: RequestFailure,
 }
 
 const HEADER_WORDS: usize = 4;
 
-/// What the word [`KIND_WORD`] is of these.
+/// The value of the word [`KIND_WORD`] for completed sends.
 const COMPLETED_SENDS: u64 = 3;
 
 impl CompletedSend {
-    /// Words of one.
+    /// Words of one entry.
     pub(super) const WORDS: usize = 2;
 
-    /// So many are told in one message.
+    /// The most that one message reports.
     pub const MAX_PER_MESSAGE: usize = 1024;
 
     pub(super) fn words(&self) -> [u64; Self::WORDS] {
@@ -40,7 +41,7 @@ impl CompletedSend {
         }
     }
 
-    /// As words, to be sent ahead.
+    /// Encodes them as words, to send outside of the slice.
     #[must_use]
     pub fn encode(sends: &[Self]) -> Vec<u64> {
         let mut words = vec![0; HEADER_WORDS];
@@ -49,10 +50,10 @@ impl CompletedSend {
         words
     }
 
-    /// The meaning of words that came ahead; `None` of others.
+    /// Parses words that came outside of the slice; `None` if they are something else.
     ///
     /// # Errors
-    /// [`BadDescriptor`]: the fabric brought rubbish.
+    /// [`BadDescriptor`]: the fabric delivered invalid data.
     pub fn parse(words: &[u64]) -> Option<Result<Vec<Self>, BadDescriptor>> {
         if *words.get(KIND_WORD)? != COMPLETED_SENDS {
             return None;

@@ -9,17 +9,18 @@ use zerocopy::IntoBytes;
 #[derive(Debug)]
 pub struct CompletionBlock;
 
-/// Stamp and nothing, then the sends.
+/// The stamp and an unused word, then the sends.
 const HEADER_WORDS: usize = CompletedSend::WORDS;
 
 impl CompletionBlock {
-    /// How many completions a block holds: BR schedules no more endings for one source node.
+    /// Returns how many completions a block holds: BR schedules no more endings for one source
+    /// node.
     #[must_use]
     pub fn capacity() -> usize {
         (Block::Completions.bytes() / 8 - HEADER_WORDS) / CompletedSend::WORDS
     }
 
-    /// As words.
+    /// Encodes it as words.
     #[must_use]
     pub fn encode(slice: u64, sends: &[CompletedSend]) -> Vec<u64> {
         let mut words = Vec::with_capacity(HEADER_WORDS + sends.len() * CompletedSend::WORDS);

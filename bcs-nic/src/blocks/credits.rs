@@ -1,9 +1,9 @@
 //! MSM: credits, from the BR of a receiver's node back to the BS of a sender's.
 //!
-//! A BR keeps a bounded [number](crate::bounds::Bounds::envelopes) of envelopes for a receiver. That
-//! pool is divided evenly among the source nodes, so that no two BSs need to agree: each may have its share of
-//! envelopes at a receiver that no receive has matched. A BR returns credits as running totals,
-//! so that a lane that is read twice does no harm.
+//! A BR holds a bounded [number](crate::bounds::Bounds::envelopes) of envelopes for a receiver.
+//! That pool is divided evenly among the source nodes, so no two BSs need to agree. Each may have
+//! its share of unmatched envelopes at a receiver. A BR returns credits as running totals, so
+//! reading a lane twice does no harm.
 
 use super::stamp;
 use bcs_core::job::NodeId;
@@ -14,17 +14,17 @@ use zerocopy::IntoBytes;
 #[derive(Debug)]
 pub struct CreditBlock;
 
-/// Stamp, then per receiver: rank, envelopes matched so far.
+/// The stamp, then per receiver: rank, envelopes matched so far.
 const RECORD_WORDS: usize = 2;
 
 impl CreditBlock {
-    /// How many records a block holds; the rest goes in the next slice.
+    /// Returns how many records a block holds; the rest go in the next slice.
     #[must_use]
     pub fn capacity() -> usize {
         Block::Credits.bytes() / 8 / RECORD_WORDS - 1
     }
 
-    /// As words.
+    /// Encodes it as words.
     #[must_use]
     pub fn encode(slice: u64, matched: &[(u32, u64)]) -> Vec<u64> {
         let mut words = vec![stamp(slice, matched.len()), 0];
@@ -36,7 +36,7 @@ impl CreditBlock {
         words
     }
 
-    /// The stamp and the records of a lane, if its stamp is not `seen`.
+    /// Returns the stamp and the records of a lane, if its stamp is not `seen`.
     #[must_use]
     pub fn read(port: &dyn Port, lane: NodeId, seen: u64) -> Option<(u64, Vec<(u32, u64)>)> {
         let at = GlobalAddress::new(Block::Credits, lane);

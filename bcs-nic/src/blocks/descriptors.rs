@@ -1,4 +1,5 @@
-//! Send descriptors, from the BS of the sender's node to the BR of the receiver's: in DEM, or ahead of it.
+//! Send descriptors, from the BS of the sender's node to the BR of the receiver's: in DEM, or
+//! outside of the slice.
 
 use super::collective_tree_message::KIND_WORD;
 use super::{stamp, stamped};
@@ -8,7 +9,7 @@ use bcs_core::request::RequestId;
 use bcs_fabric::{Block, GlobalAddress, Port};
 use zerocopy::IntoBytes;
 
-/// A send descriptor with the sender's name and the place in its order of posts.
+/// A send descriptor with the sender's rank and its place in the sender's order of posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// World rank of the sender.
@@ -26,7 +27,7 @@ const RECORD_WORDS: usize = SendDescriptor::WORDS;
 const READ_AT_ONCE: usize = 8;
 
 impl Envelope {
-    /// The request of its sender that is to be cancelled, if this is no message.
+    /// Returns the sender's request to cancel, if this is not a message.
     #[must_use]
     #[inline]
     pub fn cancels(&self) -> Option<RequestId> {
@@ -47,16 +48,16 @@ impl Envelope {
     }
 }
 
-/// A send descriptor that has been found good, as its words, with the sender's name and the place in its order of
-/// posts: BS passes on what the rank has written, and looks at little of it.
+/// A valid send descriptor as words, with the sender's rank and its place in the sender's order of
+/// posts. BS passes on what the rank has written, and reads little of it.
 #[derive(Clone, Copy, Debug)]
 pub struct EnvelopeRecord([u64; RECORD_WORDS]);
 
 impl EnvelopeRecord {
-    /// Of what a rank has posted, with what BS has to know of it.
+    /// Checks what a rank has posted. Returns it with the facts that BS needs.
     ///
     /// # Errors
-    /// [`BadDescriptor`]: what the rank has posted is rubbish.
+    /// [`BadDescriptor`]: the rank has posted invalid data.
     #[inline]
     pub fn new(
         mut words: [u64; RECORD_WORDS],
@@ -80,39 +81,42 @@ impl EnvelopeRecord {
     }
 }
 
-/// What BS has to know of a send.
+/// What BS needs to know of a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendSummary {
     /// World rank of the receiver.
     pub destination: u32,
-    /// The sender's request, if it is owed a completion.
+    /// The sender's request, if the sender waits for a completion.
     pub owed: Option<RequestId>,
-    /// Its payload slot, if it is in one, where the sender sees that, and the bytes there.
+    /// Its payload slot, if the message is in one, with the address at which the sender sees it and
+    /// the bytes there.
     pub eager: Option<(u32, u64, u64)>,
-    /// The sender's request that is to be cancelled, if this is no message.
+    /// The sender's request to cancel, if this is not a message.
     pub cancels: Option<RequestId>,
 }
 
-/// What a block of this slice says besides its records.
+/// The header of a block of this slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
     count: usize,
-    /// Whether BS has more for this node that lack credit.
+    /// Whether BS holds back more envelopes for this node, for lack of credit.
     pub held_back: bool,
-    /// How many envelopes it has sent ahead to this node so far: they are in this slice's cut, or in one before.
+    /// How many envelopes it has sent to this node outside of the slice so far: they are in this
+    /// slice's cut or in an earlier one.
     pub ahead: u64,
 }
 
-/// What says how envelopes that were sent ahead stand to those in blocks.
+/// Where envelopes that were sent outside of the slice belong in the order of those in blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutsideSliceHeader {
     /// The slice of the last block to the same node: its envelopes come before these.
     pub after: u64,
-    /// How many were sent ahead to this node before these.
+    /// How many envelopes were sent outside of the slice to this node before these.
     pub first: u64,
 }
 
-/// The block one BS puts into one BR's lane in one DEM, as it is being made. One is used again and again.
+/// The block that one BS puts into one BR's lane in one DEM, while BS fills it. BS reuses one
+/// block.
 #[derive(Debug)]
 pub struct DescriptorBlock {
     words: Vec<u64>,
@@ -130,19 +134,19 @@ impl DescriptorBlock {
     pub(crate) const HEADER_BYTES: usize = HEADER_WORDS * 8;
     pub(crate) const RECORD_BYTES: usize = RECORD_WORDS * 8;
 
-    /// How many descriptors a block holds.
+    /// Returns how many descriptors a block can hold.
     #[must_use]
     pub fn capacity() -> usize {
         Block::Descriptors.bytes() / Self::RECORD_BYTES - 1
     }
 
-    /// How many descriptors are in it.
+    /// Returns how many descriptors are in it.
     #[must_use]
     pub fn len(&self) -> usize {
         (self.words.len() - HEADER_WORDS) / RECORD_WORDS
     }
 
-    /// Whether there are none.
+    /// Whether it holds no descriptors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.words.len() == HEADER_WORDS
@@ -159,8 +163,8 @@ impl DescriptorBlock {
         self.words.extend_from_slice(words);
     }
 
-    /// Its words. `held_back` says that BS has more for this node that lack credit; `corrupt_words`, how many it has sent ahead to
-    /// it so far.
+    /// Returns its words. `held_back` tells whether BS holds back more envelopes for this node, for
+    /// lack of credit; `ahead`, how many it has sent there outside of the slice so far.
     pub fn seal(&mut self, slice: u64, held_back: bool, ahead: u64) -> &[u64] {
         self.words[0] = stamp(slice, self.len());
         self.words[1] = u64::from(held_back);
@@ -168,7 +172,7 @@ impl DescriptorBlock {
         &self.words
     }
 
-    /// Its words, to be sent ahead.
+    /// Returns its words, to send outside of the slice.
     pub fn seal_ahead(&mut self, header: OutsideSliceHeader) -> &[u64] {
         self.words[0] = header.after;
         self.words[1] = header.first;
@@ -176,10 +180,10 @@ impl DescriptorBlock {
         &self.words
     }
 
-    /// Adds envelopes that were sent ahead to `all`.
+    /// Adds envelopes that were sent outside of the slice to `all`.
     ///
     /// # Errors
-    /// [`BadDescriptor`]: the fabric brought rubbish.
+    /// [`BadDescriptor`]: the fabric delivered invalid data.
     pub fn read_ahead(
         words: &[u64],
         all: &mut Vec<Envelope>,
@@ -199,7 +203,7 @@ impl DescriptorBlock {
         Ok(OutsideSliceHeader { after, first })
     }
 
-    /// What the block says that a lane brought in this slice, if it brought one.
+    /// Returns the header of the block that a lane brought in this slice, if it brought one.
     #[must_use]
     pub fn header(port: &dyn Port, lane: NodeId, slice: u64) -> Option<BlockHeader> {
         let mut header = [0_u64; 3];
@@ -216,7 +220,7 @@ impl DescriptorBlock {
     /// Adds the envelopes of that block to `all`.
     ///
     /// # Errors
-    /// [`BadDescriptor`]: the fabric brought rubbish.
+    /// [`BadDescriptor`]: the fabric delivered invalid data.
     pub fn read(
         port: &dyn Port,
         lane: NodeId,

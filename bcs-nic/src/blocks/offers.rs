@@ -1,9 +1,9 @@
-//! BBM and RM: what nodes tell each other of a collective whose data are pulled.
+//! BBM and RM: what nodes send each other for a collective whose data are pulled.
 //!
-//! The place of the first token that the collective has taken in the slice is its *board* on all nodes. On
-//! it every node has room of its own: for an *offer* of each member that may arrive there, which says
-//! where that member's memory is, and for two words, *ready* and *done*. A word says that it is
-//! so, or whose memory has come between.
+//! The place of the first token that the collective has taken in the slice is its *board* on all
+//! nodes. Every node has its own room on it: for an *offer* of each member that may arrive there,
+//! which holds the address of that member's memory, and for two words, *ready* and *done*. A word
+//! records that this state is reached, or whose memory is missing.
 
 use crate::collective::{NicGroup, ReadyCollective};
 use bcs_core::job::NodeId;
@@ -15,37 +15,37 @@ use zerocopy::IntoBytes;
 pub struct MemoryOffer {
     /// World rank.
     pub rank: u32,
-    /// Where its contribution is.
+    /// The address of its contribution.
     pub input: u64,
-    /// Where it wants the result.
+    /// The address for its result.
     pub output: u64,
-    /// Whose memory is not there, if the collective has come to nothing as far as its node knows.
+    /// The rank whose memory is missing, if its node knows that the collective has failed.
     pub spoilt_by: Option<u32>,
 }
 
-/// Bytes of an offer: the slice, slot and number of the collective, how many offers there are, rank and
+/// Bytes of an offer: slice, slot and number of the collective, the number of offers, rank and
 /// culprit, the two addresses.
 const OFFER_BYTES: usize = 64;
-/// Bytes of a word: the slice, slot and number of the collective, the culprit.
+/// Bytes of a word: slice, slot and number of the collective, the culprit.
 const WORD_BYTES: usize = 32;
 
 /// The board of a collective in a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Board {
     token: u64,
-    /// Slice, slot and number of the collective: what is not of these was there before.
+    /// Slice, slot and number of the collective: data with other values are older.
     name: [u64; 3],
 }
 
 impl Board {
-    /// The board at the place of this token.
+    /// Returns the board at the place of this token.
     #[must_use]
     pub fn new(token: u64, slice: u64, collective: &ReadyCollective) -> Self {
         let name = [slice, u64::from(collective.slot), collective.sequence];
         Self { token, name }
     }
 
-    /// Whether there is room on it for all nodes of a group.
+    /// Whether it has room for all nodes of a group.
     #[must_use]
     pub fn has_room_for(group: &NicGroup) -> bool {
         let bytes = group.members.len() * OFFER_BYTES + group.nodes.len() * 2 * WORD_BYTES;
@@ -57,25 +57,25 @@ impl Board {
         GlobalAddress::new(Block::Collective, NodeId(0)).plus(token * Block::TOKEN_STRIDE + byte)
     }
 
-    /// Where the offers of the node at this place of the group are.
+    /// Returns the address of the offers of the node at this place of the group.
     #[must_use]
     pub fn offers_at(self, place: usize, group: &NicGroup) -> GlobalAddress {
         self.at(group.first[place] * OFFER_BYTES)
     }
 
-    /// Where a node says that what it makes is ready.
+    /// Returns the address at which a node records that what it makes is ready.
     #[must_use]
     pub fn ready_at(self, place: usize, group: &NicGroup) -> GlobalAddress {
         self.at(group.members.len() * OFFER_BYTES + place * 2 * WORD_BYTES)
     }
 
-    /// Where a node says that it needs nothing of others any more.
+    /// Returns the address at which a node records that it needs nothing from others any more.
     #[must_use]
     pub fn done_at(self, place: usize, group: &NicGroup) -> GlobalAddress {
         self.ready_at(place, group).plus(WORD_BYTES)
     }
 
-    /// A node's offers as bytes.
+    /// Encodes a node's offers as bytes.
     #[must_use]
     pub fn encode_offers(self, offers: &[MemoryOffer]) -> Vec<u8> {
         let [slice, slot, sequence] = self.name;
@@ -88,7 +88,7 @@ impl Board {
         words.collect::<Vec<u64>>().as_bytes().to_vec()
     }
 
-    /// The offers of a node of the group, once they are there.
+    /// Returns the offers of a node of the group, once they are there.
     #[must_use]
     pub fn read_offers(
         self,
@@ -117,7 +117,7 @@ impl Board {
         Some(offers.collect())
     }
 
-    /// A word as bytes.
+    /// Encodes a word as bytes.
     #[must_use]
     pub fn encode_word(self, outcome: Result<(), u32>) -> Vec<u8> {
         let [slice, slot, sequence] = self.name;
@@ -126,7 +126,7 @@ impl Board {
             .to_vec()
     }
 
-    /// The word at an address, once it is there.
+    /// Returns the word at an address, once it is there.
     #[must_use]
     pub fn read_word(self, port: &dyn Port, at: GlobalAddress) -> Option<Result<(), u32>> {
         let mut words = [0_u64; WORD_BYTES / 8];

@@ -1,4 +1,4 @@
-//! The microstrobe: SS → all SRs, the beginning of a microphase (paper section 4.2).
+//! The microstrobe: from SS to all SRs, the beginning of a microphase (paper section 4.2).
 
 use bcs_core::job::{Microphase, NodeId, NodeSet};
 use bcs_core::limits::MAX_NODES;
@@ -8,7 +8,7 @@ use zerocopy::IntoBytes;
 /// A microstrobe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Microstrobe {
-    /// Counts microstrobes from 1: the value a node reports when it has finished.
+    /// Counts microstrobes from 1: the value that a node reports when it has finished.
     pub sequence: u64,
     /// The slice.
     pub slice: u64,
@@ -16,24 +16,24 @@ pub struct Microstrobe {
     pub phase: Microphase,
     /// The nodes that live.
     pub alive: NodeSet,
-    /// Whether somebody has demanded the slice; else it is struck by the clock.
+    /// Whether somebody has demanded the slice; otherwise the clock strikes it.
     pub demanded: bool,
 }
 
 const SET_WORDS: usize = MAX_NODES / 64;
 const WORDS: usize = 3 + SET_WORDS;
 
-/// Beside the number of the microphase.
+/// A flag beside the number of the microphase.
 const DEMANDED: u64 = 1 << 32;
 
 impl Microstrobe {
-    /// Where it lies in global memory.
+    /// Returns its address in global memory.
     #[must_use]
     pub fn address() -> GlobalAddress {
         GlobalAddress::new(Block::Strobe, NodeId(0))
     }
 
-    /// As words of global memory.
+    /// Encodes it as words of global memory.
     #[must_use]
     pub fn encode(&self) -> [u64; WORDS] {
         let mut words = [0; WORDS];
@@ -44,7 +44,7 @@ impl Microstrobe {
         words
     }
 
-    /// The microstrobe in a node's global memory, once there is one.
+    /// Returns the microstrobe in a node's global memory, once there is one.
     #[must_use]
     pub fn read(port: &dyn Port) -> Option<Self> {
         let mut words = [0_u64; WORDS];

@@ -1,17 +1,17 @@
 //! BBM and RM: the parts of collective steps.
 //!
-//! A token's place in the collective block belongs in a slice to one step of one collective, on
-//! all nodes of its set alike. So a broadcast is one PUT at the same address of all of them. A
-//! reduction divides the place into parts: one for each child in the tree, the last for the
-//! result.
+//! In a slice a token's place in the collective block belongs to one step of one collective, on all
+//! nodes of its set alike. So a broadcast is one PUT at the same address on all of them. A
+//! reduction divides the place into parts: one for each child in the tree, the last for the result.
 
 use bcs_core::job::NodeId;
 use bcs_core::limits::TOKEN_HEADER_BYTES;
 use bcs_fabric::{Block, GlobalAddress, Port};
 use zerocopy::IntoBytes;
 
-/// What one part of a step is: its bytes, or, where they are missing, the world rank whose memory is not
-/// there. That takes the place of the bytes on their whole way, so all who wait for them are told.
+/// The content of one part of a step: its bytes or, where they are missing, the world rank whose
+/// memory is not there. The rank travels in place of the bytes, so all that wait for them are
+/// notified.
 pub type PartContent = Result<Vec<u8>, u32>;
 
 /// The data of one part of a token's place.
@@ -29,7 +29,7 @@ pub struct StepPart {
     pub content: PartContent,
 }
 
-/// Where part `part` of a token's place lies, when its parts have `part_bytes` of data each.
+/// Returns the address of part `part` of a token's place, when each part has `part_bytes` of data.
 #[must_use]
 pub fn part_address(token: u64, part: usize, part_bytes: u64) -> GlobalAddress {
     let token = usize::try_from(token).expect("tokens are few");
@@ -39,7 +39,7 @@ pub fn part_address(token: u64, part: usize, part_bytes: u64) -> GlobalAddress {
 }
 
 impl StepPart {
-    /// As bytes.
+    /// Encodes it as bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut words = [0_u64; TOKEN_HEADER_BYTES / 8];
@@ -55,7 +55,7 @@ impl StepPart {
         [words.as_bytes(), content].concat()
     }
 
-    /// The part at an address, if it was put there in this slice; `max` bounds its length.
+    /// Returns the part at an address, if it was put there in this slice. `max` bounds its length.
     #[must_use]
     pub fn read(port: &dyn Port, at: GlobalAddress, slice: u64, max: u64) -> Option<Self> {
         let mut header = [0_u64; TOKEN_HEADER_BYTES / 8];

@@ -1,12 +1,12 @@
-//! When to set the timer so that a strobe falls on its time.
+//! When to set the timer so that a strobe is on time.
 //!
-//! A core that idles wakes late: some 50 µs on a virtual machine, however exact the timer. That
-//! delay hardly changes from one strobe to the next, so it is measured and the timer is set
-//! earlier by it; what is left is spun away. While cores are short nothing of this is done: a core
-//! that computes takes its timer's interrupt within microseconds, and a second sleep would cost
-//! more than they are worth.
+//! An idle core wakes late: some 50 µs on a virtual machine, however exact the timer. That delay
+//! hardly changes from one strobe to the next. So the alarm measures it and sets the timer earlier
+//! by it, and the thread spins for the rest. While cores are short it does none of this: a
+//! computing core takes its timer's interrupt within microseconds, and a second sleep would cost
+//! more than these.
 
-/// The most that a timer is set early.
+/// The most by which a timer is set early.
 const MAX_LEAD_NS: u64 = 150_000;
 
 /// How far one late strobe moves the lead.
@@ -17,30 +17,30 @@ const STEP_NS: u64 = 2_000;
 pub(super) struct Alarm {
     /// How late this thread wakes: the third quartile, followed step by step.
     lead_ns: u64,
-    /// What the timer was last set to, if that was early.
+    /// The time that the timer was last set to, if that was early.
     set_ns: Option<u64>,
 }
 
 impl Alarm {
-    /// What to set the timer to for what is due at `due_ns`.
+    /// Returns the time to set the timer to for an event at `due_ns`.
     pub(super) fn set(&mut self, due_ns: u64, now_ns: u64, cores_suffice: bool) -> u64 {
         let early = due_ns.saturating_sub(self.lead_ns);
-        // Once more for the same strobe: the timer came early, and this is the rest.
+        // The second call for the same strobe: the timer came early, and this is the rest.
         self.set_ns = (cores_suffice && now_ns < early).then_some(early);
         self.set_ns.unwrap_or(due_ns)
     }
 
-    /// Whether the time has come that the timer was set early to.
+    /// Whether the time has come to which the timer was set early.
     pub(super) fn has_rung(&self, now_ns: impl FnOnce() -> u64) -> bool {
         self.set_ns.is_some_and(|set_ns| now_ns() >= set_ns)
     }
 
-    /// The wait is over.
+    /// Ends the wait, and adapts the lead.
     pub(super) fn end_wait(&mut self, now_ns: u64) {
         let Some(late_ns) = self.set_ns.take().and_then(|set| now_ns.checked_sub(set)) else {
-            return; // it ended for something else
+            return; // the wait ended for another reason
         };
-        // Three steps up for one down come to rest where one time in four is later.
+        // Three steps up for one step down settle where one wake-up in four is later.
         self.lead_ns = if late_ns > self.lead_ns {
             (self.lead_ns + 3 * STEP_NS).min(MAX_LEAD_NS)
         } else {

@@ -1,5 +1,5 @@
-//! The NICs of a job on the thread of whoever calls, which strikes each slice itself: for tests of
-//! what asks for a slice, where one that comes by itself would take the question away.
+//! The NICs of a job on the caller's thread, which strikes each slice itself: for tests of demands
+//! for a slice, which a regular slice would hide.
 //!
 //! The state machines, the fabric and the turns are those of the shared driver.
 
@@ -8,7 +8,7 @@ use crate::failure::NicFailure;
 use bcs_core::job::{NicThreading, StrobeMode};
 use bcs_core::wake::MachinePage;
 
-/// All NICs of a job, at rest between two calls.
+/// All NICs of a job, idle between two calls.
 pub struct ManualNics {
     machines: StateMachines,
     page: MachinePage,
@@ -21,10 +21,10 @@ impl std::fmt::Debug for ManualNics {
 }
 
 impl ManualNics {
-    /// The NICs of all nodes, and the Strobe Sender. No slice has been struck.
+    /// Creates the NICs of all nodes, and the Strobe Sender. No slice has been struck.
     ///
     /// # Panics
-    /// Unless the driver is shared and the strobe elastic: nobody waits here for a regular one.
+    /// Unless the driver is shared and the strobe elastic: nothing here waits for a regular strobe.
     #[must_use]
     pub fn new(config: &NicHostConfig) -> Self {
         assert_eq!(config.settings.driver, NicThreading::Shared);
@@ -39,8 +39,8 @@ impl ManualNics {
         Self { machines, page }
     }
 
-    /// Strikes a slice, and whatever slices the NICs then ask for at once; returns what they
-    /// found that would end the job.
+    /// Strikes a slice, and then all slices that the NICs demand at once. Returns the failures that
+    /// would end the job.
     pub fn slice(&mut self) -> Vec<NicFailure> {
         self.page.demand();
         self.machines.run_until_rest()

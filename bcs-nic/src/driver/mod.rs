@@ -1,4 +1,4 @@
-//! Drivers: how the NIC threads of a node are run by OS threads (docs/nic.md).
+//! Drivers: how OS threads run the NIC threads of a node (docs/nic.md).
 //!
 //! | driver | OS threads |
 //! |---|---|
@@ -7,8 +7,9 @@
 //! | dedicated | one per NIC thread, and one for the Strobe Sender and the sequencer |
 //!
 //! An OS thread ([`os_thread`]) runs any number of state machines, whatever the driver, and sleeps
-//! on one bell. Mail between state machines of one OS thread is a queue, between OS threads a
-//! channel and a ring of the bell. Tests may turn the shared driver's one [`ManualNics`].
+//! on one bell. Mail between state machines of one OS thread goes through a queue; between OS
+//! threads it goes through a channel, and the sender rings the bell. Tests may drive the shared
+//! driver's machines by hand ([`ManualNics`]).
 
 mod alarm;
 mod manual_nics;
@@ -53,14 +54,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// What a process that hosts NICs is given.
+/// The configuration of a process that hosts NICs.
 #[derive(Clone, Debug)]
 pub struct NicHostConfig {
     /// Which ranks run where.
     pub placement: Placement,
-    /// How the runtime is set.
+    /// The settings of the runtime.
     pub settings: Settings,
-    /// How much the tables of the NICs hold: in a job, the default.
+    /// The capacities of the NICs' tables: in a job, the default.
     pub bounds: Bounds,
     /// A planted bug, for tests; in a job there is none.
     pub bug: Option<PlantedBug>,
@@ -77,14 +78,14 @@ pub struct NicHostConfig {
     pub nic_memory: Arc<Vec<Option<NicMemory>>>,
     /// The cores of the job.
     pub cores: bcs_core::job::Cores,
-    /// What is recorded (EMDS), if anything is.
+    /// The nodes that are recorded (EMDS), if any.
     pub emds: Option<NodeSelection>,
-    /// The way to nodes on other machines, if there are any.
+    /// The connection to nodes on other machines, if there are any.
     pub far: Option<RemoteHosts>,
 }
 
 impl NicHostConfig {
-    /// The slices of which rows are kept, if those of this node are recorded.
+    /// Returns the slices whose rows are recorded, if this node is recorded.
     fn window(&self, node: NodeId) -> Option<SliceWindow> {
         let emds = self.emds.as_ref();
         let emds = emds.filter(|emds| emds.nodes.has(u32::from(node.0)));
@@ -99,32 +100,32 @@ pub struct Recordings {
     pub nodes: Vec<NodeDump>,
     /// The global figures, where the Strobe Sender ran.
     pub global: Option<mds::dump::StrobeDump>,
-    /// What the tables of the hosted nodes held that the runtime had to take out before: failures of a
-    /// job whose ranks have all ended well.
+    /// Entries in the tables of the hosted nodes that the runtime had to take out before: failures
+    /// of a job whose ranks have all ended well.
     pub left_over: Vec<NicFailure>,
-    /// What programs have left in these tables, by rank.
+    /// Entries that programs have left in these tables, by rank.
     pub left_by_ranks: Vec<(u32, LeakReport)>,
 }
 
-/// What whoever hosts NICs is told.
+/// An event that NICs report to their host process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NicHostEvent {
-    /// This must end the job.
+    /// A failure that must end the job.
     Failed(NicFailure),
-    /// The Strobe Sender, which was told to [rest](NicHost::quiesce), does: no slice is struck any more.
+    /// The Strobe Sender has come to [rest](NicHost::quiesce): it strikes no more slices.
     Quiesced,
-    /// The first datagrams have come that are not of the job.
+    /// The first datagrams have come that do not belong to the job.
     RejectedDatagrams(RejectedDatagrams),
 }
 
-/// Who is told that.
+/// The callback for these events.
 type NicHostEventHandler = dyn Fn(NicHostEvent) + Send + Sync;
 
 /// The running NICs of this process.
 #[derive(Debug)]
 pub struct NicHost {
     page: MachinePage,
-    /// Not in the machine page: a rank could write it there.
+    /// Not in the machine page, where a rank could write it.
     stop: Arc<AtomicBool>,
     stations: Arc<MachineRegistry>,
     threads: Vec<(BellId, JoinHandle<Recordings>)>,
@@ -163,7 +164,7 @@ impl NicHost {
         if let Some(far) = config.far.as_ref().filter(|_| !config.strobe_sender)
             && far.wires.hub().speaks_for_host()
         {
-            // Who wants a strobe rings the one who passes that on.
+            // A thread that wants a strobe rings the OS thread that passes the request on.
             config.page.redirect(BellId::STROBE_SENDER, plan[0].bell);
         }
         for (place, crew) in plan.into_iter().enumerate() {
@@ -194,9 +195,9 @@ impl NicHost {
         Ok(host)
     }
 
-    /// The number of sleeps of these OS threads so far, if all sleep until somebody rings
-    /// ([`bell`]): nothing moves in these NICs, and none of them looks at a clock. What is on its way to another
-    /// machine moves, however long that takes.
+    /// Returns how often these OS threads have slept so far, if all sleep until somebody rings
+    /// ([`bell`]). Then nothing moves in these NICs, and none of them polls a clock. Data in flight
+    /// to another machine still move, however long that takes.
     #[must_use]
     pub fn sleep_count(&self) -> Option<u64> {
         if self.far.as_ref().is_some_and(DatagramThread::is_busy) {
@@ -206,41 +207,43 @@ impl NicHost {
         bell::total_sleeps(bells)
     }
 
-    /// The oldest message for this pattern that has come for a rank and was not received, if whoever keeps it is
-    /// at rest.
+    /// Returns the oldest message for this pattern that came for a rank and was not received, if
+    /// the thread that holds it is at rest.
     #[must_use]
     pub fn oldest_unmatched_message(&self, rank: u32, pattern: Pattern) -> Option<MessageEnvelope> {
         self.stations.oldest_unmatched_message(rank, pattern)
     }
 
-    /// What is kept for a rank until its other half comes, of each kind at most so many, if whoever keeps it can be
-    /// asked without being held up.
+    /// Returns the operations that wait for their match at a rank, at most `most` of each kind, if
+    /// their holder can be queried without delay.
     #[must_use]
     pub fn unmatched_operations(&self, rank: u32, most: usize) -> Option<UnmatchedOperations> {
         self.stations.unmatched_operations(rank, most)
     }
 
-    /// What these NICs hold that only a slice can move on, though no slice is wanted on this machine. While nothing
-    /// moves in the job that is a fault of the runtime, since a NIC thread asks for what it holds (law 2).
+    /// Returns the work that these NICs hold and only a slice can advance, though no slice is
+    /// wanted on this machine. If nothing moves in the job that is a bug of the runtime, since a
+    /// NIC thread demands a slice for what it holds (law 2).
     #[must_use]
     pub fn stalled_work(&self) -> Option<StalledWork> {
         let held = self.stations.stalled_work()?;
         (self.page.wanted() == (false, false)).then_some(held)
     }
 
-    /// Has a slice struck at once.
+    /// Demands a slice at once.
     pub fn demand_slice(&self) {
         self.page.demand();
     }
 
-    /// The job is over: the Strobe Sender, if it is here, strikes what is still wanted and then no more, and says so
-    /// ([`NicHostEvent::Quiesced`]). Only then all NICs of the job have what ranks have posted.
+    /// Tells the Strobe Sender, if it is here, that the job is over: it strikes the slices that are
+    /// still wanted, then no more, and reports [`NicHostEvent::Quiesced`]. Only then have all NICs
+    /// of the job got what ranks have posted.
     pub fn quiesce(&self) {
         self.stations.quiesce();
         self.page.ring(BellId::STROBE_SENDER);
     }
 
-    /// Datagrams from other machines that were not taken so far.
+    /// Returns the number of datagrams from other machines that were rejected so far.
     #[must_use]
     pub fn rejected_datagrams(&self) -> RejectedDatagrams {
         let far = self.far.as_ref();
@@ -248,14 +251,14 @@ impl NicHost {
             .unwrap_or_default()
     }
 
-    /// How bytes of messages from other machines have come to ranks so far.
+    /// Returns by which paths the bytes of messages from other machines have come to ranks so far.
     #[must_use]
     pub fn inbound_bytes(&self) -> InboundBytes {
         let far = self.far.as_ref();
         far.map(DatagramThread::inbound_bytes).unwrap_or_default()
     }
 
-    /// Stops the OS threads, waits for them, and gives what was recorded.
+    /// Stops the OS threads, waits for them, and returns what was recorded.
     #[must_use]
     pub fn stop(self) -> Recordings {
         self.stop.store(true, Ordering::Release);
@@ -281,7 +284,7 @@ impl NicHost {
     }
 }
 
-/// Which OS threads there are, and which NIC threads each runs.
+/// Returns the OS threads, with the NIC threads that each runs.
 fn plan_os_threads(config: &NicHostConfig) -> Vec<OsThreadPlan> {
     let patience = |strobes| match config.settings.strobe {
         StrobeMode::Elastic => WaitPolicy::ELASTIC_NIC,
@@ -338,7 +341,7 @@ fn memory(config: &NicHostConfig) -> RankMemoryAccess {
     memory.with_settings(&config.settings)
 }
 
-/// What an OS thread runs.
+/// Returns the configuration of an OS thread's state machines.
 fn state_machines_config(
     crew: &OsThreadPlan,
     config: &NicHostConfig,
@@ -362,7 +365,7 @@ fn state_machines_config(
     }
 }
 
-/// The state machines of an OS thread.
+/// Creates the state machines of an OS thread.
 fn hosted_threads(
     crew: &OsThreadPlan,
     config: &NicHostConfig,
@@ -424,7 +427,7 @@ fn hosted_threads(
         .collect()
 }
 
-/// The state machine of a NIC thread, in which tests may plant a bug.
+/// Creates the state machine of a NIC thread, in which tests may plant a bug.
 pub(crate) fn new_nic_thread(
     thread: NicThreadId,
     config: NodeConfig,

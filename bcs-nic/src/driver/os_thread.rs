@@ -1,13 +1,15 @@
-//! An OS thread of a NIC: it lets its state machines work until none moves on, then sleeps on its bell.
+//! An OS thread of a NIC: it lets its state machines work until none advances, then sleeps on its
+//! bell.
 //!
-//! **Who is short of cores helps.** What it has for another OS thread of its process that sleeps, it does itself,
-//! if that would have no core to itself: to wake it, and to have it switch with whoever computes there, takes
-//! longer than nearly all that NIC threads do. So each OS thread's state machines lie behind a lock. The owner
-//! that finds it taken, when it looks for the last time before it sleeps, stays awake; a helper that finds it
-//! taken rings the owner. So whatever comes is seen by one of them.
+//! **A thread that is short of cores helps.** It does the work of another, sleeping OS thread of
+//! its process itself, if that thread would have no core to itself. To wake that thread, and to
+//! have it switch with the one that computes there, takes longer than nearly all that NIC threads
+//! do. So each OS thread's state machines lie behind a lock. An owner that finds the lock taken at
+//! its last poll before it sleeps stays awake. A helper that finds it taken rings the owner. So one
+//! of them sees all that comes.
 //!
-//! **In a slice it keeps its core**, for a moment, if there is one for each node: the next microphase is about to
-//! come, and everybody waits for it.
+//! **In a slice it keeps its core** for a moment, if there is one for each node: the next
+//! microphase is about to come, and everybody waits for it.
 
 use super::alarm::Alarm;
 use super::remote_hosts::RemoteHosts;
@@ -41,7 +43,8 @@ pub(super) struct OsThreadPlan {
 }
 
 impl OsThreadPlan {
-    /// The node that it works for, if it is one; the Strobe Sender's OS thread is with the first.
+    /// Returns the node that it works for, if it is one. The Strobe Sender's OS thread counts as
+    /// the first node's.
     pub(super) fn node(&self) -> Option<usize> {
         let first = self.hosted.first().map_or(0, |(node, _)| node.index());
         (!self.hosts_all).then_some(first)
@@ -65,7 +68,7 @@ impl Mailboxes {
             for &seat in &crew.hosted {
                 let (sender, bell) = (sender.clone(), crew.bell);
                 routes.insert(seat, MailRoute { sender, bell });
-                // Whoever signals this NIC thread through the fabric rings the right bell.
+                // Threads that signal this NIC thread through the fabric must ring the right bell.
                 page.redirect(BellId::for_nic_thread(seat.0, seat.1), crew.bell);
             }
         }
@@ -76,14 +79,15 @@ impl Mailboxes {
     }
 }
 
-/// The state machines of an OS thread, where others of the process can help.
+/// The state machines of an OS thread, behind a lock so that other threads of the process can help.
 struct LockedMachines {
     bell: BellId,
     machines: Mutex<StateMachines>,
 }
 
 impl LockedMachines {
-    /// A panic while they worked ends the job; until then they are as it left them.
+    /// Locks the machines. A panic in one of them ends the job; until then they stay as it left
+    /// them.
     fn lock(&self) -> MutexGuard<'_, StateMachines> {
         self.machines.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -96,7 +100,7 @@ impl LockedMachines {
         }
     }
 
-    /// The same, looked for some times.
+    /// Tries to lock the machines a number of times.
     fn try_lock_repeatedly(&self) -> Option<MutexGuard<'_, StateMachines>> {
         const LOOKS: usize = 16;
         (0..LOOKS).find_map(|_| {
@@ -112,7 +116,7 @@ impl LockedMachines {
 /// All OS threads of NICs in this process.
 pub(super) struct MachineRegistry {
     all: Vec<LockedMachines>,
-    /// Which of them each bell is for.
+    /// Maps each bell to its OS thread.
     by_bell: HashMap<BellId, usize>,
 }
 
@@ -144,7 +148,8 @@ impl std::fmt::Debug for MachineRegistry {
 }
 
 impl MachineRegistry {
-    /// The oldest message for this pattern that a rank has not received, if whoever keeps it is at rest.
+    /// Returns the oldest message for this pattern that a rank has not received, if the thread that
+    /// holds it is at rest.
     pub(super) fn oldest_unmatched_message(
         &self,
         rank: u32,
@@ -154,7 +159,8 @@ impl MachineRegistry {
         stations.find_map(|station| station.try_lock()?.oldest_unmatched_message(rank, pattern))
     }
 
-    /// The first of what is held that only a slice can move on, if its holder is at rest within some looks.
+    /// Returns the first work that only a slice can advance, if its holder is found at rest within
+    /// a few polls.
     pub(super) fn stalled_work(&self) -> Option<StalledWork> {
         let mut stations = self.all.iter();
         stations.find_map(|station| station.try_lock_repeatedly()?.stalled_work())
@@ -165,7 +171,8 @@ impl MachineRegistry {
         self.all.iter().for_each(|station| station.lock().quiesce());
     }
 
-    /// What is kept for a rank, if whoever keeps it is at rest within some looks.
+    /// Returns the unmatched operations of a rank, if their holder is found at rest within a few
+    /// polls.
     pub(super) fn unmatched_operations(
         &self,
         rank: u32,
@@ -180,17 +187,17 @@ impl MachineRegistry {
     }
 }
 
-/// Whoever lets state machines work: those of its own and of others of the process.
+/// A thread's access to state machines: to its own, and to others of the process.
 pub(super) struct Worker {
     stations: Arc<MachineRegistry>,
-    /// Its own, if it has any.
+    /// The place of its own machines, if it has any.
     place: Option<usize>,
     page: MachinePage,
-    /// Bells for which there is something to do.
+    /// Bells of threads that have something to do.
     pub(super) to_wake: Vec<BellId>,
-    /// Stations that it is to help.
+    /// Stations that it must help.
     to_help: Vec<usize>,
-    /// Where it worked last.
+    /// The place where it worked last.
     working: usize,
 }
 
@@ -210,8 +217,8 @@ impl Worker {
         }
     }
 
-    /// Lets the state machines of its own work until none moves on, and those of others that have got something from
-    /// them.
+    /// Lets its own state machines work until none advances, and then those of others that have got
+    /// something from them.
     pub(super) fn work_off(&mut self, report: &NicHostEventHandler) {
         let mut next = self.place.or_else(|| self.wake_or_help());
         while let Some(place) = next {
@@ -228,7 +235,7 @@ impl Worker {
         } else if let Some(machines) = station.try_lock() {
             machines
         } else {
-            // Who has them may have looked already.
+            // The thread that holds the lock may have polled already.
             return self.page.ring(station.bell);
         };
         self.working = place;
@@ -249,7 +256,8 @@ impl Worker {
         failures.chain(rests).for_each(report);
     }
 
-    /// Wakes those who have got something to do, but for whom it is better to help. Returns whom to help next.
+    /// Wakes the threads that have got something to do, except those that it is better to help.
+    /// Returns the place to help next.
     fn wake_or_help(&mut self) -> Option<usize> {
         while let Some(bell) = self.to_wake.pop() {
             match self.stations.by_bell.get(&bell) {
@@ -262,15 +270,15 @@ impl Worker {
         self.to_help.pop()
     }
 
-    /// Whether it would have to be woken, and would have no core to itself. Who has none of its own is awake for
-    /// this, and helps whoever sleeps.
+    /// Whether the thread at this place would have to be woken and would have no core to itself. A
+    /// worker without a place of its own is awake for this purpose, and helps every sleeper.
     fn should_help(&self, place: usize) -> bool {
         let bell = self.page.bell(self.stations.all[place].bell);
         let sleeps = bell::state(bell.load(Ordering::Relaxed)) != AWAKE;
         sleeps && (self.place.is_none() || !self.page.has_a_core_to_spare())
     }
 
-    /// A state machine panicked while this worked.
+    /// Reports the panic of a state machine that this worker let work.
     pub(super) fn panicked(
         &self,
         panic: &(dyn std::any::Any + Send),
@@ -290,10 +298,10 @@ pub(super) struct OsThread {
     /// Whether it keeps its core while a slice is under way.
     stays: bool,
     alarm: Alarm,
-    /// When it is to look again at the latest.
+    /// The latest time at which it must poll again.
     timer: Option<u64>,
     far: Option<RemoteHosts>,
-    /// Those for whom something has come from far.
+    /// The bells of threads for which something has come from remote nodes.
     far_bells: Option<PendingBells>,
 }
 
@@ -305,7 +313,7 @@ impl OsThread {
         patience: WaitPolicy,
         far: Option<RemoteHosts>,
     ) -> Self {
-        // Where one OS thread has all NICs of the job, it waits for nobody in a slice.
+        // Where one OS thread runs all NICs of the job, it waits for no other in a slice.
         let nodes = page.nodes();
         Self {
             stays: u32::try_from(nodes).is_ok_and(|nodes| nodes <= page.core_load().cores),
@@ -319,7 +327,8 @@ impl OsThread {
         }
     }
 
-    /// Runs until it is told to stop. A panic ends the job: all other nodes would wait for this one.
+    /// Runs until the stop flag is set. A panic ends the job: all other nodes would wait for this
+    /// one.
     pub(super) fn run(mut self, stop: &AtomicBool, report: &NicHostEventHandler) -> Recordings {
         let ended = catch_unwind(AssertUnwindSafe(|| self.run_on(stop, report)));
         match ended {
@@ -337,7 +346,7 @@ impl OsThread {
         self.worker.page.count_awake(true);
         let wires = self.far.as_ref().map(|far| far.wires.clone());
         let look_out = || wires.as_ref().map(|wires| wires.start_polling());
-        // As long as it is awake nobody else is woken for what comes.
+        // As long as this thread is awake no other is woken for incoming datagrams.
         let mut lookout = look_out();
         while !stop.load(Ordering::Acquire) {
             self.work_off(report);
@@ -348,14 +357,14 @@ impl OsThread {
             }
         }
         drop(lookout);
-        // What came before the end: others may have said it after this thread had looked.
+        // What came before the end: others may have posted it after this thread had polled.
         self.work_off(report);
         self.worker.page.count_awake(false);
     }
 
     fn work_off(&mut self, report: &NicHostEventHandler) {
         if let Some(bells) = &self.far_bells {
-            // Those for whom something was found in the last look.
+            // The threads for which the last poll found something.
             bells.take(&mut self.worker.to_wake);
         }
         self.worker.work_off(report);
@@ -364,7 +373,7 @@ impl OsThread {
         }
     }
 
-    /// Looks for work while it has patience. Returns whether there is any.
+    /// Polls for work while it has patience. Returns whether there is any.
     fn wait(&mut self, stop: &AtomicBool) -> bool {
         self.worker.working = self.place;
         let page = &self.worker.page;
@@ -403,20 +412,20 @@ impl OsThread {
         &self.worker.stations.all[self.place]
     }
 
-    /// A cheap look.
+    /// Polls for work cheaply.
     fn has_work(&self, stop: &AtomicBool) -> bool {
         if stop.load(Ordering::Acquire) {
             return true;
         }
-        // Law 6 for what ranks want of a Strobe Sender elsewhere.
+        // Law 6 for the demands of ranks on a Strobe Sender elsewhere.
         let far = self.far.as_ref();
         if far.is_some_and(|far| far.wires.has_news(now_ns())) {
             return true;
         }
         let Some(mut machines) = self.station().try_lock() else {
-            return true; // who helps may have looked already
+            return true; // the helper may have polled already
         };
-        // Whoever arms the next strobe rings to have the deadline changed.
+        // A thread that arms the next strobe rings to have the deadline changed.
         !machines.deadline_is_told() || self.alarm.has_rung(now_ns) || machines.has_work()
     }
 }
@@ -431,7 +440,8 @@ mod tests {
     use bcs_core::wake::bell::ASLEEP;
     use bcs_fabric::shm::Segment;
 
-    /// The OS threads of a node's NIC and of the Strobe Sender, of which only the latter runs; the other sleeps.
+    /// Creates the OS threads of a node's NIC and of the Strobe Sender, of which only the latter
+    /// runs; the other sleeps.
     fn beside_a_sleeper(driver: NicThreading, cores: u32) -> (OsThread, MachinePage) {
         let page = MachinePage::private(1, cores).unwrap();
         let settings = Settings {
@@ -525,7 +535,7 @@ mod tests {
         assert!(thread.worker.stations.all[0].lock().deadline_ns().is_none());
     }
 
-    /// It would sleep until a time that has been put off or brought forward.
+    /// Otherwise it would sleep until a time that has been changed.
     #[test]
     fn who_is_helped_hears_of_another_deadline() {
         let (mut thread, page) = beside_a_sleeper(NicThreading::Coprocessor, 1);

@@ -1,16 +1,17 @@
-//! Which core each OS thread of the NICs of a job is pinned to.
+//! The core to which each OS thread of a job's NICs is pinned.
 //!
-//! One pure function, [`place_os_threads`], says it of all of them, whichever process runs them. So what the launcher
-//! reports, and keeps ranks away from, is what NICs do.
+//! One pure function, [`place_os_threads`], decides this for all of them, whichever process runs
+//! them. So the cores that the launcher reports, and keeps ranks away from, are the cores that NICs
+//! use.
 
 use bcs_core::job::{Cores, NicThreadId, NicThreading, NodeId, Placement};
 
 /// An OS thread of the NICs of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadPlacement {
-    /// The name that the kernel knows it by.
+    /// Its name in the kernel.
     pub name: String,
-    /// The core that it is pinned to, or why to none.
+    /// The core that it is pinned to, or the reason why it is not pinned.
     pub core: Result<usize, UnpinnedReason>,
 }
 
@@ -27,7 +28,7 @@ pub enum UnpinnedReason {
         /// Cores that can be busy at once.
         usable: usize,
     },
-    /// Nobody knows what to pin it to.
+    /// The cores to pin it to are unknown.
     #[error("the kernel does not say which cores may be used")]
     Unknown,
 }
@@ -45,12 +46,11 @@ impl UnpinnedReason {
     }
 }
 
-/// Where the OS threads of the NICs of a job run, the one of the Strobe Sender first, and then node by
-/// node.
+/// Returns where the OS threads of a job's NICs run: the Strobe Sender's first, then node by node.
 ///
-/// Cores that are named for NICs are taken in turn, enough or not. Else each OS thread has a core of
-/// its own, from the last one downwards, if there is one for each rank, too. Where ranks and NICs share
-/// cores nobody is pinned: the kernel then finds the idle one.
+/// If cores are named for NICs, the threads take them in turn, even if there are too few. Otherwise
+/// each OS thread gets its own core, from the last one downwards, if there is one for each rank,
+/// too. Where ranks and NICs share cores no thread is pinned: the kernel then finds the idle core.
 #[must_use]
 pub fn place_os_threads(
     driver: NicThreading,
@@ -77,7 +77,7 @@ pub fn place_os_threads(
         .collect()
 }
 
-/// What the OS threads of the NICs of a job are called.
+/// Returns the names of the OS threads of a job's NICs.
 fn names(driver: NicThreading, nodes: usize) -> Vec<String> {
     let nodes = (0..nodes).map(NodeId::from_index);
     let strobe_sender = ["bcs-SS".to_owned()].into_iter();
@@ -128,7 +128,7 @@ mod tests {
         }
     }
 
-    /// Two ranks on so many nodes.
+    /// Two ranks on this number of nodes.
     fn placed(driver: NicThreading, nodes: usize, cores: &Cores) -> Vec<ThreadPlacement> {
         place_os_threads(driver, &Placement::block(2, nodes).unwrap(), cores)
     }

@@ -1,9 +1,9 @@
-//! The way to nodes on other machines: an OS thread that waits for datagrams.
+//! The connection to nodes on other machines: an OS thread that waits for datagrams.
 //!
-//! It is woken by the network, where the OS threads of NICs are woken by bells: nobody can wait for both. So when something
-//! has come for a NIC thread whose OS thread sleeps, it does the work itself, instead of waking another one for
-//! it. What NIC threads have to send is sent by the OS thread that has let them work. One that is awake looks for datagrams, too,
-//! and then this one rests.
+//! The network wakes it, while bells wake the OS threads of NICs: no thread can wait for both. When
+//! something comes for a NIC thread whose OS thread sleeps, it does the work itself instead of
+//! waking that thread. What NIC threads have to send is sent by the OS thread that let them work.
+//! An OS thread that is awake polls for datagrams, too, and then this one rests.
 
 use super::os_thread::{MachineRegistry, Worker};
 use super::{NicHostEvent, NicHostEventHandler};
@@ -19,18 +19,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// The way to nodes on other machines.
+/// The connection to nodes on other machines.
 #[derive(Clone, Debug)]
 pub struct RemoteHosts {
     /// The hub of this process, and its socket.
     pub wires: Arc<UdpEndpoint>,
-    /// What the sequencer writes, if it is in this process.
+    /// The sequencer's writes, if the sequencer is in this process.
     pub ledger: Option<WriteLog>,
-    /// A node that is not heard for so long is lost, and the job with it.
+    /// A node from which nothing comes for so long is lost, and the job with it.
     pub node_timeout_ns: u64,
 }
 
-/// The port of a NIC thread, or of the Strobe Sender: to nodes of this machine as `near` is.
+/// Returns the port of a NIC thread, or of the Strobe Sender. It reaches nodes of this machine
+/// through `near`.
 pub(super) fn port(
     far: Option<&RemoteHosts>,
     near: ShmPort,
@@ -73,22 +74,22 @@ impl DatagramThread {
         Ok(Self { wires, handle })
     }
 
-    /// Whether something is on its way, or is to be.
+    /// Whether something is in flight or waits to be sent.
     pub(super) fn is_busy(&self) -> bool {
         !self.wires.hub().is_idle()
     }
 
-    /// Datagrams that were not taken so far.
+    /// Returns the number of datagrams that were rejected so far.
     pub(super) fn rejected_datagrams(&self) -> RejectedDatagrams {
         self.wires.rejected()
     }
 
-    /// How bytes of transfers have come so far.
+    /// Returns by which paths the bytes of transfers have come so far.
     pub(super) fn inbound_bytes(&self) -> InboundBytes {
         self.wires.inbound_bytes()
     }
 
-    /// Stops it, after the flag that it was started with was set.
+    /// Stops it, once the stop flag is set.
     pub(super) fn stop(self) {
         self.wires.wake();
         if let Err(panic) = self.handle.join() {
@@ -113,7 +114,8 @@ fn run(
         far.wires.take(now_ns());
         bells.take(&mut worker.to_wake);
         worker.work_off(report);
-        // Once: how many there were is for the end, so that nobody can fill a log from outside.
+        // Reported once, so that nobody can fill a log from outside. The total is reported at the
+        // end.
         if !is_told && let Some(strays) = suspicious_datagrams(far) {
             is_told = true;
             report(NicHostEvent::RejectedDatagrams(strays));
@@ -126,12 +128,12 @@ fn run(
     }
 }
 
-/// What comes from others than the job, if anything does.
+/// Returns the datagrams that came from outside of the job, if there are any.
 fn suspicious_datagrams(far: &RemoteHosts) -> Option<RejectedDatagrams> {
     Some(far.wires.rejected()).filter(|strays| strays.suspicious() > 0)
 }
 
-/// A node that must end the job: it is silent, or says nonsense.
+/// Returns a node that must end the job, because it is silent or sends invalid data.
 fn find_lost_node(far: &RemoteHosts) -> Option<NicFailure> {
     let hub = far.wires.hub();
     if let Some(broken) = hub.take_broken().first() {

@@ -1,7 +1,7 @@
 //! The state machines of an OS thread of a NIC, and what they work with.
 //!
-//! Whoever has locked them lets them work: the OS thread that they are of, or another one of the process that
-//! would have to wake it ([`super::os_thread`]).
+//! The thread that has locked them lets them work: their own OS thread, or another one of the
+//! process that would have to wake it ([`super::os_thread`]).
 
 use super::Recordings;
 use crate::failure::{NicFailure, NicFailureCause};
@@ -34,7 +34,7 @@ pub(super) struct MailRoute {
     pub(super) bell: BellId,
 }
 
-/// The ways to all NIC threads of this process.
+/// The routes to all NIC threads of this process.
 pub(super) type Routes = HashMap<(NodeId, NicThreadId), MailRoute>;
 
 /// A state machine and what it works with.
@@ -44,9 +44,10 @@ pub(super) struct HostedNicThread {
     pub(super) machine: Box<dyn NicThread>,
     pub(super) port: Box<dyn Port + Send>,
     pub(super) memory: RankMemoryAccess,
-    /// Whether it is among those that look at the fabric in every turn.
+    /// Whether it is among those that poll the fabric in every turn.
     pub(super) looks: bool,
-    /// Time in its routines, if that is recorded: of SR in all, of others since SR was told last.
+    /// The time in its routines, if that is recorded: for SR in all, for others since they last
+    /// reported to SR.
     pub(super) worked_ns: u64,
 }
 
@@ -54,9 +55,9 @@ pub(super) struct HostedNicThread {
 pub(super) struct StateMachinesConfig {
     pub(super) seats: Vec<HostedNicThread>,
     pub(super) strobing: Option<StrobeParts>,
-    /// If it has all ports of the job: what they share.
+    /// What all ports of the job share, if they are all here.
     pub(super) colocated: Option<ColocatedPorts>,
-    /// Whom the ports have given something to look at, otherwise.
+    /// Otherwise: the bells of threads for which the ports have something.
     pub(super) bells: PendingBells,
     /// How to reach the state machines of other OS threads of the process.
     pub(super) routes: Arc<Routes>,
@@ -71,40 +72,41 @@ pub(super) struct StateMachinesConfig {
 /// The Strobe Sender and the sequencer, where they run.
 pub(super) struct StrobeParts {
     pub(super) sender: StrobeSender,
-    /// Where others than this OS thread have ports.
+    /// Where other OS threads than this one have ports.
     pub(super) sequencer: Option<Sequencer>,
     pub(super) port: Box<dyn Port + Send>,
-    /// If slices are recorded.
+    /// The recorder, if slices are recorded.
     pub(super) recorder: Option<StrobeRecorder>,
-    /// Whether its host has been told that it rests.
+    /// Whether its host has been notified that it rests.
     pub(super) rest_is_said: bool,
 }
 
 /// The state machines of an OS thread.
 pub(super) struct StateMachines {
     hosted: StateMachinesConfig,
-    /// The place of each NIC thread of the job among them; [`ELSEWHERE`] if it is not here.
+    /// The place among them of each NIC thread of the job; [`ELSEWHERE`] if it is not here.
     places: Vec<usize>,
-    /// The places of those that look at the fabric in every turn, if not all do: who is signalled is known.
+    /// The places of those that poll the fabric in every turn. Unless all do, signalled threads are
+    /// known.
     looking: Vec<usize>,
-    /// That list's other half, empty between turns.
+    /// The other half of that list, empty between turns.
     looked: Vec<usize>,
     letters: VecDeque<(usize, Mail)>,
     out: Outbox,
-    /// Ranks to be rung.
+    /// Ranks to ring.
     to_ring: Vec<u32>,
     /// OS threads of NICs that have got something to do.
     to_wake: Vec<BellId>,
-    /// What the timer of their OS thread is set to.
+    /// The time that their OS thread's timer is set to.
     told_ns: Option<u64>,
-    /// The place of the state machine that works; [`STROBE_SENDER_PLACE`] if it is the Strobe Sender.
+    /// The place of the state machine that works; [`STROBE_SENDER_PLACE`] for the Strobe Sender.
     working: usize,
     beginning: TurnStart,
     stopwatch: Option<Stopwatch>,
 }
 
-/// Times the routines of one state machine after the other, by one look at the clock when one of them ends: the next
-/// one begins then.
+/// Times the routines of one state machine after the other. It reads the clock once at the end of
+/// each, where the next one begins.
 #[derive(Debug, Default)]
 struct Stopwatch {
     since_ns: Option<u64>,
@@ -122,7 +124,8 @@ impl Stopwatch {
     }
 }
 
-/// When a turn began, read once if anybody asks. What is struck or comes over the fabric in it, comes then.
+/// The time when a turn began, read once if it is needed. All that is struck or arrives in the turn
+/// has this time.
 #[derive(Debug, Default)]
 struct TurnStart(Cell<Option<u64>>);
 
@@ -141,7 +144,7 @@ impl TurnStart {
 const STROBE_SENDER_PLACE: usize = usize::MAX;
 const ELSEWHERE: usize = usize::MAX;
 
-/// The number of a NIC thread of the job.
+/// Returns the number of a NIC thread of the job.
 fn thread_index(node: NodeId, thread: NicThreadId) -> usize {
     node.index() * NicThreadId::COUNT + thread.index()
 }
@@ -172,14 +175,14 @@ impl StateMachines {
         }
     }
 
-    /// Something else than a state machine of a node takes time.
+    /// Ends the measured time: something else than a node's state machine runs now.
     fn stop_the_watch(&mut self) {
         if let Some(stopwatch) = &mut self.stopwatch {
             stopwatch.since_ns = None;
         }
     }
 
-    /// The failure that a panic of the state machine that worked last is.
+    /// Returns the failure for a panic of the state machine that worked last.
     pub(super) fn panic_failure(&self, panic: &(dyn Any + Send)) -> NicFailure {
         let words = panic
             .downcast_ref::<String>()
@@ -195,7 +198,7 @@ impl StateMachines {
         }
     }
 
-    /// Runs until nothing moves on by itself. Returns what must end the job.
+    /// Runs until nothing advances by itself. Returns the failures that must end the job.
     pub(super) fn run_until_rest(&mut self) -> Vec<NicFailure> {
         self.stop_the_watch();
         while self.turn() {}
@@ -210,7 +213,7 @@ impl StateMachines {
         }
     }
 
-    /// Whether it has come to rest since this was asked.
+    /// Whether it has come to rest since the last call.
     pub(super) fn has_newly_quiesced(&mut self) -> bool {
         let rests = self.has_rest_to_say();
         if let Some(strobing) = &mut self.hosted.strobing {
@@ -224,13 +227,13 @@ impl StateMachines {
         strobing.is_some_and(|it| it.sender.has_quiesced() && !it.rest_is_said)
     }
 
-    /// The OS threads that have got something to do.
+    /// Moves the bells of OS threads that have got something to do.
     pub(super) fn take_to_wake(&mut self, into: &mut Vec<BellId>) {
         into.append(&mut self.to_wake);
         self.hosted.bells.take(into);
     }
 
-    /// The same as [`deadline_ns`](Self::deadline_ns), for the OS thread that sets its timer to it.
+    /// Returns [`deadline_ns`](Self::deadline_ns) for the OS thread, which sets its timer to it.
     pub(super) fn take_deadline_ns(&mut self) -> Option<u64> {
         self.told_ns = self.deadline_ns();
         self.told_ns
@@ -241,7 +244,7 @@ impl StateMachines {
         self.told_ns == self.deadline_ns()
     }
 
-    /// When to look again at the latest, if nothing rings before.
+    /// Returns the latest time at which to poll again, if no bell rings before.
     pub(super) fn deadline_ns(&self) -> Option<u64> {
         self.hosted
             .strobing
@@ -249,7 +252,7 @@ impl StateMachines {
             .and_then(|strobing| strobing.sender.deadline_ns())
     }
 
-    /// Gives every state machine one chance; returns whether anything moved on.
+    /// Gives every state machine one chance. Returns whether anything advanced.
     fn turn(&mut self) -> bool {
         self.beginning.forget();
         let mut progress = self.strobe();
@@ -268,8 +271,9 @@ impl StateMachines {
                 true
             });
         }
-        // With a core for everybody a rank goes on at once. Else it would take this thread's core
-        // in the middle of a slice, for which all ranks wait: the slice is finished first.
+        // If everybody has a core, a rank goes on at once. Otherwise the rank would take this
+        // thread's core in the middle of a slice, for which all ranks wait, so the slice is
+        // finished first.
         let in_slice = self
             .hosted
             .strobing
@@ -281,7 +285,7 @@ impl StateMachines {
         progress
     }
 
-    /// Rings the ranks for whom something was released.
+    /// Rings the ranks that have got completions.
     fn ring(&mut self) {
         for rank in self.to_ring.drain(..) {
             if let Some(memory) = &self.hosted.memories[rank as usize] {
@@ -290,7 +294,7 @@ impl StateMachines {
         }
     }
 
-    /// Lets those look at the fabric who may find something.
+    /// Lets those state machines poll the fabric that may find something.
     fn poll_seats(&mut self) -> bool {
         let mut progress = false;
         let Some(colocated) = self.hosted.colocated.clone() else {
@@ -302,7 +306,7 @@ impl StateMachines {
         while let Some((node, thread)) = colocated.take_signalled() {
             progress |= self.poll(self.places[thread_index(node, thread)]);
         }
-        // Those who still look after this turn get onto the other list.
+        // Those that still poll after this turn get onto the other list.
         let mut looking = std::mem::take(&mut self.looking);
         std::mem::swap(&mut self.looking, &mut self.looked);
         for at in looking.drain(..) {
@@ -322,7 +326,8 @@ impl StateMachines {
         progress
     }
 
-    /// Lets a state machine work, and sends what it emits. Returns whether it has done anything, as `work` says.
+    /// Lets a state machine work, and delivers its mail. Returns the result of `work`: whether it
+    /// has done anything.
     fn work(
         &mut self,
         at: usize,
@@ -351,7 +356,7 @@ impl StateMachines {
         worked
     }
 
-    /// Lets sequencer and Strobe Sender go on, as far as they answer each other.
+    /// Lets the sequencer and the Strobe Sender advance, as long as they answer each other.
     fn strobe(&mut self) -> bool {
         let Some(strobing) = &mut self.hosted.strobing else {
             return false;
@@ -378,7 +383,7 @@ impl StateMachines {
         }
     }
 
-    /// Sends what a state machine emitted.
+    /// Delivers the mail of a state machine.
     fn deliver_mail(&mut self, from: usize) {
         self.to_ring.append(&mut self.out.to_ring);
         if self.out.mail.is_empty() {
@@ -396,15 +401,15 @@ impl StateMachines {
                 continue;
             }
             let route = &self.hosted.routes[&(node, thread)];
-            // The other end outlives this one but for the last moments of the job.
+            // The other end outlives this one except in the last moments of the job.
             if route.sender.send((node, thread, mail)).is_ok() {
                 self.to_wake.push(route.bell);
             }
         }
     }
 
-    /// A cheap look for work: while spinning, and the last one before a sleep, after it was
-    /// announced (law 6).
+    /// Polls cheaply for work: while the thread spins, and for the last time before a sleep, after
+    /// it was announced (law 6).
     pub(super) fn has_work(&mut self) -> bool {
         if !(self.hosted.inbox.is_empty() && self.to_wake.is_empty()) {
             return true;
@@ -416,7 +421,7 @@ impl StateMachines {
                 return self.turn() || self.has_rest_to_say();
             }
             if self.hosted.colocated.is_some() {
-                return false; // between slices nobody else can signal the NICs of this thread
+                return false; // between slices no other thread can signal the NICs of this one
             }
         }
         self.beginning.forget(); // this thread may have slept since its last turn
@@ -424,7 +429,8 @@ impl StateMachines {
         self.poll_seats() || !(self.letters.is_empty() && self.hosted.bells.is_empty())
     }
 
-    /// The oldest message for this pattern that a rank has not received, if it is known here.
+    /// Returns the oldest message for this pattern that a rank has not received, if it is known
+    /// here.
     pub(super) fn oldest_unmatched_message(
         &self,
         rank: u32,
@@ -434,7 +440,7 @@ impl StateMachines {
         seats.find_map(|seat| seat.machine.oldest_unmatched_message(rank, pattern))
     }
 
-    /// What is kept for a rank, if that is here.
+    /// Returns the unmatched operations of a rank, if they are here.
     pub(super) fn unmatched_operations(
         &self,
         rank: u32,
@@ -444,7 +450,7 @@ impl StateMachines {
         seats.find_map(|seat| seat.machine.unmatched_operations(rank, most))
     }
 
-    /// The first of what these NIC threads hold that only a slice can move on.
+    /// Returns the first work of these NIC threads that only a slice can advance.
     pub(super) fn stalled_work(&self) -> Option<StalledWork> {
         let mut seats = self.hosted.seats.iter();
         seats.find_map(|seat| {
@@ -467,7 +473,7 @@ impl StateMachines {
         self.hosted.seats.iter().filter_map(of).collect()
     }
 
-    /// What they recorded.
+    /// Returns what they recorded.
     pub(super) fn take_recordings(&mut self) -> Recordings {
         Recordings {
             left_over: self.left_over(),

@@ -1,17 +1,17 @@
-//! Where the data of scripted ranks are in their memory: side by side, or in pieces.
+//! The memory for the data of scripted ranks: contiguous, or in pieces.
 
 use bcs_core::layout::{DataLayout, LayoutBuilder, Location};
 use bcs_fabric::sim::RankStore;
 use std::num::NonZeroU64;
 use std::ops::Range;
 
-/// What a rank writes around its data before it receives: it must be there afterwards.
+/// The byte that a rank writes around its data before it receives: it must be there afterwards.
 const CANARY: u8 = 0xee;
 
 /// Room for a message.
 #[derive(Clone, Debug)]
 pub(super) struct CanaryBuffer {
-    /// Where the rank's memory begins.
+    /// The address at which the rank's memory begins.
     start: u64,
     pub(super) location: Location,
     layout: Option<DataLayout>,
@@ -20,7 +20,8 @@ pub(super) struct CanaryBuffer {
 }
 
 impl CanaryBuffer {
-    /// Room for `len` bytes from a byte of a rank's memory on, in pieces if there is a seed for them.
+    /// Makes room for `len` bytes from a byte of a rank's memory on, in pieces if there is a seed
+    /// for them.
     pub(super) fn new(
         len: usize,
         pieces: Option<u64>,
@@ -43,7 +44,7 @@ impl CanaryBuffer {
         let elements = (len as u64).div_ceil(layout.size());
         let span = elements * layout.extent().unsigned_abs();
         let first = start + words.len();
-        // Layout words are not in address 0 of a rank: that means that there are none.
+        // Layout words are never at address 0 of a rank: that means "no layout".
         let at = NonZeroU64::new(address).expect("a rank keeps its first word free");
         store.bytes[start..first].copy_from_slice(&words);
         Self {
@@ -58,7 +59,7 @@ impl CanaryBuffer {
         }
     }
 
-    /// Room from a byte of a rank's memory to the end of that, and on beyond it.
+    /// Makes room from a byte of a rank's memory to its end, and on beyond it.
     pub(super) fn beyond(start: usize, store: &RankStore) -> Self {
         Self {
             start: store.start,
@@ -68,7 +69,7 @@ impl CanaryBuffer {
         }
     }
 
-    /// The first byte behind it.
+    /// Returns the first byte behind it.
     pub(super) fn end(&self) -> usize {
         self.span.end
     }
@@ -89,7 +90,7 @@ impl CanaryBuffer {
         pieces
     }
 
-    /// Puts a message there.
+    /// Writes a message there.
     pub(super) fn fill(&self, bytes: &[u8], store: &mut RankStore) {
         let mut at = 0;
         for piece in self.pieces(bytes.len()) {
@@ -99,12 +100,12 @@ impl CanaryBuffer {
         }
     }
 
-    /// Before a receive.
+    /// Fills it with canaries before a receive.
     pub(super) fn guard(&self, store: &mut RankStore) {
         store.bytes[self.span.clone()].fill(CANARY);
     }
 
-    /// The message of this length that is there now.
+    /// Returns the first `len` bytes as a message.
     pub(super) fn message(&self, len: usize, store: &RankStore) -> Vec<u8> {
         let pieces = self.pieces(len).into_iter();
         pieces
@@ -112,7 +113,7 @@ impl CanaryBuffer {
             .collect()
     }
 
-    /// Whether nothing was written but the first `len` bytes of a message.
+    /// Whether nothing was written except the first `len` bytes of a message.
     pub(super) fn is_guarded(&self, len: usize, store: &RankStore) -> bool {
         let mut rest = store.bytes[self.span.clone()].to_vec();
         for piece in self.pieces(len) {
@@ -122,8 +123,8 @@ impl CanaryBuffer {
     }
 }
 
-/// A layout that the seed fixes: up to 20 blocks with gaps, upwards or downwards, of one length
-/// or of many.
+/// Draws a layout from the seed: up to 20 blocks with gaps, upwards or downwards, of equal or
+/// different lengths.
 fn layout(seed: u64) -> DataLayout {
     let mut state = seed;
     let mut random = |below: u64| {

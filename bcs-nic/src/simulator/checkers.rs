@@ -1,4 +1,4 @@
-//! What must never happen, whatever the faults.
+//! The properties that must hold, whatever the faults.
 
 use super::program::ProgramMessage;
 use bcs_core::job::StrobeMode;
@@ -15,15 +15,15 @@ pub enum Checker {
     NetworkEmpty,
     /// All NICs have finished the same microphase when a slice ends.
     Agreement,
-    /// No more enters a node in a slice than its budget.
+    /// In no slice do more bytes enter a node than its budget.
     Budget,
-    /// Collectives give what a sequential program would, to the bit.
+    /// Collectives have the same result as a sequential program, to the bit.
     Collective,
     /// Nothing is left in rings and tables at the end.
     Leak,
     /// By the clock: nothing completes before the strobe that releases it.
     Release,
-    /// Between slices, whoever can go on by a slice has demanded one.
+    /// Between slices, every thread that a slice would advance has demanded one.
     Demand,
     /// Once faults stop, every request completes.
     Liveness,
@@ -31,14 +31,14 @@ pub enum Checker {
     Soundness,
 }
 
-/// What a checker saw.
+/// A violation that a checker found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckerViolation {
-    /// Which checker.
+    /// The checker.
     pub checker: Checker,
-    /// What it saw.
+    /// What it found.
     pub what: String,
-    /// In which slice.
+    /// The slice.
     pub slice: u64,
 }
 
@@ -51,16 +51,17 @@ pub(super) struct ObservedReceive {
     pub(super) bytes: Vec<u8>,
 }
 
-/// What one pair sends with one tag, in the order of the sends.
+/// The sends of one pair with one tag, in order.
 #[derive(Default)]
 struct SendSequence<'a> {
     messages: Vec<(&'a ProgramMessage, bool)>,
-    /// Receives go on from here.
+    /// The index from which the next receive must match.
     next: usize,
 }
 
 impl SendSequence<'_> {
-    /// The place of a message that nobody has got yet, from `first` on.
+    /// Returns the index of the message that was received, if it has not been received before, from
+    /// `first` on.
     fn find(&self, got: &ObservedReceive, first: usize) -> Option<usize> {
         let is_it = |(message, taken): &(&ProgramMessage, bool)| {
             let bytes = || super::program::ScriptedProgram::payload(message);
@@ -71,10 +72,10 @@ impl SendSequence<'_> {
     }
 }
 
-/// Checks one rank's receives of one round, in the order of their posts, and what it extracted: that
-/// is ordered against nothing, for a program that waits for an extraction posts no receive meanwhile.
-/// What is not there may be only what `lost` receives had no room for; anything, without that number, for
-/// it may have been lost with a node.
+/// Checks one rank's receives of one round, in the order of their posts, and its extracted
+/// messages. The latter have no order: a program that waits for an extraction posts no receive
+/// meanwhile. Exactly `lost` messages may be missing, those for which receives had no room. Without
+/// that number any may be missing, because they may have been lost with a node.
 pub(super) fn check_receives(
     rank: u32,
     messages: &[ProgramMessage],
@@ -91,7 +92,7 @@ pub(super) fn check_receives(
         lane.messages.push((message, false));
     }
     let mut checked = 0;
-    // Messages without bytes are all alike: those that were received in order come first.
+    // Messages without bytes are all alike, so match those that were received in order first.
     let in_order = received.iter().flatten().map(|got| (got, true));
     for (got, ordered) in in_order.chain(extracted.iter().map(|got| (got, false))) {
         let lane = lanes.entry((got.source, got.tag)).or_default();
@@ -127,8 +128,8 @@ pub(super) fn check_receives(
     Ok(checked)
 }
 
-/// By the clock: what was posted after cut `posted` of its node is exchanged with the next one and
-/// released after the one that follows, at the earliest.
+/// Checks releases by the clock: what was posted after cut `posted` of its node is exchanged with
+/// the next cut and released after the one that follows, at the earliest.
 pub(super) fn check_release(
     strobe: StrobeMode,
     rank: u32,

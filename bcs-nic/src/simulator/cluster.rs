@@ -14,9 +14,9 @@ use bcs_fabric::sim::SharedRankStores;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-/// Virtual time by which every program must have ended: faults end at 20 ms, those of datagrams at 400 ms, and what
-/// is left takes some hundred slices at most, or some ten thousand where datagrams are so late that each slice takes
-/// twenty times as long as it should.
+/// The virtual time by which every program must have ended. Faults end at 20 ms, those of datagrams
+/// at 400 ms. The rest takes some hundred slices at most, or some ten thousand where datagrams are
+/// so late that each slice takes twenty times its normal length.
 const DEADLINE_NS: u64 = 4_000_000_000;
 /// Turns without time passing after which the cluster is in a livelock.
 const MAX_TURNS: u32 = 100_000;
@@ -132,7 +132,7 @@ impl SimulatedCluster {
         })
     }
 
-    /// Advances the time to the next thing that happens.
+    /// Advances the time to the next event.
     fn pass_time(&mut self) -> Result<(), CheckerViolation> {
         let now = self.nics.fabric().now_ns();
         let ranks = self
@@ -176,7 +176,7 @@ impl SimulatedCluster {
         )
     }
 
-    /// Gives everything one chance at the present time; returns whether anything moved on.
+    /// Gives everything one chance at the present time. Returns whether anything moved.
     fn turn(&mut self) -> Result<bool, CheckerViolation> {
         let mut progress = self.nics.turn()?;
         let fabric = self.nics.fabric();
@@ -219,7 +219,7 @@ impl SimulatedCluster {
 
     fn check_leaks(&mut self) -> Result<(), CheckerViolation> {
         if self.crashes {
-            return Ok(()); // the dead leave their messages behind
+            return Ok(()); // dead ranks leave their messages behind
         }
         if let Some((node, thread, left)) = self.nics.table_leaks().into_iter().next() {
             let what = format!("{} of node {node} still has {left}", thread.name());
@@ -239,7 +239,8 @@ impl SimulatedCluster {
     }
 }
 
-/// Half of the clusters have tables and blocks so small that their programs fill them.
+/// Draws the bounds. Half of the clusters have tables and blocks so small that their programs fill
+/// them.
 fn draw_bounds(nodes: usize, may: AllowedFeatures, random: &mut ChaCha8Rng) -> Bounds {
     let contexts = u32::try_from(CONTEXTS).expect("few");
     let mut bounds = Bounds {

@@ -1,8 +1,8 @@
-//! The whole-cluster simulator: the very NIC state machines of [`crate::threads`], on the
-//! simulated fabric or the links of several machines, with scripted ranks, in virtual time (docs/simulator.md).
+//! The whole-cluster simulator: the very NIC state machines of [`crate::threads`], on the simulated
+//! fabric or the links of several hosts, with scripted ranks, in virtual time (docs/simulator.md).
 //!
-//! One seed fixes everything: the [`program`] of the ranks, the faults and when they strike, and
-//! so the trace. [`checkers`] look on; what they object to ends the run.
+//! One seed fixes everything: the [`program`] of the ranks, the faults and when they strike, and so
+//! the trace. [`checkers`] watch the run; a violation ends it.
 
 mod canary_buffer;
 mod checkers;
@@ -26,7 +26,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seeded_fabric::SeededFabric;
 
-/// Which kinds of faults a run may have.
+/// The kinds of faults that a run may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultKinds {
     /// Transfers fail whole.
@@ -41,14 +41,14 @@ pub struct FaultKinds {
     pub crash: bool,
     /// Memory that ranks name is not there.
     pub memory: bool,
-    /// Datagrams come twice.
+    /// Datagrams arrive twice.
     pub repeat: bool,
-    /// No datagram comes for a while.
+    /// No datagram arrives for a while.
     pub cut: bool,
 }
 
 impl FaultKinds {
-    /// All of them: each run has each with probability one half.
+    /// All kinds: each run has each with probability one half.
     pub const ALL: Self = Self {
         lose: true,
         delay: true,
@@ -59,7 +59,7 @@ impl FaultKinds {
         repeat: true,
         cut: true,
     };
-    /// None of them.
+    /// No faults.
     pub const NONE: Self = Self {
         lose: false,
         delay: false,
@@ -72,12 +72,12 @@ impl FaultKinds {
     };
 }
 
-/// One run.
+/// The configuration of one run.
 #[derive(Clone, Debug)]
 pub struct SimulatorOptions {
-    /// Fixes everything.
+    /// The seed, which fixes everything.
     pub seed: u64,
-    /// What joins its nodes.
+    /// The fabric between its nodes.
     pub fabric: FabricKind,
     /// Nodes; `None` lets the seed choose 2 to 16.
     pub nodes: Option<usize>,
@@ -90,7 +90,7 @@ pub struct SimulatorOptions {
 }
 
 impl SimulatorOptions {
-    /// A run of this seed with every fault.
+    /// Creates a run of this seed with every kind of fault.
     #[must_use]
     pub fn seed(seed: u64) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl SimulatorOptions {
     }
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct SimulatorReport {
     /// Nodes.
@@ -121,15 +121,15 @@ pub struct SimulatorReport {
     pub virtual_ns: u64,
     /// Faults injected.
     pub faults: FaultCounts,
-    /// How often a rank was told of memory that is not there.
+    /// How often a rank got an error because memory was not there.
     pub memory_faults: u64,
-    /// A hash of all that happened, in order.
+    /// A hash of all events, in order.
     pub trace_hash: u64,
-    /// What a checker objected to, if one did.
+    /// The violation that a checker found, if any.
     pub objection: Option<CheckerViolation>,
 }
 
-/// Virtual time after which no more faults are injected: the liveness phase.
+/// The virtual time after which no more faults are injected: the liveness phase.
 const FAULTS_END_NS: u64 = 20_000_000;
 
 /// Runs one seed.
@@ -154,8 +154,8 @@ pub fn run(options: &SimulatorOptions) -> SimulatorReport {
 }
 
 fn choose_faults(kinds: FaultKinds, nodes: usize, random: &mut ChaCha8Rng) -> FaultPlan {
-    // Every choice is made, whether or not it is used: the rest of a seed's run does not depend
-    // on which kinds are allowed.
+    // Every choice is drawn, whether or not it is used, so the rest of a seed's run does not depend
+    // on the allowed kinds.
     let mut yes = |kind: bool| random.random_bool(0.5) && kind;
     let (lose, delay, reorder, slow, crash) = (
         yes(kinds.lose),

@@ -1,5 +1,5 @@
-//! The NICs and the Strobe Sender of a simulated cluster, on a fabric in virtual time. Whoever runs the ranks,
-//! scripts or threads, gives them turns and advances the time.
+//! The NICs and the Strobe Sender of a simulated cluster, on a fabric in virtual time. The code
+//! that runs the ranks, scripts or threads, gives them turns and advances the time.
 
 use super::checkers::{Checker, CheckerViolation};
 use super::fabric::VirtualFabric;
@@ -21,7 +21,8 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How long a NIC thread may oversleep: some Compare-And-Writes and transfers of the others.
+/// The longest time that a NIC thread oversleeps: some Compare-And-Writes and transfers of the
+/// others.
 const MAX_OVERSLEEP_NS: u64 = 60_000;
 
 /// A state machine and what it works with.
@@ -32,29 +33,29 @@ struct SimulatedNicThread {
     port: Box<dyn Port>,
     memory: Box<dyn RankMemory>,
     mail: VecDeque<Mail>,
-    /// Its OS thread does not run before.
+    /// Its OS thread does not run before this time.
     wakes_ns: u64,
 }
 
-/// What the NICs of a simulated cluster are made of.
+/// The configuration of a simulated cluster's NICs.
 #[derive(Debug)]
 pub struct SimulatedNicsConfig {
     /// Which ranks run where.
     pub placement: Placement,
-    /// How the runtime is set.
+    /// The settings of the runtime.
     pub settings: Settings,
-    /// How much their tables hold.
+    /// The capacities of their tables.
     pub bounds: Bounds,
     /// NIC memory of the ranks, by number.
     pub memories: Vec<NicMemory>,
     /// The fabric.
     pub fabric: Box<dyn VirtualFabric>,
-    /// A seed that decides which NIC threads oversleep, and when: an OS thread may get no core for a
-    /// while. `None`: all run whenever they can.
+    /// The seed that decides which NIC threads oversleep, and when: an OS thread may get no core
+    /// for a while. `None`: all run whenever they can.
     pub oversleeping: Option<u64>,
-    /// A planted bug, for the checkers' own test.
+    /// A planted bug, for the tests of the checkers.
     pub bug: Option<PlantedBug>,
-    /// The slices of which rows are kept, if they are recorded (EMDS).
+    /// The slices whose rows are recorded, if any (EMDS).
     pub emds: Option<SliceWindow>,
 }
 
@@ -67,7 +68,7 @@ pub struct SimulatedNics {
     strobe_port: Box<dyn Port>,
     placement: Arc<Placement>,
     quota: Quota,
-    /// Whether what is asked of far nodes is on its way whatever the slice.
+    /// Whether GETs from remote nodes may be in flight outside of the slice.
     goes_ahead: bool,
     strobes: u64,
     /// Cuts each node has taken.
@@ -91,7 +92,7 @@ impl std::fmt::Debug for SimulatedNics {
 }
 
 impl SimulatedNics {
-    /// The NICs of a cluster at rest.
+    /// Creates the NICs of a cluster at rest.
     ///
     /// # Panics
     /// When there is not NIC memory for each rank.
@@ -157,24 +158,24 @@ impl SimulatedNics {
         }
     }
 
-    /// The fabric.
+    /// Returns the fabric.
     #[must_use]
     pub fn fabric(&self) -> &dyn VirtualFabric {
         &*self.fabric
     }
 
-    /// The same, to let time pass.
+    /// Returns the fabric, to let time pass.
     pub fn fabric_mut(&mut self) -> &mut dyn VirtualFabric {
         &mut *self.fabric
     }
 
-    /// Slices struck so far.
+    /// Returns the number of slices struck so far.
     #[must_use]
     pub fn strobes(&self) -> u64 {
         self.strobes
     }
 
-    /// Cuts that a node has taken.
+    /// Returns the number of cuts that a node has taken.
     #[must_use]
     pub fn cuts(&self, node: NodeId) -> u64 {
         self.cuts[node.index()]
@@ -187,7 +188,7 @@ impl SimulatedNics {
         self.is_at_rest() && nodes.all(|node| self.fabric.page(node).wanted() == (false, false))
     }
 
-    /// Whether no slice is under way, and no NIC thread of a node that lives has mail or oversleeps.
+    /// Whether no slice is under way, and no NIC thread of a living node has mail or oversleeps.
     pub(super) fn is_at_rest(&self) -> bool {
         let (now_ns, alive) = (self.fabric.now_ns(), self.fabric.alive());
         let is_at_rest =
@@ -196,13 +197,13 @@ impl SimulatedNics {
         !self.strobe_sender.in_slice() && alive.all(is_at_rest)
     }
 
-    /// The number of the slice under way, or of the last one.
+    /// Returns the number of the slice under way, or of the last one.
     pub(super) fn slice(&self) -> u64 {
         self.strobe_sender.slice()
     }
 
-    /// What the tables of the nodes that live hold, by node and NIC thread: at the end, nothing. What is
-    /// there because a program has left it there ([`TableLeak::programs`]) is told, too.
+    /// Returns the entries in the tables of living nodes, by node and NIC thread: at the end, none.
+    /// Entries that a program has left ([`TableLeak::programs`]) are included.
     #[must_use]
     pub fn table_leaks(&self) -> Vec<(NodeId, NicThreadId, TableLeak)> {
         let alive = self.fabric.alive();
@@ -216,7 +217,8 @@ impl SimulatedNics {
         living.flat_map(of).collect()
     }
 
-    /// What was recorded of all nodes, the first of which has the figures of the Strobe Sender. It is recorded no more.
+    /// Returns the record of all nodes, the first of which has the figures of the Strobe Sender. It
+    /// ends the recording.
     #[must_use]
     pub fn take_recorded(&mut self) -> Vec<NodeDump> {
         let seats = self.seats.iter_mut();
@@ -229,7 +231,7 @@ impl SimulatedNics {
         dumps
     }
 
-    /// When something happens next without a rank's doing: on the fabric, or a strobe.
+    /// Returns the time of the next event without a rank: on the fabric, or a strobe.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         let now_ns = self.fabric.now_ns();
@@ -241,7 +243,7 @@ impl SimulatedNics {
             .min()
     }
 
-    /// What a checker saw, in this slice.
+    /// Creates a violation that a checker found in this slice.
     #[must_use]
     pub fn violation(&self, (checker, what): (Checker, String)) -> CheckerViolation {
         CheckerViolation {
@@ -251,11 +253,11 @@ impl SimulatedNics {
         }
     }
 
-    /// Gives every NIC thread one chance at the present time, and rings ranks. Returns whether anything moved
-    /// on.
+    /// Gives every NIC thread one chance at the present time, and rings ranks. Returns whether
+    /// anything moved.
     ///
     /// # Errors
-    /// What a checker objects to, and what a NIC thread says must end the job.
+    /// The violation that a checker finds, or the failure by which a NIC thread ends the job.
     pub fn turn(&mut self) -> Result<bool, CheckerViolation> {
         let progress = self.move_on()?;
         if let Some(failure) = self.take_failures().pop() {
@@ -265,12 +267,12 @@ impl SimulatedNics {
         Ok(progress)
     }
 
-    /// What NIC threads have said must end the job, since the last call.
+    /// Returns the failures that end the job, since the last call.
     pub(super) fn take_failures(&mut self) -> Vec<NicFailure> {
         std::mem::take(&mut self.out.failures)
     }
 
-    /// A turn, which leaves failures to whoever takes them.
+    /// Does a turn, and leaves failures to [`take_failures`](Self::take_failures).
     pub(super) fn move_on(&mut self) -> Result<bool, CheckerViolation> {
         let (now_ns, alive) = (self.fabric.now_ns(), self.fabric.alive());
         let settled = self.fabric.settle();
@@ -310,7 +312,7 @@ impl SimulatedNics {
         Ok(progress)
     }
 
-    /// Law 2, at a moment at which nothing moves and no slice is under way.
+    /// Checks law 2, at a moment at which nothing moves and no slice is under way.
     fn check_demand(&self) -> Result<(), (Checker, String)> {
         if !self.is_at_rest() {
             return Ok(());
@@ -330,7 +332,7 @@ impl SimulatedNics {
         Ok(())
     }
 
-    /// One NIC thread takes its mail and looks at the fabric.
+    /// Lets one NIC thread take its mail and poll the fabric.
     fn work(&mut self, at: usize, now_ns: u64) -> bool {
         let seat = &mut self.seats[at];
         let clock = || now_ns;

@@ -1,9 +1,10 @@
-//! What the scripted ranks do: a random program without races or deadlocks, and its answers.
+//! The program of the scripted ranks: random, without races or deadlocks, and with known answers.
 //!
 //! A program is a list of rounds. In a round every rank posts its sends, receives and probes in an
-//! order of its own, waits for all, and then takes part in collectives: one that may go wrong, and some
-//! beside it, of other communicators with other masters, several at a time of each. Receives that nobody sends for are cancelled. So every operation
-//! has its partner in the same round, and whatever order the fabric brings about must end.
+//! order of its own, waits for all, and then takes part in collectives. One of them may go wrong.
+//! Others go beside it, on other communicators with other masters, several at a time on each.
+//! Receives without a send are cancelled. So every operation has its partner in the same round, and
+//! the program must end in whatever order the fabric delivers.
 
 mod round_collective;
 
@@ -22,11 +23,12 @@ pub(super) struct ProgramMessage {
     pub(super) destination: u32,
     pub(super) tag: i32,
     pub(super) len: usize,
-    /// A seed, if its data are in pieces at the sender (unless it is eager and so was packed).
+    /// The seed of its pieces, if its data are in pieces at the sender (unless it is eager and so
+    /// was packed).
     pub(super) pieces: Option<u64>,
-    /// Names the message in its own bytes.
+    /// Identifies the message in its own bytes.
     pub(super) id: u64,
-    /// The second half of it is not in the memory of its sender.
+    /// Whether its second half is not in the memory of its sender.
     pub(super) missing: bool,
 }
 
@@ -41,18 +43,18 @@ pub(super) enum ProgramPost {
         source: Option<u32>,
         tag: Option<i32>,
         capacity: usize,
-        /// Take the message out first (matched probe), and then receive it.
+        /// Whether to take the message out first (matched probe), and then receive it.
         extract: bool,
         pieces: Option<u64>,
-        /// The second half of the room is not there.
+        /// Whether the second half of the room is not there.
         missing: bool,
     },
-    /// Is there a message for this pattern? There may be, and may be not.
+    /// Probe once for this pattern. There may or may not be a message.
     ProbeOnce {
         source: Option<u32>,
         tag: Option<i32>,
     },
-    /// Receive what nobody sends, and cancel that at the end of the round.
+    /// Post a receive without a send, and cancel it at the end of the round.
     Decoy,
     /// Compute for this many nanoseconds, so that the next post comes later.
     Compute(u64),
@@ -61,11 +63,11 @@ pub(super) enum ProgramPost {
 /// How a rank arrives at a collective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ArrivalMode {
-    /// By itself.
+    /// For itself.
     Own,
-    /// For these, of its node, in communicator order.
+    /// For these ranks of its node, in communicator order.
     ForNode(Vec<u32>),
-    /// Not at all: another one does.
+    /// Not at all: another rank arrives for it.
     StoodFor,
 }
 
@@ -73,42 +75,42 @@ pub(super) enum ArrivalMode {
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProgramRound {
     pub(super) messages: Vec<ProgramMessage>,
-    /// By rank.
+    /// The posts, by rank.
     pub(super) posts: Vec<Vec<ProgramPost>>,
-    /// Nanoseconds each rank computes before it posts.
+    /// The nanoseconds that each rank computes before it posts.
     pub(super) compute_ns: Vec<u64>,
-    /// Which context does what together, if any.
+    /// The collective at the end of the round and its context, if there is one.
     pub(super) together: Option<(u32, RoundCollective)>,
-    /// A rank that does something else instead.
+    /// A rank that calls another collective instead, and that collective.
     pub(super) astray: Option<(u32, RoundCollective)>,
-    /// In the end all contexts but the world are closed and opened again.
+    /// Whether, in the end, all contexts except the world are closed and opened again.
     pub(super) reopens: bool,
-    /// What other contexts do together at the same time, some of them several things.
+    /// The collectives of other contexts at the same time, sometimes several of one context.
     pub(super) beside: Vec<(u32, RoundCollective)>,
-    /// Members of a node that do the same have one of them arrive for all.
+    /// Whether one of a node's members arrives for all of them, if they do the same.
     pub(super) led: bool,
-    /// The memory of this member, of the second half of what it gives or gets, is not there.
+    /// The member for which the second half of its input or output is not in memory.
     pub(super) missing: Option<(u32, CollectiveSide)>,
 }
 
-/// What a member gives to a collective, or gets from it.
+/// The input or the output of a member in a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CollectiveSide {
     Input,
     Output,
 }
 
-/// What may be in a program.
+/// The features that a program may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AllowedFeatures {
-    /// Receives may have wildcards, and contexts may be opened again. When a node dies a receive from any source fails,
-    /// and whoever sent for it would wait for ever, and so would members of a context that some of them have not opened:
-    /// not what a correct program does.
+    /// Receives may have wildcards, and contexts may be opened again. When a node dies a receive
+    /// from any source fails. Then its sender would wait for ever, and so would members of a
+    /// context that some of them have not opened. A correct program does not do that.
     pub(super) wildcards: bool,
     /// Memory may be missing.
     pub(super) missing: bool,
-    /// Ranks may be in different rounds. Where they may not, no rank has to hold a message of a later
-    /// round, and a pool of envelopes may be as small as it likes.
+    /// Ranks may be in different rounds. Where they may not, no rank has to hold a message of a
+    /// later round, and a pool of envelopes may be arbitrarily small.
     pub(super) run_ahead: bool,
 }
 
@@ -116,11 +118,11 @@ pub(super) struct AllowedFeatures {
 #[derive(Clone, Debug)]
 pub(super) struct ScriptedProgram {
     pub(super) rounds: Vec<ProgramRound>,
-    /// Members of the contexts from 1 on, in communicator order; context 0 is the world.
+    /// The members of the contexts from 1 on, in communicator order; context 0 is the world.
     subsets: Vec<Vec<u32>>,
 }
 
-/// Contexts of a program, the world among them.
+/// The number of contexts of a program, including the world.
 pub(super) const CONTEXTS: usize = 5;
 
 const LENGTHS: [usize; 10] = [0, 1, 8, 63, 64, 65, 1000, 4096, 4097, 50_000];
@@ -152,7 +154,8 @@ impl ScriptedProgram {
                 ProgramRound::new(compute_ns, &subsets, may, &mut id, random)
             })
             .collect();
-        // Who went astray is told at once, and its context is in use until all others have come.
+        // A stray rank gets its error at once, and its context is in use until all others have
+        // come.
         let is_astray = |round: &ProgramRound| round.astray.is_some();
         let first = rounds.iter().position(is_astray).unwrap_or(rounds.len());
         rounds[first..]
@@ -169,7 +172,7 @@ impl ScriptedProgram {
         }
     }
 
-    /// The bytes of a message.
+    /// Returns the bytes of a message.
     pub(super) fn payload(message: &ProgramMessage) -> Vec<u8> {
         let mut bytes = pattern(message.id, message.len);
         let name = message.id.to_le_bytes();
@@ -179,7 +182,7 @@ impl ScriptedProgram {
     }
 }
 
-/// Bytes that differ from place to place and from id to id.
+/// Returns bytes that differ from place to place and from id to id.
 pub(super) fn pattern(id: u64, len: usize) -> Vec<u8> {
     (0..len as u64)
         .map(|at| (id.wrapping_mul(31) + at.wrapping_mul(7)).to_le_bytes()[0])
@@ -210,7 +213,7 @@ impl ProgramRound {
                 id: *id,
                 missing: false,
             };
-            // What is shorter may be eager, and then lies elsewhere.
+            // Shorter messages may be eager, and then lie elsewhere.
             message.missing = random.random_bool(0.1) && may.missing && message.len > 4096;
             *id += 1;
             round.posts[message.source as usize].push(ProgramPost::Send(round.messages.len()));
@@ -239,7 +242,8 @@ impl ProgramRound {
         let missing = (random.random_range(0..ranks), side);
         round.missing = (random.random_bool(0.6) && may.missing).then_some(missing);
         for (context, members) in (1..).zip(subsets).skip(1) {
-            // Those of one context follow each other, short and long ones: nobody waits for one before the next.
+            // Those of one context follow each other, short and long ones: no rank waits for one
+            // before the next.
             let count = [0, 0, 1, 1, 2, 4][random.random_range(0..6)];
             let together = (0..count).map(|_| (context, RoundCollective::new(members, random)));
             round.beside.extend(together);
@@ -252,9 +256,10 @@ impl ProgramRound {
         round
     }
 
-    /// Every rank sends many short messages to its neighbour, each with a tag of its own, and computes in between.
-    /// Some receives name the source and others do not. A rank that is done may ask for a slice, for a collective,
-    /// at any moment of the others' bursts: so messages come in the middle of slices that were struck for something else.
+    /// Creates a round in which every rank sends many short messages to its neighbour, each with a
+    /// tag of its own, and computes in between. Some receives name the source and others do not. A
+    /// rank that is done may demand a slice for a collective at any moment of the others' bursts.
+    /// So messages come in the middle of slices that were struck for other work.
     fn burst(
         compute_ns: Vec<u64>,
         slice_ns: u64,
@@ -297,7 +302,8 @@ impl ProgramRound {
         round
     }
 
-    /// The posts of a rank in a burst: its receives, and then its sends, with pauses in between.
+    /// Returns the posts of a rank in a burst: its receives, and then its sends, with pauses in
+    /// between.
     fn burst_posts(
         &self,
         rank: u32,
@@ -317,7 +323,8 @@ impl ProgramRound {
                     pieces: None,
                     missing: false,
                 });
-                // Where tables are small, a receive that is not posted yet may leave the others without room.
+                // Where tables are small, a receive that is not posted yet may leave no room for
+                // the others.
                 if may.run_ahead && random.random_bool(0.1) {
                     posts.push(ProgramPost::Compute(random.random_range(0..slice_ns / 4)));
                 }
@@ -334,7 +341,7 @@ impl ProgramRound {
         posts
     }
 
-    /// What a rank does at the end of the round.
+    /// Returns the collective of a rank at the end of the round.
     pub(super) fn collective_of(&self, rank: u32) -> Option<&RoundCollective> {
         match &self.astray {
             Some((astray, other)) if *astray == rank => Some(other),
@@ -342,8 +349,8 @@ impl ProgramRound {
         }
     }
 
-    /// How a member arrives at the end of the round. On a node whose members do the same, one of them, the
-    /// root if that is there, may arrive for all.
+    /// Returns how a member arrives at the end of the round. On a node whose members do the same,
+    /// one of them, the root if it is there, may arrive for all.
     pub(super) fn arrival(&self, rank: u32, members: &[u32], placement: &Placement) -> ArrivalMode {
         let here = |member: &&u32| placement.node_of(**member) == placement.node_of(rank);
         let here: Vec<u32> = members.iter().filter(here).copied().collect();
@@ -367,8 +374,9 @@ impl ProgramRound {
         }
     }
 
-    /// Whose memory is not there that the collective needs, and for what. One for whom another one of
-    /// its node arrives has given it what it had, and gets nothing from the NIC.
+    /// Returns the member whose memory is missing for the collective, and which side of it. If
+    /// another member of its node arrives for a member, it has that member's input already, and the
+    /// NIC gives that member nothing.
     pub(super) fn missing_memory(
         &self,
         members: &[u32],
@@ -394,7 +402,7 @@ impl ProgramRound {
         (needed && long).then_some((member, side))
     }
 
-    /// Whether a member must be told of memory that is not there.
+    /// Whether a member must get the error of missing memory.
     pub(super) fn must_be_told(&self, rank: u32, members: &[u32], placement: &Placement) -> bool {
         let Some((member, side)) = self.missing_memory(members, placement) else {
             return false;
@@ -407,7 +415,7 @@ impl ProgramRound {
         near || (side == CollectiveSide::Input && needs_it)
     }
 
-    /// Whether the `members` do not do the same, so that the collective must be refused.
+    /// Whether the members' calls differ, so that the collective must be refused.
     pub(super) fn disagrees(&self, members: &[u32]) -> bool {
         match (&self.together, &self.astray) {
             (Some((_, together)), Some((_, other))) => {
@@ -417,8 +425,8 @@ impl ProgramRound {
         }
     }
 
-    /// A rank's receives: all exact, or all from any source, or all from any source with any tag;
-    /// a mixture could leave the wrong message for the exact one. They are shuffled among the
+    /// Adds a rank's receives: all exact, or all from any source, or all from any source with any
+    /// tag. A mixture could leave the wrong message for the exact one. They are shuffled among the
     /// sends, each kind in order.
     fn add_receives(&mut self, rank: u32, may: AllowedFeatures, random: &mut ChaCha8Rng) {
         let incoming: Vec<&ProgramMessage> = self
@@ -432,7 +440,7 @@ impl ProgramRound {
             .map(|message| message.len)
             .max()
             .unwrap_or(0);
-        // Where both sides are missing, either may be noticed; and rooms that are missing overlap.
+        // If memory is missing on both sides, either may be noticed; and missing rooms overlap.
         let mut may_miss = may.missing && incoming.iter().all(|message| !message.missing);
         let receives: Vec<ProgramPost> = incoming
             .iter()
@@ -499,7 +507,7 @@ mod tests {
             found
         };
         assert_eq!(receives(false), [(true, true)].into());
-        // A source without a tag matches what another one was meant for.
+        // A pattern with any source and one tag would match what another pattern was meant for.
         assert_eq!(
             receives(true),
             [(true, true), (false, true), (false, false)].into()

@@ -1,4 +1,4 @@
-//! What a simulated cluster of scripted ranks runs on: a fabric, and the ranks' memory.
+//! The base of a simulated cluster of scripted ranks: a fabric, and the ranks' memory.
 
 use super::fabric::{DatagramFabric, HostTopology, SimFabric, VirtualFabric};
 use super::rank::MEMORY_BYTES;
@@ -10,11 +10,11 @@ use bcs_fabric::udp::datagram_network::DatagramFaults;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// How the seed has the fabric.
+/// The fabric that the seed has drawn.
 pub(super) enum SeededFabric {
-    /// With these faults.
+    /// The simulated fabric with these faults.
     Sim(FaultPlan),
-    /// Between these machines.
+    /// Links between these hosts, with these faults.
     Udp(HostTopology, DatagramFaults),
 }
 
@@ -53,8 +53,8 @@ impl SeededFabric {
     }
 }
 
-/// The memory of the ranks: for the simulated fabric at address 0 of each, for the other one where it is in this
-/// process, since the kernel copies it.
+/// Creates the memory of the ranks. For the simulated fabric it is at address 0 of each rank. For
+/// the other one it is in this process, since the kernel copies it.
 pub(super) fn make_rank_stores(
     drawn: &SeededFabric,
     placement: &Placement,

@@ -1,8 +1,8 @@
-//! A cluster whose ranks a test drives by hand: it posts a descriptor, lets slices go by, and looks at
-//! what became of it. For what a random program hits too seldom: full tables, spent credits,
-//! descriptors in an order in which no program posts them.
+//! A cluster whose ranks a test drives by hand: it posts a descriptor, lets slices go by, and
+//! checks the outcome. It serves for cases that a random program hits too seldom: full tables,
+//! spent credits, descriptors in an order in which no program posts them.
 //!
-//! Nobody but the test acts as a rank, and nothing fails that it does not make fail. What the test
+//! Only the test acts as a rank, and nothing fails unless the test makes it fail. What the test
 //! waits for has a deadline in virtual time, so a NIC that hangs ends a test with a message.
 
 use super::fabric::{DatagramFabric, HostTopology, SimFabric, VirtualFabric};
@@ -29,7 +29,7 @@ use mds::selection::SliceWindow;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Virtual time by which everything must be over that a test waits for.
+/// The virtual time by which everything that a test waits for must be over.
 const DEADLINE_NS: u64 = 5_000_000_000;
 /// Turns without time passing after which the cluster is in a livelock.
 const MAX_TURNS: u32 = 100_000;
@@ -62,19 +62,19 @@ impl Workbench {
     /// Bytes of each rank's memory.
     pub const MEMORY_BYTES: usize = 1 << 20;
 
-    /// So many ranks on so many nodes, in blocks; elastic strobes.
+    /// Creates a cluster of ranks on nodes, in blocks, with elastic strobes.
     ///
     /// # Panics
-    /// When there can be no such job.
+    /// When the job is impossible.
     #[must_use]
     pub fn new(ranks: usize, nodes: usize, bounds: Bounds) -> Self {
         Self::with_settings(ranks, nodes, bounds, Settings::default())
     }
 
-    /// The same with other settings.
+    /// Creates a cluster with other settings.
     ///
     /// # Panics
-    /// When there can be no such job.
+    /// When the job is impossible.
     #[must_use]
     pub fn with_settings(ranks: usize, nodes: usize, bounds: Bounds, settings: Settings) -> Self {
         let placement = Placement::block(ranks, nodes).expect("a small job");
@@ -90,7 +90,7 @@ impl Workbench {
         let stores = SimulatedRanks::Scripted(Rc::new(RefCell::new(stores)));
         let mut network =
             Network::new(nodes, stores, Latencies::default(), FaultPlan::default(), 0);
-        // Collectives of the world that are over have been granted.
+        // Earlier collectives of the world count as granted.
         if let Some(last) = bounds.first_collective.checked_sub(1) {
             let granted = StepGrant::new(last, 1, 0).encode();
             let all = (0..nodes).map(NodeId::from_index);
@@ -102,20 +102,20 @@ impl Workbench {
         Self::on(placement, settings, bounds, memories, Box::new(fabric))
     }
 
-    /// So many ranks, each on a node and a machine of its own, and links between them that lose nothing. What they call their
-    /// memory is that of this process.
+    /// Creates a cluster with each rank on a node and a host of its own, and links between them
+    /// that lose nothing. The ranks' memory is that of this process.
     ///
     /// # Panics
-    /// When there can be no such job.
+    /// When the job is impossible.
     #[must_use]
     pub fn on_separate_hosts(ranks: usize) -> Self {
         Self::on_separate_hosts_with(ranks, Settings::default())
     }
 
-    /// The same with other settings.
+    /// Creates such a cluster with other settings.
     ///
     /// # Panics
-    /// When there can be no such job.
+    /// When the job is impossible.
     #[must_use]
     pub fn on_separate_hosts_with(ranks: usize, settings: Settings) -> Self {
         let placement = Placement::block(ranks, ranks).expect("a small job");
@@ -173,7 +173,7 @@ impl Workbench {
         self.nics.fabric().page(self.node(rank))
     }
 
-    /// A request of a rank that no descriptor has borne.
+    /// Returns a request of a rank that no descriptor has used.
     pub fn request(&mut self, rank: u32) -> RequestId {
         let rank = &mut self.ranks[rank as usize];
         rank.requests += 1;
@@ -183,7 +183,7 @@ impl Workbench {
         }
     }
 
-    /// Posts a send, and asks for a slice.
+    /// Posts a send, and requests a slice.
     ///
     /// # Panics
     /// When the ring is full.
@@ -192,8 +192,8 @@ impl Workbench {
         self.page(rank).demand();
     }
 
-    /// Posts a receive, probe or cancel, and asks for nothing: that is for the test to decide, as for
-    /// the rank that thinks itself alone (law 2).
+    /// Posts a receive, probe or cancel, and requests nothing. The test decides about that, as does
+    /// a rank that sees no messages (law 2).
     ///
     /// # Panics
     /// When the ring is full.
@@ -201,7 +201,8 @@ impl Workbench {
         self.push_receive(rank, &receive.encode());
     }
 
-    /// Posts a collective, and asks for a slice; or nudges, if it is short and nodes are far from each other.
+    /// Posts a collective, and requests a slice; or nudges, if it is short and nodes are on
+    /// different hosts.
     ///
     /// # Panics
     /// When the ring is full.
@@ -242,17 +243,18 @@ impl Workbench {
         ring.push(words).expect("the ring has room");
     }
 
-    /// Asks for a slice.
+    /// Demands a slice.
     pub fn demand(&self) {
         self.page(0).demand();
     }
 
-    /// Asks for the next regular strobe.
+    /// Requests the next regular strobe.
     pub fn arm(&self) {
         self.page(0).arm();
     }
 
-    /// An inline message of one byte; with `owed` it is told when it was received.
+    /// Sends an inline message of one byte; with `owed` the sender gets a completion when it was
+    /// received.
     pub fn send(&mut self, from: u32, to: u32, tag: i32, owed: bool) -> RequestId {
         let request = self.request(from);
         let mut bytes = [0; INLINE_BYTES];
@@ -271,7 +273,7 @@ impl Workbench {
         request
     }
 
-    /// A send of what lies at a place, or in a payload slot; and a nudge, as where nodes are far from each other.
+    /// Sends the data at an address, or in a payload slot; and nudges, as between different hosts.
     ///
     /// # Panics
     /// When the ring is full.
@@ -299,7 +301,7 @@ impl Workbench {
         request
     }
 
-    /// Bytes in a payload slot of a rank.
+    /// Returns bytes in a payload slot of a rank.
     #[must_use]
     pub fn payload(&self, rank: u32, slot: u32, bytes: &[u8]) -> Payload {
         let memory = &self.ranks[rank as usize].memory;
@@ -308,7 +310,7 @@ impl Workbench {
         Payload::Slot { slot, address }
     }
 
-    /// A receive of up to 64 bytes in the world, and a demand for the slice in which it is taken.
+    /// Posts a receive of up to 64 bytes in the world, and demands the slice in which it is taken.
     pub fn receive(&mut self, rank: u32, source: Option<u32>, tag: Option<i32>) -> RequestId {
         let kind = ReceiveKind::Receive {
             into: Location::contiguous(4096),
@@ -319,7 +321,7 @@ impl Workbench {
         self.post_receive_kind(rank, source, tag, kind)
     }
 
-    /// Posts a receive, probe or cancel in the world, and asks for nothing.
+    /// Posts a receive, probe or cancel in the world, and requests nothing.
     pub fn post_receive_kind(
         &mut self,
         rank: u32,
@@ -364,8 +366,8 @@ impl Workbench {
         request
     }
 
-    /// Posts an arrival at the first collective of the world, with so many bytes from one address and to
-    /// another.
+    /// Posts an arrival at the first collective of the world, with data of this length from one
+    /// address and to another.
     pub fn arrive(
         &mut self,
         rank: u32,
@@ -442,13 +444,13 @@ impl Workbench {
         request
     }
 
-    /// What a request came to, once it has.
+    /// Returns the outcome of a request, once it has one.
     #[must_use]
     pub fn completion(&self, rank: u32, request: RequestId) -> Option<Completion> {
         self.ranks[rank as usize].memory.completion(request)
     }
 
-    /// The same, of one that must have ended.
+    /// Returns the outcome of a request that must have ended.
     ///
     /// # Panics
     /// When it has not.
@@ -460,7 +462,7 @@ impl Workbench {
         })
     }
 
-    /// Bytes of a rank's own memory.
+    /// Returns bytes of a rank's own memory.
     ///
     /// # Panics
     /// When it has none there.
@@ -483,19 +485,19 @@ impl Workbench {
         written.expect("the rank has this memory");
     }
 
-    /// A rank's NIC memory.
+    /// Returns a rank's NIC memory.
     #[must_use]
     pub fn memory(&self, rank: u32) -> &NicMemory {
         &self.ranks[rank as usize].memory
     }
 
-    /// What NICs have said must end the job.
+    /// Returns the failures that must end the job, as NICs reported them.
     #[must_use]
     pub fn failures(&self) -> &[NicFailure] {
         &self.failures
     }
 
-    /// What the tables of the NICs hold, in words: at the end, nothing.
+    /// Returns the entries in the tables of the NICs, as words: at the end, none.
     #[must_use]
     pub fn table_leaks(&self) -> Vec<String> {
         let left = self.nics.table_leaks().into_iter();
@@ -503,14 +505,14 @@ impl Workbench {
             .collect()
     }
 
-    /// What NICs have recorded of their slices, by node; the first has the figures of the Strobe Sender. They record no
-    /// more.
+    /// Returns the NICs' record of their slices, by node; the first has the figures of the Strobe
+    /// Sender. It ends the recording.
     #[must_use]
     pub fn take_recorded(&mut self) -> Vec<NodeDump> {
         self.nics.take_recorded()
     }
 
-    /// The virtual time in nanoseconds.
+    /// Returns the virtual time in nanoseconds.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.nics.fabric().now_ns()
@@ -522,24 +524,24 @@ impl Workbench {
         self.nics.is_idle() && self.nics.next_ns().is_none()
     }
 
-    /// Slices struck so far.
+    /// Returns the number of slices struck so far.
     #[must_use]
     pub fn slices(&self) -> u64 {
         self.nics.slice()
     }
 
-    /// Cuts that the node has taken so far.
+    /// Returns the number of cuts that the node has taken so far.
     #[must_use]
     pub fn cuts(&self, node: usize) -> u64 {
         self.nics.cuts(NodeId::from_index(node))
     }
 
-    /// A rank says that it is blocked.
+    /// Reports that a rank is blocked.
     pub fn block(&self) {
         self.page(0).count_blocked(true);
     }
 
-    /// Lets everything go on until no slice is wanted.
+    /// Runs until no slice is wanted.
     ///
     /// # Panics
     /// When that never comes.
@@ -547,7 +549,7 @@ impl Workbench {
         self.run(|bench| bench.nics.is_idle());
     }
 
-    /// Lets so many slices go by, wanted or not.
+    /// Runs this number of slices, wanted or not.
     ///
     /// # Panics
     /// When one of them does not end.
@@ -559,7 +561,7 @@ impl Workbench {
         }
     }
 
-    /// Lets everything go on until something is so.
+    /// Runs until the condition holds.
     ///
     /// # Panics
     /// When that never comes.

@@ -1,20 +1,20 @@
-//! What a reduction computes, and how: one for all who fold.
+//! The arithmetic of a reduction: shared by all code that folds.
 
 use bcs_core::job::Settings;
 use bcs_core::reduction::arithmetic::{ArithmeticPath, CombineError, combine};
 use bcs_core::reduction::{Datatype, Op};
 
-/// What a reduction computes, and how.
+/// The operation of a reduction, its datatype, and how to compute it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arithmetic {
     op: Op,
     datatype: Datatype,
-    /// A question of time only, the bits are the same.
+    /// Affects only the time; the bits are the same.
     path: ArithmeticPath,
 }
 
 impl Arithmetic {
-    /// That of a reduction of so many bytes.
+    /// Creates the arithmetic of a reduction of these bytes.
     pub(super) fn new(op: Op, datatype: Datatype, bytes: u64, settings: &Settings) -> Self {
         let elements = bytes / datatype.size() as u64;
         let path = if elements <= u64::from(settings.soft_reduce_elements) {
@@ -25,7 +25,7 @@ impl Arithmetic {
         Self { op, datatype, path }
     }
 
-    /// `partial = partial OP bytes`.
+    /// Computes `partial = partial OP bytes`.
     pub(super) fn combine(self, partial: &mut [u8], bytes: &[u8]) -> Result<(), CombineError> {
         combine(self.op, self.datatype, self.path, partial, bytes)
     }

@@ -3,17 +3,20 @@
 //!
 //! - **Owns** the consuming side of the send and collective rings of the node's ranks, the
 //!   envelopes that wait for room or credit, and the credits.
-//! - **Takes** `Phase` (DEM) with the cut, `AwaitedSendsCompleted`, `NodesLost`; credit blocks from the fabric.
-//! - **Emits** descriptor blocks; `Arrived` and `EarlyArrivals` to BR; `Awaited` and `ProcessResult` to SR.
-//! - **Ahead of the beat.** Under elastic strobes what is for a far node leaves when its rank nudges, if
-//!   nothing for that node waits for credit here: [`super::buffer_receiver::corrupt_words`] says why that is the same. The next block to that
-//!   node says how many have, and so which of them are in the cut. Arrivals at collectives are taken then, too: BR knows
-//!   which of them need a slice.
-//! - **Invariants.** Envelopes of one sender to one receiver leave in the order of their posts:
-//!   all go through one queue per destination node; those that find their receiver out of credit at
-//!   its head wait in one per receiver, and come back to the head. At most
-//!   [`Bounds::share`](crate::bounds::Bounds::share) envelopes to one receiver are unmatched there. An exchanged send has
-//!   freed its ring entry (law 4).
+//! - **Takes** `Phase` (DEM) with the cut, `AwaitedSendsCompleted`, `NodesLost`; credit blocks from
+//!   the fabric.
+//! - **Emits** descriptor blocks; `Arrived` and `EarlyArrivals` to BR; `Awaited` and `Finished` to
+//!   SR.
+//! - **Outside of the slice.** Under elastic strobes envelopes for a remote node leave when their
+//!   rank nudges, if nothing for that node waits for credit here.
+//!   [`super::buffer_receiver::outside_slice`] explains why the result is the same. The next block
+//!   to that node records how many have left this way, and so which of them are in the cut. BS then
+//!   takes arrivals at collectives, too: BR knows which of them need a slice.
+//! - **Invariants.** Envelopes of one sender to one receiver leave in the order of their posts. All
+//!   go through one queue per destination node. Envelopes at its head whose receiver is out of
+//!   credit wait in a queue per receiver, and come back to the head. At most
+//!   [`Bounds::share`](crate::bounds::Bounds::share) envelopes to one receiver are unmatched there.
+//!   An exchanged send has freed its ring entry (law 4).
 
 use super::{
     NicThread, NicThreadContext, NodeConfig, Retries, RetryablePut, RetryablePutWords, TableLeak,
@@ -52,12 +55,12 @@ struct QueuedSend {
     record: EnvelopeRecord,
 }
 
-/// A receiver, as the sending side sees it.
+/// A receiver, as the sending side knows it.
 #[derive(Debug, Default)]
 struct ReceiverCredit {
     /// Envelopes delivered to it so far.
     delivered: u64,
-    /// How many of them were matched, as its BR said last.
+    /// How many of them were matched, by the last report of its BR.
     matched: u64,
     /// Envelopes that wait for credit.
     waiting: VecDeque<QueuedSend>,
@@ -69,7 +72,7 @@ pub struct BufferSender {
     config: NodeConfig,
     rings: Vec<SenderRings>,
     outgoing: Vec<VecDeque<QueuedSend>>,
-    /// How many envelopes all these hold: a BS with nothing to send looks at none of them.
+    /// How many envelopes all these queues hold: a BS with nothing to send reads none of them.
     queued: usize,
     /// Whether a queue has no more room.
     is_full: bool,
@@ -79,7 +82,7 @@ pub struct BufferSender {
     waiting: Vec<usize>,
     share: u64,
     credits_seen: Vec<u64>,
-    /// Credit blocks that have been read: there is one for each signal.
+    /// Credit blocks that have been read: one for each signal.
     signals_seen: u64,
     puts: Retries<RetryablePut>,
     exchanging: bool,
@@ -87,25 +90,25 @@ pub struct BufferSender {
     /// Sends that were taken in this DEM.
     sends: u64,
     lost: NodeSet,
-    /// Sends to other nodes that their senders wait for: they fail if the node dies.
+    /// Sends to other nodes whose senders wait for them: they fail if the node dies.
     owed: HashMap<(u32, RequestId), AwaitedSend>,
-    /// How many of them SR has not been told of.
+    /// How many of them SR does not know of yet.
     newly_owed: usize,
-    /// What was sent ahead, by node.
+    /// What was sent outside of the slice, by node.
     ahead: Vec<OutsideSliceSends>,
     nudges_seen: u32,
 }
 
-/// A send that its sender waits for.
+/// A send whose sender waits for it.
 #[derive(Clone, Copy, Debug)]
 struct AwaitedSend {
-    /// Where its receiver is.
+    /// The node of its receiver.
     node: NodeId,
     /// Bytes of it that were sent with its descriptor.
     carried: u64,
 }
 
-/// What was sent ahead to a node.
+/// What was sent to a node outside of the slice.
 #[derive(Clone, Copy, Debug, Default)]
 struct OutsideSliceSends {
     /// Bytes that were sent with descriptors, of messages that are not complete.
@@ -118,7 +121,7 @@ struct OutsideSliceSends {
 }
 
 impl BufferSender {
-    /// The BS of a node.
+    /// Creates the BS of a node.
     #[must_use]
     pub fn new(config: NodeConfig) -> Self {
         let nodes = config.placement.nodes();
@@ -196,7 +199,7 @@ impl BufferSender {
         arrived: &mut Vec<(u32, CollectiveDescriptor)>,
         context: &mut NicThreadContext<'_>,
     ) -> Result<(), NicFailureCause> {
-        // What went ahead was posted later.
+        // Sends that were taken outside of the slice may have been posted after the cut.
         let rings = &self.rings[local];
         let collectives = collectives.max(rings.collectives.position());
         let sends = sends.max(rings.sends.position());
@@ -240,7 +243,7 @@ impl BufferSender {
         let bounds = self.config.bounds;
         loop {
             let rings = &mut self.rings[local];
-            // What does not fit into the tables stays in the ring, in order.
+            // Sends that do not fit into the tables stay in the ring, in order.
             if rings.held_back >= bounds.held as u64 || self.is_full {
                 rings.left = true;
                 return Ok(());
@@ -281,7 +284,8 @@ impl BufferSender {
         }
     }
 
-    /// Takes a send out that has not left this node: it waits for room or for credit. Returns whether it did.
+    /// Withdraws a send that has not left this node, because it waits for room or credit. Returns
+    /// whether there was one.
     fn withdraw_send(&mut self, (local, request): (usize, RequestId), to: (NodeId, u32)) -> bool {
         let (node, receiver) = to;
         let is_it = |send: &QueuedSend| send.local == local && send.heading.owed == Some(request);
@@ -322,7 +326,7 @@ impl BufferSender {
                 };
                 receiver.matched = receiver.matched.max(matched);
                 if receiver.delivered - receiver.matched.min(receiver.delivered) < self.share {
-                    // They waited longest: they go before what has been posted since.
+                    // They have waited longest, so they go before all that was posted since.
                     let queue = &mut self.outgoing[lane.index()];
                     self.waiting[lane.index()] -= receiver.waiting.len();
                     self.queued += receiver.waiting.len();
@@ -358,7 +362,7 @@ impl BufferSender {
                 cancels,
                 ..
             } = send.heading;
-            // A cancel is not kept there, and so needs no credit.
+            // The receiver's node does not hold a cancel, so it needs no credit.
             if cancels.is_none() {
                 let receiver = self.receivers.entry(destination).or_default();
                 if receiver.delivered - receiver.matched >= self.share {
@@ -393,7 +397,7 @@ impl BufferSender {
         .start(context.port, &mut self.puts);
     }
 
-    /// Sends ahead what may go. Returns whether anybody has posted.
+    /// Sends all that may go outside of the slice. Returns whether any rank has posted.
     fn send_all_outside_slice(&mut self, context: &mut NicThreadContext<'_>) -> bool {
         let config = &self.config;
         if !config.settings.strobe.is_elastic() || context.port.other_host_nodes().is_empty() {
@@ -426,7 +430,8 @@ impl BufferSender {
         true
     }
 
-    /// The same to one node: what is at the head of its queue, as far as that is whole and has credit.
+    /// Sends the head of one node's queue outside of the slice, as far as it is complete and has
+    /// credit.
     fn send_outside_slice(&mut self, node: NodeId, context: &mut NicThreadContext<'_>) {
         let (queue, ahead) = (
             &mut self.outgoing[node.index()],
@@ -455,7 +460,7 @@ impl BufferSender {
                 }
                 self.rings[send.local].held_back -= 1;
                 if let Some(request) = send.heading.owed {
-                    // Word of it comes ahead, too: SR need not look for it.
+                    // Its completion comes outside of the slice, too: SR need not poll for it.
                     let rank = self.config.ranks[send.local].0;
                     let carried =
                         send_eager_bytes(rank, send.heading.eager, (node, ahead.carried), context);
@@ -492,8 +497,8 @@ impl BufferSender {
         }
     }
 
-    /// Law 2: sends with credit that found no room in this slice's block are work, and so are those
-    /// that there is room for by now.
+    /// Requests a slice if there is work (law 2): sends with credit that found no room in this
+    /// slice's block, and sends for which there is room by now.
     fn request_slice_if_needed(&self) {
         if self.waits_for_slice().is_none() {
             return;
@@ -536,8 +541,8 @@ impl BufferSender {
     }
 }
 
-/// Sends an eager message to a node whose descriptor follows, if there is room for it beside what was carried there before.
-/// Returns how many bytes that were.
+/// Sends an eager message to a node ahead of its descriptor, if there is room besides the bytes
+/// carried there before. Returns the number of bytes sent.
 fn send_eager_bytes(
     rank: u32,
     eager: Option<(u32, u64, u64)>,

@@ -1,14 +1,14 @@
 //! CH, the Collective Helper: barriers and broadcasts, in BBM (paper section 4.4).
 //!
-//! - **Owns** the barriers and broadcasts at which all local ranks have arrived; of the long ones, whose
-//!   data are pulled, [`PulledCollectives`] says all that follows.
-//! - **Takes** `Ready`, `AbandonedCollectives`, `Phase` (BBM); parts of the collective block.
+//! - **Owns** the barriers and broadcasts at which all local ranks have arrived.
+//!   [`PulledCollectives`] describes the long ones, whose data are pulled.
+//! - **Takes** `Ready`, `GivenUp`, `Phase` (BBM); parts of the collective block.
 //! - **Emits** broadcast data as one PUT to all nodes of the group; completions to SR.
-//! - **Invariants.** A collective goes only as far as its context's `StepGrant` says. A barrier is a
-//!   broadcast without data. The root's ranks complete when the data has left, the others when
-//!   it has been written to them. A root whose memory cannot be read sends word of that in the
-//!   place of the data, in each of the steps that are granted, so no node waits for more than the
-//!   fabric. Who is told of memory that is not there is said with [`MissingMemory`].
+//! - **Invariants.** A collective goes only as far as its context's `Go` allows. A barrier is a
+//!   broadcast without data. The root's ranks complete when the data has left, the others when it
+//!   has been written to them. A root whose memory cannot be read sends an error in place of the
+//!   data, in each of the granted steps, so no node waits for more than the fabric.
+//!   [`MissingMemory`] describes who is notified of missing memory.
 
 use super::missing_memory::MissingMemory;
 use super::pull::PulledCollectives;
@@ -27,7 +27,7 @@ use bcs_fabric::{Port, RankMemory, Variable};
 struct ActiveBroadcast {
     collective: ReadyCollective,
     steps: StepProgress,
-    /// (step, token) of this slice whose data this node waits for.
+    /// (step, token) of the steps in this slice whose data this node waits for.
     expected: Vec<(u64, u64)>,
     result: Completion,
     spoilt: MissingMemory,
@@ -46,7 +46,7 @@ pub struct CollectiveHelper {
 }
 
 impl CollectiveHelper {
-    /// The CH of a node.
+    /// Creates the CH of a node.
     #[must_use]
     pub fn new(config: NodeConfig) -> Self {
         let quota = Quota::with_bounds(&config.settings, &config.bounds);
@@ -78,7 +78,7 @@ impl CollectiveHelper {
             let root = match active.collective.kind() {
                 CollectiveKind::Broadcast { root } if active.collective.bytes() > 0 => root,
                 _ => {
-                    // Nothing moves, and no token was taken: going is all there is to it.
+                    // No data move and no token was taken: the grant itself completes the steps.
                     active.steps.done += granted.len() as u64;
                     continue;
                 }
@@ -114,7 +114,7 @@ impl CollectiveHelper {
         let ActiveBroadcast {
             collective, spoilt, ..
         } = &self.active[index];
-        spoilt.check()?; // what is left is of no use any more
+        spoilt.check()?; // the rest is of no use any more
         let (_, descriptor) = collective
             .local
             .iter()
@@ -123,7 +123,7 @@ impl CollectiveHelper {
         contribution(root, descriptor, offset, len, context.memory)
     }
 
-    /// Sends what a step brings to the other nodes, and to this one's ranks.
+    /// Sends the data of a step to the other nodes, and to this node's ranks.
     fn broadcast(
         &mut self,
         index: usize,
@@ -154,7 +154,7 @@ impl CollectiveHelper {
         self.deliver(index, step, part.content, context);
     }
 
-    /// Gives what a step brings to the ranks of this node.
+    /// Writes the data of a step to the ranks of this node.
     fn deliver(
         &mut self,
         index: usize,
@@ -223,8 +223,8 @@ impl CollectiveHelper {
     }
 }
 
-/// Bytes of what a rank contributed: inline, or from its memory; else the rank whose memory is not
-/// there, which is another one if this one arrived for its node.
+/// Returns the contribution of a rank: inline, or from its memory. On failure it returns the rank
+/// whose memory is missing, which is another one if this one arrived for its node.
 pub(super) fn contribution(
     rank: u32,
     descriptor: &CollectiveDescriptor,
@@ -276,7 +276,7 @@ impl NicThread for CollectiveHelper {
                 self.active
                     .retain(|active| !give_up(*what, &active.collective, context));
             }
-            Mail::NodesLost(_) => {} // BR says which contexts are gone
+            Mail::NodesLost(_) => {} // BR knows which contexts are gone
             other => unreachable!("CH does not take {other:?}"),
         }
     }
@@ -320,7 +320,7 @@ impl NicThread for CollectiveHelper {
 }
 
 impl CollectiveHelper {
-    /// A root that died in this very phase will not send: its broadcast is over.
+    /// Gives up broadcasts whose root died in this very phase and will not send.
     fn give_up_on_the_dead(&mut self, context: &mut NicThreadContext<'_>) {
         let alive = context.port.alive();
         let placement = self.config.placement.clone();
@@ -340,7 +340,7 @@ impl CollectiveHelper {
     }
 }
 
-/// Fails a collective for all local ranks: a member is gone.
+/// Fails a collective for all local ranks, because a member has gone.
 pub(super) fn abandon(collective: &ReadyCollective, context: &mut NicThreadContext<'_>) {
     fail(
         collective,
@@ -349,7 +349,7 @@ pub(super) fn abandon(collective: &ReadyCollective, context: &mut NicThreadConte
     );
 }
 
-/// Fails a collective if it is among those that are given up; returns whether it is.
+/// Fails a collective if it is among those that are given up. Returns whether it is.
 pub(super) fn give_up(
     what: AbandonedCollectives,
     collective: &ReadyCollective,

@@ -1,11 +1,11 @@
-//! DH, the DMA Helper: moves point-to-point data in PM, one-sided, from the memory of the sender
-//! to the memory of the receiver (paper figure 4.5, step 9).
+//! DH, the DMA Helper: moves point-to-point data in PM, one-sided, from the memory of the sender to
+//! the memory of the receiver (paper figure 4.5, step 9).
 //!
 //! - **Owns** the schedule of the slice, from BR.
-//! - **Takes** `Chunks`, `Phase` (PM), `OutsideSliceSends`, `NodesLost`.
+//! - **Takes** `Chunks`, `Phase` (PM), `ChunksOutsideSlice`, `NodesLost`.
 //! - **Emits** gets; completions of receives, and of sends of this node, to SR; completion blocks
-//!   to the SRs of the senders' other nodes; `Dropped` to BR for a transfer that failed; `Moved` to BR, who completes what
-//!   goes ahead of the beat.
+//!   to the SRs of the senders' other nodes; `Dropped` to BR for a transfer that failed;
+//!   `ChunkOutcomes` to BR, which completes transfers outside of the slice.
 //! - **Invariants.** A request completes only after its data has moved. A transfer that failed
 //!   completes once, with the failure, however many chunks it still had.
 
@@ -25,17 +25,17 @@ pub struct DmaHelper {
     config: NodeConfig,
     schedule: Vec<Chunk>,
     gets: Retries<Chunk>,
-    /// What goes ahead of the beat.
+    /// Chunks that move outside of the slice.
     ahead: Retries<Chunk>,
     puts: Retries<RetryablePut>,
     failed: BTreeSet<u64>,
-    /// Sends of other nodes that are complete: by node.
+    /// Completed sends of other nodes, by node.
     done: BTreeMap<NodeId, Vec<CompletedSend>>,
     moving: Option<u64>,
 }
 
 impl DmaHelper {
-    /// The DH of a node.
+    /// Creates the DH of a node.
     #[must_use]
     pub fn new(config: NodeConfig) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl DmaHelper {
         }
     }
 
-    /// Asks for what goes ahead of the beat.
+    /// Requests chunks outside of the slice.
     fn start_outside_slice(&mut self, chunks: Vec<Chunk>, context: &mut NicThreadContext<'_>) {
         let mut ended = Vec::new();
         for chunk in chunks {
@@ -84,7 +84,7 @@ impl DmaHelper {
         report_outcomes(ended, context);
     }
 
-    /// Looks at what was asked for ahead of the beat. Returns whether any of it has ended.
+    /// Polls the chunks that were requested outside of the slice. Returns whether any has ended.
     fn poll_outside_slice(&mut self, context: &mut NicThreadContext<'_>) -> bool {
         let mut ended = Vec::new();
         self.ahead.poll(context.port, |_, chunk, event| {
@@ -142,7 +142,7 @@ impl DmaHelper {
         }
     }
 
-    /// Tells the senders' nodes, once everything has moved.
+    /// Notifies the senders' nodes, once everything has moved.
     fn report(&mut self, slice: u64, context: &mut NicThreadContext<'_>) {
         for (node, sends) in std::mem::take(&mut self.done) {
             let room = self.config.bounds.completions;

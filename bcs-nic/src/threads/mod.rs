@@ -1,12 +1,12 @@
 //! The NIC threads (paper section 4.1), each a state machine.
 //!
-//! A NIC thread is given mail ([`NicThread::handle`]) and a chance to look at the fabric
-//! ([`NicThread::poll`]). Time, fabric and rank memory come in with the [`NicThreadContext`]; mail to the
-//! other threads of the node goes out by it. There is no clock, socket, OS thread or lock inside:
-//! the same state machines run on OS threads ([`crate::driver`]) and in virtual time
+//! A NIC thread gets mail ([`NicThread::handle`]) and a chance to poll the fabric
+//! ([`NicThread::poll`]). Time, fabric and rank memory come in with the [`NicThreadContext`]; mail
+//! to the other threads of the node goes out by it. There is no clock, socket, OS thread or lock
+//! inside: the same state machines run on OS threads ([`crate::driver`]) and in virtual time
 //! ([`crate::simulator`]).
 //!
-//! Each file has the same order: what the thread owns, what it takes, what it emits, its
+//! The head of each file has the same order: what the thread owns, takes and emits, and its
 //! invariants.
 
 mod arithmetic;
@@ -51,21 +51,21 @@ pub struct NodeConfig {
     pub node: NodeId,
     /// Which ranks run where.
     pub placement: Arc<Placement>,
-    /// How the runtime is set.
+    /// The settings of the runtime.
     pub settings: Arc<Settings>,
     /// The machine page.
     pub page: MachinePage,
     /// The node's ranks in ascending order, with their NIC memory.
     pub ranks: Arc<Vec<(u32, NicMemory)>>,
-    /// How much its tables hold.
+    /// The capacities of its tables.
     pub bounds: Bounds,
-    /// The slices of which rows are kept, if this node's are recorded (EMDS).
+    /// The slices whose rows are recorded, if this node is recorded (EMDS).
     pub emds: Option<SliceWindow>,
 }
 
 impl NodeConfig {
-    /// Law 5: rings the ranks that wait for room in a ring or for the end of what BS holds back. To be called after
-    /// anything was taken.
+    /// Rings the ranks that wait for room in a ring, or for the end of what BS holds back (law 5).
+    /// Call it after anything was taken.
     pub(crate) fn ring_for_space(&self, out: &mut Outbox) {
         for (rank, memory) in self.ranks.iter() {
             if memory.take_space_request() {
@@ -74,7 +74,7 @@ impl NodeConfig {
         }
     }
 
-    /// The place of a local rank in [`ranks`](Self::ranks).
+    /// Returns the place of a local rank in [`ranks`](Self::ranks).
     #[must_use]
     pub fn local(&self, rank: u32) -> Option<usize> {
         self.ranks
@@ -82,7 +82,7 @@ impl NodeConfig {
             .ok()
     }
 
-    /// A failure of this node that ends the job.
+    /// Creates a failure of this node, which ends the job.
     #[must_use]
     pub fn failure(&self, cause: NicFailureCause) -> NicFailure {
         NicFailure {
@@ -92,14 +92,14 @@ impl NodeConfig {
     }
 }
 
-/// What a NIC thread emits.
+/// The output of a NIC thread.
 #[derive(Debug, Default)]
 pub struct Outbox {
     /// Mail to other threads of the node, in order.
     pub mail: Vec<(NicThreadId, Mail)>,
-    /// What must end the job.
+    /// Failures that must end the job.
     pub failures: Vec<NicFailure>,
-    /// Local ranks whose bell is to be rung.
+    /// Local ranks whose bells must ring.
     pub to_ring: Vec<u32>,
 }
 
@@ -116,21 +116,21 @@ impl Outbox {
             request,
             completion,
         };
-        // Neighbouring completions travel together.
+        // Consecutive completions travel together.
         if let Some((NicThreadId::StrobeReceiver, Mail::Completed(batch))) = self.mail.last_mut() {
             return batch.push(release);
         }
         self.send(NicThreadId::StrobeReceiver, Mail::Completed(vec![release]));
     }
 
-    /// Rings a local rank, soon.
+    /// Requests that a local rank's bell rings soon.
     pub fn ring(&mut self, rank: u32) {
         if self.to_ring.last() != Some(&rank) {
             self.to_ring.push(rank);
         }
     }
 
-    /// Tells SR that a microphase is finished.
+    /// Notifies SR that a microphase is finished.
     pub fn finish_microphase(
         &mut self,
         phase: Microphase,
@@ -146,16 +146,17 @@ impl Outbox {
 
 /// What a NIC thread works with while it handles an input.
 pub struct NicThreadContext<'a> {
-    /// Nanoseconds: of the monotonic clock, or of virtual time. Read only where it is needed: most
-    /// of what a NIC thread handles in a slice takes less time than to look at the clock.
+    /// Returns nanoseconds, of the monotonic clock or of virtual time. Call it only where needed:
+    /// most of what a NIC thread handles in a slice takes less time than to read the clock.
     pub clock: &'a dyn Fn() -> u64,
     /// The thread's attachment to the fabric.
     pub port: &'a mut dyn Port,
     /// The memory of the node's ranks.
     pub memory: &'a mut dyn RankMemory,
-    /// What it emits.
+    /// The output.
     pub out: &'a mut Outbox,
-    /// How long the routines of this NIC thread have taken so far, this one not counted, if that is recorded (LTRi).
+    /// The time that this NIC thread's routines have taken so far, without the current one, if that
+    /// is recorded (LTRi).
     pub worked_ns: u64,
 }
 
@@ -172,15 +173,15 @@ impl std::fmt::Debug for NicThreadContext<'_> {
 pub struct TableLeak {
     /// What they are.
     pub what: &'static str,
-    /// How many.
+    /// Their number.
     pub count: usize,
-    /// Whether a program may leave them, that ends without having received what was sent to it, or
-    /// without having waited for what it has begun. Else the runtime has forgotten to take them out.
+    /// Whether a program may leave them: it ended without receiving what was sent to it, or without
+    /// waiting for what it has begun. Otherwise the runtime has forgotten to take them out.
     pub programs: bool,
 }
 
 impl TableLeak {
-    /// What a program may leave.
+    /// Creates an entry for what a program may leave.
     pub(crate) fn program_leak(what: &'static str, count: usize) -> Self {
         Self {
             what,
@@ -189,7 +190,8 @@ impl TableLeak {
         }
     }
 
-    /// Collectives of which so many steps are done. What was granted must be done; what was not is the program's.
+    /// Counts leaked collectives, given how many steps of each are done. Granted steps must be
+    /// done; the program may leave others.
     pub(crate) fn collectives<'a>(
         active: impl Iterator<Item = (&'a ReadyCollective, u64)>,
         port: &dyn Port,
@@ -206,7 +208,7 @@ impl TableLeak {
         ]
     }
 
-    /// What the runtime must have taken out.
+    /// Creates an entry for what the runtime must have taken out.
     pub(crate) fn runtime_leak(what: &'static str, count: usize) -> Self {
         Self {
             what,
@@ -222,25 +224,26 @@ impl std::fmt::Display for TableLeak {
     }
 }
 
-/// What a NIC keeps for one of its ranks until the other half of it comes: for whoever asks what a job does.
+/// The operations of a rank that wait for their match in a NIC, for reports about the state of a
+/// job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnmatchedOperations {
-    /// Receives that no message has met, the oldest first, as far as they were asked for.
+    /// Receives that have not met a message, the oldest first, up to the requested number.
     pub receives: Vec<Pattern>,
     /// How many others there are.
     pub more_receives: usize,
-    /// Messages that no receive has met, the oldest first, as far as they were asked for.
+    /// Messages that have not met a receive, the oldest first, up to the requested number.
     pub messages: Vec<MessageEnvelope>,
 }
 
-/// What a NIC thread holds that only a slice can move on.
+/// Work of a NIC thread that only a slice can advance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StalledWork {
     /// The node of the NIC.
     pub node: NodeId,
     /// The NIC thread.
     pub thread: NicThreadId,
-    /// What it holds.
+    /// The work.
     pub what: &'static str,
 }
 
@@ -256,42 +259,45 @@ pub trait NicThread: Send {
     /// Takes mail.
     fn handle(&mut self, mail: Mail, context: &mut NicThreadContext<'_>);
 
-    /// Looks at the fabric; returns whether anything moved on.
+    /// Polls the fabric. Returns whether anything advanced.
     fn poll(&mut self, context: &mut NicThreadContext<'_>) -> bool;
 
-    /// Whether a [`poll`](Self::poll) may find something though nobody has signalled this thread: transfers or
-    /// verdicts that it waits for.
+    /// Whether a [`poll`](Self::poll) may find something though this thread got no signal: it waits
+    /// for transfers or verdicts.
     fn needs_polling(&self) -> bool;
 
-    /// What its tables hold that is nobody's any more, once every rank has ended and no slice is under
-    /// way.
+    /// Returns the entries left in its tables, once every rank has ended and no slice is under way.
     fn table_leaks(&self, _port: &dyn Port) -> Vec<TableLeak> {
         Vec::new()
     }
 
-    /// The oldest message for this pattern that has come for a rank of this node and was not received, if this
-    /// thread keeps such: for whoever wonders why the rank waits.
+    /// Returns the oldest message for this pattern that came for a rank of this node and was not
+    /// received, if this thread holds messages. It serves to explain why a rank waits.
     fn oldest_unmatched_message(&self, _rank: u32, _pattern: Pattern) -> Option<MessageEnvelope> {
         None
     }
 
-    /// What this thread keeps for a rank of this node, of each kind at most so many, if it keeps such.
+    /// Returns the unmatched operations of a rank of this node, of each kind at most so many, if
+    /// this thread holds any.
     fn unmatched_operations(&self, _rank: u32, _most: usize) -> Option<UnmatchedOperations> {
         None
     }
 
-    /// What this thread holds that only a slice can move on, if anything. The thread has armed the strobe for it
-    /// (law 2): the simulators check that. The deadlock detector proves nothing while a thread holds such.
+    /// Returns the work of this thread that only a slice can advance, if any. The thread has armed
+    /// the strobe for it (law 2): the simulators check that. The deadlock detector proves nothing
+    /// while a thread has such work.
     fn waits_for_slice(&self) -> Option<&'static str> {
         None
     }
 
-    /// What programs have left here, by rank, if this thread keeps such: once every rank has ended.
+    /// Returns what programs have left here, by rank, if this thread holds it: once every rank has
+    /// ended.
     fn rank_leaks(&self) -> Vec<(u32, LeakReport)> {
         Vec::new()
     }
 
-    /// What this thread's EMDS recorded, if it has one. Its routines have taken so long in all.
+    /// Returns what this thread's EMDS recorded, if it has one. The argument is the total time of
+    /// its routines.
     fn take_recording(&mut self, _worked_ns: u64) -> Option<mds::dump::NodeDump> {
         None
     }
@@ -324,8 +330,8 @@ impl<T> Retries<T> {
         self.outstanding.len()
     }
 
-    /// Tests every outstanding transfer. `ended` is told how each ended, and gives a new ticket
-    /// when it has tried again. Returns whether any ended.
+    /// Tests every outstanding transfer. It calls `ended` with each outcome; that returns a new
+    /// ticket if it has tried again. Returns whether any ended.
     pub(crate) fn poll(
         &mut self,
         port: &mut dyn Port,
@@ -359,7 +365,7 @@ pub(crate) struct RetryablePut {
     pub(crate) signal: Option<NicThreadId>,
 }
 
-/// A PUT of words that are copied only if it has to be tried again.
+/// A PUT of words, which are copied only if it has to be tried again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RetryablePutWords<'a> {
     pub(crate) set: bcs_core::job::NodeSet,
@@ -369,7 +375,7 @@ pub(crate) struct RetryablePutWords<'a> {
 }
 
 impl RetryablePutWords<'_> {
-    /// Puts the block; a PUT that nobody can get is complete.
+    /// Puts the block. A PUT without any living destination is complete.
     pub(crate) fn start(self, port: &mut dyn Port, retries: &mut Retries<RetryablePut>) {
         let Self {
             set,
@@ -391,7 +397,7 @@ impl RetryablePutWords<'_> {
 }
 
 impl RetryablePut {
-    /// Puts the block; a PUT that nobody can get is complete.
+    /// Puts the block. A PUT without any living destination is complete.
     pub(crate) fn start(self, port: &mut dyn Port, retries: &mut Retries<Self>) {
         let ticket = port.xfer_and_signal(&self.set, self.at, &self.bytes, self.signal);
         if port.test_event(ticket) != Event::Signalled {
@@ -399,7 +405,7 @@ impl RetryablePut {
         }
     }
 
-    /// Polls PUTs, trying again those that were lost.
+    /// Polls PUTs, and tries again those that were lost.
     pub(crate) fn poll(port: &mut dyn Port, retries: &mut Retries<Self>) -> bool {
         retries.poll(port, |port, put, event| match event {
             Event::Failed(_) => {

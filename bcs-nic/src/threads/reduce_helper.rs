@@ -1,15 +1,15 @@
 //! RH, the Reduce Helper: reductions along a binomial tree of nodes, in RM, in software floating
 //! point (paper section 4.4).
 //!
-//! - **Owns** the reductions at which all local ranks have arrived; of the long ones, whose data are
-//!   pulled, [`PulledCollectives`] says all that follows.
-//! - **Takes** `Ready`, `AbandonedCollectives`, `Phase` (RM); parts of the collective block.
+//! - **Owns** the reductions at which all local ranks have arrived. [`PulledCollectives`] describes
+//!   the long ones, whose data are pulled.
+//! - **Takes** `Ready`, `GivenUp`, `Phase` (RM); parts of the collective block.
 //! - **Emits** partial results to the parent's node, results to the nodes that want them;
 //!   completions to SR.
 //! - **Invariants.** The association is canonical (law 9): local ranks in communicator order, then
 //!   the children of the tree in ascending order. The tree is over the group's list of nodes and
-//!   does not depend on the root. At most [`Settings::soft_reduce_elements`] elements are computed
-//!   softly, more of them on the host's FPU: the bits are the same.
+//!   does not depend on the root. Up to [`Settings::soft_reduce_elements`] elements are computed in
+//!   software, longer vectors on the host's FPU: the bits are the same.
 //!
 //! [`Settings::soft_reduce_elements`]: bcs_core::job::Settings::soft_reduce_elements
 
@@ -33,11 +33,11 @@ use bcs_fabric::{GlobalAddress, Port, Variable};
 struct ActiveStep {
     step: u64,
     token: u64,
-    /// This node's partial result so far, if all memory was there that it is made of.
+    /// This node's partial result so far, or the rank whose memory is missing for it.
     partial: PartContent,
     /// Children whose parts are still to come: (which child, place).
     children: Vec<(usize, usize)>,
-    /// Whether the partial result has gone on.
+    /// Whether the partial result has been passed on.
     passed: bool,
     /// Whether this node still waits for the result.
     waits_for_result: bool,
@@ -69,7 +69,7 @@ pub struct ReduceHelper {
 }
 
 impl ReduceHelper {
-    /// The RH of a node.
+    /// Creates the RH of a node.
     #[must_use]
     pub fn new(config: NodeConfig) -> Self {
         let quota = Quota::with_bounds(&config.settings, &config.bounds);
@@ -118,7 +118,7 @@ impl ReduceHelper {
             self.going
                 .count(active.steps.done, granted.len() as u64, all);
             if active.collective.bytes() == 0 {
-                // Nothing moves, and no token was taken: going is all there is to it.
+                // No data move and no token was taken: the grant itself completes the steps.
                 active.steps.done += granted.len() as u64;
                 continue;
             }
@@ -129,7 +129,7 @@ impl ReduceHelper {
         }
     }
 
-    /// Moves every step of this slice on as far as it goes.
+    /// Advances every step of this slice as far as possible.
     fn advance(&mut self, slice: u64, context: &mut NicThreadContext<'_>) -> bool {
         let mut progress = false;
         for active in &mut self.active {
@@ -179,7 +179,7 @@ impl ReduceHelper {
         });
     }
 
-    /// A node that died in this very phase will not send: reductions that wait for it are over.
+    /// Gives up reductions that wait for a node that died in this very phase and will not send.
     fn give_up_on_the_dead(&mut self, context: &mut NicThreadContext<'_>) {
         let alive = context.port.alive();
         self.active.retain(|active| {
@@ -207,7 +207,7 @@ impl ActiveReduction {
         step_range(step, self.step_bytes(), self.collective.bytes())
     }
 
-    /// Which part of a token's place holds the result: the one after all children's.
+    /// Returns which part of a token's place holds the result: the one after all children's.
     fn result_part(&self) -> usize {
         self.collective
             .group
@@ -217,7 +217,7 @@ impl ActiveReduction {
             .trailing_zeros() as usize
     }
 
-    /// The nodes that want the result.
+    /// Returns the nodes that want the result.
     fn wanting(&self, config: &NodeConfig) -> NodeSet {
         match self.root {
             None => self.collective.group.set,
@@ -253,7 +253,7 @@ impl ActiveReduction {
     }
 
     fn local_partial(&mut self, step: u64, context: &mut NicThreadContext<'_>) -> PartContent {
-        self.spoilt.check()?; // what is left is of no use any more
+        self.spoilt.check()?; // the rest is of no use any more
         let (offset, len) = self.range(step);
         let mut partial = None;
         for at in 0..self.collective.local.len() {
@@ -267,7 +267,7 @@ impl ActiveReduction {
         Ok(partial.expect("a node of a group has a member"))
     }
 
-    /// `partial = partial OP bytes`.
+    /// Computes `partial = partial OP bytes`.
     fn combine(&mut self, partial: &mut [u8], bytes: &[u8]) {
         if self.arithmetic.combine(partial, bytes).is_err() {
             self.result.failure = RequestFailure::BadDescriptor;
@@ -310,14 +310,15 @@ impl ActiveReduction {
             match (&mut step.partial, part) {
                 (Ok(partial), Ok(bytes)) => self.combine(partial, &bytes),
                 (partial @ Ok(_), Err(rank)) => *partial = Err(rank),
-                (Err(_), _) => {} // the first one is named
+                (Err(_), _) => {} // the first missing one is named
             }
         }
         progress
     }
 
-    /// All children have come: the partial result goes to the parent, or, at the top of the
-    /// tree, the result to whoever wants it. So does word of what spoilt it, which is told here, too.
+    /// Passes on the partial result once all children's parts have come: to the parent or, at the
+    /// top of the tree, as the result to the nodes that want it. An error takes the same path, and
+    /// is reported here, too.
     fn pass_on(
         &mut self,
         step: &mut ActiveStep,
@@ -416,7 +417,7 @@ impl NicThread for ReduceHelper {
                 self.active
                     .retain(|active| !give_up(*what, &active.collective, context));
             }
-            Mail::NodesLost(_) => {} // BR says which contexts are gone
+            Mail::NodesLost(_) => {} // BR knows which contexts are gone
             other => unreachable!("RH does not take {other:?}"),
         }
     }

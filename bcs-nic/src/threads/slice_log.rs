@@ -1,4 +1,4 @@
-//! What SR records of the slices of its node (paper Table 5.2), if it records.
+//! SR's record of the slices of its node (paper Table 5.2), if recording is on.
 
 use super::NodeConfig;
 use crate::blocks::Microstrobe;
@@ -11,10 +11,10 @@ use mds::emds::SliceRecorder;
 #[derive(Debug)]
 pub(super) struct SliceLog {
     recorder: SliceRecorder,
-    /// The slice under way, or the last one; none before the first.
+    /// The slice under way, or the last one; `None` before the first.
     row: Option<SliceRow>,
     phase_began_ns: u64,
-    /// How long the routines of SR had taken when the slice was struck.
+    /// How long SR's routines had taken when the slice was struck.
     worked_ns: u64,
 }
 
@@ -29,7 +29,7 @@ impl SliceLog {
         })
     }
 
-    /// A microstrobe has come. If it strikes a slice, the one before is over.
+    /// Begins a microphase. If its microstrobe strikes a slice, the one before is over.
     pub(super) fn begin(&mut self, strobe: &Microstrobe, now_ns: u64, worked_ns: u64) {
         self.phase_began_ns = now_ns;
         if strobe.phase == Microphase::Dem {
@@ -41,7 +41,7 @@ impl SliceLog {
         }
     }
 
-    /// So many ranks of the node are blocked, as the cut is taken.
+    /// Records how many ranks of the node are blocked when the cut is taken.
     pub(super) fn set_blocked(&mut self, ranks: usize) {
         if let Some(row) = &mut self.row {
             row.bpts = ranks as u64;
@@ -56,7 +56,7 @@ impl SliceLog {
         self.worked_ns = worked_ns;
     }
 
-    /// A NIC thread has finished its part of a microphase.
+    /// Records that a NIC thread has finished its part of a microphase.
     pub(super) fn count(&mut self, phase: Microphase, tally: &MicrophaseTally) {
         let Some(row) = &mut self.row else { return };
         match phase {
@@ -92,7 +92,7 @@ impl SliceLog {
         }
     }
 
-    /// All threads of the node have finished a microphase.
+    /// Records that all threads of the node have finished a microphase.
     pub(super) fn finished(&mut self, phase: Microphase, now_ns: u64) {
         let Some(row) = &mut self.row else { return };
         let took = match phase {
@@ -106,7 +106,7 @@ impl SliceLog {
         row.ltts_ns = now_ns - row.strobe_ns;
     }
 
-    /// Gives what was recorded.
+    /// Returns what was recorded.
     pub(super) fn finish(mut self, worked_ns: u64) -> NodeDump {
         let end = self.row.as_ref().map_or(1, |row| row.slice + 1);
         self.end_slice(worked_ns);

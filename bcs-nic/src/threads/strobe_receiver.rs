@@ -1,14 +1,14 @@
 //! SR, the Strobe Receiver: the counterpart of SS on every node (paper section 4.1).
 //!
-//! - **Owns** the completion side of the node's ranks: request slots, completion counters, and
-//!   the wish to ring the ranks' bells.
-//! - **Takes** microstrobes and completion blocks from the fabric; `ProcessResult`, `Completed`, `Awaited` and
-//!   `Told` from the other threads.
+//! - **Owns** the completion side of the node's ranks: request slots, completion counters, and the
+//!   list of ranks to ring.
+//! - **Takes** microstrobes and completion blocks from the fabric; `Finished`, `Completed`,
+//!   `Awaited` and `SendsCompleted` from the other threads.
 //! - **Emits** `Phase` to the threads that a microphase needs; the report that the node has
-//!   finished it, and in which later ones it is quiet; completions to ranks.
-//! - **Invariants.** A cut is taken at the DEM strobe and before any completion is released by
-//!   it (law 1). Under strobes by the clock nothing is released between two strobes. One microphase
-//!   at a time: SS does not strobe the next before all nodes have reported this one.
+//!   finished it, and in which later ones it has no work; completions to ranks.
+//! - **Invariants.** A cut is taken at the DEM strobe, before the strobe releases any completion
+//!   (law 1). Under strobes by the clock nothing is released between two strobes. There is one
+//!   microphase at a time: SS does not strike the next before all nodes have reported this one.
 
 use super::slice_log::SliceLog;
 use super::{NicThread, NicThreadContext, NodeConfig, Outbox, TableLeak};
@@ -26,29 +26,30 @@ use std::sync::atomic::Ordering;
 pub struct StrobeReceiver {
     config: NodeConfig,
     signals_seen: u64,
-    /// The microstrobe being worked on, or the last one.
+    /// The current microstrobe, or the last one.
     current: Option<Microstrobe>,
     /// Threads that have not finished the microphase.
     unfinished: usize,
-    /// Which microphases of this slice the node has work in.
+    /// The microphases of this slice in which the node has work.
     work: [bool; 5],
     /// Completions that wait for the next strobe (by the clock).
     held: Vec<RequestCompletion>,
-    /// Sends of which other nodes have still to tell that they are complete: without any, nothing is in a lane of
-    /// completions. Those to a node that died are never taken off, and then the lanes are read for nothing.
+    /// The number of sends whose completions other nodes have still to report: while it is 0, no
+    /// lane of completions holds anything. Sends to a dead node are never subtracted, and then the
+    /// lanes are read in vain.
     awaited: usize,
     /// The last slice in which each lane of completions was read.
     lane_read: Vec<u64>,
     alive: NodeSet,
-    /// What is recorded, if anything is.
+    /// The record, if there is one.
     log: Option<SliceLog>,
-    /// BS and BR take descriptors, or drop what they held back, in this microphase.
+    /// Whether BS and BR take descriptors, or drop what they held back, in this microphase.
     takes: bool,
     cut: Arc<Cut>,
 }
 
 impl StrobeReceiver {
-    /// The SR of a node.
+    /// Creates the SR of a node.
     #[must_use]
     pub fn new(config: NodeConfig) -> Self {
         let nodes = config.placement.nodes();
@@ -103,7 +104,7 @@ impl StrobeReceiver {
         }
     }
 
-    /// Takes the cut. Who got the last one has let go of it, so there is nothing to allocate.
+    /// Takes the cut. The users of the last one have released it, so nothing need be allocated.
     fn take_cut(&mut self) -> Arc<Cut> {
         let Cut(tails) = Arc::make_mut(&mut self.cut);
         tails.clear();
@@ -147,7 +148,7 @@ impl StrobeReceiver {
         if let Some(log) = &mut self.log {
             log.finished(phase, (context.clock)());
         }
-        // DEM decides whether there is anything to schedule, MSM what is to be transmitted.
+        // DEM decides whether there is anything to schedule, MSM what to transmit.
         let decided: &[Microphase] = match phase {
             Microphase::Dem => &[Microphase::Msm],
             Microphase::Msm => &[Microphase::Pm, Microphase::Bbm, Microphase::Rm],
@@ -168,7 +169,7 @@ impl StrobeReceiver {
 
     fn completed(&mut self, batch: Vec<RequestCompletion>, out: &mut Outbox) {
         if !self.config.settings.strobe.is_elastic() {
-            // Law 1: released at the next strobe, which there must be.
+            // Law 1: they are released at the next strobe, which must come.
             self.held.extend(batch);
             self.config.page.arm();
             return;
@@ -176,8 +177,8 @@ impl StrobeReceiver {
         Self::release_completions(&self.config, &batch, out);
     }
 
-    /// Tells ranks that requests of theirs are complete. Neighbours of one rank are counted together: to count waits
-    /// until all that was written has left this core.
+    /// Reports to ranks that their requests are complete. Consecutive completions of one rank are
+    /// counted together: counting waits until all writes have left this core.
     pub(crate) fn release_completions(
         config: &NodeConfig,
         batch: &[RequestCompletion],
@@ -198,7 +199,7 @@ impl StrobeReceiver {
         }
     }
 
-    /// Reads the completions that other nodes' DHs have put since the last look.
+    /// Reads the completions that other nodes' DHs have put since the last call.
     fn read_completions(&mut self, context: &mut NicThreadContext<'_>) {
         let Some(strobe) = self.current else { return };
         let mut sends = Vec::new();
@@ -216,7 +217,7 @@ impl StrobeReceiver {
         self.complete_awaited_sends(&sends, context);
     }
 
-    /// Completes sends that other nodes have told to be complete.
+    /// Completes sends that other nodes have reported as complete.
     fn complete_awaited_sends(
         &mut self,
         sends: &[CompletedSend],
@@ -271,9 +272,10 @@ impl NicThread for StrobeReceiver {
             return false;
         }
         self.signals_seen = signals;
-        // The strobe is looked up first: all that was put before it is there then, and what comes while the lanes are
-        // looked at belongs to the slice before. It begins last: lanes are used anew once this node has finished the next
-        // DEM. Whether a signal is a completion or a microstrobe cannot be told: a strobe may be seen before its signal.
+        // The strobe is read first: all that was put before it is visible then, and what comes
+        // while the lanes are read belongs to the slice before. It begins last: lanes are reused
+        // once this node has finished the next DEM. A signal does not tell a completion from a
+        // microstrobe: a strobe may be seen before its signal.
         let strobe = Microstrobe::read(context.port);
         if self.awaited > 0 {
             self.read_completions(context);

@@ -1,4 +1,4 @@
-//! A case as this rank calls it: its buffers, and what must be in them afterwards.
+//! A case as this rank calls it: its buffers, and their contents afterwards.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
 use super::case::{Case, Collective, PlacedCommunicator};
@@ -8,10 +8,10 @@ use bcs_mpi::mpi::{AnyOp, Blocks, Buffer, Datatype, Request, Result, UserOp};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-/// What is in a buffer where nobody may write.
+/// The byte where nothing may be written.
 const UNTOUCHED: u8 = 0xe7;
 
-/// Where blocks of different lengths lie in a buffer: in any order, with gaps.
+/// The layout of blocks of different lengths in a buffer: in any order, with gaps.
 #[derive(Clone, Debug, Default)]
 struct GappedLayout {
     counts: Vec<i64>,
@@ -56,7 +56,7 @@ pub(super) struct CheckedCollective {
     input: Vec<u8>,
     output: Vec<u8>,
     expected: Vec<u8>,
-    /// Of the output, or for scatters of the input, where blocks may be anywhere.
+    /// The layout of the output, or for scatters of the input, where blocks may be anywhere.
     places: GappedLayout,
     /// For alltoallw.
     types: Vec<Datatype>,
@@ -85,7 +85,7 @@ impl CheckedCollective {
         call
     }
 
-    /// What is moved and not reduced leaves the gaps of pairs as they are.
+    /// Expects the gaps in pairs to stay as they are, if data are moved and not reduced.
     fn leave_gaps(&mut self) {
         let pair = self.case.datatype.pair();
         let Some(pair) = pair.filter(|_| !self.case.collective.reduces()) else {
@@ -114,12 +114,12 @@ impl CheckedCollective {
         self.case.datatype.size()
     }
 
-    /// What a rank has for another.
+    /// Returns the block of one rank for another.
     fn block(&self, from: usize, to: usize) -> Vec<u8> {
         self.case.block(from, to, self.size)
     }
 
-    /// Makes the output buffer, and says what must be in it in the end.
+    /// Makes the output buffer and its expected contents.
     fn fill(&mut self, team: &PlacedCommunicator) {
         use Collective::{
             Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Alltoallw, Barrier, Bcast,
@@ -177,7 +177,7 @@ impl CheckedCollective {
         }
     }
 
-    /// An output buffer of reductions: in place it has the input.
+    /// Returns the initial output buffer of a reduction: in place it holds the input.
     fn initial(&self, len: usize) -> Vec<u8> {
         if self.case.in_place && len == self.input.len() {
             self.input.clone()
@@ -223,7 +223,8 @@ impl CheckedCollective {
             displacements: self.scaled(&self.places.displacements),
             elements: 0,
         };
-        // What is mine lies there already: for gathers my block, for exchanges all that I send.
+        // In place, this rank's data lie there already: for gathers its block, for exchanges all
+        // that it sends.
         let (in_place, unit) = (self.case.in_place, self.unit());
         for from in (0..self.size).filter(|_| in_place) {
             let mine = match exchanges {
@@ -259,7 +260,7 @@ impl CheckedCollective {
             .collect()
     }
 
-    /// Blocks anywhere in a buffer.
+    /// Lays out blocks anywhere in a buffer.
     fn laid_out(&self, blocks: &[Vec<u8>]) -> (GappedLayout, Vec<u8>) {
         let unit = self.unit();
         let counts: Vec<usize> = blocks.iter().map(|block| block.len() / unit).collect();
@@ -273,7 +274,7 @@ impl CheckedCollective {
         (places, buffer)
     }
 
-    /// Calls it; gives a request if it does not block.
+    /// Calls the collective. Returns a request if the call does not block.
     pub(super) fn start(&mut self, team: &PlacedCommunicator) -> Result<Option<Request>> {
         let (comm, blocking) = (&team.comm, self.case.blocking);
         let op = self.operation();
@@ -325,7 +326,7 @@ impl CheckedCollective {
                 call!(scatter, iscatter, blocks, output, root)
             }
             Collective::Scatterv => {
-                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
                 let blocks = unsafe {
                     Blocks::read_only(
                         self.input.as_ptr(),
@@ -368,14 +369,14 @@ impl CheckedCollective {
         }
         let unit = self.unit();
         let function = move |invec: *const u8, inoutvec: *mut u8, count: usize, _| {
-            // SAFETY: the library gives so many elements at either address.
+            // SAFETY: the library passes two vectors of `count` elements.
             let first = unsafe { std::slice::from_raw_parts(invec, count * unit) };
             // SAFETY: as above.
             let both = unsafe { std::slice::from_raw_parts_mut(inoutvec, count * unit) };
             let composed = compose(first, both, unit);
             both.copy_from_slice(&composed);
         };
-        // SAFETY: it uses those elements and nothing else.
+        // SAFETY: it accesses those elements and nothing else.
         unsafe { UserOp::create(function, false) }.into()
     }
 
@@ -384,7 +385,7 @@ impl CheckedCollective {
     }
 
     fn input_of(&self, count: usize) -> Buffer {
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
         unsafe { Buffer::read_only(self.input.as_ptr(), count, self.case.datatype) }
     }
 
@@ -393,7 +394,7 @@ impl CheckedCollective {
     }
 
     fn buffer_of(&mut self, count: usize) -> Buffer {
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
         unsafe { Buffer::new(self.output.as_mut_ptr(), count, self.case.datatype) }
     }
 
@@ -401,12 +402,12 @@ impl CheckedCollective {
         let (counts, displacements) = (&self.input_counts, &self.input_displacements);
         let address = self.input.as_ptr();
         if self.case.collective == Collective::Alltoallw {
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
             return unsafe {
                 Blocks::of_types(address.cast_mut(), counts, displacements, &self.types)
             };
         }
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
         unsafe { Blocks::read_only(address, counts, displacements, self.case.datatype) }
     }
 
@@ -414,15 +415,15 @@ impl CheckedCollective {
         let address = self.output.as_ptr().cast_mut();
         if self.case.collective == Collective::Alltoallw {
             let (counts, displacements) = (&self.bytes.counts, &self.bytes.displacements);
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
             return unsafe { Blocks::of_types(address, counts, displacements, &self.types) };
         }
         let (counts, displacements) = (&self.places.counts, &self.places.displacements);
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
         unsafe { Blocks::new(address, counts, displacements, self.case.datatype) }
     }
 
-    /// The whole output is as it must be.
+    /// Checks the whole output.
     pub(super) fn check(&self) {
         if self.output == self.expected {
             return;

@@ -1,4 +1,4 @@
-//! What all ranks do: drawn from the seed, the same on all of them.
+//! The cases of all ranks: drawn from the seed, the same on all of them.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
 use super::data::random;
@@ -65,27 +65,27 @@ impl Collective {
     }
 }
 
-/// The counts, and how often in a thousand cases.
+/// The counts, with their frequencies in a thousand cases.
 const COUNTS: [(usize, usize); 5] = [(0, 100), (1, 200), (7, 400), (1_000, 290), (100_003, 10)];
 
 /// A case.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
-    /// Names it in its data.
+    /// Identifies it in its data.
     pub(super) number: u64,
     pub(super) team: usize,
     pub(super) collective: Collective,
     pub(super) datatype: Datatype,
-    /// `None`: a function of the program's.
+    /// The operation; `None`: a function of the program.
     pub(super) op: Option<Op>,
-    /// Elements of a block; where blocks differ, of the largest that is possible.
+    /// Elements of a block; where blocks differ, the largest possible number.
     pub(super) count: usize,
-    /// To be taken modulo the size of the team.
+    /// The root, modulo the size of the team.
     pub(super) root: usize,
     pub(super) in_place: bool,
     pub(super) blocking: bool,
     pub(super) mild: bool,
-    /// For what else is to be drawn.
+    /// The seed for all other choices.
     pub(super) seed: u64,
 }
 
@@ -122,10 +122,10 @@ impl Case {
         }
     }
 
-    /// How many elements `from` has for `to`, both ranks of the team.
+    /// Returns how many elements `from` has for `to`, both ranks of the team.
     pub(super) fn count_between(&self, from: usize, to: usize) -> usize {
         use Collective::{Allgatherv, Alltoallv, Alltoallw, Gatherv, ReduceScatter, Scatterv};
-        // In place the counts of a pair must be the same both ways.
+        // In place the counts of a pair must be the same in both directions.
         let (from, to) = match self.collective {
             Alltoallv | Alltoallw if self.in_place => (from.min(to), from.max(to)),
             Alltoallv | Alltoallw => (from, to),
@@ -138,7 +138,7 @@ impl Case {
     }
 }
 
-/// A communicator, and on which node each of its ranks is.
+/// A communicator with the node of each of its ranks.
 #[derive(Debug)]
 pub(super) struct PlacedCommunicator {
     pub(super) comm: Comm,
@@ -155,14 +155,14 @@ impl PlacedCommunicator {
         let here = comm
             .split_by_node(true, 0)?
             .expect("this rank is on a node");
-        // The lowest world rank there names a node.
+        // The node's lowest world rank serves as its name.
         let name = here.members().iter().min().expect("somebody");
         let name = i32::try_from(*name).expect("few");
         let mut node = vec![0; size];
         let (input, output) = (
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
             unsafe { Buffer::read_only(&raw const name, 1, Datatype::INT) },
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
             unsafe { Buffer::new(node.as_mut_ptr(), 1, Datatype::INT) },
         );
         comm.allgather(Some(input), output)?;

@@ -1,18 +1,18 @@
-//! Random numbers, and random elements that are worth adding.
+//! Random numbers, and random elements for reductions.
 
 use bcs_core::reduction::Datatype;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// A sequence of its own for each pair.
+/// Creates a generator; each pair has a sequence of its own.
 pub(super) fn random(seed: u64, stream: u64) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(stream);
     random
 }
 
-/// Elements of any bits; `mild` ones of floating-point types are numbers near 1, whose sums and
-/// products round in every bit and do not overflow.
+/// Draws elements of arbitrary bits. `mild` ones of floating-point types are numbers near 1, whose
+/// sums and products round in every bit and do not overflow.
 pub(super) fn elements(
     datatype: Datatype,
     count: usize,

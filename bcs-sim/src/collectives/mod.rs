@@ -1,9 +1,9 @@
 //! Random collectives against a sequential oracle, to the bit.
 //!
-//! All ranks draw the same cases from the seed: a collective, a communicator, a
-//! datatype, an operation, a count, a root, in place or not, blocking or not. Each then computes
-//! by itself what it must get, from what all ranks contribute, and compares the whole of its output
-//! buffer, gaps between blocks included. Up to four non-blocking collectives are outstanding.
+//! All ranks draw the same cases from the seed: a collective, a communicator, a datatype, an
+//! operation, a count, a root, in place or not, blocking or not. From the contributions of all
+//! ranks each rank computes its own result, and compares its whole output buffer, including the
+//! gaps between blocks. Up to four non-blocking collectives are outstanding.
 
 mod call;
 mod case;
@@ -19,17 +19,17 @@ use rand_chacha::ChaCha8Rng;
 /// Non-blocking collectives under way at a time.
 const OUTSTANDING: usize = 4;
 
-/// All ranks draw so many cases from the seed, call them, and compare what they got.
+/// Draws `cases` cases from the seed on all ranks, calls them, and checks the results.
 ///
 /// # Errors
-/// What the library fails with.
+/// When the library fails.
 ///
 /// # Panics
-/// When a rank got something else than the oracle says.
+/// When a rank's result differs from the oracle's.
 pub fn run(world: &Comm, seed: u64, cases: u64) -> Result<()> {
     let teams = teams(world)?;
     let mut random = data::random(seed, 0);
-    // When to wait for what is each rank's own choice; so is in which order.
+    // Each rank chooses by itself when to wait, and for which request.
     let mut own = data::random(seed, 1 + u64::from(world.rank().unsigned_abs()));
     let mut under_way: Vec<(CheckedCollective, Request)> = Vec::new();
     for number in 0..cases {
@@ -59,7 +59,7 @@ fn finish(under_way: &mut Vec<(CheckedCollective, Request)>, own: &mut ChaCha8Rn
     Ok(())
 }
 
-/// The world, the world backwards, and the ranks of my parity.
+/// Returns the world, the world backwards, and the ranks with the parity of this one.
 fn teams(world: &Comm) -> Result<Vec<PlacedCommunicator>> {
     let backwards = world.split(Some(0), -world.rank())?;
     let parity = world.split(Some(world.rank().unsigned_abs() % 2), 0)?;

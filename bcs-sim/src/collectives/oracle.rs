@@ -1,12 +1,13 @@
-//! The sequential oracle: what a rank must get. It knows the canonical order (law 9)
-//! in its own way, and the arithmetic of one element from `bcs_core`, which has oracles of its own.
+//! The sequential oracle: the result that a rank must get. It computes the canonical order (law 9)
+//! by its own method. It takes the arithmetic of one element from `bcs_core`, which has oracles of
+//! its own.
 
 use super::case::{Case, Collective, PlacedCommunicator};
 use super::data::{elements, random};
 use bcs_core::reduction::arithmetic::{ArithmeticPath, combine};
 
 impl Case {
-    /// What a rank contributes: its blocks for all ranks, in their order, without gaps.
+    /// Returns the contribution of a rank: its blocks for all ranks, in their order, without gaps.
     pub(super) fn contribution(&self, rank: usize, size: usize) -> Vec<u8> {
         let count: usize = match self.collective {
             Collective::Bcast
@@ -24,7 +25,7 @@ impl Case {
         elements(self.datatype, count, self.mild, &mut random)
     }
 
-    /// The block of it that is for `to`.
+    /// Returns its block for `to`.
     pub(super) fn block(&self, from: usize, to: usize, size: usize) -> Vec<u8> {
         let before: usize = (0..to).map(|to| self.count_between(from, to)).sum();
         let unit = self.datatype.size();
@@ -33,10 +34,10 @@ impl Case {
         self.contribution(from, size)[start..start + len].to_vec()
     }
 
-    /// What all ranks' contributions come to.
+    /// Returns the reduction of all ranks' contributions.
     pub(super) fn reduced(&self, team: &PlacedCommunicator) -> Vec<u8> {
         if self.op.is_none() {
-            // No NIC does it: from the left.
+            // No NIC reduces with a program's function, so the order is from the left.
             let all = (0..team.size).map(|rank| self.contribution(rank, team.size));
             return self.fold(all).expect("somebody contributed");
         }
@@ -47,7 +48,8 @@ impl Case {
                 None => nodes.push((node, vec![rank])),
             }
         }
-        // First on each node, in order; then neighbouring nodes, then neighbouring pairs of them.
+        // First within each node, in order; then neighbouring nodes, then neighbouring pairs of
+        // them.
         let mut level: Vec<Vec<u8>> = nodes
             .into_iter()
             .map(|(_, ranks)| {
@@ -62,9 +64,10 @@ impl Case {
         level.pop().expect("somebody contributed")
     }
 
-    /// From the left.
+    /// Folds from the left.
     pub(super) fn fold(&self, mut parts: impl Iterator<Item = Vec<u8>>) -> Option<Vec<u8>> {
-        // The two paths give the same bits, which is tested elsewhere; the faster one for much.
+        // The two paths give the same bits, which other tests check. Long vectors take the faster
+        // one.
         let path = if self.count > 1_000 {
             ArithmeticPath::Host
         } else {
@@ -82,9 +85,9 @@ impl Case {
     }
 }
 
-/// The program's own operation on elements of so many bytes. Pairs of bytes stand for `x -> ax + b`
-/// modulo 256: one after the other, which is associative and not commutative. A byte alone is 7 bits
-/// that or.
+/// Applies the program's own operation to elements of `unit` bytes. Pairs of bytes represent `x ->
+/// ax + b` modulo 256, and are composed, which is associative and not commutative. A single byte is
+/// 7 bits under "or".
 pub(super) fn compose(first: &[u8], then: &[u8], unit: usize) -> Vec<u8> {
     let elements = first.chunks(unit).zip(then.chunks(unit));
     elements

@@ -1,9 +1,9 @@
-//! Operations in which one rank gives memory that cannot be read or written: who of the others may go on as if
-//! nothing were wrong, and who must be told.
+//! Operations in which one rank gives memory that cannot be read or written: which other ranks may
+//! go on as if nothing were wrong, and which must get an error.
 //!
-//! A rank that touches its own bad memory dies of it, as a process does of SIGSEGV. All others either get an
-//! error, or what they would have got. Who needs bytes that nobody can read has to be told, and so has the
-//! rank whose memory it is.
+//! A rank that touches its own bad memory dies of it, as a process does of SIGSEGV. Each other rank
+//! gets either an error or its normal result. Ranks that need unreadable bytes must get an error,
+//! and so must the rank whose memory it is.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
 use super::fault::FaultKind;
@@ -16,10 +16,10 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// What the ranks do.
+/// The operation of the ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BadMemoryOperation {
-    /// From the victim to its neighbour, or the other way.
+    /// A message from the victim to its neighbour, or in the other direction.
     Message,
     Bcast,
     Reduce,
@@ -48,7 +48,7 @@ const KINDS: [BadMemoryOperation; 10] = [
 /// Elements of a block, 8 bytes each.
 const ELEMENTS: [usize; 8] = [1, 8, 9, 100, 513, 3_000, 20_000, 70_000];
 
-/// The longest that memory takes to vanish, in nanoseconds.
+/// The longest time until memory vanishes, in nanoseconds.
 const MAX_VANISH_NS: u64 = 3_000_000;
 
 const UNTOUCHED: u64 = 0xe7e7_e7e7_e7e7_e7e7;
@@ -60,9 +60,9 @@ pub(super) struct BadMemoryCase {
     pub(super) fault: FaultKind,
     elements: usize,
     victim: usize,
-    /// Whether it is what the victim gives, or where it wants the result.
+    /// Whether the victim's input is bad, or its output.
     input: bool,
-    /// Good until this share of the buffer, in quarters.
+    /// The share of the buffer that is good, in quarters.
     good_quarters: usize,
     vanishes_after_ns: u64,
     blocking: bool,
@@ -102,18 +102,18 @@ impl BadMemoryCase {
         }
     }
 
-    /// Does it, and looks whether this rank was told what it has to be told.
+    /// Calls the operation, and checks that this rank got an error if it must.
     pub(super) fn run(&self, comm: &Comm, shared: &InjectionState) -> Result<()> {
         let mut part = BadMemoryRun::new(self, comm);
         part.break_memory(shared);
         let outcome = part.call_operation();
         part.check(outcome.is_err());
-        // Whatever became of it, the communicator is as it was.
+        // Whatever the outcome, the communicator still works.
         comm.barrier()
     }
 }
 
-/// One rank's part in it.
+/// One rank's part in the operation.
 struct BadMemoryRun<'a> {
     deed: &'a BadMemoryCase,
     comm: &'a Comm,
@@ -157,7 +157,7 @@ impl<'a> BadMemoryRun<'a> {
         self.me == self.deed.victim
     }
 
-    /// Bytes of the victim's bad buffer, and from which on they are bad.
+    /// Returns the length of the victim's bad buffer, and the byte from which on it is bad.
     fn bad_bytes(&self) -> (usize, usize) {
         let many = match (self.deed.kind, self.deed.input) {
             (
@@ -199,7 +199,7 @@ impl<'a> BadMemoryRun<'a> {
         }
     }
 
-    /// A message from a rank to itself alone, and what has no other side, touches its own memory.
+    /// Whether the operation has no other rank, so that this rank touches only its own memory.
     fn is_idle(&self) -> bool {
         self.ranks == 1
     }
@@ -213,8 +213,8 @@ impl<'a> BadMemoryRun<'a> {
         } = *self.deed;
         let root = i32::try_from(self.deed.root).expect("few");
         let buffer = |region: &Region, count| {
-            // SAFETY: the regions are there until the operation is over, and what cannot be read or written in them
-            // is what is looked for.
+            // SAFETY: the regions exist until the operation is over. That parts of them cannot be
+            // read or written is what the test is about.
             unsafe { Buffer::new(region.address(), count, Datatype::Uint64) }
         };
         let (input, output) = (
@@ -257,7 +257,7 @@ impl<'a> BadMemoryRun<'a> {
         }
     }
 
-    /// Who sends, and to whom.
+    /// Returns the sender and the receiver.
     fn pair(&self) -> (usize, usize) {
         let (victim, other) = (self.deed.victim, (self.deed.victim + 1) % self.ranks);
         if self.deed.input {
@@ -283,7 +283,7 @@ impl<'a> BadMemoryRun<'a> {
         request.and_then(|mut request| request.wait().map(drop))
     }
 
-    /// Whether this rank has to get an error.
+    /// Whether this rank must get an error.
     fn must_fail(&self) -> bool {
         if self.deed.fault == FaultKind::Vanished || self.is_idle() {
             return false;
@@ -323,7 +323,7 @@ impl<'a> BadMemoryRun<'a> {
             return;
         };
         if self.is_victim() && !self.is_idle() && !deed.input {
-            return; // nobody can look
+            return; // nobody can read it
         }
         let content = self.output.content(expected.len() * 8);
         let words = content.chunks_exact(8);
@@ -337,7 +337,7 @@ impl<'a> BadMemoryRun<'a> {
         assert_eq!(wrong, None, "rank {me} has something else: {deed:?}");
     }
 
-    /// What must be in the output, if anything comes there.
+    /// Returns the contents of the output, if the rank gets any.
     fn expected(&self) -> Option<Vec<u64>> {
         let (n, me, root) = (self.deed.elements, self.me, self.deed.root);
         let block = |from: usize, place: usize| contribution(from, place * n..(place + 1) * n);
@@ -371,7 +371,7 @@ impl<'a> BadMemoryRun<'a> {
     }
 }
 
-/// What a rank gives, by element.
+/// Returns the contribution of a rank, by element.
 fn contribution(rank: usize, elements: std::ops::Range<usize>) -> Vec<u64> {
     let mixed = |at: usize| ((rank << 32 | at) as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     elements.map(mixed).collect()

@@ -1,4 +1,4 @@
-//! Communicators made in all ways, used, and freed.
+//! Makes communicators by all methods, uses them, and frees them.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
 use bcs_core::reduction::{Datatype, Op};
@@ -6,11 +6,12 @@ use bcs_mpi::mpi::{Buffer, Comm, Result};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Communicators kept at a time, and where the NICs have room for few: more than that.
+/// The most communicators that exist at a time; the second number, where the NICs have room for
+/// few, exceeds that room.
 const MAX_COMMUNICATORS: [usize; 2] = [5, 40];
 
-/// Makes so many communicators, adds up ranks in each, and frees them in any order. Where there are `few`
-/// contexts some are refused, to all members alike; then the parent is as it was.
+/// Makes `count` communicators, adds up ranks in each, and frees them in any order. Where there are
+/// `few` contexts some are refused, to all members alike; then the parent is unchanged.
 pub(super) fn run(world: &Comm, seed: u64, count: usize, few: bool) -> Result<()> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut kept: Vec<Option<Comm>> = vec![];
@@ -40,7 +41,7 @@ pub(super) fn run(world: &Comm, seed: u64, count: usize, few: bool) -> Result<()
     Ok(())
 }
 
-/// How a communicator is to be made: drawn by all ranks alike.
+/// The recipe for a communicator: all ranks draw the same.
 struct CommunicatorRecipe {
     kind: u32,
     lots: Vec<u32>,
@@ -91,7 +92,8 @@ impl CommunicatorRecipe {
         }
     }
 
-    /// A number that the members of the new communicator have in common, and nobody else, if this rank is one.
+    /// Returns a number that the members of the new communicator share, and no other rank has, if
+    /// this rank is a member.
     fn name(&self, world: &Comm, kept: &[Option<Comm>]) -> Option<u32> {
         let mine = self.mine(world);
         match self.kind {
@@ -110,15 +112,15 @@ impl CommunicatorRecipe {
     }
 }
 
-/// What one member of a communicator is told of its making, all are.
+/// Checks that all members of a communicator get the same result of its creation.
 fn check_same_result(world: &Comm, name: Option<u32>, made: &Result<Option<Comm>>) -> Result<()> {
     let mine = name.map_or(u64::MAX, |name| {
         u64::from(name) << 1 | u64::from(made.is_ok())
     });
     let mut all = vec![0_u64; usize::try_from(world.size()).expect("positive")];
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
     let input = unsafe { Buffer::read_only(&raw const mine, 1, Datatype::Uint64) };
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
     let output = unsafe { Buffer::new(all.as_mut_ptr(), 1, Datatype::Uint64) };
     world.allgather(Some(input), output)?;
     let others = all
@@ -130,12 +132,12 @@ fn check_same_result(world: &Comm, name: Option<u32>, made: &Result<Option<Comm>
     Ok(())
 }
 
-/// The sum of all ranks of a communicator.
+/// Sums over all ranks of a communicator.
 fn add_up(comm: &Comm) -> Result<()> {
     let (mine, mut sum) = (i64::from(comm.rank()), 0_i64);
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
     let input = unsafe { Buffer::read_only(&raw const mine, 1, Datatype::Int64) };
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
     let output = unsafe { Buffer::new(&raw mut sum, 1, Datatype::Int64) };
     comm.allreduce(input, output, Op::Sum)?;
     let size = i64::from(comm.size());

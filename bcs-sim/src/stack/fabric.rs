@@ -1,4 +1,5 @@
-//! What a simulated job runs on: a fabric, the segments and pages of its machines, and the memory of its ranks.
+//! The base of a simulated job: a fabric, the segments and pages of its hosts, and the memory of
+//! its ranks.
 
 use super::fault::{FaultSet, draw_network_faults, draw_wire_faults};
 use bcs_core::job::{IntranodeTransport, NodeId, Placement, Settings};
@@ -19,11 +20,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// How the seed has the fabric.
+/// The fabric that the seed has drawn.
 pub(super) enum FabricChoice {
-    /// With these faults.
+    /// The simulated fabric with these faults.
     Sim(sim::FaultPlan),
-    /// Between these machines.
+    /// Links between these hosts, with these faults.
     Udp(HostTopology, DatagramFaults),
 }
 
@@ -47,7 +48,7 @@ impl FabricChoice {
 /// A fabric whose ranks are threads.
 pub(super) struct JobFabric {
     pub(super) fabric: Box<dyn VirtualFabric>,
-    /// The segment of the machine of each node.
+    /// The segment of each node's host.
     pub(super) segments: Vec<Segment>,
 }
 
@@ -109,7 +110,7 @@ fn transfers(
 /// The memory of all nodes and ranks.
 pub(super) struct JobMemory {
     pub(super) nodes: Vec<NodeMemory>,
-    /// What NICs share with ranks.
+    /// The memory that NICs share with ranks.
     pub(super) nics: Vec<NicMemory>,
     desks: Vec<Option<RankArea>>,
 }
@@ -141,7 +142,7 @@ impl JobMemory {
         Self { nodes, nics, desks }
     }
 
-    /// What each rank is given on a fabric, by number.
+    /// Returns the shared memory of each rank on a fabric, by number.
     pub(super) fn take_rank_memories(
         &mut self,
         placement: &Placement,

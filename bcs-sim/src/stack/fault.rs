@@ -1,4 +1,4 @@
-//! What goes wrong in a simulated job.
+//! The faults in a simulated job.
 
 use bcs_core::job::NodeId;
 use bcs_fabric::sim;
@@ -21,30 +21,30 @@ pub enum FaultKind {
     Slowed,
     /// A node dies, with its NIC and its ranks.
     Crashed,
-    /// A rank dies at some step.
+    /// A rank dies at some step of its thread.
     Died,
     /// A rank gives memory that cannot be read.
     Unreadable,
     /// A rank gives memory that cannot be written.
     Unwritable,
-    /// Memory goes away in the middle of an operation.
+    /// Memory vanishes in the middle of an operation.
     Vanished,
     /// The kernel refuses to copy between the ranks of a node.
     Refused,
-    /// More is posted than a ring holds.
+    /// More entries are posted than a ring holds.
     FullRing,
-    /// Threads of a rank call at once.
+    /// Several threads of a rank call at once.
     Threads,
     /// Tables, blocks and credits of the NICs are small.
     SmallTables,
-    /// Datagrams come twice.
+    /// Datagrams arrive twice.
     Repeated,
-    /// No datagram comes for a while.
+    /// No datagram arrives for a while.
     Cut,
 }
 
 impl FaultKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 15] = [
         Self::Lost,
         Self::Delayed,
@@ -63,8 +63,8 @@ impl FaultKind {
         Self::Cut,
     ];
 
-    /// Those that a job on such a fabric may have. Datagrams make no node slow; and a node that dies ends a job on
-    /// several machines, as a rank does.
+    /// Returns the kinds that a job on such a fabric may have. Datagrams make no node slow. On
+    /// several hosts a node that dies ends the job, as a rank does.
     pub fn possible_on(fabric: FabricKind) -> impl Iterator<Item = Self> {
         let of_transfers = [Self::Slowed, Self::Crashed];
         let of_datagrams = [Self::Repeated, Self::Cut];
@@ -74,7 +74,7 @@ impl FaultKind {
         })
     }
 
-    /// Its name, for people.
+    /// Returns its name, for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -105,16 +105,16 @@ impl FaultKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultSet(u32);
 
-/// Which faults have struck.
+/// The faults that have struck.
 pub type StruckFaults = FaultSet;
 
 impl FaultSet {
-    /// None.
+    /// No kinds.
     pub const NONE: Self = Self(0);
     /// All kinds.
     pub const ALL: Self = Self(u32::MAX);
 
-    /// With this kind.
+    /// Adds this kind.
     pub fn insert(&mut self, kind: FaultKind) {
         self.0 |= kind.bit();
     }
@@ -125,21 +125,22 @@ impl FaultSet {
         self.0 & kind.bit() != 0
     }
 
-    /// The kinds.
+    /// Returns the kinds.
     pub fn iter(self) -> impl Iterator<Item = FaultKind> {
         FaultKind::ALL
             .into_iter()
             .filter(move |&kind| self.contains(kind))
     }
 
-    /// Each of these kinds with this chance, if it is among them.
+    /// Chooses each of these kinds with this chance, if it is among them.
     pub(super) fn choose(
         self,
         kinds: impl Iterator<Item = FaultKind>,
         chance: f64,
         random: &mut ChaCha8Rng,
     ) -> Self {
-        // Every choice is made, whether or not it is allowed: the rest of a seed's run does not depend on that.
+        // Every choice is drawn, whether or not it is allowed, so the rest of a seed's run does not
+        // depend on that.
         let mut some = Self::NONE;
         for kind in kinds {
             if random.random_bool(chance) && self.contains(kind) {
@@ -150,10 +151,10 @@ impl FaultSet {
     }
 }
 
-/// Virtual time after which the simulated fabric is whole.
+/// The virtual time after which the simulated fabric has no faults.
 const UNTIL_NS: u64 = 20_000_000;
 
-/// Those faults that are the simulated fabric's.
+/// Draws the faults of the simulated fabric.
 pub(super) fn draw_network_faults(
     faults: FaultSet,
     nodes: usize,
@@ -184,7 +185,7 @@ pub(super) fn draw_network_faults(
     }
 }
 
-/// Those faults that are the network's of datagrams.
+/// Draws the faults of the datagram network.
 pub(super) fn draw_wire_faults(faults: FaultSet, random: &mut ChaCha8Rng) -> DatagramFaults {
     let kinds = DatagramFaultKinds {
         lose: faults.contains(FaultKind::Lost),
@@ -195,7 +196,7 @@ pub(super) fn draw_wire_faults(faults: FaultSet, random: &mut ChaCha8Rng) -> Dat
     kinds.draw(random)
 }
 
-/// What the fabric says has struck.
+/// Returns the faults that have struck, by the fabric's counts.
 pub(super) fn struck_faults(counts: &sim::FaultCounts) -> StruckFaults {
     let mut struck = StruckFaults::NONE;
     for (count, kind) in [

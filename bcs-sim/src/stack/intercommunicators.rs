@@ -8,8 +8,8 @@ use rand_chacha::ChaCha8Rng;
 
 const TAG: i32 = 11;
 
-/// Builds bridges between two parts of the world so often, crosses and frees each. A world of one rank has no
-/// two parts.
+/// Makes `count` intercommunicators between two parts of the world, uses and frees each. A world of
+/// one rank has no two parts.
 pub(super) fn run(world: &Comm, seed: u64, count: usize) -> Result<()> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let ranks = world.size();
@@ -25,7 +25,7 @@ pub(super) fn run(world: &Comm, seed: u64, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// All of one bridge. Everybody draws the same.
+/// Does everything with one intercommunicator. All ranks draw the same.
 fn cross(world: &Comm, sides: &[bool], random: &mut ChaCha8Rng) -> Result<()> {
     let number = |of: i32| usize::try_from(of).expect("positive");
     let here = sides[number(world.rank())];
@@ -69,7 +69,7 @@ fn cross(world: &Comm, sides: &[bool], random: &mut ChaCha8Rng) -> Result<()> {
 }
 
 fn buffer(data: &mut [u64], count: usize) -> Buffer {
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
     unsafe { Buffer::new(data.as_mut_ptr(), count, Datatype::Uint64) }
 }
 
@@ -77,14 +77,14 @@ fn wait_for(posted: Result<Request>) -> Result<()> {
     posted.and_then(|mut request| request.wait().map(drop))
 }
 
-/// What a rank gives.
+/// Returns the contribution of a rank.
 fn contribution(rank: i32, elements: usize) -> Vec<u64> {
     let mixed =
         |at: u64| (u64::from(rank.cast_unsigned()) << 32 | at).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (0..elements as u64).map(mixed).collect()
 }
 
-/// Each side gets what the other one's members gave, folded.
+/// Reduces: each side gets the folded contributions of the other one's members.
 fn allreduce(
     bridge: &Comm,
     (me, theirs): (i32, &[i32]),
@@ -114,7 +114,7 @@ fn allreduce(
     Ok(())
 }
 
-/// Each side gets what all members of the other one gave.
+/// Gathers: each side gets the contributions of all members of the other one.
 fn allgather(
     bridge: &Comm,
     (me, theirs): (i32, &[i32]),
@@ -139,7 +139,7 @@ fn allgather(
     Ok(())
 }
 
-/// The first rank of one side tells all of the other.
+/// Broadcasts from the first rank of one side to all of the other.
 fn broadcast(
     bridge: &Comm,
     (mine, tells): (&[i32], bool),

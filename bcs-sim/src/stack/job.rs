@@ -23,24 +23,24 @@ use rand_chacha::ChaCha8Rng;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Once};
 
-/// Virtual time by which every job must have ended.
+/// The virtual time by which every job must have ended.
 const DEADLINE_NS: u64 = 20_000_000_000;
 /// Turns without time passing after which the job is in a livelock.
 const MAX_TURNS: u32 = 1_000_000;
-/// The longest time from a death to the end of all others.
+/// The longest time from a death to the end of all other ranks.
 const MAX_ENDING_NS: u64 = 10_000_000;
 
-/// What a NIC says that ends a job by law 4.
+/// The part of a NIC's failure that shows the end of a job by law 4.
 const NO_MATCHING_RECEIVE: &str = "that no receive matches";
 
-/// A rank: a thread, and what it came to.
+/// A rank: a thread, and its outcome.
 struct Rank {
     thread: ThreadNumber,
     node: NodeId,
     /// What the program of the rank returned.
     outcome: Arc<Mutex<Option<Result<(), String>>>>,
     memory: NicMemory,
-    /// It was seen to have ended, one way or the other.
+    /// Whether its end was noticed.
     ended: bool,
 }
 
@@ -50,15 +50,15 @@ pub(super) struct Job {
     ranks: Vec<Rank>,
     placement: Placement,
     settings: Settings,
-    /// That of the machine of each node.
+    /// The segment of each node's host.
     segments: Vec<Segment>,
     nodes: Vec<NodeMemory>,
     plan: Arc<Plan>,
     shared: InjectionState,
     random: ChaCha8Rng,
-    /// The rank that dies, and at which step.
+    /// The rank that dies, and its step then.
     planned_death: Option<(usize, u64)>,
-    /// The job is being ended: why, and when all are gone.
+    /// The reason if the job is being ended, and the time when all ranks will be gone.
     ending: Option<(String, u64)>,
 }
 
@@ -67,7 +67,7 @@ impl Job {
         die_of_bad_memory();
         let mut random = ChaCha8Rng::seed_from_u64(options.seed);
         let mut turns = ChaCha8Rng::seed_from_u64(random.random());
-        // A choice takes 32 bits and a time 64: what a seed has once shown, it shows again.
+        // A choice takes 32 bits and a time 64, so that old seeds still show what they have shown.
         let lockstep = Lockstep::drive(move |most| match u32::try_from(most) {
             Ok(choices @ ..1_000) => turns.random_range(0..choices).into(),
             _ => turns.random_range(0..most),
@@ -189,7 +189,7 @@ impl Job {
         let mut turns = 0;
         loop {
             let mut moved = false;
-            // Now and then the NICs are not as quick as the ranks.
+            // Sometimes the NICs are not as quick as the ranks.
             if self.random.random_range(0..4) > 0 {
                 moved |= self.turn_nics()?;
             }
@@ -217,8 +217,8 @@ impl Job {
         }
     }
 
-    /// Gives the NICs a turn; they may end the job because a receiver takes none of the messages that fill its
-    /// pool (law 4), where that was made small.
+    /// Gives the NICs a turn. They may end the job because a receiver takes none of the messages
+    /// that fill its pool (law 4), where the pool was made small.
     fn turn_nics(&mut self) -> Result<bool, String> {
         let objection = match self.nics.turn() {
             Ok(moved) => return Ok(moved),
@@ -232,7 +232,8 @@ impl Job {
         Err(format!("{:?}: {}", objection.checker, objection.what))
     }
 
-    /// Lets happen what was drawn: deaths of ranks and of whole nodes, memory that goes.
+    /// Injects the drawn faults that are due: deaths of ranks and of whole nodes, memory that
+    /// vanishes.
     fn inject_due_faults(&mut self) {
         let now = self.lockstep.now_ns();
         self.shared.vanishing.remove_due(now);
@@ -260,7 +261,7 @@ impl Job {
     }
 
     fn check_ranks(&mut self) -> Result<(), String> {
-        // Deaths first: they are why others fail.
+        // Handle deaths first, because they make others fail.
         for rank in 0..self.ranks.len() {
             let Rank {
                 thread,
@@ -296,8 +297,8 @@ impl Job {
                         "rank {rank} failed, though nobody has died: {error}"
                     ));
                 }
-                // An error that a program does not handle is the end of all. It has given up its buffers,
-                // which others may still be about to read.
+                // An error that a program does not handle ends the job. The program has given up
+                // its buffers, which others may still be about to read.
                 let now = self.lockstep.now_ns();
                 self.ending = Some((format!("rank {rank} failed: {error}"), now));
             }
@@ -305,7 +306,7 @@ impl Job {
         Ok(())
     }
 
-    /// What a node manager does when it sees that a rank has died.
+    /// Does what a node manager does when it sees that a rank has died.
     fn mark_dead(&self, rank: usize) {
         let node = self.ranks[rank].node;
         let pid = self.segments[node.index()].pid(number(rank));
@@ -320,13 +321,13 @@ impl Job {
             .store(0, Ordering::Release);
     }
 
-    /// The job ends, if it is not ending already.
+    /// Ends the job, if it is not ending already.
     fn end(&mut self, why: String) {
         let at = self.lockstep.now_ns() + self.random.random_range(0..MAX_ENDING_NS);
         self.ending.get_or_insert((why, at));
     }
 
-    /// The end of a job that is ended: all are gone.
+    /// Returns the end of a job that is being ended, once all ranks are gone.
     fn take_end(&mut self) -> Option<JobEnd> {
         let (why, at) = self.ending.as_ref()?;
         if self.lockstep.now_ns() < *at {
@@ -375,8 +376,8 @@ impl Job {
         )
     }
 
-    /// What a program has left behind is its own affair; all else is to be out of the NICs' tables, and nothing
-    /// under way.
+    /// Checks that the NICs' tables hold nothing except what the program has left behind, and that
+    /// nothing is under way.
     fn check_end(&mut self) -> Result<(), String> {
         if !self.nics.fabric_mut().run_until_idle() {
             return Err("the job has ended, and what was said to its end never comes".to_owned());
@@ -400,7 +401,7 @@ fn node_of(placement: &Placement, rank: usize) -> NodeId {
     placement.node_of(number(rank)).expect("placed")
 }
 
-/// Tables so small that programs fill them.
+/// Draws bounds so small that programs fill the tables.
 fn draw_bounds(nodes: usize, random: &mut ChaCha8Rng) -> Bounds {
     Bounds {
         envelopes: random.random_range(nodes * 8..=64),
@@ -448,23 +449,23 @@ fn draw_settings(faults: FaultSet, random: &mut ChaCha8Rng) -> Settings {
     }
 }
 
-/// A rank that touches memory that it does not have dies, and not the simulator.
+/// Makes a rank that touches memory that it does not have die, instead of the simulator.
 #[expect(unsafe_code, reason = "SIGSEGV of a rank is its death")]
 fn die_of_bad_memory() {
     extern "C" fn handler(signal: libc::c_int) {
-        // Never returns in a thread of a rank. It interrupted that thread's own access to memory, and so no
-        // code of the lockstep.
+        // This never returns in a thread of a rank. It interrupted that thread's own access to
+        // memory, and so no code of the lockstep.
         lockstep::kill_this_process();
         // SAFETY: the access is tried again, and ends the process.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: all zero is a value of it.
+        // SAFETY: all zero is a valid value of this type.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         action.sa_sigaction = handler as extern "C" fn(libc::c_int) as usize;
         action.sa_flags = libc::SA_NODEFER;
-        // SAFETY: the handler keeps to what it may do.
+        // SAFETY: the handler calls only what a handler may call.
         let installed =
             unsafe { libc::sigaction(libc::SIGSEGV, &raw const action, std::ptr::null_mut()) };
         assert_eq!(installed, 0, "a handler of SIGSEGV can be installed");

@@ -1,4 +1,5 @@
-//! Memory of a rank that cannot be read or written, from some byte on, or that goes away while it is used.
+//! Memory of a rank that cannot be read or written, from some byte on, or that vanishes while it is
+//! used.
 #![expect(unsafe_code, reason = "maps memory, and takes it away")]
 
 use bcs_core::lockstep;
@@ -8,17 +9,17 @@ use std::sync::{Arc, Mutex};
 
 const PAGE: usize = 4096;
 
-/// Memory that is to be taken away: (start, bytes, when in nanoseconds of virtual time).
+/// Memory to take away: (start, bytes, when in nanoseconds of virtual time).
 #[derive(Clone, Debug, Default)]
 pub(super) struct VanishSchedule(Arc<Mutex<Vec<(usize, usize, u64)>>>);
 
 impl VanishSchedule {
-    /// When the next is due.
+    /// Returns when the next region is due.
     pub(super) fn next_ns(&self) -> Option<u64> {
         lockstep::lock(&self.0).iter().map(|entry| entry.2).min()
     }
 
-    /// Takes away what is due. Returns whether anything was.
+    /// Takes away the regions that are due. Returns whether any was.
     pub(super) fn remove_due(&self, now_ns: u64) -> bool {
         let mut any = false;
         lockstep::lock(&self.0).retain(|&(start, bytes, at_ns)| {
@@ -34,12 +35,12 @@ impl VanishSchedule {
 
 fn make_inaccessible(start: usize, bytes: usize) {
     let address = std::ptr::with_exposed_provenance_mut(start);
-    // SAFETY: the region is mapped, and is used by address only: whoever does is to find nothing.
+    // SAFETY: the region is mapped, and used by address only: an access to it is meant to fail.
     let closed = unsafe { mprotect(address, bytes, MprotectFlags::empty()) };
     closed.expect("a mapped region");
 }
 
-/// Memory of its own mapping.
+/// A mapping of its own.
 #[derive(Debug)]
 pub(super) struct Region {
     start: NonNull<u8>,
@@ -48,15 +49,15 @@ pub(super) struct Region {
 }
 
 impl Region {
-    /// So many bytes of this pattern.
+    /// Creates a region with this content.
     pub(super) fn filled(content: &[u8]) -> Self {
         let bytes = content.len().max(1).next_multiple_of(PAGE);
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping, wherever there is room.
+        // SAFETY: this is a new mapping, wherever there is room.
         let mapped =
             unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, MapFlags::PRIVATE) };
         let start = NonNull::new(mapped.expect("memory").cast()).expect("not at 0");
-        // SAFETY: so many bytes are mapped there, and nobody else knows of them.
+        // SAFETY: that many bytes are mapped there, and nobody else knows of them.
         unsafe { std::ptr::copy_nonoverlapping(content.as_ptr(), start.as_ptr(), content.len()) };
         Self {
             start,
@@ -75,24 +76,24 @@ impl Region {
         (start, self.bytes - first)
     }
 
-    /// Nobody can read or write it any more from (the page of) this byte on.
+    /// Makes it inaccessible from (the page of) this byte on.
     pub(super) fn make_inaccessible_from(&self, byte: usize) {
         let (start, bytes) = self.range_from(byte);
         make_inaccessible(start, bytes);
     }
 
-    /// As [`make_inaccessible_from`](Self::make_inaccessible_from), at some time.
+    /// Does the same as [`make_inaccessible_from`](Self::make_inaccessible_from), at some time.
     pub(super) fn vanish(&mut self, byte: usize, at_ns: u64, vanishing: &VanishSchedule) {
         let (start, bytes) = self.range_from(byte);
         lockstep::lock(&vanishing.0).push((start, bytes, at_ns));
         self.vanishing = Some(vanishing.clone());
     }
 
-    /// The first bytes. Only of regions that nobody has closed.
+    /// Returns the first bytes, of a region that is still accessible.
     pub(super) fn content(&self, len: usize) -> Vec<u8> {
         assert!(len <= self.bytes, "within the region");
         let mut content = vec![0; len];
-        // SAFETY: so many bytes are mapped, and no operation on them is under way any more.
+        // SAFETY: that many bytes are mapped, and no operation on them is under way any more.
         unsafe {
             std::ptr::copy_nonoverlapping(self.start.as_ptr(), content.as_mut_ptr(), len);
         }

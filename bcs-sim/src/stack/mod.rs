@@ -1,15 +1,16 @@
-//! A simulated job: one seed fixes its layout, its program, its faults, and every switch between threads.
+//! A simulated job: one seed fixes its layout, its program, its faults, and every switch between
+//! threads.
 //!
-//! | file | is |
+//! | file | content |
 //! |---|---|
 //! | `job` | ranks, NICs, and the loop that advances the time |
-//! | `host` | the fabric, and the memory of machines and ranks |
-//! | `plan` | what the ranks do: the same on all of them, drawn from the seed |
-//! | `fault` | what goes wrong, and how often it did |
+//! | `fabric` | the fabric, and the memory of hosts and ranks |
+//! | `plan` | the program of the ranks: the same on all of them, drawn from the seed |
+//! | `fault` | the kinds of faults, and which have struck |
 //! | `memory` | memory that cannot be read or written, and memory that vanishes |
-//! | `deed` | operations on such memory, and who must be told |
-//! | `teams` | communicators made and freed |
-//! | `bridges` | intercommunicators |
+//! | `bad_memory` | operations on such memory, and which ranks must get an error |
+//! | `communicators` | communicators made and freed |
+//! | `intercommunicators` | intercommunicators |
 //! | `neighbors` | neighbourhood collectives |
 //! | `operations` | operations of the program's own that call MPI |
 
@@ -29,25 +30,25 @@ pub use fault::{FaultKind, FaultSet, StruckFaults};
 use bcs_core::job::{IntranodeTransport, StrobeMode};
 use bcs_nic::simulator::fabric::FabricKind;
 
-/// One run.
+/// The configuration of one run.
 #[derive(Clone, Debug)]
 pub struct SimulatedJobOptions {
-    /// Fixes everything.
+    /// The seed, which fixes everything.
     pub seed: u64,
-    /// What joins its nodes.
+    /// The fabric between its nodes.
     pub fabric: FabricKind,
     /// Kinds of faults that may strike.
     pub faults: FaultSet,
-    /// What its ranks do.
+    /// The program of its ranks.
     pub program: SimulatedProgram,
 }
 
-/// What the ranks of a run do.
+/// The kind of program that the ranks of a run execute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimulatedProgram {
-    /// What the seed says.
+    /// A program drawn from the seed.
     Drawn,
-    /// They look whether the roads that the seed has given them keep the rules of roads.
+    /// A check that the drawn transports keep the rules of transports.
     Rules,
 }
 
@@ -56,11 +57,11 @@ pub enum SimulatedProgram {
 pub enum JobEnd {
     /// All ranks have finalised.
     Finalized,
-    /// The job was ended, and its user told why: not all ranks could go on.
+    /// The job was aborted for this reason, which its user got: not all ranks could go on.
     Aborted(String),
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct SimulatedJobReport {
     /// Nodes.
@@ -69,7 +70,7 @@ pub struct SimulatedJobReport {
     pub ranks: usize,
     /// The strobe.
     pub strobe: StrobeMode,
-    /// The road within a node.
+    /// The transport within a node.
     pub intranode: IntranodeTransport,
     /// Slices struck.
     pub slices: u64,
@@ -83,9 +84,9 @@ pub struct SimulatedJobReport {
     pub struck: StruckFaults,
     /// How it ended.
     pub end: JobEnd,
-    /// A hash of all that happened, in order.
+    /// A hash of all events, in order.
     pub trace_hash: u64,
-    /// What must not be, if it was.
+    /// The violation that was found, if any.
     pub objection: Option<String>,
 }
 
@@ -114,7 +115,8 @@ mod tests {
         }
     }
 
-    /// More seeds: `bcs sim --mpi --fabric udp`. Of each a job that loses datagrams, and all else that can befall one.
+    /// Runs jobs that lose datagrams and may have all other faults. `bcs sim --mpi --fabric udp`
+    /// runs more seeds.
     #[test]
     fn jobs_that_lose_datagrams_end_and_leave_the_same_trace() {
         for seed in 0..6 {
@@ -142,7 +144,7 @@ mod tests {
         assert_eq!(report.end, JobEnd::Finalized, "seed {seed}: {report:?}");
     }
 
-    /// Layouts and settings differ: both roads, one of them, both strobes, all eager limits.
+    /// Layouts and settings differ: both transports, one of them, both strobes, all eager limits.
     #[test]
     fn roads_of_all_kinds_keep_the_rules() {
         for seed in 0..12 {

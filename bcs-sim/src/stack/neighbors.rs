@@ -1,4 +1,5 @@
-//! Neighbourhood collectives: random graphs, with several edges between two ranks and from a rank to itself.
+//! Neighbourhood collectives: random graphs, with several edges between two ranks and from a rank
+//! to itself.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
 use bcs_core::reduction::Datatype;
@@ -6,10 +7,10 @@ use bcs_mpi::mpi::{Buffer, Comm, Request, Result};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Edges that lead from a rank, at most.
+/// The most edges that lead from a rank.
 const MOST_EDGES: usize = 4;
 
-/// Exchanges with neighbours, so often in each of so many graphs.
+/// Exchanges data with neighbours several times in each of `graphs` graphs.
 pub(super) fn run(world: &Comm, seed: u64, graphs: usize) -> Result<()> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     for _ in 0..graphs {
@@ -41,7 +42,8 @@ pub(super) fn run(world: &Comm, seed: u64, graphs: usize) -> Result<()> {
     Ok(())
 }
 
-/// The edges of a graph, from and to: those that come to a rank in the order of their sources.
+/// Draws the edges (from, to) of a graph. Those that come to a rank are in the order of their
+/// sources.
 fn draw(ranks: i32, random: &mut ChaCha8Rng) -> Vec<(i32, i32)> {
     let mut edges = Vec::new();
     for from in 0..ranks {
@@ -52,7 +54,8 @@ fn draw(ranks: i32, random: &mut ChaCha8Rng) -> Vec<(i32, i32)> {
     edges
 }
 
-/// What goes along the `nth` edge from a rank to another, or along all edges from it.
+/// Returns the data that go along the `nth` edge from a rank to another, or along all edges from
+/// it.
 fn given(from: i32, to: i32, nth: usize, elements: usize) -> Vec<u64> {
     let edge = (u64::from(from.cast_unsigned()) << 40) | (u64::from(to.cast_unsigned()) << 32);
     let first = edge | (nth as u64) << 24;
@@ -61,7 +64,7 @@ fn given(from: i32, to: i32, nth: usize, elements: usize) -> Vec<u64> {
         .collect()
 }
 
-/// The same block to all neighbours, or one to each.
+/// Sends the same block to all neighbours, or one to each.
 fn exchange(
     graph: &Comm,
     (into, out): (&[i32], &[i32]),
@@ -70,7 +73,7 @@ fn exchange(
 ) -> Result<()> {
     let me = graph.rank();
     let everybody = i32::from(u8::MAX);
-    // Several edges to one rank are told apart by their order.
+    // The order distinguishes several edges to one rank.
     let nth = |list: &[i32], at: usize| list[..at].iter().filter(|&&rank| rank == list[at]).count();
     let mut data: Vec<u64> = if alike {
         given(me, everybody, 0, elements)
@@ -79,9 +82,9 @@ fn exchange(
         blocks.flatten().collect()
     };
     let mut got = vec![0_u64; into.len() * elements];
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
     let input = unsafe { Buffer::new(data.as_mut_ptr(), elements, Datatype::Uint64) };
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
     let output = unsafe { Buffer::new(got.as_mut_ptr(), elements, Datatype::Uint64) };
     let over = |()| Request::inactive();
     let posted = match (alike, blocking) {

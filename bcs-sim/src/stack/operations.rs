@@ -1,5 +1,5 @@
-//! Operations of the program's own that call MPI themselves: each sends what it is given round a ring on another
-//! communicator.
+//! Operations of the program's own that call MPI themselves: each passes its input round a ring on
+//! another communicator.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
 use bcs_core::lockstep;
@@ -9,16 +9,17 @@ use std::sync::{Arc, Mutex};
 
 const TAG: i32 = 17;
 
-/// So many reductions to all. (There every rank calls the function equally often, or rings would be open.)
+/// Does `count` reductions to all. (There every rank calls the function equally often, or rings
+/// would be open.)
 pub(super) fn run(world: &Comm, count: usize) -> Result<()> {
     let other = world.dup()?;
     let (me, size) = (world.rank(), world.size());
     let (next, last) = ((me + 1) % size, (me + size - 1) % size);
     let ring = move |mine: u64| -> Result<u64> {
         let mut came = 0_u64;
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
         let out = unsafe { Buffer::read_only(&raw const mine, 1, Datatype::Uint64) };
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
         let into = unsafe { Buffer::new(&raw mut came, 1, Datatype::Uint64) };
         other.sendrecv((out, next, TAG), (into, last, TAG))?;
         Ok(came)
@@ -27,7 +28,7 @@ pub(super) fn run(world: &Comm, count: usize) -> Result<()> {
     let tells = failed.clone();
     let function = move |left: *const u8, right: *mut u8, elements: usize, _| {
         assert_eq!(elements, 1, "there is one");
-        // SAFETY: there is one element at each.
+        // SAFETY: there is one element at each address.
         let mine = unsafe { left.cast::<u64>().read_unaligned() };
         match ring(mine) {
             Ok(came) => assert_eq!(came, mine, "all have the same to fold"),
@@ -39,13 +40,13 @@ pub(super) fn run(world: &Comm, count: usize) -> Result<()> {
         // SAFETY: as above.
         unsafe { right.write_unaligned(folded) };
     };
-    // SAFETY: it does nothing but that.
+    // SAFETY: it accesses nothing else.
     let op = unsafe { UserOp::create(function, true) };
     for call in 0..count as u64 {
         let (mine, mut sum) = (call + u64::from(me.cast_unsigned()), 0_u64);
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
         let input = unsafe { Buffer::read_only(&raw const mine, 1, Datatype::Uint64) };
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
         let output = unsafe { Buffer::new(&raw mut sum, 1, Datatype::Uint64) };
         let posted = if call % 2 == 0 {
             world
@@ -55,7 +56,7 @@ pub(super) fn run(world: &Comm, count: usize) -> Result<()> {
             world.iallreduce(input, output, &op)
         };
         posted?.wait()?;
-        // A function cannot say that it has failed.
+        // A function has no way to return an error.
         if let Some(error) = lockstep::lock(&failed).take() {
             return Err(error);
         }

@@ -1,4 +1,4 @@
-//! What the ranks of a simulated job do: parts, one after the other, the same on all ranks.
+//! The program of a simulated job: parts, one after the other, the same on all ranks.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
 use super::bad_memory::BadMemoryCase;
@@ -14,10 +14,10 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use std::sync::{Arc, Mutex};
 
-/// For buffered sends: more than all of a part's.
+/// Bytes for buffered sends: more than those of all messages of a part.
 const BUFFER: usize = 1 << 30;
 
-/// What ranks and the simulator share.
+/// The state that ranks and the simulator share.
 #[derive(Clone, Debug)]
 pub(super) struct InjectionState {
     pub(super) vanishing: VanishSchedule,
@@ -49,7 +49,7 @@ enum PlannedActivity {
     BadMemory(BadMemoryCase),
     /// More sends than a ring holds, to one rank that receives late.
     Flood { to: usize },
-    /// The rules of roads.
+    /// The rules of transports.
     Rules,
 }
 
@@ -58,7 +58,7 @@ enum PlannedActivity {
 pub(super) struct Plan(Vec<PlannedActivity>);
 
 impl Plan {
-    /// To look whether roads keep their rules.
+    /// Creates a plan that checks the rules of transports.
     pub(super) fn rules() -> Self {
         Self(vec![PlannedActivity::Rules])
     }
@@ -115,7 +115,7 @@ impl Plan {
         Self(parts)
     }
 
-    /// This rank does its part in all of it.
+    /// Does this rank's part in all of them.
     pub(super) fn run(&self, process: &Arc<Process>, shared: &InjectionState) -> Result<()> {
         process.attach_buffer(BUFFER)?;
         let world = process.world();
@@ -151,7 +151,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The parts by name.
+    /// Returns the names of the parts.
     pub(super) fn describe(&self) -> String {
         let name = |part: &PlannedActivity| match part {
             PlannedActivity::Traffic { .. } => "traffic".to_owned(),
@@ -169,7 +169,7 @@ impl Plan {
     }
 }
 
-/// All ranks but one send it more than a ring holds, before it receives anything.
+/// Sends one rank more than a ring holds, from all others, before it receives anything.
 fn flood(process: &Arc<Process>, to: usize, shared: &InjectionState) -> Result<()> {
     shared.record_fault(FaultKind::FullRing);
     let world = process.world();
@@ -181,7 +181,7 @@ fn flood(process: &Arc<Process>, to: usize, shared: &InjectionState) -> Result<(
     let numbers: Vec<u64> = (0..each as u64).collect();
     let mut requests = Vec::new();
     for number in numbers.iter().filter(|_| sends(me)) {
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
         let data = unsafe { Buffer::read_only(&raw const *number, 1, Datatype::Uint64) };
         let destination = i32::try_from(to).expect("few");
         requests.push(world.isend(data, destination, 9)?);
@@ -191,7 +191,7 @@ fn flood(process: &Arc<Process>, to: usize, shared: &InjectionState) -> Result<(
         let mut next = vec![0_u64; ranks];
         for _ in 0..each * senders {
             let mut got = u64::MAX;
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
             let data = unsafe { Buffer::new(&raw mut got, 1, Datatype::Uint64) };
             let status = world.recv(data, ANY_SOURCE, 9)?;
             let expected = &mut next[number(status.source)];

@@ -1,4 +1,5 @@
-//! Memory for a message: side by side, or in blocks of any lengths with gaps, which nobody may touch.
+//! Memory for a message: contiguous, or in blocks of any lengths with gaps that must stay
+//! untouched.
 #![expect(unsafe_code, reason = "the untyped core names buffers by address")]
 
 use bcs_core::reduction::Datatype as Elementary;
@@ -8,28 +9,28 @@ use rand_chacha::ChaCha8Rng;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 
-/// What is in memory that nobody may write.
+/// The byte where nothing may be written.
 const UNTOUCHED: u8 = 0xe7;
 
-/// Blocks have fewer bytes.
+/// The limit of a block's length in bytes (exclusive).
 const BLOCK: usize = 1_500;
 
-/// Gaps have fewer bytes.
+/// The limit of a gap's length in bytes (exclusive).
 const GAP: usize = 20;
 
-/// Memory for a message. It stays for good unless the message [is over](Self::release): after an error others may be
-/// about to use it.
+/// Memory for a message. It is never freed unless the message [is over](Self::release): after an
+/// error others may still use it.
 #[derive(Debug)]
 pub(super) struct MessageBuffer {
     memory: ManuallyDrop<Vec<u8>>,
-    /// Where its bytes are, in their order.
+    /// The ranges of its bytes, in their order.
     blocks: Vec<Range<usize>>,
     datatype: Datatype,
     count: usize,
 }
 
 impl MessageBuffer {
-    /// Room for so many bytes, in pieces if there is something to draw them from.
+    /// Makes room for `len` bytes, in pieces if there is a generator to draw them from.
     pub(super) fn new(len: usize, random: Option<ChaCha8Rng>) -> Result<Self> {
         let Some(mut random) = random else {
             return Ok(Self {
@@ -60,7 +61,7 @@ impl MessageBuffer {
         })
     }
 
-    /// Puts a message there.
+    /// Writes a message there.
     pub(super) fn fill(&mut self, mut bytes: &[u8]) {
         for block in &self.blocks {
             let (these, rest) = bytes.split_at(block.len());
@@ -69,24 +70,25 @@ impl MessageBuffer {
         }
     }
 
-    /// For a send.
+    /// Returns the buffer for a send.
     pub(super) fn read_only(&self) -> Buffer {
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
         unsafe { Buffer::read_only(self.memory.as_ptr(), self.count, self.datatype.clone()) }
     }
 
-    /// For a receive.
+    /// Returns the buffer for a receive.
     pub(super) fn writable(&mut self) -> Buffer {
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: the buffer exists until the operation is over, and nobody else uses it.
         unsafe { Buffer::new(self.memory.as_mut_ptr(), self.count, self.datatype.clone()) }
     }
 
-    /// Nobody uses it any more.
+    /// Frees it: nobody uses it any more.
     pub(super) fn release(self) {
         drop(ManuallyDrop::into_inner(self.memory));
     }
 
-    /// The first byte at which it has not the message, or something else was written, and what should be there.
+    /// Returns the first byte that differs from the message, or that was written outside of it, and
+    /// the expected value.
     pub(super) fn first_difference(&self, message: &[u8]) -> Option<(usize, u8, u8)> {
         let mut expected = vec![UNTOUCHED; self.memory.len()];
         let places = self.blocks.iter().flat_map(Clone::clone);

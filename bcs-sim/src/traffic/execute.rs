@@ -52,7 +52,7 @@ pub(super) fn run(program: &TrafficProgram, comms: &[Comm]) -> Result<usize> {
     Ok(got)
 }
 
-/// The same on one communicator, with blocking sends in a thread of their own.
+/// Does the part on one communicator, with blocking sends in a thread of their own.
 fn run_threaded(
     program: &TrafficProgram,
     exchange: &CommunicatorTraffic,
@@ -85,19 +85,19 @@ fn outgoing<'a>(
     messages.filter(move |message| message.source == me)
 }
 
-/// Room for a message, in pieces if it has a seed for them.
+/// Makes room for a message, in pieces if there is a seed for them.
 fn room(len: usize, pieces: Option<u64>) -> Result<MessageBuffer> {
     MessageBuffer::new(len, pieces.map(|seed| random(seed, 0)))
 }
 
-/// A message in its sender's memory.
+/// Creates a message in its sender's memory.
 fn filled(message: &Message) -> Result<MessageBuffer> {
     let mut room = room(message.len, message.pieces)?;
     room.fill(&message.bytes());
     Ok(room)
 }
 
-/// A blocking send.
+/// Sends a message with a blocking call.
 fn send(message: &Message, comm: &Comm) -> Result<()> {
     let room = filled(message)?;
     let (data, to, tag) = (room.read_only(), message.destination, message.tag);
@@ -117,7 +117,7 @@ fn send(message: &Message, comm: &Comm) -> Result<()> {
 #[derive(Debug)]
 struct SendInFlight {
     request: Request,
-    /// Read until the request is over.
+    /// The data, which are read until the request is over.
     room: MessageBuffer,
 }
 
@@ -185,7 +185,7 @@ impl<'a> ReceivingSide<'a> {
         self.exchange.receives[self.me()].iter()
     }
 
-    /// Posts what does not block.
+    /// Posts the receives that do not block.
     fn post_all(&mut self) -> Result<()> {
         for _ in 0..self.exchange.decoys[self.me()] {
             let mut room = room(self.capacity, None)?;
@@ -213,7 +213,7 @@ impl<'a> ReceivingSide<'a> {
         Ok(())
     }
 
-    /// Receives what blocks, and waits for what does not.
+    /// Receives those that block, and waits for the others.
     fn receive_all(&mut self) -> Result<()> {
         for receive in self.receives() {
             let mut room = room(self.capacity, receive.pieces)?;
@@ -226,7 +226,7 @@ impl<'a> ReceivingSide<'a> {
                 room.release();
             }
         }
-        // The last first: waiting is not bound to the order of posts.
+        // The last comes first: waiting need not follow the order of posts.
         while let Some((post, posted, room)) = self.posted.pop() {
             let status = match posted {
                 ReceiveInFlight::Once(mut request) => request.wait()?,
@@ -237,7 +237,7 @@ impl<'a> ReceivingSide<'a> {
         Ok(())
     }
 
-    /// Cancels what nobody sent for, and checks the rest.
+    /// Cancels the receives without a send, and checks the rest.
     fn finish(self) -> Result<usize> {
         for (mut request, room) in self.decoys {
             request.cancel();
@@ -253,7 +253,7 @@ impl<'a> ReceivingSide<'a> {
     }
 }
 
-/// Receives a message in one of the ways that block; `None` for the other ways.
+/// Receives a message by one of the blocking methods; `None` for the other methods.
 fn receive_now(comm: &Comm, receive: &PlannedReceive, data: Buffer) -> Result<Option<Status>> {
     let &PlannedReceive {
         source, tag, way, ..

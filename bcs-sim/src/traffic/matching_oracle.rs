@@ -1,14 +1,14 @@
-//! The oracle: what a rank got on a communicator, against what was sent to it.
+//! The oracle: compares what a rank received on a communicator with what was sent to it.
 
 use super::buffer::MessageBuffer;
 use super::program::{CommunicatorTraffic, Message, WildcardStyle};
 use bcs_mpi::mpi::Status;
 use std::collections::{HashMap, VecDeque};
 
-/// A receive that is over.
+/// A completed receive.
 #[derive(Debug)]
 pub(super) struct CompletedReceive {
-    /// In the order of the posts.
+    /// Its place in the order of the posts.
     pub(super) post: usize,
     pub(super) status: Status,
     pub(super) room: MessageBuffer,
@@ -16,8 +16,8 @@ pub(super) struct CompletedReceive {
 
 /// Checks the receives of a rank, and returns how many messages it got.
 ///
-/// Messages do not overtake each other (MPI 5.0, 3.5): of those that a receive could have taken
-/// from the same sender, it took the first that was left when all receives posted before it had
+/// Messages do not overtake each other (MPI 5.0, 3.5). Of the messages from one sender that a
+/// receive could have taken, it took the first that was left when all receives posted before it had
 /// theirs.
 pub(super) fn check(
     rank: i32,

@@ -1,11 +1,12 @@
 //! Random programs of messages against a matching oracle.
 //!
-//! All ranks draw the same programs from the seed. A program is messages of
-//! all modes and lengths, side by side in memory or in pieces, on two communicators, among them to oneself; receives that are exact or
-//! wild, blocking or not, after probes and matched probes, persistent, or cancelled because nobody
-//! sends for them; by one thread, or by a thread for the sends and one for the receives of each
-//! communicator. Every program ends if the library is right, and each rank checks what it got: every
-//! message once and whole, with its status, and those of a sender in the order of their sends.
+//! All ranks draw the same programs from the seed. A program has messages of all modes and lengths,
+//! contiguous or in pieces, on two communicators, some of them to the sender itself. Its receives
+//! are exact or have wildcards, block or not, follow probes and matched probes, are persistent, or
+//! are cancelled because they have no send. One thread does it all, or each communicator has a
+//! thread for the sends and one for the receives. Every program ends if the library is right, and
+//! each rank checks what it got: every message once and whole, with its status, and those of a
+//! sender in the order of their sends.
 
 mod buffer;
 mod execute;
@@ -16,14 +17,14 @@ use bcs_mpi::mpi::{Comm, Process, Result};
 use program::TrafficProgram;
 use std::sync::Arc;
 
-/// All ranks draw so many programs from the seed, do their parts, and check what they got: how many messages.
-/// Buffered sends need a buffer attached for all messages of a program.
+/// Draws `programs` programs from the seed on all ranks, does this rank's parts, and returns how
+/// many messages it got. Buffered sends need an attached buffer for all messages of a program.
 ///
 /// # Errors
-/// What the library fails with.
+/// When the library fails.
 ///
 /// # Panics
-/// When a rank got something else than the oracle says.
+/// When a rank's messages differ from the oracle's.
 pub fn run(process: &Arc<Process>, seed: u64, programs: u64) -> Result<usize> {
     let world = process.world();
     let ranks = usize::try_from(world.size()).expect("positive");

@@ -1,10 +1,10 @@
-//! What all ranks do: drawn from the seed, the same on all of them.
+//! The programs of all ranks: drawn from the seed, the same on all of them.
 
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// A sequence of its own for each pair.
+/// Creates a generator; each pair has a sequence of its own.
 pub(super) fn random(seed: u64, stream: u64) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(stream);
@@ -20,8 +20,8 @@ pub(super) enum Mode {
     Ready,
 }
 
-/// What the receives of a rank on a communicator name. All alike: a mixture could take a message
-/// away from one that only it would match.
+/// The wildcards in the receives of a rank on a communicator. All are alike: a mixture could take a
+/// message from the only receive that matches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WildcardStyle {
     Exact,
@@ -44,13 +44,13 @@ pub(super) enum ReceiveStyle {
 
 const LENGTHS: [usize; 12] = [0, 0, 1, 8, 63, 64, 65, 1_000, 4_096, 4_097, 50_000, 300_000];
 
-/// Tags of messages are below this.
+/// The limit of the messages' tags (exclusive).
 const TAGS: usize = 4;
 
 /// The first tag of a burst of messages.
 const BURST_TAGS: i32 = 100;
 
-/// The tag of receives that nobody sends for.
+/// The tag of receives without a send.
 pub(super) const DECOY: i32 = 77;
 
 /// A message; source and destination are ranks of its communicator.
@@ -62,12 +62,12 @@ pub(super) struct Message {
     pub(super) tag: i32,
     pub(super) len: usize,
     pub(super) mode: Mode,
-    /// Seed of the pieces it is in at the sender, if it is in pieces.
+    /// The seed of its pieces at the sender, if it is in pieces.
     pub(super) pieces: Option<u64>,
 }
 
 impl Message {
-    /// Its bytes, which say which message it is as soon as there are some.
+    /// Returns its bytes, which identify the message unless there are none.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let byte = |at: usize| (self.id.wrapping_mul(31) + at as u64 * 7).to_le_bytes()[0];
         let mut bytes: Vec<u8> = (0..self.len).map(byte).collect();
@@ -84,29 +84,29 @@ pub(super) struct PlannedReceive {
     pub(super) source: i32,
     pub(super) tag: i32,
     pub(super) way: ReceiveStyle,
-    /// Seed of the pieces of its buffer, if it is in pieces.
+    /// The seed of its buffer's pieces, if it is in pieces.
     pub(super) pieces: Option<u64>,
 }
 
-/// What happens on one communicator.
+/// The traffic on one communicator.
 #[derive(Clone, Debug)]
 pub(super) struct CommunicatorTraffic {
-    /// In the order in which each source sends.
+    /// The messages, in the order in which each source sends them.
     pub(super) messages: Vec<Message>,
-    /// By rank.
+    /// The styles, by rank.
     pub(super) styles: Vec<WildcardStyle>,
-    /// By rank, in the order of their posts.
+    /// The receives by rank, in the order of their posts.
     pub(super) receives: Vec<Vec<PlannedReceive>>,
-    /// By rank: receives that nobody sends for.
+    /// The number of receives without a send, by rank.
     pub(super) decoys: Vec<usize>,
 }
 
 /// A program.
 #[derive(Clone, Debug)]
 pub(super) struct TrafficProgram {
-    /// A sending and a receiving thread for each communicator.
+    /// Whether each communicator has a sending and a receiving thread.
     pub(super) threads: bool,
-    /// All receives are posted before any send: sends may be ready.
+    /// Whether all receives are posted before any send, so that sends may be in ready mode.
     pub(super) posted_first: bool,
     pub(super) exchanges: Vec<CommunicatorTraffic>,
 }
@@ -185,8 +185,9 @@ impl CommunicatorTraffic {
 }
 
 impl CommunicatorTraffic {
-    /// Every rank sends many short messages to the next one, each with a tag of its own. Receives are posted at once,
-    /// and name the source at some ranks only. So many receives from any source wait while messages come one by one.
+    /// Creates a burst: every rank sends many short messages to the next one, each with a tag of
+    /// its own. Receives are posted at once, and name the source at some ranks only. So many
+    /// receives from any source wait while messages come one by one.
     fn burst(ranks: usize, modes: &[Mode], id: &mut u64, random: &mut ChaCha8Rng) -> Self {
         let count = random.random_range(1..=24);
         let number = |rank: usize| i32::try_from(rank).expect("few");
@@ -225,13 +226,13 @@ impl CommunicatorTraffic {
     }
 }
 
-/// One in three is.
+/// Draws a seed for pieces for one buffer in three.
 fn in_pieces(random: &mut ChaCha8Rng) -> Option<u64> {
     let seed = random.random();
     (random.random_range(0..3) == 0).then_some(seed)
 }
 
-/// A receive for every message that comes, in any order.
+/// Creates a receive for every message that comes, in any order.
 fn receives(
     rank: i32,
     style: WildcardStyle,
@@ -241,8 +242,8 @@ fn receives(
     random: &mut ChaCha8Rng,
 ) -> Vec<PlannedReceive> {
     use ReceiveStyle::{Improbe, Iprobe, Irecv, Mprobe, Persistent, Probe, Recv};
-    // A thread that blocks in a send waits for a receive, which must not wait for a later send of
-    // somebody who waits like that: either all receives are posted at once, or they take anything.
+    // A thread that blocks in a send waits for a receive. That must not wait for a later send of
+    // another blocked thread: either all receives are posted at once, or they take any message.
     let at_once = posted_first || (threads && style != WildcardStyle::Any);
     let ways: &[ReceiveStyle] = if at_once {
         &[Irecv, Persistent]

@@ -1,4 +1,4 @@
-//! What `bcs bench` makes of the rows that the program `bench` measured: a table and a picture.
+//! The output of `bcs bench`: a table and a picture of the rows that the program `bench` measured.
 
 mod picture;
 mod table;

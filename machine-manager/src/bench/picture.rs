@@ -10,10 +10,10 @@ use std::ops::Range;
 #[error("failed to draw: {0}")]
 pub struct BenchPlotError(String);
 
-/// Of a panel, in pixels.
+/// The size of a panel, in pixels.
 const PANEL: (u32, u32) = (420, 300);
 
-/// Where nothing is drawn on a logarithmic scale: half a byte.
+/// The place of zero on a logarithmic scale: half a byte.
 const NO_BYTES: f64 = 0.5;
 
 const COLORS: [(BufferMode, RGBColor); 4] = [
@@ -110,7 +110,8 @@ fn draw(area: &Area<'_>, op: BenchOperation, rows: &[&BenchRow]) -> Result<(), B
         .map_err(undrawn)
 }
 
-/// From below the least to above the greatest, so that a single point has a range, too.
+/// Returns a range from below the least to above the greatest figure, so that a single point has a
+/// range, too.
 fn range(figures: impl Iterator<Item = f64>) -> Range<f64> {
     let (low, high) = figures
         .filter(|figure| *figure > 0.0)
@@ -123,13 +124,13 @@ fn range(figures: impl Iterator<Item = f64>) -> Range<f64> {
     }
 }
 
-/// The powers of ten around a range: its axis has at least two marks.
+/// Returns the powers of ten around a range: its axis has at least two marks.
 fn decades(range: &Range<f64>) -> Range<f64> {
     let power = |exponent: f64| 10_f64.powf(exponent);
     power(range.start.log10().floor())..power(range.end.log10().ceil())
 }
 
-/// A size on the axis, where logarithmic ticks may be no whole numbers.
+/// Formats a size on the axis, where logarithmic ticks may be no whole numbers.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -3,11 +3,11 @@
 use apps::bench::{BenchOperation, BenchRow, ByteSize};
 use comfy_table::{CellAlignment, Table};
 
-/// A rule above, one under the heads, one below, as in the reports of the MDS. In the order that
-/// comfy-table gives.
+/// One rule above, one under the heads, one below, as in the reports of the MDS. In the order that
+/// comfy-table defines.
 const RULES: &str = "  ── ──      ──    ";
 
-/// The rows, in their order, with what their time means as bytes or messages in a second.
+/// Returns the rows as a table, in their order, with their time as bytes or messages per second.
 #[must_use]
 pub fn table(rows: &[BenchRow]) -> Table {
     let mut table = Table::new();
@@ -31,7 +31,7 @@ pub fn table(rows: &[BenchRow]) -> Table {
     table
 }
 
-/// Four digits that count, and no fewer than the whole number has.
+/// Formats four significant digits, and never fewer than the whole number has.
 fn figure(number: f64) -> String {
     let decimals = match number {
         number if number < 10.0 => 3,
@@ -42,8 +42,8 @@ fn figure(number: f64) -> String {
     format!("{number:.decimals$}")
 }
 
-/// Messages where their number counts, bytes where they cross once in the time of the row, the share
-/// of a processor that waiting took; nothing elsewhere.
+/// Formats messages per second, bytes per second if they cross once in the time of the row, or the
+/// share of a processor that waiting took. Empty for other operations.
 fn rate(row: &BenchRow) -> String {
     match row.op {
         BenchOperation::Rate => format!("{} M/s", figure(1.0 / row.us)),
@@ -63,7 +63,8 @@ fn rate(row: &BenchRow) -> String {
     }
 }
 
-/// Bytes in a microsecond, which are megabytes in a second, in a unit in which they are not nothing.
+/// Formats a bandwidth. Bytes per microsecond are megabytes per second; small ones get a smaller
+/// unit.
 fn bandwidth(megabytes: f64) -> String {
     let units = [(1.0, "MB/s"), (1e3, "KB/s"), (1e6, "B/s")];
     let unit = units.iter().find(|(times, _)| megabytes * times >= 0.1);

@@ -94,7 +94,8 @@ impl BcsCommandLine {
         })?;
         Ok(Self {
             arguments: [&arguments[..2], &translated.words].concat(),
-            // Others have other meanings for the letter, and a script must not believe that a program has run.
+            // Other programs use the letter for other things, and a script must not believe that a
+            // program has run.
             short_help: translated.short_help
                 && STARTS_PROGRAMS.iter().any(|name| subcommand == *name),
             notes: translated.notes,
@@ -107,11 +108,11 @@ impl BcsCommandLine {
     /// # Errors
     /// The answer, if there is nothing to be done, or nothing that could be.
     pub fn parse(&self, command: Command) -> Result<(ArgMatches, Cli), EarlyAnswer> {
-        // Whoever asks `mpiexec --version` wants to know whose it is.
+        // A user of `mpiexec --version` wants to know whose launcher it is.
         let name = format!("{} (BCS-MPI)", self.name);
         let shows_all = self.arguments.iter().any(|word| word == "--help-all");
         let command = command.mut_subcommand("run", |run| {
-            // The line of an option names its values already.
+            // The line of an option already names its values.
             let run = run.mut_args(|option| match option.get_action().takes_values() {
                 true => option.hide_possible_values(!shows_all),
                 false => option,

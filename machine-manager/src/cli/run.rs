@@ -106,8 +106,8 @@ pub struct RunOptions {
     /// Number of nodes; consecutive ranks share a node [default: 1, or by --ppn]
     ///
     /// Nodes are emulated: each has a NIC of its own.
-    // A number of nodes from a file or variable is none for who asks for ranks per node; and the
-    // other way round below.
+    // If the user gives ranks per node, a number of nodes from a file or variable does not count;
+    // and the other way round below.
     #[arg(long, value_name = "M", value_parser = parse_count, allow_negative_numbers = true,
           default_value_if("ppn", ArgPredicate::IsPresent, None), help_heading = "Placement")]
     pub nodes: Option<usize>,

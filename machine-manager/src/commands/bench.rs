@@ -1,4 +1,4 @@
-//! `bcs bench`: a job that runs the program `bench`, and its rows as table and files.
+//! `bcs bench`: runs the program `bench` as a job, and writes its rows as table and files.
 
 use super::run::run_with;
 use crate::bench::{picture, table};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 
-/// Runs the job. `further` parses what stands after a colon, which is nothing here.
+/// Runs the job. `further` parses the words after a colon; there are none here.
 pub(super) fn run(arguments: BenchArgs, matches: &ArgMatches, further: clap::Command) -> ExitCode {
     let BenchArgs {
         options,
@@ -29,7 +29,7 @@ pub(super) fn run(arguments: BenchArgs, matches: &ArgMatches, further: clap::Com
         eprintln!("bcs: {what}");
         return ExitCode::from(exit_code::BAD_INPUT);
     }
-    // A run takes minutes: what would make it useless is found before.
+    // A run takes minutes, so we look before it for errors that would make it useless.
     for path in [&json, &svg].into_iter().flatten() {
         if let Err(error) = OpenOptions::new().create(true).append(true).open(path) {
             eprintln!("bcs: failed to write {}: {error}", path.display());
@@ -64,7 +64,7 @@ pub(super) fn run(arguments: BenchArgs, matches: &ArgMatches, further: clap::Com
         Ok(()) => ExitCode::from(code),
         Err(error) => {
             eprintln!("bcs: {error:#}");
-            // What went wrong first counts.
+            // The first error counts.
             ExitCode::from(if code == exit_code::SUCCESS {
                 exit_code::RUNTIME
             } else {
@@ -74,7 +74,7 @@ pub(super) fn run(arguments: BenchArgs, matches: &ArgMatches, further: clap::Com
     }
 }
 
-/// What is wrong with a request that the command line allows.
+/// Returns the error in a request that the command line allows.
 fn refusal(
     options: &apps::bench::BenchOptions,
     ranks: usize,
@@ -91,7 +91,8 @@ fn refusal(
     none.then_some("nothing to measure: none of --ops takes one of --sizes; see `bcs bench --help`")
 }
 
-/// The table, and the files that are wanted. A job that failed may have measured something before.
+/// Prints the table, and writes the requested files. A job that failed may have measured something
+/// before.
 fn tell(output: &[u8], json: Option<PathBuf>, svg: Option<PathBuf>) -> anyhow::Result<()> {
     let output = String::from_utf8_lossy(output);
     let rows = BenchRow::of_output(&output).context("the program bench wrote a broken row")?;

@@ -1,4 +1,4 @@
-//! `bcs config`: the options of `bcs run` in effect.
+//! `bcs config`: prints the options of `bcs run` in effect.
 
 use crate::cli;
 use crate::configuration::{Configuration, key, repeats, strangers};
@@ -26,7 +26,7 @@ pub(super) fn run(matches: &ArgMatches, configuration: &Configuration) -> ExitCo
     ExitCode::SUCCESS
 }
 
-/// An assignment as it can stand in `bcs.toml`, and where it came from.
+/// Formats an assignment as in `bcs.toml`, with its origin.
 fn line<'a>(
     option: &Arg,
     matches: &ArgMatches,
@@ -52,7 +52,7 @@ fn line<'a>(
     (format!("{name} = {value}"), origin)
 }
 
-/// A number as it is, anything else as a string.
+/// Returns a number as it is, anything else as a string.
 fn quoted(value: &str) -> String {
     match value.parse::<u64>() {
         Ok(number) => number.to_string(),

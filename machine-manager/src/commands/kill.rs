@@ -30,8 +30,8 @@ pub(super) fn run(arguments: &KillArgs) -> ExitCode {
     }
 }
 
-/// Signals `bcs run`, which does the rest: it knows how a job is ended whatever its processes are about. It need not
-/// answer for that.
+/// Signals `bcs run`, which does the rest: it can end a job in whatever state its processes are. It
+/// need not answer us for that.
 fn end(name: &JobName, now: bool) -> Result<(), Errno> {
     let process = process(name)?;
     pidfd_send_signal(&process, Signal::TERM)?;
@@ -39,14 +39,14 @@ fn end(name: &JobName, now: bool) -> Result<(), Errno> {
         // The second signal kills.
         pidfd_send_signal(&process, Signal::INT)?;
     }
-    // One that is stopped takes its signals only when it goes on.
+    // A stopped process takes its signals only when it continues.
     pidfd_send_signal(&process, Signal::CONT)?;
     let mut fds = [PollFd::new(&process, PollFlags::IN)];
     while poll(&mut fds, None) == Err(Errno::INTR) {}
     Ok(())
 }
 
-/// The process of the job's `bcs run`, and no other that has got its id since.
+/// Returns the process of the job's `bcs run`, and no other one that has got its id since.
 fn process(name: &JobName) -> Result<OwnedFd, Errno> {
     let call = JobConnection::connect(name);
     let process = pidfd_open(
@@ -54,9 +54,9 @@ fn process(name: &JobName) -> Result<OwnedFd, Errno> {
         PidfdFlags::empty(),
     )?;
     let is_it = match call {
-        // Who listens lives, so the process is that one.
+        // The listener is alive, so the process is the right one.
         Ok(call) => call.is_connected(),
-        // So many wait to be let in that nobody else may. It was there a moment ago.
+        // The queue of clients is full, so it accepts no more. It was alive a moment ago.
         Err(JobQueryError::Silent(_)) => true,
         Err(_) => false,
     };

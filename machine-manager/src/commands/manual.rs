@@ -1,4 +1,4 @@
-//! `bcs completions` and `bcs man`: what shells and `man` are to know of the command line.
+//! `bcs completions` and `bcs man`: describe the command line for shells and `man`.
 
 use crate::cli::Cli;
 use crate::standard_output::print_all;
@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The command line that follows a name of the binary.
+/// Returns the command line that follows a name of the binary.
 fn command_of(name: &str) -> clap::Command {
     let all = Cli::command();
     match all.find_subcommand("run") {
@@ -44,7 +44,8 @@ pub(super) fn pages(directory: &Path) -> ExitCode {
     }
 }
 
-/// Writes the page of a command and those of its subcommands. `called` is what stands on a command line.
+/// Writes the page of a command and those of its subcommands. `called` is its name on a command
+/// line.
 fn write_pages(command: clap::Command, called: &str, directory: &Path) -> io::Result<()> {
     for subcommand in command.get_subcommands().filter(|one| !one.is_hide_set()) {
         let called = format!("{called} {}", subcommand.get_name());
@@ -55,7 +56,7 @@ fn write_pages(command: clap::Command, called: &str, directory: &Path) -> io::Re
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
-    // That of clap_mangen lists all options, and forgets what stands behind them: the program.
+    // The synopsis of clap_mangen lists all options, and omits the program behind them.
     let mut section = Roff::new();
     section.control("SH", ["SYNOPSIS"]).text([roman(usage)]);
     section.to_writer(&mut page)?;
@@ -75,12 +76,12 @@ fn write_pages(command: clap::Command, called: &str, directory: &Path) -> io::Re
     std::fs::write(directory.join(man.get_filename()), page)
 }
 
-/// How the command is used, in one line.
+/// Returns the usage of the command, in one line.
 fn synopsis(mut command: clap::Command, called: &str) -> String {
     let usage = command.render_usage().to_string();
     let usage: Vec<&str> = usage.split_whitespace().skip(1).collect();
     let usage = usage.join(" ");
-    // A usage of our own has the name that the command has most often.
+    // Our own usage has the most common name of the command.
     match usage.strip_prefix("bcs run ") {
         Some(rest) => format!("{called} {rest}"),
         None => usage,

@@ -1,4 +1,4 @@
-//! `bcs mds`: what the Monitoring and Debugging System recorded.
+//! `bcs mds`: shows the records of the Monitoring and Debugging System.
 
 use crate::cli::{ExportFormat, MatrixTransport, MdsCommand, SlicesArgs};
 use crate::exit_code;
@@ -16,7 +16,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Something was shown, but not all: a file could not be read, or a rank is missing.
+/// The output is incomplete: a file could not be read, or a rank is missing.
 const INCOMPLETE: u8 = 1;
 
 pub(super) fn run(command: MdsCommand) -> ExitCode {
@@ -28,7 +28,7 @@ pub(super) fn run(command: MdsCommand) -> ExitCode {
     match shown {
         Ok(()) if faults.is_empty() => ExitCode::SUCCESS,
         Ok(()) => ExitCode::from(INCOMPLETE),
-        // A reader who has seen enough is no failure, and of a full disk is told later.
+        // If the reader stops, that is no failure. A full disk is reported later.
         Err(_) if standard_output::has_ended() => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bcs: {error:#}");
@@ -37,11 +37,11 @@ pub(super) fn run(command: MdsCommand) -> ExitCode {
     }
 }
 
-/// Does what is asked for with what can be read; `faults` is what cannot.
+/// Does the request with the files that can be read; the errors of the others go to `faults`.
 fn show(command: MdsCommand, faults: &mut Vec<DumpError>) -> anyhow::Result<()> {
     match command {
         MdsCommand::Report { dir, rank, json } => {
-            // Nothing of it is about single messages, which are half of a dump.
+            // The report does not use single messages, which are half of a dump.
             let read = read_tables(&dir, |table| table != MessageRow::TABLE);
             let dumps = opened(read, faults)?;
             let said = faults.iter().map(ToString::to_string).collect();
@@ -101,12 +101,13 @@ fn show(command: MdsCommand, faults: &mut Vec<DumpError>) -> anyhow::Result<()> 
     }
 }
 
-/// The dumps, with lines where the places of calls are addresses; their faults are put to the others.
+/// Returns the dumps, with lines where the places of calls are addresses; adds their faults to the
+/// others.
 fn opened(
     read: Result<RunDumps, DumpError>,
     faults: &mut Vec<DumpError>,
 ) -> anyhow::Result<RunDumps> {
-    // The error's sentence has its cause already.
+    // The error's sentence contains its cause already.
     let mut dumps = read.map_err(anyhow::Error::msg)?;
     faults.append(&mut dumps.faults);
     let mut source = SourceLines::default();
@@ -179,7 +180,7 @@ fn export(dumps: &RunDumps, format: ExportFormat, output: Option<&Path>) -> anyh
 #[cfg(feature = "parquet")]
 use mds::export::write_parquet;
 
-/// Without the feature.
+/// Fails without the feature.
 #[cfg(not(feature = "parquet"))]
 fn write_parquet(_: &RunDumps, _: &Path) -> io::Result<Vec<std::path::PathBuf>> {
     Err(io::Error::other(

@@ -25,12 +25,12 @@ use clap::CommandFactory as _;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Parses the command line and does what it says. `name` is that under which the binary was called, if it
+/// Parses the command line and runs it. `name` is the name by which the binary was called, if that
 /// means `bcs run`.
 #[must_use]
 pub fn dispatch(name: &str, arguments: &[OsString]) -> ExitCode {
-    // First as if nothing were configured: help, and what has nothing to do with it, works even
-    // where the configuration is bad.
+    // Parse it first without a configuration: help, and commands that need none, work even where
+    // the configuration is bad.
     let line = match BcsCommandLine::read(name, arguments) {
         Ok(line) => line,
         Err(answer) => return answer.give(),
@@ -58,7 +58,7 @@ pub fn dispatch(name: &str, arguments: &[OsString]) -> ExitCode {
     }
 }
 
-/// What has defaults from elsewhere.
+/// Runs the commands that have configured defaults.
 fn configured(line: &BcsCommandLine) -> ExitCode {
     for note in &line.notes {
         eprintln!("bcs: {note}");
@@ -105,7 +105,7 @@ fn configured(line: &BcsCommandLine) -> ExitCode {
     }
 }
 
-/// Says why there is no such job.
+/// Prints why there is no such job.
 fn no_job(error: &JobLookupError) -> ExitCode {
     eprintln!("bcs: {error}");
     ExitCode::from(match error {
@@ -116,7 +116,7 @@ fn no_job(error: &JobLookupError) -> ExitCode {
     })
 }
 
-/// Says why a job has not answered.
+/// Prints why a job has not answered.
 fn no_answer(error: &JobQueryError) -> ExitCode {
     eprintln!("bcs: {error}");
     ExitCode::from(match error {

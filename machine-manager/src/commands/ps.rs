@@ -1,4 +1,4 @@
-//! `bcs ps`: the jobs that run.
+//! `bcs ps`: lists the running jobs.
 
 use crate::cli::PsArgs;
 use crate::exit_code;

@@ -1,4 +1,4 @@
-//! `bcs run`: from what was asked for to a job.
+//! `bcs run`: turns a request into a job.
 
 use crate::applications::{self, BadApplication};
 use crate::cli::{
@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// A request that cannot be fulfilled: the user's to mend.
+/// A request that cannot be fulfilled, and that the user has to correct.
 #[derive(Debug, thiserror::Error)]
 enum BadInput {
     #[error(transparent)]
@@ -85,13 +85,13 @@ enum BadInput {
     DirectoryName { option: &'static str, path: String },
 }
 
-/// Runs a job. `further` parses what stands after a colon.
+/// Runs a job. `further` parses the words after a colon.
 pub(super) fn run(arguments: &RunArgs, further: clap::Command) -> ExitCode {
     let output = Output::new(arguments.options.label);
     ExitCode::from(run_with(arguments, further, output))
 }
 
-/// The same with a place for what the ranks write; gives the exit code.
+/// Does the same with a place for the output of the ranks; returns the exit code.
 pub(super) fn run_with(arguments: &RunArgs, further: clap::Command, output: Output) -> u8 {
     let options = &arguments.options;
     let job = match plan(options, &arguments.program, further) {
@@ -111,7 +111,8 @@ pub(super) fn run_with(arguments: &RunArgs, further: clap::Command, output: Outp
     }
 }
 
-/// What is wrong with a request, in words, for those who start jobs in processes of their own.
+/// Returns the error in a request, in words, for commands that start jobs in processes of their
+/// own.
 pub(super) fn check(
     options: &RunOptions,
     program: &ProgramArgs,
@@ -161,7 +162,7 @@ fn plan(
     if options.kill_delay.value > MAX_KILL_DELAY {
         return Err(BadInput::KillDelay(options.kill_delay.clone()));
     }
-    // Whoever debugs talks to the debugger.
+    // The standard input is the debugger's.
     let stdin = match (options.gdb, options.stdin) {
         (Some(rank), InputName::Rank(_)) => InputName::Rank(rank),
         (_, stdin) => stdin,
@@ -203,7 +204,7 @@ fn plan(
     })
 }
 
-/// Which ranks are on which node. A host is a node, if nothing else is said, and takes as many as it has slots.
+/// Places ranks on nodes. By default a host is a node, and takes as many ranks as it has slots.
 fn placement(
     ranks: usize,
     options: &RunOptions,
@@ -226,7 +227,7 @@ fn placement(
     }
 }
 
-/// Where nodes are, unless all are here and are to share memory.
+/// Returns the hosts of the nodes, unless all are here and share memory.
 fn hosts(
     options: &HostOptions,
     named: Option<Vec<String>>,
@@ -272,7 +273,7 @@ fn settings(options: &RunOptions, driver: NicThreading) -> Result<Settings, BadI
     Ok(settings)
 }
 
-/// A setting out of range, in the unit in which it was given.
+/// Returns the error about a setting out of range, in the unit in which it was given.
 fn as_given(bad: BadJob, options: &RunOptions) -> BadInput {
     let BadJob::OutOfRange {
         what,
@@ -299,7 +300,7 @@ fn as_given(bad: BadJob, options: &RunOptions) -> BadInput {
     }
 }
 
-/// Ranks may change their directory, so they are told an absolute path.
+/// Ranks may change their directory, so they get an absolute path.
 fn make_directory(option: &'static str, path: &Path) -> Result<PathBuf, BadInput> {
     let make = || {
         std::fs::create_dir_all(path)?;
@@ -320,7 +321,7 @@ fn make_directory(option: &'static str, path: &Path) -> Result<PathBuf, BadInput
 
 fn carry_out(options: &RunOptions, job: JobPlan, output: Output) -> anyhow::Result<u8> {
     node_manager::reaper::find_proc()?;
-    // Children that a shell had before it became us (exec) are not ours to kill.
+    // We must not kill children that a shell had before it became us (exec).
     let spared = match node_manager::reaper::childless() {
         true => Vec::new(),
         false => node_manager::reaper::children(),
@@ -366,7 +367,7 @@ fn start_and_watch(
     let on_deadlock = on_deadlock(options, job.mds.as_deref());
     let command = run_header::command(&job);
     let nodes = job.placement.nodes();
-    // The start is a part of the time that the job may take.
+    // The time limit of the job includes the start.
     let timeout = options.timeout.clone();
     let timeout = timeout.and_then(|time| Some((Instant::now().checked_add(time.value)?, time)));
     let limits = Limits {
@@ -421,7 +422,8 @@ fn start_and_watch(
     Ok(code)
 }
 
-/// Where `bcs ps` and others find the job. It runs as well without: in a sandbox there may be no such sockets.
+/// Opens the socket by which `bcs ps` and others find the job. The job runs as well without it: a
+/// sandbox may have no such sockets.
 fn open_door(launched: &StartedJob, facts: JobFacts, hints: bool) -> Option<ControlSocket> {
     let name = JobName::new(rustix::process::geteuid().as_raw(), &launched.job)?;
     let facts = JobFacts {
@@ -455,13 +457,14 @@ fn on_deadlock(options: &RunOptions, mds: Option<&Path>) -> DeadlockPolicy {
     }
 }
 
-/// Whether hints are said: what could be better in a job that goes well is said to a person, and to whoever
-/// asks. A program or a file that takes what ranks write to standard error takes nothing else.
+/// Returns whether to print hints. A hint to improve a job that goes well is for a person, and for
+/// users that request it. A program or a file that gets the ranks' standard error must get nothing
+/// else.
 fn hints_are_heard(options: &RunOptions) -> bool {
     options.verbose || options.report_bindings || std::io::stderr().is_terminal()
 }
 
-/// `-v`, of a job whose slices were as long as it needed.
+/// Prints, for `-v`, the slice lengths of a job whose slices were as long as it needed.
 fn say_chosen(chosen: &SliceLengths) {
     let SliceLengths {
         now_ns,
@@ -476,7 +479,7 @@ fn say_chosen(chosen: &SliceLengths) {
     );
 }
 
-/// `-v`.
+/// Prints, for `-v`, how the job runs.
 fn describe(launched: &StartedJob, ranks: usize) {
     let Settings {
         strobe,

@@ -1,4 +1,4 @@
-//! `bcs sim`: the NIC's state machines in virtual time.
+//! `bcs sim`: runs the NIC's state machines in virtual time.
 
 use crate::cli::{FaultName, SimArgs, SimulatedFabric};
 use crate::exit_code;

@@ -1,8 +1,8 @@
-//! `bcs sim --mpi`: whole jobs in virtual time, `bcs-mpi` included.
+//! `bcs sim --mpi`: runs whole jobs in virtual time, `bcs-mpi` included.
 //!
-//! Seeds are run by processes of their own, some at a time, as many at once as there are cores. So a seed that
-//! ends its process, or never ends, is told by its number, and ranks that died in a simulation, whose threads
-//! are parked for good, go with their process.
+//! Processes of their own run the seeds, some seeds each, as many processes at once as there are
+//! cores. So a seed that ends its process, or never ends, is reported by its number. Ranks that
+//! died in a simulation, whose threads are parked for good, end with their process.
 
 use crate::cli::{FaultName, SimArgs};
 use crate::exit_code;
@@ -22,14 +22,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Seeds that one process runs.
 const SEEDS_PER_PROCESS: u64 = 25;
 
-/// Seconds that a seed may take: a hundred times of what the longest do.
+/// Seconds that a seed may take: a hundred times what the longest ones take.
 const SECONDS_PER_SEED: i64 = 120;
 
-/// How a line of a worker begins that says what struck, for the sum.
+/// The text before the injected faults in a worker's line, for the sum.
 const STRUCK: &str = "; struck ";
-/// A line with this is an objection.
+/// A line with this text is an objection.
 const OBJECTS: &str = ": objection: ";
-/// A line with this tells that the job was ended.
+/// A line with this text reports that the job was ended.
 const TOLD: &str = "; told ";
 
 pub(super) fn run(arguments: &SimArgs) -> ExitCode {
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &SimArgs) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// What all seeds came to.
+/// The results of all seeds.
 #[derive(Default)]
 struct Sum {
     seeds: u64,
@@ -73,7 +73,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// Takes a line of a worker; whether it is one about a seed that was run.
+    /// Takes a line of a worker. Returns whether it is the line of a seed that was run.
     fn take(&mut self, line: &str) -> bool {
         print(line);
         if line.contains(OBJECTS) {
@@ -107,7 +107,7 @@ impl Sum {
     }
 }
 
-/// Runs seeds in a process of their own, and in another one what it has left.
+/// Runs seeds in a process of their own, and in another one those that it has not run.
 fn run_some(arguments: &SimArgs, seeds: std::ops::Range<u64>, sum: &Mutex<Sum>) {
     let mut next = seeds.start;
     let told = |line: &str| sum.lock().expect("no thread panics").take(line);
@@ -143,7 +143,7 @@ fn run_some(arguments: &SimArgs, seeds: std::ops::Range<u64>, sum: &Mutex<Sum>) 
     }
 }
 
-/// Whether a line comes in time, or the end.
+/// Waits for a line or the end. Returns whether one comes in time.
 fn comes(lines: &BufReader<ChildStdout>) -> bool {
     if !lines.buffer().is_empty() {
         return true;
@@ -161,7 +161,7 @@ fn start(
     seed: u64,
     seeds: u64,
 ) -> std::io::Result<(Child, BufReader<ChildStdout>)> {
-    // By this name it is found though a newer one has taken its place.
+    // By this name it is found even after a newer binary has taken its place.
     let mut command = Command::new("/proc/self/exe");
     command.args(["sim", "--mpi", "--worker"]);
     command.args(["--seed", &seed.to_string(), "--seeds", &seeds.to_string()]);
@@ -183,9 +183,9 @@ fn start(
     Ok((child, BufReader::new(lines)))
 }
 
-/// Runs seeds in this process, a line for each, and one before it for each objection.
+/// Runs seeds in this process. Prints a line for each, after a line for each of its objections.
 fn work(arguments: &SimArgs) -> ExitCode {
-    // A rank that panics is an objection with its words.
+    // A rank that panics is an objection with the panic's message.
     std::panic::set_hook(Box::new(|_| ()));
     let fabric = arguments.fabric.into();
     let faults = kinds(&arguments.faults);
@@ -210,7 +210,7 @@ fn work(arguments: &SimArgs) -> ExitCode {
             ));
         }
         if !heard || !say(&line(seed, &report)) || out.flush().is_err() {
-            return ExitCode::from(exit_code::BAD_INPUT); // nobody listens any more
+            return ExitCode::from(exit_code::BAD_INPUT); // the reader is gone
         }
     }
     ExitCode::SUCCESS

@@ -1,4 +1,4 @@
-//! `bcs state`: what all ranks of a job do now.
+//! `bcs state`: shows what all ranks of a job do now.
 
 use crate::cli::StateArgs;
 use crate::live::client::ask;
@@ -9,7 +9,7 @@ use crate::standard_output::print;
 use source_lines::SourceLines;
 use std::process::ExitCode;
 
-/// Something was shown, but not all: a node has not answered.
+/// The output is incomplete: a node has not answered.
 const INCOMPLETE: u8 = 1;
 
 pub(super) fn run(arguments: &StateArgs) -> ExitCode {

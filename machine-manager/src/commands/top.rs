@@ -1,4 +1,4 @@
-//! `bcs mds top`: what a running job does, again and again.
+//! `bcs mds top`: shows again and again what a running job does.
 
 use crate::cli::TopArgs;
 use crate::exit_code;
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &TopArgs) -> ExitCode {
 
 struct TopSession<'a> {
     name: JobName,
-    /// Its `bcs run`.
+    /// The job's `bcs run`.
     process: OwnedFd,
     arguments: &'a TopArgs,
     source: RefCell<SourceLines>,
@@ -57,14 +57,14 @@ struct TopSession<'a> {
 
 /// How it ended.
 enum TopEnd {
-    /// All was shown, or nobody wants to see more, or the job has ended.
+    /// All was shown, the user has left, or the job has ended.
     Shown,
     Signal(i32),
     NoAnswer(JobQueryError),
 }
 
 impl TopSession<'_> {
-    /// A table at each look.
+    /// Prints a table at each interval.
     fn plain(&self) -> io::Result<TopEnd> {
         let mut before = None;
         for look in 1.. {
@@ -88,10 +88,10 @@ impl TopSession<'_> {
         Ok(TopEnd::Shown)
     }
 
-    /// A view on the terminal.
+    /// Shows a view on the terminal.
     fn live(&self) -> io::Result<TopEnd> {
         let mut before = None;
-        // Before the screen: what is wrong is said on the terminal as it was.
+        // Query before opening the screen, so that an error appears on the terminal as it was.
         let mut now = match self.look() {
             Ok(now) => now,
             Err(error) => return Ok(TopEnd::NoAnswer(error)),
@@ -125,7 +125,7 @@ impl TopSession<'_> {
         ask(&self.name, Question::State).map(|answered| JobSnapshot::of(answered, source))
     }
 
-    /// Waits; returns whether the job has ended before that.
+    /// Waits until this time. Returns whether the job has ended before.
     fn ends_before(&self, next: Instant) -> bool {
         loop {
             let left = next.saturating_duration_since(Instant::now());

@@ -1,4 +1,4 @@
-//! `bcs tune`: runs of a program with different slices, and what follows from them.
+//! `bcs tune`: runs a program with different slices, and reports the results.
 
 use super::run;
 use crate::cli::{ProgramArgs, TuneArgs};
@@ -29,28 +29,29 @@ use std::time::Duration;
 /// A setting has failed, and the others have run.
 const SOME_FAILED: u8 = 1;
 
-/// Runs that are recorded: one before all others, which also warms up, and one of what is chosen.
+/// Recorded runs: one before all others, which also warms up, and one of the chosen setting.
 const RECORDED: usize = 2;
 
-/// So often a setting runs at most on average: a full sweep has 20 runs of each.
+/// The most runs of a setting, on average: a full sweep has 20 runs of each.
 const RUNS_EACH: usize = 5;
 
-/// And all together at least so often: ranks of few runs of few settings say nothing.
+/// The limit of all runs together is at least this: with few runs of few settings, ranks show
+/// nothing.
 const RUNS: usize = 24;
 
-/// Where the choice is written.
+/// The file for the choice.
 const CONFIGURATION: &str = "bcs.toml";
 
 /// Why nothing was found.
 #[derive(Debug)]
 enum TuneError {
-    /// The request; nothing was started.
+    /// The request is wrong; nothing was started.
     BadInput(String),
-    /// The program does not run with what is in effect.
+    /// The program does not run with the setting in effect.
     Program(TrialFailure),
     /// A signal came before anything was known.
     Interrupted(i32),
-    /// The runtime, or a file.
+    /// The runtime or a file has failed.
     Failed(anyhow::Error),
 }
 
@@ -60,7 +61,8 @@ impl<E: Into<anyhow::Error>> From<E> for TuneError {
     }
 }
 
-/// Runs the program until it is clear what to say, and says it. `further` parses what stands after a colon.
+/// Runs the program until the result is clear, and prints it. `further` parses the words after a
+/// colon.
 pub(super) fn run(arguments: &TuneArgs, matches: &ArgMatches, further: clap::Command) -> ExitCode {
     let code = match tuned(arguments, matches, further) {
         Ok(code) => code,
@@ -132,7 +134,7 @@ fn tuned(
     })
 }
 
-/// What is in effect without `bcs tune`.
+/// Returns the setting in effect without `bcs tune`.
 fn in_effect(arguments: &TuneArgs) -> Setting {
     Setting {
         strobe: arguments.run.strobe.into(),
@@ -141,7 +143,8 @@ fn in_effect(arguments: &TuneArgs) -> Setting {
     }
 }
 
-/// All settings that are tried: each slice with each strobe mode and each eager limit, and what is in effect.
+/// Returns all settings to try: each slice with each strobe mode and each eager limit, and the one
+/// in effect.
 fn settings(arguments: &TuneArgs, matches: &ArgMatches) -> Result<Vec<Setting>, TuneError> {
     let bad = |what: String| Err(TuneError::BadInput(what));
     for (id, instead) in [
@@ -191,14 +194,14 @@ fn settings(arguments: &TuneArgs, matches: &ArgMatches) -> Result<Vec<Setting>, 
     if settings.len() < 2 {
         return bad("one setting is nothing to choose from: give --slices a range".to_owned());
     }
-    // What is in effect is what the others have to be better than.
+    // The others have to be better than the setting in effect.
     if !settings.contains(&current) {
         settings.push(current);
     }
     Ok(settings)
 }
 
-/// Runs of a program, and what is known by now.
+/// The runs of a program, and their results so far.
 struct Tuning {
     stage: TrialRunner,
     /// The options of the job, without a setting.
@@ -257,7 +260,7 @@ impl Tuning {
         self.stage.run(&words)
     }
 
-    /// Runs with a setting and adds what its dumps say to the reasons.
+    /// Runs with a setting and adds the figures of its dumps to the reasons.
     fn recorded(&mut self, setting: Setting) -> anyhow::Result<Outcome> {
         let directory = tempfile::tempdir().context("failed to make a directory for dumps")?;
         let options = self.options.with_setting(&setting);
@@ -271,7 +274,7 @@ impl Tuning {
         Ok(outcome)
     }
 
-    /// The first run: it says whether the program runs at all, and warms the machine up.
+    /// Does the first run: it shows whether the program runs at all, and warms the machine up.
     fn record_what_is_in_effect(&mut self) -> Result<(), TuneError> {
         self.bar.set_message("with what is in effect");
         match self.recorded(self.results.in_effect)? {
@@ -281,7 +284,7 @@ impl Tuning {
         }
     }
 
-    /// Runs who is next until the race is over, or a signal comes, which it gives back.
+    /// Runs the next setting until the race is over, or a signal comes, which it returns.
     fn race(&mut self, race: &mut Race) -> anyhow::Result<Option<i32>> {
         self.bar.set_length(race.runs_left() as u64);
         while let Some(next) = race.next_setting() {
@@ -310,7 +313,7 @@ impl Tuning {
         Ok(None)
     }
 
-    /// The last run: what dumps say of the choice.
+    /// Does the last run: its dumps give the reasons for the choice.
     fn record_the_choice(&mut self) -> anyhow::Result<Option<i32>> {
         let choice = self.results.choice();
         let Some(choice) = choice.filter(|choice| *choice != self.results.in_effect) else {
@@ -333,7 +336,7 @@ impl Tuning {
     }
 }
 
-/// How a run ended, for the race.
+/// The end of a run, for the race.
 enum Outcome {
     Took(Duration),
     Failed(TrialFailure),
@@ -355,14 +358,14 @@ impl Outcome {
     }
 }
 
-/// Shown on a terminal only.
+/// Returns the style of the progress bar, which only a terminal shows.
 fn style() -> ProgressStyle {
     let style =
         ProgressStyle::with_template("{bar:40} {pos} of at most {len} runs, {elapsed}: {msg}");
     style.unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-/// The table, the verdict, and the files that are wanted.
+/// Prints the table and the verdict, and writes the requested files.
 fn tell(results: &Results, arguments: &TuneArgs) -> anyhow::Result<()> {
     let trials = &arguments.trials;
     print_all(format!("{}\n{}", table(results), verdict(results)).as_bytes());

@@ -1,4 +1,4 @@
-//! Graphs of ranks that say this and that.
+//! Graphs of ranks with given wait states.
 
 use super::*;
 use bcs_core::wait_state::{CalledCollective, MemberRange, MessageCollective};
@@ -88,7 +88,7 @@ fn a_rank_that_waits_for_itself_is_one_too() {
     assert_eq!(graph.causes, [DeadlockCause::Cycle(vec![0])]);
 }
 
-/// What one sent for its collective was taken for another's, whose caller is gone.
+/// A message for one collective was taken by another one, whose caller is gone.
 #[test]
 fn ranks_that_have_called_different_collectives_are_named_first() {
     let said = |called| {
@@ -140,13 +140,13 @@ fn a_partner_that_is_gone_is_named() {
         one.reason()
             .ends_with("rank 0 waits for rank 2, which has called MPI_Finalize")
     );
-    // Also beside a cycle that is as much in the way.
+    // Also beside a cycle that blocks it as much.
     let all = receives([Some(1), Some(2)], false);
     let both = graph(&[(0, all), (1, from(0))], &[(2, finalized.clone())]);
     let (rank, partners) = (0, vec![2]);
     let gone = DeadlockCause::Gone { rank, partners };
     assert_eq!(both.causes, [DeadlockCause::Cycle(vec![0, 1]), gone]);
-    // One of several is enough for who waits for any.
+    // A rank that waits for any of several needs only one.
     let any = receives([Some(1), Some(2)], true);
     let any = graph(&[(0, any), (1, from(0))], &[(2, finalized)]);
     assert_eq!(any.causes, [DeadlockCause::Cycle(vec![0, 1])]);

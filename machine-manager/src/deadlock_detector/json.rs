@@ -4,11 +4,11 @@ use super::wait_graph::{DeadlockCause, Edge, RankState, Vertex, WaitGraph};
 use bcs_core::wait_state::{ContextName, MessagePeer, WaitReason, WaitState};
 use serde_json::{Value, json};
 
-/// Partners of one wait that are listed; of the others their number is.
+/// The number of partners of one wait that are listed; the others are counted.
 const LISTED: usize = 64;
 
 impl WaitGraph {
-    /// `bcs-deadlock`, version 1 (docs/launching.md).
+    /// Returns the graph as `bcs-deadlock`, version 1 (docs/launching.md).
     #[must_use]
     pub fn json(&self) -> Value {
         let ranks = self.ranks.iter().map(|(rank, vertex)| {
@@ -28,7 +28,7 @@ impl WaitGraph {
 }
 
 impl Vertex {
-    /// What the rank does, without its name.
+    /// Returns what the rank does, without its name.
     #[must_use]
     pub fn json(&self) -> Value {
         match &self.state {
@@ -69,7 +69,7 @@ fn waits(told: &WaitState, edges: &[Edge]) -> Value {
     })
 }
 
-/// The other side of a message of which a rank says something.
+/// Returns the peer of a message in a rank's wait state.
 fn peer_of(told: &WaitState, of: &MessagePeer) -> Value {
     let mut value = peer(of);
     value["communicator"] = told
@@ -78,7 +78,7 @@ fn peer_of(told: &WaitState, of: &MessagePeer) -> Value {
     value
 }
 
-/// The other side of a message.
+/// Returns the peer of a message.
 #[must_use]
 pub fn peer(peer: &MessagePeer) -> Value {
     json!({

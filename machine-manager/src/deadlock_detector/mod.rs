@@ -1,24 +1,26 @@
-//! The lookout: it asks node managers again and again where their ranks are.
+//! The deadlock detector: it queries node managers again and again for the wait states of their
+//! ranks.
 //!
-//! A look is over when all node managers have answered, and only then comes the next. A rank that
-//! is in the same call in two looks was there at the moment in between when the second began; so
-//! two such ranks were where they are *at the same time*, on whatever machines. That makes it an
-//! error, and not only an odd coincidence, if one is in the 5th collective of a communicator, a
-//! gather, and the other one is in the 5th, too, and calls it a scatter (MPI 5.0, 6.14). No message
-//! may ever cross between them, so nobody else would find it.
+//! A query is over when all node managers have answered; only then the next one begins. A rank that
+//! is in the same call in two queries was there at the moment between them, when the second began.
+//! So two such ranks were where they are *at the same time*, on whatever machines. This proves an
+//! error, and no coincidence, if one rank is in the 5th collective of a communicator, a gather, and
+//! the other one is in the 5th, too, and calls a scatter (MPI 5.0, 6.14). If no message ever
+//! crosses between them, only this detector can find it.
 //!
-//! Where no rank can ever go on ([`standstill`] has the proof), it says who waits for whom ([`graph`]).
-//! While somebody moves it looks some times a second; when nobody did in the last look, the next two come soon,
-//! so it is said within a second of the last rank's blocking.
+//! If no rank can ever go on ([`standstill`] has the proof), it reports who waits for whom
+//! ([`wait_graph`]). While ranks move it queries some times a second. If none has moved in the last
+//! query, the next two come soon, so a deadlock is reported within a second after the last rank has
+//! blocked.
 //!
 //! | file | is |
 //! |---|---|
-//! | `mod.rs` | when to look, and what the answers come to |
+//! | `mod.rs` | when to query, and the result of the answers |
 //! | `standstill.rs` | the proof |
-//! | `graph.rs` | who waits for whom, and why nobody goes on |
-//! | `words.rs`, `json.rs` | the same for a person, and for a program |
+//! | `wait_graph.rs` | who waits for whom, and why nobody goes on |
+//! | `text.rs`, `json.rs` | the same for a person, and for a program |
 //!
-//! A state machine without sockets: time and answers come in, questions and findings go out.
+//! A state machine without sockets: time and answers come in, queries and findings go out.
 
 mod json;
 mod standstill;
@@ -38,29 +40,30 @@ use standstill::{Standstill, StandstillProof};
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-/// From the end of a look to the next, while somebody moves: a rank that blocks just after a look is found
-/// by the next one, and what follows takes [`SOON`] twice.
+/// The time from the end of a query to the next, while ranks move. The next query finds a rank that
+/// blocks just after this one, and the rest takes [`SOON`] twice.
 const INTERVAL: Duration = Duration::from_millis(400);
 
-/// ... and when nobody did in the last one.
+/// The same time when no rank has moved in the last query.
 const SOON: Duration = Duration::from_millis(100);
 
-/// A look at the end of the time limit, so that what is said then is fresh.
+/// The time of a query before the end of the time limit, so that the final report is fresh.
 const LAST_LOOK: Duration = Duration::from_millis(50);
 
-/// Ranks that are named one by one.
+/// The number of ranks that are named one by one.
 const NAMED: usize = 16;
 
-/// What a look found.
+/// The finding of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DetectorFinding {
-    /// Ranks are in different collectives, which ends the job: which; and who waits for whom.
+    /// Ranks are in different collectives, which ends the job: a sentence, and who waits for whom.
     MismatchedCollectives(String, WaitGraph),
     /// No rank can ever go on.
     Deadlock(WaitGraph),
     /// No rank can, unless another thread of one does: a line for the user.
     Possible(String),
-    /// Nothing moves, and a NIC holds work that a slice would move on: a fault of the runtime, and a line for the user.
+    /// Nothing moves, and a NIC holds work that a slice would advance. This is a fault of the
+    /// runtime, with a line for the user.
     StalledNic(String),
 }
 
@@ -72,27 +75,29 @@ struct BlockedRank {
     whereabouts: WaitState,
 }
 
-/// See the module.
+/// The deadlock detector; see the module.
 #[derive(Debug)]
 pub struct DeadlockDetector {
-    /// What each node manager has answered.
+    /// The answer of each node manager.
     answers: Vec<Option<WaitStateReport>>,
     look: WaitStateQuery,
     next: Option<Instant>,
     last: Option<Instant>,
-    /// Blocked ranks: those of this look, and those of the one before.
+    /// The blocked ranks of this query, and of the one before.
     blocked: BTreeMap<u32, BlockedRank>,
     before: BTreeMap<u32, BlockedRank>,
     standstill: Standstill,
-    /// What the last look proved.
+    /// The proof from the last query.
     proof: StandstillProof,
-    /// Whether the user knows of a deadlock, and that one was possible: each is said once.
+    /// Whether the user has got the report of a deadlock, and of a possible one: each is printed
+    /// once.
     told: bool,
     told_possible: bool,
 }
 
 impl DeadlockDetector {
-    /// A lookout over so many node managers, for a job that ends at `end` if not before.
+    /// Makes a detector over this number of node managers, for a job that ends at `end` if not
+    /// before.
     #[must_use]
     pub fn new(managers: usize, now: Instant, end: Option<Instant>) -> Self {
         Self {
@@ -112,14 +117,14 @@ impl DeadlockDetector {
         }
     }
 
-    /// When to call [`ask`](Self::ask).
+    /// Returns when to call [`ask`](Self::ask).
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
         let next = self.next?;
         Some(self.last.map_or(next, |last| next.min(last)))
     }
 
-    /// If it is time for a look, what all node managers are to be asked.
+    /// Returns the next query for all node managers, if it is time.
     pub fn ask(&mut self, now: Instant) -> Option<WaitStateQuery> {
         if self.due().is_none_or(|due| now < due) {
             return None;
@@ -137,7 +142,8 @@ impl DeadlockDetector {
         Some(self.look)
     }
 
-    /// Whether it is worth it: nobody has moved of late, and there is something to be said.
+    /// Returns whether to examine threads, too: no rank has moved of late, and there may be
+    /// something to report.
     fn looks_closely(&self) -> bool {
         match self.proof {
             StandstillProof::Moves => false,
@@ -148,7 +154,7 @@ impl DeadlockDetector {
         }
     }
 
-    /// A node manager has answered.
+    /// Handles the answer of a node manager.
     pub fn handle_report(
         &mut self,
         manager: usize,
@@ -159,7 +165,7 @@ impl DeadlockDetector {
             return None;
         }
         for sighting in &seen.blocked {
-            // What makes no sense is the rank's own affair.
+            // An invalid wait state affects only the rank that wrote it.
             if let Some(mut whereabouts) = WaitState::decode(&sighting.words) {
                 let code = sighting.code.clone().map(unresolved_site);
                 whereabouts.site = code.or(whereabouts.site);
@@ -188,7 +194,7 @@ impl DeadlockDetector {
         found
     }
 
-    /// Blocked ranks that have not moved between the last two looks.
+    /// Returns the blocked ranks that have not moved between the last two queries.
     fn unmoved(&self) -> impl Iterator<Item = (u32, &BlockedRank)> {
         self.blocked.iter().filter_map(|(&rank, blocked)| {
             let before = self.before.get(&rank)?;
@@ -219,7 +225,7 @@ impl DeadlockDetector {
         None
     }
 
-    /// Who waits for whom; of ranks that are gone, those in these answers.
+    /// Returns who waits for whom. The ranks that are gone are those in these answers.
     fn graph(&self, answers: &[WaitStateReport]) -> WaitGraph {
         let gone = answers.iter().flat_map(|seen| &seen.gone);
         let blocked = self.blocked.iter();
@@ -227,14 +233,14 @@ impl DeadlockDetector {
         WaitGraph::new(waits, gone)
     }
 
-    /// Says that nobody can go on, once.
+    /// Reports once that nobody can go on.
     fn report_standstill(&mut self, answers: &[WaitStateReport]) -> Option<DetectorFinding> {
         if matches!(
             self.proof,
             StandstillProof::Possible | StandstillProof::Standstill
         ) && let Some(held) = answers.iter().find_map(|seen| seen.forgotten.as_ref())
         {
-            // A slice lets them go on: what was seen so far proves nothing.
+            // A slice lets them go on, so the queries so far prove nothing.
             self.standstill = Standstill::default();
             self.proof = StandstillProof::Suspected;
             return Some(DetectorFinding::StalledNic(format!(
@@ -264,7 +270,7 @@ impl DeadlockDetector {
         None
     }
 
-    /// Where ranks are blocked, a line each.
+    /// Describes where ranks are blocked, a line each.
     #[must_use]
     pub fn lines(&self, source: &mut SourceLines) -> Vec<String> {
         let line = |(rank, blocked): (&u32, &BlockedRank)| {

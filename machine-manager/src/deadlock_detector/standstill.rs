@@ -1,87 +1,91 @@
 //! The proof that no rank of a job can ever go on.
 //!
-//! **What is read.** Everybody who can do anything for a job is a *sleeper*: each rank from MPI_Init to
-//! MPI_Finalize, and each OS thread of a NIC (Strobe Sender and sequencer are of one of these). A
-//! sleeper has one bell, whose word says how it is ([`bcs_core::wake::bell`]). `ASLEEP` means: it has
-//! announced its sleep, has then looked at all sources of its work and found nothing, has set no
-//! timer, and nobody has rung it since. The word also has the number of the sleep. A node manager reads
-//! the words of all its sleepers, and then what its ranks say that they wait for.
+//! **What is read.** All that can act in a job are its *sleepers*: each rank from MPI_Init to
+//! MPI_Finalize, and each OS thread of a NIC (it also runs Strobe Sender and sequencer). A sleeper
+//! has one bell, whose word holds its state ([`bcs_core::wake::bell`]). `ASLEEP` means: it has
+//! announced its sleep, has then polled all sources of its work and found nothing, has set no
+//! timer, and nobody has rung it since. The word also holds the number of the sleep. A node manager
+//! reads the words of all its sleepers, and then the wait states of its ranks.
 //!
-//! **The argument.** Say that all words are `ASLEEP` in one look, and that the next look, which begins when
-//! all node managers have answered the first, finds all of them the same. Then at the moment between
-//! the looks all sleepers were asleep *at the same time*, each in the sleep that both looks saw, since
-//! a sleep that ends ends its number, too. Whoever sleeps is woken by a ring or by a timer. There was
-//! no timer; and only sleepers ring, of whom none was awake. So nobody wakes, ever.
+//! **The argument.** Assume that all words are `ASLEEP` in one query, and that the next query,
+//! which begins when all node managers have answered the first, finds all of them the same. Then at
+//! the moment between the queries all sleepers were asleep *at the same time*, each in the sleep
+//! that both queries saw, since a new sleep has a new number. Only a ring or a timer wakes a
+//! sleeper. There was no timer; only sleepers ring, and none was awake. So nobody ever wakes.
 //!
-//! **Why no message in flight is missed.** There is none that is in flight by itself. What is on its way is
-//! in somebody's hands: a copy from memory to memory (of a rank, or of DH, CH or RH) is a system call
-//! or a loop of a thread that is awake; a chunk of a longer transfer is followed by a strobe
-//! that BR demands before it sleeps, and a strobe that is armed is a timer of the Strobe Sender,
-//! which then is not `ASLEEP` but `DOZING`. What was put down for another sleeper (an entry of a
-//! SMARTMAP queue, a word in a transfer slot, a descriptor in a ring with a slice armed or demanded, a
-//! block of the fabric, a letter between NIC threads, a completion) was followed by a ring of its bell:
-//! if it came before the other one's last look, that saw it, and if not, the word is not
-//! `ASLEEP`. Between the two the one who rings is awake. What lies in a ring and asks for no slice, as
-//! a receive does that has no message to meet (law 2), waits for a message that nobody is there
-//! to send. So queues and rings need not be read.
+//! **Why no message in flight is missed.** No message is in flight by itself; some thread or
+//! sleeper handles it. A copy from memory to memory (by a rank, or by DH, CH or RH) is a system
+//! call or a loop of a thread that is awake. A chunk of a longer transfer is followed by a strobe
+//! that BR demands before it sleeps. An armed strobe is a timer of the Strobe Sender, which then is
+//! not `ASLEEP` but `DOZING`. Data that was put down for another sleeper (an entry of a SMARTMAP
+//! queue, a word in a transfer slot, a descriptor in a ring with a slice armed or demanded, a block
+//! of the fabric, a letter between NIC threads, a completion) was followed by a ring of its bell.
+//! If the data came before the sleeper's last poll, that poll saw it; if not, the word is not
+//! `ASLEEP`. Between the two, the ringing thread is awake. A descriptor in a ring that demands no
+//! slice, such as a receive without a message (law 2), waits for a message that nobody can send. So
+//! queues and rings need not be read.
 //!
-//! **What lies in a NIC.** A NIC thread may hold what only a slice moves on: a message that a slice must decide
-//! about, a probe that it must answer. The thread has then asked for that slice, and a strobe that is armed is a timer. If a
-//! NIC thread forgot to ask, all would sleep, though the program has no deadlock. So each answer also says what its NICs hold in
-//! that way ([`Seen::forgotten`]). Where all sleep and a NIC holds such work, the runtime is at fault and not the
-//! program: the launcher says so, and has a slice struck.
+//! **What a NIC holds.** A NIC thread may hold work that only a slice advances: a message that a
+//! slice must decide about, a probe that it must answer. The thread has then demanded that slice,
+//! and an armed strobe is a timer. If a NIC thread forgot the demand, all would sleep, though the
+//! program has no deadlock. So each answer also reports such work in its NICs
+//! ([`WaitStateReport::forgotten`]). If all sleep and a NIC holds such work, the runtime is at
+//! fault and not the program: the launcher reports it, and has a slice struck.
 //!
-//! **Who else could.** A rank that computes, reads a pipe or loops over MPI_Test is awake by the same word. A
-//! rank that is stopped is not taken for one that waits, since whoever has stopped it may be a
-//! debugger. Before MPI_Init a rank says nothing, and is no sleeper that sleeps; after MPI_Finalize nothing
-//! comes from it. Other threads of a rank are none of the sleepers. Where the program has said that they do not
-//! call MPI (`MPI_THREAD_SINGLE`, `MPI_THREAD_FUNNELED`), and none has, they ring nobody, whatever they compute.
-//! Otherwise they may call at any time: as long as one of them runs nothing is said, and where all of them sleep,
-//! and have not run between two looks, only that a deadlock is *possible*. While one runs beside ranks that all
-//! sleep on, threads are looked at now and then: to look at those of all ranks costs more than a look.
+//! **Who else could act.** The word of a rank that computes, reads a pipe or loops over MPI_Test is
+//! awake. A stopped rank does not count as waiting, since a debugger may have stopped it. Before
+//! MPI_Init a rank has no wait state, and does not count as asleep; after MPI_Finalize no message
+//! comes from it. Other threads of a rank are no sleepers. If the program has declared that they do
+//! not call MPI (`MPI_THREAD_SINGLE`, `MPI_THREAD_FUNNELED`), and none has, they ring nobody,
+//! whatever they compute. Otherwise they may call at any time. As long as one of them runs, nothing
+//! is reported. If all of them sleep, and have not run between two queries, we report only that a
+//! deadlock is *possible*. While one runs beside ranks that all sleep on, we examine threads only
+//! now and then, because that costs more than the rest of a query.
 
 use node_manager::control::{OtherThreads, WaitStateReport};
 
-/// What two looks prove.
+/// The result of two queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StandstillProof {
-    /// Nothing: somebody moves.
+    /// Nothing is proved: a rank or NIC moves.
     Moves,
-    /// Nothing yet: it takes another close look.
+    /// Nothing is proved yet: it takes another close query.
     Suspected,
-    /// Nothing: all ranks wait in calls, and another thread of one runs.
+    /// Nothing is proved: all ranks wait in calls, and another thread of one runs.
     OtherThreadRuns,
-    /// Only threads that have nothing to do with a call can go on.
+    /// Only threads that are in no call can go on.
     Possible,
-    /// Nobody can.
+    /// No rank can go on.
     Standstill,
 }
 
-/// All answers to one look, added up.
+/// All answers to one query, added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sum {
     naps: u64,
     threads: OtherThreads,
 }
 
-/// Looks from one at a thread that runs, beside ranks that sleep on, to the next.
+/// The number of queries from one that examines a running thread, beside ranks that sleep on, to
+/// the next such one.
 const LOOKS_BESIDE: u32 = 5;
 
-/// What the last look has seen, if all slept then.
+/// The result of the last query, if all slept then.
 #[derive(Debug, Default)]
 pub(super) struct Standstill {
     before: Option<Sum>,
-    /// A thread was seen that runs: the looks since then.
+    /// The number of queries since a running thread was seen.
     beside: Option<u32>,
 }
 
 impl Standstill {
-    /// Whether a thread that was seen to run is to be looked at again.
+    /// Returns whether to examine a running thread again.
     pub(super) fn is_due(&self) -> bool {
         self.beside.is_some_and(|looks| looks >= LOOKS_BESIDE)
     }
 
-    /// Takes all answers to a look, or close look. Those to the one before were all there when it began.
+    /// Judges all answers to a query or close query. All answers to the query before had arrived
+    /// when it began.
     pub(super) fn judge(&mut self, answers: &[WaitStateReport], closely: bool) -> StandstillProof {
         let now = sum(answers);
         let before = std::mem::replace(&mut self.before, now);
@@ -99,7 +103,7 @@ impl Standstill {
                     None => StandstillProof::Suspected,
                 }
             }
-            // Naps and threads are counted, so sums that are the same are of the same sleeps.
+            // Naps and threads are counted, so equal sums are of the same sleeps.
             (Some(before), Some(now)) if before == now => match now.threads {
                 OtherThreads::None => StandstillProof::Standstill,
                 OtherThreads::Asleep(_) | OtherThreads::Running => StandstillProof::Possible,
@@ -109,7 +113,7 @@ impl Standstill {
     }
 }
 
-/// What these answers come to if all who could do anything sleep.
+/// Returns the sum of these answers if all sleepers sleep.
 fn sum(answers: &[WaitStateReport]) -> Option<Sum> {
     let running: usize = answers.iter().map(|seen| seen.running).sum();
     let blocked: usize = answers.iter().map(|seen| seen.blocked.len()).sum();
@@ -165,7 +169,7 @@ mod tests {
 
     const NONE: OtherThreads = OtherThreads::None;
 
-    /// Another thread may send between what such a look reads first and what it reads last.
+    /// Another thread may send between the first and the last read of such a query.
     #[test]
     fn a_look_that_is_not_close_proves_nothing() {
         let mut standstill = Standstill::default();
@@ -231,7 +235,7 @@ mod tests {
         assert_eq!(standstill.judge(&all_gone, true), StandstillProof::Moves);
     }
 
-    /// To look closely at the threads of all ranks costs more than a look.
+    /// Examining the threads of all ranks costs more than the rest of a query.
     #[test]
     fn a_thread_that_runs_is_looked_at_now_and_then_as_long_as_all_ranks_sleep_on() {
         let mut standstill = Standstill::default();

@@ -1,4 +1,4 @@
-//! Looks in virtual time.
+//! Queries in virtual time.
 
 use super::*;
 use bcs_core::wait_state::{CalledCollective, MessageCollective, MessagePeer, WaitReason};
@@ -47,7 +47,7 @@ fn receiving(rank: u32, number: u64) -> BlockedRankReport {
 const GATHER: CalledCollective = CalledCollective::Messages(MessageCollective::Gather, Some(0));
 const SCATTER: CalledCollective = CalledCollective::Messages(MessageCollective::Scatter, Some(0));
 
-/// Virtual time: looks of two node managers with one rank each, `INTERVAL` apart.
+/// Virtual time: queries of two node managers with one rank each, `INTERVAL` apart.
 struct Job {
     lookout: DeadlockDetector,
     now: Instant,
@@ -60,7 +60,7 @@ impl Job {
         Self { lookout, now }
     }
 
-    /// A look of which the NICs still have something to do.
+    /// Makes a query while the NICs still have work.
     fn look(&mut self, sightings: [BlockedRankReport; 2]) -> Option<DetectorFinding> {
         self.look_at(sightings, None, OtherThreads::Running)
     }
@@ -74,7 +74,8 @@ impl Job {
         self.look_that_finds(sightings, naps, threads, None)
     }
 
-    /// A look in which a NIC of the second node manager holds this, for which nobody has asked for a slice.
+    /// Makes a query in which a NIC of the second node manager holds this work, and nobody has
+    /// demanded a slice for it.
     fn look_that_finds(
         &mut self,
         sightings: [BlockedRankReport; 2],
@@ -139,7 +140,7 @@ fn ranks_in_the_same_collective_may_wait_as_long_as_they_like() {
     }
 }
 
-/// In a receive each, and the NICs sleep.
+/// Returns two ranks in a receive each, while the NICs sleep.
 fn stuck() -> [BlockedRankReport; 2] {
     [receiving(0, 7), receiving(1, 9)]
 }
@@ -176,7 +177,7 @@ fn while_a_thread_or_a_nic_moves_nobody_says_anything() {
     }
 }
 
-/// To look closely at the threads of all ranks costs more than a look.
+/// Examining the threads of all ranks costs more than the rest of a query.
 #[test]
 fn a_thread_that_computes_beside_a_wait_is_looked_at_now_and_then() {
     let mut job = Job::new(None);
@@ -245,11 +246,12 @@ fn an_answer_that_comes_late_or_twice_is_not_heard() {
     assert!(job.lookout.due().is_some());
 }
 
-/// All sleep, and a NIC holds a message that a slice must decide about: that is no deadlock of the program.
+/// All sleep, and a NIC holds a message that a slice must decide about: that is no deadlock of the
+/// program.
 #[test]
 fn work_that_lies_in_a_nic_is_no_deadlock() {
     let mut job = Job::new(None);
-    // One look that finds all asleep, and two that look closely.
+    // One query that finds all asleep, and two close ones.
     let mut looks = |forgotten: Option<&str>| {
         (0..3).find_map(|_| job.look_that_finds(stuck(), Some(3), OtherThreads::None, forgotten))
     };

@@ -1,4 +1,5 @@
-//! The graph for a person: a line for each rank, those of the causes first, and then the causes.
+//! The graph for a person: a line for each rank, beginning with those of the causes, and then the
+//! causes.
 
 use super::wait_graph::{DeadlockCause, RankState, Vertex, WaitGraph};
 use super::{NAMED, wait_graph};
@@ -6,7 +7,7 @@ use bcs_core::wait_state::{ContextName, MessagePeer, WaitReason, WaitState};
 use std::collections::BTreeSet;
 
 impl WaitGraph {
-    /// A line each.
+    /// Returns a line for each rank and cause.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let named: BTreeSet<u32> = self.causes.iter().flat_map(DeadlockCause::ranks).collect();
@@ -25,7 +26,8 @@ impl WaitGraph {
         lines
     }
 
-    /// Where the ranks of the causes are, as an addition to a sentence: " (rank 0 at ring.c:20, rank 1 at ring.c:30)".
+    /// Returns the places of the ranks of the causes, as an addition to a sentence: " (rank 0 at
+    /// ring.c:20, rank 1 at ring.c:30)".
     #[must_use]
     pub fn places_text(&self) -> String {
         let ranks: BTreeSet<u32> = self.causes.iter().flat_map(DeadlockCause::ranks).collect();
@@ -41,7 +43,7 @@ impl WaitGraph {
         }
     }
 
-    /// A sentence without an end: why.
+    /// Returns the reason, as a sentence without an end.
     #[must_use]
     pub fn reason(&self) -> String {
         let Some(first) = self.causes.first() else {
@@ -60,12 +62,13 @@ fn line(rank: u32, vertex: &Vertex) -> String {
 }
 
 impl Vertex {
-    /// What the rank does, without its name, in a job that cannot go on.
+    /// Describes what the rank does, without its name, in a job that cannot go on.
     fn words(&self) -> String {
         self.words_with(&|absent| format!("which {} not entered", have(absent)))
     }
 
-    /// The same in a job that may go on: ranks that do not wait have not said what they have entered.
+    /// Describes it in a job that may go on: ranks that do not wait have not recorded what they
+    /// have entered.
     #[must_use]
     pub fn words_at_a_moment(&self) -> String {
         self.words_with(&|absent| match absent {
@@ -120,7 +123,7 @@ fn have(ranks: &[u32]) -> String {
     }
 }
 
-/// "ranks 1, 2 and 3"
+/// Formats a list: "ranks 1, 2 and 3"
 fn list(ranks: &[u32]) -> String {
     const LISTED: usize = 8;
     match ranks {
@@ -138,7 +141,7 @@ fn list(ranks: &[u32]) -> String {
 }
 
 impl DeadlockCause {
-    /// The ranks that it is about.
+    /// Returns the ranks of this cause.
     #[must_use]
     pub fn ranks(&self) -> Vec<u32> {
         match self {

@@ -1,16 +1,16 @@
-//! Who waits for whom in a job that cannot go on, and why it cannot.
+//! Who waits for whom in a job that cannot go on, and why.
 //!
-//! A vertex is a rank, an edge leads to a rank without which what it waits for does not come. A rank that
-//! waits for all of several things needs each; one that waits for any of them, or for a message from any
-//! rank, needs one. That nobody can go on is known ([`super::standstill`]); the graph only says why. So where
-//! the partners of a wait are not known (they did not fit, or a communicator is not described), an
-//! edge is missing, and nothing more.
+//! A vertex is a rank. An edge leads to a rank that is needed for a wait to end. A rank that waits
+//! for all of several operations needs each; one that waits for any of them, or for a message from
+//! any rank, needs one. It is known that nobody can go on ([`super::standstill`]); the graph only
+//! explains why. So if the partners of a wait are not known (they did not fit, or a communicator is
+//! not described), only an edge is missing.
 //!
 //! **Causes.** Ranks that wait for each other, directly or not, are a strongly connected component.
-//! Those from which no edge leads to another component are where it begins: a cycle in
-//! each is named, the shortest one of its lowest rank. A component of one rank that does not wait for
-//! itself waits for ranks that are gone, or for nobody that is known. Besides, every rank that needs one that
-//! is gone is named.
+//! The deadlock begins in components from which no edge leads to another one. In each of these we
+//! name a cycle, the shortest one of its lowest rank. A component of one rank that does not wait
+//! for itself waits for ranks that are gone, or for no known rank. We also name every rank that
+//! needs one that is gone.
 
 use bcs_core::job::NodeId;
 use bcs_core::wait_state::{
@@ -22,8 +22,8 @@ use petgraph::graphmap::DiGraphMap;
 use source_lines::SourceLines;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Partners of a wait that are looked for at most: a message from any rank of a large job may
-/// come from thousands, and to say why nobody goes on takes some of them.
+/// The most partners of a wait that are looked up. A message from any rank of a large job may come
+/// from thousands, and a few of them explain the deadlock.
 const PARTNERS: usize = 1_024;
 
 /// Who waits for whom.
@@ -31,47 +31,47 @@ const PARTNERS: usize = 1_024;
 pub struct WaitGraph {
     /// All ranks of the job that were seen.
     pub ranks: BTreeMap<u32, Vertex>,
-    /// Why nobody goes on.
+    /// The reasons why nobody goes on.
     pub causes: Vec<DeadlockCause>,
 }
 
 /// A rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vertex {
-    /// Where it is.
+    /// Its node.
     pub node: NodeId,
-    /// How it is.
+    /// Its state.
     pub state: RankState,
 }
 
-/// How a rank is.
+/// The state of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RankState {
     /// It waits.
     Waits {
-        /// For what.
+        /// Its wait state.
         whereabouts: WaitState,
-        /// Each of [`WaitState::waits`], with the ranks without which it does not come.
+        /// Each of [`WaitState::waits`], with the ranks that are needed for it.
         edges: Vec<Edge>,
     },
-    /// It has called MPI_Finalize, and said this last.
+    /// It has called MPI_Finalize, with this last wait state.
     Finalized(WaitState),
-    /// Its process has ended, and has never called MPI_Init.
+    /// Its process has ended without calling MPI_Init.
     Ended,
 }
 
-/// What a rank waits for.
+/// A wait of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// What it is.
+    /// The operation that it waits for.
     pub wait: WaitReason,
-    /// Who may bring it.
+    /// The ranks that may complete it.
     pub partners: Vec<u32>,
-    /// Whether it takes all of these, or one.
+    /// Whether it needs all of these, or one.
     pub all: bool,
 }
 
-/// Why nobody goes on.
+/// A reason why nobody goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeadlockCause {
     /// Each of these waits for the next, and the last for the first.
@@ -80,27 +80,27 @@ pub enum DeadlockCause {
     Gone {
         /// The one that waits.
         rank: u32,
-        /// Those from whom nothing comes any more.
+        /// Those that send nothing any more.
         partners: Vec<u32>,
     },
-    /// Two ranks are in the same collective by its number, and have not called the same.
+    /// Two ranks are in the same collective by its number, and have called different ones.
     MismatchedCollectives(u32, u32),
-    /// A rank waits for something of which it is not known who would bring it.
+    /// A rank waits for an operation that no known rank can complete.
     Nobody(u32),
-    /// Two ranks have called different collectives of the communicator with this context: the one took what was sent
-    /// for the other's, and has gone on.
+    /// Two ranks have called different collectives of the communicator with this context: one took
+    /// a message that was meant for the other's, and has gone on.
     DivergedCollectives {
         /// The communicator.
         context: u32,
         /// The first rank,
         one: u32,
-        /// ... and the first that has called something else.
+        /// The first rank that has called another one.
         other: u32,
     },
 }
 
 impl WaitGraph {
-    /// The graph of ranks that wait and of those that are gone, in a job that cannot go on.
+    /// Makes the graph of ranks that wait and of those that are gone, in a job that cannot go on.
     pub fn new<'a>(
         waits: impl Iterator<Item = (u32, NodeId, WaitState)>,
         gone: impl Iterator<Item = &'a DepartedRank>,
@@ -110,7 +110,7 @@ impl WaitGraph {
         graph
     }
 
-    /// With lines where places are addresses.
+    /// Replaces places that are addresses by lines.
     #[must_use]
     pub fn with_lines(mut self, source: &mut SourceLines) -> Self {
         for vertex in self.ranks.values_mut() {
@@ -121,7 +121,7 @@ impl WaitGraph {
         self
     }
 
-    /// The same of a job that may go on, and so without causes.
+    /// Makes the same of a job that may go on, and so without causes.
     pub fn snapshot<'a>(
         waits: impl Iterator<Item = (u32, NodeId, WaitState)>,
         gone: impl Iterator<Item = &'a DepartedRank>,
@@ -159,7 +159,7 @@ impl WaitGraph {
         graph
     }
 
-    /// The ranks that wait.
+    /// Returns the ranks that wait.
     pub fn waiting(&self) -> impl Iterator<Item = (u32, &WaitState)> {
         self.ranks
             .iter()
@@ -196,7 +196,8 @@ impl WaitGraph {
         told.waits.iter().map(edge).collect()
     }
 
-    /// Ranks that may send a message to this one in a communicator: all others, if they are not known.
+    /// Returns the ranks that may send a message to this one in a communicator: all others, if its
+    /// members are not known.
     fn senders(&self, rank: u32, told: &WaitState, peer: MessagePeer) -> Vec<u32> {
         let of_context = |it: &&CommunicatorProgress| it.context == peer.context;
         let communicator = told.communicators.iter().find(of_context);
@@ -207,7 +208,7 @@ impl WaitGraph {
         };
         let others = senders.into_iter().filter(|&other| other != rank);
         let others: Vec<u32> = others.collect();
-        // One that is alone in its communicator waits for itself.
+        // A rank that is alone in its communicator waits for itself.
         if others.is_empty() {
             vec![rank]
         } else {
@@ -215,7 +216,7 @@ impl WaitGraph {
         }
     }
 
-    /// Members of a communicator that have not entered a collective.
+    /// Returns the members of a communicator that have not entered a collective.
     fn absent(&self, told: &WaitState, entered: &EnteredCollective) -> Vec<u32> {
         let is_it =
             |it: &&CommunicatorProgress| (it.context, it.group) == (entered.context, entered.group);
@@ -223,7 +224,7 @@ impl WaitGraph {
         let known = communicator.and_then(|it| it.members.ranks());
         let members: Vec<u32> = match known {
             Some(members) => members.take(PARTNERS).collect(),
-            // Those who say that they are.
+            // Take those that report it.
             None => {
                 let ranks = self.ranks.iter();
                 let members = ranks.filter(|(_, vertex)| {
@@ -240,7 +241,7 @@ impl WaitGraph {
             match said.communicators.iter().find(is_it) {
                 // Numbers wrap, and no rank is 2^31 collectives ahead of another.
                 Some(it) => it.entered.wrapping_sub(entered.number).cast_signed() > 0,
-                // It may know more than it has said.
+                // It may have entered collectives that did not fit into its report.
                 None => said.communicators.len() >= WaitState::COMMUNICATORS,
             }
         };
@@ -248,7 +249,7 @@ impl WaitGraph {
         absent.collect()
     }
 
-    /// Ranks that a rank waits for in whatever way.
+    /// Returns all ranks that a rank waits for.
     fn targets(&self, rank: u32) -> BTreeSet<u32> {
         let edges = self.ranks.get(&rank).map_or(&[][..], Vertex::edges);
         let partners = edges.iter().flat_map(|edge| edge.partners.iter());
@@ -260,7 +261,8 @@ impl WaitGraph {
         vertex.is_some_and(|vertex| matches!(vertex.state, RankState::Waits { .. }))
     }
 
-    /// Ranks that have entered as many collectives of a communicator, and not the same ones.
+    /// Finds ranks that have entered the same number of collectives of a communicator, and not the
+    /// same ones.
     fn different(&self) -> Option<DeadlockCause> {
         let mut first: BTreeMap<(u32, u32, u32), (u32, u32)> = BTreeMap::new();
         for (&rank, vertex) in &self.ranks {
@@ -320,7 +322,7 @@ impl WaitGraph {
         causes
     }
 
-    /// Ranks that cannot do without one that is gone.
+    /// Returns the ranks that need one that is gone.
     fn needs_gone(&self) -> impl Iterator<Item = (u32, Vec<u32>)> {
         self.waiting().filter_map(|(rank, told)| {
             let edges = self.ranks.get(&rank)?.edges();
@@ -342,7 +344,7 @@ impl WaitGraph {
 }
 
 impl Vertex {
-    /// What the rank says, or has said last.
+    /// Returns the wait state of the rank, or its last one.
     pub(super) fn said(&self) -> Option<&WaitState> {
         match &self.state {
             RankState::Waits { whereabouts, .. } | RankState::Finalized(whereabouts) => {
@@ -360,8 +362,8 @@ impl Vertex {
     }
 }
 
-/// The strongly connected components, each in the order of ranks: those that can be reached from each
-/// other. (Not by recursion: a chain of waits may be as long as the job.)
+/// Returns the strongly connected components, each in the order of ranks: the sets of ranks that
+/// reach each other. (Without recursion: a chain of waits may be as long as the job.)
 fn components(targets: &BTreeMap<u32, Vec<u32>>) -> Vec<BTreeSet<u32>> {
     let mut graph: DiGraphMap<u32, ()> = DiGraphMap::new();
     for (&from, all) in targets {
@@ -374,7 +376,7 @@ fn components(targets: &BTreeMap<u32, Vec<u32>>) -> Vec<BTreeSet<u32>> {
     components
 }
 
-/// The shortest way from a rank back to itself.
+/// Returns the shortest path from a rank back to itself.
 fn shortest_cycle(targets: &BTreeMap<u32, Vec<u32>>, start: u32) -> Option<Vec<u32>> {
     let mut came_from: BTreeMap<u32, u32> = BTreeMap::new();
     let mut next = VecDeque::from([start]);

@@ -1,6 +1,7 @@
-//! What to do about a host on which no node manager could be started: by what ssh, or the shell there, has said.
+//! Advice about a host where no node manager could be started, from the messages of ssh or of the
+//! shell there.
 
-/// A command that was to start a node manager on a host, and did not.
+/// A command that should start a node manager on a host, and did not.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt<'a> {
     /// The words of the launcher.
@@ -8,18 +9,18 @@ pub(super) struct Attempt<'a> {
     pub(super) host: &'a str,
     /// The path of `bcs`, which is the same on all hosts.
     pub(super) bcs: &'a str,
-    /// What the command exited with, if it has.
+    /// Its exit code, if it has exited.
     pub(super) code: Option<i32>,
-    /// What it has said.
+    /// Its messages.
     pub(super) words: &'a [String],
 }
 
-/// What a shell exits with that finds no such program, or may not execute it.
+/// The exit code of a shell that finds no such program, or may not execute it.
 const NOT_FOUND: i32 = 127;
 const NOT_EXECUTABLE: i32 = 126;
 
 impl Attempt<'_> {
-    /// What to do, in half a sentence.
+    /// Returns the advice, in half a sentence.
     pub(super) fn advice(&self) -> String {
         let Self { host, bcs, .. } = *self;
         let launcher = self.launcher.join(" ");

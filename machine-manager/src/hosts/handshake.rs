@@ -1,5 +1,5 @@
-//! Node managers of several machines meet: each says how it is reached, and with whom it can share memory; then each is told
-//! of all others.
+//! The handshake of node managers of several machines: each reports how others reach it, and with
+//! whom it can share memory. Then each gets the data of all others.
 
 use super::startup::{Limits, Startup};
 use super::{Fabric, Hosts};
@@ -17,7 +17,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct JobTopology {
     met: Vec<HandshakeReply>,
-    /// The party whose memory each shares: its own, if it is the first of its machine.
+    /// For each party, the one whose memory it shares: itself, if it is the first of its machine.
     leaders: Vec<usize>,
     parties: Vec<Vec<NodeId>>,
     node_timeout: Duration,
@@ -26,7 +26,8 @@ pub struct JobTopology {
 /// Waits until these node managers have greeted.
 ///
 /// # Errors
-/// One of them is not started, or of another version; or [`StartInterruption`](super::StartInterruption).
+/// One of them is not started, or of another version; or
+/// [`StartInterruption`](super::StartInterruption).
 pub fn await_greetings(
     hosts: &Hosts,
     managers: &mut [ManagerHandle],
@@ -39,10 +40,11 @@ pub fn await_greetings(
     Ok(())
 }
 
-/// Has all node managers meet, which have greeted.
+/// Runs the handshake of all node managers, which have greeted.
 ///
 /// # Errors
-/// One of them is not started or does not answer, or cannot be joined to the others; or [`StartInterruption`](super::StartInterruption).
+/// One of them is not started or does not answer, or cannot be joined to the others; or
+/// [`StartInterruption`](super::StartInterruption).
 pub fn run_handshake(
     hosts: &Hosts,
     managers: &mut [ManagerHandle],
@@ -60,7 +62,7 @@ pub fn run_handshake(
         nodes: placement.nodes(),
         ranks: placement.ranks(),
         interface: hosts.interface.clone().or_else(|| {
-            // Of one machine nothing else is sure to be there.
+            // On a single machine no other interface is certain to exist.
             hosts.names.is_none().then(|| "127.0.0.1".to_owned())
         }),
         ports: hosts.ports,
@@ -107,7 +109,7 @@ pub fn run_handshake(
     Ok(machines)
 }
 
-/// Which second it is, as far as 32 bits tell.
+/// Returns the time in seconds, in 32 bits.
 fn now_s() -> u32 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let [a, b, c, d, ..] = since.map_or(0, |since| since.as_secs()).to_le_bytes();
@@ -120,7 +122,8 @@ fn tell_all(managers: &mut [ManagerHandle], message: &ToManager) {
         .for_each(|manager| manager.tell(message));
 }
 
-/// Whether a node manager has greeted. One of another version understands nothing that it is told.
+/// Returns whether a node manager has greeted. One of another version understands none of our
+/// messages.
 fn has_greeted(manager: &mut ManagerHandle) -> anyhow::Result<Option<()>> {
     let ours = env!("CARGO_PKG_VERSION");
     let name = manager.name(false);
@@ -160,12 +163,12 @@ impl JobTopology {
         }
     }
 
-    /// The first party of each machine.
+    /// Returns the first party of each machine.
     fn first_of_machines(&self) -> impl Iterator<Item = usize> {
         (0..self.parties.len()).filter(|&party| self.leaders[party] == party)
     }
 
-    /// What a party is told of the others.
+    /// Returns a party's data of the others.
     #[must_use]
     pub fn start_of(&self, me: usize) -> MultiHostStart {
         let leader = self.leaders[me];
@@ -189,14 +192,15 @@ impl JobTopology {
         }
     }
 
-    /// How many nodes the kernel of a party has.
+    /// Returns how many nodes run under the kernel of a party.
     fn on_host_of(&self, me: usize) -> usize {
         let beside = self.met.iter().zip(&self.parties);
         let beside = beside.filter(|(met, _)| met.boot == self.met[me].boot);
         beside.map(|(_, nodes)| nodes.len()).sum()
     }
 
-    /// The cores of a party's machine. Where the kernel is the same and memory is not shared, each has its part.
+    /// Returns the cores of a party's machine. If parties have the same kernel and share no memory,
+    /// each gets its part.
     #[must_use]
     pub fn cores_of(&self, me: usize) -> Cores {
         let met = &self.met[me];
@@ -209,13 +213,13 @@ impl JobTopology {
         }
     }
 
-    /// The processes of the node managers, each as its machine knows it.
+    /// Returns the process ids of the node managers, each on its machine.
     #[must_use]
     pub fn processes(&self) -> Vec<i32> {
         self.met.iter().map(|met| met.pid).collect()
     }
 
-    /// How they are joined, for `-v`.
+    /// Describes, for `-v`, how they are joined.
     #[must_use]
     pub fn lines(&self, hosts: &Hosts) -> Vec<String> {
         let mut lines = Vec::new();

@@ -1,7 +1,9 @@
-//! Jobs on several machines: which hosts, how their node managers are started, and how they are joined.
+//! Jobs on several machines: which hosts, how their node managers are started, and how they are
+//! joined.
 //!
-//! A node manager of another machine is started by a command (`--launcher`), and talks to `bcs run` by its standard input
-//! and output: so the job's key, the first that it is told, is in no argument and no variable.
+//! A command (`--launcher`) starts a node manager on another machine. This node manager uses its
+//! standard input and output to exchange messages with `bcs run`. So the job's key, in the first of
+//! these messages, is in no argument and no variable.
 
 mod advice;
 mod handshake;
@@ -23,19 +25,19 @@ pub use handshake::{JobTopology, await_greetings, run_handshake};
 pub use standard_error::StandardError;
 pub use startup::{Limits, StartInterruption};
 
-/// How nodes are to be joined.
+/// The way in which nodes are to be joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fabric {
     /// By shared memory where node managers can map it, else by the network.
     Auto,
-    /// By shared memory.
+    /// By shared memory only.
     Shm,
-    /// By the network, but for nodes of one host.
+    /// By the network, except for nodes of one host.
     Udp,
 }
 
 impl Fabric {
-    /// As users write it.
+    /// Returns the name that users write.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -46,41 +48,41 @@ impl Fabric {
     }
 }
 
-/// Where the nodes of a job are, and how they are joined.
+/// The hosts of a job's nodes, and how they are joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts {
-    /// The host of each node; none where all are on this machine.
+    /// The host of each node; `None` if all are on this machine.
     pub names: Option<Vec<String>>,
     /// The words of the command that starts a program on a host.
     pub launcher: Vec<String>,
     /// How nodes are joined.
     pub fabric: Fabric,
-    /// By which address a host is reached.
+    /// The interface whose address others use to reach a host.
     pub interface: Option<String>,
     /// The ports from which each process takes one.
     pub ports: (u16, u16),
-    /// How datagrams are guarded.
+    /// How datagrams are protected.
     pub crypto: Crypto,
-    /// A node that is silent for so long is lost.
+    /// A node that is silent for this long is lost.
     pub node_timeout: GivenQuantity<Duration>,
 }
 
-/// What is wrong with hosts.
+/// An error in the hosts of a job.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadHosts {
-    /// There is a comma too many, or nothing.
+    /// A name is empty, or there is a comma too many.
     #[error(
         "--hosts {0} names a host without a name, or slots that are no number from 1: give names \
          between commas, as in a,b or a:4,b:2"
     )]
     NoName(String),
-    /// A word of the launcher has a quote without its other half.
+    /// A word of the launcher has an unclosed quote.
     #[error("--launcher {0} cannot be taken apart into words: a quote is not closed")]
     Words(String),
     /// There is no such program.
     #[error("--launcher: {0}")]
     Launcher(String),
-    /// A node must be given some time.
+    /// The time for a node is too short.
     #[error("--node-timeout {0} is out of range: choose one from 100ms")]
     TooShort(GivenQuantity<Duration>),
 }
@@ -89,7 +91,7 @@ pub enum BadHosts {
 const LEAST_NODE_TIMEOUT: Duration = Duration::from_millis(100);
 
 impl Hosts {
-    /// Where so many nodes are: consecutive ones on one host.
+    /// Returns the hosts of this number of nodes: consecutive ones on one host.
     #[must_use]
     pub fn spread(names: &[String], nodes: usize) -> Vec<String> {
         let host = |node: usize| names[node * names.len() / nodes.max(1)].clone();
@@ -113,7 +115,7 @@ impl Hosts {
         }
     }
 
-    /// The host of a node.
+    /// Returns the host of a node.
     #[must_use]
     pub fn host_of(&self, node: NodeId) -> Option<&str> {
         let names = self.names.as_ref()?;
@@ -130,7 +132,7 @@ impl Hosts {
         }
     }
 
-    /// The process that becomes the node manager of a host, or starts it there.
+    /// Returns the process that becomes the node manager of a host, or starts it there.
     pub(crate) fn image(&self, host: Option<&str>) -> Result<Image, SpawnError> {
         let Some(host) = host else {
             let own = std::process::id().to_string();
@@ -142,7 +144,8 @@ impl Hosts {
         Image::new(&program, &arguments, [], None)
     }
 
-    /// Which of some node managers, given by their nodes, are started together: each wave when the one before has greeted.
+    /// Groups node managers, given by their nodes, into waves. Those of a wave are started
+    /// together, when the wave before has greeted.
     #[must_use]
     pub fn waves(&self, parts: Vec<Vec<NodeId>>) -> Vec<Vec<Vec<NodeId>>> {
         let mut waves: Vec<Vec<Vec<NodeId>>> = Vec::new();
@@ -150,7 +153,7 @@ impl Hosts {
         for part in parts {
             let host = self.host_of(part[0]).map(str::to_owned);
             let before = of_host.entry(host.clone()).or_default();
-            // Those of this machine do not log in.
+            // A node manager of this machine needs no login.
             let wave = host.map_or(0, |_| *before / LOGINS_AT_ONCE);
             *before += 1;
             waves.resize_with(waves.len().max(wave + 1), Vec::new);
@@ -159,8 +162,8 @@ impl Hosts {
         waves
     }
 
-    /// What ssh is told unless the launcher's own words speak of it: to ask nobody anything, since it is no job of the
-    /// terminal, and to give up a host that does not answer.
+    /// Returns options for ssh that the launcher's own words do not set: never prompt, since the
+    /// terminal is not for that, and give up a host that does not answer.
     fn ssh_options(&self) -> Vec<String> {
         let says = |option: &str| {
             let mut words = self.launcher.iter();
@@ -173,7 +176,7 @@ impl Hosts {
         batch.into_iter().chain(timeout).collect()
     }
 
-    /// The words of the command.
+    /// Returns the words of the command.
     fn command(&self, host: &str, this: &str) -> Vec<String> {
         const PLACE: &str = "{host}";
         let names_it = self.launcher.iter().any(|word| word.contains(PLACE));
@@ -196,34 +199,35 @@ impl Hosts {
     }
 }
 
-/// ssh waits this long for a host, in seconds, and for one second more for each [`HOSTS_PER_SECOND`] that are asked at
-/// once: a host that is down is told within 5 s, and many logins at once take their time.
+/// The seconds that ssh waits for a host, plus one second for each [`HOSTS_PER_SECOND`] that are
+/// started at once. So a host that is down is reported within 5 s, and many logins at once have
+/// enough time.
 const CONNECT_TIMEOUT_S: usize = 4;
 
-/// See above.
+/// See [`CONNECT_TIMEOUT_S`].
 const HOSTS_PER_SECOND: usize = 16;
 
-/// Node managers of one host that are started at once: an sshd drops some of those who log in when there are ten
-/// (MaxStartups), and others may log in, too.
+/// The number of node managers of one host that are started at once. An sshd drops some logins when
+/// there are ten at once (MaxStartups), and others may log in, too.
 const LOGINS_AT_ONCE: usize = 8;
 
-/// This program, as a path: on other hosts it is at the same one.
+/// Returns the path of this program: on other hosts it is at the same one.
 fn this_program() -> String {
     let path = std::env::current_exe();
     path.map_or_else(|_| "bcs".to_owned(), |path| path.display().to_string())
 }
 
-/// Hosts that a job may have, and how many ranks each of them takes.
+/// The hosts that a job may use, and how many ranks each takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostList {
-    /// As they were named.
+    /// The names as the user wrote them.
     pub names: Vec<String>,
-    /// The slots of each; none where nobody has said any.
+    /// The slots of each; `None` if the user gave no slots.
     pub slots: Option<Vec<usize>>,
 }
 
 impl HostList {
-    /// Whether all of them are this machine, which needs no launcher.
+    /// Returns whether all of them are this machine, which needs no launcher.
     #[must_use]
     pub fn are_here(&self) -> bool {
         let uname = rustix::system::uname();
@@ -233,7 +237,8 @@ impl HostList {
     }
 }
 
-/// Names between commas, with slots as in `a:4`. A host without is one of one slot, if any has some.
+/// Parses names between commas, with slots as in `a:4`. If any host has slots, a host without them
+/// has one.
 ///
 /// # Errors
 /// [`BadHosts::NoName`].
@@ -250,7 +255,8 @@ pub fn parse_names(text: &str) -> Result<HostList, BadHosts> {
     })
 }
 
-/// A host, and its slots if they stand behind a colon. An address with more colons (IPv6) has none.
+/// Splits a host and its slots, which follow a colon. An address with more colons (IPv6) has no
+/// slots.
 pub(crate) fn name_and_slots(text: &str) -> Option<(&str, Option<usize>)> {
     let (name, slots) = match text.split_once(':') {
         Some((name, slots)) if !slots.contains(':') => {
@@ -262,7 +268,7 @@ pub(crate) fn name_and_slots(text: &str) -> Option<(&str, Option<usize>)> {
     (!name.is_empty()).then_some((name, slots))
 }
 
-/// The words of a command.
+/// Splits a command into words.
 ///
 /// # Errors
 /// [`BadHosts::Words`].

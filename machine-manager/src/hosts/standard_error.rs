@@ -1,14 +1,15 @@
-//! What a command that starts a node manager on a host writes to its standard error: ssh says there why it could not.
+//! The standard error of a command that starts a node manager on a host: ssh writes there why it
+//! has failed.
 //!
-//! While the job is started it is kept, so that a failure can be told with the command's own words. From then on it is
-//! shown as it comes.
+//! While the job is started we hold it, so that we can report a failure with the command's own
+//! words. From then on it is shown as it comes.
 
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-/// What is kept of it. Of a command that says more before it has started anything, the last is what matters.
+/// How much is held. Only the last output of a command before a failure matters.
 const KEPT_BYTES: usize = 64 << 10;
 
 /// The standard error of a command.
@@ -20,7 +21,7 @@ pub struct StandardError {
 }
 
 impl StandardError {
-    /// One, and the end that the command writes to.
+    /// Makes one. Returns it, and the end that the command writes to.
     ///
     /// # Errors
     /// The kernel gives no pipe.
@@ -34,7 +35,7 @@ impl StandardError {
         Ok((ours, theirs))
     }
 
-    /// The pipe, as long as somebody may write to it.
+    /// Returns the pipe, as long as it may have a writer.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(|pipe| pipe.as_fd())
@@ -56,7 +57,7 @@ impl StandardError {
         }
     }
 
-    /// The whole lines of what was read, and at the end of the pipe the rest.
+    /// Takes the whole lines of what was read, and at the end of the pipe the rest.
     pub fn take(&mut self) -> Vec<u8> {
         let end = self.bytes.iter().rposition(|&byte| byte == b'\n');
         let end = match self.pipe {
@@ -66,14 +67,14 @@ impl StandardError {
         self.bytes.drain(..end).collect()
     }
 
-    /// The lines of what was read, without those that are empty.
+    /// Returns the lines of what was read, without empty ones.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         lines(&self.bytes)
     }
 }
 
-/// The lines of a text that are not empty, without what is no text.
+/// Splits a text into lines, without empty ones and without invalid characters.
 pub(super) fn lines(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.split(['\n', '\r']).map(|line| {

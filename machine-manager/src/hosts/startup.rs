@@ -1,7 +1,9 @@
-//! The time until all node managers have been heard: what they answer, what ends them, and what ends the wait.
+//! The time until all node managers have answered: their answers, their failures, and the events
+//! that end the wait.
 //!
-//! A signal and the end of `--timeout` are heard all the time. A command that exits before its node manager has
-//! answered (ssh cannot reach the host, there is no `bcs` there) has failed, and is told at once with its own last words.
+//! A signal and the end of `--timeout` are handled all the time. A command that exits before its
+//! node manager has answered (ssh cannot reach the host, there is no `bcs` there) has failed, and
+//! is reported at once with its own last words.
 
 use super::advice::Attempt;
 use super::standard_error::lines;
@@ -21,29 +23,30 @@ use rustix::time::Timespec;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// A node manager that does not answer for so long was not started: a login may wait for a directory service, or for
-/// a home that is mounted first. A host that is not reached at all is told by ssh, and earlier.
+/// A node manager that does not answer for this long was not started. A login may wait for a
+/// directory service, or for a home to be mounted. ssh reports a host that it cannot reach, and
+/// earlier.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A command that has closed its output has this time to exit, so that it can be said how.
+/// The time for a command that has closed its output to exit, so that we can report how.
 const EXIT_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Lines of a command's last words that are said in the line of its failure.
+/// The number of a command's last lines that are reported with its failure.
 const LAST_WORDS: usize = 3;
 
-/// Node managers that are named if they have not answered.
+/// The number of node managers that are named if they have not answered.
 const NAMED: usize = 3;
 
-/// What may end a start from outside.
+/// The events that may end a start from outside.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits<'a> {
     /// The signals of this process.
     pub signals: &'a Signals,
-    /// `--timeout`, and when it is over.
+    /// `--timeout`, and when it ends.
     pub timeout: Option<&'a (Instant, GivenQuantity<Duration>)>,
 }
 
-/// A job that was ended before it was started, by whoever started it.
+/// A job that its user ended before it was started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartInterruption {
     /// By a signal.
@@ -59,7 +62,7 @@ pub enum StartInterruption {
     TimedOut {
         /// As it was given.
         limit: GivenQuantity<Duration>,
-        /// Who has not answered.
+        /// The node managers that have not answered.
         missing: String,
         /// Ranks of the job.
         ranks: usize,
@@ -67,7 +70,7 @@ pub enum StartInterruption {
 }
 
 impl StartInterruption {
-    /// What `bcs run` exits with.
+    /// Returns the exit code of `bcs run`.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -84,12 +87,12 @@ pub(super) struct Startup<'a> {
     placement: &'a Placement,
     limits: Limits<'a>,
     end: Instant,
-    /// Signals that have come for ranks.
+    /// Signals for the ranks that have come meanwhile.
     for_ranks: Vec<Signal>,
     buffer: Vec<u8>,
 }
 
-/// What a descriptor in the poll set is.
+/// The owner of a descriptor in the poll set.
 #[derive(Clone, Copy, Debug)]
 enum StartupPollSource {
     Signals,
@@ -98,7 +101,7 @@ enum StartupPollSource {
     Process(usize),
 }
 
-/// What makes of a message an answer, or gives it back.
+/// Turns a message into an answer, or returns it.
 type Take<'a, T> = &'a dyn Fn(FromManager) -> Result<T, FromManager>;
 
 impl<'a> Startup<'a> {
@@ -113,7 +116,7 @@ impl<'a> Startup<'a> {
         }
     }
 
-    /// The answers of all node managers, as `take` finds them among what they say.
+    /// Waits for the answers of all node managers, as `take` finds them among their messages.
     pub(super) fn answers<T>(
         &mut self,
         managers: &mut [ManagerHandle],
@@ -138,7 +141,8 @@ impl<'a> Startup<'a> {
         })
     }
 
-    /// What `find` finds in what each node manager has said. It is asked again whenever one has said more.
+    /// Waits until `find` has found something in the messages of each node manager. It is called
+    /// again whenever one has sent more.
     pub(super) fn all<T>(
         &mut self,
         managers: &mut [ManagerHandle],
@@ -156,7 +160,7 @@ impl<'a> Startup<'a> {
                 return Ok(found.into_iter().flatten().collect());
             }
             if let Some(gone) = self.wait(managers, &missing)? {
-                // All that it has said was read.
+                // All its messages have been read.
                 match find(&mut managers[gone])? {
                     Some(answer) => found[gone] = Some(answer),
                     None => return Err(self.not_started(&mut managers[gone])),
@@ -165,8 +169,8 @@ impl<'a> Startup<'a> {
         }
     }
 
-    /// Waits until something has come from one that is missing, and takes it. Returns one from which nothing comes any
-    /// more.
+    /// Waits until something has come from one that is missing, and reads it. Returns one that
+    /// sends nothing any more.
     fn wait(
         &mut self,
         managers: &mut [ManagerHandle],
@@ -237,7 +241,7 @@ impl<'a> Startup<'a> {
         Ok(gone)
     }
 
-    /// The time that there is, and who is waited for.
+    /// Returns the time that is left, or the error that names the missing node managers.
     fn time_left(
         &self,
         managers: &[ManagerHandle],
@@ -301,7 +305,8 @@ impl<'a> Startup<'a> {
         Ok(())
     }
 
-    /// All have answered. Signals that are for ranks wait for these in the kernel, as those do that come from here on.
+    /// Ends the wait, as all have answered. Signals for the ranks wait for them in the kernel, like
+    /// those that come from here on.
     pub(super) fn end(self) {
         let own = rustix::process::getpid();
         for signal in self.for_ranks {
@@ -309,7 +314,7 @@ impl<'a> Startup<'a> {
         }
     }
 
-    /// Reads what a node manager and its command have said. Returns whether there may be more.
+    /// Reads messages of a node manager and its command. Returns whether there may be more.
     fn hear(&mut self, manager: &mut ManagerHandle) -> bool {
         if let Some(words) = &mut manager.standard_error {
             words.read(&mut self.buffer);
@@ -327,7 +332,7 @@ impl<'a> Startup<'a> {
         }
     }
 
-    /// Why a node manager has ended, or was not started at all.
+    /// Returns the reason why a node manager has ended, or was not started at all.
     fn not_started(&mut self, manager: &mut ManagerHandle) -> anyhow::Error {
         let name = manager.name(false);
         let status = manager.pidfd.as_ref().and_then(exit_of);
@@ -365,7 +370,8 @@ impl<'a> Startup<'a> {
     }
 }
 
-/// What the command of a node manager has said last, or else what it has written instead of a node manager's words.
+/// Returns the last words of a node manager's command, or else its output that is no message of a
+/// node manager.
 fn last_words(manager: &ManagerHandle) -> Vec<String> {
     let said = manager.standard_error.as_ref().map(|it| it.lines());
     let mut said = said.unwrap_or_default();
@@ -375,7 +381,7 @@ fn last_words(manager: &ManagerHandle) -> Vec<String> {
     said.split_off(said.len().saturating_sub(LAST_WORDS))
 }
 
-/// How a process has ended whose output is at its end. It is not reaped.
+/// Returns how a process has ended whose output is at its end. It is not reaped.
 fn exit_of(pidfd: &OwnedFd) -> Option<WaitIdStatus> {
     let soon = Timespec::try_from(EXIT_PATIENCE).ok()?;
     poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&soon)).ok()?;

@@ -1,4 +1,4 @@
-//! Where in the program was posted what is left.
+//! Places in the program where leaks were posted.
 
 use super::LeakEntry;
 use bcs_core::mapped_code::CodePlace;
@@ -7,10 +7,10 @@ use node_manager::control::RankFinalReport;
 use source_lines::{SourceLines, unresolved_site};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Places that are named in a line at most.
+/// The most places that a line names.
 const NAMED: usize = 3;
 
-/// The places of all ranks, as they have said them.
+/// The places of all ranks, as they have reported them.
 pub(super) struct LeakPlaces<'a> {
     by_rank: BTreeMap<u32, RankPlaces>,
     source: &'a mut SourceLines,
@@ -35,7 +35,7 @@ impl<'a> LeakPlaces<'a> {
         }
     }
 
-    /// An addition to what is said of these: ", sent at ring.c:20"
+    /// Returns the addition to a line about these leaks: ", sent at ring.c:20"
     pub(super) fn words(&mut self, entries: &[LeakEntry]) -> String {
         let mut places = BTreeSet::new();
         for entry in entries {

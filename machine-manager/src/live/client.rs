@@ -1,4 +1,4 @@
-//! A question to a running job, from the side of who asks.
+//! The client's side of a question to a running job.
 
 use super::name::JobName;
 use super::question::{AnswerPart, JobFacts, Question};
@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, connect, se
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// What a job has to answer: it is within a second, unless its machine is loaded.
+/// The time that a job has to answer: it does so within a second, unless its machine is loaded.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A connection to a job.
@@ -36,13 +36,13 @@ pub enum JobQueryError {
          any case"
     )]
     Silent(JobName),
-    /// Another process has the name.
+    /// Another process has taken the name.
     #[error("what calls itself job {0} is another process, or another user's: it is not asked")]
     Impostor(JobName),
-    /// It does not want to answer.
+    /// It refuses to answer.
     #[error("job {0} does not say: {1}")]
     Refused(JobName, String),
-    /// What comes is no answer.
+    /// The answer is invalid.
     #[error("job {0} answers rubbish: {1}")]
     Rubbish(JobName, String),
     /// Something else.
@@ -50,26 +50,26 @@ pub enum JobQueryError {
     Kernel(JobName, Errno),
 }
 
-/// What a job has answered.
+/// The answer of a job.
 #[derive(Debug, Default)]
 pub struct JobAnswer {
-    /// What job it is.
+    /// The job.
     pub facts: JobFacts,
-    /// What its ranks do, if that was the question.
+    /// The survey of its ranks, if that was the question.
     pub parts: Vec<SurveyPart>,
-    /// Nodes that have not said it.
+    /// Nodes that have not answered.
     pub silent: Vec<NodeId>,
 }
 
 impl JobConnection {
-    /// Connects, and makes sure that it is the job's `bcs run` who listens.
+    /// Connects, and makes sure that the job's `bcs run` is the listener.
     ///
     /// # Errors
     /// See [`JobQueryError`].
     pub fn connect(name: &JobName) -> Result<Self, JobQueryError> {
         let failed = |errno| match errno {
             Errno::CONNREFUSED => JobQueryError::Ended(name.clone()),
-            // Who listens takes nobody in, and as many as may wait do.
+            // The listener accepts no client, and its queue is full.
             Errno::AGAIN => JobQueryError::Silent(name.clone()),
             errno => JobQueryError::Kernel(name.clone(), errno),
         };
@@ -87,13 +87,14 @@ impl JobConnection {
         Ok(Self { socket, reader })
     }
 
-    /// Asks. What is lost because nobody listens any more is found by [`hear`](Self::hear).
+    /// Sends a question. If it is lost because the listener is gone, [`hear`](Self::hear) finds
+    /// that out.
     pub fn ask(&self, question: Question) {
-        // Eight bytes fit into any socket that nothing was written to.
+        // Eight bytes fit into any empty socket.
         let _sent = send(&self.socket, &question.encode(), SendFlags::NOSIGNAL);
     }
 
-    /// Whether the process that listens is still there.
+    /// Returns whether the listening process still exists.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         let mut fds = [PollFd::new(&self.socket, PollFlags::empty())];
@@ -116,7 +117,7 @@ impl JobConnection {
                         return Err(JobQueryError::Refused(name.clone(), printable(&why)));
                     }
                     Frame::Message(AnswerPart::Job(facts)) => {
-                        // What is known of it is not for it to say.
+                        // We know these facts ourselves, and do not trust the job about them.
                         answered.facts = JobFacts {
                             id: name.id.clone(),
                             pid: name.pid,
@@ -157,7 +158,8 @@ impl JobConnection {
     }
 }
 
-/// Root may be told something by anybody, and prints it on a terminal.
+/// Replaces control characters. Any user may answer a root user, who prints the answer on a
+/// terminal.
 pub(super) fn printable(text: &str) -> String {
     let printed = |one: char| if one.is_control() { '\u{fffd}' } else { one };
     text.chars().map(printed).collect()
@@ -166,7 +168,7 @@ pub(super) fn printable(text: &str) -> String {
 impl JobAnswer {
     fn add(&mut self, part: SurveyPart, name: &JobName) -> Result<(), JobQueryError> {
         let known: usize = self.parts.iter().map(|part| part.ranks.len()).sum();
-        // Each node manager has a part without ranks at most.
+        // Each node manager has at most one part without ranks.
         if known + part.ranks.len() > MAX_RANKS || self.parts.len() > 2 * MAX_RANKS {
             let too_many = "more ranks than a job can have".to_owned();
             return Err(JobQueryError::Rubbish(name.clone(), too_many));
@@ -176,7 +178,7 @@ impl JobAnswer {
     }
 }
 
-/// Asks a job and waits for what it answers.
+/// Asks a job and waits for its answer.
 ///
 /// # Errors
 /// See [`JobQueryError`].

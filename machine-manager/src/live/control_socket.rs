@@ -1,7 +1,7 @@
-//! The socket of a running job, and those who come with a question.
+//! The control socket of a running job, and its clients.
 //!
-//! It never blocks, and never trusts: see the module above. What a client can make `bcs run` do is to read eight bytes,
-//! and to ask its node managers once what their ranks do.
+//! It never blocks, and never trusts: see the module above. The most that a client can make `bcs
+//! run` do is to read eight bytes, and to survey its ranks once.
 
 use super::name::JobName;
 use super::question::{AnswerPart, JobFacts, QUESTION_BYTES, Question};
@@ -17,35 +17,37 @@ use rustix::net::{accept_with, bind, listen, recv, socket_with};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// Clients at a time. A person has one or two; the rest waits in the kernel until there is room.
+/// The most clients at a time. A person has one or two; others wait in the kernel until there is
+/// room.
 const MOST_CLIENTS: usize = 8;
 
 /// Connections that wait in the kernel.
 const BACKLOG: i32 = 16;
 
-/// What a client has to say what it wants, and then to take what it is told. The latter is some megabytes for a job of
-/// many thousand ranks, which any reader takes in a fraction of this.
+/// The time for a client to send its question, and then to take the answer. The answer has some
+/// megabytes for a job of many thousand ranks, which any reader takes in a fraction of this time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// After a stranger nobody is let in for a while: one who comes again and again costs the job next to nothing.
+/// The time without accepting clients after one of another user, so that repeated attempts cost the
+/// job next to nothing.
 const REST: Duration = Duration::from_millis(20);
 
-/// What a descriptor of the poll set belongs to.
+/// The owner of a descriptor in the poll set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlPollSource {
-    /// Somebody wants to come in.
+    /// A client that wants to connect.
     Listener,
     /// A client.
     Client(usize),
 }
 
-/// See the module.
+/// The control socket; see the module.
 #[derive(Debug)]
 pub struct ControlSocket {
     listener: OwnedFd,
     /// The user of this process.
     user: u32,
-    /// Until when nobody is let in.
+    /// The time until which no client is accepted.
     rests_until: Option<Instant>,
     clients: [Option<Client>; MOST_CLIENTS],
     facts: JobFacts,
@@ -59,28 +61,28 @@ pub struct ControlSocket {
 struct Client {
     socket: OwnedFd,
     stage: ClientStage,
-    /// When it is hung up on.
+    /// The time at which its connection is closed.
     until: Instant,
 }
 
 #[derive(Debug)]
 enum ClientStage {
-    /// It says what it wants.
+    /// It sends its question.
     Asking([u8; QUESTION_BYTES], usize),
-    /// This round will have found it.
+    /// The survey of this round will be its answer.
     Waiting(u32),
-    /// It is told.
+    /// It gets its answer.
     Hearing(FrameWriter),
 }
 
-/// The client is gone, or is to be.
+/// The client is gone, or must be dropped.
 struct ClientGone;
 
 impl ControlSocket {
     /// Opens the socket of a job.
     ///
     /// # Errors
-    /// The kernel's answer.
+    /// The kernel's error.
     pub fn open(name: &JobName, facts: JobFacts, nodes: Vec<Vec<NodeId>>) -> Result<Self, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -98,7 +100,7 @@ impl ControlSocket {
         })
     }
 
-    /// What is to be waited for.
+    /// Returns the descriptors to poll.
     pub fn poll_fds(&self) -> impl Iterator<Item = (PollFd<'_>, ControlPollSource)> {
         let has_room = self.clients.iter().any(Option::is_none) && self.rests_until.is_none();
         let door = PollFd::new(&self.listener, PollFlags::IN);
@@ -107,7 +109,7 @@ impl ControlSocket {
             let client = client.as_ref()?;
             let flags = match client.stage {
                 ClientStage::Asking(..) => PollFlags::IN,
-                // A hang-up is told in any case.
+                // A hang-up is reported in any case.
                 ClientStage::Waiting(_) => PollFlags::empty(),
                 ClientStage::Hearing(_) => PollFlags::OUT,
             };
@@ -120,7 +122,7 @@ impl ControlSocket {
         door.into_iter().chain(inside)
     }
 
-    /// When to look at the clock.
+    /// Returns the next timeout.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
         let clients = self.clients.iter().flatten().map(|client| client.until);
@@ -128,7 +130,7 @@ impl ControlSocket {
         clients.chain(others.into_iter().flatten()).min()
     }
 
-    /// The poll has told of a descriptor.
+    /// Handles a descriptor that poll reports.
     pub fn happened(&mut self, guest: ControlPollSource, now: Instant) {
         match guest {
             ControlPollSource::Listener => self.let_in(now),
@@ -141,7 +143,7 @@ impl ControlSocket {
         }
     }
 
-    /// Time has passed.
+    /// Handles timeouts.
     pub fn handle_timeouts(&mut self, now: Instant) {
         self.rests_until.take_if(|until| now >= *until);
         for client in &mut self.clients {
@@ -152,22 +154,22 @@ impl ControlSocket {
         }
     }
 
-    /// If node managers are to be asked what their ranks do: which survey, and which of them.
+    /// Returns the number of a survey, and the node managers to ask, if a survey has to be made.
     pub fn ask(&mut self, now: Instant) -> Option<(u32, Vec<usize>)> {
         self.inquiry.begin(now)
     }
 
-    /// A node manager has answered.
+    /// Handles the answer of a node manager.
     pub fn heard(&mut self, manager: usize, part: SurveyPart) {
         self.inquiry.heard(manager, part);
     }
 
-    /// A node manager is gone.
+    /// Handles the end of a node manager.
     pub fn gone(&mut self, manager: usize) {
         self.inquiry.gone(manager);
     }
 
-    /// The job is ending.
+    /// Handles the end of the job.
     pub fn job_ends(&mut self) {
         self.facts.is_ending = true;
     }
@@ -178,7 +180,8 @@ impl ControlSocket {
         };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let Ok(socket) = accept_with(&self.listener, flags) else {
-            // Whoever came has left again, or there are no descriptors left, which poll would tell again and again.
+            // The client has left again, or there are no descriptors left, which poll would report
+            // again and again.
             self.rests_until = Some(now + REST);
             return;
         };
@@ -197,7 +200,7 @@ impl ControlSocket {
         });
     }
 
-    /// Answers a client that has asked.
+    /// Answers a client that has sent its question.
     fn hear(&mut self, index: usize, now: Instant) {
         let Some(client) = &mut self.clients[index] else {
             return;
@@ -210,7 +213,7 @@ impl ControlSocket {
             Ok(Question::Job) => vec![self.job(now), AnswerPart::Done(Vec::new())],
             Ok(Question::State) => {
                 client.stage = ClientStage::Waiting(self.inquiry.want());
-                // Rounds have an end, so it waits for two of them at most.
+                // Each round ends in time, and the client waits for two of them at most.
                 client.until = now + 2 * PATIENCE;
                 return;
             }
@@ -226,7 +229,7 @@ impl ControlSocket {
         }))
     }
 
-    /// Tells those who wait for it what a round has found.
+    /// Sends the result of a round to the clients that wait for it.
     fn tell(&mut self, found: &SurveyResult, now: Instant) {
         let silent = found.silent.iter().filter_map(|&it| self.nodes.get(it));
         let silent = silent.flatten().copied().collect();
@@ -257,7 +260,7 @@ impl ControlSocket {
 }
 
 impl Client {
-    /// Does what its socket allows.
+    /// Reads or writes what its socket allows.
     fn attend(&mut self) -> Result<(), ClientGone> {
         match &mut self.stage {
             ClientStage::Asking(bytes, len) => {
@@ -271,7 +274,7 @@ impl Client {
                     Err(_) => Err(ClientGone),
                 }
             }
-            // Nothing but a hang-up is told of it.
+            // Poll reports nothing but a hang-up of it.
             ClientStage::Waiting(_) => Err(ClientGone),
             ClientStage::Hearing(writer) => match writer.send(&self.socket) {
                 Ok(()) if writer.waiting() > 0 => Ok(()),

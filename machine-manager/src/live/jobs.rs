@@ -1,31 +1,31 @@
-//! Which jobs run.
+//! Finds the running jobs.
 
 use super::client::{JobAnswer, JobConnection, JobQueryError};
 use super::name::JobName;
 use super::question::Question;
 use std::time::{Duration, Instant};
 
-/// What a job has to say what it is. Its `bcs run` does nothing that takes long.
+/// The time for a job to describe itself. Its `bcs run` does nothing that takes long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Sockets that are listed here, of all that are open on the machine.
+/// The list of all sockets that are open on the machine, among which we search.
 const TABLE: &str = "/proc/net/unix";
 
-/// A job cannot be told.
+/// The job in question cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub enum JobLookupError {
-    /// Nothing is known.
+    /// The list of sockets cannot be read.
     #[error("failed to read {TABLE}, where running jobs are found: {0}")]
     Table(#[from] std::io::Error),
-    /// There is none at all.
+    /// There is no job.
     #[error("no job of this user runs here")]
     None,
-    /// There is none of this name.
+    /// There is no job of this name.
     #[error("no job {called} of this user runs here; there are: {}", list(.there))]
     Unknown {
-        /// What was asked for.
+        /// The name in question.
         called: String,
-        /// What there is.
+        /// The jobs that exist.
         there: Vec<JobName>,
     },
     /// There are several, and none was named.
@@ -38,7 +38,7 @@ fn list(names: &[JobName]) -> String {
     names.join(", ")
 }
 
-/// The sockets that this user may ask; root may ask all. Not all of them need be jobs.
+/// Returns the sockets that this user may query; root may query all. Some may not be jobs.
 fn names() -> std::io::Result<Vec<JobName>> {
     let user = rustix::process::geteuid().as_raw();
     let table = std::fs::read(TABLE)?;
@@ -47,7 +47,7 @@ fn names() -> std::io::Result<Vec<JobName>> {
     Ok(names)
 }
 
-/// Whether a process of this name's listens there, or does not let anybody ask.
+/// Returns whether the process of this name listens there, or accepts nobody at the moment.
 fn is_job(name: &JobName) -> bool {
     match JobConnection::connect(name) {
         Ok(_) | Err(JobQueryError::Silent(_)) => true,
@@ -55,7 +55,7 @@ fn is_job(name: &JobName) -> bool {
     }
 }
 
-/// Finds a job by its id or the process of its `bcs run`; or the only one, if none is named.
+/// Finds a job by its id or the process of its `bcs run`. Without a name, finds the only job.
 ///
 /// # Errors
 /// [`JobLookupError`].
@@ -78,8 +78,8 @@ pub fn find(called: Option<&str>) -> Result<JobName, JobLookupError> {
     }
 }
 
-/// All jobs, with what they say of themselves. All are asked at once: one that does not answer costs the time
-/// of no other.
+/// Returns all jobs, with their descriptions. All are queried at once, so one that does not answer
+/// delays no other.
 ///
 /// # Errors
 /// When the kernel does not list sockets.

@@ -1,5 +1,5 @@
-//! What the socket of a job is called: `bcs-mpi/USER/JOB`, in the abstract namespace. A job's id ends with the process of
-//! its `bcs run`.
+//! The name of a job's socket: `bcs-mpi/USER/JOB`, in the abstract namespace. A job's id ends with
+//! the process of its `bcs run`.
 
 use rustix::io::Errno;
 use rustix::net::SocketAddrUnix;
@@ -10,7 +10,7 @@ const PREFIX: &str = "bcs-mpi";
 /// The longest id of a job: a time and a process.
 const MAX_ID: usize = 32;
 
-/// A job by its socket.
+/// The name of a job's socket.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JobName {
     /// The user of `bcs run`.
@@ -22,7 +22,7 @@ pub struct JobName {
 }
 
 impl JobName {
-    /// The name of a user's job; `None` if no job has such an id.
+    /// Makes the name of a user's job; returns `None` if no job has such an id.
     #[must_use]
     pub fn new(user: u32, id: &str) -> Option<Self> {
         let (time, pid) = id.rsplit_once('-')?;
@@ -37,7 +37,7 @@ impl JobName {
         })
     }
 
-    /// Where its socket is.
+    /// Returns the address of its socket.
     ///
     /// # Errors
     /// None that is known: names are short.
@@ -46,7 +46,7 @@ impl JobName {
         SocketAddrUnix::new_abstract_name(name.as_bytes())
     }
 
-    /// Whether this is what a user calls it: by its id, or by the process of `bcs run`.
+    /// Returns whether a user means this job: by its id, or by the process of `bcs run`.
     #[must_use]
     pub fn is(&self, called: &str) -> bool {
         called == self.id || called.parse() == Ok(self.pid)
@@ -59,7 +59,8 @@ impl JobName {
         Self::new(user.parse().ok()?, id).filter(|_| is_name)
     }
 
-    /// The names in `/proc/net/unix` of sockets that somebody listens on. Others can make such a name, too.
+    /// Returns the names in `/proc/net/unix` of sockets with a listener. Others can make such a
+    /// name, too.
     #[must_use]
     pub fn listed(table: &str) -> Vec<Self> {
         let name = |line: &str| {
@@ -77,7 +78,7 @@ impl JobName {
     }
 }
 
-/// The flag of a socket that listens, alone.
+/// The flag of a listening socket, alone.
 const LISTENS: &str = "00010000";
 
 impl fmt::Display for JobName {

@@ -1,33 +1,33 @@
-//! What is asked of a running job, and what it answers.
+//! The questions to a running job, and its answers.
 
 use bcs_core::job::NodeId;
 use node_manager::survey::SurveyPart;
 use serde::{Deserialize, Serialize};
 
-/// A question has so many bytes: four that say what it is, the version, the question, and two of nothing.
+/// The bytes of a question: four that mark it, the version, the question, and two zeroes.
 pub const QUESTION_BYTES: usize = 8;
 
 const MAGIC: [u8; 4] = *b"bcs?";
 
-/// It changes when a question or an answer does.
+/// The version, which changes when a question or an answer does.
 const VERSION: u8 = 1;
 
-/// What can be asked.
+/// A question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// What job it is.
+    /// Which job it is.
     Job,
     /// The same, and what all its ranks do now.
     State,
 }
 
-/// Bytes that are no question that is known here: what the client is told.
+/// Bytes that are no known question, with the message for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadQuestion {
-    /// Not even the beginning of one.
+    /// They do not begin like a question.
     #[error("that is no question")]
     Rubbish,
-    /// Of another version.
+    /// They are of another version.
     #[error(
         "this job is run by another version of bcs (its questions have version {VERSION}, and not \
          {0}): ask with the one that runs it"
@@ -36,7 +36,7 @@ pub enum BadQuestion {
 }
 
 impl Question {
-    /// In bytes.
+    /// Returns its bytes.
     #[must_use]
     pub fn encode(self) -> [u8; QUESTION_BYTES] {
         let [a, b, c, d] = MAGIC;
@@ -47,10 +47,10 @@ impl Question {
         [a, b, c, d, VERSION, what, 0, 0]
     }
 
-    /// From bytes.
+    /// Decodes a question.
     ///
     /// # Errors
-    /// When they are none.
+    /// When the bytes are no question.
     pub fn decode(bytes: &[u8; QUESTION_BYTES]) -> Result<Self, BadQuestion> {
         let [a, b, c, d, version, what, rest @ ..] = *bytes;
         match (version, what, rest) {
@@ -63,21 +63,21 @@ impl Question {
     }
 }
 
-/// A part of an answer. The last one is [`Done`](Self::Done) or [`Refused`](Self::Refused), which stays the first of
-/// the variants in all versions.
+/// A part of an answer. The last part is [`Done`](Self::Done) or [`Refused`](Self::Refused), which
+/// stays the first of the variants in all versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AnswerPart {
-    /// There is no answer: why.
+    /// There is no answer, for this reason.
     Refused(String),
-    /// What job it is.
+    /// The job's description.
     Job(Box<JobFacts>),
-    /// What some of its ranks do.
+    /// A part of the survey of its ranks.
     Part(Box<SurveyPart>),
-    /// All was said, but for what these nodes would have said.
+    /// The answer is complete, except for these nodes.
     Done(Vec<NodeId>),
 }
 
-/// What job it is.
+/// The description of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobFacts {
     /// Its id.
@@ -90,21 +90,21 @@ pub struct JobFacts {
     pub nodes: usize,
     /// Its ranks.
     pub ranks: usize,
-    /// For how long it has been there.
+    /// Its age.
     pub age_ms: u64,
     /// Whether it is ending.
     pub is_ending: bool,
-    /// Whether it records what it does.
+    /// Whether it records dumps.
     pub is_recorded: bool,
-    /// The programs with their arguments, as far as they are of use to a reader.
+    /// The programs with their arguments, shortened for a reader.
     pub command: Vec<String>,
 }
 
-/// Of a command line so much is told.
+/// The most bytes of a command line.
 const COMMAND_BYTES: usize = 4_096;
 
 impl JobFacts {
-    /// Leaves out of the command what is too long.
+    /// Shortens the command to that.
     #[must_use]
     pub fn shortened(mut self) -> Self {
         let mut room = COMMAND_BYTES;

@@ -1,7 +1,8 @@
 //! What all ranks of a job do at a moment.
 //!
-//! It is put together from what node managers have found one after the other, and ranks go on meanwhile. So unlike
-//! the lookout's it proves nothing: what two ranks say need not have been true at the same time.
+//! It combines what node managers have found one after the other, while ranks go on. So, unlike the
+//! deadlock detector, it proves nothing: the wait states of two ranks may not have been true at the
+//! same time.
 
 use super::client::JobAnswer;
 use super::question::JobFacts;
@@ -14,18 +15,18 @@ use node_manager::survey::{Progress, RankSurvey};
 use source_lines::{SourceLines, unresolved_site};
 use std::collections::BTreeMap;
 
-/// See the module.
+/// A snapshot of a job; see the module.
 #[derive(Debug)]
 pub struct JobSnapshot {
     /// The job.
     pub job: JobFacts,
-    /// When it was, by the clock of the machine.
+    /// Its time, by the clock of the machine.
     pub at_ns: u64,
     /// The slice that was last struck.
     pub slice: u64,
     /// Its ranks.
     pub ranks: BTreeMap<u32, RankSnapshot>,
-    /// Nodes that have not said what their ranks do.
+    /// Nodes that have not reported what their ranks do.
     pub silent: Vec<NodeId>,
 }
 
@@ -38,17 +39,17 @@ pub struct RankSnapshot {
     pub pid: i32,
     /// What it does.
     pub activity: Activity,
-    /// What it waits for, or has done last: if it says so.
+    /// Its wait state, or the last one, if it has recorded one.
     pub vertex: Option<Vertex>,
-    /// What it has posted that has not met its other half, beside what it waits for.
+    /// Its unmatched operations, except those that it waits for.
     pub pending: Vec<WaitReason>,
-    /// How many others there are.
+    /// The number of further ones.
     pub more: u32,
     /// Messages that have come and that it has not received, as far as its NIC knows.
     pub unmatched: Vec<MessagePeer>,
-    /// Requests that its NIC has completed.
+    /// The number of its requests that its NIC has completed.
     pub completions: u64,
-    /// What it has recorded, if it does.
+    /// What it has recorded, if it records.
     pub recorded: Option<RecorderSnapshot>,
 }
 
@@ -59,20 +60,20 @@ pub enum Activity {
     Waits,
     /// It is in a call that waits, and is awake, as far as its recorder knows.
     Calls,
-    /// It is in none, or in one that does not sleep.
+    /// It is in no call, or in one that does not sleep.
     Computes,
-    /// Somebody has stopped it.
+    /// A signal or a debugger has stopped it.
     Stopped,
     /// It has not called MPI_Init.
     Starts,
     /// It has called MPI_Finalize.
     Finalized,
-    /// Its process is over.
+    /// Its process has ended.
     Ended,
 }
 
 impl JobSnapshot {
-    /// From what was answered, with lines where places are addresses.
+    /// Makes the snapshot of an answer, with lines where places are addresses.
     #[must_use]
     pub fn of(answered: JobAnswer, source: &mut SourceLines) -> Self {
         let parts = answered.parts;
@@ -147,7 +148,8 @@ impl RankSnapshot {
     }
 }
 
-/// What is pending without what is waited for, each of which is pending once.
+/// Returns the pending operations without those that the rank waits for, each of which is pending
+/// once.
 fn beside(mut pending: Vec<WaitReason>, waits: Vec<WaitReason>) -> Vec<WaitReason> {
     for wait in waits {
         if let Some(at) = pending.iter().position(|pending| *pending == wait) {

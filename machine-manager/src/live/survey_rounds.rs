@@ -1,26 +1,28 @@
-//! What node managers are asked so that clients have answers: a state machine without sockets or clock.
+//! Rounds of surveys of node managers, to answer clients: a state machine without sockets or clock.
 //!
-//! One round is under way at a time, and whoever wants an answer while it is gets that of the next: what is answered was
-//! found after the question. A round is over when all have answered that were asked, or its time is: then the
-//! others are *silent*. A node manager that owes an answer is asked no more until it has given it, so however often
-//! somebody asks, no more than one answer of each is on its way.
+//! One round is under way at a time. A question that comes meanwhile is answered by the next round,
+//! so that each answer was found after its question. A round is over when all node managers in it
+//! have answered, or at its timeout: then the others are *silent*. A node manager that owes an
+//! answer gets no further query until it has given it. So however many questions come, at most one
+//! answer of each is in flight.
 
 use node_manager::survey::SurveyPart;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// What node managers have: less than the second within which a thousand ranks are to be told of.
+/// The time for node managers: less than the second within which a thousand ranks have to be
+/// reported.
 const PATIENCE: Duration = Duration::from_millis(800);
 
-/// See the module.
+/// The state of the rounds; see the module.
 #[derive(Debug)]
 pub struct SurveyRounds {
     /// The number of the last round.
     number: u32,
-    /// Whether somebody wants another one.
+    /// Whether another one is wanted.
     is_wanted: bool,
     round: Option<Round>,
-    /// Node managers that have not answered what they were asked last.
+    /// Node managers that have not answered their last query.
     owing: BTreeSet<usize>,
     managers: usize,
 }
@@ -33,19 +35,19 @@ struct Round {
     parts: Vec<SurveyPart>,
 }
 
-/// What a round has found.
+/// The result of a round.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SurveyResult {
-    /// Which round.
+    /// The number of the round.
     pub number: u32,
-    /// What was answered.
+    /// The answers.
     pub parts: Vec<SurveyPart>,
     /// Node managers that have not answered, or not all.
     pub silent: Vec<usize>,
 }
 
 impl SurveyRounds {
-    /// For so many node managers.
+    /// Makes the rounds of this number of node managers.
     #[must_use]
     pub fn new(managers: usize) -> Self {
         Self {
@@ -57,13 +59,14 @@ impl SurveyRounds {
         }
     }
 
-    /// Somebody wants to know. Returns the number of the round that will have found it.
+    /// Requests a survey. Returns the number of the round that will answer it.
     pub fn want(&mut self) -> u32 {
         self.is_wanted = true;
         self.number.wrapping_add(1)
     }
 
-    /// Begins a round, if one is wanted and none is under way: its number, and whom to ask.
+    /// Begins a round, if one is wanted and none is under way. Returns its number, and the node
+    /// managers to query.
     pub fn begin(&mut self, now: Instant) -> Option<(u32, Vec<usize>)> {
         if !self.is_wanted || self.round.is_some() {
             return None;
@@ -84,7 +87,7 @@ impl SurveyRounds {
         Some((self.number, asked))
     }
 
-    /// A node manager has answered.
+    /// Handles a part of a node manager's answer.
     pub fn heard(&mut self, manager: usize, part: SurveyPart) {
         if part.is_last {
             self.owing.remove(&manager);
@@ -99,7 +102,7 @@ impl SurveyRounds {
         round.parts.push(part);
     }
 
-    /// A node manager is gone, and answers no more.
+    /// Handles the end of a node manager, which answers no more.
     pub fn gone(&mut self, manager: usize) {
         self.owing.insert(manager);
         if let Some(round) = &mut self.round
@@ -109,13 +112,13 @@ impl SurveyRounds {
         }
     }
 
-    /// When to ask [`over`](Self::over) in any case.
+    /// Returns when to call [`over`](Self::over) in any case.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
         self.round.as_ref().map(|round| round.until)
     }
 
-    /// What the round has found, if it is over.
+    /// Returns the result of the round, if it is over.
     pub fn over(&mut self, now: Instant) -> Option<SurveyResult> {
         let is_over = |round: &mut Round| round.missing.is_empty() || now >= round.until;
         let round = self.round.take_if(is_over)?;

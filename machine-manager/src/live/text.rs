@@ -1,4 +1,4 @@
-//! A moment for a person, ranks that do the same on one line; and for a program.
+//! A snapshot for a person, with one line for ranks that do the same; and for a program.
 
 use super::client::printable;
 use super::question::JobFacts;
@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Of what is pending so much is said for a person.
+/// The most pending operations that are named for a person.
 const SAID: usize = 4;
 
-/// Ranges of numbers that are named on a line.
+/// The most ranges of numbers on a line.
 const RANGES: usize = 16;
 
 impl JobFacts {
-    /// For how long it runs, in words.
+    /// Formats its age.
     #[must_use]
     pub fn age(&self) -> String {
         let age = Duration::from_millis(self.age_ms);
@@ -28,13 +28,13 @@ impl JobFacts {
         humantime::format_duration(rounded).to_string()
     }
 
-    /// Its command line.
+    /// Returns its command line.
     #[must_use]
     pub fn command_line(&self) -> String {
         printable(&self.command.join(" "))
     }
 
-    /// As an object.
+    /// Returns it as a JSON object.
     #[must_use]
     pub fn json(&self) -> Value {
         json!({
@@ -52,7 +52,7 @@ impl JobFacts {
 }
 
 impl JobSnapshot {
-    /// What `bcs state` prints, a line each.
+    /// Returns the lines of `bcs state`.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let mut groups: BTreeMap<String, (u32, Vec<(u32, NodeId)>)> = BTreeMap::new();
@@ -72,7 +72,7 @@ impl JobSnapshot {
         lines
     }
 
-    /// Which job it is.
+    /// Describes the job.
     #[must_use]
     pub fn head(&self) -> String {
         let job = &self.job;
@@ -87,7 +87,7 @@ impl JobSnapshot {
         )
     }
 
-    /// How many ranks do what.
+    /// Counts the ranks by what they do.
     #[must_use]
     pub fn sum(&self) -> String {
         let mut counts: BTreeMap<Activity, usize> = BTreeMap::new();
@@ -109,7 +109,7 @@ impl JobSnapshot {
         )
     }
 
-    /// `bcs-state`, version 1 (docs/live.md).
+    /// Returns `bcs-state`, version 1 (docs/live.md).
     #[must_use]
     pub fn json(&self) -> Value {
         let silent = self.silent.iter().map(|node| node.0);
@@ -140,7 +140,7 @@ fn line(ranks: &[(u32, NodeId)], words: &str) -> String {
     )
 }
 
-/// "0-3, 7"
+/// Formats ranges: "0-3, 7"
 fn ranges(numbers: &BTreeSet<u32>) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &number in numbers {
@@ -161,7 +161,7 @@ fn ranges(numbers: &BTreeSet<u32>) -> String {
     }
 }
 
-/// "1 rank", "2 ranks"
+/// Formats a count: "1 rank", "2 ranks"
 #[must_use]
 pub fn count(count: usize, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
@@ -169,7 +169,7 @@ pub fn count(count: usize, what: &str) -> String {
 }
 
 impl Activity {
-    /// One word.
+    /// Returns it as one word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -183,7 +183,7 @@ impl Activity {
         }
     }
 
-    /// One word in JSON; those of a deadlock report are the same.
+    /// Returns it as one word in JSON; a deadlock report has the same words.
     fn name(self) -> &'static str {
         match self {
             Self::Waits => "waits",
@@ -198,7 +198,8 @@ impl Activity {
 }
 
 impl RankSnapshot {
-    /// What it does: "computes", "waits for a message from rank 1 with tag 5 in MPI_COMM_WORLD".
+    /// Describes what it does: "computes", "waits for a message from rank 1 with tag 5 in
+    /// MPI_COMM_WORLD".
     #[must_use]
     pub fn what(&self) -> String {
         let said = self
@@ -227,7 +228,7 @@ impl RankSnapshot {
         }
     }
 
-    /// What is pending beside that, as the end of a sentence.
+    /// Describes its other pending operations, as the end of a sentence.
     fn beside(&self) -> String {
         let mut words = String::new();
         let said: Vec<String> = self.pending.iter().take(SAID).map(posted).collect();

@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::path::Path;
 use toml_edit::{DocumentMut, value};
 
-/// Sets options in a file, and leaves all else in it as it is, comments too. What is not there is made. The file is
-/// written whole under another name that then becomes its own.
+/// Sets options in a file, and leaves the rest of it as it is, comments too. Makes the file or
+/// options if they do not exist. The new file is written under another name and then renamed.
 ///
 /// # Errors
 /// The file cannot be read or written, or is no TOML.
@@ -33,7 +33,7 @@ pub fn write(path: &Path, options: &[(&'static str, String)]) -> anyhow::Result<
     let written = std::fs::write(&new, document.to_string());
     let renamed = written.and_then(|()| std::fs::rename(&new, path));
     if renamed.is_err() {
-        // It may not have been made.
+        // It may not exist.
         let _ = std::fs::remove_file(&new);
     }
     renamed.with_context(name)

@@ -1,14 +1,14 @@
-//! `bcs tune`: which settings of the slice a program runs fastest with.
+//! `bcs tune`: finds the settings of the slice with which a program runs fastest.
 //!
 //! | file | is |
 //! |---|---|
 //! | `setting.rs` | a strobe mode, a slice length and an eager limit; ranges of them |
-//! | `race.rs` | the search: who runs next, who is out, what is known |
+//! | `race.rs` | the search: which setting runs next, which is out, what is known |
 //! | `statistics.rs` | medians and ranks of run times |
-//! | `job.rs` | the command line of a run, from what `bcs tune` was given |
+//! | `run_arguments.rs` | the command line of a run, from that of `bcs tune` |
 //! | `trial.rs` | a run: a process, its time, its last words |
-//! | `reasons.rs` | what dumps say of the choice |
-//! | `results.rs` | all that was found, as JSON |
+//! | `reasons.rs` | what dumps show about the choice |
+//! | `results.rs` | all results, as JSON |
 //! | `table.rs`, `picture.rs` | the same as table with a chart in it, and drawn |
 //! | `verdict.rs` | the same in words |
 //! | `file.rs` | the choice, written into `bcs.toml` |

@@ -1,4 +1,5 @@
-//! Run time against slice, drawn: a line for each strobe mode and eager limit, with the spread of the runs.
+//! Run time by slice, drawn: a line for each strobe mode and eager limit, with the spread of the
+//! runs.
 
 use super::results::{Results, SettingResult};
 use super::setting::name;
@@ -15,7 +16,7 @@ fn undrawn(why: impl Display) -> TunePlotError {
     TunePlotError(why.to_string())
 }
 
-/// In pixels.
+/// The size in pixels.
 const SIZE: (u32, u32) = (840, 480);
 
 const COLORS: [RGBColor; 6] = [
@@ -145,7 +146,7 @@ fn draw(
         .map_err(undrawn)
 }
 
-/// From below the least to above the greatest, by a factor.
+/// Returns a range from below the least to above the greatest figure, by a factor.
 fn range(figures: impl Iterator<Item = f64>, room: f64) -> Range<f64> {
     let (low, high) = figures.fold((f64::INFINITY, 0.0_f64), |(low, high), figure| {
         (low.min(figure), high.max(figure))

@@ -1,31 +1,35 @@
-//! Which of several settings is the fastest, by as few runs as it takes.
+//! Finds the fastest of several settings with few runs.
 //!
-//! A race goes in rounds, in each of which every setting that is still in it runs once, in another order each time, so
-//! that a machine that gets slower or faster favours none. Settings that are certainly slower drop out; the race is over
-//! when what is left is as good as the best, or when no runs are left. It knows no clock and no process: whoever holds
-//! it asks for the [next](Race::next_setting) setting, runs it, and [tells](Race::record_run).
+//! A race goes in rounds. In each round every setting that is still in the race runs once. The
+//! order changes each time, so that a machine that gets slower or faster favours none. Settings
+//! that are certainly slower drop out. The race is over when all settings left are as good as the
+//! best, or when no runs are left. It knows no clock and no process: its owner requests the
+//! [next](Race::next_setting) setting, runs it, and [records](Race::record_run) the time.
 //!
-//! Two questions are kept apart. *Is there a difference at all?* The fastest of twelve equal settings always looks
-//! faster than the slowest, so all of them together have to look different (ranks, at 1 %), or one has to be beyond
-//! any noise. Only then: *which is best?*, where a setting is given up as soon as it is behind the best by more than
-//! noise makes of two that are equal.
+//! There are two separate questions. *Is there a difference at all?* The fastest of twelve equal
+//! settings always looks faster than the slowest. So all of them together have to look different
+//! (ranks, at 1 %), or one has to be beyond any noise. Only then: *which is best?* Here a setting
+//! drops out as soon as it is behind the best by more than noise makes of two equal ones.
 
 use super::statistics::{equality_probability, median, noise, of_ratio};
 use std::collections::VecDeque;
 
-/// A difference that is worth a setting. Settings that are certainly nearer to the best than this are as good.
+/// The least difference for which to change a setting. Settings that are certainly nearer to the
+/// best than this are as good.
 pub const WORTH: f64 = 0.02;
 
-/// Settings look so different by chance once in a hundred times.
+/// The probability of equal settings looking so different by chance.
 const BY_CHANCE: f64 = 0.01;
 
-/// In standard deviations: behind by more than noise makes of two settings that are equal.
+/// The limit for dropping out, in standard deviations: behind by more than noise makes of two equal
+/// settings.
 const BEHIND: f64 = 2.6;
 
-/// In standard deviations of a single run, for the *fastest* run of a setting: no noise.
+/// The limit in standard deviations of a single run, for the *fastest* run of a setting: this is no
+/// noise.
 const HOPELESS: f64 = 6.0;
 
-/// Fewer runs of a setting have no median.
+/// The least number of runs for a median.
 pub const LEAST_RUNS: usize = 3;
 
 /// A setting in the race.
@@ -39,31 +43,32 @@ struct Runner {
     is_reference: bool,
 }
 
-/// What is known of a setting.
+/// The result for a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// The fastest.
     Best,
-    /// It cannot be told from the best, or is nearer to it than [`WORTH`].
+    /// It cannot be distinguished from the best, or is nearer to it than [`WORTH`].
     AsGood,
-    /// Certainly slower.
+    /// It is certainly slower.
     Slower,
     /// A run of it has failed.
     Failed,
-    /// What the others are compared with.
+    /// The others are compared with it.
     Reference,
 }
 
-/// What a race has found.
+/// The result of a race.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RaceResult {
-    /// Of each setting, in the order of their numbers.
+    /// The result of each setting, in the order of their numbers.
     pub standings: Vec<Standing>,
     /// The fastest, if any has run without failing.
     pub best: Option<usize>,
-    /// Whether the settings differ by what noise does not make, and by what is worth a setting; or all but one fail.
+    /// Whether the settings differ by more than noise makes and by enough to change one, or all but
+    /// one fail.
     pub differ: bool,
-    /// By how much of itself one run differs from another of the same setting (a standard deviation).
+    /// The relative standard deviation of runs with the same setting.
     pub noise: Option<f64>,
 }
 
@@ -71,7 +76,7 @@ pub struct RaceResult {
 #[derive(Clone, Debug)]
 pub struct Race {
     runners: Vec<Runner>,
-    /// Who has still to run in this round.
+    /// The settings that have still to run in this round.
     due: VecDeque<usize>,
     rounds: usize,
     runs_left: usize,
@@ -79,7 +84,8 @@ pub struct Race {
 }
 
 impl Race {
-    /// A race of so many settings, and of a reference behind them if there is one, with at most so many runs.
+    /// Makes a race of this number of settings, with a reference after them if there is one, and at
+    /// most `runs` runs.
     #[must_use]
     pub fn new(settings: usize, has_reference: bool, runs: usize) -> Self {
         let mut runners = vec![Runner::default(); settings];
@@ -96,7 +102,7 @@ impl Race {
         }
     }
 
-    /// The setting that runs next; none when the race is over.
+    /// Returns the setting that runs next; `None` when the race is over.
     pub fn next_setting(&mut self) -> Option<usize> {
         if self.due.is_empty() {
             self.judge();
@@ -110,31 +116,31 @@ impl Race {
         self.due.pop_front()
     }
 
-    /// How many runs there will be at most from here.
+    /// Returns how many more runs there are at most.
     #[must_use]
     pub fn runs_left(&self) -> usize {
         self.runs_left
     }
 
-    /// A setting has run.
+    /// Records a run of a setting.
     pub fn record_run(&mut self, setting: usize, seconds: f64) {
         self.runners[setting].seconds.push(seconds);
     }
 
-    /// A run of a setting has failed: it will not run again.
+    /// Records that a run of a setting has failed: it will not run again.
     pub fn failed(&mut self, setting: usize) {
         let runner = &mut self.runners[setting];
         runner.is_out = true;
         runner.has_failed = true;
     }
 
-    /// What a setting has taken so far.
+    /// Returns the run times of a setting so far.
     #[must_use]
     pub fn seconds(&self, setting: usize) -> &[f64] {
         &self.runners[setting].seconds
     }
 
-    /// What is known now.
+    /// Returns the result so far.
     #[must_use]
     pub fn finding(&self) -> RaceResult {
         let noise = self.noise();
@@ -159,7 +165,7 @@ impl Race {
         }
     }
 
-    /// All but the reference.
+    /// Returns all settings but the reference.
     fn settings(&self) -> impl Iterator<Item = (usize, &Runner)> + Clone {
         let all = self.runners.iter().enumerate();
         all.filter(|(_, runner)| !runner.is_reference)
@@ -169,7 +175,7 @@ impl Race {
         self.settings().filter(|(_, runner)| !runner.is_out)
     }
 
-    /// The fastest of those that are in the race.
+    /// Returns the fastest setting in the race.
     fn best(&self) -> Option<usize> {
         let ran = self
             .contenders()
@@ -183,7 +189,8 @@ impl Race {
         noise(&all)
     }
 
-    /// Who runs in the next round, and when: each is first as often as others, and as often before another as after it.
+    /// Returns the order of the next round. Each setting is first equally often, and equally often
+    /// before and after each other one.
     fn order(&self) -> Vec<usize> {
         let in_it = |(_, runner): &(usize, &Runner)| !runner.is_out;
         let all = self.runners.iter().enumerate();
@@ -196,7 +203,7 @@ impl Race {
         order
     }
 
-    /// Drops whoever is certainly slower than the best.
+    /// Drops settings that are certainly slower than the best.
     fn judge(&mut self) {
         let (Some(best), Some(noise)) = (self.best(), self.noise()) else {
             return;
@@ -222,7 +229,7 @@ impl Race {
         }
     }
 
-    /// Whether another round would be of no use, or is not to be had.
+    /// Returns whether another round would not help, or is not possible.
     fn is_over(&self) -> bool {
         let Some(best) = self.best() else {
             return self.rounds > 0;
@@ -247,7 +254,7 @@ impl Runner {
         (!self.seconds.is_empty()).then(|| median(&self.seconds))
     }
 
-    /// By how much of it some time of ours is greater than the median of another.
+    /// Returns by which part of another setting's median a time of ours is greater.
     fn behind(&self, seconds: f64, best: &Self) -> f64 {
         match best.median() {
             Some(median) if seconds.is_finite() => (seconds / median).ln(),
@@ -255,13 +262,13 @@ impl Runner {
         }
     }
 
-    /// By how much our median is greater, once there are enough runs for one.
+    /// Returns by how much our median is greater, once there are enough runs for one.
     fn lag(&self, best: &Self) -> Option<f64> {
         let enough = self.seconds.len().min(best.seconds.len()) >= LEAST_RUNS;
         enough.then(|| self.behind(median(&self.seconds), best))
     }
 
-    /// How far off that may be: a standard deviation.
+    /// Returns the standard deviation of that difference.
     fn doubt(&self, best: &Self, noise: f64) -> f64 {
         of_ratio(noise, [self.seconds.len(), best.seconds.len()])
     }

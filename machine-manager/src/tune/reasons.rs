@@ -1,10 +1,11 @@
-//! Why a setting is good, from the dumps of a recorded run: granularity and overhead.
+//! Finds from the dumps of a recorded run why a setting is good: granularity and overhead.
 
 use mds::dump::{DistributionDump, RunDumps};
 use mds::report::duration;
 
-/// What a recorded run with a setting, as one would type it, says of its slice: how long ranks compute between blocking
-/// calls, in time and in slices, and what share of their time these calls take.
+/// Describes a recorded run with a setting, which is written as on a command line: how long ranks
+/// compute between blocking calls, in time and in slices, and the share of their time in these
+/// calls.
 #[must_use]
 pub fn reason(dumps: &RunDumps, setting: &str) -> Option<String> {
     let ranks = dumps.ranks.iter();

@@ -1,4 +1,5 @@
-//! All that `bcs tune` has found, for the table, the picture, the verdict and other programs (`--json`).
+//! The results of `bcs tune`, for the table, the picture, the verdict and other programs
+//! (`--json`).
 
 use super::race::{Race, RaceResult, Standing};
 use super::setting::Setting;
@@ -10,14 +11,14 @@ use serde::Serialize;
 pub struct TrialFailure {
     /// The exit code of `bcs run`.
     pub exit_code: u8,
-    /// What it said last.
+    /// Its last words.
     pub last_words: String,
 }
 
-/// A setting, and how it ran.
+/// A setting, and its runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SettingResult {
-    /// The setting; none of what the others are compared with.
+    /// The setting; `None` for the reference.
     pub setting: Option<Setting>,
     /// `best`, `as-good`, `slower`, `failed` or `reference`.
     #[serde(serialize_with = "as_word")]
@@ -29,13 +30,13 @@ pub struct SettingResult {
 }
 
 impl SettingResult {
-    /// The median of its run times.
+    /// Returns the median of its run times.
     #[must_use]
     pub fn median(&self) -> Option<f64> {
         (!self.seconds.is_empty()).then(|| median(&self.seconds))
     }
 
-    /// The shortest and the longest run.
+    /// Returns the shortest and the longest run.
     #[must_use]
     pub fn range(&self) -> Option<(f64, f64)> {
         let least = self.seconds.iter().copied().reduce(f64::min)?;
@@ -48,7 +49,7 @@ fn as_word<S: serde::Serializer>(standing: &Standing, serializer: S) -> Result<S
     serializer.serialize_str(word(*standing))
 }
 
-/// A standing in a word.
+/// Returns a standing as a word.
 #[must_use]
 pub fn word(standing: Standing) -> &'static str {
     match standing {
@@ -60,33 +61,33 @@ pub fn word(standing: Standing) -> &'static str {
     }
 }
 
-/// All that was found.
+/// All results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Results {
     /// The program with its arguments.
     pub program: Vec<String>,
-    /// What a `bcs run` without `bcs tune` would take.
+    /// The setting of a `bcs run` without `bcs tune`.
     pub in_effect: Setting,
     /// The options of the reference, if there is one.
     pub against: Option<String>,
-    /// The settings that were tried, and the reference behind them.
+    /// The settings that were tried, followed by the reference.
     pub rows: Vec<SettingResult>,
     /// The row of the fastest setting.
     pub best: Option<usize>,
-    /// Whether settings differ by what noise does not make.
+    /// Whether settings differ by more than noise makes.
     pub differ: bool,
     /// The standard deviation of a run time, as a share of it.
     pub noise: Option<f64>,
     /// How often the program was run, recorded runs included.
     pub runs: usize,
-    /// Whether all was done; else a signal came in between.
+    /// Whether all runs were done; otherwise a signal came.
     pub is_whole: bool,
-    /// What recorded runs say: of what is in effect, and of the choice.
+    /// The findings of recorded runs: with the setting in effect, and with the choice.
     pub reasons: Vec<String>,
 }
 
 impl Results {
-    /// Takes what a race knows by now.
+    /// Takes the results of a race so far.
     pub fn take(&mut self, race: &Race) {
         let RaceResult {
             standings,
@@ -101,15 +102,15 @@ impl Results {
         (self.best, self.differ, self.noise) = (best, differ, noise);
     }
 
-    /// The fastest row, and its setting.
+    /// Returns the fastest row, and its setting.
     #[must_use]
     pub fn best(&self) -> Option<(&SettingResult, Setting)> {
         let row = &self.rows[self.best?];
         Some((row, row.setting?))
     }
 
-    /// The setting that is recommended if there is a difference: what is in effect, unless the fastest is better by more
-    /// than noise makes; that one if it has never failed.
+    /// Returns the recommended setting if there is a difference. It is the one in effect, unless
+    /// the fastest is better by more than noise makes and has never failed.
     #[must_use]
     pub fn choice(&self) -> Option<Setting> {
         let (row, setting) = self.best().filter(|_| self.differ)?;
@@ -119,14 +120,14 @@ impl Results {
         row.failures.is_empty().then_some(setting)
     }
 
-    /// The row of what is in effect.
+    /// Returns the row of the setting in effect.
     #[must_use]
     pub fn now(&self) -> Option<&SettingResult> {
         let mut rows = self.rows.iter();
         rows.find(|row| row.setting == Some(self.in_effect))
     }
 
-    /// Whether what is in effect has run, and nothing is certainly better.
+    /// Returns whether the setting in effect has run, and none is certainly better.
     #[must_use]
     pub fn stays(&self) -> bool {
         self.now().is_some_and(|now| {
@@ -135,13 +136,13 @@ impl Results {
         })
     }
 
-    /// What the others are compared with.
+    /// Returns the row of the reference.
     #[must_use]
     pub fn reference(&self) -> Option<&SettingResult> {
         self.rows.iter().find(|row| row.setting.is_none())
     }
 
-    /// Which of the three options are not the same in all rows.
+    /// Returns which of the three options differ between rows.
     #[must_use]
     pub fn varied(&self) -> Vec<&'static str> {
         let all: Vec<_> = self.rows.iter().filter_map(|row| row.setting).collect();
@@ -158,7 +159,7 @@ impl Results {
         varied
     }
 
-    /// A setting as options, of those that are varied; of all if none is.
+    /// Formats a setting as options: those that vary, or all if none does.
     #[must_use]
     pub fn options(&self, setting: &Setting) -> Vec<(&'static str, String)> {
         let varied = self.varied();
@@ -173,7 +174,7 @@ pub(super) mod tests {
     use super::*;
     use bcs_core::job::StrobeMode;
 
-    /// Three slices with fixed strobes and one of them with elastic ones, and a reference.
+    /// Returns three slices with fixed strobes and one of them with elastic ones, and a reference.
     pub(in super::super) fn sample() -> Results {
         let setting = |strobe, time_slice_ns| {
             Some(Setting {

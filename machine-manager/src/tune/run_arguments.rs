@@ -1,7 +1,7 @@
-//! The command line of a run: what `bcs tune` was given for it, with other settings.
+//! The command line of a run: that of `bcs tune`, with other settings.
 //!
-//! A run is a `bcs run` of its own, and reads variables and `bcs.toml` itself; so only what stands on our command line
-//! is passed on.
+//! A run is a `bcs run` of its own, and reads variables and `bcs.toml` itself. So we pass on only
+//! the options of our command line.
 
 use super::setting::Setting;
 use crate::cli::foreign_options::TranslatorInputs;
@@ -12,7 +12,7 @@ use clap::parser::ValueSource;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-/// Two options of which one makes the other void.
+/// Two options that exclude each other.
 const EXCLUSIVE: [&str; 2] = ["nodes", "ppn"];
 
 /// Options of `bcs run` by their names, with their values.
@@ -22,7 +22,7 @@ pub struct RunArguments {
 }
 
 impl RunArguments {
-    /// Those that stand on a command line.
+    /// Returns the options on a command line.
     #[must_use]
     pub fn given(matches: &ArgMatches) -> Self {
         let all = cli::run_options();
@@ -38,10 +38,10 @@ impl RunArguments {
         }
     }
 
-    /// Parses them from a text with blanks between its words.
+    /// Parses options from a text with blanks between its words.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// The error in the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let words: Vec<OsString> = text.split_whitespace().map(OsString::from).collect();
         let options = cli::run_options();
@@ -54,7 +54,7 @@ impl RunArguments {
         Ok(Self::given(&matches))
     }
 
-    /// These, with others in their place where both are given.
+    /// Returns these options, replaced by others where both are given.
     #[must_use]
     pub fn with(&self, others: &Self) -> Self {
         let mut given = self.given.clone();
@@ -68,7 +68,7 @@ impl RunArguments {
         Self { given }
     }
 
-    /// These, with a setting in the place of what they say of it.
+    /// Returns these options with another setting.
     #[must_use]
     pub fn with_setting(&self, setting: &Setting) -> Self {
         let options = setting.options().into_iter();
@@ -78,7 +78,7 @@ impl RunArguments {
         })
     }
 
-    /// As the words of a command line.
+    /// Returns the words of a command line.
     #[must_use]
     pub fn words(&self) -> Vec<OsString> {
         let all = cli::run_options();

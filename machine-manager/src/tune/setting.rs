@@ -1,4 +1,4 @@
-//! What is tried: a strobe mode, a slice length and an eager limit.
+//! The values to try: a strobe mode, a slice length and an eager limit.
 
 use crate::quantities::parse_duration;
 use bcs_core::job::{BadJob, Settings, StrobeMode};
@@ -21,7 +21,7 @@ fn as_word<S: serde::Serializer>(strobe: &StrobeMode, serializer: S) -> Result<S
     serializer.serialize_str(name(*strobe))
 }
 
-/// A strobe mode as a user writes it.
+/// Returns the name of a strobe mode on the command line.
 #[must_use]
 pub fn name(strobe: StrobeMode) -> &'static str {
     match strobe {
@@ -32,14 +32,14 @@ pub fn name(strobe: StrobeMode) -> &'static str {
 }
 
 impl Setting {
-    /// The slice as a user writes it.
+    /// Formats the slice as a user writes it.
     #[must_use]
     pub fn slice(&self) -> String {
         let slice = Duration::from_nanos(self.time_slice_ns);
         humantime::format_duration(slice).to_string()
     }
 
-    /// The options, by their names: as on the command line, and in `bcs.toml`.
+    /// Returns the options, by their names: as on the command line, and in `bcs.toml`.
     #[must_use]
     pub fn options(&self) -> [(&'static str, String); 3] {
         [
@@ -64,20 +64,20 @@ impl Setting {
     }
 }
 
-/// Lengths of slices to be tried: a list, or the ends of a range.
+/// Lengths of slices to try: a list, or the ends of a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Slices {
-    /// These.
+    /// Exactly these lengths.
     List(Vec<Duration>),
-    /// So many in between, each longer than the one before by the same factor.
+    /// A number of lengths between these, each longer than the one before by the same factor.
     Range(Duration, Duration),
 }
 
 impl Slices {
-    /// `50us-8ms`, or `100us,500us,2ms`.
+    /// Parses `50us-8ms`, or `100us,500us,2ms`.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// The error in the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some((first, last)) = text.split_once('-') {
             let (first, last) = (parse_duration(first)?, parse_duration(last)?);
@@ -90,7 +90,8 @@ impl Slices {
         list.map(Self::List)
     }
 
-    /// The lengths in nanoseconds, in rising order; of a range so many, rounded to two digits.
+    /// Returns the lengths in nanoseconds, in rising order. A range gives this number of lengths,
+    /// rounded to two digits.
     #[must_use]
     pub fn lengths_ns(&self, count: usize) -> Vec<u64> {
         let ns = |slice: &Duration| u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);

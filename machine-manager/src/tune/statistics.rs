@@ -1,14 +1,14 @@
-//! What samples of run times say, where a few of them were disturbed: medians and ranks.
+//! Statistics of run times, some of which were disturbed: medians and ranks.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF as _};
 
-/// The median of an absolute normal deviation is so many standard deviations.
+/// The median of an absolute normal deviation, in standard deviations.
 const OF_A_NORMAL: f64 = 0.674_5;
 
-/// The spread of a median is about so many times that of a mean.
+/// The spread of a median, relative to that of a mean.
 const OF_A_MEDIAN: f64 = 1.25;
 
-/// The median; the mean of the middle two when their number is even.
+/// Returns the median; the mean of the middle two when their number is even.
 ///
 /// # Panics
 /// When there are no samples.
@@ -28,8 +28,8 @@ fn sorted(samples: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// By how much of itself a run time differs from another of the same setting: one standard deviation, from the median of
-/// the deviations within all groups. `None` when no group has two samples.
+/// Returns the relative standard deviation of run times with the same setting, from the median of
+/// the deviations within all groups. Returns `None` when no group has two samples.
 #[must_use]
 pub fn noise(groups: &[&[f64]]) -> Option<f64> {
     let deviations: Vec<f64> = groups
@@ -41,9 +41,9 @@ pub fn noise(groups: &[&[f64]]) -> Option<f64> {
     (!deviations.is_empty()).then(|| median(&deviations) / OF_A_NORMAL)
 }
 
-/// How far each sample of a group is from its median, as a share of it. The median itself is left out, where it is a
-/// sample. An even number of samples lies nearer to its own middle than to what that stands for: by so much as draws
-/// of normal figures say.
+/// Returns how far each sample of a group is from its median, as a share of it. The median itself
+/// is left out, if it is a sample. An even number of samples lies nearer to its own middle than to
+/// the true median. The correction for this is that of draws of normal figures.
 fn deviations(group: &[f64]) -> Vec<f64> {
     let middle = median(group);
     let count = group.len() as f64;
@@ -59,7 +59,8 @@ fn deviations(group: &[f64]) -> Vec<f64> {
     all.split_off(group.len() % 2)
 }
 
-/// The standard deviation of the ratio of the medians of so many samples each, when one sample has `noise`.
+/// Returns the standard deviation of the ratio of the medians of so many samples each, when one
+/// sample has `noise`.
 #[must_use]
 pub fn of_ratio(noise: f64, samples: [usize; 2]) -> f64 {
     let variance: f64 = samples.iter().map(|samples| 1.0 / *samples as f64).sum();
@@ -71,8 +72,9 @@ pub fn of_ratio(noise: f64, samples: [usize; 2]) -> f64 {
     noise * of_medians * variance.sqrt()
 }
 
-/// The probability that groups which do not differ look at least as different as these: the test of Kruskal and Wallis,
-/// which looks at ranks only. Samples that are equal have the mean of their ranks. 1 when there is nothing to compare.
+/// Returns the probability that groups which do not differ look at least as different as these: the
+/// test of Kruskal and Wallis, which uses only ranks. Equal samples get the mean of their ranks.
+/// Returns 1 when there is nothing to compare.
 #[must_use]
 pub fn equality_probability(groups: &[&[f64]]) -> f64 {
     let mut samples: Vec<(f64, usize)> = groups
@@ -112,7 +114,7 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    /// Groups of samples around 1, with a normal spread (the sum of twelve uniform draws).
+    /// Returns groups of samples around 1, with a normal spread (the sum of twelve uniform draws).
     fn groups(rng: &mut ChaCha8Rng, count: usize, size: usize, spread: f64) -> Vec<Vec<f64>> {
         let mut one = || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
         let mut group = || (0..size).map(|_| (spread * one()).exp()).collect();
@@ -149,8 +151,8 @@ mod tests {
         assert!(noise < 0.015, "{noise}");
     }
 
-    /// With a hand-computed figure: ranks 1 to 3, 4 to 6 and 7 to 9 have H = 7.2 with two degrees of freedom, and
-    /// exp(-3.6) is its probability.
+    /// Compares with a hand-computed figure: ranks 1 to 3, 4 to 6 and 7 to 9 have H = 7.2 with two
+    /// degrees of freedom, and exp(-3.6) is its probability.
     #[test]
     fn groups_that_do_not_overlap_are_hardly_alike() {
         let apart = equality_probability(&[&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0], &[7.0, 8.0, 9.0]]);

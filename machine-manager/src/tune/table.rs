@@ -1,18 +1,19 @@
-//! What was found as a table for people, with a chart in it.
+//! The results as a table for people, with a chart in it.
 
 use super::results::{Results, SettingResult, word};
 use super::setting::name;
 use comfy_table::{CellAlignment, Table};
 
-/// A rule above, one under the heads, one below, as in the reports of the MDS. In the order that
-/// comfy-table gives.
+/// One rule above, one under the heads, one below, as in the reports of the MDS. In the order that
+/// comfy-table defines.
 const RULES: &str = "  ── ──      ──    ";
 
-/// Characters of the chart.
+/// The width of the chart, in characters.
 const WIDTH: usize = 32;
 
-/// A row for each setting, and one for the reference: its median run time, all its runs on a logarithmic scale that is
-/// the same in all rows, and its time as a multiple of the fastest one's and of the reference's.
+/// Returns the table, with a row for each setting, and one for the reference. A row has the median
+/// run time, all runs on a logarithmic scale that is the same in all rows, and the time as a
+/// multiple of the fastest one's and of the reference's.
 #[must_use]
 pub fn table(results: &Results) -> Table {
     let varied = results.varied();
@@ -74,7 +75,7 @@ pub fn table(results: &Results) -> Table {
     table
 }
 
-/// Four digits that count.
+/// Formats four significant digits.
 fn figure(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 10.0 => format!("{seconds:.3}"),
@@ -82,7 +83,7 @@ fn figure(seconds: f64) -> String {
     }
 }
 
-/// Times as places on a line.
+/// A scale that maps times to places on a line.
 #[derive(Clone, Copy, Debug)]
 struct Scale {
     low: f64,
@@ -90,7 +91,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// From the shortest to the longest of all runs.
+    /// Makes the scale from the shortest to the longest of all runs.
     fn of(rows: &[SettingResult]) -> Self {
         let ranges = rows.iter().filter_map(SettingResult::range);
         let (low, high) = ranges.fold((f64::INFINITY, 0.0_f64), |(low, high), (least, most)| {
@@ -116,7 +117,7 @@ impl Scale {
         (share * (WIDTH - 1) as f64).round() as usize
     }
 
-    /// All runs of a row as a line, with a dot at their median.
+    /// Draws all runs of a row as a line, with a dot at their median.
     fn draw(self, row: &SettingResult) -> String {
         let (Some((least, most)), Some(median)) = (row.range(), row.median()) else {
             return String::new();

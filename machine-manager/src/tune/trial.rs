@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What is kept of what a run says on standard error: its last words.
+/// How much of a run's standard error is held: its last words.
 const LAST_BYTES: usize = 2 << 10;
 
 /// How a run ended.
@@ -26,31 +26,31 @@ pub enum TrialEnd {
     Exited {
         /// With this exit code.
         code: u8,
-        /// After so long.
+        /// Its duration.
         took: Duration,
-        /// What it said last on standard error.
+        /// Its last words on standard error.
         last_words: String,
     },
-    /// By a signal that told us to end.
+    /// A signal told us to end.
     Interrupted(i32),
 }
 
-/// Who runs programs, one after the other.
+/// A runner of programs, one after the other.
 #[derive(Debug)]
 pub struct TrialRunner {
     signals: Signals,
     spawner: Spawner,
     null: OwnedFd,
-    /// What programs write goes here.
+    /// The file for the output of programs.
     output: Option<File>,
 }
 
 impl TrialRunner {
-    /// To be made before any OS thread is started, since it takes signals over. What programs write is appended to a
-    /// file, if there is one.
+    /// Makes a runner. Call it before any OS thread is started, since it takes signals over. The
+    /// output of programs is appended to the file, if there is one.
     ///
     /// # Errors
-    /// The kernel's answer; a file that cannot be written.
+    /// The kernel's error; a file that cannot be written.
     pub fn new(output: Option<&Path>) -> anyhow::Result<Self> {
         let open = |path: &Path| {
             let opened = File::options().create(true).append(true).open(path);
@@ -65,10 +65,10 @@ impl TrialRunner {
         })
     }
 
-    /// Runs `bcs run` with these words behind it. It dies with this process.
+    /// Runs `bcs run` with these words. It dies with this process.
     ///
     /// # Errors
-    /// It could not be started, or what it wrote could not be passed on.
+    /// It could not be started, or its output could not be passed on.
     pub fn run(&mut self, words: &[OsString]) -> anyhow::Result<TrialEnd> {
         let line: Vec<OsString> = ["bcs", "run"].into_iter().map(OsString::from).collect();
         let line = [line.as_slice(), words].concat();
@@ -108,7 +108,7 @@ impl TrialRunner {
                 PollFd::from_borrowed_fd(self.signals.fd(), PollFlags::IN),
                 PollFd::new(said, PollFlags::IN),
             ];
-            // A pipe at its end would be ready all the time.
+            // A pipe at its end would always be ready.
             match poll(&mut events[..if is_open { 3 } else { 2 }], None) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno).context("failed to wait for a run"),
@@ -145,7 +145,7 @@ impl TrialRunner {
         }
     }
 
-    /// Takes what there is of standard error, passes it on and keeps the last of it. False at its end.
+    /// Reads from standard error, passes it on and holds the last of it. Returns false at its end.
     fn listen(&mut self, said: &OwnedFd, last_words: &mut Vec<u8>) -> anyhow::Result<bool> {
         let mut block = [0; 4096];
         loop {
@@ -165,7 +165,7 @@ impl TrialRunner {
     }
 }
 
-/// The signals that are the program's, and end nothing.
+/// Returns whether a signal is for the program, and ends nothing.
 fn is_passed_on(signal: i32) -> bool {
     [libc::SIGUSR1, libc::SIGUSR2].contains(&signal)
 }

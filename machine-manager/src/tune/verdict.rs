@@ -1,11 +1,11 @@
-//! What was found, in words.
+//! The result in words.
 
 use super::race::Standing;
 use super::results::{Results, SettingResult};
 use super::setting::Setting;
 use std::fmt::Write as _;
 
-/// Which setting to use and why; settings that fail; or that there is no difference.
+/// Returns which setting to use and why, which settings fail, or that there is no difference.
 #[must_use]
 pub fn verdict(results: &Results) -> String {
     let mut text = String::new();
@@ -25,7 +25,7 @@ pub fn verdict(results: &Results) -> String {
     text
 }
 
-/// A setting as one would type it.
+/// Formats a setting as on a command line.
 #[must_use]
 pub fn typed(results: &Results, setting: &Setting) -> String {
     let options = results.options(setting);
@@ -116,7 +116,7 @@ fn choice(results: &Results) -> String {
     )
 }
 
-/// Those that may be as fast.
+/// Describes the settings that may be as fast.
 fn as_good(results: &Results) -> Option<String> {
     let others = results
         .rows
@@ -172,7 +172,7 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("Use "), "{text}");
-        // What was never timed is not said to do.
+        // A setting without run times must not be recommended.
         results.rows[1].seconds.clear();
         results.differ = false;
         let text = verdict(&results);

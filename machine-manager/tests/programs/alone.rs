@@ -39,7 +39,7 @@ fn programs_need_no_launcher() {
     }
 }
 
-/// What ends a job ends a world of one, which says why: nobody else would.
+/// An error ends a world of one, too, which prints the reason itself.
 #[test]
 fn a_world_of_one_says_why_it_ends() {
     let queues = fixture("queues");

@@ -1,4 +1,5 @@
-//! Ranks that do not call the same collective are told who called what, and nobody waits for ever.
+//! Ranks that do not call the same collective get an error that names who called what, and none
+//! waits for ever.
 
 use crate::program::fixture;
 use std::process::{Command, Stdio};

@@ -1,5 +1,5 @@
-//! `--checked`: wrong programs are named, with both sides and their lines, wherever their ranks are and by whichever
-//! road; and nothing is said of right ones.
+//! `--checked`: reports wrong programs, with both sides and their lines, wherever their ranks are
+//! and whichever transport they use; and reports nothing about right ones.
 
 use crate::examples::example;
 use crate::program::fixture;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Programs of which rank 1 receives other types than rank 0 has sent.
+/// Programs in which rank 1 receives other types than rank 0 has sent.
 const MESSAGES: [&str; 12] = [
     "numbers",
     "posted-before",
@@ -25,7 +25,7 @@ const MESSAGES: [&str; 12] = [
     "replaced",
 ];
 
-/// Programs of which the ranks do not call the same.
+/// Programs whose ranks do not call the same.
 const CALLS: [&str; 9] = [
     "roots-of-broadcasts",
     "roots-of-started-broadcasts",
@@ -38,7 +38,7 @@ const CALLS: [&str; 9] = [
     "started-and-not",
 ];
 
-/// One node and two, both roads.
+/// One node and two, both transports.
 const LAYOUTS: [&str; 4] = [
     "--nodes 1",
     "--nodes 1 --intranode nic",
@@ -46,10 +46,10 @@ const LAYOUTS: [&str; 4] = [
     "--nodes 2 --fabric udp --strobe fixed",
 ];
 
-/// Jobs that run at a time.
+/// The number of jobs that run at a time.
 const AT_ONCE: usize = 4;
 
-/// Exit code and what was said.
+/// Returns the exit code and the messages.
 fn run(options: &str, program: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
         .args(["run", "--timeout", "120s"])
@@ -63,7 +63,7 @@ fn run(options: &str, program: &Path, arguments: &[&str]) -> (Option<i32>, Strin
     (output.status.code(), said)
 }
 
-/// The texts at the lines of the fixture that are named.
+/// Returns the source text at the lines of the fixture that are named.
 fn texts(said: &str) -> BTreeSet<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folder = "fixtures/src/bin/checked/";
@@ -78,7 +78,7 @@ fn texts(said: &str) -> BTreeSet<String> {
     places.filter_map(text).collect()
 }
 
-/// What is wrong with what is said of a wrong program, if anything is.
+/// Returns the error in the report about a wrong program, if there is one.
 fn judge(name: &str, layout: &str) -> Option<String> {
     let options = format!("-n 2 --checked {layout}");
     let (code, said) = run(&options, &fixture("checked"), &[name]);
@@ -86,7 +86,7 @@ fn judge(name: &str, layout: &str) -> Option<String> {
         true => "the types differ: rank 0 has sent",
         false => "do not call the same: rank",
     };
-    // Rank 1 may exchange with rank 0, which is told then, too.
+    // Rank 1 may exchange with rank 0, which then gets the error, too.
     let is_told = said.contains(wanted) || said.contains(&wanted.replace("rank 0", "rank 1"));
     let right = code == Some(1) && is_told && texts(&said).len() >= 2;
     (!right).then(|| format!("{name} {layout}: {code:?}, {:?}: {said}", texts(&said)))
@@ -113,7 +113,7 @@ fn wrong_programs_are_named() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Nothing is looked at that was not asked for.
+/// Nothing is checked without the option.
 #[test]
 fn other_types_are_the_programs_affair_without_it() {
     for layout in ["-n 2", "-n 2 --nodes 2"] {
@@ -122,7 +122,7 @@ fn other_types_are_the_programs_affair_without_it() {
     }
 }
 
-/// A child that calls is told of, though the job goes on.
+/// A forked child that calls is reported, though the job goes on.
 #[test]
 fn a_forked_child_that_calls_is_told_of() {
     let (code, said) = run("-n 2 --checked", &fixture("checked"), &["forked"]);

@@ -1,9 +1,9 @@
-//! As many communicators as are promised, whatever the roads.
+//! As many communicators as are promised, whatever the transport.
 
 use crate::program::fixture;
 use std::process::{Command, Stdio};
 
-/// Runs the fixture in a layout: it must come three times to this end.
+/// Runs the fixture in a layout: it must end this way three times.
 fn ends_with(layout: &str, words: &str, end: &str) {
     let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
         .args(["run", "--timeout", "120s"])
@@ -37,7 +37,7 @@ fn there_are_2047_communicators_and_no_rank_gets_one_more() {
     }
 }
 
-/// Pairs that know nothing of each other have ids of their own, but share the slots of their nodes.
+/// Independent pairs have ids of their own, but share the slots of their nodes.
 #[test]
 fn a_communicator_that_the_nics_have_no_room_for_leaves_its_parent_as_it_was() {
     let end = "2045 communicators: rank R failed to MPI_Comm_dup: the NICs have no room";

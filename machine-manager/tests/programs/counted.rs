@@ -1,15 +1,16 @@
-//! What NICs record of their slices (EMDS), in a real job whose counts were all computed by hand.
+//! NICs' records of their slices (EMDS), in a real job whose counts were all computed by hand.
 
 use crate::program::fixture;
 use mds::dump::{NONE, RunDumps, SliceRow, StrobeRow, read_dir};
 use std::process::{Command, Stdio};
 
-/// Slices so long that all ranks go on between two strobes, and links that bring 100,000 bytes in one.
+/// Slices so long that all ranks go on between two strobes, and links that carry 100,000 bytes in
+/// each.
 const SLICES: &str = "--strobe fixed --time-slice 100ms --link-bandwidth 1000000";
 
 const BUDGET: u64 = 100_000;
 
-/// Of which 87,500 belong to collectives, as 64 tokens of so much.
+/// The bytes of a token: 64 tokens share the 87,500 bytes of a slice that belong to collectives.
 const TOKEN: u64 = 1_367;
 
 /// Ranks 0 and 1 on node 0, rank 2 on node 1, rank 3 on node 2.
@@ -30,13 +31,13 @@ fn counted(driver: &str) -> RunDumps {
     read_dir(dir.path()).unwrap()
 }
 
-/// What a slice is on the three nodes.
+/// The counts of a slice on the three nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Counts {
     np2pdem: [u64; 3],
     np2pmsm: [u64; 3],
     ncolldem: [u64; 3],
-    /// It is the same everywhere.
+    /// It is the same on all nodes.
     ncollmsm: u64,
     /// The other nodes get nothing.
     scheduled_and_carried: [u64; 2],
@@ -56,9 +57,9 @@ const NOTHING: Counts = Counts {
     collectives: [0; 3],
 };
 
-/// What the slices are that follow the first barrier, which strikes the one before them. What is posted after a strobe
-/// is taken at the next; what is complete then is released at the one after that. So every other slice is struck for
-/// that alone.
+/// Returns the counts of the slices after the first barrier, which strikes the slice before them. A
+/// descriptor that is posted after a strobe is taken at the next one. An operation that is complete
+/// then is released at the one after that. So every other slice is struck only for that.
 fn script() -> [Counts; 15] {
     let late = Counts {
         receives: [0, 1, 0],
@@ -70,7 +71,7 @@ fn script() -> [Counts; 15] {
     };
     [
         NOTHING,
-        // Four sends, a receive of what is sent last, and the second barrier.
+        // Four sends, a receive of the last message, and the second barrier.
         Counts {
             np2pdem: [4, 1, 0],
             ncolldem: [1, 1, 1],
@@ -92,7 +93,7 @@ fn script() -> [Counts; 15] {
             collectives: [1, 0, 0],
             ..late
         },
-        // Rank 3, who has its four messages, enters.
+        // Rank 3, which has its four messages, enters.
         Counts {
             np2pmsm: [1, 0, 0],
             ncolldem: [0, 0, 1],
@@ -118,7 +119,8 @@ fn script() -> [Counts; 15] {
             ..late
         },
         late,
-        // What was received long ago is sent. All but rank 2 enter the last barrier.
+        // The messages whose receives were posted long ago are sent. All but rank 2 enter the last
+        // barrier.
         Counts {
             np2pdem: [1, 0, 0],
             np2pmsm: [0, 1, 0],
@@ -130,7 +132,7 @@ fn script() -> [Counts; 15] {
             collectives: [1, 0, 1],
             ..NOTHING
         },
-        // It enters.
+        // Rank 2 enters.
         Counts {
             ncolldem: [0, 1, 0],
             ncollmsm: 1,
@@ -140,7 +142,7 @@ fn script() -> [Counts; 15] {
     ]
 }
 
-/// The rows of a slice on the three nodes as counts.
+/// Converts the rows of a slice on the three nodes to counts.
 fn counts(rows: [&SliceRow; 3]) -> Counts {
     let of = |figure: fn(&SliceRow) -> u64| rows.map(figure);
     let everywhere = |figure: fn(&SliceRow) -> u64| {
@@ -168,8 +170,8 @@ fn counts(rows: [&SliceRow; 3]) -> Counts {
     }
 }
 
-/// Which microphases a slice must have had: MSM if anything was exchanged or is left, or if all ranks of node 0, which
-/// grants barriers, have entered one (12); the others for what moved.
+/// Checks which microphases a slice had: MSM if anything was exchanged or is left, or if all ranks
+/// of node 0, which grants barriers, have entered one (12); the others if data moved in them.
 fn has_phases(row: &SliceRow, expected: &Counts, at: usize) {
     let is_exchange = at % 2 == 1 || expected.scheduled_and_carried[0] > 0 || at == 12;
     let sum = at == 9;
@@ -191,12 +193,12 @@ fn has_phases(row: &SliceRow, expected: &Counts, at: usize) {
     assert_eq!(has, expected, "slice {at}: {row:?}");
 }
 
-/// A time, or nothing where there was none.
+/// Returns a time, or nothing where there was none.
 fn time(time_ns: u64) -> u64 {
     if time_ns == NONE { 0 } else { time_ns }
 }
 
-/// Microphases come one after the other, and a node is no longer at them than all are.
+/// Microphases come one after the other, and no node is in them longer than all are.
 fn times_are_consistent(row: &SliceRow, strobe: &StrobeRow) {
     let phases = [
         row.ltdem_ns,
@@ -220,7 +222,7 @@ fn times_are_consistent(row: &SliceRow, strobe: &StrobeRow) {
         "{row:?} {strobe:?}"
     );
     assert!(strobe.gtdem_ns + time(strobe.gtmsm_ns) <= strobe.gtts_ns);
-    // The threads that have worked have taken time, and no more than there was.
+    // The threads that have worked have taken time, and no more than the slice has.
     let worked = [
         (row.ltr_sr_ns, true),
         (row.ltr_bs_ns, true),
@@ -235,8 +237,8 @@ fn times_are_consistent(row: &SliceRow, strobe: &StrobeRow) {
     }
 }
 
-/// The looks of the Strobe Sender. Where one OS thread has all NICs, the nodes report between the first look and the
-/// second. Elsewhere there is one more for each report at most.
+/// Checks how often the Strobe Sender polls. If one OS thread has all NICs, the nodes report
+/// between the first poll and the second. Otherwise there is at most one more poll for each report.
 fn looks_are_few(strobe: &StrobeRow, row: &SliceRow, driver: &str) {
     let later = [row.ltmsm_ns, row.ltpm_ns, row.ltbbm_ns, row.ltrm_ns];
     let phases = 1 + later.iter().filter(|time_ns| **time_ns != NONE).count() as u64;
@@ -301,7 +303,7 @@ fn every_column_of_a_real_job_is_as_computed_by_hand() {
     }
 }
 
-/// Nothing is recorded that was not asked for.
+/// Nothing is recorded without the option.
 #[test]
 fn slices_are_recorded_where_and_when_it_was_asked_for() {
     for (record, expected) in [
@@ -333,7 +335,7 @@ fn slices_are_recorded_where_and_when_it_was_asked_for() {
     }
 }
 
-/// It would go on for an hour.
+/// Otherwise it would go on for an hour.
 #[test]
 fn a_job_that_is_ended_leaves_what_its_nics_recorded() {
     for driver in ["shared", "coprocessor"] {

@@ -1,9 +1,9 @@
-//! Ranks that wait for each other for ever: nobody has to guess who waits for whom.
+//! Ranks that wait for each other for ever: the report names who waits for whom.
 
 use crate::program::fixture;
 use std::process::{Command, Stdio};
 
-/// Exit code and what `bcs run` said.
+/// Returns the exit code and the messages of `bcs run`.
 fn crossed(layout: &str, way: &str) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
         .arg("run")
@@ -17,7 +17,7 @@ fn crossed(layout: &str, way: &str) -> (Option<i32>, String) {
     (output.status.code(), said)
 }
 
-/// Nothing sends a message by which anybody could notice, or too few.
+/// No message, or too few, would show the error otherwise.
 #[test]
 fn collectives_that_are_not_the_same_end_the_job() {
     let ways = [
@@ -59,7 +59,7 @@ fn collectives_that_are_not_the_same_end_the_job() {
     }
 }
 
-/// Within a node the members see for themselves.
+/// Within a node the members find out themselves.
 #[test]
 fn collectives_of_a_node_that_are_not_the_same_are_errors() {
     let ways = [
@@ -114,7 +114,7 @@ fn a_time_limit_says_where_each_rank_was() {
     }
 }
 
-/// More ranks than a node manager once told of.
+/// More ranks than a node manager could once report.
 #[test]
 fn a_standstill_of_more_than_512_ranks_of_a_node_is_told() {
     let (code, said) = crossed("-n 520 --timeout 90s", "receive-at-once");

@@ -1,6 +1,6 @@
-//! Programs of which no rank can ever go on: each is told within a second of the last rank's blocking, with
-//! the same graph wherever its ranks are and whichever road they take. `BLESS=1` writes the graphs anew, into
-//! `deadlocks.json`: read what has changed.
+//! Programs in which no rank can ever go on: each is reported within a second after the last rank
+//! has blocked. The graph is the same wherever the ranks are and whichever transport they use.
+//! `BLESS=1` writes the graphs anew, into `deadlocks.json`: read the differences.
 
 use crate::program::fixture;
 use serde_json::{Map, Value, json};
@@ -56,26 +56,26 @@ const PROGRAMS: [(&str, usize); 41] = [
     ("single-beside-a-computation", 2),
 ];
 
-/// One and several nodes, both roads, two drivers and both strobes.
+/// One and several nodes, both transports, two drivers and both strobes.
 const LAYOUTS: [&str; 3] = [
     "--nodes 1",
     "--nodes 1 --intranode nic --nic-threads coprocessor",
     "--nodes NODES --nic-threads shared --strobe fixed",
 ];
 
-/// Jobs that run at a time.
+/// The number of jobs that run at a time.
 const AT_ONCE: usize = 6;
 
-/// How soon a deadlock is told. A job that was told of later is tried once more: other tests may have had all
-/// cores.
+/// How soon a deadlock must be reported. A job with a later report is tried once more: other tests
+/// may have used all cores.
 const SOON: Duration = Duration::from_secs(1);
 
-/// What became of a job.
+/// The result of a job.
 struct Told {
     graph: Value,
     code: Option<i32>,
     said: String,
-    /// From the last rank's blocking.
+    /// The time since the last rank blocked.
     after: Duration,
 }
 
@@ -88,7 +88,7 @@ fn run(name: &str, ranks: usize, layout: &str, directory: &Path) -> Told {
         command.args(["--timeout", "20s"]);
     }
     command.args(layout.replace("NODES", &nodes).split(' '));
-    // A rank that is none of MPI ends, and its partners wait.
+    // A rank without MPI ends, and its partners wait.
     let another = usize::from(name.ends_with("another-program"));
     command.args(["-n", &(ranks - another).to_string()]);
     command.arg(fixture("deadlocks")).arg(name);
@@ -126,7 +126,8 @@ fn run(name: &str, ranks: usize, layout: &str, directory: &Path) -> Told {
     }
 }
 
-/// The text at a call site, which must be one of the program's. (Its line changes with every edit.)
+/// Returns the source text at a call site, which must be one of the program's. (Its line changes
+/// with every edit.)
 fn text_at(site: &Value) -> Value {
     let Some(site) = site.as_str() else {
         return Value::Null;
@@ -139,7 +140,7 @@ fn text_at(site: &Value) -> Value {
     line.unwrap().trim().into()
 }
 
-/// The graph without what depends on where ranks are.
+/// Returns the graph without the parts that depend on the layout.
 fn comparable(graph: &Value) -> Value {
     let mut ranks = graph["ranks"].clone();
     let ranks_of = ranks.as_array_mut().into_iter().flatten();
@@ -207,7 +208,8 @@ fn each_deadlock_is_told_within_a_second_with_its_graph() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Other threads that may call MPI might help, some day: the job goes on. While one runs nothing is said.
+/// Other threads that may call MPI might help some day, so the job goes on. While one runs, nothing
+/// is reported.
 #[test]
 fn beside_threads_that_may_call_a_deadlock_is_only_possible() {
     let directory = tempfile::tempdir().unwrap();
@@ -227,7 +229,7 @@ fn beside_threads_that_may_call_a_deadlock_is_only_possible() {
     }
 }
 
-/// A person is told where in the program ranks wait.
+/// The report shows a person where in the program ranks wait.
 #[test]
 fn call_sites_are_told() {
     let directory = tempfile::tempdir().unwrap();
@@ -244,7 +246,7 @@ fn call_sites_are_told() {
     assert_eq!(text, "world.send(&vec![1_u8; LONG], other(world), 1)");
 }
 
-/// Ranks that are in different collectives end the job as ever, and are in the file, too.
+/// Ranks that are in different collectives end the job as before, and are in the file, too.
 #[test]
 fn different_collectives_are_written_like_a_deadlock() {
     let directory = tempfile::tempdir().unwrap();

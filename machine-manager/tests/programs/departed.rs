@@ -1,5 +1,5 @@
-//! Ranks that depart while the job goes on: nobody reaches for their memory any more, since their process
-//! id may soon be another process's.
+//! Ranks that depart while the job goes on: nobody accesses their memory any more, since their
+//! process id may soon be another process's.
 
 use crate::program::fixture;
 use std::process::{Command, Output, Stdio};
@@ -41,7 +41,7 @@ fn the_pid_of_a_rank_is_withdrawn_when_it_finalizes() {
     assert_eq!(output.stdout, b"withdrawn\n", "{told}");
 }
 
-/// Ranks that are told to end may take their time, and messages go on meanwhile.
+/// Ranks that were told to end may take their time, and messages go on meanwhile.
 #[test]
 fn the_pid_of_a_rank_that_is_dead_is_withdrawn() {
     let program = fixture("departed");
@@ -51,7 +51,7 @@ fn the_pid_of_a_rank_that_is_dead_is_withdrawn() {
     assert_eq!(output.stdout, b"withdrawn\n", "{told}");
 }
 
-/// The script goes on, whatever its program came to, and takes its time when it is told to end.
+/// The script goes on, however its program ended, and takes its time when it is told to end.
 #[test]
 fn the_pid_of_a_program_that_a_script_started_is_withdrawn_when_it_is_dead() {
     let directory = tempfile::tempdir().unwrap();

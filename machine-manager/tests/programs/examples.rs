@@ -4,8 +4,8 @@ use crate::program::{built, fixture};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Layouts that differ in what they use: one rank, one node, several nodes, ranks that do not
-/// divide, each driver, all strobes, no eager sends, both roads within a node.
+/// Layouts that use different parts: one rank, one node, several nodes, ranks that do not divide,
+/// each driver, all strobes, no eager sends, both transports within a node.
 const LAYOUTS: [&str; 12] = [
     "-n 1",
     "-n 3",
@@ -21,7 +21,7 @@ const LAYOUTS: [&str; 12] = [
     "-n 4 --nodes 2 --fabric udp --strobe fixed --nic-threads dedicated --eager-limit 0",
 ];
 
-/// An example of the workspace.
+/// Returns the path of an example of the workspace.
 pub(crate) fn example(name: &str) -> PathBuf {
     built(&format!("examples/{name}"), "--workspace --examples")
 }
@@ -85,7 +85,8 @@ fn the_library_finds_no_fault_with_itself() {
     }
 }
 
-/// On every road: packed for a NIC, copied from piece to piece by both ranks, packed and followed, in parts.
+/// By every transport: packed for a NIC, copied from piece to piece by both ranks, packed and
+/// followed, in parts.
 #[test]
 fn small_pieces_arrive_each_at_its_place() {
     for layout in [
@@ -105,8 +106,9 @@ fn small_pieces_arrive_each_at_its_place() {
     }
 }
 
-/// The rules that are also kept by bare roads and in virtual time. A rank that copies from or to its own memory
-/// dies if that is not there, and cannot be told of it: with slots whoever receives does, with queues everybody.
+/// The rules that transports keep alone and in virtual time, too. A rank that copies from or to its
+/// own memory dies if that does not exist, and cannot get an error. With slots the receiver copies,
+/// with queues every rank does.
 #[test]
 fn roads_keep_the_rules_in_every_layout() {
     let near = LAYOUTS.iter().map(|layout| (*layout, &["unwritable"][..]));

@@ -1,23 +1,24 @@
-//! Ranks that write rubbish over what they share with their NIC, and with the ranks of their node.
+//! Ranks that write invalid data over the memory that they share with their NIC, and with the ranks
+//! of their node.
 //!
-//! `BCS_RUBBISH_ROUNDS` sets how often (default 8), `BCS_RUBBISH_SEED` repeats a run.
+//! `BCS_RUBBISH_ROUNDS` sets the number of rounds (default 8), `BCS_RUBBISH_SEED` repeats a run.
 
 use crate::examples::example;
 use crate::program::{fixture, names};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// How an honest rank says that a byte has changed that nobody may write.
+/// The exit code of an honest rank which finds that a byte has changed that nobody may write.
 const CHANGED: i32 = 99;
 /// The time limit was over.
 const TIMED_OUT: i32 = 124;
-/// The runtime had to give up.
-/// Whoever waits for what rubbish has lost.
+/// A rank waits for an operation that the invalid data has lost.
 const DEADLOCK: i32 = 123;
 const RUNTIME: i32 = 125;
-/// The rank that wrote over node memory had done so for long enough.
+/// The rank that wrote over node memory has done so for long enough.
 const GOES: i32 = 3;
-/// By then a job has ended whose node memory is rubbish. The rank that writes it leaves after 1 s.
+/// The time in which a job with invalid node memory has to end. The rank that writes the data
+/// leaves after 1 s.
 const ENDED_WITHIN: Duration = Duration::from_secs(8);
 const LAYOUTS: [&str; 4] = [
     "-n 3 --nodes 1",
@@ -45,7 +46,7 @@ fn bcs(layout: &str) -> Command {
     command
 }
 
-/// Runs a hostile job in each of these layouts in turn, beside one that must not notice.
+/// Runs a hostile job in each of these layouts in turn, beside a job that must not be disturbed.
 fn rounds(layouts: &[&str], words: &[&str], check: impl Fn(&Output, Duration, &str)) {
     let seed = number("BCS_RUBBISH_SEED").unwrap_or_else(|| {
         let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -64,7 +65,7 @@ fn rounds(layouts: &[&str], words: &[&str], check: impl Fn(&Output, Duration, &s
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Another job of this machine does not notice.
+        // Another job of this machine is not disturbed.
         let other = bcs("-n 3 --nodes 2 --timeout 60s")
             .arg(example("ring"))
             .output()
@@ -102,8 +103,8 @@ fn rubbish_ends_its_own_job_and_changes_nothing_else() {
     });
 }
 
-/// Ranks that post valid descriptors in a wrong order get errors, and nobody else notices: what the others
-/// do goes on until the one leaves.
+/// Ranks that post valid descriptors in a wrong order get errors, and the other ranks are not
+/// disturbed: they go on until this rank leaves.
 #[test]
 fn descriptors_in_disorder_harm_nobody_but_who_posts_them() {
     let layouts = LAYOUTS.map(|layout| format!("{layout} --intranode nic --timeout 60s"));
@@ -116,8 +117,8 @@ fn descriptors_in_disorder_harm_nobody_but_who_posts_them() {
     });
 }
 
-/// Whoever finds it ends the job and says who it was told by; what nobody can find (a message that is
-/// lost) ends with the rank that writes rubbish. Nothing waits for a time limit.
+/// A process that finds invalid data ends the job and names the writer. An error that nobody can
+/// find (a lost message) ends with the rank that writes the data. Nothing waits for a time limit.
 #[test]
 fn rubbish_in_node_memory_ends_its_own_job_and_changes_nothing_else() {
     let layouts = NEAR_LAYOUTS.map(|layout| format!("{layout} --intranode smartmap --timeout 60s"));

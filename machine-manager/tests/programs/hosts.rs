@@ -1,4 +1,5 @@
-//! Jobs on several hosts, which are network namespaces. Where these cannot be made the tests are skipped, and say why.
+//! Jobs on several hosts, which are network namespaces. If these cannot be made, the tests are
+//! skipped and print why.
 
 use crate::program::fixture;
 use rustix::process::{Pid, Signal, kill_process};
@@ -7,13 +8,14 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use test_network::{NetworkKind, NetworkOptions, SwitchFaults, TestNetwork};
 
-/// A network that is as good as the kernel's.
+/// A network as good as the kernel's.
 pub(crate) const BRIDGE: NetworkOptions = NetworkOptions {
     joined: NetworkKind::Bridge,
     mtu: 1500,
 };
 
-/// `bcs run` over all hosts of a network. They share a kernel, so they could share memory, too.
+/// Makes a `bcs run` over all hosts of a network. They share a kernel, so they could share memory,
+/// too.
 fn bcs(network: &TestNetwork, options: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bcs"));
     command
@@ -27,7 +29,7 @@ fn bcs(network: &TestNetwork, options: &str) -> Command {
     command
 }
 
-/// What a job prints that ends well.
+/// Returns the output of a job that ends well.
 fn said(mut command: Command) -> String {
     let output = command.output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
@@ -44,7 +46,7 @@ pub(crate) fn lossy(hosts: usize, faults: SwitchFaults) -> Option<TestNetwork> {
     TestNetwork::make_or_skip(hosts, NetworkOptions { joined, mtu: 1500 })
 }
 
-/// Nothing of a job is left on any host.
+/// Checks that no process of a job is left on any host.
 pub(crate) fn nothing_is_left(network: &TestNetwork) {
     for host in 0..network.hosts().len() {
         let left = network.processes(host).unwrap();
@@ -97,7 +99,7 @@ fn roads_keep_the_rules_over_a_bad_network() {
     assert!(counts.all.lost > 0 && counts.all.repeated > 0, "{counts:?}");
 }
 
-/// What is computed: the digest of all of it, where there is one, else all lines but those that tell times.
+/// Returns the computed results: the digest of all, if there is one, else all lines without times.
 fn answers(text: &str) -> Vec<&str> {
     if let Some(digest) = text.lines().find(|line| line.starts_with("digest ")) {
         return vec![digest];
@@ -129,7 +131,7 @@ fn applications_compute_the_same_over_a_network_that_loses_a_tenth() {
     }
 }
 
-/// A job whose ranks talk to each other for ever, when they do.
+/// Starts a job whose ranks send messages without end, and waits until they do.
 fn endless(network: &TestNetwork, options: &str) -> Child {
     let mut command = bcs(network, options);
     command.arg(fixture("endless")).arg("collectives");
@@ -163,7 +165,7 @@ fn a_host_that_is_cut_off_is_named_and_the_job_ends() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(125), "{told}");
     let named = format!("(node 2 is on host {})", network.host(2));
-    // Who is cut off hears nothing of the others, and may be the first to say so.
+    // A host that is cut off gets no messages, and may be the first to report it.
     let by_whom = (0..2).map(|node| format!("(node {node} is on host {})", network.host(node)));
     let is_named = by_whom.chain([named]).any(|named| told.contains(&named));
     assert!(
@@ -173,7 +175,7 @@ fn a_host_that_is_cut_off_is_named_and_the_job_ends() {
     nothing_is_left(&network);
 }
 
-/// A link that is down for a second, and a node that stands still for one, lose nothing.
+/// A link that is down for a second, and a node that stands still for a second, lose nothing.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the second is the point")]
 fn after_a_second_of_silence_the_job_goes_on() {

@@ -1,6 +1,6 @@
-//! Programs that seem not to move, on a machine that is loaded: nobody may say that they are in a deadlock.
-//! `BCS_INNOCENT_SECONDS=60` makes each of them stand still for a minute; `BCS_INNOCENT_ROUNDS=10` runs each ten times, by
-//! other roads each time, and adds those that move gigabytes.
+//! Programs that seem not to move, on a loaded machine: none may be reported as a deadlock.
+//! `BCS_INNOCENT_SECONDS=60` makes each of them stand still for a minute. `BCS_INNOCENT_ROUNDS=10`
+//! runs each ten times, by other transports each time, and adds those that move gigabytes.
 
 use crate::program::fixture;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -42,10 +42,11 @@ const PROGRAMS: [&str; 30] = [
     "finalizes-late",
 ];
 
-/// Programs of two ranks that need no slow links, and much memory: one runs at a time.
+/// Programs of two ranks that take long without slow links, and need much memory: one runs at a
+/// time.
 const HUGE: [&str; 2] = ["huge-message", "huge-broadcast"];
 
-/// How these are laid out.
+/// The layouts of these.
 const HUGE_LAYOUTS: [&str; 5] = [
     "-n 2",
     "-n 2 --road kernel",
@@ -54,7 +55,7 @@ const HUGE_LAYOUTS: [&str; 5] = [
     "-n 2 --nodes 2",
 ];
 
-/// One node and several, all roads, and slices that are as long as can be.
+/// One node and several, all transports, and the longest possible slices.
 const LAYOUTS: [&str; 6] = [
     "-n 3 --nodes 1",
     "-n 3 --nodes 3 --intranode nic --strobe fixed --time-slice 100ms",
@@ -64,7 +65,7 @@ const LAYOUTS: [&str; 6] = [
     "-n 3 --nodes 1 --road queues",
 ];
 
-/// Layouts of each program in a round; the next round has the next ones.
+/// The layouts of each program in a round; the next round has the next ones.
 const LAYOUTS_A_ROUND: usize = 2;
 
 const AT_ONCE: usize = 9;
@@ -74,19 +75,19 @@ fn seconds() -> f64 {
     told.map_or(1.5, |told| told.parse().unwrap())
 }
 
-/// How often each program is run, if that was asked for.
+/// Returns how often each program is run, if the variable is set.
 fn rounds() -> Option<usize> {
     let told = std::env::var("BCS_INNOCENT_ROUNDS").ok();
     told.map(|told| told.parse().expect("BCS_INNOCENT_ROUNDS is a number"))
 }
 
-/// What a job waits for comes so much later.
+/// Delays the event that a job waits for.
 #[expect(clippy::disallowed_methods, reason = "that time passes is the point")]
 fn wait(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// What is wrong with a job, if anything is.
+/// Returns the error of a job, if there is one.
 fn judge(name: &str, layout: &str) -> Option<String> {
     let time = Duration::from_secs_f64(seconds());
     // 20 MiB in the time.
@@ -128,7 +129,7 @@ fn judge(name: &str, layout: &str) -> Option<String> {
     (!right).then(|| format!("{name} {layout}: {:?}: {said}", output.status.code()))
 }
 
-/// What is wrong with a job that moves gigabytes, if anything is.
+/// Returns the error of a job that moves gigabytes, if there is one.
 fn judge_huge(name: &str, layout: &str) -> Option<String> {
     let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
         .args(["run", "--timeout", "300s"])
@@ -142,7 +143,7 @@ fn judge_huge(name: &str, layout: &str) -> Option<String> {
     (!right).then(|| format!("{name} {layout}: {:?}: {said}", output.status.code()))
 }
 
-/// Transfers of which one alone is many looks long.
+/// Each single transfer takes many queries of the detector.
 #[test]
 fn nobody_says_that_a_transfer_of_gigabytes_is_a_deadlock() {
     for round in 0..rounds().unwrap_or(0) {
@@ -176,7 +177,7 @@ fn nobody_says_that_what_only_takes_long_is_a_deadlock() {
                 }
             });
         }
-        // Others want the cores, too.
+        // Other threads want the cores, too.
         for _ in 0..2 {
             threads.spawn(|| {
                 while !over.load(Ordering::Relaxed) {

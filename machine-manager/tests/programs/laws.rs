@@ -1,5 +1,5 @@
-//! The laws of the three primitives between processes of several hosts, by the fixture `laws`. Where hosts cannot be
-//! made the tests are skipped, and say why.
+//! The laws of the three primitives between processes of several hosts, by the fixture `laws`. If
+//! hosts cannot be made, the tests are skipped and print why.
 
 use crate::hosts::{BRIDGE, lossy, nothing_is_left};
 use crate::program::fixture;
@@ -7,7 +7,7 @@ use bcs_fabric::conformance::layouts;
 use std::process::Command;
 use test_network::{SwitchFaults, TestNetwork};
 
-/// All laws are kept in all layouts that have as many machines.
+/// Checks all laws in all layouts with this number of machines.
 fn kept(network: &TestNetwork, crypto: &str) {
     let mut laws = Command::new(fixture("laws"));
     laws.arg(crypto).args(network.hosts());
@@ -41,7 +41,7 @@ fn primitives_keep_their_laws_between_hosts() {
     }
 }
 
-/// Networks by seed, and how datagrams are guarded there.
+/// Checks them on networks by seed, with this protection of datagrams.
 fn kept_over_a_bad_network(hosts: usize, seeds: &[(u64, &str)]) {
     let Some(network) = lossy(hosts, SwitchFaults::NONE) else {
         return;
@@ -62,7 +62,7 @@ fn kept_over_a_bad_network(hosts: usize, seeds: &[(u64, &str)]) {
         network.set_faults(faults).unwrap();
         kept(&network, crypto);
         let after = network.counts().unwrap().all;
-        // Of some thousand datagrams of each run.
+        // Each run has some thousand datagrams.
         for (kind, count) in [
             ("lost", after.lost - before.lost),
             ("repeated", after.repeated - before.repeated),

@@ -1,9 +1,9 @@
-//! What programs leave at MPI_Finalize is said after the end of the job, which has gone well.
+//! Leaks of programs at MPI_Finalize are reported after the end of the job, which has gone well.
 
 use crate::program::fixture;
 use std::process::{Command, Stdio};
 
-/// Both roads, one and two nodes, one OS thread for all NICs and one each, as on two machines.
+/// Both transports, one and two nodes, one OS thread for all NICs and one each, as on two machines.
 const LAYOUTS: [&str; 5] = [
     "--nodes 1",
     "--nodes 1 --intranode nic",
@@ -12,7 +12,7 @@ const LAYOUTS: [&str; 5] = [
     "--nodes 2 --fabric udp",
 ];
 
-/// What is said of a program, without the words before the first rank.
+/// Returns the report about a program, without the words before the first rank.
 fn said(name: &str, layout: &str, how: &str) -> Vec<String> {
     let directory = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
@@ -32,10 +32,10 @@ fn said(name: &str, layout: &str, how: &str) -> Vec<String> {
     lines.skip(1).map(|line| line.trim().to_owned()).collect()
 }
 
-/// On every layout the same is said of its errors, and of nothing else.
+/// Checks that the report has these errors of a program, and no others, in every layout.
 fn is_said(name: &str, layouts: &[&str], expected: &[&str]) {
     for layout in layouts {
-        // Which of several nodes a rank is on is not of interest here.
+        // The node of a rank, out of several, does not matter here.
         let said = said(name, layout, "").into_iter();
         let said: Vec<String> = said
             .map(|line| line.replace(" on node 0", "").replace(" on node 1", ""))
@@ -69,7 +69,7 @@ fn messages_that_were_longer_than_their_buffers() {
     is_said("truncated", &LAYOUTS, &[expected]);
 }
 
-/// Where a collective is made of messages a rank may go on without the others.
+/// If a collective consists of messages, a rank may go on without the others.
 #[test]
 fn collectives_that_not_all_ranks_have_called() {
     let expected = "rank 1 has called 0 collectives of MPI_COMM_WORLD, and rank 0 1";
@@ -119,7 +119,7 @@ fn of_a_program_that_leaves_nothing_nothing_is_said() {
     }
 }
 
-/// Whatever a program leaves, there is an end to the lines.
+/// However many leaks a program has, the number of lines is limited.
 #[test]
 fn of_many_messages_some_are_named() {
     for layout in LAYOUTS {

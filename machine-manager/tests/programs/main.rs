@@ -1,5 +1,5 @@
-//! Real programs as jobs, with what can happen to them. They are examples and
-//! fixtures of the workspace.
+//! Real programs as jobs, and the events that may hit them. They are examples and fixtures of the
+//! workspace.
 
 mod alone;
 mod astray;

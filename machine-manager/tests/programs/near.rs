@@ -1,9 +1,9 @@
-//! What jobs withstand whose ranks send each other messages from memory to memory.
+//! Difficult cases for jobs whose ranks send each other messages from memory to memory.
 
 use crate::program::fixture;
 use std::process::{Command, Stdio};
 
-/// Runs a fixture in a layout, on the road within the node, and gives what it said.
+/// Runs a fixture in a layout, by the transport within the node, and returns its output.
 fn run(layout: &str, program: &str, words: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
         .args(["run", "--timeout", "280s", "--intranode", "smartmap"])
@@ -21,7 +21,7 @@ fn run(layout: &str, program: &str, words: &str) -> String {
     said.into_owned()
 }
 
-/// `BCS_FORK_ROUNDS` sets how many forks (50).
+/// `BCS_FORK_ROUNDS` sets the number of forks (50).
 #[test]
 fn a_rank_forks_while_others_send_to_it() {
     let rounds = std::env::var("BCS_FORK_ROUNDS").unwrap_or_else(|_| "50".to_owned());
@@ -40,7 +40,7 @@ fn a_ring_full_of_messages_that_nobody_asks_for_holds_nobody_up() {
     }
 }
 
-/// The sends are held back where the queues are full; nobody takes part in a barrier by chance.
+/// Full queues hold the sends back; no rank takes part in a barrier by chance.
 #[test]
 fn a_barrier_follows_sends_that_are_held_back() {
     for words in ["10000 8", "10000 3000 reverse"] {

@@ -1,13 +1,13 @@
-//! Where the programs are, and what they must not leave.
+//! The paths of the programs, and the names that they must not leave.
 
 use std::path::PathBuf;
 
-/// A program of the package `fixtures`, which cargo builds beside `bcs`.
+/// Returns the path of a program of the package `fixtures`, which cargo builds beside `bcs`.
 pub(crate) fn fixture(name: &str) -> PathBuf {
     built(name, "-p fixtures")
 }
 
-/// A program that is built in this way.
+/// Returns the path of a program that is built in this way.
 pub(crate) fn built(name: &str, how: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_BIN_EXE_bcs")).with_file_name(name);
     assert!(
@@ -18,7 +18,7 @@ pub(crate) fn built(name: &str, how: &str) -> PathBuf {
     path
 }
 
-/// Names that jobs could leave behind where names are.
+/// Returns the names that jobs could leave in the file system.
 pub(crate) fn names() -> Vec<String> {
     let mut names = Vec::new();
     for directory in ["/dev/shm", "/tmp"] {

@@ -1,4 +1,4 @@
-//! What ranks of real jobs leave behind for the MDS, however they end.
+//! The dumps of the ranks of real jobs, however they end.
 
 use crate::program::fixture;
 use mds::dump::{LocalSliceRow, MessageTransport, PeerDump, RankDump, RunDumps, read_dir};
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 const PROGRAM: &str = include_str!("../../../fixtures/src/bin/recorded.rs");
 
-/// The line of the program with this comment.
+/// Returns the line of the program with this comment.
 fn place(comment: &str) -> String {
     let line = PROGRAM.lines().position(|line| line.ends_with(comment));
     format!("fixtures/src/bin/recorded.rs:{}:", line.unwrap() + 1)
@@ -29,7 +29,7 @@ fn job(options: &str, how: &str, directory: &Path) -> Command {
     command
 }
 
-/// Runs a job to its end: its exit code, and what it left.
+/// Runs a job to its end; returns its exit code and its dumps.
 fn recorded(options: &str, how: &str) -> (Option<i32>, RunDumps) {
     let directory = tempfile::tempdir().unwrap();
     let output = job(options, how, directory.path()).output().unwrap();
@@ -51,7 +51,7 @@ fn whole(dump: &RankDump) {
     assert!(dump.run_ns > 0);
 }
 
-/// What rank 0 did by SMARTMAP: messages, bytes, collectives.
+/// Returns what rank 0 did by SMARTMAP: messages, bytes, collectives.
 fn near(dump: &RankDump) -> (u64, u64, u64) {
     let add = |sum: (u64, u64, u64), row: &LocalSliceRow| {
         (
@@ -63,7 +63,7 @@ fn near(dump: &RankDump) -> (u64, u64, u64) {
     dump.near.iter().fold((0, 0, 0), add)
 }
 
-/// What all ranks have done before they end in whichever way.
+/// Checks what all ranks have done before their end, of whatever kind.
 fn communicated(dumps: &RunDumps, (near, far): (MessageTransport, MessageTransport)) {
     assert_eq!(dumps.ranks.len(), 4);
     dumps.ranks.iter().for_each(whole);
@@ -177,7 +177,7 @@ fn a_job_that_ends_has_left_what_it_did_on_both_roads() {
     }
 }
 
-/// None has finalized, and all that was done is there.
+/// Checks that no rank has finalized, and that all its operations are recorded.
 fn ended_early(dumps: &RunDumps) {
     communicated(dumps, (MessageTransport::Smartmap, MessageTransport::Nic));
     for dump in &dumps.ranks {
@@ -209,7 +209,7 @@ fn ranks_of_a_job_that_takes_too_long_leave_their_dumps() {
     let (code, dumps) = recorded("--nodes 2 --intranode smartmap --timeout 1s", "computes");
     assert_ne!(code, Some(0));
     ended_early(&dumps);
-    // Those that waited were in their last receive, and most of their time was spent there.
+    // Ranks that waited were in their last receive, and most of their time was spent there.
     for dump in &dumps.ranks {
         let mut places = dump.sites.iter().map(|site| &site.place);
         let last = places.any(|at| at.contains(&place("// the last site")));
@@ -262,11 +262,11 @@ fn what_is_recorded_can_be_chosen() {
     dumps.ranks.iter().for_each(whole);
 }
 
-/// A full disk loses the dump, and says so.
+/// A full disk loses the dump, which is reported.
 #[test]
 fn a_dump_that_cannot_be_written_is_named_and_changes_no_exit_code() {
     let directory = tempfile::tempdir().unwrap();
-    // Where a file is to be there is a directory that nobody can replace.
+    // In the place of a file there is a directory that nobody can replace.
     std::fs::create_dir_all(directory.path().join("rank-00002.json/full")).unwrap();
     let output = job("", "ends", directory.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");

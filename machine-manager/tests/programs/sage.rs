@@ -1,8 +1,9 @@
-//! SAGE as jobs: a mesh that changes while it runs has the same contents in every layout, to the bit.
+//! SAGE as jobs: a mesh that changes while it runs has the same contents in every layout, to the
+//! bit.
 
 use std::process::{Command, Stdio};
 
-/// One node and several, both roads, all drivers and strobes, ranks that do not divide.
+/// One node and several, both transports, all drivers and strobes, ranks that do not divide.
 const LAYOUTS: [&str; 9] = [
     "-n 1",
     "-n 3",
@@ -15,7 +16,7 @@ const LAYOUTS: [&str; 9] = [
     "-n 4 --nodes 2 --fabric udp",
 ];
 
-/// What a run has at its end: cycles, cells, totals and the digest of all cells.
+/// Returns the results of a run: cycles, cells, totals and the digest of all cells.
 fn results(layout: &str, arguments: &[&str]) -> Vec<String> {
     let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
         .args(["run", "--timeout", "120s"])

@@ -1,5 +1,6 @@
-//! Jobs in a sandbox like a container's: an ordinary user without capabilities, 64 MiB of `/dev/shm`, and
-//! neither `process_vm_readv` nor `ptrace`. The sandbox is the fixture of that name.
+//! Jobs in a sandbox like a container's: an ordinary user without capabilities, 64 MiB of
+//! `/dev/shm`, and neither `process_vm_readv` nor `ptrace`. The sandbox is the fixture of that
+//! name.
 
 use crate::program::{fixture, names};
 use std::ffi::OsStr;
@@ -16,8 +17,8 @@ const LAYOUTS: [&str; 4] = [
     "-n 4 --nodes 2 --nic-threads coprocessor",
 ];
 
-/// Runs a program in all layouts and on both roads within a node, in the sandbox; each time it succeeds
-/// without a word on standard error. `check` gets what it says.
+/// Runs a program in all layouts and by both transports within a node, in the sandbox. Each time it
+/// must succeed without output on standard error. `check` gets its output.
 fn in_all_layouts(program: &[&OsStr], check: impl Fn(&str, &str)) {
     let before = names();
     for layout in LAYOUTS {
@@ -51,7 +52,7 @@ fn the_selftest_holds_in_a_sandbox() {
     in_all_layouts(&[fixture("selftest").as_os_str()], |_, _| {});
 }
 
-/// Messages of all lengths from heaps in slots, and their rates. `bench` fails a wrong message.
+/// Messages of all lengths from heaps in slots, and their rates. `bench` fails on a wrong message.
 #[test]
 fn messages_of_all_lengths_arrive_in_a_sandbox() {
     let words =
@@ -62,8 +63,8 @@ fn messages_of_all_lengths_arrive_in_a_sandbox() {
     });
 }
 
-/// From slot to slot NICs copy by themselves: whoever calls `process_vm_readv` or `process_vm_writev` in this
-/// sandbox is killed, and nobody tries `/proc/PID/mem` before.
+/// NICs copy from slot to slot by themselves: the sandbox kills any process that calls
+/// `process_vm_readv` or `process_vm_writev`, and no process tries `/proc/PID/mem` before.
 #[test]
 fn no_nic_asks_the_kernel_for_what_lies_in_slots() {
     let words = "bench --ops latency,bandwidth,exchange,bcast,reduce,allreduce,alltoall \

@@ -60,7 +60,7 @@ fn who_asks_is_told_how_many_ranks_have_slots() {
         let expected = format!("node {node}: 2 of 2 ranks have their heap in a slot\n");
         assert!(words.contains(&expected), "{words}");
     }
-    // A program without the heap, and one that is none of MPI.
+    // A program without the heap, and one without MPI.
     let mut command = Command::new(env!("CARGO_BIN_EXE_bcs"));
     let (_, words) = told(
         &command
@@ -91,7 +91,7 @@ fn without_slots_ranks_run_and_say_why() {
     );
 }
 
-/// `BCS_FORK_ROUNDS` sets how many forks (50).
+/// `BCS_FORK_ROUNDS` sets the number of forks (50).
 #[test]
 fn a_rank_forks_while_others_write_into_its_heap() {
     let rounds = std::env::var("BCS_FORK_ROUNDS").unwrap_or_else(|_| "50".to_owned());
@@ -102,7 +102,7 @@ fn a_rank_forks_while_others_write_into_its_heap() {
     }
 }
 
-/// From node to node NICs move messages from slot to slot, whatever their owners do meanwhile.
+/// NICs move messages between nodes from slot to slot, whatever the owners do meanwhile.
 #[test]
 fn a_rank_that_pulls_its_memory_away_from_a_nic_harms_nobody_else() {
     for threads in ["shared", "coprocessor", "dedicated"] {

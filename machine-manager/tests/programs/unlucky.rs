@@ -1,5 +1,5 @@
-//! Ranks to which something happens that is not their program's idea: what the job does, what it
-//! says, and its exit code.
+//! Ranks that are hit by events which their program does not cause: the reaction of the job, its
+//! messages, and its exit code.
 
 use crate::program::fixture;
 use std::process::{Command, Stdio};
@@ -10,8 +10,8 @@ const LAYOUTS: [&str; 3] = [
     "-n 4 --nodes 2 --nic-threads coprocessor",
 ];
 
-/// Runs a case in all layouts; each time the exit code is one of these, and the last line that
-/// `bcs run` says, if any, has all of these words.
+/// Runs a case in all layouts. Each time the exit code must be one of these, and the last line of
+/// `bcs run`, if there is one, must have all of these words.
 fn check(case: &str, codes: &[i32], words: &[&str]) {
     in_all_layouts(case, |layout, code, told| {
         let last = told.lines().last().unwrap_or_default();
@@ -29,7 +29,7 @@ fn check(case: &str, codes: &[i32], words: &[&str]) {
     });
 }
 
-/// Runs a case in all layouts: exit code and what was said.
+/// Runs a case in all layouts; passes on the exit code and the messages.
 fn in_all_layouts(case: &str, found: impl Fn(&str, i32, &str)) {
     for layout in LAYOUTS {
         let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
@@ -46,7 +46,7 @@ fn in_all_layouts(case: &str, found: impl Fn(&str, i32, &str)) {
     }
 }
 
-/// A rank is stopped for `BCS_STOP_SECONDS`, which somebody may want to be minutes.
+/// Returns the time limit. A rank is stopped for `BCS_STOP_SECONDS`, which may be minutes.
 fn timeout() -> String {
     let stop = std::env::var("BCS_STOP_SECONDS").ok();
     let stop = stop.and_then(|seconds| seconds.parse::<f64>().ok());
@@ -130,7 +130,7 @@ fn a_rank_without_memory_is_named() {
 
 #[test]
 fn a_rank_that_closes_its_descriptors_is_named() {
-    // 134: the standard library checks, in debug builds, that nobody closes what it owns.
+    // 134: in debug builds the standard library checks that nobody closes its descriptors.
     check(
         "closes-its-descriptors",
         &[1, 134],

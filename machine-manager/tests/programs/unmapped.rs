@@ -1,6 +1,6 @@
-//! Memory that ranks name and that is not there, in collectives and messages, on every road. Whoever needs
-//! it is told, and the job goes on; or, where a rank looks at its own memory, the kernel ends that rank. The
-//! fixture of that name checks what each rank is told.
+//! Memory that ranks name and that does not exist, in collectives and messages, by every transport.
+//! Each rank that needs it gets an error, and the job goes on. Or, if a rank accesses its own
+//! memory, the kernel ends that rank. The fixture of that name checks each rank's error.
 
 use crate::program::{fixture, names};
 use std::process::{Command, Output, Stdio};
@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 const CANNOT: i32 = 77;
 const SEGMENTATION_FAULT: i32 = 139;
 
-/// What NICs do of themselves, also with data that would be eager as a message.
+/// Operations that NICs do by themselves, also with data that would be eager as a message.
 const OF_NICS: [&str; 7] = [
     "bcast-in",
     "bcast-out",
@@ -33,7 +33,7 @@ const EXCHANGES: [&str; 10] = [
 ];
 const MESSAGES: [&str; 4] = ["message-in", "message-out", "pieces-in", "pieces-out"];
 
-/// Runs cases with these options; `None` if there can be no sandbox here.
+/// Runs cases with these options; returns `None` if there can be no sandbox here.
 fn run(sandbox: bool, options: &str, arguments: &str) -> Option<(Output, String)> {
     let bcs = env!("CARGO_BIN_EXE_bcs");
     let mut command = if sandbox {
@@ -62,7 +62,7 @@ fn run(sandbox: bool, options: &str, arguments: &str) -> Option<(Output, String)
     Some((output, what))
 }
 
-/// Runs all cases in one job, or a few of them; nobody dies of any.
+/// Runs all cases in one job, or a few of them; no rank may die.
 fn all_are_told(sandbox: bool, options: &str, arguments: &str) {
     let Some((output, what)) = run(sandbox, options, arguments) else {
         return;
@@ -78,7 +78,7 @@ fn all_are_told(sandbox: bool, options: &str, arguments: &str) {
     );
 }
 
-/// Runs one case, in which the bad rank may look at its memory itself. Returns whether it has.
+/// Runs one case, in which the bad rank may access its memory itself. Returns whether it has.
 fn told_or_ended(sandbox: bool, options: &str, case: &str, bytes: usize, bad: usize) -> bool {
     let Some((output, what)) = run(sandbox, options, &format!("{bytes} {case} {bad}")) else {
         return false;
@@ -95,7 +95,7 @@ fn told_or_ended(sandbox: bool, options: &str, case: &str, bytes: usize, bad: us
     false
 }
 
-/// On the NICs' road no rank looks at memory that a NIC can.
+/// With the NICs' transport no rank accesses memory that a NIC can access.
 #[test]
 fn memory_that_a_nic_cannot_read_or_write_is_an_error_for_all_who_need_it() {
     let before = names();
@@ -129,7 +129,7 @@ fn memory_that_cannot_be_reached_in_a_sandbox_is_an_error_for_all_who_need_it() 
         let options = format!("{layout} --intranode nic");
         all_are_told(true, &options, "32768");
     }
-    // Within a node data go through the records there, and so through their owners' hands.
+    // Within a node data go through the records there, and so their owners copy them.
     for case in OF_NICS.iter().chain(&EXCHANGES).chain(&MESSAGES) {
         for layout in ["-n 2", "-n 4 --nodes 2"] {
             told_or_ended(true, layout, case, 40_960, 0);
@@ -137,7 +137,7 @@ fn memory_that_cannot_be_reached_in_a_sandbox_is_an_error_for_all_who_need_it() 
     }
 }
 
-/// What is left of a message that has failed is not moved. Otherwise its requests would complete again in each
+/// The rest of a failed message is not moved. Otherwise its requests would complete again in each
 /// slice, in slots that others use by then.
 #[test]
 fn a_long_message_whose_later_part_is_not_there_ends_once() {
@@ -149,7 +149,7 @@ fn a_long_message_whose_later_part_is_not_there_ends_once() {
     }
 }
 
-/// From memory to memory within a node, and through the leaders of several.
+/// From memory to memory within a node, and through the leaders of several nodes.
 #[test]
 fn memory_that_a_peer_cannot_reach_is_an_error_for_all_who_need_it() {
     let (mut ended, mut cases) = (0, 0);
@@ -161,7 +161,7 @@ fn memory_that_a_peer_cannot_reach_is_an_error_for_all_who_need_it() {
                     .into_iter()
                     .filter(|&bad| bad == 0 || *case != "exscan-in")
                 {
-                    // The longest are copied by both sides of a message.
+                    // Both sides of a message copy the longest ones.
                     let bytes = if case.starts_with("message") {
                         2 << 20
                     } else {
@@ -172,7 +172,7 @@ fn memory_that_a_peer_cannot_reach_is_an_error_for_all_who_need_it() {
                 }
             }
         }
-        // Here nobody has to look at its own.
+        // Here no rank has to access its own memory.
         let options = format!("{layout} --road kernel");
         let near = OF_NICS
             .iter()
@@ -181,11 +181,11 @@ fn memory_that_a_peer_cannot_reach_is_an_error_for_all_who_need_it() {
             all_are_told(false, &options, &format!("3145728 {case}"));
         }
         all_are_told(false, &options, "3145728 allreduce-in");
-        // Not so long that their senders help.
+        // Not so long that their senders help to copy.
         for case in ["message-in", "message-out"] {
             all_are_told(false, &options, &format!("409600 {case}"));
         }
-        // Small pieces are packed by their sender, which looks at its own memory.
+        // The sender packs small pieces, and so accesses its own memory.
         ended += u32::from(told_or_ended(false, &options, "pieces-in", 409_600, 0));
         cases += 1;
     }

@@ -1,5 +1,6 @@
-//! Waits that a program has made, and what `bcs mds blame` puts them down to: the program says by its own clock when it
-//! called and when it was back. And what is recorded adds up to the time between the program's MPI_Init and MPI_Finalize.
+//! Deliberate waits of a program, and the causes that `bcs mds blame` finds for them. The program
+//! reports by its own clock when it called and when it returned. Also checks that the records add
+//! up to the time between the program's MPI_Init and MPI_Finalize.
 
 use crate::program::fixture;
 use std::collections::BTreeMap;
@@ -8,10 +9,10 @@ use std::process::{Command, Output, Stdio};
 
 const PROGRAM: &str = include_str!("../../../fixtures/src/bin/waits.rs");
 
-/// Of a wait so much has to be put down to its cause.
+/// The share of a wait that has to be blamed on its cause.
 const SHARE: f64 = 0.95;
 
-/// What a program cannot measure of itself: the way into the call, and out of it.
+/// The time that a program cannot measure itself: the path into the call, and out of it.
 const MARGIN_NS: f64 = 300_000.0;
 
 const TRIES: usize = 3;
@@ -45,31 +46,31 @@ const LAYOUTS: [Layout; 4] = [
     },
 ];
 
-/// A slice of 100 ms brings 1 MB.
+/// A slice of 100 ms carries 1 MB.
 const SLICES: &str = "--strobe fixed --time-slice 100ms --link-bandwidth 10MB";
 
-/// All that is long moves in one slice.
+/// All long data moves in one slice.
 const ONE_SLICE: &str = "--time-slice 100ms --link-bandwidth 100GB";
 
-/// The line of the program with this comment.
+/// Returns the line of the program with this comment.
 fn place(comment: &str) -> String {
     let line = PROGRAM.lines().position(|line| line.ends_with(comment));
     format!("fixtures/src/bin/waits.rs:{}:", line.unwrap() + 1)
 }
 
-/// A call as its rank tells it.
+/// A call as its rank reports it.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     called_ns: u64,
     returned_ns: u64,
 }
 
-/// What a job has told, and what is said of it.
+/// The reports of a job, and the blame for its waits.
 struct Told {
     calls: BTreeMap<(String, u32), Vec<Call>>,
     /// Causes, ranks, places, and the waiting in nanoseconds.
     blamed: Vec<(String, u32, String, u64)>,
-    /// What was expected of these, by cause, rank and comment.
+    /// The expected times, by cause, rank and comment.
     expected: BTreeMap<(&'static str, u32, &'static str), u64>,
 }
 
@@ -122,8 +123,9 @@ impl Told {
         self.calls[&(plant.to_owned(), rank)].clone()
     }
 
-    /// Rank `who` waited in each call of a plant for the call of another rank. What follows the post is put down to
-    /// `then`, and to who posted last if that is a strobe.
+    /// Expects that rank `who` waited in each call of a plant for the call of another rank. The
+    /// time after the post is blamed on `then`, and on the rank that posted last if that is a
+    /// strobe.
     fn waits(
         &mut self,
         who: (&str, u32, &'static str),
@@ -153,7 +155,8 @@ impl Told {
         of_cause.map(|(_, ns)| ns).sum()
     }
 
-    /// Each wait for this cause is put down to it, the rank and the place, and to no other rank there; or what is not.
+    /// Checks that each wait for this cause is blamed on it, the rank and the place, and on no
+    /// other rank there. Returns the first wait that is not.
     fn hold(&self, cause: &'static str, layout: &str) -> Result<(), String> {
         let of_cause = self.expected.iter().filter(|((of, ..), _)| *of == cause);
         for (&(_, rank, comment), &expected_ns) in of_cause {
@@ -184,8 +187,8 @@ impl Told {
     }
 }
 
-/// A job of which all of it holds, out of a few: between its look at the clock and the call a rank may lose its core to
-/// another program for milliseconds, and no record can tell.
+/// Checks that one job out of a few meets all conditions. Between reading the clock and the call, a
+/// rank may lose its core to another program for milliseconds, and no record can show that.
 fn one_holds(job: impl Fn() -> Result<(), String>) {
     let mut missed = Vec::new();
     while let Err(what) = job() {
@@ -194,7 +197,7 @@ fn one_holds(job: impl Fn() -> Result<(), String>) {
     }
 }
 
-/// What `bcs mds WHAT --json` says.
+/// Returns the output of `bcs mds WHAT --json`.
 fn mds(what: &str, directory: &Path) -> serde_json::Value {
     let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
         .args(["mds", what, "--json"])
@@ -238,7 +241,7 @@ fn who_computes_too_long_has_posted_late_on_both_roads() {
     for Layout { options, .. } in LAYOUTS {
         one_holds(|| {
             let mut told = Told::by(options, "late behind collectives");
-            // Only what comes before the post is looked at: what comes after takes some microseconds.
+            // Check only the time before the post: the time after it is some microseconds.
             late(&mut told, MOVED);
             let all = told.expected_of(POSTED);
             assert!(
@@ -293,7 +296,8 @@ fn what_takes_long_to_move_is_moved_late_on_both_roads() {
     }
 }
 
-/// How far what was recorded of each rank is off what it measured, relative, of the rank where that is most.
+/// Returns the relative difference between a rank's records and its own measurement, of the rank
+/// where that is greatest.
 fn off(options: &str) -> f64 {
     let directory = tempfile::tempdir().unwrap();
     let output = run(options, "steps", directory.path());
@@ -311,14 +315,15 @@ fn off(options: &str) -> f64 {
         let total = |of: &serde_json::Value| of["total"].as_f64().unwrap();
         let all =
             total(&rank["computation_granularity_ns"]) + total(&rank["communication_overhead_ns"]);
-        // The program looks before it calls that.
+        // The program reads the clock before it calls that.
         let finalize = total(&rank["primitives"]["MPI_Finalize"]["latency_ns"]);
         (all - finalize - elapsed_ns).abs() / elapsed_ns
     });
     off.fold(0.0, f64::max)
 }
 
-/// The time between a look at the clock and the call beside it is in neither, and other programs want the cores.
+/// The time between reading the clock and the call beside it is in neither, and other programs want
+/// the cores.
 #[test]
 fn computation_and_communication_add_up_to_what_the_program_measures() {
     for Layout { options, .. } in LAYOUTS {

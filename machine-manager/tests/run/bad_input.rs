@@ -1,4 +1,5 @@
-//! Bad input is one line that names the thing and what to do, exit code 2, and nothing started.
+//! Bad input yields one line that names the error and the remedy, and exit code 2. Nothing is
+//! started.
 
 use super::job::{Job, bcs, run, text};
 

@@ -1,10 +1,10 @@
-//! The link bandwidth that a job has: measured once, unless it is said.
+//! The link bandwidth of a job: measured once, unless the user gives it.
 
 use super::job::{Job, bcs, text};
 use mds::dump::read_dir;
 use std::path::Path;
 
-/// What `-v` says of the links.
+/// Returns what `-v` prints about the links.
 fn links(cache: &Path, options: &str) -> String {
     let mut command = bcs(&format!("run -v {options} hello"));
     command.env("XDG_CACHE_HOME", cache);

@@ -52,7 +52,8 @@ fn every_operation_runs_in_all_modes() {
         "",
     );
     assert!(output.status.success(), "{output:?}");
-    // Of three operations 0, and of eight 8 and 8200 in four modes; the rate in four, and the barrier.
+    // Three operations with size 0, and eight with sizes 8 and 8200 in four modes; the rate in four
+    // modes, and the barrier.
     let rows = text(&output.stdout).lines().count();
     assert_eq!(rows, 3 + 8 * 2 * 4 + 4 + 1, "{output:?}");
 }
@@ -120,7 +121,7 @@ fn help_teaches_by_example_and_the_examples_run() {
     for example in examples.lines() {
         let line = example.trim().strip_prefix("bcs ").unwrap();
         let line = line.split("  ").next().unwrap();
-        // They take minutes as they stand.
+        // Unchanged, they take minutes.
         let mut command = bcs(&format!("{line} --row-ms 1 --samples 1"));
         if !line.contains("--sizes") {
             command.args(["--sizes", "8"]);

@@ -3,7 +3,7 @@
 use super::job::{Job, bcs, text};
 use std::process::{Command, Output};
 
-/// `bcs` in a directory with a `bcs.toml`, and another for the user's.
+/// Makes a `bcs` in a directory with a `bcs.toml`, and another file for the user's.
 fn configured(arguments: &str, own: &str, users: &str, with: impl FnOnce(&mut Command)) -> Output {
     let directory = tempfile::tempdir().unwrap();
     let users_place = directory.path().join("bcs");

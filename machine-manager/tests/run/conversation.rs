@@ -1,10 +1,11 @@
-//! What ranks say to their node manager. The ranks here are shell scripts that write the bytes of
-//! the conversation themselves, so that they can also say what no library would.
+//! The messages of ranks to their node manager. The ranks here are shell scripts that write the
+//! bytes of the messages themselves, so that they can also send what no library would.
 
 use super::job::{run, text};
 use bcs_core::job::handshake::PROTOCOL_VERSION;
 
-/// Hello, as postcard encodes it: variant 0, the version, and no reason why there is no slot.
+/// Returns Hello, as postcard encodes it: variant 0, the version, and no reason why there is no
+/// slot.
 fn hello(version: u32) -> String {
     format!("printf '\\000\\{version:03o}\\000' >&3; ")
 }
@@ -84,7 +85,7 @@ fn mpi_is_initialised_once() {
     assert!(said.contains("rank 0 was received before"), "{said}");
 }
 
-/// Version 4 said nothing of slots.
+/// Version 4 had no slots.
 #[test]
 fn a_hello_of_an_older_version_is_refused_with_words() {
     let script = "printf '\\000\\004' >&3; dd bs=1000 count=1 <&3 2>/dev/null; exit 9";

@@ -1,4 +1,5 @@
-//! Every option that users of other launchers type, under each of the command's names, with real processes.
+//! Every option that users of other launchers type, under each of the command's names, with real
+//! processes.
 
 use super::job::{Job, bcs, text};
 use machine_manager::cores::ranges;
@@ -27,7 +28,7 @@ fn called(name: &str, words: &[&str], directory: &Path) -> Output {
     Job::spawn(command).finish()
 }
 
-/// Files that the lines below name.
+/// Makes the files that the lines below name.
 fn directory() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
@@ -48,7 +49,7 @@ fn directory() -> tempfile::TempDir {
     directory
 }
 
-/// A line, what ranks say in their order, what is said beside them, and the exit code.
+/// A command line, the output of the ranks in their order, the other messages, and the exit code.
 type Golden = (&'static [&'static str], &'static str, String, i32);
 
 fn placed(nodes: &[u32]) -> String {
@@ -87,7 +88,7 @@ fn golden() -> Vec<Golden> {
         well(&["-envlist", "A", "printenv", "A"], "inherited"),
         well(&["--env", "A", "printenv", "A"], "inherited"),
         well(&["--env", "A=1", "printenv", "A"], "1"),
-        // Ranks and where they are.
+        // Ranks and their places.
         well(&["-np", "2", "echo", "x"], "x x"),
         well(&["-n4", "echo", "x"], "x x x x"),
         well(&["-c", "2", "echo", "x"], "x x"),
@@ -136,14 +137,14 @@ fn golden() -> Vec<Golden> {
         well(&["-prepend-rank", "echo", "x"], "[0] x"),
         well(&["--prepend-rank", "echo", "x"], "[0] x"),
         well(&["--label", "echo", "x"], "[0] x"),
-        // Time, and all of it.
+        // Time limit, and everything together.
         well(&["--timeout", "50", "echo", "x"], "x"),
         (&["-timeout", "0.2", "sleep", "1000"], "",
          bad("the time limit of 0.2 was over; the job of 1 rank was ended"), 124),
         well(&["-configfile", "programs"], "1 inherited inherited"),
         refused(&["-configfile", "nowhere"],
                 "-configfile nowhere: it cannot be read: No such file or directory (os error 2)"),
-        // What has no meaning here.
+        // Options that have no meaning here.
         refused(&["--mca", "btl", "tcp", "true"],
                 "--mca is an option of other launchers: parameters of its components mean nothing here: leave it out, \
                  and see `bcs config`"),
@@ -158,7 +159,7 @@ fn golden() -> Vec<Golden> {
     ]
 }
 
-/// Words of all ranks, in an order that does not depend on who was first.
+/// Returns the words of all ranks, in an order that does not depend on which was first.
 fn words(stdout: &[u8]) -> Vec<String> {
     let stdout = text(stdout);
     let mut words: Vec<String> = stdout.split_whitespace().map(str::to_owned).collect();
@@ -194,7 +195,7 @@ fn all_are_golden(name: &str) {
     let output = called(name, &["--help"], directory.path());
     assert!(text(&output.stdout).contains("Usage: "), "{output:?}");
     assert_eq!(output.status.code(), Some(0));
-    // A letter that means something else to others is answered, and is no success.
+    // A letter that has another meaning elsewhere gets an answer, and is no success.
     let output = called(name, &["-h"], directory.path());
     assert!(text(&output.stderr).contains("Usage: "), "{output:?}");
     assert_eq!(
@@ -233,7 +234,7 @@ fn bcs_has_a_version() {
     );
 }
 
-/// A sample of what `cli/dialect/tests.rs` does without processes.
+/// A sample of what `cli/foreign_options/tests.rs` does without processes.
 #[test]
 fn who_exits_with_0_has_run_the_program() {
     let directory = directory();

@@ -1,4 +1,4 @@
-//! Signals to `bcs run`, ranks that do not want to end, processes that ranks have started.
+//! Signals to `bcs run`, ranks that resist their end, processes that ranks have started.
 
 use super::job::{GONE_WITHIN, Job, Process, is_rank, managers_of, run, signal, text};
 use super::program::fixture;
@@ -93,7 +93,7 @@ fn what_ranks_leave_running_is_ended_with_the_job() {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// SIGTERM alone would wait for it to go on, and SIGKILL leaves it no time.
+/// SIGTERM alone would wait until it continues, and SIGKILL leaves it no time.
 #[test]
 fn a_stopped_rank_goes_on_to_end_as_it_likes() {
     let script = "trap 'echo saved; exit 0' TERM; kill -STOP $$; while :; do :; done";
@@ -129,7 +129,7 @@ fn children_of_a_shell_that_became_bcs_are_left_alone() {
         "-c",
         &format!("sleep 1000 & echo $!; exec {bcs} run -n 2 hello"),
     ]);
-    // A file, because the child that stays would keep a pipe open.
+    // A file, because the child that is left would hold a pipe open.
     let mut file = tempfile::tempfile().unwrap();
     assert!(
         shell
@@ -148,7 +148,8 @@ fn children_of_a_shell_that_became_bcs_are_left_alone() {
     assert!(lives, "the shell's own child was killed");
 }
 
-/// A filter that refuses `kill` stands for a program that has become another user's, like `sudo`.
+/// Runs a script in a filter that refuses `kill`, instead of a program that has become another
+/// user's, like `sudo`.
 fn run_without_kill(script: &str) -> (std::process::Output, Vec<Process>) {
     let mut command = std::process::Command::new(fixture("sandbox"));
     command

@@ -1,8 +1,8 @@
-//! What `bcs run` exits with, and what it says.
+//! The exit codes and messages of `bcs run`.
 
 use super::job::{run, text};
 
-/// The message with the process id taken out.
+/// Returns the message without the process id.
 fn message(stderr: &[u8]) -> String {
     let stderr = text(stderr);
     match stderr.split_once("(pid ") {
@@ -42,7 +42,7 @@ fn a_rank_killed_by_a_signal_is_named_with_it() {
 
 #[test]
 fn one_failing_rank_ends_the_others() {
-    // Rank 0 alone has an input.
+    // Only rank 0 has an input.
     let script = "read line && exit 5; sleep 1000";
     let mut command = super::job::bcs("run -n 4 --nodes 2");
     command
@@ -72,7 +72,7 @@ fn what_a_rank_wrote_comes_before_the_news_of_its_end() {
     );
 }
 
-/// Whatever needs a descriptor when there is none left.
+/// Everything that needs a descriptor when there is none left.
 #[test]
 fn ranks_that_are_too_many_for_the_limit_of_open_files_are_an_error_with_advice() {
     for program in ["true", "hello"] {

@@ -1,11 +1,12 @@
-//! Programs of another MPI under `bcs run`: a library that has only the name of one, and programs that are linked with it.
+//! Programs of another MPI under `bcs run`: a library that has only the name of one, and programs
+//! that are linked with it.
 
 use super::job::{Job, bcs, text};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Builds something in a directory.
+/// Compiles a source in a directory.
 fn cc(directory: &Path, source: &str, arguments: &[&str]) {
     std::fs::write(directory.join("source.c"), source).unwrap();
     let mut command = Command::new("cc");
@@ -23,7 +24,7 @@ const PROGRAM: &str = "#include <stdio.h>
 int MPI_Init(int *, char ***);
 int main(int c, char **v) { MPI_Init(&c, &v); puts(\"rank 0 of 1\"); return c > 1 ? atoi(v[1]) : 0; }";
 
-/// It knows nothing of the library when it is linked, as an interpreter. It ends when its input does.
+/// Like an interpreter, it is not linked with the library. It ends when its input does.
 const LOADER: &str = "#include <dlfcn.h>
 #include <stdio.h>
 int main(int c, char **v) {
@@ -32,7 +33,7 @@ int main(int c, char **v) {
     while (getchar() != EOF);
     return 0; }";
 
-/// A program of an MPI whose library has this name.
+/// Makes a program of an MPI whose library has this name.
 fn program(directory: &Path, library: &str) -> PathBuf {
     let soname = format!("-Wl,-soname,{library}");
     cc(
@@ -72,10 +73,10 @@ fn a_job_of_another_mpi_is_told_and_does_not_end_well() {
                 assert!(told.contains(words), "{told}");
             }
         }
-        // That is what was asked for.
+        // A world of one is what the user has requested.
         let (code, told) = run("run -n 1", &[program]);
         assert_eq!(code, Some(0), "{told}");
-        // It may have found that it is alone.
+        // The program may have found that it is alone.
         let (code, told) = run("run -n 2", &[program, "5"]);
         assert_eq!(code, Some(5), "{told}");
         let mut lines = told.lines();
@@ -90,7 +91,7 @@ fn a_job_of_another_mpi_is_told_and_does_not_end_well() {
     }
 }
 
-/// What an interpreter loads while it runs, and what a script starts.
+/// A library that an interpreter loads while it runs, and one in a program that a script starts.
 #[test]
 fn a_library_that_was_loaded_later_is_seen_while_the_program_runs() {
     let directory = tempfile::tempdir().unwrap();
@@ -105,7 +106,7 @@ fn a_library_that_was_loaded_later_is_seen_while_the_program_runs() {
             .arg(place.join("libmpi.so.12"));
         command.stdin(Stdio::piped());
         let mut job = Job::spawn(command);
-        // Its node manager has looked at a rank before it passes on what that writes.
+        // The node manager looks at a rank before it passes its output on.
         let mut said = BufReader::new(job.child().stdout.take().unwrap());
         for _ in 0..2 {
             let mut line = String::new();

@@ -1,4 +1,5 @@
-//! What tells people about `bcs` and about their machine: doctor, completions, manual pages, help.
+//! Commands that inform people about `bcs` and their machine: doctor, completions, manual pages,
+//! help.
 
 use super::job::{Job, bcs, run, text};
 use std::process::Command;
@@ -181,7 +182,7 @@ fn help_teaches_by_example_and_the_examples_parse() {
     for example in examples.lines() {
         let line = example.trim().strip_prefix("bcs ").unwrap();
         let line = line.split("  ").next().unwrap();
-        // What they name does not exist here: that is all there may be to complain about.
+        // The programs that they name do not exist here. No other error is allowed.
         let empty = tempfile::tempdir().unwrap();
         std::fs::create_dir(empty.path().join("run1")).unwrap();
         let mut command = bcs(line);
@@ -195,7 +196,7 @@ fn help_teaches_by_example_and_the_examples_parse() {
     }
 }
 
-/// It has its heap in its slot, by a shorter way than the preloaded one.
+/// Such a program has its heap in its slot, by a shorter path than the preloaded one.
 #[test]
 fn nothing_is_preloaded_into_a_program_in_rust_with_the_heap() {
     use node_manager::program_file::{PreloadRefusal, suits};

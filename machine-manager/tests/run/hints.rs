@@ -1,4 +1,4 @@
-//! Hints: what could be better in a job that goes well, said once, to whoever may want to hear it.
+//! Hints how a job that goes well could be improved: printed once, to readers that may want them.
 
 use super::job::{Job, bcs, run, text};
 use super::program::fixture;
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::process::Command;
 
-/// What a person sees of a job that goes well, who has its standard error on a terminal.
+/// Returns what a person sees of a job that goes well, with standard error on a terminal.
 fn in_a_terminal(arguments: &str) -> String {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
@@ -22,10 +22,10 @@ fn in_a_terminal(arguments: &str) -> String {
         .stderr(slave)
         .spawn()
         .unwrap();
-    // It holds the other end.
+    // The command holds the other end.
     drop(command);
     let mut seen = Vec::new();
-    // A terminal that nobody writes to any more is an error to its reader.
+    // A terminal without a writer is an error to its reader.
     let _hung_up = File::from(master).read_to_end(&mut seen);
     assert!(job.wait().unwrap().success(), "{arguments}: {seen:?}");
     text(&seen).replace("\r\n", "\n")
@@ -38,7 +38,7 @@ fn hints(stderr: &str) -> Vec<&str> {
         .collect()
 }
 
-/// As many ranks as there are cores: there is none for a NIC.
+/// As many ranks as there are cores, so none is left for a NIC.
 #[test]
 fn a_driver_for_which_cores_are_short_is_said_to_whoever_listens() {
     let ranks = machine_manager::cores::usable();
@@ -55,7 +55,7 @@ fn a_driver_for_which_cores_are_short_is_said_to_whoever_listens() {
         let output = run(&format!("{forced} {asked} true"), "");
         assert_eq!(hints(&text(&output.stderr)), [&expected], "{asked}");
     }
-    // Who reads a pipe or a file has what ranks write, and what goes wrong.
+    // The reader of a pipe or a file gets only the output of ranks, and errors.
     assert_eq!(text(&run(&format!("{forced} true"), "").stderr), "");
     for nothing in ["", "--nic-threads shared"] {
         let seen = in_a_terminal(&format!("run -n {ranks} {nothing} true"));
@@ -81,7 +81,7 @@ fn a_rank_without_a_slot_is_said_once_when_others_copy_much_from_it() {
     let asked = run(&job("-v", 32), "");
     assert_eq!(hints(&text(&asked.stderr)), [&advised]);
     assert_eq!(text(&run(&job("", 32), "").stderr), "");
-    // Little is copied; or not from memory to memory; or not from slots, as somebody wants it.
+    // Little is copied; or not from memory to memory; or not from slots, as the user requested.
     for (options, messages) in [
         ("-v", 31),
         ("-v --nodes 3", 200),

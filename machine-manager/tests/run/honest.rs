@@ -1,5 +1,5 @@
-//! Ends that are no fault of the program: each is one line that names the cause, and the documented code; none is a
-//! panic.
+//! Ends that are not the fault of the program: each prints one line that names the cause, and has
+//! the documented code. None is a panic.
 
 use super::job::{Job, bcs, run, text};
 use std::fs::Permissions;
@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Somebody without privileges.
+/// A user without privileges.
 const NOBODY: u32 = 65_534;
 
 const LOST: i32 = machine_manager::exit_code::OUTPUT_LOST as i32;
@@ -25,7 +25,7 @@ fn shell(script: &str) -> Output {
     Job::spawn(shell).finish()
 }
 
-/// A command that says how another one ended whose output is not ours.
+/// Runs a command that reports how another one ended whose output is not ours.
 fn told(script: &str) -> (String, i32) {
     let output = shell(script);
     (text(&output.stderr), output.status.code().unwrap())
@@ -54,11 +54,11 @@ fn a_full_disk_is_said_and_has_a_code() {
     let (said, code) = told("bcs run -n 1 yes >/dev/full");
     assert_eq!(said, format!("bcs: {full}; the job of 1 rank was ended\n"));
     assert_eq!(code, LOST);
-    // It may be over before the disk is found to be full.
+    // The job may be over before the disk is found to be full.
     let (said, code) = told("bcs run -n 1 echo x >/dev/full");
     assert!(said.starts_with(&format!("bcs: {full}")), "{said}");
     assert_eq!((said.lines().count(), code), (1, LOST));
-    // Nobody can be told, but the code is heard.
+    // No message can be written, but the code is set.
     let (_, code) = told("bcs run -n 1 sh -c 'yes >&2' 2>/dev/full");
     assert_eq!(code, LOST);
     let (_, code) = told("bcs run --no-such-option 2>/dev/full");
@@ -68,7 +68,7 @@ fn a_full_disk_is_said_and_has_a_code() {
 #[test]
 fn a_closed_pipe_ends_every_command_quietly() {
     for command in COMMANDS {
-        // The shell says how the first of the pipe ended.
+        // The shell reports how the first command of the pipe ended.
         let (said, code) = told(&format!("{{ {command}; echo $? >&2; }} | :"));
         assert_eq!(said.lines().count(), 1, "{command}: {said}");
         assert!(["0\n", "141\n"].contains(&&*said), "{command}: {said}");
@@ -78,7 +78,7 @@ fn a_closed_pipe_ends_every_command_quietly() {
     assert_eq!(said, "141\n");
 }
 
-/// A copy of `bcs` that everybody may run, beside what a test needs.
+/// Makes a copy of `bcs` that everybody may run, beside the files that a test needs.
 fn for_everybody() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     mode(directory.path(), 0o755);
@@ -92,7 +92,7 @@ fn mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// Runs it as somebody whom modes of files bind.
+/// Runs it as a user for whom file modes count.
 fn as_nobody(mut command: Command) -> Output {
     if rustix::process::geteuid().is_root() {
         command.uid(NOBODY).gid(NOBODY);
@@ -128,7 +128,7 @@ fn a_home_that_may_not_be_looked_into_is_no_error() {
         assert_eq!(text(&output.stderr), "", "{variable}");
         assert_eq!(output.status.code(), Some(0), "{variable}");
     }
-    // One that is there, and that somebody has written, is not passed over.
+    // A file that exists, and that a user has written, is not ignored.
     let asked = directory.path().join("asked");
     std::fs::create_dir(&asked).unwrap();
     std::fs::write(asked.join("bcs.toml"), "ranks = 2\n").unwrap();
@@ -162,7 +162,7 @@ fn few_open_files_are_named_where_they_are_the_cause() {
     }
 }
 
-/// A control group with a limit, where one can be made.
+/// A control group with a limit, if one can be made.
 struct Limited(PathBuf);
 
 impl Limited {
@@ -197,7 +197,7 @@ fn the_memory_limit_of_a_control_group_is_named_where_it_is_the_cause() {
         return;
     };
     let group = group.0.join("cgroup.procs");
-    // It keeps the last line, which never ends.
+    // It holds the last line, which never ends.
     let (said, code) = told(&format!(
         "echo $$ >{}; bcs run -n 1 tail /dev/zero",
         group.display()
@@ -291,7 +291,7 @@ fn whom_another_launcher_has_started_says_that_it_is_alone() {
     );
     assert_eq!(code, 0);
     assert_eq!(told("PMI_SIZE=4 PMI_RANK=1 bcs app hello").0, "");
-    // A job of ours within one of another launcher is a job.
+    // One of our jobs within one of another launcher is a job.
     assert_eq!(told("OMPI_COMM_WORLD_SIZE=4 bcs run -n 2 hello").0, "");
 }
 
@@ -316,7 +316,7 @@ fn keys_of_the_file_are_names_of_options() {
             .unwrap()
     });
     for key in keys.filter(|key| !key.starts_with("BCS_")) {
-        // Of an option that exists its value is missing, or the program.
+        // The value of an existing option is missing, or the program.
         let output = run(&format!("run --{key}"), "");
         let said = text(&output.stderr);
         assert!(!said.contains("there is no option"), "{key}: {said}");

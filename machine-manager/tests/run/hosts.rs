@@ -1,5 +1,5 @@
-//! Nodes that are joined by a network, on this machine: what is asked for, said and refused. With hosts:
-//! `programs/hosts.rs`.
+//! Nodes on this machine that are joined by a network: what may be requested, what is printed, and
+//! what is refused. With hosts: `programs/hosts.rs`.
 
 use super::job::{Job, bcs, run, text};
 use std::process::Stdio;
@@ -19,7 +19,7 @@ fn nodes_of_one_machine_may_be_joined_by_udp() {
     assert!(told.contains(line), "{told}");
 }
 
-/// The launcher is asked for a program on a host: this one starts it here, whatever the host.
+/// The launcher has to start a program on a host: this one starts it here, whatever the host.
 #[test]
 fn hosts_that_can_share_memory_do() {
     let output = run("run -v -n 2 --hosts a,b --launcher env hello", "");
@@ -52,7 +52,7 @@ fn hosts_that_can_share_memory_do() {
     assert!(told.contains("machines are joined by udp"), "{told}");
 }
 
-/// It comes through the launcher, whichever host the rank is on.
+/// Standard input comes through the launcher, whichever host the rank is on.
 #[test]
 fn a_rank_elsewhere_reads_the_standard_input() {
     let mut command = bcs("run -n 2 --nodes 2 --fabric udp --stdin 1 -l sh -c");
@@ -98,6 +98,6 @@ fn what_makes_no_sense_is_refused() {
         told.contains("--host-interface nowhere0 is no interface"),
         "{told}"
     );
-    // Whichever says so first.
+    // Any of the node managers may report it first.
     assert!(told.contains("node manager of node "), "{told}");
 }

@@ -1,14 +1,14 @@
-//! A job under test: every process of it carries a mark in its environment, by which it is found
-//! whoever its parent has become.
+//! A job under test. Each of its processes has a mark in its environment, by which we find it even
+//! if its parent has changed.
 
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// The promise.
+/// The promised time.
 pub(crate) const GONE_WITHIN: Duration = Duration::from_secs(2);
 
-/// How long a test waits for what has no promised time.
+/// How long a test waits for events without a promised time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 const MARK: &str = "BCS_TEST_MARK";
@@ -28,13 +28,14 @@ pub(crate) struct Job {
     pid: i32,
 }
 
-/// `bcs` with arguments in one string; `sh -c` scripts come as the last argument of [`Job::start`].
+/// Makes a `bcs` with arguments in one string; `sh -c` scripts come as the last argument of
+/// [`Job::start`].
 pub(crate) fn bcs(arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bcs"));
     command
         .args(arguments.split_whitespace())
         .stdin(Stdio::null())
-        // Whoever runs the tests may have a configuration.
+        // The user who runs the tests may have a configuration.
         .env("XDG_CONFIG_HOME", "/dev/null");
     command
 }
@@ -57,7 +58,7 @@ impl Job {
         Self::spawn_with_output(command, Stdio::piped())
     }
 
-    /// With a standard output of the caller's.
+    /// Starts a job with the caller's standard output.
     pub(crate) fn spawn_with_output(mut command: Command, output: Stdio) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -80,24 +81,24 @@ impl Job {
         self.child.as_mut().unwrap()
     }
 
-    /// The process id of `bcs run`.
+    /// Returns the process id of `bcs run`.
     pub(crate) fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// Waits for the end of `bcs run` and all it has written, then for the end of everything.
+    /// Waits for the end of `bcs run` and all its output, then for the end of all its processes.
     pub(crate) fn finish(mut self) -> Output {
         let output = self.child.take().unwrap().wait_with_output().unwrap();
         assert_eq!(self.left(), [], "bcs run has ended: {output:?}");
         output
     }
 
-    /// Waits for the end of `bcs run` and all it has written.
+    /// Waits for the end of `bcs run` and all its output.
     pub(crate) fn output(&mut self) -> Output {
         self.child.take().unwrap().wait_with_output().unwrap()
     }
 
-    /// As finish, for a `bcs run` whose end does not end the others at once.
+    /// Does the same for a `bcs run` whose end does not end the others at once.
     pub(crate) fn finish_later(mut self) -> ExitStatus {
         let mut child = self.child.take().unwrap();
         drop((child.stdout.take(), child.stderr.take()));
@@ -106,7 +107,7 @@ impl Job {
         status
     }
 
-    /// Waits until nothing of the job but `bcs run` is left; fails after two seconds.
+    /// Waits until only `bcs run` is left of the job; fails after two seconds.
     pub(crate) fn wait_until_gone(&self) {
         let start = Instant::now();
         loop {
@@ -119,14 +120,15 @@ impl Job {
         }
     }
 
-    /// All processes of the job but `bcs run`.
+    /// Returns all processes of the job except `bcs run`.
     pub(crate) fn left(&self) -> Vec<Process> {
         let mark = format!("{}\0", self.mark);
         let entries = std::fs::read_dir("/proc").unwrap();
         let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         pids.filter(|&pid| pid != self.pid)
             .filter(|pid| {
-                // A zombie has no environment any more; whoever must reap it is looked at instead.
+                // A zombie has no environment any more; the process that must reap it is found
+                // instead.
                 std::fs::read(format!("/proc/{pid}/environ"))
                     .is_ok_and(|all| all.windows(mark.len()).any(|part| part == mark.as_bytes()))
             })
@@ -150,7 +152,7 @@ impl Job {
         }
     }
 
-    /// Waits until so many processes of the job satisfy a condition.
+    /// Waits until this number of the job's processes satisfy a condition.
     pub(crate) fn find_all(&self, count: usize, what: impl Fn(&Process) -> bool) -> Vec<Process> {
         let start = Instant::now();
         loop {
@@ -165,7 +167,7 @@ impl Job {
 }
 
 impl Drop for Job {
-    /// A test that fails leaves nothing behind either.
+    /// Ends the job, after a failed test, too.
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -208,7 +210,7 @@ pub(crate) fn signal(pid: i32, signal: rustix::process::Signal) {
     }
 }
 
-/// A node manager. A child of one looks the same until its execve, but for its parent.
+/// Finds node managers. A child of one looks the same until its execve, except for its parent.
 pub(crate) fn managers_of(job: &Job) -> impl Fn(&Process) -> bool + use<> {
     let launcher = job.pid();
     let is_manager = |line: &str| {
@@ -217,7 +219,7 @@ pub(crate) fn managers_of(job: &Job) -> impl Fn(&Process) -> bool + use<> {
     move |process| is_manager(&process.line) && process.parent == launcher
 }
 
-/// A rank that runs a script: the shell that leads its process group.
+/// Returns whether a process is a rank that runs a script: the shell that leads its process group.
 pub(crate) fn is_rank(process: &Process) -> bool {
     process.line.starts_with("sh -c") && process.group == process.pid
 }

@@ -1,8 +1,8 @@
-//! SIGKILL to any one process of a job, at any moment: nothing is left, and what can still be
-//! said is said.
+//! SIGKILL to any one process of a job, at any moment: no process is left, and all that is still
+//! possible is reported.
 //!
-//! `BCS_KILL_ROUNDS` sets how often (5; 20 for a rank among messages of its node), `BCS_KILL_SEED` repeats
-//! a run.
+//! `BCS_KILL_ROUNDS` sets the number of rounds (5; 20 for a rank among messages of its node),
+//! `BCS_KILL_SEED` repeats a run.
 
 use super::job::{GONE_WITHIN, Job, Process, bcs, is_rank, managers_of, signal, text};
 use super::program::{fixture, names};
@@ -35,7 +35,7 @@ fn rounds(name: &str, round: impl FnMut(&mut ChaCha8Rng, &str)) {
     rounds_of(name, (&CLUSTERS, 5), round);
 }
 
-/// So many rounds, unless the variable says otherwise, in these clusters in turn.
+/// Runs this number of rounds, or that of the variable, in these clusters in turn.
 pub(crate) fn rounds_of(
     name: &str,
     (clusters, count): (&[&str], u64),
@@ -108,8 +108,8 @@ fn of_a_rank() {
     });
 }
 
-/// Ranks copy megabytes from each other's memory, or are in collectives, all the time: so the moment, whenever
-/// it is, is in the middle of one.
+/// Ranks copy megabytes from each other's memory, or are in collectives, all the time. So any
+/// moment is in the middle of one.
 fn of_a_rank_among(what: &str) {
     let program = fixture("endless");
     let path = program.to_str().unwrap();
@@ -131,7 +131,8 @@ fn of_a_rank_among(what: &str) {
         let told = text(&output.stderr);
         assert_eq!(output.status.code(), Some(137), "{told}");
         let by = format!("(pid {victim}) was killed by signal 9 (SIGKILL); the job of ");
-        // A rank of another node may have had an error, but that is not what the job ended by.
+        // A rank of another node may have had an error, but that must not be the reason for the
+        // job's end.
         let last = told.lines().last().unwrap_or_default();
         assert!(
             last.starts_with("bcs: rank ") && last.contains(" on node ") && last.contains(&by),
@@ -181,7 +182,7 @@ fn of_bcs_run() {
     rounds("bcs run", |rng, cluster| {
         let job = Job::start(cluster, SCRIPT);
         if rng.random() {
-            // Half of the time ranks run already.
+            // In half of the cases ranks run already.
             job.find_all(rng.random_range(1..=4), is_rank);
         }
         kill(rng, job.pid());

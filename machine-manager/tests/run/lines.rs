@@ -4,7 +4,7 @@ use super::job::{Job, run, signal, text};
 use rustix::process::Signal;
 use std::io::{Read as _, Write as _};
 
-/// Every line of output is one letter, of the length that was asked for.
+/// Checks that every line of output is one letter, with the requested length.
 fn check(stdout: &[u8], ranks: usize, lines: usize, len: usize) {
     let stdout = text(stdout);
     assert_eq!(stdout.lines().count(), ranks * lines);
@@ -74,7 +74,7 @@ fn a_last_line_without_newline_arrives_as_it_is() {
     assert_eq!(both, "b\nb", "and is not continued by another rank");
 }
 
-/// It waits for an answer: without its prompt nobody would give one.
+/// The program waits for an answer, which nobody would give without its prompt.
 #[test]
 fn a_prompt_without_newline_is_shown() {
     for nodes in [1, 2] {
@@ -102,7 +102,7 @@ fn a_prompt_without_newline_is_shown() {
 
 #[test]
 fn with_labels_a_line_waits_for_its_end() {
-    // What the pipe between them carries shows that the first half was there for long.
+    // The data in the pipe between them shows that the first half was there for long.
     let script = "if read go; then printf half; sleep 0.2; echo ' and half'; else echo whole; fi";
     let mut command = super::job::bcs("run -n 2 -l sh -c");
     command.arg(script).stdin(std::process::Stdio::piped());
@@ -166,7 +166,7 @@ fn a_reader_who_does_not_read_keeps_no_rank_alive() {
     stdout.read_exact(&mut [0; 4096]).unwrap();
     signal(job.pid(), Signal::TERM);
     job.wait_until_gone();
-    // bcs run itself still has to say what was written before.
+    // `bcs run` itself still holds output from before.
     let mut rest = Vec::new();
     stdout.read_to_end(&mut rest).unwrap();
     let output = job.finish();

@@ -1,4 +1,5 @@
-//! Running jobs as they are seen and ended from outside: `bcs ps`, `bcs state`, `bcs kill`, `bcs mds top`.
+//! Running jobs as they are seen and ended from outside: `bcs ps`, `bcs state`, `bcs kill`, `bcs
+//! mds top`.
 
 use super::job::{GONE_WITHIN, Job, PATIENCE, bcs, managers_of, signal, text};
 use super::program::fixture;
@@ -35,7 +36,7 @@ impl Asked {
         self.job.pid()
     }
 
-    /// Lets it go on to its end, which nothing has disturbed.
+    /// Lets the job go on to its end, which must be undisturbed.
     pub(crate) fn ends_well(mut self) {
         drop(self.job.child().stdin.take());
         let mut rest = String::new();
@@ -56,7 +57,7 @@ fn json(arguments: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{arguments}: {output:?}"))
 }
 
-/// What `bcs ps` lists of the job of a process.
+/// Returns what `bcs ps` lists of the job of a process.
 pub(crate) fn listed(pid: i32) -> Option<Value> {
     let jobs = json("ps --json");
     let mut jobs = jobs.as_array().unwrap().iter();
@@ -73,7 +74,7 @@ fn id_of(pid: i32) -> String {
     }
 }
 
-/// The state of a job when so many of its ranks wait.
+/// Returns the state of a job when this number of its ranks wait.
 fn state_with(pid: i32, waiting: usize) -> Value {
     let start = Instant::now();
     loop {
@@ -112,7 +113,7 @@ fn jobs_are_listed_and_each_is_ended_by_its_name() {
     let killed = ask(&format!("kill {one}"));
     assert_eq!(text(&killed.stdout), format!("job {one} has ended\n"));
     assert!(killed.status.success(), "{killed:?}");
-    // Nothing of it is left at this moment; the other one goes on.
+    // No process of it is left at this moment; the other job goes on.
     assert_eq!(first.left(), []);
     assert_eq!(listed(pids[0]), None);
     let output = first.finish();
@@ -160,7 +161,7 @@ fn ranks_that_do_not_want_to_end_are_ended_by_kill_now() {
     assert!(matches!(code, Some(130 | 143)), "{code:?}");
 }
 
-/// It does not answer, and takes its signals only when it goes on.
+/// A stopped `bcs run` does not answer, and takes its signals only when it continues.
 #[test]
 fn a_job_whose_bcs_run_is_stopped_is_named_and_ended() {
     let job = Job::start("run -n 1", "sleep 1000 & wait");
@@ -238,7 +239,7 @@ fn a_node_that_does_not_answer_is_named_and_the_others_are_shown() {
     let manager = job.find(managers_of(&job)).pid;
     signal(manager, Signal::STOP);
     let start = Instant::now();
-    // Each time, and the second time nobody waits for it.
+    // It works each time, and the second time nobody waits for it.
     for _ in 0..2 {
         let output = ask(&format!("state {} --json", job.pid()));
         assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -263,7 +264,7 @@ fn a_node_that_does_not_answer_is_named_and_the_others_are_shown() {
 fn two_hundred_and_fifty_six_ranks_share_lines_and_are_ended() {
     let asked = Asked::start("-n 256 --nodes 8");
     state_with(asked.pid(), 255);
-    // Other tests may have had all cores.
+    // Other tests may have used all cores.
     let looks = (0..3).map(|_| {
         let start = Instant::now();
         let output = ask(&format!("state {}", asked.pid()));
@@ -287,7 +288,7 @@ fn two_hundred_and_fifty_six_ranks_share_lines_and_are_ended() {
     assert_eq!(asked.job.finish().status.code(), Some(143));
 }
 
-/// The figures under a head of `bcs mds top`, of the lines of ranks.
+/// Returns the figures under a head of `bcs mds top`, in the lines of ranks.
 fn column(table: &str, head: &str) -> Vec<f64> {
     let heads = table.lines().find(|line| line.contains("MPI%")).unwrap();
     let at = heads.split_whitespace().position(|it| it == head).unwrap();
@@ -348,7 +349,7 @@ fn top_ends_with_its_job() {
     assert!(top.wait().unwrap().success());
 }
 
-/// What a terminal has shown, and whether it is as it was.
+/// Returns what a terminal has shown, and whether it was restored.
 fn top_in_a_terminal(pid: i32, leave: impl FnOnce(&mut File, i32)) -> (String, Option<i32>) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
@@ -385,7 +386,7 @@ fn top_in_a_terminal(pid: i32, leave: impl FnOnce(&mut File, i32)) -> (String, O
     let code = top.wait().unwrap().code();
     assert_eq!(modes(&slave), before, "the terminal is as it was");
     drop(slave);
-    // A terminal that nobody writes to any more is an error to its reader.
+    // A terminal without a writer is an error to its reader.
     let _hung_up = terminal.read_to_end(&mut seen);
     (String::from_utf8_lossy(&seen).into_owned(), code)
 }

@@ -1,4 +1,5 @@
-//! Who comes to the socket of a running job and does not behave: the job goes on undisturbed, and others are answered.
+//! Clients of a running job that misbehave: the job goes on undisturbed, and other clients are
+//! answered.
 
 use super::job::{Job, PATIENCE, bcs, signal};
 use super::live::{Asked, ask, listed};
@@ -18,7 +19,7 @@ fn address(user: u32, id: &str) -> SocketAddr {
     SocketAddr::from_abstract_name(format!("bcs-mpi/{user}/{id}")).unwrap()
 }
 
-/// The socket of a job.
+/// Returns the socket of a job.
 fn socket_of(pid: i32) -> SocketAddr {
     let job = listed(pid).unwrap();
     address(geteuid().as_raw(), job["job"].as_str().unwrap())
@@ -50,18 +51,18 @@ fn clients_that_do_not_behave_disturb_nobody() {
     let asked = Asked::start("-n 4 --nodes 2");
     let (pid, socket) = (asked.pid(), socket_of(asked.pid()));
     let question = Question::State.encode();
-    // Seven that say nothing, or half of something, leave one place.
+    // Seven clients that send nothing, or half of a question, leave one place.
     let start = Instant::now();
     let mut silent: Vec<UnixStream> = (0..7).map(|_| connect(&socket)).collect();
     silent[0].write_all(&question[..5]).unwrap();
     is_answered(pid);
-    // Each of these is done with at once.
+    // The job finishes with each of these at once.
     drop(connect(&socket));
     let mut gone = connect(&socket);
     gone.write_all(&question).unwrap();
     drop(gone);
     let mut rubbish = connect(&socket);
-    // It hangs up in the middle of that.
+    // The job hangs up in the middle of that.
     let _broken = rubbish.write_all(&vec![0xff; 1 << 20]);
     let _answer = rest(rubbish);
     let mut other = question;
@@ -71,7 +72,7 @@ fn clients_that_do_not_behave_disturb_nobody() {
     let answer = String::from_utf8_lossy(&rest(of_later)).into_owned();
     assert!(answer.contains("another version of bcs"), "{answer}");
     is_answered(pid);
-    // No place is left: who comes waits until the silent are hung up on.
+    // No place is left: a new client waits until the job hangs up on the silent ones.
     silent.push(connect(&socket));
     is_answered(pid);
     for client in silent {
@@ -82,7 +83,8 @@ fn clients_that_do_not_behave_disturb_nobody() {
     asked.ends_well();
 }
 
-/// It asks again and again and reads nothing: what it was to be told is bounded, and it is hung up on.
+/// Clients send questions and read nothing: their answers are bounded, and the job hangs up on
+/// them.
 #[test]
 fn a_client_that_does_not_read_is_hung_up_on() {
     let asked = Asked::start("-n 64 --nodes 2");
@@ -96,7 +98,7 @@ fn a_client_that_does_not_read_is_hung_up_on() {
     asked.ends_well();
 }
 
-/// Runs as another user, in a thread of its own: credentials are a thread's.
+/// Runs as another user, in a thread of its own: credentials belong to a thread.
 fn as_nobody<T: Send>(act: impl FnOnce() -> T + Send) -> T {
     let other = || {
         set_thread_uid(Uid::from_raw(NOBODY)).unwrap();
@@ -122,7 +124,7 @@ fn a_job_answers_no_other_user_but_root() {
     let mut root = connect(&socket);
     root.write_all(&Question::State.encode()).unwrap();
     assert!(!rest(root).is_empty());
-    // Nor does another user's `bcs ps` list it.
+    // Another user's `bcs ps` does not list it either.
     let mut ps = bcs("ps --json");
     match ps.uid(NOBODY).output() {
         Ok(output) => assert_eq!(String::from_utf8_lossy(&output.stdout), "[]\n"),
@@ -154,7 +156,7 @@ fn root_finds_and_ends_the_job_of_another_user() {
     assert_eq!(job.finish().status.code(), Some(143));
 }
 
-/// Anybody may make a socket of any name.
+/// Any user may make a socket of any name.
 #[test]
 fn a_socket_of_another_process_is_no_job() {
     let user = geteuid().as_raw();

@@ -1,5 +1,6 @@
-//! A node manager of another host whose input ends: it ends within two seconds with all that it has started, whatever it is
-//! about. The test is the launcher, and ssh: there are pipes between them, or a socket.
+//! A node manager of another host whose input ends: it ends within two seconds with all processes
+//! that it has started, whatever it does at that time. The test is the launcher, and ssh: there are
+//! pipes between them, or a socket.
 
 use super::job::{GONE_WITHIN, Job, Process, bcs, signal};
 use bcs_core::job::{Cores, NodeId, Placement, Settings};
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 /// Ranks with children of all kinds.
 const SCRIPT: &str = "sleep 1000 & setsid sleep 1000 & (setsid sleep 1000 &) ; wait";
 
-/// What is between a node manager and the test.
+/// The connection between a node manager and the test.
 #[derive(Clone, Copy, Debug)]
 enum Between {
     Pipes,
@@ -75,7 +76,7 @@ impl Far {
         }
     }
 
-    /// Waits until something is among what it has said.
+    /// Waits until `find` has found something in its messages.
     fn hear<T>(&mut self, find: impl Fn(&mut FrameReader) -> Option<T>) -> T {
         loop {
             if let Some(found) = find(&mut self.reader) {
@@ -158,7 +159,7 @@ impl Far {
         })));
     }
 
-    /// Its input ends. It says on what it likes: nobody may read it any more, or somebody may.
+    /// Ends its input. It may write on, whether or not anybody still reads.
     fn end_input(mut self, between: Between) {
         match between {
             Between::Pipes => drop(self.to),
@@ -205,8 +206,8 @@ fn while_its_ranks_run() {
     });
 }
 
-/// The output of rank 1 goes to a pipe with a name, which nobody reads: the node manager waits for a reader before it can
-/// start the rank, and does not listen meanwhile. Rank 0 runs.
+/// The output of rank 1 goes to a named pipe without a reader. The node manager waits for a reader
+/// before it can start the rank, and does not poll meanwhile. Rank 0 runs.
 #[test]
 fn while_it_starts_ranks() {
     let directory = tempfile::tempdir().unwrap();
@@ -218,8 +219,8 @@ fn while_it_starts_ranks() {
     });
 }
 
-/// What ranks have started outlives a node manager that is killed, but for its keeper; and nobody would end a node manager
-/// whose keeper is killed, but for itself.
+/// Only the supervisor ends what the ranks of a killed node manager have started. Only the node
+/// manager itself notices that its supervisor was killed.
 #[test]
 fn a_keeper_or_a_node_manager_that_is_killed_leaves_nothing() {
     for victim_is_keeper in [true, false] {

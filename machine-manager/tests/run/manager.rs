@@ -1,4 +1,4 @@
-//! A node manager alone, to which the test is the launcher: what it says, and in which order, and what it
+//! A node manager alone, with the test as its launcher: its messages and their order, and what it
 //! writes into the segment.
 
 use super::job::{GONE_WITHIN, signal};
@@ -20,7 +20,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How long a test waits for what has no promised time.
+/// How long a test waits for events without a promised time.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A node manager of one node.
@@ -85,7 +85,7 @@ impl Manager {
         manager
     }
 
-    /// Tells it something that its socket has room for.
+    /// Sends it a message for which its socket has room.
     fn tell(&self, message: &ToManager) {
         let mut writer = FrameWriter::default();
         writer.message(message);
@@ -93,7 +93,7 @@ impl Manager {
         assert_eq!(writer.waiting(), 0);
     }
 
-    /// What it says next; `None` when it has ended.
+    /// Returns its next message; `None` when it has ended.
     fn hear(&mut self) -> Option<Frame<FromManager>> {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -111,7 +111,7 @@ impl Manager {
         }
     }
 
-    /// Skips all that it says up to this.
+    /// Skips all its messages up to this one.
     fn wait_for(&mut self, what: impl Fn(&Frame<FromManager>) -> bool) -> Frame<FromManager> {
         loop {
             let frame = self.hear().expect("the node manager has not ended");
@@ -123,7 +123,7 @@ impl Manager {
 }
 
 impl Drop for Manager {
-    /// It ends all that descends from it when its launcher is gone.
+    /// Closes its socket: it ends all its descendants when its launcher is gone.
     fn drop(&mut self) {
         let _ = rustix::net::shutdown(&self.control, rustix::net::Shutdown::Both);
         let start = Instant::now();
@@ -144,7 +144,7 @@ fn failure(frame: &Frame<FromManager>) -> bool {
     matches!(frame, Frame::Message(FromManager::ProcessFail(_)))
 }
 
-/// The time that a process has spent, and whether it sleeps.
+/// Returns the time that a process has used, if it sleeps.
 fn idle(pid: i32) -> Option<Vec<String>> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<String> = stat
@@ -157,8 +157,8 @@ fn idle(pid: i32) -> Option<Vec<String>> {
     (fields[0] == "S").then(|| fields[11..13].to_vec())
 }
 
-/// Nobody reads what is written, until its rank is killed: then its pipe is full, and held. If the
-/// launcher gets the news first, and the node manager is killed after that, the output is lost.
+/// Nobody reads the output until its rank is killed: then its pipe is full, and paused. If the
+/// launcher got the news first, and killed the node manager after that, the output would be lost.
 #[test]
 fn what_a_rank_wrote_comes_before_the_news_of_its_death() {
     let script = "echo $$; while :; do echo full of words; done";
@@ -168,8 +168,8 @@ fn what_a_rank_wrote_comes_before_the_news_of_its_death() {
     };
     let first = String::from_utf8(bytes).unwrap();
     let pid: i32 = first.lines().next().unwrap().parse().unwrap();
-    // Until both sleep, and have for a while: the rank because its pipe is full, the node manager because
-    // its socket is. If they do not, the test is only easier to pass.
+    // Wait until both have slept for a while: the rank because its pipe is full, the node manager
+    // because its socket is. If they do not, the test is only easier to pass.
     let (mut before, mut unchanged, start) = (None, 0, Instant::now());
     while unchanged < 2_000 && start.elapsed() < PATIENCE / 3 {
         let manager = manager.child.pid.as_raw_nonzero().get();
@@ -183,7 +183,8 @@ fn what_a_rank_wrote_comes_before_the_news_of_its_death() {
         std::thread::yield_now();
     }
     signal(pid, Signal::KILL);
-    // The news is there before there is room for anything: what is read as ever would hide the order.
+    // The news must be there before there is room for anything: reading as usual would hide the
+    // order.
     let start = Instant::now();
     while std::path::Path::new(&format!("/proc/{pid}")).exists() {
         assert!(start.elapsed() < PATIENCE, "the dead rank is not reaped");
@@ -208,11 +209,12 @@ fn what_a_rank_wrote_comes_before_the_news_of_its_death() {
             late += bytes.len();
         }
     }
-    // The last line may be a piece, which nobody can know to be all before the end.
+    // The last line may be a part, and before the end nobody can know that there is no more of it.
     assert!(late < 20, "{late} bytes come after the news of the death");
 }
 
-/// Other ranks may take their time to end; what is written by the id is written into another process then.
+/// Other ranks may take their time to end. If they wrote by the id then, they would write into
+/// another process.
 #[test]
 fn the_pid_of_a_dead_rank_is_withdrawn_from_the_segment_while_others_go_on() {
     // Hello, as postcard encodes it.

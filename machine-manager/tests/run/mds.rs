@@ -1,4 +1,4 @@
-//! `bcs mds`: what a recorded job says afterwards.
+//! `bcs mds`: its reports about a recorded job.
 
 use super::job::{run, text};
 use super::sample_run;
@@ -117,7 +117,7 @@ fn a_column_of_slices_is_drawn() {
         slices - 1,
         "a point for each gap"
     );
-    // What nobody did in the run is no picture.
+    // An operation that no rank did gives no picture.
     let refused = mds("slices DIR --columns LTRM --plot x.svg", path);
     assert_eq!(refused.status.code(), Some(2));
     assert_eq!(
@@ -126,7 +126,7 @@ fn a_column_of_slices_is_drawn() {
     );
 }
 
-/// Only who asks for it has Parquet's crates built.
+/// Parquet's crates are built only with the feature.
 #[test]
 fn parquet_is_written_or_refused_with_how_to_build_it() {
     let directory = tempfile::tempdir().unwrap();
@@ -234,7 +234,7 @@ fn what_is_broken_is_named_and_the_rest_is_shown() {
 #[test]
 fn a_header_that_cannot_be_written_changes_no_exit_code() {
     let directory = tempfile::tempdir().unwrap();
-    // A directory stands where the file should go.
+    // A directory is in the place of the file.
     fs::create_dir(directory.path().join("run.json")).unwrap();
     let line = format!("run --mds {} hello", directory.path().display());
     let output = run(&line, "");

@@ -1,4 +1,4 @@
-//! Names under which the binary is `bcs run`, and `-np`.
+//! Names of the binary that mean `bcs run`, and `-np`.
 
 use super::job::{Job, bcs, text};
 use std::os::unix::process::CommandExt as _;

@@ -1,4 +1,5 @@
-//! `--ppn`, `--bind`, `--nic-cores`, `--wdir`, `--env`: where and with what ranks and NICs run.
+//! `--ppn`, `--bind`, `--nic-cores`, `--wdir`, `--env`: where ranks and NICs run, and with what
+//! environment.
 
 use super::job::{Job, PATIENCE, managers_of, run, signal, text};
 use bcs_core::job::{Cores, NicThreading, Placement};
@@ -10,7 +11,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::time::Instant;
 
-/// Lines of all ranks in the order of the ranks: each begins with its label.
+/// Returns the lines of all ranks in the order of the ranks: each begins with its label.
 pub(crate) fn by_rank(stdout: &[u8]) -> Vec<String> {
     let stdout = text(stdout);
     let mut lines: Vec<String> = stdout.lines().map(String::from).collect();
@@ -72,7 +73,7 @@ fn bound_ranks_run_on_the_core_that_is_reported() {
     );
 }
 
-/// The OS threads of NICs of a job, and the cores that each may use.
+/// Returns the OS threads of NICs of a job, and the cores that each may use.
 fn nic_threads(job: &Job) -> BTreeMap<String, String> {
     let managers = job.left().into_iter().filter(managers_of(job));
     let pids = managers.map(|manager| manager.pid).chain([job.pid()]);

@@ -1,4 +1,4 @@
-//! Signals that are the program's, and the time between SIGTERM and SIGKILL.
+//! Signals for the program, and the time between SIGTERM and SIGKILL.
 
 use super::job::{Job, signal, text};
 use rustix::process::Signal;
@@ -7,7 +7,7 @@ use std::time::Instant;
 #[test]
 fn user_signals_reach_every_rank_and_the_job_goes_on() {
     for (what, name) in [(Signal::USR1, "USR1"), (Signal::USR2, "USR2")] {
-        // The marks are processes of the job: when all are there, all have their handlers.
+        // The marks are processes of the job: when all exist, all have their handlers.
         let script = format!(
             "trap 'echo got it; kill $!; exit 0' {name}; sleep 1000 & \
              wait"
@@ -23,7 +23,7 @@ fn user_signals_reach_every_rank_and_the_job_goes_on() {
 
 #[test]
 fn a_long_kill_delay_lets_ranks_finish() {
-    // Longer than the default would allow, and than the node manager would get with it.
+    // Longer than the default allows, and longer than the node manager would get with it.
     let job = Job::start(
         "run -n 2 --kill-delay 1m",
         "trap 'kill $!; sleep 1.5; echo saved; exit 0' TERM; sleep 1000 & wait",

@@ -1,4 +1,4 @@
-//! Jobs on hosts that are reached by a real ssh.
+//! Jobs on hosts that a real ssh reaches.
 
 use super::job::{GONE_WITHIN, Job, bcs, text};
 use super::program::fixture;
@@ -10,7 +10,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
-/// `bcs run` over some of the hosts.
+/// Makes a `bcs run` over some of the hosts.
 pub(crate) fn over_ssh(sshd: &Sshd, key: &str, hosts: usize, options: &str) -> Command {
     let mut command = bcs("run --fabric udp --host-interface lo --hosts");
     command.arg(HOSTS[..hosts].join(","));
@@ -63,7 +63,7 @@ fn standard_streams_files_and_exit_codes_come_through_ssh() {
         command.args(["sh", "-c", script]);
         command
     };
-    // More than any pipe on the way holds.
+    // More than the pipes on the path can hold.
     let said = ends_well(script("-n 2", "yes 0123456789abcde | head -n 100000"));
     assert_eq!(said.len(), 2 * 1_600_000);
     assert!(said.lines().all(|line| line == "0123456789abcde"));
@@ -105,7 +105,7 @@ fn standard_streams_files_and_exit_codes_come_through_ssh() {
     assert_eq!(output.status.code(), Some(139), "{output:?}");
 }
 
-/// A shell that greets whoever logs in is no reason for a job not to start.
+/// A shell that prints a greeting at login must not keep a job from starting.
 #[test]
 fn what_a_login_says_is_no_answer_of_a_node_manager() {
     let scripts = [(
@@ -120,7 +120,7 @@ fn what_a_login_says_is_no_answer_of_a_node_manager() {
     assert_eq!(ends_well(command).lines().count(), 2);
 }
 
-/// Node managers between which and the launcher there are plain pipes.
+/// Node managers that are connected to the launcher by plain pipes.
 #[test]
 fn a_launcher_may_stand_between_with_pipes() {
     let mut command = bcs("run -n 2 --hosts a,b --host-interface lo --fabric udp");
@@ -143,8 +143,8 @@ fn ended_early(mut job: Job, code: i32, words: &str) -> Output {
     output
 }
 
-/// A start hears signals and the time limit whatever it waits for: a host that does not answer, a login that does not come to an
-/// end, and a node manager that has greeted and says no more.
+/// A start handles signals and the time limit whatever it waits for: a host that does not answer, a
+/// login that never ends, and a node manager that has greeted and sends nothing more.
 #[test]
 fn a_start_ends_by_a_signal_or_its_time_limit_whatever_it_waits_for() {
     let greeting = format!(
@@ -155,7 +155,7 @@ fn a_start_ends_by_a_signal_or_its_time_limit_whatever_it_waits_for() {
     let Some(sshd) = Sshd::start_or_skip(&scripts) else {
         return;
     };
-    // It takes connections, and says nothing.
+    // It accepts connections, and sends nothing.
     let silent = TcpListener::bind((HOSTS[0], 0)).unwrap();
     let port = silent.local_addr().unwrap().port();
     let waits = |key: &str, options: &str| {
@@ -189,7 +189,7 @@ fn a_start_ends_by_a_signal_or_its_time_limit_whatever_it_waits_for() {
     }
 }
 
-/// A launcher that is killed takes no leave. It ends by what its node managers notice.
+/// A launcher that is killed sends no message. The job ends because its node managers notice.
 #[test]
 fn a_launcher_that_is_killed_while_it_starts_leaves_nothing() {
     let scripts = [("slow", "exec cat >/dev/null")];
@@ -206,7 +206,8 @@ fn a_launcher_that_is_killed_while_it_starts_leaves_nothing() {
     assert_eq!(status.signal(), Some(9));
 }
 
-/// An sshd drops logins when ten are under way, by default: one that takes none of more than ten would end this job.
+/// By default an sshd drops logins when ten are under way. With more than ten at once, it would
+/// drop one and end this job.
 #[test]
 fn a_host_of_many_node_managers_is_not_asked_by_all_at_once() {
     let Some(sshd) = Sshd::start_with_or_skip("MaxStartups 10", &[]) else {

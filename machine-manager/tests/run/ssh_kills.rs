@@ -1,4 +1,5 @@
-//! SIGKILL to any process of a job at any moment while it is started by ssh: nothing is left, on any host.
+//! SIGKILL to any process of a job at any moment while ssh starts it: no process is left, on any
+//! host.
 //!
 //! `BCS_KILL_ROUNDS` and `BCS_KILL_SEED` as in `kill.rs`.
 
@@ -12,14 +13,14 @@ use rand::seq::IndexedRandom as _;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
-/// Hosts on one node each, two nodes of one host in two processes, and in one.
+/// Two hosts with one node each, two nodes of one host in two processes, and in one.
 const CLUSTERS: [&str; 3] = [
     "-n 2",
     "-n 4 --nodes 4 --nic-threads coprocessor",
     "-n 4 --nodes 4 --nic-threads shared",
 ];
 
-/// Somewhat longer than a start takes, so that some are killed when it is over.
+/// Somewhat longer than a start takes, so that some kills come after it.
 const START: Duration = Duration::from_millis(800);
 
 /// Ranks with children of all kinds.

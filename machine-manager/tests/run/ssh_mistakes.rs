@@ -1,4 +1,5 @@
-//! What goes wrong with ssh is told at once: in one line that names the host, has ssh's own words, and says what to do.
+//! Failures of ssh are reported at once: in one line that names the host, has ssh's own words, and
+//! gives advice.
 
 use super::job::{Job, bcs, text};
 use super::ssh::over_ssh;
@@ -7,13 +8,13 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// A login that does not see what lies in `programs`, beside this script.
+/// A login that does not see the files in `programs`, beside this script.
 const HIDES_PROGRAMS: &str = "export HIDDEN=$(dirname $0)/programs
 exec unshare -m sh -c 'mount -t tmpfs none $HIDDEN && exec $SSH_ORIGINAL_COMMAND'";
 
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// Whatever happens is said in one line of standard error that has all these words.
+/// Checks that the failure is reported in one line of standard error that has all these words.
 fn told(command: Command, code: i32, words: &[&str]) {
     let begin = Instant::now();
     let mut job = Job::spawn(command);
@@ -51,7 +52,7 @@ fn a_host_that_is_not_reached() {
             "check the names in --hosts",
         ],
     );
-    // A port at which nobody listens, until the end of this function.
+    // A port without a listener, until the end of this function.
     let nobody = TcpListener::bind((HOSTS[0], 0)).unwrap();
     let port = nobody.local_addr().unwrap().port();
     drop(nobody);
@@ -60,7 +61,7 @@ fn a_host_that_is_not_reached() {
         125,
         &["on host 127.0.0.2", "Connection refused", "start sshd"],
     );
-    // It is there, and says nothing, as a host that is down.
+    // It exists and sends nothing, like a host that is down.
     let silent = TcpListener::bind((HOSTS[1], 0)).unwrap();
     let port = silent.local_addr().unwrap().port();
     told(
@@ -94,7 +95,7 @@ fn a_host_that_does_not_let_in() {
             "known hosts",
         ],
     );
-    // Others are about to log in, for as long as it takes: as many as it lets.
+    // Other logins are under way, as many as the sshd allows, for the time of the test.
     let mut others = Vec::new();
     loop {
         let other = TcpStream::connect((HOSTS[2], sshd.port)).unwrap();
@@ -144,7 +145,7 @@ fn a_host_that_has_not_what_is_needed() {
         125,
         &["on host 127.0.0.3", ".bashrc"],
     );
-    // The program is here, and not there.
+    // The program exists here, and not there.
     let programs = sshd.place().join("programs");
     std::fs::create_dir(&programs).unwrap();
     let program = programs.join("program");

@@ -1,5 +1,6 @@
-//! An sshd of a test's own, which is several hosts: each address of the loopback is one. Where it cannot be started the
-//! tests are skipped, and say why; with `BCS_REQUIRE_SSHD` in the environment, as in CI, they fail.
+//! An sshd of a test's own, which is several hosts: each address of the loopback is one. If it
+//! cannot be started, the tests are skipped and print why. With `BCS_REQUIRE_SSHD` in the
+//! environment, as in CI, they fail.
 
 use super::job::PATIENCE;
 use std::fs;
@@ -8,22 +9,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-/// Where it is set a test that needs sshd fails instead of being skipped.
+/// If this is set, a test that needs sshd fails instead of being skipped.
 const REQUIRED: &str = "BCS_REQUIRE_SSHD";
 
-/// Where distributions put it: it is not on the path of users.
+/// Where distributions install it: it is not on the path of users.
 const PLACES: [&str; 3] = ["/usr/sbin/sshd", "/usr/bin/sshd", "/usr/local/sbin/sshd"];
 
 /// The hosts.
 pub(crate) const HOSTS: [&str; 4] = ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"];
 
-/// The key that is let in, whatever it asks for.
+/// The key that may log in, and run any command.
 pub(crate) const USER: &str = "user";
 
-/// A key that is not let in.
+/// A key that may not log in.
 pub(crate) const STRANGER: &str = "stranger";
 
-/// The daemon, which ends with this value, and all that belongs to it.
+/// The daemon and its files, which end with this value.
 pub(crate) struct Sshd {
     directory: tempfile::TempDir,
     pub(crate) port: u16,
@@ -31,13 +32,13 @@ pub(crate) struct Sshd {
 }
 
 impl Sshd {
-    /// One that lets [`USER`] in, and whoever has one of these other keys, for whom it runs a script instead of what is
-    /// asked for.
+    /// Starts one that lets [`USER`] in, and the owners of these other keys. For these it runs a
+    /// script instead of the requested command.
     pub(crate) fn start_or_skip(scripts: &[(&str, &str)]) -> Option<Self> {
         Self::start_with_or_skip("", scripts)
     }
 
-    /// The same with more lines of configuration.
+    /// Does the same with more lines of configuration.
     pub(crate) fn start_with_or_skip(more: &str, scripts: &[(&str, &str)]) -> Option<Self> {
         let reason = match PLACES.iter().find(|place| Path::new(place).exists()) {
             None => "there is no sshd (apt-get install openssh-server)",
@@ -58,7 +59,7 @@ impl Sshd {
         let here = place.display();
         let port = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = port.local_addr().unwrap().port();
-        // sshd wants it, and distributions make it when they start theirs.
+        // sshd needs it, and distributions make it when they start theirs.
         fs::create_dir_all("/run/sshd").unwrap();
         let host_key = key(place, "host");
         let known = HOSTS.map(|host| format!("[{host}]:{port} {host_key}"));
@@ -72,7 +73,7 @@ impl Sshd {
         }
         fs::write(place.join("authorized_keys"), let_in).unwrap();
         let listen = HOSTS.map(|host| format!("ListenAddress {host}\n")).concat();
-        // What root's shell reads is nobody's affair here.
+        // The files of root's shell must not matter here.
         let configuration = format!(
             "Port {port}\n{listen}HostKey {here}/host\nAuthorizedKeysFile {here}/authorized_keys\n\
              StrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nPidFile none\n\
@@ -111,17 +112,17 @@ impl Sshd {
         this
     }
 
-    /// What it has logged.
+    /// Returns its log.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
     }
 
-    /// A place for files, which is gone with it.
+    /// Returns a folder for files, which is removed with it.
     pub(crate) fn place(&self) -> PathBuf {
         self.directory.path().to_owned()
     }
 
-    /// The value of `--launcher` for a key.
+    /// Returns the value of `--launcher` for a key.
     pub(crate) fn launcher(&self, key: &str) -> String {
         let here = self.directory.path().display();
         format!("ssh -F {here}/ssh_config -i {here}/{key}")
@@ -138,7 +139,7 @@ impl Drop for Sshd {
     }
 }
 
-/// Makes a key in a file. Gives its public half, a line.
+/// Makes a key in a file. Returns its public half, a line.
 fn key(place: &Path, name: &str) -> String {
     let path = place.join(name);
     let mut command = Command::new("ssh-keygen");

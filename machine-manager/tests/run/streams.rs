@@ -9,7 +9,7 @@ fn with_input(arguments: &str, input: &[u8]) -> Output {
     command.stdin(Stdio::piped());
     let mut job = Job::spawn(command);
     let mut stdin = job.child().stdin.take().unwrap();
-    // Nobody may be there to read it.
+    // There may be no reader.
     let _ = stdin.write_all(input);
     drop(stdin);
     job.finish()
@@ -33,7 +33,7 @@ fn nobody_need_read_the_input() {
 
 #[test]
 fn all_ranks_may_read_the_input() {
-    // More than pipes hold, so that everybody has to wait for everybody.
+    // More than the pipes can hold, so that all have to wait for each other.
     let input = "one line of many\n".repeat(20_000);
     for driver in ["shared", "coprocessor"] {
         let line = format!("run -n 3 --nodes 2 --nic-threads {driver} --stdin all");

@@ -1,5 +1,5 @@
-//! What a launch finds around it: closed streams, limits of the shell, things that are not mounted. It works, or says in one
-//! line why not, and its exit code tells, too.
+//! The environment of a launch: closed streams, limits of the shell, missing mounts. The launch
+//! works, or prints one line why not and sets its exit code.
 
 use super::job::{Job, text};
 use std::process::{Command, Output};
@@ -27,10 +27,11 @@ fn told(line: &str, code: i32, words: &str) {
     assert!(told.contains(words), "{line}: {told}");
 }
 
-/// Somewhere a node manager makes the memory, and elsewhere the launcher.
+/// In some of these a node manager makes the memory, in others the launcher.
 const JOBS: [&str; 3] = ["-n 2", "-n 2 --nodes 2", "-n 2 --nodes 2 --fabric udp"];
 
-/// Shared memory is a file, and the kernel ends a process that makes it longer than the limit, by a signal.
+/// Shared memory is a file. The kernel sends a signal that ends a process which makes it longer
+/// than the limit.
 #[test]
 fn a_limit_of_file_sizes_is_named() {
     for job in JOBS {
@@ -65,12 +66,12 @@ fn a_limit_of_file_sizes_is_named() {
     );
 }
 
-/// A file that ranks write to through the launcher.
+/// Ranks write to a file through the launcher.
 #[test]
 fn output_beyond_the_limit_of_file_sizes_is_an_error() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let file = file.path().display();
-    // It is reached before the job begins, and what the job is made of is below it.
+    // The file has reached the limit before the job begins, and the job's own files are below it.
     let line =
         format!("truncate -s 4G {file}; ulimit -f 4194304; $bcs run -n 2 echo hello >> {file}");
     told(
@@ -91,7 +92,7 @@ fn without_proc_it_says_so() {
         }
         told(&line, 125, "/proc is not mounted");
     }
-    // A world of one needs nothing of it.
+    // A world of one needs none of it.
     told(
         "unshare -m sh -c 'umount -l /proc && $bcs app hello'",
         0,
@@ -99,7 +100,7 @@ fn without_proc_it_says_so() {
     );
 }
 
-/// What ranks write is not lost without a word.
+/// The output of ranks is not lost without a message.
 #[test]
 fn a_closed_standard_output_is_an_error_for_who_writes() {
     for job in JOBS {
@@ -121,7 +122,7 @@ fn a_closed_standard_output_is_an_error_for_who_writes() {
             122,
             "failed to write to standard output: No space left on device",
         );
-        // Somebody has said that it is to be lost.
+        // The user wants to discard the output.
         told(&format!("$bcs run {job} hello >/dev/null"), 0, "");
         told(&format!("$bcs run {job} hello 1<>/dev/null"), 0, "");
     }
@@ -178,7 +179,7 @@ fn limits_of_memory_and_files_are_named() {
     }
 }
 
-/// The directory in which `bcs run` stands was removed.
+/// The working directory of `bcs run` was removed.
 #[test]
 fn a_directory_that_is_gone() {
     let gone = "mkdir $d/gone && cd $d/gone && rmdir $d/gone";

@@ -1,4 +1,4 @@
-//! `bcs tune`: runs, a table, files, and how it ends.
+//! `bcs tune`: runs, a table, files, and its end.
 
 use super::job::{Job, PATIENCE, bcs, run, text};
 use super::program::fixture;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::time::Instant;
 
-/// Counts its runs in a file, and does something in each.
+/// Returns a script that counts its runs in a file, and does something in each.
 fn counting(then: &str) -> String {
     format!("echo run >> runs; n=$(wc -l < runs); {then}")
 }
@@ -84,7 +84,7 @@ fn a_program_that_does_not_end_the_same_each_time_is_told_with_its_settings() {
     let output = tune(directory.path(), options, &script).finish();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let stdout = text(&output.stdout);
-    // The first run is recorded, and the third the second of two.
+    // The first run is the recorded one, so the third is the first run of the second setting.
     assert!(
         stdout.contains("\n--time-slice 1ms: 1 of 1 runs failed, with exit code 124: bcs: "),
         "{stdout}"
@@ -191,7 +191,7 @@ fn help_teaches_by_example_and_the_examples_run() {
     for example in examples {
         let empty = tempfile::tempdir().unwrap();
         let line = example.split("  ").next().unwrap();
-        // They take a minute as they stand.
+        // Unchanged, they take a minute.
         let line = line.replace(" hello", " --lengths 2 --runs 20 hello");
         let mut shell = std::process::Command::new("sh");
         let bcs = env!("CARGO_BIN_EXE_bcs");

@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all, and are read only up to a bound.
+//! Files that appear whole or not at all, and whose readers limit their length.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::{fs, process};
 
 use super::DumpError;
 
-/// Tells the files apart that threads of one process write at once.
+/// Distinguishes the files that threads of one process write at the same time.
 static PARTIAL: AtomicU64 = AtomicU64::new(0);
 
-/// Writes a file by `content`, under a hidden name that it then changes for its own.
+/// Has `content` write a file under a hidden name, and then renames the file.
 ///
 /// # Errors
 ///
@@ -34,7 +34,7 @@ pub(super) fn write(
         fs::rename(&partial, path)
     };
     attempt().map_err(|source| {
-        // The write has failed already; that its remains cannot be removed either adds nothing.
+        // The write has failed already. A failure to remove its remains adds no information.
         drop(fs::remove_file(&partial));
         DumpError::Write {
             path: path.to_owned(),
@@ -64,7 +64,7 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, DumpError> {
         return Err(too_long(length));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
-    // The length may have changed since, or be unknown: of a pipe, or a device.
+    // The length may have changed since, or be unknown, as that of a pipe or a device.
     let mut bounded = io::Read::take(file, most + 1);
     io::Read::read_to_end(&mut bounded, &mut bytes).map_err(refused)?;
     match bytes.len() as u64 {
@@ -106,7 +106,7 @@ mod tests {
                 ..
             })
         ));
-        // A device that never ends has no length.
+        // An endless device has no length.
         assert!(matches!(
             read(Path::new("/dev/zero"), 1000),
             Err(DumpError::TooLong { length: 1001, .. })

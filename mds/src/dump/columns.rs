@@ -1,12 +1,14 @@
-//! A table as a file: a line of JSON that says what its columns are, and then each column as words of eight bytes,
-//! the least significant first. So a line of numpy reads it ([docs/dumps.md](../../../docs/dumps.md)):
+//! A table as a file: a line of JSON that describes the columns, and then each column as words of
+//! eight bytes, the least significant first. So a line of numpy reads it
+//! ([docs/dumps.md](../../../docs/dumps.md)):
 //!
 //! ```text
 //! {"format":"bcs-mds-table","version":2,"job":"..","of":3,"table":"near","rows":2,"columns":[{"name":"slice",..},..]}
 //! slice slice messages messages bytes bytes collectives collectives
 //! ```
 //!
-//! A file may have columns that its reader does not know, and in any order; it must have those that its reader knows.
+//! A file may have columns that its reader does not know, and in any order; it must have those that
+//! its reader knows.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -20,10 +22,10 @@ use super::{DumpError, Row};
 
 const FORMAT: &str = "bcs-mds-table";
 
-/// The bytes of a word.
+/// The number of bytes of a word.
 const WORD: usize = size_of::<u64>();
 
-/// Whose table it is.
+/// The owner of a table: a rank or a node of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Owner<'a> {
     /// The run.
@@ -72,11 +74,11 @@ pub(super) fn write<R: Row>(to: &mut impl Write, owner: Owner<'_>, rows: &[R]) -
     Ok(())
 }
 
-/// The rows of the table of `owner` that `bytes` are.
+/// Parses `bytes` as the table of `owner`, and returns its rows.
 ///
 /// # Errors
 ///
-/// Anything but all of that table. `path` is only for the message.
+/// If the bytes are anything but all of that table. `path` is only for the message.
 pub(super) fn read<R: Row>(
     path: &Path,
     bytes: &[u8],
@@ -151,7 +153,7 @@ fn belongs(path: &Path, head: &Head, table: &str, owner: Owner<'_>) -> Result<()
     Ok(())
 }
 
-/// Where in the file the columns of the row are.
+/// Returns where in the file the columns of the row are.
 fn places<R: Row>(path: &Path, columns: &[ColumnHeader]) -> Result<Vec<usize>, DumpError> {
     let place = |column: &super::Column| {
         let found = columns.iter().position(|named| named.name == column.name);
@@ -201,7 +203,7 @@ mod tests {
         read(Path::new("rank-00003.near"), bytes, OWNER)
     }
 
-    /// The file with some text of its head replaced.
+    /// Returns the file with some text of its head replaced.
     fn changed(from: &str, to: &str) -> Vec<u8> {
         let file = file();
         let line = file.iter().position(|byte| *byte == b'\n').unwrap();

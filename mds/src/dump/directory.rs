@@ -1,4 +1,4 @@
-//! The dumps of a run, all together. What cannot be read is left out and said.
+//! The dumps of a run, all together. Files that cannot be read are left out and reported.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,18 +13,18 @@ use crate::selection::{NumberSet, Selection};
 /// All dumps of one run.
 #[derive(Debug, Default)]
 pub struct RunDumps {
-    /// The header. Without it `bcs run` was ended before its job.
+    /// The header. It is missing if `bcs run` was ended before its job.
     pub run: Option<RunDump>,
     /// In the order of ranks.
     pub ranks: Vec<RankDump>,
     /// In the order of nodes.
     pub nodes: Vec<NodeDump>,
-    /// What could not be read, or is missing.
+    /// The dumps that could not be read, or are missing.
     pub faults: Vec<DumpError>,
 }
 
 impl RunDumps {
-    /// The dumps if all of them are there.
+    /// Returns the dumps if all of them are there.
     ///
     /// # Errors
     ///
@@ -36,14 +36,14 @@ impl RunDumps {
         }
     }
 
-    /// The dump of this rank.
+    /// Returns the dump of this rank.
     #[must_use]
     pub fn rank(&self, rank: u32) -> Option<&RankDump> {
         let place = self.ranks.binary_search_by_key(&rank, |dump| dump.rank);
         place.ok().map(|place| &self.ranks[place])
     }
 
-    /// When the run began, by the clock of all times in the dumps.
+    /// Returns when the run began, by the clock of all times in the dumps.
     #[must_use]
     pub fn began_ns(&self) -> u64 {
         let of_run = self.run.as_ref().map(|run| run.began_ns);
@@ -52,17 +52,17 @@ impl RunDumps {
     }
 }
 
-/// Reads all dumps in `dir`. Files whose names are not those of dumps are passed over.
+/// Reads all dumps in `dir`. Skips files whose names are not those of dumps.
 ///
 /// # Errors
 ///
-/// Only when the directory cannot be read, or holds no dump at all. Anything else is one of the
-/// [faults](RunDumps::faults), and the rest is there.
+/// Only if the directory cannot be read, or holds no dump at all. Any other error becomes one of
+/// the [faults](RunDumps::faults), and the other dumps are returned.
 pub fn read_dir(dir: &Path) -> Result<RunDumps, DumpError> {
     read_tables(dir, |_| true)
 }
 
-/// The same without the tables of calls and messages, which are nearly all of what a dump holds.
+/// Reads the same without the tables of calls and messages, which make up nearly all of a dump.
 ///
 /// # Errors
 ///
@@ -73,7 +73,7 @@ pub fn read_summaries(dir: &Path) -> Result<RunDumps, DumpError> {
     })
 }
 
-/// The same with the tables that are wanted, by their names ([`Row::TABLE`](super::Row::TABLE)).
+/// Reads the same with the wanted tables, by their names ([`Row::TABLE`](super::Row::TABLE)).
 ///
 /// # Errors
 ///
@@ -87,7 +87,7 @@ pub fn read_tables(dir: &Path, wanted: fn(&str) -> bool) -> Result<RunDumps, Dum
     for entry in fs::read_dir(dir).map_err(refused)? {
         paths.push(entry.map_err(refused)?.path());
     }
-    // So that faults are said in the same order each time.
+    // Faults are then reported in the same order each time.
     paths.sort();
     let run_path = dir.join("run.json");
     let run = paths.contains(&run_path).then(|| read_run(&run_path));
@@ -115,7 +115,7 @@ pub fn read_tables(dir: &Path, wanted: fn(&str) -> bool) -> Result<RunDumps, Dum
     Ok(dumps)
 }
 
-/// Reads the dumps of one kind, on as many cores as there are: of a thousand ranks there are thousands of files.
+/// Reads the dumps of one kind, on all cores: a thousand ranks have thousands of files.
 fn read_all<T: DumpWithTables>(
     paths: &[PathBuf],
     wanted: fn(&str) -> bool,
@@ -153,8 +153,8 @@ fn read_all<T: DumpWithTables>(
     dumps
 }
 
-/// Leaves out what is of another run than most dumps are. Where the header is of one of two runs, it is that one: the
-/// other was there before.
+/// Leaves out the dumps of other runs. The header decides which run is kept, if there are dumps of
+/// its run; otherwise it is the run of most dumps.
 fn keep_one_run(dir: &Path, dumps: &mut RunDumps) {
     let mut found: BTreeMap<String, usize> = BTreeMap::new();
     let ranks = dumps.ranks.iter().map(JsonDump::job);
@@ -187,7 +187,7 @@ fn keep_one_run(dir: &Path, dumps: &mut RunDumps) {
     }
 }
 
-/// Takes the dumps of other runs out: the names of their files and of their runs.
+/// Removes the dumps of other runs. Returns the names of their files and of their runs.
 fn others<T: JsonDump>(dumps: &mut Vec<T>, job: &str) -> Vec<(String, String)> {
     let others = dumps.extract_if(.., |dump| dump.job() != job);
     others
@@ -195,7 +195,7 @@ fn others<T: JsonDump>(dumps: &mut Vec<T>, job: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Says which ranks and nodes left no dump, where some of their kind were recorded.
+/// Reports the ranks and nodes that left no dump, where some of their kind were recorded.
 fn miss(dir: &Path, dumps: &mut RunDumps) {
     let run = dumps.run.as_ref();
     let recorded = run.and_then(|run| run.recorded.parse::<Selection>().ok());
@@ -216,7 +216,7 @@ fn miss(dir: &Path, dumps: &mut RunDumps) {
     }
 }
 
-/// Those parts of the gaps that are among numbers.
+/// Returns the parts of the gaps that lie in a set of numbers.
 fn within(gaps: Vec<(u32, u32)>, numbers: &NumberSet) -> Vec<(u32, u32)> {
     let NumberSet::Only(some) = numbers else {
         return gaps;
@@ -228,8 +228,9 @@ fn within(gaps: Vec<(u32, u32)>, numbers: &NumberSet) -> Vec<(u32, u32)> {
     parts.filter(|(from, to)| from <= to).collect()
 }
 
-/// The numbers below `count`, of those that were recorded, that `found` (in rising order) does not have: `ranks 3 and 5 to 7`. Without a count it is
-/// that of the last one found. Nothing was recorded of a kind of which nothing is found.
+/// Lists the numbers below `count` that were recorded and that `found` (in rising order) does not
+/// have: `ranks 3 and 5 to 7`. Without `count` the last number found is the limit. If nothing of a
+/// kind is found, nothing of it was recorded.
 fn missing(
     (kind, recorded): (&str, &NumberSet),
     found: impl Iterator<Item = u32>,

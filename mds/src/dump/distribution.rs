@@ -1,4 +1,4 @@
-//! A distribution as it stands in a dump.
+//! A distribution as a dump holds it.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::Distribution;
 
-/// A distribution that is only read and merged. Its summary stands in the JSON file of its rank or node and its
-/// histogram in the log beside that: without the log the histogram is empty, whatever the count.
+/// A distribution that is only read and merged. The JSON file of its rank or node holds its
+/// summary, and the log beside that holds its histogram. Without the log the histogram is empty,
+/// whatever the count.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(try_from = "RawDistribution")]
 pub struct DistributionDump {
-    /// How many figures there were.
+    /// The number of figures.
     pub count: u64,
-    /// The smallest figure; 0 when there was none.
+    /// The smallest figure; 0 if there was none.
     pub min: u64,
-    /// `total / count`, for readers of the file; 0 when there was none.
+    /// `total / count`, for readers of the file; 0 if there was no figure.
     pub average: f64,
-    /// The largest figure; 0 when there was none.
+    /// The largest figure; 0 if there was none.
     pub max: u64,
     /// The sum of all figures.
     pub total: u64,
-    /// The buckets that hold something: (smallest figure of the bucket, how many), in rising order.
+    /// The buckets that are not empty: (smallest figure of the bucket, count), in rising order.
     #[serde(skip)]
     pub histogram: Vec<(u64, u64)>,
 }
 
-/// The members as a file has them, before it is known that they agree with each other.
+/// The members of the file, not yet checked for consistency.
 #[derive(Deserialize)]
 struct RawDistribution {
     count: u64,
@@ -58,7 +59,7 @@ impl DistributionDump {
         }
     }
 
-    /// The distribution of these figures, each in a bucket of its own.
+    /// Makes the distribution of these figures, each in a bucket of its own.
     #[must_use]
     pub fn of(figures: impl IntoIterator<Item = u64>) -> Self {
         let mut buckets = BTreeMap::new();
@@ -95,7 +96,7 @@ impl DistributionDump {
         );
     }
 
-    /// All of `parts` merged.
+    /// Merges all of `parts`.
     #[must_use]
     pub fn merged<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut whole = Self::default();
@@ -105,11 +106,11 @@ impl DistributionDump {
         whole
     }
 
-    /// Takes the buckets that the log beside the summary has for it.
+    /// Takes the buckets from the log beside the summary.
     ///
     /// # Errors
     ///
-    /// In words, if the two contradict each other.
+    /// An explanation, if the two contradict each other.
     pub(super) fn take_histogram(&mut self, histogram: Vec<(u64, u64)>) -> Result<(), String> {
         let counted = histogram
             .iter()
@@ -130,8 +131,8 @@ impl DistributionDump {
         Ok(())
     }
 
-    /// The figure that a share of `quantile` of all does not exceed, as exactly as buckets are wide; nothing if there
-    /// is no figure, or no histogram.
+    /// Returns the figure that a share of `quantile` of all figures does not exceed, to the
+    /// precision of the buckets. Returns `None` if there is no figure, or no histogram.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
         let counted: f64 = self.histogram.iter().map(|bucket| bucket.1 as f64).sum();
@@ -145,7 +146,8 @@ impl DistributionDump {
         Some(bucket.0.clamp(self.min, self.max))
     }
 
-    /// The share of figures from `low` to `high`, as exactly as buckets are wide; nothing if there is no histogram.
+    /// Returns the share of figures from `low` to `high`, to the precision of the buckets, or
+    /// `None` without a histogram.
     #[must_use]
     pub fn share_within(&self, low: u64, high: u64) -> Option<f64> {
         let counted = |wanted: &dyn Fn(u64) -> bool| {
@@ -157,8 +159,8 @@ impl DistributionDump {
         (all > 0.0).then(|| within / all)
     }
 
-    /// The coefficient of variation: the standard deviation of the figures divided by their average; nothing if there
-    /// is no histogram, or all figures are 0.
+    /// Returns the coefficient of variation: the standard deviation of the figures divided by their
+    /// average. Returns `None` if there is no histogram, or all figures are 0.
     #[must_use]
     pub fn variation(&self) -> Option<f64> {
         let mut sums = (0.0, 0.0, 0.0);
@@ -175,7 +177,7 @@ impl DistributionDump {
     }
 }
 
-/// The buckets of both, each of which are in rising order.
+/// Merges two lists of buckets, each in rising order.
 fn together(ones: &[(u64, u64)], others: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut all = Vec::with_capacity(ones.len().max(others.len()));
     let (mut ones, mut others) = (ones.iter().peekable(), others.iter().peekable());
@@ -202,7 +204,7 @@ impl From<&Distribution> for DistributionDump {
 impl TryFrom<RawDistribution> for DistributionDump {
     type Error = String;
 
-    /// `average` follows from the others, so what the file says of it is not looked at.
+    /// `average` follows from the others, so the file's value is ignored.
     fn try_from(file: RawDistribution) -> Result<Self, String> {
         let RawDistribution {
             count,

@@ -1,4 +1,4 @@
-//! What can be wrong with a dump.
+//! The errors of dumps.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub enum DumpError {
     Write {
         /// The dump that was to be written.
         path: PathBuf,
-        /// What the file system said.
+        /// The error of the file system.
         source: io::Error,
     },
     /// The file system refused to read.
@@ -22,7 +22,7 @@ pub enum DumpError {
     Read {
         /// The file or directory.
         path: PathBuf,
-        /// What the file system said.
+        /// The error of the file system.
         source: io::Error,
     },
     /// The directory holds no dump at all.
@@ -47,7 +47,7 @@ pub enum DumpError {
         /// Its length in bytes.
         length: usize,
     },
-    /// The file is of some other kind.
+    /// The file is of another kind.
     #[error(
         "failed to read {}: expected the format \"{expected}\", found {found}; \
          move it out of this directory, or name the directory of a run",
@@ -58,7 +58,7 @@ pub enum DumpError {
         path: PathBuf,
         /// The format that a file of this name has.
         expected: &'static str,
-        /// What it has instead.
+        /// The format that it has instead.
         found: String,
     },
     /// The file is longer than any dump.
@@ -70,9 +70,9 @@ pub enum DumpError {
     TooLong {
         /// The file.
         path: PathBuf,
-        /// Its length in bytes, as far as it was looked at.
+        /// Its length in bytes, as far as it was read.
         length: u64,
-        /// The most that a file of its kind may have.
+        /// The largest length of a file of its kind.
         most: u64,
     },
     /// An earlier program wrote the file.
@@ -86,7 +86,7 @@ pub enum DumpError {
         path: PathBuf,
         /// The version of the file.
         found: u64,
-        /// The version that can be read.
+        /// The version that this program can read.
         known: u64,
     },
     /// A later program wrote the file.
@@ -100,7 +100,7 @@ pub enum DumpError {
         path: PathBuf,
         /// The version of the file.
         found: u64,
-        /// The newest version that can be read.
+        /// The newest version that this program can read.
         known: u64,
     },
     /// The file claims to be a dump, but its content is not one.
@@ -111,7 +111,7 @@ pub enum DumpError {
         /// What is wrong, and where.
         what: String,
     },
-    /// A file that another one speaks of is not there.
+    /// A file that another file refers to is missing.
     #[error(
         "failed to find {}, of which {} speaks; copy it there, or do without what it holds",
         path.display(), beside.display()
@@ -119,7 +119,7 @@ pub enum DumpError {
     Absent {
         /// The file.
         path: PathBuf,
-        /// The file that speaks of it.
+        /// The file that refers to it.
         beside: PathBuf,
     },
     /// Ranks or nodes of the run left no dump, or none that can be read.
@@ -129,7 +129,7 @@ pub enum DumpError {
     Missing {
         /// The directory.
         path: PathBuf,
-        /// Who is missing: `ranks 3 and 5 to 7`.
+        /// The missing ranks or nodes: `ranks 3 and 5 to 7`.
         missing: String,
     },
     /// The name of the file and its content disagree.
@@ -140,10 +140,10 @@ pub enum DumpError {
     Misnamed {
         /// The file.
         path: PathBuf,
-        /// The name that its content calls for.
+        /// The name that belongs to its content.
         content: String,
     },
-    /// Dumps of two runs lie in one directory.
+    /// One directory holds dumps of two runs.
     #[error(
         "failed to read {} together with the dumps beside it: it is of run \"{job}\" and they are of run \
          \"{other}\"; delete those of one run, and give every run a directory of its own",

@@ -1,6 +1,8 @@
-//! The files of one rank, one node, or the run: which there are, and what of them belongs to what.
+//! The files of one rank, one node, or the run: their names, and which part of a dump each of them
+//! holds.
 //!
-//! The JSON file is written last and says which tables lie beside it, so that whoever sees it can expect them.
+//! The JSON file is written last and lists the tables beside it, so that its readers can expect
+//! them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -25,7 +27,7 @@ const LOG: &str = "hlog";
 pub(super) trait JsonDump: Serialize + DeserializeOwned + Send {
     /// The member `"format"`.
     const FORMAT: &'static str;
-    /// What its file names begin with.
+    /// The beginning of its file names.
     const PREFIX: &'static str;
 
     fn file_name(&self) -> String;
@@ -36,22 +38,22 @@ pub(super) trait JsonDump: Serialize + DeserializeOwned + Send {
 pub(super) trait DumpWithTables: JsonDump {
     /// The rank or node.
     fn number(&self) -> u32;
-    /// How long was recorded.
+    /// The length of the recorded time.
     fn run_ns(&self) -> u64;
     fn distributions(&self) -> Vec<(String, &DistributionDump)>;
     fn distributions_mut(&mut self) -> Vec<(String, &mut DistributionDump)>;
-    /// How many rows each table has.
+    /// Returns the number of rows of each table.
     fn tables(&self) -> Vec<(&'static str, usize)>;
     fn write_table(&self, table: &str, to: &mut dyn std::io::Write) -> std::io::Result<()>;
     fn read_table(&mut self, table: &str, path: &Path, bytes: &[u8]) -> Result<usize, DumpError>;
 }
 
-/// A JSON file: what it is, the dump, and which tables lie beside it.
+/// A JSON file: its label, the dump, and the list of tables beside it.
 #[derive(Serialize, Deserialize)]
 struct Content<T> {
     #[serde(flatten)]
     dump: T,
-    /// The tables that have rows, and how many.
+    /// The tables that have rows, with their numbers of rows.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     tables: BTreeMap<String, usize>,
 }
@@ -95,7 +97,7 @@ impl JsonDump for NodeDump {
     }
 }
 
-/// The distributions of a dump with their tags, to be read or to be changed.
+/// Lists the distributions of a dump with their tags, to read or to change them.
 macro_rules! distributions {
     (rank $dump:ident $iter:ident $($change:tt)?) => {{
         let mut all = vec![
@@ -140,7 +142,8 @@ macro_rules! distributions {
     }};
 }
 
-/// The tables of a dump: writes or reads the one of this name. `$extra` is what is required of its rows.
+/// Writes or reads the table of this name in a dump. `$extra` is an additional requirement on its
+/// rows.
 macro_rules! tables {
     ($($member:ident$(.$inner:ident)? $row:ident $valid:expr,)*) => {
         fn tables(&self) -> Vec<(&'static str, usize)> {
@@ -237,7 +240,7 @@ impl DumpWithTables for NodeDump {
     }
 }
 
-/// What is wrong with the first row that is not as it must be.
+/// Returns an error about the first invalid row, if there is one.
 fn wrong<R: Row>(rows: &[R], what: &str, right: fn(&R) -> bool) -> Option<String> {
     let row = rows.iter().position(|row| !right(row))?;
     Some(format!("row {row} has a {what} that there is none of"))
@@ -255,7 +258,8 @@ fn owner<T: DumpWithTables>(dump: &T) -> Owner<'_> {
     }
 }
 
-/// Writes the dump of a rank into `dir`, which is made if it is missing, and returns the path of its JSON file.
+/// Writes the dump of a rank into `dir`, and returns the path of its JSON file. Makes `dir` if it
+/// is missing.
 ///
 /// # Errors
 ///
@@ -308,24 +312,25 @@ fn write_json<T: JsonDump>(
     let path = dir.join(dump.file_name());
     let content = Label::new(T::FORMAT, Content { dump, tables });
     atomic_file::write(&path, |file| {
-        // No newline at the end: so every file that was cut short is known by its unfinished object.
+        // The file does not end with a newline. So a file that was cut short always has an
+        // unfinished object.
         serde_json::to_writer(&mut *file, &content)?;
         file.flush()
     })?;
     Ok(path)
 }
 
-/// A dump as it was read, with what was wrong with the files beside its JSON file.
+/// A dump that was read, with the faults of the files beside its JSON file.
 pub(super) struct LoadedDump<T> {
     pub(super) dump: T,
     pub(super) faults: Vec<DumpError>,
 }
 
-/// Reads a dump of which `wanted` says which tables are read.
+/// Reads a dump with the tables for which `wanted` returns true.
 ///
 /// # Errors
 ///
-/// When its JSON file is not one.
+/// If its JSON file is not valid.
 pub(super) fn read_accompanied<T: DumpWithTables>(
     path: &Path,
     wanted: fn(&str) -> bool,
@@ -355,7 +360,7 @@ pub(super) fn read_accompanied<T: DumpWithTables>(
     Ok(LoadedDump { dump, faults })
 }
 
-/// Gives each distribution its histogram. One fault is enough to say that a log does not belong.
+/// Gives each distribution its histogram. One fault is enough to reject a log.
 fn join(
     path: &Path,
     logged: Vec<histograms::LoggedHistogram>,
@@ -379,7 +384,7 @@ fn join(
     fault
 }
 
-/// The bytes of a file of which the JSON file at `json` speaks.
+/// Returns the bytes of a file that the JSON file at `json` refers to.
 fn beside(json: &Path, path: &Path, most: u64) -> Result<Vec<u8>, DumpError> {
     atomic_file::read(path, most).map_err(|error| match error {
         DumpError::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
@@ -396,16 +401,16 @@ fn beside(json: &Path, path: &Path, most: u64) -> Result<Vec<u8>, DumpError> {
 ///
 /// # Errors
 ///
-/// Anything but a whole one, in the version that this program knows.
+/// If the file is anything but a whole header, in the version that this program knows.
 pub fn read_run(path: &Path) -> Result<RunDump, DumpError> {
     read_json(path).map(|content| content.dump)
 }
 
-/// Also holds the file to its name, so that no rank is counted twice.
+/// Reads a JSON file. Also compares its name with its content, so that no rank is counted twice.
 fn read_json<T: JsonDump>(path: &Path) -> Result<Content<T>, DumpError> {
     let bytes = atomic_file::read(path, MOST_TEXT_BYTES)?;
-    // First whether it is whole: cut inside a number, an object does not end with its brace but is not "unexpected end"
-    // to the parser.
+    // First check whether it is whole. The parser does not report "unexpected end" for an object
+    // that was cut inside a number.
     let unfinished = bytes.starts_with(b"{") && !bytes.trim_ascii_end().ends_with(b"}");
     let cut = serde_json::from_slice::<serde::de::IgnoredAny>(&bytes)
         .is_err_and(|error| error.is_eof() || unfinished);

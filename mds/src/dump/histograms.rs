@@ -1,8 +1,9 @@
-//! The histograms of a rank or node as a file: an HdrHistogram V2 interval log, which the tools of that project read, with
-//! a Tag for each distribution. A first line, to them a comment, says whose it is.
+//! The histograms of a rank or node as a file: an HdrHistogram V2 interval log, which the tools of
+//! that project read, with a Tag for each distribution. The first line names the owner; to those
+//! tools it is a comment.
 //!
-//! Logs are written with the `hdrhistogram` crate. They are read by a decoder of our own: that of the crate makes what the
-//! log says as large as the log says, and stops the program at a count that cannot be negated.
+//! The `hdrhistogram` crate writes the logs. A decoder of our own reads them: the crate's decoder
+//! allocates whatever size the log states, and panics at a count that cannot be negated.
 
 use std::io::{self, Read as _, Write};
 use std::path::Path;
@@ -27,11 +28,12 @@ use super::{DistributionDump, DumpError};
 
 const FORMAT: &str = "bcs-mds-histograms";
 
-/// The first four bytes of a histogram that is deflated, and of one that is not (V2, words of one byte and more).
+/// The first four bytes of a deflated histogram, and of a plain one (V2, words of one byte and
+/// more).
 const DEFLATED: u32 = 0x1c84_9314;
 const PLAIN: u32 = 0x1c84_9313;
 
-/// The bytes of a plain one before its counts.
+/// The length of a plain histogram's header, before its counts.
 const HEADER: usize = 40;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -40,10 +42,11 @@ struct Head {
     of: u32,
 }
 
-/// What a log says of one distribution: its tag and its buckets.
+/// A distribution in a log: its tag and its buckets.
 pub(super) type LoggedHistogram = (String, Vec<(u64, u64)>);
 
-/// Writes the histograms of distributions that hold something, each under its tag, as recorded in `run_ns`.
+/// Writes the histograms of distributions that are not empty, each under its tag, as recorded in
+/// `run_ns`.
 pub(super) fn write<'a>(
     to: &mut impl Write,
     owner: Owner<'_>,
@@ -74,8 +77,8 @@ pub(super) fn write<'a>(
     Ok(())
 }
 
-/// What the crate's own serializer writes, by one compressor for all histograms: it makes one for each, and of a thousand
-/// ranks that takes longer than everything else.
+/// Writes the same as the crate's own serializer, but with one compressor for all histograms. The
+/// crate's makes a new one for each; for a thousand ranks that takes longer than everything else.
 struct DeflateSerializer {
     serializer: V2Serializer,
     plain: Vec<u8>,
@@ -106,7 +109,7 @@ impl Serializer for DeflateSerializer {
         let plain = self.serializer.serialize(histogram, &mut self.plain);
         plain.map_err(io::Error::other)?;
         self.deflated.clear();
-        // What cannot be compressed becomes longer by some bytes for each 16 KiB.
+        // Data that cannot be compressed grows by some bytes for each 16 KiB.
         self.deflated
             .reserve(self.plain.len() + self.plain.len() / 64 + 64);
         self.compressor.reset();
@@ -127,7 +130,7 @@ impl Serializer for DeflateSerializer {
     }
 }
 
-/// The coarsest histogram that keeps all buckets apart and each at its place.
+/// Returns the coarsest histogram that keeps all buckets apart and each in its place.
 fn histogram(buckets: &[(u64, u64)]) -> io::Result<Histogram<u64>> {
     let largest = buckets.last().map_or(2, |bucket| bucket.0.max(2));
     let mut made = None;
@@ -151,11 +154,11 @@ fn histogram(buckets: &[(u64, u64)]) -> io::Result<Histogram<u64>> {
     Ok(histogram)
 }
 
-/// All that the log of `owner` holds.
+/// Returns everything that the log of `owner` holds.
 ///
 /// # Errors
 ///
-/// Anything but a whole log. `path` is only for the message.
+/// If the file is anything but a whole log. `path` is only for the message.
 pub(super) fn read(
     path: &Path,
     bytes: &[u8],
@@ -201,7 +204,7 @@ pub(super) fn read(
     Ok(logged)
 }
 
-/// The buckets of a histogram as the log encodes it; why not, in words, if it is none.
+/// Decodes the buckets of a histogram from the log. The error explains why it is not valid.
 fn buckets(encoded: &str) -> Result<Vec<(u64, u64)>, String> {
     let deflated = STANDARD
         .decode(encoded)
@@ -232,7 +235,8 @@ fn as_usize(word: u32) -> usize {
     usize::try_from(word).unwrap_or(usize::MAX)
 }
 
-/// The counts that are not zero of a plain histogram, with the smallest figure of their buckets.
+/// Returns the counts of a plain histogram that are not zero, with the smallest figure of their
+/// buckets.
 fn counts(plain: &[u8]) -> Result<Vec<(u64, u64)>, String> {
     let low = plain
         .get(16..24)
@@ -256,7 +260,7 @@ fn counts(plain: &[u8]) -> Result<Vec<(u64, u64)>, String> {
     while !left.is_empty() {
         let number = signed(&mut left).ok_or("ends within a number")?;
         if number < 0 {
-            // As many zeros in a row.
+            // A negative number stands for that many zeros in a row.
             index = index.saturating_add(number.unsigned_abs());
             continue;
         }
@@ -271,8 +275,8 @@ fn counts(plain: &[u8]) -> Result<Vec<(u64, u64)>, String> {
     Ok(buckets)
 }
 
-/// How buckets are numbered: the first `2 * half` are of one figure, and then each `half` of them are twice as wide as
-/// those before.
+/// The numbering of buckets: the first `2 * half` buckets hold one figure each. Of the following
+/// ones, each `half` are twice as wide as the `half` before.
 struct HdrScale {
     half_bits: u32,
 }
@@ -285,7 +289,7 @@ impl HdrScale {
         }
     }
 
-    /// The smallest figure of a bucket.
+    /// Returns the smallest figure of a bucket.
     fn lowest(&self, index: u64) -> Option<u64> {
         let half = 1 << self.half_bits;
         let block = index >> self.half_bits;
@@ -298,7 +302,8 @@ impl HdrScale {
     }
 }
 
-/// The next number: seven bits in a byte, the lowest first, eight in the ninth; then the sign in the lowest bit.
+/// Decodes the next number: seven bits in a byte, the lowest first, eight in the ninth; then the
+/// sign in the lowest bit.
 fn signed(left: &mut &[u8]) -> Option<i64> {
     let mut number = 0_u64;
     for byte_index in 0..9 {
@@ -422,7 +427,7 @@ mod tests {
             plain
         };
         assert_eq!(super::counts(&header(&[2])).unwrap(), [(0, 1)]);
-        // The least of all numbers has no opposite.
+        // The smallest number has no opposite.
         let least = super::counts(&header(&[0xff; 9]));
         assert_eq!(least.unwrap(), []);
         let beyond = super::counts(&header(&[&[0xff; 9][..], &[2]].concat()));

@@ -1,4 +1,4 @@
-//! The first thing in each file of a dump: what it is.
+//! The label at the beginning of each file of a dump.
 
 use std::path::Path;
 
@@ -7,11 +7,12 @@ use serde_json::error::Category;
 
 use super::DumpError;
 
-/// The version of all formats that is written, and the only one that can be read. It rises when a member changes its
-/// meaning or goes away; members, columns and distributions may be added without it.
+/// The version of all formats that this program writes, and the only one that it reads. It rises
+/// when a member changes its meaning or is removed. New members, columns and distributions do not
+/// change it.
 pub(super) const VERSION: u64 = 2;
 
-/// What stands in the head of a table or a histogram log.
+/// The head of a table or a histogram log.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Label<T> {
     pub(super) format: String,
@@ -30,14 +31,15 @@ impl<T> Label<T> {
     }
 }
 
-/// The part of a label that says whether the rest can be understood.
+/// The part of a label that decides whether the rest can be understood.
 #[derive(Deserialize)]
 struct Kind {
     format: Option<String>,
     version: Option<u64>,
 }
 
-/// The value of a JSON object that is labelled as of this format. Whether it breaks off is for the caller to know.
+/// Parses a JSON object whose label names this format. The caller checks whether the object is
+/// complete.
 pub(super) fn labelled<T: for<'a> Deserialize<'a>>(
     path: &Path,
     json: &[u8],

@@ -1,20 +1,20 @@
-//! What recorders leave behind: files for every rank, every node, and the run.
+//! The files that recorders leave for every rank, every node, and the run.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `run.json` | [`RunDump`]: the command, the settings, when |
+//! | `run.json` | [`RunDump`]: the command, the settings, the times |
 //! | `rank-00003.json`, `.hlog`, `.calls`, `.messages`, `.near` | [`RankDump`], its histograms, its tables |
 //! | `node-0000.json`, `.hlog`, `.slices`, `.strobes` | [`NodeDump`], its histograms, its tables |
 //!
-//! `docs/dumps.md` describes the formats for those who read them with other programs. A line of `jq` or Python reads
-//! all of it:
+//! `docs/dumps.md` describes the formats for those who read them with other programs. A line of
+//! `jq` or Python reads all of them:
 //!
 //! ```text
 //! jq '.primitives.MPI_Isend.latency_ns.average' rank-00003.json
 //! ```
 //!
-//! All of it is written whole or not at all, and read by total functions, each file strictly and the directory
-//! tolerantly: what cannot be read is left out and said.
+//! Each file is written whole or not at all. The readers are total functions, strict for each file
+//! and tolerant for the directory: files that cannot be read are left out and reported.
 
 mod atomic_file;
 mod columns;

@@ -1,4 +1,4 @@
-//! What a node leaves behind.
+//! The dump of a node.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct NodeDump {
     pub node: u32,
     /// Slices in which some node had work.
     pub slices_struck: u64,
-    /// The lengths of the runs of slices in which nobody had work.
+    /// The lengths of the runs of slices in which no node had work.
     pub empty_runs: DistributionDump,
     /// LETTS: time from one struck slice to the next.
     pub letts_ns: DistributionDump,
@@ -43,30 +43,30 @@ pub struct NodeDump {
     pub ncollmsm: u64,
     /// BPTS, summed over slices: divide by the slices for the average.
     pub bpts: u64,
-    /// LTRi: time in the routines of each NIC thread in a slice in which it had any; by `sr`, `bs`, `br`, `dh`, `ch`,
-    /// `rh`.
+    /// LTRi: time in the routines of each NIC thread in a slice in which it ran any; by `sr`, `bs`,
+    /// `br`, `dh`, `ch`, `rh`.
     #[serde(default)]
     pub ltr_ns: BTreeMap<String, DistributionDump>,
-    /// What messages might have moved into this node in all slices.
+    /// The bytes of messages that were allowed to move into this node in all slices.
     #[serde(default)]
     pub budget_bytes: u64,
-    /// What was scheduled to move into this node.
+    /// The bytes that were scheduled to move into this node.
     #[serde(default)]
     pub scheduled_bytes: u64,
-    /// What had met its receive and was left for a later slice, summed over slices.
+    /// The bytes that had been matched and were left for a later slice, summed over slices.
     #[serde(default)]
     pub carried_bytes: u64,
     /// Slices that were demanded.
     #[serde(default)]
     pub demanded: u64,
-    /// Bytes of messages from other machines that the kernel put into the memory of their ranks. It is that of all nodes
-    /// of a process, in the dump of the first.
+    /// Bytes of messages from other hosts that the kernel put directly into the memory of their
+    /// ranks. The dump of a process's first node has the figure for all nodes of that process.
     #[serde(default)]
     pub placed_bytes: u64,
-    /// Those that were copied there once more. As for `placed_bytes`.
+    /// Bytes of such messages that were copied once more. As for `placed_bytes`.
     #[serde(default)]
     pub copied_bytes: u64,
-    /// Struck slices of the window before those in `slices`, for which there was no more room.
+    /// Struck slices of the window before those in `slices`, for which there was no room left.
     #[serde(default)]
     pub slices_dropped: u64,
     /// The slices of the window, in the order of their numbers.
@@ -78,7 +78,7 @@ pub struct NodeDump {
 }
 
 impl NodeDump {
-    /// Slices that were only counted, because nobody had work.
+    /// Returns the slices that were only counted, because no node had work.
     #[must_use]
     pub fn empty_slices(&self) -> u64 {
         self.empty_runs.total
@@ -103,7 +103,7 @@ pub struct StrobeDump {
     pub usrdem: DistributionDump,
     /// USRMSM, in retries a slice.
     pub usrmsm: DistributionDump,
-    /// Slices of the window before those in `strobes`, for which there was no more room.
+    /// Slices of the window before those in `strobes`, for which there was no room left.
     #[serde(default)]
     pub strobes_dropped: u64,
     /// The slices of the window, in the order of their numbers.

@@ -1,4 +1,4 @@
-//! What a rank leaves behind.
+//! The dump of a rank.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use super::{CallRow, DistributionDump, LocalSliceRow, MessageRow};
 /// The Main MDS of one rank (Table 5.3): `rank-00003.json`, format `bcs-mds-rank`, and its tables.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RankDump {
-    /// Names the run, alike in all its dumps, so that two runs in one directory are noticed. A recorder leaves
-    /// it empty: whoever writes the dump knows it.
+    /// The name of the run, the same in all its dumps, so that readers notice two runs in one
+    /// directory. A recorder leaves it empty: the writer of the dump sets it.
     #[serde(default)]
     pub job: String,
     /// The rank in `MPI_COMM_WORLD`.
@@ -24,7 +24,8 @@ pub struct RankDump {
     pub began_ns: u64,
     /// From the start of the recorder to its end.
     pub run_ns: u64,
-    /// Whether the rank has finalized. If not, the record is as far as it came: it was killed, or left without.
+    /// Whether the rank has finalized. If not, it was killed or ended without, and the record ends
+    /// there.
     pub finalized: bool,
     /// The primitives that were called.
     pub primitives: BTreeMap<Primitive, PrimitiveDump>,
@@ -32,7 +33,8 @@ pub struct RankDump {
     pub computation_granularity_ns: DistributionDump,
     /// Times inside blocking primitives.
     pub communication_overhead_ns: DistributionDump,
-    /// The places from which MPI was called. The first one is that of calls for which there was no room.
+    /// The places from which MPI was called. The first one is for calls for which there was no
+    /// room.
     pub sites: Vec<SiteDump>,
     /// The ranks that this one sent to or received from.
     pub peers: Vec<PeerDump>,
@@ -50,17 +52,17 @@ pub struct RankDump {
     /// The last messages, in the order in which they were complete.
     #[serde(skip)]
     pub messages: Vec<MessageRow>,
-    /// What went by SMARTMAP, by slices.
+    /// Traffic by SMARTMAP, by slices.
     #[serde(skip)]
     pub near: Vec<LocalSliceRow>,
 }
 
-/// What one primitive was seen to do.
+/// The figures of one primitive.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PrimitiveDump {
     /// From the call to its completion, also for non-blocking ones.
     pub latency_ns: DistributionDump,
-    /// The data moved by each call; absent for primitives that move none.
+    /// The data moved by each call; absent for primitives that move no data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<DistributionDump>,
 }
@@ -75,16 +77,16 @@ pub struct SiteDump {
     pub primitive: Option<Primitive>,
     /// Times in the call itself, in a histogram that is coarser than those of primitives.
     pub time_ns: DistributionDump,
-    /// Data in all.
+    /// All data of these calls.
     pub bytes: u64,
 }
 
-/// Messages between this rank and another one, by one road.
+/// Messages between this rank and another one, by one transport.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerDump {
     /// The other rank, in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// The road.
+    /// The transport.
     pub road: MessageTransport,
     /// Messages to it.
     pub sent: u64,
@@ -96,7 +98,7 @@ pub struct PeerDump {
     pub received_bytes: u64,
 }
 
-/// What was done with one communicator.
+/// The use of one communicator.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CommunicatorDump {
     /// Its context id; 0 is `MPI_COMM_WORLD`.

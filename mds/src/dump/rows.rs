@@ -1,12 +1,13 @@
-//! Tables of figures: what is kept in the order in which it happened.
+//! Tables of figures: rows in the order in which things happened.
 //!
-//! All members of a row are `u64`, so that a table is as many columns of words, in memory as in a file. A time that
-//! there was none of (a microphase that was skipped) and a number of nothing (the peer of a barrier) is [`NONE`].
+//! All members of a row are `u64`, so a table is one column of words for each member, in memory and
+//! in a file. An absent time (of a microphase that was skipped) and an absent number (the peer of a
+//! barrier) are [`NONE`].
 
-/// The figure of what there was none of.
+/// The value of an absent figure.
 pub const NONE: u64 = u64::MAX;
 
-/// What a column is called and counted in.
+/// The name and unit of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
     /// Its name in files and on the command line.
@@ -19,17 +20,18 @@ pub struct Column {
 pub trait Row: Sized {
     /// The name of the table.
     const TABLE: &'static str;
-    /// What the words of a row are.
+    /// The columns of a row.
     const COLUMNS: &'static [Column];
 
-    /// The words of the row, in the order of the columns.
+    /// Returns the words of the row, in the order of the columns.
     fn words(&self) -> impl Iterator<Item = u64>;
 
-    /// The row of these words; nothing if they are not as many as there are columns.
+    /// Makes a row of these words; `None` if their number is not that of the columns.
     fn from_words(words: &[u64]) -> Option<Self>;
 }
 
-/// A line for each member: its name and unit. The first line is the name of the table.
+/// Defines a row. One line for each member has its name and unit. The first line is the name of the
+/// table.
 macro_rules! rows {
     ($(#[$about:meta])* $row:ident $table:literal { $($(#[$note:meta])* $member:ident $unit:literal,)* }) => {
         $(#[$about])*
@@ -57,9 +59,9 @@ macro_rules! rows {
 }
 
 rows! {
-    /// A struck slice on one node: Table 5.2, gathered by the Strobe Receiver. Slices that are missing in the order of
-    /// numbers were not struck: no node had work. Times are read where the node's NIC runs: when its Strobe Receiver
-    /// takes a microstrobe, and when it has heard from all its threads.
+    /// A struck slice on one node: Table 5.2, gathered by the Strobe Receiver. If a number is
+    /// missing, that slice was not struck: no node had work. Times are read on the node's NIC: when
+    /// its Strobe Receiver takes a microstrobe, and when all its threads have reported.
     SliceRow "slices" {
         /// The number of the slice.
         slice "number",
@@ -69,8 +71,8 @@ rows! {
         letts_ns "ns",
         /// LTDEM: the descriptor exchange microphase, from its microstrobe until this node has finished it.
         ltdem_ns "ns",
-        /// LTMSM (LMSM is a misprint): the message scheduling microphase. [`NONE`], as of the ones below, if no node
-        /// needed it.
+        /// LTMSM (LMSM is a misprint): the message scheduling microphase. [`NONE`], as for the ones
+        /// below, if no node needed it.
         ltmsm_ns "ns",
         /// The point-to-point microphase (one of LTRi).
         ltpm_ns "ns",
@@ -86,19 +88,21 @@ rows! {
         /// NP2PMSM: messages into this node that got bytes (or their end) scheduled in the MSM. A message that takes
         /// several slices counts in each.
         np2pmsm "count",
-        /// NCOLLDEM (NCOLLMSN is a misprint): collectives of which this node took its last arrival in the DEM.
+        /// NCOLLDEM (NCOLLMSN is a misprint): collectives whose last arrival on this node the node
+        /// took in the DEM.
         ncolldem "count",
-        /// NCOLLMSM: collectives with members on this node that were granted steps in the MSM, by whichever node. A
-        /// collective that takes several slices counts in each.
+        /// NCOLLMSM: collectives with members on this node to which any node granted steps in the
+        /// MSM. A collective that takes several slices counts in each.
         ncollmsm "count",
-        /// BPTS: processes of this node that were blocked during the slice: they had said, when the cut was taken,
-        /// that they wait in a call, whether they slept or were awake. Who waits for its own node says so when it has
-        /// looked for 20 µs.
+        /// BPTS: processes of this node that were blocked during the slice. When the cut was taken,
+        /// they had reported that they wait in a call, asleep or awake. A rank that waits for its
+        /// own node reports that after it has polled for 20 µs.
         bpts "count",
         /// LTRi: time in the routines of the Strobe Receiver, from the strobe to the next one.
         ltr_sr_ns "ns",
-        /// LTRi: time in the routines of the Buffer Sender, until it has finished the DEM. What a thread does
-        /// after it has finished its last microphase in a slice counts when it finishes one again; so it does below.
+        /// LTRi: time in the routines of the Buffer Sender, until it has finished the DEM. Work
+        /// that a thread does after its last microphase in a slice counts when it finishes the next
+        /// one. The same holds below.
         ltr_bs_ns "ns",
         /// LTRi: time in the routines of the Buffer Receiver.
         ltr_br_ns "ns",
@@ -108,20 +112,20 @@ rows! {
         ltr_ch_ns "ns",
         /// LTRi: time in the routines of the Reduce Helper.
         ltr_rh_ns "ns",
-        /// What messages might move into this node in the slice: its budget without what is kept for the collectives
-        /// that may be granted in it.
+        /// The bytes of messages that were allowed to move into this node in the slice: its budget,
+        /// less what is reserved for the collectives that may be granted in it.
         budget_bytes "bytes",
-        /// Data of messages that were scheduled to move into this node. Data that came with descriptors (64 bytes at
-        /// most) are not moved, here and below.
+        /// Data of messages that were scheduled to move into this node. Data inside descriptors (64
+        /// bytes at most) is not moved, here and below.
         scheduled_bytes "bytes",
-        /// Data of messages that had met their receives and were left for later slices.
+        /// Data of messages that had been matched and were left for later slices.
         carried_bytes "bytes",
-        /// Receives posted on this node that no message has met, when it had finished the MSM (or the DEM, if there
-        /// was no MSM); so it is below.
+        /// Receives posted on this node that no message has matched, when the node had finished the
+        /// MSM (or the DEM, if there was no MSM). The same moment holds below.
         receives_waiting "count",
-        /// Messages for this node that no receive has met.
+        /// Messages for this node that no receive has matched.
         messages_waiting "count",
-        /// Collectives that members on this node have entered and that are not granted in full.
+        /// Collectives that members on this node have entered and that are not fully granted.
         collectives_waiting "count",
         /// 1 if the slice was demanded, 0 if it was struck by the clock.
         demanded "count",
@@ -129,8 +133,9 @@ rows! {
 }
 
 rows! {
-    /// A struck slice for the whole job: Table 5.1, gathered by the Strobe Sender. It looks whether all nodes have
-    /// finished a microphase as soon as it has been strobed, and again each time when nodes have reported since.
+    /// A struck slice for the whole job: Table 5.1, gathered by the Strobe Sender. It checks
+    /// whether all nodes have finished a microphase right after the microphase has been strobed,
+    /// and again whenever nodes have reported since.
     StrobeRow "strobes" {
         /// The number of the slice.
         slice "number",
@@ -140,27 +145,28 @@ rows! {
         getts_ns "ns",
         /// GTDEM: from the strobe until all nodes had finished the descriptor exchange microphase.
         gtdem_ns "ns",
-        /// GTMSM: the same of the message scheduling microphase, from its microstrobe; [`NONE`] if no node needed it.
+        /// GTMSM: the same for the message scheduling microphase, from its microstrobe; [`NONE`] if
+        /// no node needed it.
         gtmsm_ns "ns",
         /// GTTS: from the strobe until all nodes had finished the slice.
         gtts_ns "ns",
-        /// USRSTS: looks at whether all nodes had finished what the slice was at that came out false, in all its
-        /// microphases.
+        /// USRSTS: checks which found that not all nodes had finished the current microphase, over
+        /// all microphases of the slice.
         usrsts "count",
-        /// USRDEM: looks at whether all nodes had finished the DEM that came out false.
+        /// USRDEM: checks which found that not all nodes had finished the DEM.
         usrdem "count",
-        /// USRMSM: looks at whether all nodes had finished the MSM that came out false.
+        /// USRMSM: checks which found that not all nodes had finished the MSM.
         usrmsm "count",
         /// 1 if the slice was demanded, 0 if it was struck by the clock.
         demanded "count",
-        /// The length of a time slice in force: with `--strobe auto` what was chosen, else what is set.
+        /// The time slice in force: with `--strobe auto` the chosen length, else the set one.
         length_ns "ns",
     }
 }
 
 rows! {
-    /// What a rank did by SMARTMAP in one slice of the clock, which no NIC sees. Slices in which it did nothing are
-    /// missing.
+    /// A rank's use of SMARTMAP in one slice of the clock, which no NIC sees. Slices without such
+    /// use are missing.
     LocalSliceRow "near" {
         /// The number of the slice: that of the last strobe.
         slice "number",
@@ -174,7 +180,8 @@ rows! {
 }
 
 rows! {
-    /// A call of a rank. The outermost one counts: what the library calls itself is no row.
+    /// A call of a rank. Only the outermost call has a row: calls that the library makes itself
+    /// have none.
     CallRow "calls" {
         /// When the call began.
         begun_ns "ns",
@@ -182,9 +189,9 @@ rows! {
         ended_ns "ns",
         /// The number of the slice in which it began.
         slice "number",
-        /// Which call: a place in [`Primitive::ALL`](crate::mmds::Primitive::ALL).
+        /// The call: an index into [`Primitive::ALL`](crate::mmds::Primitive::ALL).
         primitive "number",
-        /// From where: a place in [`RankDump::sites`](super::RankDump::sites).
+        /// The site of the call: an index into [`RankDump::sites`](super::RankDump::sites).
         site "number",
         /// The context id of the communicator; [`NONE`] for calls without one.
         context "number",
@@ -208,21 +215,22 @@ rows! {
         completed_ns "ns",
         /// The number of the slice in which it was posted.
         slice "number",
-        /// From where it was posted: a place in [`RankDump::sites`](super::RankDump::sites).
+        /// The site of the post: an index into [`RankDump::sites`](super::RankDump::sites).
         site "number",
         /// The context id of the communicator.
         context "number",
-        /// The rank in `MPI_COMM_WORLD` of the other side.
+        /// The rank in `MPI_COMM_WORLD` of the peer.
         peer "number",
         /// The tag.
         tag "number",
         /// Its length.
         bytes "bytes",
-        /// It is the n-th message of this pair of ranks, context and tag, from 0. Messages of one such stream do not
-        /// overtake each other (MPI 5.0, 3.5), so this is the same number on both sides. [`NONE`] if the recorder had
-        /// no room to count the stream.
+        /// The number of the message among those of this pair of ranks, context and tag, from 0.
+        /// Messages of one such stream do not overtake each other (MPI 5.0, 3.5), so both sides
+        /// have the same number. [`NONE`] if the recorder had no room to count the stream.
         ordinal "number",
-        /// The road that it took: a [`Road`](super::Road) as a number.
+        /// The transport of the message: a [`MessageTransport`](super::MessageTransport) as a
+        /// number.
         road "number",
     }
 }

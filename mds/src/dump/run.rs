@@ -1,12 +1,12 @@
-//! What a run was: `run.json`.
+//! The header of a run: `run.json`.
 
 use serde::{Deserialize, Serialize};
 
-/// The header of all dumps of one run, format `bcs-mds-run`, so that two runs can be told apart later. `bcs run` writes
-/// it, at the end.
+/// The header of all dumps of one run, format `bcs-mds-run`, which later distinguishes it from
+/// other runs. `bcs run` writes it, at the end.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunDump {
-    /// Names the run, alike in all its dumps.
+    /// The name of the run, the same in all its dumps.
     pub job: String,
     /// The command line of the programs, without that of the launcher.
     pub command: Vec<String>,
@@ -19,15 +19,15 @@ pub struct RunDump {
     pub began_unix_ns: u64,
     /// The same moment by the clock of all other times in the dumps.
     pub began_ns: u64,
-    /// When it had ended, by that clock.
+    /// When the run ended, by that clock.
     pub ended_ns: u64,
     /// The exit code of the launcher.
     pub exit_code: i32,
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: u32,
-    /// Ranks.
+    /// The number of ranks.
     pub ranks: u32,
-    /// The length of a time slice; with auto strobes of the longest.
+    /// The length of a time slice; with auto strobes the longest one.
     pub time_slice_ns: u64,
     /// `elastic`, `fixed` or `auto`.
     pub strobe: String,
@@ -39,15 +39,15 @@ pub struct RunDump {
     pub eager_limit: u64,
     /// The bandwidth of a link, in bytes a second, from which budgets follow.
     pub bandwidth: u64,
-    /// When that was measured, in seconds since 1970; absent if the user has said it.
+    /// When that was measured, in seconds since 1970; absent if the user has set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth_measured_unix_s: Option<u64>,
-    /// What was recorded, as `--mds-record` says it.
+    /// What was recorded, in the syntax of `--mds-record`.
     pub recorded: String,
 }
 
 impl RunDump {
-    /// Whether strobes came by the clock alone: completions were released by them.
+    /// Returns whether only the clock caused strobes, so that strobes released completions.
     #[must_use]
     pub fn strobes_by_clock(&self) -> bool {
         matches!(self.strobe.as_str(), "fixed" | "auto")

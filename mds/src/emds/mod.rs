@@ -1,9 +1,10 @@
-//! The Elan MDS: what a node's NIC does in each time slice, recorded inside the NIC (paper, section 5.2).
+//! The Elan MDS: records the work of a node's NIC in each time slice, inside the NIC (paper,
+//! section 5.2).
 //!
-//! The Strobe Receiver of every node keeps a [`SliceRecorder`] (Table 5.2, local figures) and the Strobe
-//! Sender keeps a [`StrobeRecorder`] (Table 5.1, global figures); they are two because the two threads
-//! may be in two processes. Both take a row for every struck slice, enter it into distributions and totals, which
-//! are of the whole run, and keep it if it is in the window.
+//! The Strobe Receiver of every node keeps a [`SliceRecorder`] (Table 5.2, local figures), and the
+//! Strobe Sender keeps a [`StrobeRecorder`] (Table 5.1, global figures). There are two recorders
+//! because the two threads may be in two processes. Both take a row for every struck slice, enter
+//! it into distributions and totals of the whole run, and keep it if it is in the window.
 
 mod rows;
 mod slice_recorder;
@@ -14,29 +15,29 @@ pub use strobe_recorder::StrobeRecorder;
 
 use crate::Distribution;
 
-/// Rows of slices that are noted, and entered into distributions later. A NIC that enters those of each slice
-/// at once fetches some thirty cache lines for it that programs have pushed out since the slice before; a note takes
-/// four.
+/// A buffer of rows that are entered into distributions later. If a NIC entered the rows of each
+/// slice at once, it would fetch some thirty cache lines that programs have evicted since the slice
+/// before. A buffered row takes four.
 #[derive(Debug)]
 struct PendingRows<R>(Vec<R>);
 
 impl<R> PendingRows<R> {
-    /// So many slices are entered at a time.
+    /// The number of slices that are entered together.
     const MOST: usize = 64;
 
     fn new() -> Self {
         Self(Vec::with_capacity(Self::MOST))
     }
 
-    /// Notes the row of a slice. Returns whether there is room for another one.
+    /// Stores the row of a slice. Returns whether there is room for another one.
     fn note(&mut self, row: R) -> bool {
         self.0.push(row);
         self.0.len() < Self::MOST
     }
 }
 
-/// When slices were struck, and which were not: they are numbered through, and a number that was never
-/// struck was an empty slice, which wakes nobody and is only counted.
+/// The times of struck slices, and the numbers of the others. Slices are numbered consecutively. A
+/// number that was never struck was an empty slice, which wakes no thread and is only counted.
 #[derive(Debug)]
 struct SliceLog {
     next: u64,
@@ -67,7 +68,7 @@ impl SliceLog {
         Some(gap_ns)
     }
 
-    /// All slices before `slice` that were not struck were empty.
+    /// Counts all slices before `slice` that were not struck as empty.
     fn passed_before(&mut self, slice: u64) {
         let empty = slice.saturating_sub(self.next);
         if empty > 0 {
@@ -76,7 +77,7 @@ impl SliceLog {
     }
 }
 
-/// Adds a time to a distribution, unless there was none.
+/// Adds a time to a distribution, unless it is absent.
 fn enter(distribution: &mut Distribution, time_ns: u64) {
     if time_ns != crate::dump::NONE {
         distribution.record(time_ns);

@@ -2,13 +2,13 @@
 
 use crate::selection::SliceWindow;
 
-/// Rows of the slices of a window, in memory that is asked for when it is made; what of it is never written is never
-/// used.
+/// Rows of the slices of a window. Their memory is allocated when this is made, and the kernel
+/// provides only the parts that are written.
 #[derive(Debug)]
 pub(super) struct Rows<R> {
     window: SliceWindow,
     rows: Vec<R>,
-    /// Where the next row goes when there is no more room: the oldest one lies there.
+    /// The place of the oldest row, where the next row goes if there is no room left.
     oldest: usize,
     dropped: u64,
 }
@@ -24,7 +24,8 @@ impl<R> Rows<R> {
         }
     }
 
-    /// Keeps the row of a slice, if the window has it: if there is no room, in the place of the oldest one.
+    /// Keeps the row of a slice if it is in the window. If there is no room, it replaces the oldest
+    /// row.
     pub(super) fn keep(&mut self, slice: u64, row: R) {
         if !self.window.has(slice) {
             return;
@@ -39,7 +40,7 @@ impl<R> Rows<R> {
         }
     }
 
-    /// The rows in the order in which they came, and how many were dropped before them.
+    /// Returns the rows in the order in which they came, and how many were dropped before them.
     pub(super) fn finish(mut self) -> (Vec<R>, u64) {
         self.rows.rotate_left(self.oldest);
         (self.rows, self.dropped)

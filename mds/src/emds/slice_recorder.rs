@@ -8,7 +8,8 @@ use super::rows::Rows;
 use super::{PendingRows, SliceLog, enter};
 
 impl SliceRow {
-    /// A slice that has just been struck: nothing has been done in it, and no microphase has a time.
+    /// Returns the row of a slice that has just been struck: no work is counted, and no microphase
+    /// has a time.
     #[must_use]
     pub fn struck(slice: u64, strobe_ns: u64) -> Self {
         Self {
@@ -24,7 +25,7 @@ impl SliceRow {
         }
     }
 
-    /// LTRi, by the names that a [`NodeDump`] has for them.
+    /// Returns LTRi, by the names that a [`NodeDump`] uses.
     fn routines(&self) -> [(&'static str, u64); 6] {
         [
             ("sr", self.ltr_sr_ns),
@@ -55,7 +56,7 @@ pub struct SliceRecorder {
 }
 
 impl SliceRecorder {
-    /// A recorder for `node`, from slice number `first_slice` on.
+    /// Makes a recorder for `node`, from slice number `first_slice` on.
     #[must_use]
     pub fn new(node: u32, first_slice: u64, window: SliceWindow) -> Self {
         Self {
@@ -76,8 +77,8 @@ impl SliceRecorder {
         }
     }
 
-    /// One struck slice is over. Slices come in rising order; the numbers left out were empty slices. LETTS is filled
-    /// in here.
+    /// Records one struck slice that has ended, and fills in LETTS. Slices come in rising order;
+    /// the numbers left out were empty slices.
     pub fn slice(&mut self, row: SliceRow) {
         if !self.notes.note(row) {
             self.enter_notes();
@@ -118,8 +119,8 @@ impl SliceRecorder {
         self.rows.keep(row.slice, row);
     }
 
-    /// Gives what was recorded. `end_slice` is the number that the next slice would have had: those before
-    /// it that were not struck were empty. The node with the Strobe Sender then adds
+    /// Returns what was recorded. `end_slice` is the number that the next slice would have had:
+    /// earlier slices that were not struck were empty. The node with the Strobe Sender then adds
     /// [`NodeDump::global`].
     #[must_use]
     pub fn finish(mut self, end_slice: u64) -> NodeDump {
@@ -204,7 +205,7 @@ mod tests {
         assert_eq!(routines, [(1, 70), (0, 0)]);
     }
 
-    /// More slices than are noted at a time, and more than the window has room for.
+    /// More slices than are buffered at a time, and more than the window has room for.
     #[test]
     fn rows_are_of_the_window_and_totals_of_the_run() {
         let row = |slice| SliceRow {

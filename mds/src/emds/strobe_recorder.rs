@@ -7,8 +7,8 @@ use crate::selection::SliceWindow;
 use super::rows::Rows;
 use super::{PendingRows, SliceLog, enter};
 
-/// Records the slices as the Strobe Sender sees them, in memory that does not grow: 300 KiB, and 88 bytes for each row
-/// of the window.
+/// Records the slices from the Strobe Sender's view, in memory that does not grow: 300 KiB, and 88
+/// bytes for each row of the window.
 #[derive(Debug)]
 pub struct StrobeRecorder {
     notes: PendingRows<StrobeRow>,
@@ -23,7 +23,7 @@ pub struct StrobeRecorder {
 }
 
 impl StrobeRecorder {
-    /// A recorder from slice number `first_slice` on.
+    /// Makes a recorder from slice number `first_slice` on.
     #[must_use]
     pub fn new(first_slice: u64, window: SliceWindow) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl StrobeRecorder {
         }
     }
 
-    /// One struck slice is over. Slices come in rising order. GETTS is filled in here.
+    /// Records one struck slice that has ended, and fills in GETTS. Slices come in rising order.
     pub fn slice(&mut self, row: StrobeRow) {
         if !self.notes.note(row) {
             self.enter_notes();
@@ -72,7 +72,7 @@ impl StrobeRecorder {
         ];
         for (times, time_ns, retries, retried) in phases {
             enter(times, time_ns);
-            // The retries of a microphase that was skipped are none, not zero.
+            // A microphase that was skipped has no number of retries, not zero retries.
             if time_ns != NONE {
                 retries.record(retried);
             }
@@ -80,7 +80,7 @@ impl StrobeRecorder {
         self.rows.keep(row.slice, row);
     }
 
-    /// Gives what was recorded.
+    /// Returns what was recorded.
     #[must_use]
     pub fn finish(mut self) -> StrobeDump {
         self.enter_notes();

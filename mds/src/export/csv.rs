@@ -1,4 +1,5 @@
-//! Dumps as files of comma-separated values, a line of names first. What there is none of is empty.
+//! Dumps as files of comma-separated values, whose first line has the names. Absent values are
+//! empty.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -9,8 +10,8 @@ use crate::figures;
 
 use super::tables::{Sink, tables};
 
-/// Writes a file for each table into `dir`, which is made if it is missing, all ranks or nodes together, and files of metrics,
-/// of call sites and of who sent how much to whom. Returns the files.
+/// Writes a file for each table, with all ranks or nodes together, and files of metrics, of call
+/// sites and of the traffic between ranks. Makes `dir` if it is missing. Returns the files.
 ///
 /// # Errors
 ///
@@ -26,7 +27,7 @@ pub fn write_csv(dumps: &RunDumps, dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files.written.into_iter().chain(more).collect())
 }
 
-/// Where tables go.
+/// The destination of tables.
 struct Files<'a> {
     dir: &'a Path,
     written: Vec<PathBuf>,
@@ -125,7 +126,7 @@ fn flows(dumps: &RunDumps, dir: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// A text that may hold commas and quotes.
+/// Quotes a text that may hold commas and quotes.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }

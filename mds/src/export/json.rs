@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 use crate::dump::{DistributionDump, Row, RunDumps};
 use crate::figures::{self, Metric};
 
-/// What `bcs mds report` says, for programs: the header, what could not be read (`faults`), every metric, every rank and every node with
-/// its sums, and who sent how much to whom.
+/// Returns what `bcs mds report` shows, for programs: the header, the errors of reading (`faults`),
+/// every metric, every rank and every node with its sums, and the traffic between ranks.
 ///
 /// # Errors
 ///
-/// Never with dumps that were read; they are made of what JSON has.
+/// Never for dumps that were read: JSON can represent all their values.
 pub fn report(dumps: &RunDumps, faults: Vec<String>) -> serde_json::Result<Value> {
     let flows = figures::flows(dumps).into_iter().map(|flow| {
         json!({
@@ -33,7 +33,7 @@ pub fn report(dumps: &RunDumps, faults: Vec<String>) -> serde_json::Result<Value
     }))
 }
 
-/// Every metric by its name, all ranks or nodes together.
+/// Returns every metric by its name, all ranks or nodes together.
 fn metrics(dumps: &RunDumps) -> Value {
     let metrics = figures::known(dumps).into_iter().filter_map(|metric| {
         let figures = metric.distribution(dumps, None);
@@ -44,7 +44,7 @@ fn metrics(dumps: &RunDumps) -> Value {
     Value::Object(metrics.collect())
 }
 
-/// A metric without its histogram.
+/// Returns a metric without its histogram.
 pub(crate) fn summary(metric: &Metric, figures: &DistributionDump) -> Value {
     json!({
         "about": metric.about,
@@ -60,7 +60,8 @@ pub(crate) fn summary(metric: &Metric, figures: &DistributionDump) -> Value {
     })
 }
 
-/// Writes the report and all tables: of each table of a rank or node an object that has a list for each column.
+/// Writes the report and all tables. Each table of a rank or node becomes an object with a list for
+/// each column.
 ///
 /// # Errors
 ///
@@ -84,7 +85,7 @@ pub fn write_json(dumps: &RunDumps, to: &mut impl Write) -> io::Result<()> {
     to.flush()
 }
 
-/// The values of a list of the object.
+/// Returns the values of a list of the object.
 fn items<'a>(all: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut Value> {
     let list = all.get_mut(name).and_then(Value::as_array_mut);
     list.into_iter().flatten()

@@ -1,5 +1,6 @@
-//! Dumps for other programs: all of it as one JSON object, as files of comma-separated values, or its tables as files of
-//! Apache Parquet, with the feature `parquet`. Traces are in [`trace`](crate::trace).
+//! Dumps for other programs: as one JSON object, as files of comma-separated values, or, with the
+//! feature `parquet`, their tables as files of Apache Parquet. Traces are in
+//! [`trace`](crate::trace).
 
 mod csv;
 mod json;

@@ -1,4 +1,4 @@
-//! Tables as files of Apache Parquet. What there is none of is null.
+//! Tables as files of Apache Parquet. Absent values are null.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,11 +17,12 @@ use crate::dump::{Dumps, NONE, Row};
 
 use super::tables::{Sink, tables};
 
-/// So many rows are put together before they are written, so that ranks with a few rows make no groups of their own.
+/// The number of rows that are written together, so that ranks with a few rows make no groups of
+/// their own.
 const GROUP_ROWS: usize = 1 << 17;
 
-/// Writes a file for each table into `dir`, which is made if it is missing, all ranks or nodes together. The unit of a
-/// column stands in the metadata of its file. Returns the files.
+/// Writes a file for each table, with all ranks or nodes together. The metadata of a file hold the
+/// units of its columns. Makes `dir` if it is missing. Returns the files.
 ///
 /// # Errors
 ///
@@ -36,7 +37,7 @@ pub fn write_parquet(dumps: &Dumps, dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files.written)
 }
 
-/// Where tables go.
+/// The destination of tables.
 struct Files<'a> {
     dir: &'a Path,
     written: Vec<PathBuf>,
@@ -112,7 +113,7 @@ fn write_group(writer: &mut SerializedFileWriter<File>, columns: &mut [Vec<u64>]
         let Some(mut column) = group.next_column()? else {
             break;
         };
-        // The owner is never missing, so its column has no levels that say where there is one.
+        // The owner is never absent, so its column needs no definition levels.
         let there = words.iter().map(|word| i16::from(*word != NONE));
         let levels: Option<Vec<i16>> = (at > 0).then(|| there.collect());
         let present = words.iter().filter(|word| at == 0 || **word != NONE);

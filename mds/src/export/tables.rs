@@ -4,9 +4,9 @@ use std::io;
 
 use crate::dump::{Row, RunDumps};
 
-/// Who takes tables.
+/// A receiver of tables.
 pub(super) trait Sink {
-    /// A table of ranks or nodes, as `owner` says, with the rows of each.
+    /// Takes a table of ranks or nodes, as `owner` names them, with the rows of each.
     fn table<'a, R: Row + 'a>(
         &mut self,
         owner: &'static str,
@@ -14,7 +14,7 @@ pub(super) trait Sink {
     ) -> io::Result<()>;
 }
 
-/// Gives all tables to `sink`.
+/// Passes all tables to `sink`.
 pub(super) fn tables(dumps: &RunDumps, sink: &mut impl Sink) -> io::Result<()> {
     let ranks = || dumps.ranks.iter();
     let nodes = || dumps.nodes.iter();

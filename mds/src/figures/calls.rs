@@ -1,28 +1,29 @@
-//! Which calls are which.
+//! The classes of calls.
 
 use crate::dump::CallRow;
 use crate::mmds::Primitive;
 
-/// The call of a row; nothing if there is none of its number, which a dump that was read never has.
+/// Returns the call of a row; `None` if its number is unknown, which never happens in a dump that
+/// was read.
 #[must_use]
 pub fn primitive(call: &CallRow) -> Option<Primitive> {
     let place = usize::try_from(call.primitive).ok()?;
     Primitive::ALL.get(place).copied()
 }
 
-/// The collective of a row, if it is one.
+/// Returns the collective of a row, if it is one.
 #[must_use]
 pub fn collective(call: &CallRow) -> Option<Primitive> {
     primitive(call).filter(|primitive| is_collective(*primitive))
 }
 
-/// Whether all ranks of a communicator make this call, with one another.
+/// Returns whether all ranks of a communicator make this call together.
 #[must_use]
 fn is_collective(primitive: Primitive) -> bool {
     (Primitive::Barrier..=Primitive::IneighborAlltoallw).contains(&primitive)
 }
 
-/// Whether it sends a message, so that its size is that of a message.
+/// Returns whether it sends a message, so that its size is that of a message.
 #[must_use]
 pub fn is_send(primitive: Primitive) -> bool {
     use Primitive::{Bsend, Ibsend, Irsend, Isend, Issend, Rsend, Send, Sendrecv, Ssend};

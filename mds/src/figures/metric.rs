@@ -1,24 +1,24 @@
-//! Every figure that has a distribution, by its name: those of Tables 5.1 and 5.2, those of the routines of NIC threads,
-//! and those of ranks.
+//! Every figure that has a distribution, by its name: those of Tables 5.1 and 5.2, those of the
+//! routines of NIC threads, and those of ranks.
 
 use thiserror::Error;
 
 use crate::dump::{DistributionDump, NodeDump, RankDump, RunDumps, StrobeDump};
 use crate::mmds::Primitive;
 
-/// What a metric is counted in.
+/// The unit of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds.
     Nanoseconds,
     /// Bytes.
     Bytes,
-    /// Neither.
+    /// A number without a unit.
     Count,
 }
 
 impl Unit {
-    /// As files and pages have it.
+    /// Returns the name of the unit in files and pages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -29,7 +29,7 @@ impl Unit {
     }
 }
 
-/// Where it stands in dumps.
+/// The place of a metric in dumps.
 #[derive(Debug, Clone, Copy)]
 enum MetricSource {
     Rank(fn(&RankDump) -> &DistributionDump),
@@ -43,11 +43,11 @@ enum MetricSource {
 /// A figure that has a distribution.
 #[derive(Debug, Clone)]
 pub struct Metric {
-    /// As it is written on a command line: `GETTS`, `LTR.br`, `MPI_Isend`, `MPI_Isend.size`.
+    /// The name on a command line: `GETTS`, `LTR.br`, `MPI_Isend`, `MPI_Isend.size`.
     pub name: String,
-    /// What it is counted in.
+    /// The unit.
     pub unit: Unit,
-    /// What it says, in words.
+    /// The meaning, in words.
     pub about: String,
     source: MetricSource,
 }
@@ -56,16 +56,16 @@ pub struct Metric {
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("there is no metric {name:?}; there are {known}")]
 pub struct UnknownMetric {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
-    /// All names that there are.
+    /// All names that exist.
     pub known: String,
 }
 
 const NS: Unit = Unit::Nanoseconds;
 const COUNT: Unit = Unit::Count;
 
-/// Those that every run may have.
+/// The metrics that every run may have.
 const FIXED: [(&str, Unit, &str, MetricSource); 23] = [
     (
         "GETTS",
@@ -207,7 +207,8 @@ const FIXED: [(&str, Unit, &str, MetricSource); 23] = [
     ),
 ];
 
-/// The figures beside Tables 5.1 and 5.2, and counts of theirs, that have no distribution, but a column by slice.
+/// Counts of Tables 5.1 and 5.2, and figures beside them, that have no distribution, but a column
+/// by slice.
 const COUNTS: [(&str, &str); 10] = [
     (
         "NP2PDEM",
@@ -251,7 +252,7 @@ const COUNTS: [(&str, &str); 10] = [
     ),
 ];
 
-/// All metrics that the dumps have, in the order of reports.
+/// Returns all metrics that the dumps have, in the order of reports.
 #[must_use]
 pub fn known(dumps: &RunDumps) -> Vec<Metric> {
     let fixed = FIXED.iter().map(|(name, unit, about, source)| Metric {
@@ -282,11 +283,11 @@ pub fn known(dumps: &RunDumps) -> Vec<Metric> {
     fixed.chain(of_calls).collect()
 }
 
-/// The metric of this name; upper and lower case are the same.
+/// Finds the metric of this name, regardless of case.
 ///
 /// # Errors
 ///
-/// [`UnknownMetric`], with all names that there are.
+/// [`UnknownMetric`], with all names that exist.
 pub fn find(dumps: &RunDumps, name: &str) -> Result<Metric, UnknownMetric> {
     let known = known(dumps);
     let names: Vec<&str> = known.iter().map(|metric| metric.name.as_str()).collect();
@@ -304,14 +305,14 @@ pub fn find(dumps: &RunDumps, name: &str) -> Result<Metric, UnknownMetric> {
     })
 }
 
-/// The names of Tables 5.1 and 5.2 and those beside them, with what they mean.
+/// Returns the names of Tables 5.1 and 5.2 and those beside them, with their meanings.
 pub fn legend() -> impl Iterator<Item = (&'static str, &'static str)> {
     let fixed = FIXED.iter().map(|(name, _, about, _)| (*name, *about));
     fixed.chain(COUNTS)
 }
 
 impl Metric {
-    /// Whether its figures are those of ranks; otherwise they are those of nodes.
+    /// Returns whether its figures are those of ranks; otherwise they are those of nodes.
     #[must_use]
     pub fn is_of_ranks(&self) -> bool {
         matches!(
@@ -320,7 +321,7 @@ impl Metric {
         )
     }
 
-    /// All figures, of all ranks or nodes, or of the one of this number.
+    /// Returns all figures, of all ranks or nodes, or of the one with this number.
     #[must_use]
     pub fn distribution(&self, dumps: &RunDumps, of: Option<u32>) -> DistributionDump {
         let wanted = |number: u32| of.is_none_or(|of| of == number);

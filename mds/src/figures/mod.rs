@@ -1,8 +1,9 @@
-//! What follows from dumps: figures by name, by slice, between ranks, and who waited for whom. Reports, pages and
-//! pictures show these, and nothing here knows how.
+//! The analysis of dumps: figures by name, by slice, between ranks, and the causes of waits.
+//! Reports, pages and pictures show the results; this module does not depend on them.
 //!
-//! Dumps may say anything ([`dump`](crate::dump)): times may run backwards, ranks may be any number. So nothing here
-//! subtracts without saturating, or makes a table as large as a number says.
+//! Dumps may hold any values ([`dump`](crate::dump)): times may run backwards, ranks may be any
+//! number. So this code only subtracts with saturation, and never makes a table as large as a
+//! number in a dump.
 
 mod calls;
 mod metric;

@@ -1,9 +1,10 @@
-//! A histogram in a few ranges, as it is drawn.
+//! A histogram in a few ranges, for drawing.
 
 use crate::dump::DistributionDump;
 
-/// At most `most` ranges from the smallest figure to the largest: where each begins, and how many figures are in it. They are
-/// all as wide, or, where figures differ by more than a decade, each as many times as wide as the one before.
+/// Returns at most `most` ranges from the smallest figure to the largest: where each begins, and
+/// how many figures are in it. All have the same width. If figures differ by more than a decade,
+/// the widths grow by a constant factor instead.
 #[must_use]
 pub fn ranges(figures: &DistributionDump, most: usize) -> Vec<(f64, f64)> {
     let low = figures.histogram.first().map_or(0, |bucket| bucket.0) as f64;

@@ -1,4 +1,4 @@
-//! Figures by slice, of the whole job or of one node: what Figures 5.3 to 5.5 of the paper draw.
+//! Figures by slice, of the whole job or of one node: the data of Figures 5.3 to 5.5 of the paper.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,15 @@ use thiserror::Error;
 
 use crate::dump::{Column, LocalSliceRow, NONE, Row, RunDumps, SliceRow, StrobeRow};
 
-/// All that is known of one slice.
+/// All figures of one slice.
 #[derive(Debug, Clone, Default)]
 pub struct SliceLine {
     /// Its number.
     pub slice: u64,
-    /// When it was struck; nothing if no NIC of the window saw it, so that only ranks counted it.
+    /// When it was struck; `None` if no NIC has a row of it, but only ranks.
     pub strobe_ns: Option<u64>,
-    /// The words of a strobe row, of a slice row of the nodes together, and of a near row of the ranks together.
+    /// The words of a strobe row, of the merged slice rows of the nodes, and of the merged near
+    /// rows of the ranks.
     strobe: Option<StrobeRow>,
     nodes: Option<Vec<u64>>,
     near: LocalSliceRow,
@@ -22,7 +23,7 @@ pub struct SliceLine {
 /// The slices of a run, in the order of their numbers.
 #[derive(Debug, Clone, Default)]
 pub struct Series {
-    /// The slices. Those that are missing were not struck, or are outside of the window.
+    /// The slices. Missing slices were not struck, or are outside of the window.
     pub lines: Vec<SliceLine>,
 }
 
@@ -30,9 +31,9 @@ pub struct Series {
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("there is no column {name:?}; there are {known}")]
 pub struct UnknownColumn {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
-    /// All names that there are.
+    /// All names that exist.
     pub known: String,
 }
 
@@ -47,14 +48,14 @@ enum ColumnSource {
 /// A column of [`Series`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeriesColumn {
-    /// As it is written on a command line and in heads: `GETTS`, `BUDGET`, `NEAR_BYTES`.
+    /// The name on a command line and in table heads: `GETTS`, `BUDGET`, `NEAR_BYTES`.
     pub name: String,
     /// `ns`, `bytes`, `number` or `count`.
     pub unit: &'static str,
     place: ColumnSource,
 }
 
-/// All columns.
+/// Returns all columns.
 #[must_use]
 pub fn columns() -> Vec<SeriesColumn> {
     let named = |column: &Column, prefix: &str, place| SeriesColumn {
@@ -86,11 +87,11 @@ fn without_unit(column: &Column) -> &str {
         .unwrap_or(column.name)
 }
 
-/// The column of this name; upper and lower case are the same.
+/// Finds the column of this name, regardless of case.
 ///
 /// # Errors
 ///
-/// [`UnknownColumn`], with all names that there are.
+/// [`UnknownColumn`], with all names that exist.
 pub fn column(name: &str) -> Result<SeriesColumn, UnknownColumn> {
     let all = columns();
     let found = all
@@ -106,7 +107,7 @@ pub fn column(name: &str) -> Result<SeriesColumn, UnknownColumn> {
 }
 
 impl Series {
-    /// The slices from `from` to `to`, of the whole job or of `node` alone.
+    /// Returns the slices from `from` to `to`, of the whole job or of `node` alone.
     #[must_use]
     pub fn of(dumps: &RunDumps, node: Option<u32>, from: u64, to: u64) -> Self {
         let mut lines: BTreeMap<u64, SliceLine> = BTreeMap::new();
@@ -147,7 +148,8 @@ impl Series {
     }
 }
 
-/// The figures of nodes together: of times the longest, of all else the sum; but a slice is demanded once.
+/// Merges the figures of nodes: times by their maximum, all others by their sum. But a slice is
+/// demanded once.
 fn together(sums: Option<&[u64]>, row: &SliceRow) -> Vec<u64> {
     let Some(sums) = sums else {
         return row.words().collect();
@@ -162,7 +164,7 @@ fn together(sums: Option<&[u64]>, row: &SliceRow) -> Vec<u64> {
 }
 
 impl SliceLine {
-    /// The figure of a column, if there is one: a microphase may have been skipped.
+    /// Returns the figure of a column, if there is one: a microphase may have been skipped.
     #[must_use]
     pub fn figure(&self, column: &SeriesColumn) -> Option<u64> {
         let word = match column.place {

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use crate::dump::{DistributionDump, RankDump, SiteDump};
 use crate::mmds::Primitive;
 
-/// The call sites of ranks together, those with the most time first. Those that were never used are left out.
+/// Returns the call sites of all ranks together, those with the most time first, without unused
+/// ones.
 #[must_use]
 pub fn sites(dumps: &[RankDump]) -> Vec<SiteDump> {
     let mut sites: BTreeMap<(&str, Option<Primitive>), (DistributionDump, u64)> = BTreeMap::new();

@@ -1,8 +1,8 @@
-//! When the run was.
+//! The time span of a run.
 
 use crate::dump::{NONE, RunDumps};
 
-/// From when to when there is something in the dumps, by their clock.
+/// Returns the first and the last time in the dumps, by their clock.
 #[must_use]
 pub fn span_ns(dumps: &RunDumps) -> (u64, u64) {
     let began_ns = dumps.began_ns();

@@ -1,33 +1,34 @@
-//! Who sends how much to whom.
+//! The traffic between ranks.
 
 use std::collections::BTreeMap;
 
 use crate::dump::{MessageTransport, RunDumps};
 
-/// Messages from one to another.
+/// The messages from one rank or node to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TrafficSum {
-    /// How many.
+    /// Their number.
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
 }
 
-/// Messages from one rank to another by one road.
+/// Messages from one rank to another by one transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
     /// The rank that sends.
     pub from: u32,
     /// The rank that receives.
     pub to: u32,
-    /// The road.
+    /// The transport.
     pub road: MessageTransport,
-    /// What went.
+    /// The messages.
     pub sent: TrafficSum,
 }
 
-/// All pairs of ranks that exchanged messages, in the order of senders, receivers and roads. What a rank sent is its own
-/// figure; of a rank without a dump it is what the others received.
+/// Returns all pairs of ranks that exchanged messages, in the order of senders, receivers and
+/// transports. The sender's dump has the figure; for a sender without a dump the receivers' dumps
+/// have it.
 #[must_use]
 pub fn flows(dumps: &RunDumps) -> Vec<Flow> {
     let mut flows = Vec::new();
@@ -62,7 +63,8 @@ pub fn flows(dumps: &RunDumps) -> Vec<Flow> {
     flows
 }
 
-/// What went from whom to whom, by the numbers that `of` gives ranks (themselves, or their nodes), by `road` or by all.
+/// Returns the traffic between ranks or nodes, by the numbers that `of` gives ranks, for one
+/// transport or all.
 #[must_use]
 pub fn matrix(
     flows: &[Flow],

@@ -1,19 +1,23 @@
-//! Every wait, split by its cause. All ranks and NICs of a job have one clock, so what each did when is known to all.
+//! Splits every wait by its cause. All ranks and NICs of a job have one clock, so the times of all
+//! can be compared.
 //!
-//! A blocking call waits for one thing: the message that can have been complete last of those that it waited for, or the
-//! last rank that entered the collective before it returned. The time from the call to its return falls into
+//! A blocking call waits for one thing: the message that can have completed last of those that it
+//! waited for, or the last rank that entered the collective before the call returned. The time from
+//! the call to its return has these parts:
 //!
 //! ```text
 //!   called        other side posts       last strobe before      complete     returned
 //!     │    posted late    │    scheduled late    │     moved late     │   other   │
 //! ```
 //!
-//! *Scheduled late* is the time until the strobe of the slice in which the last bytes moved: the wait for a strobe, or for the
-//! budget of slices before. What goes by SMARTMAP needs no slice. Of a wait whose other side is not known, because its rank
-//! left no dump or keeps no row of it, all is *other*; and so is what follows the post of one that goes by slices which
-//! nobody keeps rows of.
+//! *Scheduled late* is the time until the strobe of the slice in which the last bytes moved: the
+//! wait for a strobe, or for the budget of slices before. Messages by SMARTMAP need no slice. If
+//! the peer is unknown, because it left no dump or has no row of the message, the whole wait is
+//! *other*. So is the time after the post of a message that goes by slices, if no rows of these
+//! slices are kept.
 //!
-//! Who did what stands in `waits/others.rs`, and when slices were struck in `waits/strobes.rs`.
+//! `waits/peer_activity.rs` holds the activity of peers, and `waits/strobes.rs` the times of
+//! strobes.
 
 mod peer_activity;
 mod strobes;
@@ -29,21 +33,21 @@ pub(crate) use peer_activity::MessageKey;
 use peer_activity::{CallWait, CollectiveCounter, PeerActivity};
 use strobes::Strobes;
 
-/// Why somebody waited.
+/// The cause of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WaitCause {
-    /// The other side had not posted: it was computing.
+    /// The peer had not posted: it was computing.
     PostedLate,
-    /// Both had posted, and it waited for a strobe, or for the budget of a slice.
+    /// Both had posted, and the message waited for a strobe, or for the budget of a slice.
     ScheduledLate,
-    /// The bytes moved.
+    /// The bytes were moving.
     MovedLate,
-    /// Not known: the other side or the slice has no row, or nothing was under way any more.
+    /// Not known: the peer or the slice has no row, or nothing was under way any more.
     Other,
 }
 
 impl WaitCause {
-    /// All causes, in the order of the figure.
+    /// All causes, in the order of the figure above.
     pub const ALL: [Self; 4] = [
         Self::PostedLate,
         Self::ScheduledLate,
@@ -51,7 +55,7 @@ impl WaitCause {
         Self::Other,
     ];
 
-    /// In words.
+    /// Returns the name of the cause.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -66,7 +70,8 @@ impl WaitCause {
 /// A wait, in nanoseconds by cause, in the order of [`WaitCause::ALL`].
 pub type Split = [u64; 4];
 
-/// Who is to blame: the rank that posted late, or whose message was scheduled or moved late, and from where it posted.
+/// The blame for waits: the rank that posted late, or whose message was scheduled or moved late,
+/// and the place of its post.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Culprit {
     /// Why others waited.
@@ -75,20 +80,20 @@ pub struct Culprit {
     pub rank: u32,
     /// The place in its program.
     pub place: String,
-    /// How many waits.
+    /// The number of waits.
     pub waits: u64,
-    /// How long they were, summed over those who waited.
+    /// Their total length, over all ranks that waited.
     pub waited_ns: u64,
 }
 
-/// Who waited, and why.
+/// A rank that waited, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sufferer {
     /// The rank.
     pub rank: u32,
-    /// From when to when calls of it are kept, which is what was looked at.
+    /// When its first recorded call begins: only recorded calls are analysed.
     pub from_ns: u64,
-    /// See `from_ns`.
+    /// When its recording ends.
     pub to_ns: u64,
     /// Its waits.
     pub split: Split,
@@ -97,14 +102,14 @@ pub struct Sufferer {
 /// All waits of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Blame {
-    /// By rank, in their order.
+    /// The ranks that waited, in the order of their numbers.
     pub sufferers: Vec<Sufferer>,
-    /// By the waiting that they caused, the most first.
+    /// The causes, in the order of the waiting that they caused, the most first.
     pub culprits: Vec<Culprit>,
 }
 
 impl Blame {
-    /// All waits together.
+    /// Returns the sum of all waits.
     #[must_use]
     pub fn total(&self) -> Split {
         let mut total = Split::default();
@@ -121,7 +126,7 @@ fn add(sum: &mut Split, split: &Split) {
     }
 }
 
-/// Splits all waits, of which there are rows.
+/// Splits all waits that have rows.
 #[must_use]
 pub fn blame(dumps: &RunDumps) -> Blame {
     let others = PeerActivity::of(dumps);
@@ -183,7 +188,8 @@ pub fn blame(dumps: &RunDumps) -> Blame {
     }
 }
 
-/// Whether a call may wait. One that starts something and returns does not: what it started is waited for elsewhere.
+/// Returns whether a call may wait. A call that only starts an operation does not: another call
+/// waits for that.
 fn blocks(call: &CallRow) -> bool {
     let name = primitive(call).map_or("", Primitive::name);
     let starts = ["MPI_I", "MPI_Test", "MPI_Start", "MPI_Comm_free"];
@@ -191,7 +197,7 @@ fn blocks(call: &CallRow) -> bool {
     intercommunicators.contains(&name) || !starts.iter().any(|start| name.starts_with(start))
 }
 
-/// The parts of a wait.
+/// Returns the parts of a wait.
 fn split(wait: &CallWait<'_>, strobes: &Strobes) -> Split {
     let (called, returned) = (wait.called_ns, wait.returned_ns.max(wait.called_ns));
     let complete = wait.complete_ns.clamp(called, returned);

@@ -1,5 +1,5 @@
-//! What the recorders of ranks hold, read by their node managers: the recorder itself is the crate `mmds`, whose
-//! names are here, too.
+//! Reading the recorders of ranks, in their node managers. The crate `mmds` is the recorder itself;
+//! its names are re-exported here.
 //!
 //! ```text
 //!   rank                                    node manager

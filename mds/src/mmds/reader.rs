@@ -1,7 +1,8 @@
-//! What a recorder holds, read by somebody else when the rank is over.
+//! Reads a rank's recorder after the rank has ended.
 //!
-//! The words are an allegation: a rank that scribbled over its recorder, or was killed while it wrote, gives a dump with
-//! wrong figures, but always a dump. Nothing here believes a count further than the layout goes.
+//! The words are not trusted. A rank that overwrote its recorder, or was killed while it wrote,
+//! gives a dump with wrong figures, but always a dump. This code trusts no count beyond the bounds
+//! of the layout.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,14 +21,15 @@ use ::mmds::layout::{
     PLACE_BYTES, RecorderLayout, SITE_PLACE, SITE_TIMES, SITE_WORDS, SITES,
 };
 
-/// What the site is called of calls that have no room of their own.
+/// The name of the site for calls that have no site of their own.
 pub const OTHER_PLACES: &str = "other places";
 
-/// Reads the recorder of a rank that is over, and was seen to be at `ended_ns`. The dump lacks job, rank and node, which
-/// the recorder does not know. A rank that never began to record gives an empty one.
+/// Reads the recorder of a rank that has ended, as was seen at `ended_ns`. The dump lacks job, rank
+/// and node, which the recorder does not know. A rank that never began to record gives an empty
+/// one.
 ///
 /// # Errors
-/// When the words cannot be read.
+/// If the words cannot be read.
 pub fn read(
     words: &impl UncheckedWords,
     layout: &RecorderLayout,
@@ -93,7 +95,7 @@ pub(super) struct RecorderReader<'a, A> {
     pub(super) layout: &'a RecorderLayout,
 }
 
-/// The sites of a dump, and where those of the recorder are among them.
+/// The sites of a dump, and the index of each of the recorder's sites among them.
 struct Sites {
     dumps: Vec<SiteDump>,
     places: BTreeMap<u16, u64>,
@@ -132,8 +134,9 @@ fn call_row(call: &PackedEvent, sites: &Sites) -> Option<CallRow> {
     })
 }
 
-/// The rows of messages. Those that were received were numbered as they were complete; in a stream they get the same
-/// numbers in the order in which their receives were posted, which is the one in which messages were sent.
+/// Returns the rows of messages. The recorder numbered received messages in the order of their
+/// completion. Here those of a stream get the same numbers in the order of their posted receives,
+/// which is the order in which they were sent.
 fn message_rows(messages: &[PackedEvent], sites: &Sites) -> Vec<MessageRow> {
     let row = |message: &PackedEvent| MessageRow {
         received: u64::from(message.kind & 1),
@@ -183,7 +186,7 @@ impl<A: UncheckedWords> RecorderReader<'_, A> {
         Ok(dump(scale, &words, more))
     }
 
-    /// The same, if there are figures.
+    /// Reads the same, if there are figures.
     fn used(&self, first: usize) -> io::Result<Option<DistributionDump>> {
         let mut head = [0; HEAD];
         self.words.read(first, &mut head)?;
@@ -317,7 +320,7 @@ impl<A: UncheckedWords> RecorderReader<'_, A> {
         Ok(dumps)
     }
 
-    /// The rows that are left, the oldest first, as words.
+    /// Returns the rows that are left, the oldest first, as words.
     fn rows(
         &self,
         first: usize,
@@ -334,8 +337,8 @@ impl<A: UncheckedWords> RecorderReader<'_, A> {
         Ok(words)
     }
 
-    /// Calls or messages, and how many there are no more. Of a rank that has not finalized the oldest row may have been
-    /// half overwritten.
+    /// Returns calls or messages, and how many were dropped. If the rank has not finalized, the
+    /// oldest row may be half overwritten.
     fn events(
         &self,
         first: usize,
@@ -365,7 +368,7 @@ impl<A: UncheckedWords> RecorderReader<'_, A> {
     }
 }
 
-/// The place of a site. What no source file is called is left out.
+/// Returns the place of a site, without control characters.
 fn place(len: u64, words: &[u64]) -> String {
     let len = usize::try_from(len).unwrap_or(usize::MAX).min(PLACE_BYTES);
     let bytes: Vec<u8> = words

@@ -1,7 +1,7 @@
-//! What a recorder holds while its rank runs: the little that a live view shows.
+//! Reads the few figures of a recorder that a live view shows, while its rank runs.
 //!
-//! The words are an allegation, as in [`super::reader`], and are read while they are written: figures that belong together
-//! may be some calls apart.
+//! The words are not trusted, as in [`super::reader`], and the rank writes them meanwhile: figures
+//! that belong together may be some calls apart.
 
 use std::io;
 
@@ -16,27 +16,28 @@ use ::mmds::layout::{
     RecorderLayout,
 };
 
-/// What a rank has done so far.
+/// The activity of a rank so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecorderSnapshot {
-    /// Calls that have returned.
+    /// The number of calls that have returned.
     pub calls: u64,
-    /// Messages that were complete.
+    /// The number of complete messages.
     pub messages: u64,
-    /// For how long it has been recording.
+    /// The length of the recorded time.
     pub run_ns: u64,
-    /// How much of that it has been inside blocking calls.
+    /// The part of this time inside blocking calls.
     pub in_mpi_ns: u64,
-    /// The blocking call that it is in.
+    /// The current blocking call.
     pub call: Option<Primitive>,
-    /// Where in the program that is; empty if it is in none, or the place is not known.
+    /// The place of that call in the program; empty without a call, or if the place is not known.
     pub place: String,
 }
 
-/// Glances at the recorder of a rank that runs at this time; nothing if it has not begun to record.
+/// Reads the recorder of a rank that runs at this time. Returns `None` if it has not begun to
+/// record.
 ///
 /// # Errors
-/// When the words cannot be read.
+/// If the words cannot be read.
 pub fn take_snapshot(
     words: &impl UncheckedWords,
     layout: &RecorderLayout,

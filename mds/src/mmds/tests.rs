@@ -1,4 +1,4 @@
-//! What a rank did by hand, and what its recorder holds of it.
+//! A rank's calls, made by hand, and the contents of its recorder.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -487,7 +487,7 @@ proptest! {
         prop_assert_eq!(dump.run_ns, now_ns - 5_000);
     }
 
-    /// Whatever a rank writes over its recorder, its dump is one that can be written and read.
+    /// Whatever a rank writes over its recorder, its dump can be written and read.
     #[test]
     fn any_words_are_a_dump(
         seed in any::<u64>(), scribbles in prop::collection::vec((any::<u32>(), any::<u64>()), 1..200),
@@ -515,7 +515,7 @@ proptest! {
     }
 }
 
-/// Two calls are over, the third goes on: who looks meanwhile sees what was until now.
+/// Two calls have ended, and the third continues: a reader sees the state until now.
 #[test]
 fn a_glance_is_what_a_running_rank_has_done_so_far() {
     let mut rank = Rank::new(1_000);
@@ -531,7 +531,7 @@ fn a_glance_is_what_a_running_rank_has_done_so_far() {
     assert_eq!((seen.calls, seen.run_ns, seen.in_mpi_ns), (1, 2_000, 800));
     assert_eq!(seen.call, Some(Primitive::Barrier));
     assert!(seen.place.contains("tests.rs:"), "{}", seen.place);
-    // A clock that is behind, and a rank that is over.
+    // A clock that is behind, and a rank that has ended.
     assert_eq!(at(&rank, 0).unwrap().in_mpi_ns, 0);
     rank.recorder.leave(&begun, &called, 3_100);
     rank.recorder.finish(3_200);

@@ -1,4 +1,4 @@
-//! What the page shows.
+//! The data of the page.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,22 +10,22 @@ use crate::figures::{self, Flow, Metric, Series, SeriesColumn, SliceLine, Traffi
 use crate::mmds::Primitive;
 use crate::report;
 
-/// The slices that are drawn one by one; of more, as many neighbours as it takes are one point. With 35 figures of each it
-/// is 1 MB of the 5 MB that a page may have.
+/// The most slices that are drawn one by one. If there are more, each point stands for several
+/// neighbours. With 35 figures for each this is 1 MB of the 5 MB that a page may have.
 const MOST_SLICES: usize = 2_000;
 
-/// The longest side of the matrix: of more ranks it is that of nodes, and of more nodes there is none.
+/// The longest side of the matrix. For more ranks it shows nodes, and for more nodes it is absent.
 const MOST_NUMBERS: usize = 128;
 
-/// The ranges of a histogram.
+/// The number of ranges of a histogram.
 const RANGES: usize = 48;
 
-/// The longest list of ranks, of call sites and of culprits.
+/// The longest lists of ranks, of call sites and of culprits.
 const MOST_RANKS: usize = 1_024;
 const MOST_SITES: usize = 50;
 const MOST_CULPRITS: usize = 30;
 
-/// All of it.
+/// Returns all data of the page.
 pub(super) fn data(dumps: &RunDumps, faults: &[String]) -> serde_json::Result<Value> {
     let (began_ns, ended_ns) = figures::span_ns(dumps);
     let mut blame = report::blame_json(&figures::blame(dumps));
@@ -59,7 +59,7 @@ fn rank(dump: &RankDump) -> Value {
     })
 }
 
-/// A column for each figure by slice that says anything.
+/// Returns a column for each figure by slice that is not always 0.
 fn slices(dumps: &RunDumps, began_ns: u64) -> Value {
     let series = Series::of(dumps, None, 0, u64::MAX);
     let columns: Vec<SeriesColumn> = figures::columns()
@@ -106,7 +106,7 @@ fn metric(dumps: &RunDumps, metric: &Metric) -> Option<Value> {
     })
 }
 
-/// The cells of the matrix that hold something: from, to, messages, bytes, bytes by the NIC.
+/// Returns the cells of the matrix that are not empty: from, to, messages, bytes, bytes by the NIC.
 fn matrix(dumps: &RunDumps) -> Value {
     let flows = figures::flows(dumps);
     let numbers = |cells: &BTreeMap<(u32, u32), TrafficSum>| {
@@ -145,7 +145,7 @@ fn cells(
     cells.collect()
 }
 
-/// The call sites with the most time.
+/// Returns the call sites with the most time.
 fn sites(dumps: &RunDumps) -> Vec<Value> {
     let sites = figures::sites(&dumps.ranks).into_iter().take(MOST_SITES);
     let values = sites.map(|site| {

@@ -1,7 +1,8 @@
 //! A run as one page for a browser: it needs no network and no other file.
 //!
-//! The page is `page.html`, with its own style and script, in which one line of data is put. What there is much of is put
-//! together before: slices by neighbours, ranks by nodes, buckets by ranges. So it stays below 5 MB.
+//! The page is `page.html`, with its own style and script, and one line of data. Large amounts of
+//! data are first aggregated: slices by neighbours, ranks by nodes, buckets by ranges. So the page
+//! stays below 5 MB.
 
 mod data;
 
@@ -12,20 +13,20 @@ use crate::dump::RunDumps;
 /// The page without its data.
 const PAGE: &str = include_str!("page.html");
 
-/// Where the data go.
+/// The marker that the data replace.
 const PLACE: &str = "/*DATA*/ null";
 
-/// The page of a run. `faults` is what could not be read.
+/// Makes the page of a run. `faults` lists what could not be read.
 ///
 /// # Errors
 ///
-/// Never with dumps that were read; they are made of what JSON has.
+/// Never for dumps that were read: JSON can represent all their values.
 pub fn page(dumps: &RunDumps, faults: &[String]) -> serde_json::Result<String> {
     let data = data::data(dumps, faults)?;
     Ok(PAGE.replacen(PLACE, &embedded(&data)?, 1))
 }
 
-/// JSON within a script: no text of a program's may end it.
+/// Makes JSON that can stand in a script: no text of a program may end the script.
 fn embedded(data: &Value) -> serde_json::Result<String> {
     let json = serde_json::to_string(data)?;
     Ok(json.replace('<', "\\u003c"))

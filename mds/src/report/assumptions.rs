@@ -1,5 +1,5 @@
-//! Whether the machine kept its beat: the assumptions of section 5.3, checked against the figures of any run, and what they
-//! mean for the choice of the slice.
+//! Checks the assumptions of section 5.3 against the figures of any run, and derives advice on the
+//! length of the slice.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,9 @@ use crate::mmds::Primitive;
 
 use super::words::{duration, percent};
 
-/// A line for each of the three assumptions, as far as the window has rows: slices at regular intervals, calls of
-/// collectives at regular numbers of slices, and their scheduling as well.
+/// Returns a line for each of the three assumptions, as far as the window has rows: slices at
+/// regular intervals, calls of collectives at regular numbers of slices, and their scheduling at
+/// regular numbers.
 #[must_use]
 pub fn assumptions(dumps: &RunDumps) -> String {
     let lines = [
@@ -27,7 +28,8 @@ fn strobes(dumps: &RunDumps) -> impl Iterator<Item = &StrobeRow> + Clone {
     global.flat_map(|global| &global.strobes)
 }
 
-/// The gaps between slices, each divided by the number of slices that it spans: those that nobody needed are not struck.
+/// Returns the gaps between slices, each divided by the number of slices that it spans: slices
+/// without work are not struck.
 fn gaps(dumps: &RunDumps) -> DistributionDump {
     let rows = strobes(dumps).zip(strobes(dumps).skip(1));
     let gaps = rows
@@ -87,7 +89,8 @@ fn regularity(dumps: &RunDumps) -> Option<String> {
     Some(format!("{figures};\n   {judged}"))
 }
 
-/// The lengths of slices that were chosen while the job ran, with their shares of the struck ones.
+/// Returns the lengths of slices that were chosen while the job ran, with their shares of the
+/// struck slices.
 fn lengths(dumps: &RunDumps) -> String {
     let mut struck: BTreeMap<u64, u64> = BTreeMap::new();
     for row in strobes(dumps) {
@@ -110,14 +113,14 @@ fn ns_of(ns: f64) -> u64 {
     ns as u64
 }
 
-/// The commonest of these figures, and its share.
+/// Returns the most common of these figures, and its share.
 fn commonest(figures: &BTreeMap<u64, u64>) -> Option<(u64, f64)> {
     let all: f64 = figures.values().map(|count| *count as f64).sum();
     let (figure, count) = figures.iter().max_by_key(|(_, count)| **count)?;
     Some((*figure, *count as f64 / all))
 }
 
-/// 2. Every process calls its collective every so many slices.
+/// 2. Every process calls its collective after a constant number of slices.
 fn calls(dumps: &RunDumps) -> Option<String> {
     let mut apart: BTreeMap<Primitive, BTreeMap<u64, u64>> = BTreeMap::new();
     for rank in &dumps.ranks {
@@ -149,7 +152,7 @@ fn calls(dumps: &RunDumps) -> Option<String> {
     (!lines.is_empty()).then(|| format!("2. Ranks call {}", lines.join(", ")))
 }
 
-/// 3. A collective is scheduled every so many slices, as one node sees it.
+/// 3. A collective is scheduled after a constant number of slices, as one node sees it.
 fn scheduled(dumps: &RunDumps) -> Option<String> {
     let node = dumps.nodes.iter().max_by_key(|node| node.ncollmsm)?;
     let granted = node
@@ -170,7 +173,8 @@ fn scheduled(dumps: &RunDumps) -> Option<String> {
     ))
 }
 
-/// The largest local figure is a lower bound of the global one (section 5.2): where it is not, clocks or counters are wrong.
+/// Checks that the largest local figure is a lower bound of the global one (section 5.2). If not,
+/// clocks or counters are wrong.
 fn lower_bounds(dumps: &RunDumps) -> Option<String> {
     let mut slices: BTreeMap<u64, u64> = BTreeMap::new();
     for row in dumps.nodes.iter().flat_map(|node| &node.slices) {
@@ -192,7 +196,7 @@ fn lower_bounds(dumps: &RunDumps) -> Option<String> {
     })
 }
 
-/// What the figures say about a longer or shorter slice.
+/// Returns what the figures suggest about a longer or shorter slice.
 #[must_use]
 pub fn choice_of_slice(dumps: &RunDumps) -> String {
     let Some(slice_ns) = slice_ns(dumps) else {

@@ -8,7 +8,8 @@ use super::{milliseconds, table};
 /// The longest list of ranks: it fits a screen.
 const MOST: usize = 32;
 
-/// A row for each rank, those with the most time in MPI first when there are too many, and the imbalance of all.
+/// Makes a row for each rank, or for those with the most time in MPI if there are too many, and the
+/// imbalance of all.
 #[must_use]
 pub fn balance(dumps: &[RankDump]) -> String {
     let overhead_ns = |dump: &RankDump| dump.communication_overhead_ns.total as f64;
@@ -40,7 +41,7 @@ pub fn balance(dumps: &[RankDump]) -> String {
     text
 }
 
-/// How far the slowest is above the average: the time that a perfect balance would save.
+/// Returns how far the slowest rank is above the average: a perfect balance would save this time.
 fn imbalance(dumps: &[RankDump]) -> Option<String> {
     let computed = dumps
         .iter()

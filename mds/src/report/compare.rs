@@ -1,4 +1,4 @@
-//! Two runs side by side, with what changed most.
+//! Two runs side by side, with the largest changes first.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use super::words::{cut, figure};
 /// The longest list.
 const MOST: usize = 40;
 
-/// Less than this share of the time of all ranks together is not worth a look.
+/// Times below this share of the time of all ranks together are left out.
 const LEAST_SHARE: f64 = 0.001;
 
-/// A smaller change is none.
+/// A smaller change counts as no change.
 const LEAST_CHANGE: f64 = 0.000_5;
 
 /// A figure of a run.
@@ -24,8 +24,8 @@ struct Figure {
     unit: Unit,
 }
 
-/// First what the two runs were, then their figures, those that changed most first. Times that are less than a thousandth of
-/// the time of all ranks are left out.
+/// Shows the settings of the two runs, then their figures, those that changed most first. Leaves
+/// out times below a thousandth of the time of all ranks.
 #[must_use]
 pub fn compare(one: &RunDumps, other: &RunDumps) -> String {
     let mut text = settings(one.run.as_ref(), other.run.as_ref());
@@ -64,7 +64,7 @@ pub fn compare(one: &RunDumps, other: &RunDumps) -> String {
     text
 }
 
-/// How many times as large, as a logarithm, so that twice and half are as far from no change.
+/// Returns the logarithm of the ratio, so that twice and half are equally far from no change.
 fn change(one: f64, other: f64) -> f64 {
     match (one > 0.0, other > 0.0) {
         (true, true) => (other / one).ln(),
@@ -74,7 +74,7 @@ fn change(one: f64, other: f64) -> f64 {
     }
 }
 
-/// What is known of both runs; a star is at what differs.
+/// Lists the settings of both runs, with a star where they differ.
 fn settings(one: Option<&RunDump>, other: Option<&RunDump>) -> String {
     let described = |run: Option<&RunDump>| match run {
         None => vec![("run", "unknown: there is no run.json".to_owned())],
@@ -111,7 +111,8 @@ fn settings(one: Option<&RunDump>, other: Option<&RunDump>) -> String {
     rows.trim_fmt()
 }
 
-/// The figures of a run that say something in another one, too: totals and averages of every metric, and counts.
+/// Returns the figures of a run that can be compared with another one: totals and averages of every
+/// metric, and counts.
 fn figures_of(dumps: &RunDumps) -> BTreeMap<String, Figure> {
     let all_ns: f64 = dumps.ranks.iter().map(|rank| rank.run_ns as f64).sum();
     let mut figures = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Which run it was, so that two can be told apart later.
+//! The header of a report, which distinguishes a run from others.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use crate::figures;
 
 use super::words::{duration, size};
 
-/// A line for each thing that distinguishes a run from another.
+/// Returns a line for each thing that distinguishes a run from another.
 #[must_use]
 pub fn header(dumps: &RunDumps) -> String {
     let (began_ns, ended_ns) = figures::span_ns(dumps);
@@ -80,7 +80,7 @@ fn line(name: &str, text: &str) -> String {
     format!("{name:<11} {text}")
 }
 
-/// To the second, in UTC. What is later than calendars go is a number.
+/// Formats a time to the second, in UTC. A time beyond the calendar is shown as a number.
 pub(super) fn began(unix_ns: u64) -> String {
     // humantime knows the years up to 9999, and 2^64 ns end in 2554.
     let time = UNIX_EPOCH.checked_add(Duration::from_nanos(unix_ns));

@@ -5,7 +5,7 @@ use crate::figures::{self, Unit};
 
 use super::words;
 
-/// Eighths of a character, so that short bars differ.
+/// Eighths of a character, so that short bars of different lengths look different.
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
 /// The longest bar: with the figures beside it a line has 80 characters.
@@ -14,8 +14,9 @@ const BAR_CHARACTERS: usize = 40;
 /// The most rows.
 const ROWS: usize = 24;
 
-/// A row for each range of figures, with their number and share, and a line with the percentiles. Ranges are as many as fit a
-/// screen, all of them as wide as the one before, or as many times as wide, whichever shows more.
+/// Draws a row for each range of figures, with their number and share, and a line with the
+/// percentiles. The ranges fit a screen. They have the same width, or widths that grow by a
+/// constant factor.
 #[must_use]
 pub fn histogram(title: &str, figures: &DistributionDump, unit: Unit) -> String {
     if figures.count == 0 {

@@ -2,19 +2,19 @@
 //!
 //! | file | is |
 //! |---|---|
-//! | `header.rs` | which run it was |
+//! | `header.rs` | the identity of the run |
 //! | `ranks.rs` | Table 5.3 |
 //! | `balance.rs` | the time in MPI of each rank |
 //! | `sites.rs` | the calls of a program by the time they take |
 //! | `sizes.rs` | messages and collectives by size |
-//! | `peers.rs` | who sends to whom: the most, and the matrix |
+//! | `peers.rs` | the traffic between ranks: the largest pairs, and the matrix |
 //! | `nodes.rs` | Tables 5.1 and 5.2 |
-//! | `beat.rs` | the assumptions of section 5.3, and what follows for the choice of the slice |
+//! | `assumptions.rs` | the assumptions of section 5.3, and what follows for the choice of the slice |
 //! | `histogram.rs` | a distribution, drawn |
 //! | `slices.rs` | figures by slice |
 //! | `compare.rs` | two runs |
-//! | `waits.rs` | who waited for whom |
-//! | `words.rs` | how times and sizes are written |
+//! | `waits.rs` | the waits and their causes |
+//! | `words.rs` | the format of times and sizes |
 
 mod assumptions;
 mod balance;
@@ -49,10 +49,11 @@ use comfy_table::{CellAlignment, Table};
 use crate::dump::{DistributionDump, RunDumps};
 use crate::figures;
 
-/// Rules as in the paper's tables: above, under the heads, below. In the order that comfy-table gives.
+/// Rules as in the paper's tables: above, under the heads, below. In the order that comfy-table
+/// requires.
 const RULES: &str = "  ── ──      ──    ";
 
-/// All sections about all ranks and nodes, or those about one rank.
+/// Returns all sections about all ranks and nodes, or those about one rank.
 ///
 /// # Errors
 ///
@@ -88,7 +89,7 @@ pub fn full_report(dumps: &RunDumps, whose: ReportScope) -> Result<String, Repor
     Ok(sections.join("\n\n"))
 }
 
-/// Nothing where there is nothing to say.
+/// Puts a title above a text; an empty text stays empty.
 fn titled(title: &str, text: String) -> String {
     match text.is_empty() {
         true => text,
@@ -101,12 +102,12 @@ fn legend() -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// An empty table in the form of the paper's, its figures set to the right.
+/// Makes an empty table in the style of the paper's, with right-aligned figures.
 fn table<const COLUMNS: usize>(heads: [&str; COLUMNS]) -> Table {
     table_of(heads.to_vec())
 }
 
-/// The same where the number of columns follows from what is asked for.
+/// Makes the same with a variable number of columns.
 fn table_of(heads: Vec<&str>) -> Table {
     let mut table = Table::new();
     table.load_preset(RULES);
@@ -117,7 +118,7 @@ fn table_of(heads: Vec<&str>) -> Table {
     table
 }
 
-/// The row of a distribution of times: name, minimum, maximum, total, count, average.
+/// Makes the row of a distribution of times: name, minimum, maximum, total, count, average.
 fn time_row(name: &str, times_ns: &DistributionDump) -> [String; 6] {
     [
         name.to_owned(),

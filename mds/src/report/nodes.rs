@@ -1,4 +1,4 @@
-//! Tables 5.1 and 5.2: what nodes did.
+//! Tables 5.1 and 5.2: the figures of nodes.
 
 use crate::dump::{DistributionDump, NodeDump, RunDumps};
 use crate::figures::{self, Unit};
@@ -8,8 +8,8 @@ use super::words::{cut, percent, size};
 /// The longest list of nodes: it fits a screen.
 const MOST: usize = 32;
 
-/// Two short tables: the slices of each node with its counts, and the times of slices and microphases, all nodes
-/// merged, after those of the Strobe Sender.
+/// Returns two short tables: the slices of each node with its counts, and the times of slices and
+/// microphases. The latter has the Strobe Sender's times first, then those of all nodes, merged.
 #[must_use]
 pub fn table_nodes(dumps: &RunDumps) -> String {
     [slices(&dumps.nodes), times(dumps), moved(&dumps.nodes)].join("\n\n")
@@ -45,7 +45,7 @@ fn slices(dumps: &[NodeDump]) -> String {
     text
 }
 
-/// All metrics of nodes that are times, then the retries, which are counts.
+/// Lists all metrics of nodes that are times, then the retries, which are counts.
 fn times(dumps: &RunDumps) -> String {
     let mut table = super::table([
         "Metric",
@@ -78,7 +78,7 @@ fn times(dumps: &RunDumps) -> String {
     )
 }
 
-/// What went into nodes, and what they were allowed to take.
+/// Shows the data that moved into nodes, and their budgets.
 fn moved(dumps: &[NodeDump]) -> String {
     let sum = |of: fn(&NodeDump) -> u64| dumps.iter().map(|dump| of(dump) as f64).sum::<f64>();
     let (scheduled, budget) = (

@@ -1,4 +1,4 @@
-//! Who sends how much to whom.
+//! The traffic between ranks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,13 @@ use crate::figures::{self, TrafficSum};
 use super::words::{cut, percent, size};
 use super::{table, table_of};
 
-/// The longest side of a matrix that is written out. Of more ranks the nodes are shown.
+/// The longest side of a matrix that is written out. For more ranks the matrix shows nodes.
 const MOST_MATRIX_RANKS: usize = 64;
 
 /// The longest list.
 const MOST: usize = 20;
 
-/// The name of a road.
+/// Returns the name of a transport.
 pub(super) fn name(road: MessageTransport) -> &'static str {
     match road {
         MessageTransport::Nic => "NIC",
@@ -22,7 +22,8 @@ pub(super) fn name(road: MessageTransport) -> &'static str {
     }
 }
 
-/// The pairs of ranks that exchanged the most, with the road, and what went by each road in all.
+/// Lists the pairs of ranks that exchanged the most, with the transport, and the total of each
+/// transport.
 #[must_use]
 pub fn peers(dumps: &RunDumps) -> String {
     let mut flows = figures::flows(dumps);
@@ -57,7 +58,8 @@ pub fn peers(dumps: &RunDumps) -> String {
     text
 }
 
-/// The matrix of bytes, senders down and receivers across, by one road or all. Of more than 64 ranks it is that of nodes.
+/// Returns the matrix of bytes, senders down and receivers across, for one transport or all. For
+/// more than 64 ranks it shows nodes.
 #[must_use]
 pub fn matrix(dumps: &RunDumps, road: Option<MessageTransport>) -> String {
     let flows = figures::flows(dumps);

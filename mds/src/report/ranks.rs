@@ -1,4 +1,4 @@
-//! Table 5.3: what ranks did.
+//! Table 5.3: the figures of ranks.
 
 use std::collections::BTreeMap;
 
@@ -16,22 +16,22 @@ pub enum ReportScope {
     Rank(u32),
 }
 
-/// Why a report could not be made.
+/// The reason why a report could not be made.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// The rank that was asked for left no dump.
+    /// The requested rank left no dump.
     #[error("failed to report on rank {rank}: it left no dump; there are dumps of {held}")]
     NoSuchRank {
-        /// The rank that was asked for.
+        /// The requested rank.
         rank: u32,
-        /// Those that there are, in words.
+        /// The ranks that have dumps, in words.
         held: String,
     },
 }
 
-/// The summary in the layout of Table 5.3, in milliseconds: a row for every primitive that was used, then the
-/// computation granularity and the communication overhead.
+/// Returns the summary in the layout of Table 5.3, in milliseconds: a row for every primitive that
+/// was used, then the computation granularity and the communication overhead.
 ///
 /// # Errors
 ///
@@ -69,8 +69,8 @@ pub fn table_5_3(dumps: &[RankDump], whose: ReportScope) -> Result<String, Repor
     Ok(table.trim_fmt())
 }
 
-/// One line that sets the run time against the sum of computation and communication, as the end of section
-/// 5.4 does: they differ only if the recorder lost time.
+/// Returns one line that compares the run time with the sum of computation and communication, as
+/// the end of section 5.4 does: they differ only if the recorder lost time.
 ///
 /// # Errors
 ///

@@ -10,8 +10,8 @@ use super::{milliseconds, table};
 /// The longest list.
 const MOST: usize = 20;
 
-/// The sites with the most time, all ranks together: calls, times with their coefficient of variation (COV) and
-/// percentiles, and data.
+/// Lists the sites with the most time, all ranks together: calls, times with their coefficient of
+/// variation (COV) and percentiles, and data.
 #[must_use]
 pub fn sites(dumps: &[RankDump]) -> String {
     let mut sites = figures::sites(dumps);
@@ -66,7 +66,8 @@ pub fn sites(dumps: &[RankDump]) -> String {
         ]);
     }
     let mut text = rows.trim_fmt();
-    // Else one barrier would have two medians: this one, and the exact one among collectives.
+    // The mark explains why a barrier may have two medians: this one, and the exact one among
+    // collectives.
     text.push_str(
         "\n~ as exactly as the buckets of call sites are wide: a quarter of a power of two",
     );

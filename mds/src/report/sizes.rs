@@ -9,7 +9,8 @@ use crate::mmds::Primitive;
 use super::table;
 use super::words::{duration, or_dash, percent, size};
 
-/// Sizes are put together by powers of four: the largest of a class. Nothing is a class of its own.
+/// Returns the class of a size: the largest size of the class. Classes are powers of four; zero is
+/// a class of its own.
 fn class(bytes: u64) -> u64 {
     let mut class = 0;
     while class < bytes {
@@ -22,7 +23,7 @@ fn class(bytes: u64) -> u64 {
     class
 }
 
-/// How many messages were sent of each size. Each is counted by the rank that sends it.
+/// Shows how many messages of each size were sent. The rank that sends a message counts it.
 #[must_use]
 pub fn messages(dumps: &[RankDump]) -> String {
     let seen = dumps.iter().flat_map(|dump| &dump.primitives);
@@ -37,7 +38,7 @@ pub fn messages(dumps: &[RankDump]) -> String {
     if classes.is_empty() {
         return String::new();
     }
-    // Buckets know sizes only as exactly as they are wide; the sum of all is exact.
+    // Buckets know sizes only to their precision; the sum of all is exact.
     let counted: f64 = classes.values().map(|(_, bytes)| bytes).sum();
     let exact = match counted > 0.0 {
         true => sizes.total as f64 / counted,
@@ -63,7 +64,7 @@ struct SizeClassCalls {
     bytes: u64,
 }
 
-/// How long collectives of each size take, from the calls that are kept.
+/// Shows how long collectives of each size take, from the calls that are kept.
 #[must_use]
 pub fn collectives(dumps: &[RankDump]) -> String {
     let mut classes: BTreeMap<(Primitive, u64), SizeClassCalls> = BTreeMap::new();
@@ -126,7 +127,8 @@ pub fn collectives(dumps: &[RankDump]) -> String {
 mod tests {
     use super::*;
 
-    /// Of messages of 1,023 bytes, which a bucket knew as fewer, 100.0 % had 99.7 % of the data.
+    /// Messages of 1,023 bytes must have 100.0 % of the data, and not 99.7 %, although a bucket
+    /// counts them as shorter.
     #[test]
     fn all_messages_have_all_data() {
         let mut sizes = DistributionDump::of([1_023; 10]);

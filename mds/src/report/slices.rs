@@ -5,8 +5,8 @@ use crate::figures::{Series, SeriesColumn, span_ns};
 
 use super::table_of;
 
-/// A row for each slice: its number, when it was struck (in milliseconds since the run began), and these columns. Times are
-/// in microseconds.
+/// Makes a row for each slice: its number, when it was struck (in milliseconds since the run
+/// began), and these columns. Times are in microseconds.
 #[must_use]
 pub fn slices(dumps: &RunDumps, series: &Series, columns: &[SeriesColumn]) -> String {
     let (began_ns, _) = span_ns(dumps);

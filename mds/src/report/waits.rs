@@ -1,4 +1,4 @@
-//! Who waited for whom.
+//! The waits and their causes.
 
 use serde_json::{Value, json};
 
@@ -10,8 +10,8 @@ use super::{milliseconds, table};
 /// The longest lists.
 const MOST: usize = 20;
 
-/// All waits by cause, the ranks and call sites that caused most of it, and the ranks that waited most. With `rank` the waits of
-/// that rank are left of the last.
+/// Shows all waits by cause, the ranks and call sites that caused most of the waiting, and the
+/// ranks that waited most. With `rank` the last list has only that rank.
 #[must_use]
 pub fn blame(blame: &Blame, rank: Option<u32>) -> String {
     let total = blame.total();
@@ -86,7 +86,7 @@ fn sum(split: &Split) -> f64 {
     split.iter().map(|ns| *ns as f64).sum()
 }
 
-/// The same for programs, all of it, in nanoseconds.
+/// Returns the same in full for programs, in nanoseconds.
 #[must_use]
 pub fn blame_json(blame: &Blame) -> Value {
     let split = |split: &Split| {

@@ -1,8 +1,8 @@
-//! How times, sizes and shares are written.
+//! The format of times, sizes and shares.
 
 use crate::figures::Unit;
 
-/// A time with the unit that fits, four digits of it: `250.0 us`.
+/// Formats a time in the unit that fits, with four digits: `250.0 us`.
 #[must_use]
 pub fn duration(ns: f64) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
@@ -12,7 +12,7 @@ pub fn duration(ns: f64) -> String {
     }
 }
 
-/// A number of bytes with the unit that fits: `4 KiB`.
+/// Formats a number of bytes in the unit that fits: `4 KiB`.
 #[must_use]
 pub fn size(bytes: f64) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
@@ -39,7 +39,7 @@ fn four_digits(figure: f64) -> String {
     format!("{figure:.decimals$}")
 }
 
-/// A figure in its unit.
+/// Formats a figure in its unit.
 pub(super) fn figure(figure: f64, unit: Unit) -> String {
     match unit {
         Unit::Nanoseconds => duration(figure),
@@ -48,8 +48,8 @@ pub(super) fn figure(figure: f64, unit: Unit) -> String {
     }
 }
 
-/// A share, in percent. Of nothing all is nothing. What is not all is not told as all, and what is something is not told as
-/// nothing.
+/// Formats a share in percent. A share of zero is shown as `-`. A part is never shown as the whole
+/// unless it is, and never as zero unless it is.
 pub(super) fn percent(part: f64, whole: f64) -> String {
     if whole <= 0.0 {
         return "-".to_owned();
@@ -62,12 +62,12 @@ pub(super) fn percent(part: f64, whole: f64) -> String {
     }
 }
 
-/// A figure that may be missing.
+/// Formats a figure that may be absent.
 pub(super) fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_owned())
 }
 
-/// A list of at most `most` rows, with a line about those that are left out.
+/// Cuts a list to at most `most` rows. Returns a line about those that are left out.
 pub(super) fn cut<T>(rows: &mut Vec<T>, most: usize, what: &str) -> Option<String> {
     let more = rows.len().saturating_sub(most);
     rows.truncate(most);

@@ -1,8 +1,8 @@
-//! Events of a trace, and the tracks that they are on.
+//! Events of a trace, and their tracks.
 
 use serde_json::{Map, Value, json};
 
-/// A process and a thread of the trace. The numbers say where in the picture they are.
+/// A process and a thread of the trace. Their numbers decide the place in the picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Track {
     pub(super) place: TrackId,
@@ -17,16 +17,16 @@ pub(super) struct TrackId {
     pub(super) thread: u64,
 }
 
-/// How an event is drawn: the letter of its phase.
+/// The shape of an event: the letter of its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// A bar.
     Bar,
     /// A point.
     Point,
-    /// Where an arrow begins; its number.
+    /// The beginning of the arrow with this number.
     ArrowFrom(usize),
-    /// Where it ends.
+    /// The end of the arrow with this number.
     ArrowTo(usize),
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Event {
 }
 
 impl Track {
-    /// The events that give the track its names and its place.
+    /// Returns the events that give the track its names and its place.
     pub(super) fn names(&self) -> [Value; 4] {
         let TrackId { process, thread } = self.place;
         let named = |what: &str, value: Value| json!({"ph": "M", "name": what, "pid": process, "tid": thread, "args": value});
@@ -56,7 +56,7 @@ impl Track {
 }
 
 impl Event {
-    /// A bar from one time on.
+    /// Makes a bar that begins at a time.
     pub(super) fn bar(place: TrackId, name: impl Into<String>, at_ns: u64, lasts_ns: u64) -> Self {
         Self {
             shape: Shape::Bar,
@@ -69,7 +69,7 @@ impl Event {
         }
     }
 
-    /// As an object of the trace, its times from the beginning of the run on.
+    /// Returns the object of the trace, with times from the beginning of the run on.
     pub(super) fn json(&self, began_ns: u64) -> Value {
         let (phase, id) = match self.shape {
             Shape::Bar => ("X", None),
@@ -87,9 +87,9 @@ impl Event {
         });
         match self.shape {
             Shape::Bar => event["dur"] = microseconds(self.lasts_ns),
-            // As wide as its thread.
+            // The point is as wide as its thread.
             Shape::Point => event["s"] = json!("t"),
-            // To the bar that is there, not to the next one.
+            // The arrow ends at the bar that is there, not at the next one.
             Shape::ArrowTo(_) => event["bp"] = json!("e"),
             Shape::ArrowFrom(_) => {}
         }
@@ -103,7 +103,8 @@ impl Event {
     }
 }
 
-/// The format counts in microseconds; three decimals are nanoseconds. Up to 52 days all are told apart.
+/// Converts a time. The format counts in microseconds; three decimals are nanoseconds. Times up to
+/// 52 days stay distinct.
 fn microseconds(ns: u64) -> Value {
     json!(ns as f64 / 1e3)
 }

@@ -8,8 +8,9 @@
 //! | instants (`i`) | each message that a rank sent or received, when it posted it |
 //! | arrows (`s`, `f`) | from the post of a message at its sender to its completion at its receiver |
 //!
-//! Dumps have the lengths of microphases and routines, not when they began: they are drawn one after the other from the strobe
-//! of their slice, each NIC thread from the strobe on, and none longer than the slice.
+//! Dumps have the lengths of microphases and routines, but not their beginnings. Microphases are
+//! drawn one after the other from the strobe of their slice, and each NIC thread from the strobe
+//! on. None is drawn longer than the slice.
 
 mod event;
 mod nodes;
@@ -22,7 +23,7 @@ use crate::figures::span_ns;
 
 use event::{Event, Track};
 
-/// What a trace holds.
+/// The contents of a trace: numbers of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Slices of the Strobe Sender.
@@ -31,13 +32,13 @@ pub struct Counts {
     pub slices: usize,
     /// Calls.
     pub calls: usize,
-    /// Messages, each side for itself.
+    /// Messages, counted once for each side.
     pub messages: usize,
-    /// Arrows: messages of which both sides have a row.
+    /// Arrows: messages with a row on both sides.
     pub arrows: usize,
 }
 
-/// Writes the trace of all that the tables hold: names first, then events in the order of their times.
+/// Writes the trace of all tables: names first, then events in the order of their times.
 ///
 /// # Errors
 ///
@@ -49,7 +50,7 @@ pub fn write(dumps: &RunDumps, to: &mut impl Write) -> io::Result<Counts> {
     let mut tracks = nodes::tracks(dumps);
     nodes::add(dumps, &mut events, &mut counts);
     tracks.extend(ranks::add(dumps, ended_ns, &mut events, &mut counts));
-    // Of what begins at the same time the longer one is around the other.
+    // If two events begin at the same time, the longer one encloses the other.
     events.sort_by_key(|event: &Event| (event.at_ns, std::cmp::Reverse(event.lasts_ns)));
     to.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
     let mut separator = "\n";

@@ -7,7 +7,7 @@ use crate::dump::{NONE, Row, RunDumps, SliceRow};
 use super::Counts;
 use super::event::{Event, Track, TrackId};
 
-/// Picks a time out of a row.
+/// A function that returns a time of a row.
 type Pick = fn(&SliceRow) -> u64;
 
 /// The process of the whole job.
@@ -36,12 +36,12 @@ const PHASES: [(&str, Pick); 5] = [
     ("RM", |row| row.ltrm_ns),
 ];
 
-/// The process of a node.
+/// Returns the process of a node.
 pub(super) fn process(node: u32) -> u64 {
     u64::from(node) + 1
 }
 
-/// All tracks but those of ranks.
+/// Returns all tracks but those of ranks.
 pub(super) fn tracks(dumps: &RunDumps) -> Vec<Track> {
     let mut tracks = Vec::new();
     if dumps.nodes.iter().any(|dump| dump.global.is_some()) {
@@ -91,7 +91,7 @@ pub(super) fn add(dumps: &RunDumps, events: &mut Vec<Event>, counts: &mut Counts
     }
 }
 
-/// A slice of a node: itself, its microphases in it, and what each NIC thread did.
+/// Adds a slice of a node: itself, its microphases in it, and the time of each NIC thread.
 fn slice(node: u32, row: &SliceRow, events: &mut Vec<Event>) {
     let place = |thread| TrackId {
         process: process(node),
@@ -131,12 +131,12 @@ fn slice(node: u32, row: &SliceRow, events: &mut Vec<Event>) {
     }
 }
 
-/// A time, of which there may be none.
+/// Returns a time, or 0 if it is absent.
 fn bounded(ns: u64) -> u64 {
     if ns == NONE { 0 } else { ns }
 }
 
-/// All figures of a row that there are.
+/// Returns all figures of a row that are not absent.
 pub(super) fn figures<R: Row>(row: &R) -> Map<String, Value> {
     let words = R::COLUMNS.iter().zip(row.words());
     let there = words.filter(|(_, word)| *word != NONE);

@@ -12,13 +12,13 @@ use super::Counts;
 use super::event::{Event, Shape, Track, TrackId};
 use super::nodes::{figures, process};
 
-/// The thread of the first rank; below are those of the NIC.
+/// The thread of the first rank; the NIC's threads are below.
 const FIRST_RANK: u64 = 100;
 
-/// Threads of one rank, where its calls overlap because several of its own make them.
+/// Threads of the trace for one rank. Its calls overlap if several of its own threads make them.
 const LANES: u64 = 64;
 
-/// Adds what ranks did, and gives their tracks.
+/// Adds the activity of ranks, and returns their tracks.
 pub(super) fn add(
     dumps: &RunDumps,
     ended_ns: u64,
@@ -55,7 +55,8 @@ fn place(dump: &RankDump, lane: u64) -> TrackId {
     }
 }
 
-/// Adds the calls of a rank; on how many lanes. A call that never returned lasts until the end of the run.
+/// Adds the calls of a rank, and returns the number of lanes. A call that never returned lasts
+/// until the end of the run.
 fn calls(dump: &RankDump, ended_ns: u64, events: &mut Vec<Event>) -> u64 {
     let mut lanes: Vec<u64> = vec![0];
     let mut in_order: Vec<_> = dump.calls.iter().collect();
@@ -88,7 +89,7 @@ fn calls(dump: &RankDump, ended_ns: u64, events: &mut Vec<Event>) -> u64 {
     lanes.len() as u64
 }
 
-/// The place in the program for its number.
+/// Replaces the number of a site by the place in the program.
 fn named_site(dump: &RankDump, figures: &mut Map<String, Value>) {
     let site = figures.get("site").and_then(Value::as_u64);
     let site = site.and_then(|site| dump.sites.get(usize::try_from(site).ok()?));
@@ -97,7 +98,7 @@ fn named_site(dump: &RankDump, figures: &mut Map<String, Value>) {
     }
 }
 
-/// A message as one side has it.
+/// Makes the event of a message on one side.
 fn message(dump: &RankDump, row: &MessageRow) -> Event {
     let name = match row.received {
         0 => format!("send to {}", row.peer),
@@ -114,7 +115,7 @@ fn message(dump: &RankDump, row: &MessageRow) -> Event {
     }
 }
 
-/// Adds an arrow for each message of which both sides have a row: how many.
+/// Adds an arrow for each message that has a row on both sides, and returns their number.
 fn arrows(dumps: &RunDumps, events: &mut Vec<Event>) -> usize {
     let mut sent: HashMap<MessageKey, (&RankDump, &MessageRow)> = HashMap::new();
     for dump in &dumps.ranks {

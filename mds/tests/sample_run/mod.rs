@@ -1,6 +1,7 @@
-//! The dumps of a run that never was: six ranks on three nodes, in slices of 250 us by the clock. In each step of nine
-//! slices a rank posts a receive from its left, computes, sends to its right, waits for both, computes on, and enters a
-//! barrier. Rank 2 computes 300 us longer before it sends, so rank 3 waits for it.
+//! The dumps of an invented run: six ranks on three nodes, in slices of 250 us by the clock. In
+//! each step of nine slices a rank posts a receive from its left, computes, sends to its right,
+//! waits for both, computes again, and enters a barrier. Rank 2 computes 300 us longer before it
+//! sends, so rank 3 waits for it.
 //!
 //! ```text
 //! slice  0        1    2    3    4    5      6          7    8        9
@@ -38,14 +39,14 @@ const SITES: [(&str, Option<Primitive>); 5] = [
     ("src/ring.rs:18:5", Some(Primitive::Barrier)),
 ];
 
-/// How large a run is.
+/// The size of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Size {
     pub(crate) ranks: u32,
     pub(crate) steps: u64,
 }
 
-/// All dumps of the run.
+/// Returns all dumps of the run.
 pub(crate) fn dumps() -> RunDumps {
     dumps_of(Size {
         ranks: RANKS,
@@ -53,7 +54,7 @@ pub(crate) fn dumps() -> RunDumps {
     })
 }
 
-/// The same of another size, with two ranks to a node.
+/// Returns those of another size, with two ranks on a node.
 pub(crate) fn dumps_of(size: Size) -> RunDumps {
     RunDumps {
         run: Some(run(size)),
@@ -65,7 +66,7 @@ pub(crate) fn dumps_of(size: Size) -> RunDumps {
     }
 }
 
-/// Writes them.
+/// Writes the dumps.
 pub(crate) fn write(dir: &Path, dumps: &RunDumps) {
     for rank in &dumps.ranks {
         dump::write_rank(dir, rank).unwrap();
@@ -101,7 +102,7 @@ fn run(size: Size) -> RunDump {
     }
 }
 
-/// When a slice is struck: every third is 10 us late.
+/// Returns when a slice is struck: every third one is 10 us late.
 fn strobe_ns(slice: u64) -> u64 {
     BEGAN_NS + slice * SLICE_NS + late_ns(slice)
 }
@@ -116,18 +117,18 @@ pub(crate) fn distribution(figures: impl IntoIterator<Item = u64>) -> Distributi
     (&live).into()
 }
 
-/// When a rank sends, from the first strobe of a step on.
+/// Returns when a rank sends, from the first strobe of a step on.
 fn sends_ns(rank: u32) -> u64 {
     if rank == 2 { 1_302_000 } else { 1_002_000 }
 }
 
-/// Whether two neighbours are on one node, so that a message needs no slice.
+/// Returns whether two neighbours are on one node, so that a message needs no slice.
 fn is_near(one: u32, other: u32) -> bool {
     one / 2 == other / 2
 }
 
-/// When a message of the step from slice `first` on is complete for its receiver: at once, or by the strobe after that of its
-/// slice.
+/// Returns when a message of the step from slice `first` on is complete for its receiver: at once,
+/// or by the strobe after that of its slice.
 fn completes_ns(first: u64, from: u32, to: u32) -> u64 {
     match is_near(from, to) {
         true => BEGAN_NS + first * SLICE_NS + sends_ns(from) + 1_000,
@@ -244,7 +245,7 @@ fn peer(rank: u32, near: bool, [sent, received]: [u64; 2]) -> PeerDump {
     }
 }
 
-/// What a recorder would have gathered from these calls.
+/// Returns what a recorder would have gathered from these calls.
 fn of_calls(size: Size, calls: Vec<CallRow>) -> RankDump {
     let mut primitives: BTreeMap<Primitive, (Vec<u64>, Vec<u64>)> = BTreeMap::new();
     let mut sites = vec![Vec::new(); SITES.len()];
@@ -293,7 +294,7 @@ fn of_calls(size: Size, calls: Vec<CallRow>) -> RankDump {
     }
 }
 
-/// Picks a figure out of a row.
+/// A function that returns a figure of a row.
 type Pick = fn(&SliceRow) -> u64;
 
 fn node(size: Size, node: u32) -> NodeDump {

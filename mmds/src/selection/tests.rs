@@ -1,4 +1,4 @@
-//! What is selected by a text, and which text a selection is.
+//! The selection that a text parses to, and the text that a selection displays as.
 
 use super::*;
 use proptest::prelude::*;

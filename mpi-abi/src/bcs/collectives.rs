@@ -1,4 +1,5 @@
-//! The calls of all ranks of a communicator. An argument that is another rank's affair is not looked at.
+//! The calls of all ranks of a communicator. Arguments that matter only at another rank are
+//! ignored.
 
 use super::calls;
 use super::modes::{BCS_All, BCS_Vectorial, all, vectorial};

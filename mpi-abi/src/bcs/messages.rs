@@ -10,7 +10,7 @@ use bcs_mpi::bcs::Blocking;
 use bcs_mpi::mpi::{Comm, ErrorClass, Request, Result};
 use std::ffi::{c_int, c_void};
 
-/// Posts something, and hands out its request.
+/// Posts an operation, and returns its request.
 fn post(
     comm: MPI_Comm,
     place: *mut BCS_Request,

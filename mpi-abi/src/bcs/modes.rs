@@ -1,23 +1,23 @@
-//! The types of the header, and what a call is told to do.
+//! The types of the header, and the modes of a call.
 
 use crate::answer::error;
 use bcs_mpi::bcs::Blocking;
 use bcs_mpi::mpi::{ErrorClass, Result};
 use std::ffi::c_int;
 
-/// `BCS_NON_BLOCKING` or `BCS_BLOCKING`, as C has it: any number.
+/// `BCS_NON_BLOCKING` or `BCS_BLOCKING`. From C it may be any number.
 pub type BCS_Blocking = c_int;
 /// `BCS_NON_ALL` or `BCS_ALL`.
 pub type BCS_All = c_int;
 /// `BCS_NON_VECTORIAL` or `BCS_VECTORIAL`.
 pub type BCS_Vectorial = c_int;
 
-/// A handle of what was posted.
+/// A handle of a posted operation.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BCS_Request(pub usize);
 
-/// What a receive got, or a probe found.
+/// The result of a receive or a probe.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BCS_Status {
@@ -27,7 +27,7 @@ pub struct BCS_Status {
     pub bytes: usize,
 }
 
-/// One of two things.
+/// Checks that a number is one of two choices.
 fn choice(name: &str, number: c_int) -> Result<bool> {
     match number {
         0 => Ok(false),
@@ -39,7 +39,7 @@ fn choice(name: &str, number: c_int) -> Result<bool> {
     }
 }
 
-/// Whether the call waits.
+/// Returns whether the call waits.
 pub(super) fn blocking(number: BCS_Blocking) -> Result<Blocking> {
     Ok(match choice("BCS_Blocking", number)? {
         true => Blocking::Yes,
@@ -47,12 +47,12 @@ pub(super) fn blocking(number: BCS_Blocking) -> Result<Blocking> {
     })
 }
 
-/// Whether all ranks get the result.
+/// Returns whether all ranks get the result.
 pub(super) fn all(number: BCS_All) -> Result<bool> {
     choice("BCS_All", number)
 }
 
-/// Whether blocks have lengths and places of their own.
+/// Returns whether blocks have lengths and places of their own.
 pub(super) fn vectorial(number: BCS_Vectorial) -> Result<bool> {
     choice("BCS_Vectorial", number)
 }

@@ -1,7 +1,7 @@
-//! What was posted, and what it came to.
+//! Posted operations, and their results.
 //!
-//! A call takes what it asks about out of the table, so that no lock is held while it waits, and puts back what is not
-//! over.
+//! A call takes its requests out of the table, so that it holds no lock while it waits. It puts
+//! back those that are not complete.
 
 use super::calls;
 use super::modes::{BCS_Blocking, BCS_Request, BCS_Status, blocking};
@@ -31,12 +31,12 @@ fn take(handle: BCS_Request) -> Result<Request> {
     Err(error(ErrorClass::Request, reason))
 }
 
-/// Puts one back that is not over.
+/// Puts back a request that is not complete.
 fn put_back(handle: BCS_Request, request: Request) {
     POSTED.with_mut(handle.0, |place| *place = Some(request));
 }
 
-/// Takes several; all of them, or none.
+/// Takes several requests: all of them, or none.
 fn take_all(handles: &[BCS_Request]) -> Result<Vec<Request>> {
     let mut taken = Vec::with_capacity(handles.len());
     for handle in handles {
@@ -57,7 +57,7 @@ fn put_all_back(handles: &[BCS_Request], requests: Vec<Request>) {
     }
 }
 
-/// Says yes or no. Who waits knows the answer, and may not want it.
+/// Stores a yes or no. A caller that waits knows the answer, and may pass null.
 pub(super) fn say(blocking: Blocking, place: *mut c_int, yes: bool) -> Result<()> {
     if blocking == Blocking::Yes && place.is_null() {
         return Ok(());
@@ -65,7 +65,7 @@ pub(super) fn say(blocking: Blocking, place: *mut c_int, yes: bool) -> Result<()
     put(place, c_int::from(yes))
 }
 
-/// Says what an operation has come to, if somebody wants to know.
+/// Stores the result of an operation, unless the address is null.
 pub(super) fn tell(place: *mut BCS_Status, came: &Result<Status>) {
     if place.is_null() {
         return;

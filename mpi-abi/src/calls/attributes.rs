@@ -1,4 +1,4 @@
-//! What a program attaches to communicators (MPI 5.0, 7.7 and 17.1).
+//! Attributes of communicators (MPI 5.0, 7.7 and 17.1).
 
 use super::calls;
 use crate::answer::{Outcome, comm_of};
@@ -13,13 +13,14 @@ use std::sync::atomic::{AtomicI32, Ordering};
 /// The predefined attributes, from `MPI_TAG_UB` on: a program gets their addresses.
 static PREDEFINED: [AtomicI32; 7] = [const { AtomicI32::new(0) }; 7];
 
-/// A predefined attribute of a communicator, if the key is predefined: there may be none.
+/// Returns a predefined attribute of a communicator, if the key is predefined. The attribute may be
+/// unset.
 fn predefined(comm: &Comm, keyval: c_int) -> Option<Option<usize>> {
     let attributes = comm.process().predefined_attributes();
     let value = match keyval {
         MPI_TAG_UB => attributes.tag_ub,
         MPI_IO => attributes.io,
-        // There is no rank that is the host.
+        // No rank is the host.
         MPI_HOST => MPI_PROC_NULL,
         MPI_WTIME_IS_GLOBAL => c_int::from(attributes.wtime_is_global),
         MPI_LASTUSEDCODE => attributes.last_used_code,
@@ -54,7 +55,7 @@ fn free(keyval: *mut c_int) -> Outcome {
     if key.key.free() {
         COMM_KEYS.forget(*keyval);
     }
-    // It may have been before.
+    // The key may have been freed before.
     let _freed = key.core.free();
     *keyval = MPI_KEYVAL_INVALID;
     Ok(())

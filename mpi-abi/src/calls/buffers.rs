@@ -13,7 +13,7 @@ use std::ffi::c_void;
 use std::ptr::with_exposed_provenance_mut;
 use std::sync::Mutex;
 
-/// Whose a buffer is: the handle of a communicator or a session, or that of neither for the process's.
+/// The owner of a buffer: the handle of a communicator or a session, or 0 for the process.
 type Owner = usize;
 
 const PROCESS: Owner = 0;
@@ -38,7 +38,7 @@ fn attach(
         let reason = format!("a buffer of {bytes} bytes is at address 0");
         return Err(error(ErrorClass::Arg, reason));
     }
-    // The core copies messages to memory of its own, so that a buffer may be as large as memory.
+    // The core copies messages to its own memory, so a buffer may be as large as memory.
     let (room, bytes) = match address.addr() {
         BUFFER_AUTOMATIC => (usize::MAX, 0),
         _ => (bytes, bytes),
@@ -64,7 +64,7 @@ where
     put(size, N::try_from(bytes).unwrap_or(N::from(MPI_UNDEFINED)))
 }
 
-/// Begins to wait until all in a buffer is sent.
+/// Starts to wait until all messages in a buffer are sent.
 fn flush(on: MPI_Comm, buffer: &AttachedBuffer, request: *mut MPI_Request) -> Outcome {
     let process = state::process()?;
     checked(request)?;

@@ -1,7 +1,8 @@
-//! Collectives (MPI 5.0, chapter 6): barriers, and those that move data. Reductions are in `reducing`.
+//! Collectives (MPI 5.0, chapter 6): barriers, and those that move data. Reductions are in
+//! `reducing`.
 //!
-//! An argument that is not significant at a rank is not looked at: there it may be anything, so the core is given
-//! nothing instead.
+//! An argument that is not significant at a rank may be anything there. It is not read, and the
+//! core gets an empty value instead.
 
 use crate::answer::error;
 use crate::c::*;
@@ -9,17 +10,18 @@ use crate::objects::{Number, buffer, datatype, list};
 use bcs_mpi::mpi::{Blocks, Buffer, Comm, Datatype, ErrorClass, InvalidArguments, Result};
 use std::ffi::{c_int, c_void};
 
-/// What a rank is in a collective that has a root.
+/// The role of a rank in a collective that has a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RootRole {
     Root,
-    /// In the root's group, of two.
+    /// In the root's group of an intercommunicator.
     Beside,
     Other,
 }
 
 impl RootRole {
-    /// What this rank is. A root that does not exist is another one: the core says what is wrong with it.
+    /// Returns the role of this rank. A root that does not exist gives `Other`: the core reports
+    /// the error.
     pub(super) fn of(comm: &Comm, root: c_int) -> Self {
         match (comm.is_inter(), root) {
             (true, MPI_ROOT) => Self::Root,
@@ -30,7 +32,7 @@ impl RootRole {
     }
 }
 
-/// How many blocks a rank has: one for each whom it gets something from.
+/// Returns how many blocks a rank has: one for each rank that it gets data from.
 pub(crate) fn peers(comm: &Comm) -> Result<c_int> {
     match comm.is_inter() {
         true => comm.remote_size(),
@@ -38,7 +40,7 @@ pub(crate) fn peers(comm: &Comm) -> Result<c_int> {
     }
 }
 
-/// Nothing, where `MPI_IN_PLACE` says that it is elsewhere.
+/// Returns `None` if the address is `MPI_IN_PLACE`.
 pub(crate) fn unless_in_place<T>(
     address: *const c_void,
     what: impl FnOnce() -> Result<T>,
@@ -49,7 +51,7 @@ pub(crate) fn unless_in_place<T>(
     }
 }
 
-/// A buffer, or `MPI_IN_PLACE`.
+/// Returns a buffer, or `None` for `MPI_IN_PLACE`.
 pub(crate) fn optional(
     address: *const c_void,
     count: impl Number,
@@ -58,7 +60,7 @@ pub(crate) fn optional(
     unless_in_place(address, || buffer(address, count, of))
 }
 
-/// A buffer that only the root has.
+/// Returns a buffer that only the root has.
 pub(crate) fn at_root(
     comm: &Comm,
     root: c_int,
@@ -72,7 +74,7 @@ pub(crate) fn at_root(
     }
 }
 
-/// Blocks that only the root has.
+/// Returns blocks that only the root has.
 pub(crate) fn blocks_at_root(
     comm: &Comm,
     root: c_int,
@@ -86,7 +88,8 @@ pub(crate) fn blocks_at_root(
     }
 }
 
-/// A buffer of one block that everybody has, and of two groups only that without the root.
+/// Returns a buffer of one block that each rank has. On an intercommunicator only the group without
+/// the root has one.
 pub(crate) fn of_each(
     comm: &Comm,
     root: c_int,
@@ -96,13 +99,13 @@ pub(crate) fn of_each(
 ) -> Result<Option<Buffer>> {
     match RootRole::of(comm, root) {
         RootRole::Root | RootRole::Beside if comm.is_inter() => Ok(None),
-        // In place is only the root. Where nothing is, the address says nothing.
+        // Only the root may be in place. For an empty buffer the address has no meaning.
         RootRole::Other if count.wide() == 0 => buffer(address, count, of).map(Some),
         _ => optional(address, count, of),
     }
 }
 
-/// A buffer that everybody has, but those beside the root.
+/// Returns a buffer that all ranks have, except those beside the root.
 pub(crate) fn not_beside(
     comm: &Comm,
     root: c_int,
@@ -116,13 +119,13 @@ pub(crate) fn not_beside(
     }
 }
 
-/// Numbers as wide as the core has them.
+/// Converts numbers to the core's width.
 pub(super) fn wide<T: Number>(start: *const T, len: c_int) -> Result<Vec<i64>> {
     let list = list(start, len)?;
     Ok(list.iter().map(|number| number.wide()).collect())
 }
 
-/// Blocks of a vector collective, with lists as wide as the core has them.
+/// Blocks of a vector collective, with lists in the core's width.
 #[derive(Debug)]
 pub(crate) struct VectorBlocks {
     address: *mut c_void,
@@ -145,7 +148,7 @@ impl VectorBlocks {
         of: Types::One(Datatype::BYTE),
     };
 
-    /// Blocks of one datatype; the lists are those of counts and of displacements.
+    /// Returns blocks of one datatype; the lists are those of counts and of displacements.
     pub(crate) fn of(
         address: *const c_void,
         lists: (*const impl Number, *const impl Number),
@@ -162,7 +165,7 @@ impl VectorBlocks {
         })
     }
 
-    /// Blocks each of its own datatype.
+    /// Returns blocks that each have their own datatype.
     pub(super) fn of_types(
         address: *const c_void,
         lists: (*const impl Number, *const impl Number),
@@ -172,7 +175,7 @@ impl VectorBlocks {
         let (counts, displacements) = Self::lists(address, lists, ranks)?;
         let types = list(types, ranks)?.iter().zip(&counts);
         let types = types.map(|pair| match pair {
-            // Programs give none where nothing is.
+            // Programs give no datatype for an empty block.
             (&MPI_DATATYPE_NULL, 0) => Ok(Datatype::BYTE),
             (&of, _) => datatype(of),
         });
@@ -185,7 +188,8 @@ impl VectorBlocks {
         })
     }
 
-    /// Where blocks begin that are in no place: of blocks of nothing the address says nothing.
+    /// Returns where blocks begin. `MPI_IN_PLACE` becomes null: for empty blocks the address has no
+    /// meaning.
     fn start(address: *const c_void) -> *mut c_void {
         match address.addr() {
             IN_PLACE => std::ptr::null_mut(),
@@ -205,7 +209,7 @@ impl VectorBlocks {
         }
         let displacements = list(displacements, ranks)?.iter().zip(&counts);
         let displacements = displacements.map(|(displacement, count)| match count {
-            // Where a block of nothing is does not matter, but the core would look at it.
+            // The place of an empty block does not matter, but the core would check it.
             0 => 0,
             _ => displacement.wide(),
         });
@@ -213,7 +217,7 @@ impl VectorBlocks {
         Ok((counts, displacements))
     }
 
-    /// The core's form of them.
+    /// Returns the core's form of the blocks.
     pub(crate) fn blocks(&self) -> Blocks<'_> {
         let (counts, displacements) = (&self.counts, &self.displacements);
         // SAFETY: the caller's promise, which is the standard's: the memory stays while an operation has it.
@@ -226,8 +230,9 @@ impl VectorBlocks {
     }
 }
 
-/// What a rank gives and what it gets must not be the same memory (6.2): the standard wants `MPI_IN_PLACE` then. Looked
-/// at is where both begin, and, by [`apart_by_block`], the block in which a rank has what is its own.
+/// Checks that send and receive buffers are not the same memory (6.2): the standard requires
+/// `MPI_IN_PLACE` then. Compares where both begin; [`apart_by_block`] also compares a rank's own
+/// block.
 pub(crate) fn apart(
     sent: *const c_void,
     received: *const c_void,
@@ -241,8 +246,9 @@ pub(crate) fn apart(
     Ok(())
 }
 
-/// Of one buffer for both at a root the others are not told, unlike of other arguments: MPICH's tests (`noalias3`) have the
-/// root alone call so, and nobody else the collective at all.
+/// Marks an error of the root alone, of which the other ranks are not notified, unlike of other
+/// errors. In MPICH's tests (`noalias3`) only the root calls with one buffer for both, and the
+/// others do not call the collective at all.
 pub(super) fn of_root_alone<T>(checked: Result<T>) -> Result<T> {
     checked.map_err(|mut error| {
         error.told = true;
@@ -250,7 +256,8 @@ pub(super) fn of_root_alone<T>(checked: Result<T>) -> Result<T> {
     })
 }
 
-/// The same where one of both has a block for each rank, of so many elements of a datatype: `whole` has, `one` has not.
+/// Checks the same where `whole` has a block of `count` elements for each rank, and `one` has a
+/// single block.
 pub(crate) fn apart_by_block(
     comm: &Comm,
     (one, whole): (*const c_void, *const c_void),
@@ -259,7 +266,7 @@ pub(crate) fn apart_by_block(
 ) -> Result<()> {
     apart(one, whole, count)?;
     if comm.is_inter() {
-        return Ok(()); // Nobody gets what is its own.
+        return Ok(()); // No rank gets its own data.
     }
     let block = datatype(of)?.extent().1.wrapping_mul(count.wide());
     let own = block.wrapping_mul(i64::from(comm.rank()));
@@ -267,7 +274,8 @@ pub(crate) fn apart_by_block(
     apart(one, whole.wrapping_byte_offset(offset), count)
 }
 
-/// Where the block of this rank is, among blocks that lie anywhere, and how many elements it has.
+/// Returns where the block of this rank is, among blocks with displacements, and how many elements
+/// it has.
 fn own_block(
     comm: &Comm,
     address: *const c_void,
@@ -285,7 +293,7 @@ fn own_block(
     Ok((address.wrapping_byte_offset(offset), count.wide()))
 }
 
-/// What a rank gives, or gets, is not where it has its own among blocks that lie anywhere.
+/// Checks that a single block is not the rank's own block among blocks with displacements.
 pub(crate) fn apart_from_own(
     comm: &Comm,
     one: *const c_void,
@@ -300,7 +308,7 @@ pub(crate) fn apart_from_own(
     apart(one, own, count)
 }
 
-/// What a rank gives to itself is not where it gets it, among blocks that lie anywhere on both sides.
+/// Checks that a rank's own block is not the same on both sides, among blocks with displacements.
 pub(crate) fn apart_with_own<C: Number, D: Number>(
     comm: &Comm,
     (sent, received): (*const c_void, *const c_void),
@@ -314,7 +322,7 @@ pub(crate) fn apart_with_own<C: Number, D: Number>(
     apart_from_own(comm, one, received, lists.1, types.1)
 }
 
-/// The same at the root.
+/// Checks the same at the root.
 pub(crate) fn apart_from_own_at_root(
     comm: &Comm,
     root: c_int,
@@ -328,7 +336,7 @@ pub(crate) fn apart_from_own_at_root(
     }
 }
 
-/// The same at the root; elsewhere one of both is not there.
+/// Checks the same at the root; elsewhere there is only one buffer.
 pub(crate) fn apart_at_root(
     comm: &Comm,
     root: c_int,
@@ -344,9 +352,9 @@ pub(crate) fn apart_at_root(
     }
 }
 
-/// Defines the three forms of each collective of one list of arguments: the blocking one, the one that starts, and the
-/// persistent one, each with its large form. After `=` is the method of the core, and after `=>` what it is given, as
-/// it follows of the arguments on the communicator.
+/// Defines the three forms of each collective from one list of arguments: the blocking one, the one
+/// that starts, and the persistent one, each with its large form. After `=` is the method of the
+/// core, and after `=>` are its arguments, computed from the communicator and the call's arguments.
 macro_rules! collectives {
     ($(
         $name:ident $(| $large:ident)? = $blocking:ident
@@ -387,7 +395,7 @@ macro_rules! collectives {
 }
 pub(super) use collectives;
 
-/// What is known of a collective of which an argument is wrong: its root, and how it reduces.
+/// Describes a collective with an invalid argument: its root, and its reduction.
 macro_rules! invalid {
     ($($root:ident)?; $($op:ident $of:ident)?) => {{
         let known = bcs_mpi::mpi::InvalidArguments {
@@ -400,7 +408,7 @@ macro_rules! invalid {
 }
 pub(super) use invalid;
 
-/// The same of a reduction. An operation that is no more was one of the program's.
+/// Adds the reduction. An operation that no longer exists was one of the program's.
 pub(super) fn reducing(known: InvalidArguments, op: MPI_Op, of: MPI_Datatype) -> InvalidArguments {
     let datatype = datatype(of).ok();
     InvalidArguments {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Mutex;
 
-/// A string of C. Bytes that are no UTF-8 are replaced: the core keeps names as text.
+/// Reads a string of C. Replaces bytes that are no UTF-8, because the core keeps names as text.
 pub(super) fn text(place: *const c_char) -> Result<String> {
     if place.is_null() {
         return Err(error(ErrorClass::Arg, "a string is at address 0"));
@@ -25,7 +25,7 @@ pub(super) fn text(place: *const c_char) -> Result<String> {
         .into_owned())
 }
 
-/// What an info handle holds; nothing for `MPI_INFO_NULL`.
+/// Returns the contents of an info handle; an empty info for `MPI_INFO_NULL`.
 pub(super) fn info(handle: MPI_Info) -> Result<Info> {
     match handle {
         MPI_INFO_NULL => Ok(Info::new()),
@@ -35,7 +35,7 @@ pub(super) fn info(handle: MPI_Info) -> Result<Info> {
     }
 }
 
-/// How the ABI says that things compare.
+/// Returns the ABI's code for the result of a comparison.
 pub(super) fn comparison(of: Comparison) -> c_int {
     match of {
         Comparison::Identical => MPI_IDENT,
@@ -45,7 +45,8 @@ pub(super) fn comparison(of: Comparison) -> c_int {
     }
 }
 
-/// Makes a communicator, by the function of this name with the P. Its place is known before anybody else is asked, and has no communicator if that fails.
+/// Makes a communicator; `name` is the function's name with the P. Checks the place before it
+/// involves any other rank. If it fails, the place holds `MPI_COMM_NULL`.
 pub(super) fn made(
     name: &'static str,
     of: &CallComm,
@@ -58,11 +59,12 @@ pub(super) fn made(
     })
 }
 
-/// Handles that stand for communicators as soon as there are any, and the error handlers that these are to have: programs
-/// say that at once.
+/// Handles of communicators that are being made, and the error handlers that these will have:
+/// programs may set them at once.
 static RESERVED: Mutex<BTreeMap<usize, Option<ErrorHandler>>> = Mutex::new(BTreeMap::new());
 
-/// The error handler of a communicator that is not there yet. Whether one is to come.
+/// Sets the error handler of a communicator that is being made. Returns whether the handle is such
+/// a one.
 pub(super) fn set_reserved_handler(handle: MPI_Comm, handler: &ErrorHandler) -> bool {
     let mut reserved = lockstep::lock(&RESERVED);
     let known = reserved.get_mut(&handle.0);
@@ -72,7 +74,7 @@ pub(super) fn set_reserved_handler(handle: MPI_Comm, handler: &ErrorHandler) -> 
     })
 }
 
-/// A handle that stands for a communicator as soon as there is one.
+/// A handle that stands for a communicator as soon as it has been made.
 struct ReservedHandle(MPI_Comm);
 
 impl ReservedHandle {
@@ -85,7 +87,7 @@ impl ReservedHandle {
     fn fill(self, comm: Comm) {
         let handler = lockstep::lock(&RESERVED).remove(&self.0.0).flatten();
         if let Some(handler) = handler {
-            // It was made just now, so nobody has freed it.
+            // The communicator is new, so nobody has freed it.
             _ = comm.set_error_handler(handler);
         }
         COMMS.fill(self.0.0, Some(comm));
@@ -100,7 +102,7 @@ impl Drop for ReservedHandle {
     }
 }
 
-/// Begins to duplicate a communicator. The program has the handle from now on.
+/// Starts to duplicate a communicator. The program has the handle from now on.
 fn start_duplication(
     on: MPI_Comm,
     place: *mut MPI_Comm,
@@ -117,7 +119,7 @@ fn start_duplication(
     })
 }
 
-/// Frees a communicator of the program's.
+/// Frees a communicator of the program.
 fn free(comm: *mut MPI_Comm) -> Outcome {
     if comm.is_null() {
         return Err(error(ErrorClass::Arg, "the communicator is at address 0").into());
@@ -173,7 +175,7 @@ calls! {
             put(newcomm, MPI_COMM_NULL)?;
             let (group, info) = (super::group(group)?, super::info(info)?);
             if group.rank().is_none() {
-                return Ok(()); // As in MPI_Comm_create_group: who is not in it gets none.
+                return Ok(()); // As in MPI_Comm_create_group: ranks outside of the group get none.
             }
             let made = process.create_from_group(&group, bytes(stringtag)?, &info, handler)?;
             put(newcomm, comm_handle(Some(made)))
@@ -185,7 +187,7 @@ calls! {
         run_with_handler(&handler.clone(), || {
             put(newintercomm, MPI_COMM_NULL)?;
             let (local, info) = (super::group(local_group)?, super::info(info)?);
-            // Only the leader's is looked at.
+            // Only the leader's remote communicator is significant.
             let remote = match local.rank() == Some(local_leader) {
                 true => super::group(remote_group)?,
                 false => local.clone(),
@@ -216,7 +218,7 @@ calls! {
                 MPI_UNDEFINED => comm.split_by_node(false, key),
                 MPI_COMM_TYPE_SHARED => comm.split_by_node(true, key),
                 MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED if by_node => comm.split_by_node(true, key),
-                // Within a node nothing is known of what cores share.
+                // The library does not know which hardware cores share within a node.
                 MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED | MPI_COMM_TYPE_HW_UNGUIDED => {
                     comm.split_by_node(false, key)
                 }
@@ -241,12 +243,12 @@ calls! {
     }
 
     fn PMPI_Comm_disconnect(comm: *mut MPI_Comm) {
-        // Everything on it is complete by then (11.10.4), so there is nothing to wait for.
+        // Everything on it is complete by then (11.10.4), so this need not wait.
         free(comm)
     }
 
     fn PMPI_Comm_get_parent(parent: *mut MPI_Comm) {
-        // Nobody starts ranks but the command.
+        // Only the command starts ranks.
         state::process()?;
         Ok(put(parent, MPI_COMM_NULL)?)
     }
@@ -265,7 +267,7 @@ calls! {
 
     fn PMPI_Intercomm_create(local_comm: MPI_Comm, local_leader: c_int, peer_comm: MPI_Comm, remote_leader: c_int, tag: c_int, newintercomm: *mut MPI_Comm) {
         let local = comm_of(local_comm)?;
-        // Only the leader's peer is looked at.
+        // Only the leader's peer communicator is significant.
         let peer = match local.comm().rank() == local_leader {
             true => Some(comm_of(peer_comm)?),
             false => None,

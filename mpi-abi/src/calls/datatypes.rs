@@ -1,4 +1,4 @@
-//! How datatypes are made and freed, and their sizes (MPI 5.0, 5.1).
+//! Constructing, freeing and measuring datatypes (MPI 5.0, 5.1).
 
 use super::calls;
 use super::fortran::is_of_fortran;
@@ -15,7 +15,7 @@ use bcs_mpi::mpi::{Datatype, ErrorClass, Result};
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex};
 
-/// The numbers that a datatype is made of.
+/// The numeric arguments of a datatype constructor.
 #[derive(Default)]
 struct Numbers {
     combiner: c_int,
@@ -24,7 +24,8 @@ struct Numbers {
     counts: Vec<MPI_Count>,
 }
 
-/// The numbers that most functions have: integers and then addresses, which are all large counts in the large form.
+/// Collects the numbers of most functions: integers and then addresses, which are all large counts
+/// in the large form.
 fn numbers<A: Number>(
     large: bool,
     combiner: c_int,
@@ -48,12 +49,12 @@ fn numbers<A: Number>(
     }
 }
 
-/// A number of a small function, which was an `int` before.
+/// Converts an integer of a small function back to `int`.
 fn narrow(number: i64) -> c_int {
     c_int::try_from(number).unwrap_or(MPI_UNDEFINED)
 }
 
-/// The same of an address.
+/// Does the same for an address.
 fn address(number: i64) -> MPI_Aint {
     MPI_Aint::try_from(number).unwrap_or(MPI_Aint::MAX)
 }
@@ -61,7 +62,7 @@ fn address(number: i64) -> MPI_Aint {
 /// No addresses.
 const NONE: &[MPI_Count] = &[];
 
-/// Makes a datatype of one.
+/// Makes a datatype from one other.
 fn derive(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
@@ -86,7 +87,7 @@ fn derived(datatype: Datatype, numbers: Numbers, datatypes: Vec<Ingredient>) -> 
     DerivedDatatype { datatype, contents }
 }
 
-/// The length of lists, which is a count.
+/// Returns the length of lists, which is a count.
 fn counted(count: impl Number) -> Result<i64> {
     let count = count.wide();
     if count < 0 {
@@ -124,7 +125,7 @@ fn distribution(how: i64, argument: i64) -> Result<Distribution> {
     }
 }
 
-/// The numbers of a function for arrays, whose small form has all of them as integers.
+/// Collects the numbers of a function for arrays, whose small form has only integers.
 fn array_numbers(combiner: c_int, integers: &[&[i64]], counts: &[&[i64]]) -> Numbers {
     Numbers {
         combiner,
@@ -134,7 +135,7 @@ fn array_numbers(combiner: c_int, integers: &[&[i64]], counts: &[&[i64]]) -> Num
     }
 }
 
-/// Hands out a lower bound and an extent.
+/// Stores a lower bound and an extent.
 fn bounds<A: TryFrom<i64>>(of: (i64, i64), lb: *mut A, extent: *mut A) -> Outcome {
     let fitting = |bytes: i64| {
         A::try_from(bytes).map_err(|_| {
@@ -258,7 +259,7 @@ calls! {
     }
 
     fn PMPI_Type_free(datatype: *mut MPI_Datatype) {
-        // Functions of the program look at its handle meanwhile, perhaps.
+        // Functions of the program may use its handle meanwhile.
         let handle = *place(datatype)?;
         if elementary(handle).is_some() || is_of_fortran(&datatype_entry(handle)?) {
             let reason = format!("the datatype {:#x} is predefined", handle.0);

@@ -9,7 +9,7 @@ use crate::state;
 use bcs_mpi::mpi::{Info, Result, ThreadLevel};
 use std::ffi::{c_char, c_int};
 
-/// A string of C with its length, of which as much is written as fits `room` with its zero.
+/// Writes as much of a string with its length as fits `room` with its zero.
 pub(super) fn put_string(
     place: *mut c_char,
     length: *mut c_int,
@@ -24,7 +24,7 @@ pub(super) fn put_string(
     put(length, c_int::try_from(text.len()).expect("a string fits"))
 }
 
-/// The level of the standard at least that which is asked for, as far as there is one.
+/// Returns the lowest level of the standard that satisfies the request, or the highest level.
 fn level(required: c_int) -> ThreadLevel {
     let levels = [
         ThreadLevel::Single,
@@ -67,7 +67,7 @@ calls! {
     }
 
     fn PMPI_Abort(comm: MPI_Comm, errorcode: c_int) {
-        // A handle that is none is no reason to go on.
+        // An invalid handle is no reason to continue.
         let comm = comm_of(comm).or_else(|_| comm_of(MPI_COMM_SELF))?;
         comm.run(|comm| {
             let reason = format!("rank {} called MPI_Abort", comm.process().world_rank());
@@ -97,7 +97,8 @@ calls! {
     }
 
     fn PMPI_Get_hw_resource_info(hw_info: *mut MPI_Info) {
-        // What MPI_Comm_split_type takes, and whether this process keeps to one of them: to its node it does.
+        // The resource types for MPI_Comm_split_type, with whether this process is bound to one
+        // such resource: it is bound to its node.
         let info = Info::new();
         info.set("mpi_shared_memory", "true")?;
         Ok(put(hw_info, MPI_Info(INFOS.insert(info)))?)
@@ -115,19 +116,19 @@ pub unsafe extern "C" fn PMPI_Wtime() -> f64 {
     bcs_mpi::wtime()
 }
 
-/// `MPI_Wtick`: seconds of the finest difference that [`PMPI_Wtime`] tells.
+/// `MPI_Wtick`: the resolution of [`PMPI_Wtime`] in seconds.
 #[unsafe(export_name = "entry_PMPI_Wtick")]
 pub unsafe extern "C" fn PMPI_Wtick() -> f64 {
     bcs_mpi::wtick()
 }
 
-/// `MPI_Aint_add`: an address so many bytes further.
+/// `MPI_Aint_add`: adds a number of bytes to an address.
 #[unsafe(export_name = "entry_PMPI_Aint_add")]
 pub unsafe extern "C" fn PMPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
     base.wrapping_add(disp)
 }
 
-/// `MPI_Aint_diff`: how many bytes are between two addresses.
+/// `MPI_Aint_diff`: returns the number of bytes between two addresses.
 #[unsafe(export_name = "entry_PMPI_Aint_diff")]
 pub unsafe extern "C" fn PMPI_Aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI_Aint {
     addr1.wrapping_sub(addr2)

@@ -14,7 +14,7 @@ use crate::state;
 use bcs_mpi::mpi::{ErrorClass, ErrorHandler, Result};
 use std::ffi::{c_char, c_int};
 
-/// The error handler of a handle, for communicators.
+/// Returns the error handler of a handle, for communicators.
 pub(super) fn handler(handle: MPI_Errhandler) -> Result<ErrorHandler> {
     let reason = match handle {
         MPI_ERRORS_ARE_FATAL => return Ok(ErrorHandler::Fatal),
@@ -30,7 +30,7 @@ pub(super) fn handler(handle: MPI_Errhandler) -> Result<ErrorHandler> {
     Err(error(ErrorClass::Errhandler, reason))
 }
 
-/// The same for sessions.
+/// Does the same for sessions.
 pub(super) fn session_handler(handle: MPI_Errhandler) -> Result<SessionHandler> {
     let reason = match handle {
         MPI_ERRORS_ARE_FATAL => return Ok(SessionHandler::Fatal),
@@ -46,7 +46,7 @@ pub(super) fn session_handler(handle: MPI_Errhandler) -> Result<SessionHandler> 
     Err(error(ErrorClass::Errhandler, reason))
 }
 
-/// A handle for an error handler of sessions.
+/// Returns a handle for an error handler of sessions.
 pub(super) fn session_handle(handler: SessionHandler) -> MPI_Errhandler {
     match handler {
         SessionHandler::Fatal => MPI_ERRORS_ARE_FATAL,
@@ -56,7 +56,7 @@ pub(super) fn session_handle(handler: SessionHandler) -> MPI_Errhandler {
     }
 }
 
-/// A handle for an error handler of communicators.
+/// Returns a handle for an error handler of communicators.
 fn handle(handler: ErrorHandler) -> MPI_Errhandler {
     match handler {
         ErrorHandler::Fatal => MPI_ERRORS_ARE_FATAL,
@@ -66,7 +66,7 @@ fn handle(handler: ErrorHandler) -> MPI_Errhandler {
     }
 }
 
-/// The error handler of a handle, for files.
+/// Returns the error handler of a handle, for files.
 fn file_handler(handle: MPI_Errhandler) -> Result<FileHandler> {
     let reason = match handle {
         MPI_ERRORS_ARE_FATAL => return Ok(FileHandler::Fatal),
@@ -82,7 +82,7 @@ fn file_handler(handle: MPI_Errhandler) -> Result<FileHandler> {
     Err(error(ErrorClass::Errhandler, reason))
 }
 
-/// A handle for an error handler of files.
+/// Returns a handle for an error handler of files.
 fn file_handle(handler: FileHandler) -> MPI_Errhandler {
     match handler {
         FileHandler::Fatal => MPI_ERRORS_ARE_FATAL,
@@ -94,7 +94,7 @@ fn file_handle(handler: FileHandler) -> MPI_Errhandler {
     }
 }
 
-/// There is one file: none.
+/// Checks that a file is `MPI_FILE_NULL`: there are no others.
 fn no_file(file: MPI_File) -> Result<()> {
     match file {
         MPI_FILE_NULL => Ok(()),
@@ -105,7 +105,7 @@ fn no_file(file: MPI_File) -> Result<()> {
     }
 }
 
-/// Makes an error handler of a function, which has to be there.
+/// Makes an error handler of a function, which must not be null.
 fn create<F>(
     function: Option<F>,
     errhandler: *mut MPI_Errhandler,
@@ -146,7 +146,8 @@ fn tool_class(code: c_int) -> Option<&'static str> {
     found.map(|(_, name)| *name)
 }
 
-/// What a code means. Predefined ones are known before `MPI_Init`, and instances after `MPI_Finalize`.
+/// Returns the text of a code. Predefined codes are known before `MPI_Init`, and instances after
+/// `MPI_Finalize`.
 fn meaning(code: c_int) -> Outcome<String> {
     if let Some(name) = tool_class(code) {
         return Ok(format!(
@@ -162,7 +163,7 @@ fn meaning(code: c_int) -> Outcome<String> {
     }
 }
 
-/// Forgets a class or a code of the program's.
+/// Removes a class or a code of the program.
 fn remove(number: c_int, is_class: bool) -> Outcome {
     let process = state::process()?;
     let class = process.error_class(number)?;
@@ -249,7 +250,7 @@ calls! {
 
     fn PMPI_Errhandler_free(errhandler: *mut MPI_Errhandler) {
         let handle = place(errhandler)?;
-        // What MPI_Comm_get_errhandler gives may be a predefined one, and is to be freed, too.
+        // MPI_Comm_get_errhandler may return a predefined handler, and programs free it, too.
         let predefined = [MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT, MPI_ERRORS_RETURN];
         if !predefined.contains(handle) && ERROR_HANDLERS.remove(handle.0).is_none() {
             let reason = format!("{:#x} is no error handler", handle.0);
@@ -295,7 +296,7 @@ calls! {
     }
 
     fn PMPI_Error_class(errorcode: c_int, errorclass: *mut c_int) {
-        // Predefined ones are classes themselves, which are known before MPI_Init.
+        // Predefined codes are classes themselves, and are known before MPI_Init.
         let class = match (instances::class(errorcode), tool_class(errorcode)) {
             (Some(class), _) => class.code(),
             (None, Some(_)) => errorcode,

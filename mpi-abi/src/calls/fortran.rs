@@ -1,4 +1,5 @@
-//! What is known of Fortran (MPI 5.0, 19.1 and 20.3): datatypes by precision and range, and what its compilers do.
+//! Support of Fortran (MPI 5.0, 19.1 and 20.3): datatypes by precision and range, and properties of
+//! its compilers.
 
 use super::calls;
 use crate::answer::error;
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex};
 
-/// A kind of number: decimal digits and decimal exponents that it has at least, and its datatype.
+/// A kind of number: its minimum of decimal digits and of decimal exponents, and its datatype.
 type Kind = (c_int, c_int, MPI_Datatype);
 
 const REALS: [Kind; 3] = [
@@ -36,10 +37,11 @@ const INTEGERS: [Kind; 4] = [
     (0, 18, MPI_INTEGER8),
 ];
 
-/// Those that were asked for: the same arguments have the same handle.
+/// The datatypes that were requested: the same arguments always give the same handle.
 static ASKED: Mutex<BTreeMap<(c_int, c_int, c_int), MPI_Datatype>> = Mutex::new(BTreeMap::new());
 
-/// Whether a datatype is one that was asked for by precision and range: it is for nobody to free.
+/// Returns whether a datatype was requested by precision and range. Programs must not free such a
+/// datatype.
 pub(super) fn is_of_fortran(made: &DatatypeEntry) -> bool {
     matches!(
         made.derived.contents.combiner,
@@ -47,7 +49,7 @@ pub(super) fn is_of_fortran(made: &DatatypeEntry) -> bool {
     )
 }
 
-/// The datatype of the first kind that is enough. `MPI_UNDEFINED` asks for nothing.
+/// Returns the datatype of the first kind that is sufficient. `MPI_UNDEFINED` requires nothing.
 fn asked(combiner: c_int, kinds: &[Kind], precision: c_int, range: c_int) -> Result<MPI_Datatype> {
     state::process().map_err(|_| error(ErrorClass::Other, "called before MPI_Init"))?;
     let mut known = lockstep::lock(&ASKED);
@@ -84,7 +86,7 @@ fn asked(combiner: c_int, kinds: &[Kind], precision: c_int, range: c_int) -> Res
     Ok(handle)
 }
 
-/// Pairs of an info object.
+/// Makes an info object of pairs.
 fn told(pairs: impl IntoIterator<Item = (String, String)>) -> Result<MPI_Info> {
     let info = Info::new();
     for (key, value) in pairs {
@@ -93,7 +95,8 @@ fn told(pairs: impl IntoIterator<Item = (String, String)>) -> Result<MPI_Info> {
     Ok(MPI_Info(crate::objects::INFOS.insert(info)))
 }
 
-/// Names of types that have datatypes of several lengths, with those that the ABI names and whether they are there.
+/// Names of types that have datatypes of several lengths, with the lengths that the ABI names and
+/// whether they exist.
 const LENGTHS: [(&str, &[(c_int, bool)]); 4] = [
     (
         "logical",
@@ -146,7 +149,8 @@ calls! {
     }
 
     fn PMPI_Abi_get_fortran_booleans(logical_size: c_int, logical_true: *mut c_void, logical_false: *mut c_void, is_set: *mut c_int) {
-        // 1 and 0 in any length: the first byte says it, since the machine is little-endian.
+        // Write 1 and 0 in any length: the first byte is enough, because the machine is
+        // little-endian.
         let write = |place: *mut c_void, value: u8| -> Result<()> {
             let bytes = list_mut(place.cast::<u8>(), logical_size)?;
             bytes.fill(0);

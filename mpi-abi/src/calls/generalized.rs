@@ -32,7 +32,7 @@ calls! {
             return Err(error(ErrorClass::Request, "the request is none of MPI_Grequest_start").into());
         };
         if is_freed {
-            // Its handle was good for this call alone.
+            // The handle was valid for this call alone.
             REQUESTS.remove(request.0);
         }
         Ok(general.complete()?)

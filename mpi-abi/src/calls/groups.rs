@@ -8,12 +8,12 @@ use crate::objects::{GROUPS, group, group_handle, list, list_mut, put};
 use bcs_mpi::mpi::{ErrorClass, Group, Result};
 use std::ffi::c_int;
 
-/// Puts a group that was made of another.
+/// Stores a group that was made from another.
 fn made(place: *mut MPI_Group, group: Group) -> Outcome {
     Ok(put(place, group_handle(group))?)
 }
 
-/// Ranges as the core has them.
+/// Converts ranges to the core's form.
 fn ranges(count: c_int, of: *mut [c_int; 3]) -> Result<Vec<(i32, i32, i32)>> {
     let ranges = list(of.cast_const(), count)?;
     Ok(ranges
@@ -72,7 +72,8 @@ calls! {
 
     fn PMPI_Group_free(group: *mut MPI_Group) {
         let handle = *list(group.cast_const(), 1)?.first().expect("it is one");
-        // What MPI_Group_incl and the like answer may be the empty group, which programs free like any other.
+        // MPI_Group_incl and similar functions may return the empty group, which programs free like
+        // any other.
         if handle != MPI_GROUP_EMPTY && GROUPS.remove(handle.0).is_none() {
             let reason = format!("{:#x} is no group that can be freed", handle.0);
             return Err(error(ErrorClass::Group, reason).into());

@@ -11,7 +11,7 @@ use bcs_mpi::mpi::{ErrorClass, Info, Result};
 use std::ffi::{c_char, c_int};
 use std::sync::OnceLock;
 
-/// `MPI_INFO_ENV`. Before `MPI_Init` nobody knows how many ranks there are.
+/// Returns `MPI_INFO_ENV`. Before `MPI_Init` the number of ranks is not known.
 fn env() -> Info {
     static ENV: OnceLock<Info> = OnceLock::new();
     if let Ok(process) = state::process() {
@@ -21,17 +21,17 @@ fn env() -> Info {
     without_a_job()
 }
 
-/// What is known of this process whether it is a rank by now, is none yet, or was one.
+/// Returns what is known of this process whether or not it is a rank now.
 fn without_a_job() -> Info {
     let env = Info::env(1);
     let _it_is_set = env.delete("maxprocs");
     env
 }
 
-/// The info object of a handle.
+/// Returns the info object of a handle.
 ///
 /// # Errors
-/// When it stands for none.
+/// If the handle is invalid.
 pub(super) fn info(handle: MPI_Info) -> Result<Info> {
     if handle == MPI_INFO_ENV {
         return Ok(env());
@@ -45,7 +45,7 @@ pub(super) fn info(handle: MPI_Info) -> Result<Info> {
     })
 }
 
-/// The same, to be changed.
+/// Returns the same for a change.
 fn changed(handle: MPI_Info) -> Result<Info> {
     if handle == MPI_INFO_ENV {
         return Err(error(ErrorClass::Info, "MPI_INFO_ENV cannot be changed"));
@@ -69,7 +69,7 @@ fn key<'a>(start: *const c_char) -> Result<&'a str> {
     string(start, ErrorClass::InfoKey, "key", MAX_INFO_KEY)
 }
 
-/// A value with its zero, as far as there is room for both.
+/// Writes as much of a value as there is room for, with its zero.
 fn write(value: &str, room: usize, to: *mut c_char) -> Result<()> {
     let Some(most) = room.checked_sub(1) else {
         return Ok(());
@@ -82,7 +82,7 @@ fn write(value: &str, room: usize, to: *mut c_char) -> Result<()> {
     Ok(())
 }
 
-/// The length of a value, which is at most [`MAX_INFO_VAL`] or what `MPI_INFO_ENV` has.
+/// Returns the length of a value, which is at most [`MAX_INFO_VAL`], or longer in `MPI_INFO_ENV`.
 fn length(value: &str) -> c_int {
     c_int::try_from(value.len()).unwrap_or(c_int::MAX - 1)
 }
@@ -102,8 +102,8 @@ calls! {
     }
 
     fn PMPI_Info_create_env(_argc: c_int, _argv: *mut *mut c_char, info: *mut MPI_Info) {
-        // The words that this process was started with are known without the program's. The same comes of it before
-        // MPI_Init and after it, whoever asks.
+        // The command line of this process is known without the program's arguments. The result is
+        // the same before MPI_Init and after it.
         let info = place(info)?;
         *info = MPI_Info(INFOS.insert(without_a_job()));
         Ok(())
@@ -139,7 +139,7 @@ calls! {
         let room = room(valuelen)?;
         put(flag, c_int::from(found.is_some()))?;
         match found {
-            // The zero is not counted here.
+            // This length does not include the zero.
             Some(found) => Ok(write(&found, room + 1, value)?),
             None => Ok(()),
         }

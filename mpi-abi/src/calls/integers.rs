@@ -1,4 +1,4 @@
-//! Handles as integers of Fortran, and back (MPI 5.0, 20.3.3).
+//! Conversion of handles to integers of Fortran, and back (MPI 5.0, 20.3.3).
 
 use crate::c::*;
 use crate::objects::{
@@ -10,14 +10,14 @@ use std::ffi::c_int;
 macro_rules! integers {
     ($($to:ident $from:ident $type:ident $table:expr, $null:expr;)*) => {
         $(
-            /// The integer of a handle; that of the null handle for one that stands for nothing.
+            /// Returns the integer of a handle; that of the null handle if the handle is invalid.
             #[unsafe(export_name = concat!("entry_", stringify!($to)))]
             pub unsafe extern "C" fn $to(handle: $type) -> c_int {
                 let null = c_int::try_from($null.0).unwrap_or(0);
                 $table.to_integer(handle.0).unwrap_or(null)
             }
 
-            /// The handle of an integer; the null handle for one that is none.
+            /// Returns the handle of an integer; the null handle if the integer is invalid.
             #[unsafe(export_name = concat!("entry_", stringify!($from)))]
             pub unsafe extern "C" fn $from(integer: c_int) -> $type {
                 $table.of_integer(integer).map_or($null, $type)
@@ -26,7 +26,7 @@ macro_rules! integers {
     };
 }
 
-/// Kinds of which a program can make none.
+/// Kinds of objects that a program cannot make.
 struct PredefinedTable;
 
 impl PredefinedTable {

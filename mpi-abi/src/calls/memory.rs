@@ -1,4 +1,4 @@
-//! Memory of the library's (MPI 5.0, 9.2).
+//! Memory from the library (MPI 5.0, 9.2).
 
 use super::calls;
 use super::infos::info;
@@ -13,20 +13,20 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
 
-/// What `MPI_Alloc_mem` has given out. Addresses that are not here are nobody's to free.
+/// The blocks of `MPI_Alloc_mem`. Other addresses cannot be freed.
 static ALLOCATED: Mutex<BTreeMap<usize, Layout>> = Mutex::new(BTreeMap::new());
 
-/// A line of the cache.
+/// The size of a cache line.
 const ALIGNMENT: usize = 64;
 
-/// The alignment that a program asks for.
+/// Returns the alignment that a program requests.
 fn alignment(handle: MPI_Info) -> Result<usize> {
     if handle == MPI_INFO_NULL {
         return Ok(ALIGNMENT);
     }
     let asked = info(handle)?.get("mpi_minimum_memory_alignment")?;
     let asked = asked.and_then(|asked| asked.parse::<usize>().ok());
-    // A number that is no alignment is a hint like any other that nobody understands.
+    // A number that is no alignment is ignored, like any unknown hint.
     let asked = asked.filter(|asked| asked.is_power_of_two());
     Ok(asked.unwrap_or(ALIGNMENT).max(ALIGNMENT))
 }
@@ -55,7 +55,7 @@ calls! {
             let reason = format!("{base:p} was not allocated by MPI_Alloc_mem, or was freed");
             return Err(error(ErrorClass::Base, reason).into());
         };
-        // SAFETY: it was allocated with this layout, and is nobody's any more.
+        // SAFETY: it was allocated with this layout, and nobody owns it any more.
         unsafe { dealloc(base.cast(), layout) };
         Ok(())
     }

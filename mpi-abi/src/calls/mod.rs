@@ -73,7 +73,7 @@ pub use topologies::*;
 pub use type_attributes::*;
 pub use type_contents::*;
 
-/// Defines functions of the ABI by what they come to.
+/// Defines functions of the ABI from their results.
 macro_rules! calls {
     ($(
         fn $name:ident $(| $large:ident)? ($($argument:ident : $type:ty),* $(,)?) $body:block
@@ -124,7 +124,7 @@ macro_rules! define {
 }
 pub(crate) use define;
 
-/// Defines functions of the tool information interface, which no error handler is asked about.
+/// Defines functions of the tool information interface, which call no error handler.
 macro_rules! tool_calls {
     ($(
         fn $name:ident ($($argument:ident : $type:ty),* $(,)?) $body:block

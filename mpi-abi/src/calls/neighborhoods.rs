@@ -1,4 +1,4 @@
-//! Collectives among neighbours (MPI 5.0, 8.6 to 8.8). There is no `MPI_IN_PLACE` for them.
+//! Collectives among neighbours (MPI 5.0, 8.6 to 8.8). They have no `MPI_IN_PLACE`.
 
 use super::collectives::{VectorBlocks, collectives};
 use crate::c::*;
@@ -7,10 +7,10 @@ use bcs_mpi::mpi::error::Operation;
 use bcs_mpi::mpi::{Comm, Result};
 use std::ffi::{c_int, c_void};
 
-/// How many neighbours this rank receives from, and how many it sends to.
+/// Returns how many neighbours this rank receives from, and how many it sends to.
 fn degrees(comm: &Comm) -> Result<(c_int, c_int)> {
     let neighbors = comm.neighbors().map_err(|mut error| {
-        // It is the error of the call that asks.
+        // The error belongs to the calling function.
         error.operation = Operation::plain("");
         error
     });

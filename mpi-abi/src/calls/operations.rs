@@ -25,7 +25,7 @@ calls! {
     fn PMPI_Op_free(op: *mut MPI_Op) {
         state::process()?;
         let place = &mut list_mut(op, 1)?[0];
-        // What is wrong with a handle that stands for nothing is said by the look at it.
+        // This reports an invalid handle.
         crate::objects::op(*place)?;
         if predefined_op(*place).is_some() || OPS.remove(place.0).is_none() {
             let reason = format!("{:#x} is a predefined operation", place.0);
@@ -37,7 +37,7 @@ calls! {
 
     fn PMPI_Op_commutative(op: MPI_Op, commute: *mut c_int) {
         state::process()?;
-        // Those of windows are operations, too, if none of reductions.
+        // Operations of windows are operations, too, though not of reductions.
         let commutative = match op {
             MPI_REPLACE | MPI_NO_OP => false,
             op => crate::objects::op(op)?.commutative(),

@@ -8,7 +8,7 @@ use crate::state;
 use bcs_mpi::mpi::{Buffer, ErrorClass, Result};
 use std::ffi::{c_char, c_void};
 
-/// Where in the packed data a call begins.
+/// Returns where in the packed data a call begins.
 fn position(at: impl Number) -> Result<usize> {
     let at = at.wide();
     usize::try_from(at).map_err(|_| error(ErrorClass::Arg, format!("the position is {at}")))
@@ -19,7 +19,7 @@ fn too_far(at: usize) -> Box<bcs_mpi::mpi::Error> {
     error(ErrorClass::ValueTooLarge, reason)
 }
 
-/// Whether data may share memory with packed ones, which a program must not let them (2.3).
+/// Returns whether data may share memory with packed data, which is an error of the program (2.3).
 fn shares(data: *const c_void, of: &Buffer, packed: *const c_void, len: usize) -> bool {
     let (lower, length) = of.datatype().true_extent();
     let (_, extent) = of.datatype().extent();
@@ -30,7 +30,8 @@ fn shares(data: *const c_void, of: &Buffer, packed: *const c_void, len: usize) -
     start + last.min(0) < packed + len as i128 && packed < end
 }
 
-/// Lets a call write packed data: elsewhere first if they may share memory with what is packed.
+/// Lets a call write packed data. If they may share memory with the unpacked data, it writes to a
+/// copy first.
 fn packing(
     data: *const c_void,
     of: &Buffer,
@@ -39,7 +40,7 @@ fn packing(
     call: impl FnOnce(&mut [u8]) -> Result<()>,
 ) -> Result<()> {
     if of.count() == 0 {
-        return Ok(()); // No buffer is looked at.
+        return Ok(()); // No buffer is read.
     }
     let there = list(packed.cast_const().cast::<u8>(), len)?;
     if !shares(data, of, packed, there.len()) {
@@ -51,7 +52,7 @@ fn packing(
     Ok(())
 }
 
-/// Lets a call read packed data: a copy of them if they may share memory with what is unpacked.
+/// Lets a call read packed data. If they may share memory with the unpacked data, it reads a copy.
 fn unpacking(
     data: *const c_void,
     of: &Buffer,
@@ -60,7 +61,7 @@ fn unpacking(
     call: impl FnOnce(&[u8]) -> Result<()>,
 ) -> Result<()> {
     if of.count() == 0 {
-        return Ok(()); // No buffer is looked at.
+        return Ok(()); // No buffer is written.
     }
     let packed = list(packed.cast::<u8>(), len)?;
     match shares(data, of, packed.as_ptr().cast(), packed.len()) {

@@ -1,4 +1,5 @@
-//! Partitioned communication (MPI 5.0, chapter 4), but for its inits, which are with those of other messages.
+//! Partitioned communication (MPI 5.0, chapter 4). Its init functions are with those of other
+//! messages.
 
 use super::calls;
 use super::taken_requests::{comm_or_self, no_request};
@@ -9,13 +10,14 @@ use crate::state;
 use bcs_mpi::mpi::{ErrorClass, PartitionedMessage, Result};
 use std::ffi::c_int;
 
-/// The number of a partition.
+/// Checks the number of a partition.
 fn number(partition: c_int) -> Result<usize> {
     usize::try_from(partition)
         .map_err(|_| error(ErrorClass::Arg, format!("the partition is {partition}")))
 }
 
-/// Does something about a message in parts, without the table's lock. Errors are its communicator's.
+/// Runs a function on a partitioned message, without the table's lock. Errors belong to its
+/// communicator.
 fn with_parts<T>(
     handle: MPI_Request,
     call: impl FnOnce(&PartitionedMessage) -> Result<T>,
@@ -35,7 +37,8 @@ fn with_parts<T>(
     })
 }
 
-/// Partitions are ready. Of more than there are one is not there or is named twice, so the rest need not be looked at.
+/// Marks partitions as ready. In a list longer than the number of partitions one is invalid or
+/// occurs twice, so the rest need not be read.
 fn ready(handle: MPI_Request, partitions: impl Iterator<Item = c_int>) -> Outcome {
     with_parts(handle, |message| {
         let parts = partitions.take(message.parts() + 1).map(number);

@@ -10,7 +10,7 @@ use crate::state;
 use bcs_mpi::mpi::{Buffer, Comm, Error, ErrorClass, Message, Status};
 use std::ffi::{c_int, c_void};
 
-/// What is sent to somebody or received from somebody. To nobody and from nobody it may be of no type.
+/// Returns the buffer of a message. A message to or from MPI_PROC_NULL may have no datatype.
 #[inline(always)]
 fn data(
     address: *const c_void,
@@ -24,7 +24,7 @@ fn data(
     buffer(address, count, of)
 }
 
-/// Into how many parts a message is cut.
+/// Checks the number of partitions of a message.
 fn parts(partitions: c_int) -> Result<usize, Box<Error>> {
     usize::try_from(partitions).map_err(|_| {
         error(
@@ -34,7 +34,7 @@ fn parts(partitions: c_int) -> Result<usize, Box<Error>> {
     })
 }
 
-/// A receive whose status is told, also if it fails.
+/// Runs a receive and stores its status, even if it fails.
 #[inline]
 fn received(
     on: MPI_Comm,
@@ -55,7 +55,7 @@ fn received(
     })
 }
 
-/// The message of a handle, which is put back if the call fails.
+/// Receives the message of a handle. Puts the message back if the call fails.
 fn with_message<T>(
     handle: *mut MPI_Message,
     receive: impl FnOnce(&mut Message) -> Result<T, Box<Error>>,
@@ -83,7 +83,7 @@ fn with_message<T>(
             Ok((on, received))
         }
         Err(fault) => {
-            // Its handle is another one now, since the old one is stale.
+            // The message gets a new handle, because the old one is stale.
             unsafe { *handle = MPI_Message(MESSAGES.insert((on, message))) };
             Err(fault)
         }
@@ -262,10 +262,11 @@ calls! {
     }
 }
 
-/// The bytes that so many basic elements of a datatype take, for a status of the program's making.
+/// Returns the bytes of a number of basic elements of a datatype, for a status that the program
+/// makes.
 ///
 /// # Errors
-/// When the count is negative, or the bytes cannot be counted.
+/// If the count is negative, or the bytes cannot be counted.
 pub(super) fn bytes_of(of: MPI_Datatype, count: i64) -> Result<u64, Box<Error>> {
     let datatype = datatype(of)?;
     let size = datatype.size() as u64;
@@ -278,7 +279,7 @@ pub(super) fn bytes_of(of: MPI_Datatype, count: i64) -> Result<u64, Box<Error>> 
         );
         let part = match size.checked_mul(rest)?.checked_div(each).unwrap_or(0) {
             alike if within(alike) == Some(rest) => alike,
-            // Elements of several sizes: as many bytes as the first of them take.
+            // Elements have several sizes: find the bytes that the first of them take.
             _ => (0..size).find(|bytes| within(*bytes) == Some(rest))?,
         };
         whole.checked_mul(size)?.checked_add(part)
@@ -289,5 +290,5 @@ pub(super) fn bytes_of(of: MPI_Datatype, count: i64) -> Result<u64, Box<Error>> 
     })
 }
 
-/// What nobody has received.
+/// The status without a message.
 pub(super) const NOTHING: Status = Status::EMPTY;

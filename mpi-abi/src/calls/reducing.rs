@@ -10,7 +10,8 @@ use crate::objects::{Number, buffer};
 use bcs_mpi::mpi::{AnyOp, Buffer, Comm, ErrorClass, Op, Result};
 use std::ffi::{c_int, c_void};
 
-/// What a rank gives to a reduction to one rank: of two groups, only that without the root gives anything.
+/// Returns the contribution of a rank to a reduction to one rank. On an intercommunicator only the
+/// group without the root contributes.
 pub(crate) fn contribution(
     comm: &Comm,
     root: c_int,
@@ -29,7 +30,7 @@ pub(crate) fn contribution(
     }
 }
 
-/// What a rank gives to a reduction: in place, what is where the result will be.
+/// Returns the contribution of a rank to a reduction. In place it is where the result will be.
 pub(crate) fn of_all(
     sendbuf: *const c_void,
     recvbuf: *const c_void,
@@ -45,7 +46,7 @@ pub(crate) fn of_all(
     }
 }
 
-/// The operation of a reduction to one rank, which those beside the root have no part in.
+/// Returns the operation of a reduction to one rank. The ranks beside the root have no part in it.
 pub(crate) fn op_but_beside(
     comm: &Comm,
     root: c_int,
@@ -58,7 +59,8 @@ pub(crate) fn op_but_beside(
     }
 }
 
-/// Where an exclusive scan puts its result: nowhere at rank 0, unless what it gives is there.
+/// Returns where an exclusive scan puts its result: nowhere at rank 0, unless its contribution is
+/// in place.
 fn but_at_first(
     comm: &Comm,
     (sendbuf, recvbuf): (*const c_void, *const c_void),
@@ -71,7 +73,7 @@ fn but_at_first(
     }
 }
 
-/// All elements of blocks. Negative counts are none here: the core says which they are.
+/// Returns the number of elements of all blocks. Negative counts are 0 here: the core reports them.
 fn all(counts: &[i64]) -> Result<i64> {
     let sum = |sum: i64, count: &i64| sum.checked_add((*count).max(0));
     counts.iter().try_fold(0, sum).ok_or_else(|| {
@@ -83,7 +85,8 @@ fn all(counts: &[i64]) -> Result<i64> {
     })
 }
 
-/// All elements of blocks that have as many at each rank, and none if that is negative: the buffer of one says so.
+/// Returns the number of elements of all blocks of equal length. A negative count is 0 here: the
+/// check of a single buffer reports it.
 fn all_alike(comm: &Comm, count: impl Number) -> Result<i64> {
     let (count, ranks) = (count.wide().max(0), comm.size());
     count.checked_mul(i64::from(ranks)).ok_or_else(|| {
@@ -92,7 +95,7 @@ fn all_alike(comm: &Comm, count: impl Number) -> Result<i64> {
     })
 }
 
-/// The count of this rank.
+/// Returns the count of this rank.
 fn own(comm: &Comm, counts: &[i64]) -> i64 {
     let place = usize::try_from(comm.rank()).ok();
     let own = place.and_then(|place| counts.get(place));

@@ -1,6 +1,7 @@
 //! Requests (MPI 5.0, 3.7 and 3.9).
 //!
-//! A call that waits takes what it waits for out of the table ([`super::taken`]). What can be started again is put back.
+//! A call that waits takes its requests out of the table ([`super::taken_requests`]). It puts
+//! persistent ones back.
 
 use super::calls;
 use super::statuses::{tell, tell_nothing};
@@ -16,7 +17,7 @@ use bcs_mpi::mpi::request::{testall, testany, testsome, waitall, waitany, waitso
 use bcs_mpi::mpi::{Comm, ErrorClass, InvalidArguments, Persistent, Request, Result, Status};
 use std::ffi::c_int;
 
-/// Where a request is to be put: known before anything is started.
+/// Checks where a request is to be stored, before anything is started.
 pub(super) fn checked(place: *mut MPI_Request) -> Result<()> {
     if place.is_null() {
         let reason = "there is no place for the request: it is null";
@@ -25,7 +26,7 @@ pub(super) fn checked(place: *mut MPI_Request) -> Result<()> {
     Ok(())
 }
 
-/// Starts a message on a communicator, and hands out its request.
+/// Starts a message on a communicator, and returns its request.
 #[inline]
 pub(super) fn start_message(
     on: MPI_Comm,
@@ -38,7 +39,7 @@ pub(super) fn start_message(
     hand_out((on, RequestKind::Message), place, request)
 }
 
-/// Starts something else on a communicator, which cannot be cancelled.
+/// Starts another operation on a communicator, which cannot be cancelled.
 #[inline]
 pub(super) fn start_uncancellable(
     on: MPI_Comm,
@@ -51,7 +52,7 @@ pub(super) fn start_uncancellable(
     hand_out((on, RequestKind::Collective), place, request)
 }
 
-/// The same of a collective, of this name with the P.
+/// Does the same for a collective; `name` is its name with the P.
 #[inline]
 pub(super) fn start_collective(
     (name, on, place): (&'static str, MPI_Comm, *mut MPI_Request),
@@ -65,7 +66,7 @@ pub(super) fn start_collective(
     hand_out((on, RequestKind::Collective), place, request)
 }
 
-/// Hands out a request on a communicator.
+/// Stores a request on a communicator.
 #[inline(always)]
 pub(super) fn hand_out(
     (on, kind): (MPI_Comm, RequestKind),
@@ -76,7 +77,7 @@ pub(super) fn hand_out(
     Ok(put(place, MPI_Request(REQUESTS.insert(entry)))?)
 }
 
-/// Makes what can be started again and again.
+/// Makes a persistent request.
 pub(super) fn make_persistent(
     on: MPI_Comm,
     place: *mut MPI_Request,
@@ -84,13 +85,13 @@ pub(super) fn make_persistent(
 ) -> Outcome {
     let comm = comm_of(on)?;
     checked(place)?;
-    // What it starts knows whether it can be cancelled.
+    // The started operation knows whether it can be cancelled.
     let what = RequestContent::Persistent(Box::new(comm.run(make)?));
     let entry = RequestEntry::new(on, what, RequestKind::Message);
     Ok(put(place, MPI_Request(REQUESTS.insert(entry)))?)
 }
 
-/// The same of a collective, of this name with the P, which all members make.
+/// Does the same for a collective, which all members make; `name` is its name with the P.
 pub(super) fn make_persistent_collective(
     (name, on, place): (&'static str, MPI_Comm, *mut MPI_Request),
     make: impl FnOnce(&Comm) -> Result<Persistent>,
@@ -317,7 +318,7 @@ calls! {
     }
 }
 
-/// Cancels a message, or asks the program to cancel what it does itself.
+/// Cancels a message, or requests that of the program for a generalized request.
 fn cancel(handle: MPI_Request) -> Outcome {
     let found = REQUESTS.with_mut(handle.0, |entry| {
         let cancelled = match (&mut entry.what, &entry.kind) {
@@ -339,7 +340,7 @@ fn cancel(handle: MPI_Request) -> Outcome {
         Some((entry.on, cancelled.map(|()| None)))
     });
     let (on, cancelled) = found.flatten().ok_or_else(|| no_request(handle))?;
-    // The program's function is called without the table's lock.
+    // This calls the program's function without the table's lock.
     match cancelled {
         Ok(None) => Ok(()),
         cancelled => comm_or_self(on)?.run(|_| match cancelled? {
@@ -349,8 +350,8 @@ fn cancel(handle: MPI_Request) -> Outcome {
     }
 }
 
-/// Frees a request, which goes on. A message in parts has to be over; and what the program does itself is known until
-/// it has said that this is over.
+/// Frees a request, whose operation continues. A partitioned message must be complete. A
+/// generalized request stays known until the program has completed it.
 fn free(handle: &mut MPI_Request) -> Outcome {
     let found = REQUESTS.with_mut(handle.0, |entry| {
         let general = entry.kind.general().cloned();
@@ -378,7 +379,7 @@ fn free(handle: &mut MPI_Request) -> Outcome {
     };
     let freed = std::mem::replace(handle, MPI_REQUEST_NULL);
     let over = general.as_ref().map_or(Ok(()), |general| general.free());
-    // Another thread may have said meanwhile that it is over.
+    // Another thread may have completed it meanwhile.
     if !stays || general.is_some_and(|general| general.is_completed()) {
         REQUESTS.remove(freed.0);
     }
@@ -388,14 +389,14 @@ fn free(handle: &mut MPI_Request) -> Outcome {
     }
 }
 
-/// What a request has come to, if it is over; it stays as it is.
+/// Returns the result of a request, if it is complete. The request stays as it is.
 fn peek(handle: MPI_Request) -> Result<(Option<TakenRequest>, Result<Option<Status>>)> {
     let (mut taken, mut request) = take(handle)?;
     let mut came = request.peek();
     if taken.is_some() {
         put_back(handle, request);
     }
-    // What the program does itself is not over by this: it is only asked what it has come to.
+    // This does not free a generalized request: it only queries its status.
     let general = taken.as_mut().and_then(|taken| taken.general.take());
     if let (Ok(Some(_)), Some(general)) = (&came, general) {
         came = general.query().map(Some);
@@ -403,7 +404,7 @@ fn peek(handle: MPI_Request) -> Result<(Option<TakenRequest>, Result<Option<Stat
     Ok((taken, came))
 }
 
-/// Whether somebody has yet to wait for a request.
+/// Returns whether a request still has to be waited for.
 fn is_active(handle: MPI_Request) -> Result<bool> {
     let (taken, request) = take(handle)?;
     let active = request.is_active();
@@ -445,7 +446,8 @@ fn some(
     group.tell(answers, statuses, |nth| nth)
 }
 
-/// Starts what can be started again. It is out of the table meanwhile: a start may call a function of the program's.
+/// Starts a persistent request. It is out of the table meanwhile, because a start may call a
+/// function of the program.
 fn start(handle: MPI_Request) -> Outcome {
     let taken = REQUESTS.with_mut(handle.0, |entry| {
         let what = match entry.what {

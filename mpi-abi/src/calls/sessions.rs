@@ -12,11 +12,11 @@ use bcs_mpi::mpi::{Comm, ErrorClass, Info, Result};
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
-/// The sets that there are, by name, and whether each is of all processes. Names are URIs, whose letters' case counts for
-/// nothing.
+/// The sets by name, and whether each has all processes. Names are URIs, and case does not matter
+/// in them.
 const SETS: [(&str, bool); 2] = [("mpi://WORLD", true), ("mpi://SELF", false)];
 
-/// What a program may say of its threads.
+/// The thread levels that a program may request.
 const LEVELS: [&str; 4] = [
     "MPI_THREAD_SINGLE",
     "MPI_THREAD_FUNNELED",
@@ -24,7 +24,7 @@ const LEVELS: [&str; 4] = [
     "MPI_THREAD_MULTIPLE",
 ];
 
-/// The processes of a set.
+/// Returns the processes of a set.
 fn set(name: &[u8]) -> Result<&'static Comm> {
     let found = SETS
         .iter()
@@ -49,7 +49,7 @@ calls! {
                 let reason = format!("thread_level is {level}, and not one of {LEVELS:?}");
                 return Err(error(ErrorClass::InfoValue, reason));
             }
-            // What is told is what is there: every session may be used by several threads at a time.
+            // This returns the actual support: several threads may use any session at a time.
             let own = Info::new();
             own.set("thread_level", "MPI_THREAD_MULTIPLE")?;
             own.set(MEMORY_KINDS, DEFAULT_MEMORY_KINDS)?;
@@ -84,7 +84,7 @@ calls! {
             })?;
             let length = place(pset_len)?;
             let room = usize::try_from(*length).unwrap_or(0);
-            // With 0 the program asks how long the name is, with its zero.
+            // With 0 the program requests the length of the name, with its zero.
             if room > 0 {
                 let name = &name.as_bytes()[..name.len().min(room - 1)];
                 let text = list_mut(pset_name.cast::<u8>(), *length)?;

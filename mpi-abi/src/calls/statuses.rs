@@ -8,7 +8,7 @@ use crate::objects::{Number as _, list, put};
 use bcs_mpi::mpi::{Error, ErrorClass, Result, Status};
 use std::ffi::c_int;
 
-/// The ABI's form of a status. `MPI_ERROR` is only written by calls that complete several requests.
+/// Stores a status in the ABI's form. Only calls that complete several requests write `MPI_ERROR`.
 pub(crate) fn tell(place: *mut MPI_Status, status: Status) {
     if place.is_null() {
         return; // MPI_STATUS_IGNORE
@@ -21,7 +21,7 @@ pub(crate) fn tell(place: *mut MPI_Status, status: Status) {
     place.internal[2] = c_int::from(status.cancelled);
 }
 
-/// The empty status, of no request at all (3.7.3).
+/// Stores the empty status, for no request at all (3.7.3).
 pub(super) fn tell_nothing(place: *mut MPI_Status) {
     tell(place, NOTHING);
     if !place.is_null() {
@@ -39,7 +39,7 @@ fn set_bytes(status: &mut MPI_Status, bytes: u64) {
     status.internal[1] = ((bytes >> 32) as u32).cast_signed();
 }
 
-/// What a status of the ABI says.
+/// Reads a status of the ABI.
 pub(crate) fn status_of(place: *const MPI_Status) -> Result<Status> {
     if place.is_null() {
         return Err(error(ErrorClass::Arg, "the status is MPI_STATUS_IGNORE"));
@@ -56,7 +56,7 @@ pub(crate) fn status_of(place: *const MPI_Status) -> Result<Status> {
     })
 }
 
-/// What is known of a message whose receive has failed.
+/// Returns what is known of a message whose receive has failed.
 pub(crate) fn of_error(error: &Error) -> Status {
     let came = error.came.map(|came| Status {
         source: came.source,

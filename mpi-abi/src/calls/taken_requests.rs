@@ -1,5 +1,5 @@
-//! Requests that calls have taken out of the table to wait for them, so that no lock is held meanwhile; and what they
-//! have come to.
+//! Requests that calls have taken out of the table to wait for them, so that no lock is held
+//! meanwhile; and their results.
 
 use super::statuses::{of_error, tell, tell_nothing};
 use crate::answer::{CallComm, Outcome, comm_of, error, say_disagreement};
@@ -19,15 +19,16 @@ pub(super) fn no_request(handle: MPI_Request) -> Box<Error> {
 /// A request that a call has taken to wait for it.
 pub(super) struct TakenRequest {
     on: MPI_Comm,
-    /// Where the program got it.
+    /// The return address of the call that made the request.
     from: u64,
-    /// It stays when it is done.
+    /// Whether it stays in the table when it is complete.
     stays: bool,
     pub(super) general: Option<Arc<GeneralizedRequest>>,
 }
 
 impl TakenRequest {
-    /// What it has come to, which the program says of what it does itself. That is over then.
+    /// Returns the result. For a generalized request the program provides it, and the request is
+    /// freed.
     pub(super) fn final_status(&self, came: Result<Status>) -> Result<Status> {
         let Some(general) = &self.general else {
             return came;
@@ -38,7 +39,7 @@ impl TakenRequest {
     }
 }
 
-/// What a request has come to; that of no request is over.
+/// Returns the result of a request. Without a request it is the given answer.
 pub(super) fn final_status(taken: Option<&TakenRequest>, answer: Result<Status>) -> Result<Status> {
     match taken {
         Some(taken) => taken.final_status(answer),
@@ -46,7 +47,7 @@ pub(super) fn final_status(taken: Option<&TakenRequest>, answer: Result<Status>)
     }
 }
 
-/// Takes a request out of the table; nothing for `MPI_REQUEST_NULL`.
+/// Takes a request out of the table; `None` for `MPI_REQUEST_NULL`.
 pub(super) fn take(handle: MPI_Request) -> Result<(Option<TakenRequest>, Request)> {
     take_from(&mut REQUESTS.open(), handle)
 }
@@ -89,7 +90,7 @@ fn take_from(
     }
 }
 
-/// Puts one back that is not done.
+/// Puts back a request that is not complete.
 pub(super) fn put_back(handle: MPI_Request, request: Request) {
     REQUESTS.with_mut(handle.0, |entry| match &mut entry.what {
         RequestContent::Persistent(persistent) => *persistent.started() = request,
@@ -99,12 +100,12 @@ pub(super) fn put_back(handle: MPI_Request, request: Request) {
     });
 }
 
-/// Whether a request that is done is gone: what cannot be started again.
+/// Returns whether a complete request is gone: one that cannot be started again.
 fn is_gone(taken: Option<&TakenRequest>) -> bool {
     taken.is_some_and(|taken| !taken.stays)
 }
 
-/// One is done.
+/// Removes a complete request from the table, unless it can be started again.
 pub(super) fn done(handle: &mut MPI_Request, taken: Option<&TakenRequest>) {
     if is_gone(taken) {
         REQUESTS.remove(handle.0);
@@ -112,12 +113,13 @@ pub(super) fn done(handle: &mut MPI_Request, taken: Option<&TakenRequest>) {
     }
 }
 
-/// Whose handler is asked: that of the communicator, or, once it is freed, that of `MPI_COMM_SELF`.
+/// Returns the communicator whose handler is called: that of the request, or `MPI_COMM_SELF` if it
+/// was freed.
 pub(super) fn comm_or_self(on: MPI_Comm) -> Outcome<CallComm> {
     Ok(comm_of(on).or_else(|_| comm_of(MPI_COMM_SELF))?)
 }
 
-/// The status of one that is done goes to its place, or its error to its communicator.
+/// Stores the status of a complete request, or passes its error to its communicator.
 pub(super) fn answer(
     taken: Option<&TakenRequest>,
     place: *mut MPI_Status,
@@ -140,7 +142,7 @@ pub(super) fn answer(
     }
 }
 
-/// What a request came to that was done when it was posted, and of which nobody is told: it is gone then.
+/// Removes a request that was complete when it was posted, and returns its status.
 #[inline]
 pub(super) fn known(
     table: &mut OpenTable<'_, RequestEntry>,
@@ -152,7 +154,8 @@ pub(super) fn known(
     })
 }
 
-/// Tells what is known of requests, and of those that are none. Returns which of them have to be waited for.
+/// Stores the known statuses of requests and of null handles. Returns the requests that must be
+/// waited for.
 pub(super) fn tell_known(handles: &mut [MPI_Request], statuses: *mut MPI_Status) -> Vec<usize> {
     let (mut table, mut rest) = (REQUESTS.open(), Vec::new());
     for (index, handle) in handles.iter_mut().enumerate() {
@@ -179,10 +182,11 @@ pub(super) fn tell_known(handles: &mut [MPI_Request], statuses: *mut MPI_Status)
     rest
 }
 
-/// Requests of an array, taken one by one.
+/// Requests of an array, each taken separately.
 pub(super) struct TakenRequests<'a> {
     handles: &'a mut [MPI_Request],
-    /// Which of them: all, or those of which it is not known yet what they came to. Others are numbered by it.
+    /// The indices in the array: all, or those without a known result. The other fields have the
+    /// same order.
     members: Vec<usize>,
     pub(super) taken: Vec<Option<TakenRequest>>,
     pub(super) requests: Vec<Request>,
@@ -223,7 +227,7 @@ impl<'a> TakenRequests<'a> {
         Ok(())
     }
 
-    /// Puts all back but those that are done.
+    /// Puts back all requests but those that are complete.
     pub(super) fn put_back_rest(&mut self, done: &[usize]) {
         for (nth, request) in self.requests.drain(..).enumerate() {
             if self.taken[nth].is_some() && !done.contains(&nth) {
@@ -232,7 +236,7 @@ impl<'a> TakenRequests<'a> {
         }
     }
 
-    /// These are done.
+    /// Removes complete requests from the table, unless they can be started again.
     pub(super) fn done(&mut self, members: impl Iterator<Item = usize>) {
         let mut table = REQUESTS.open();
         for nth in members.filter(|nth| is_gone(self.taken[*nth].as_ref())) {
@@ -242,7 +246,8 @@ impl<'a> TakenRequests<'a> {
         }
     }
 
-    /// Statuses of all, at the places of the requests; those of the array that are no members have succeeded.
+    /// Stores the statuses of all requests at their places. Array entries that are no members have
+    /// succeeded.
     pub(super) fn tell_all(
         &self,
         answers: Vec<Result<Status>>,
@@ -269,8 +274,8 @@ impl<'a> TakenRequests<'a> {
         self.tell(answers, statuses, |nth| self.members[nth])
     }
 
-    /// Statuses of some that are done, and `MPI_ERR_IN_STATUS` if any has failed. `place` is where the status of the
-    /// answer with this number belongs.
+    /// Stores the statuses of some complete requests, and returns `MPI_ERR_IN_STATUS` if any has
+    /// failed. `place` maps the number of an answer to the index of its status.
     pub(super) fn tell(
         &self,
         answers: Vec<(usize, Result<Status>)>,

@@ -11,12 +11,12 @@ use crate::tool::{Outcome, clock, interface};
 use bcs_mpi::mpi::Info;
 use std::ffi::{c_char, c_int};
 
-/// The source of an index: there is one.
+/// Checks the index of a source: there is one.
 fn source(index: c_int) -> Outcome {
     nth(&[()], index).copied()
 }
 
-/// `MPI_T_init_thread`: any thread may call, whatever is asked for.
+/// `MPI_T_init_thread`: any thread may call, whatever level is requested.
 #[unsafe(export_name = "entry_PMPI_T_init_thread")]
 pub unsafe extern "C" fn PMPI_T_init_thread(_required: c_int, provided: *mut c_int) -> c_int {
     interface::enter("PMPI_T_init_thread", || {
@@ -92,7 +92,7 @@ tool_calls! {
     }
 
     fn PMPI_T_category_changed(update_number: *mut c_int) {
-        // Categories are those of the library, and never change.
+        // Categories are fixed in the library, and never change.
         put(update_number, 0)
     }
 

@@ -1,5 +1,5 @@
-//! The tool information interface: events (MPI 5.0, 15.3.8), of which this library has none. So no index, no name and no
-//! handle stands for one, and no function of the program's is ever called.
+//! The tool information interface: events (MPI 5.0, 15.3.8). This library has no events. So every
+//! index, name and handle is invalid, and no function of the program is ever called.
 
 use super::tool_calls;
 use crate::c::*;

@@ -27,7 +27,7 @@ fn length(of: usize) -> c_int {
     c_int::try_from(of).unwrap_or(c_int::MAX)
 }
 
-/// As much of a list as there is room for.
+/// Copies as much of a list as there is room for.
 fn fill<T: Copy>(place: *mut T, room: c_int, list: &[T]) -> Result<()> {
     let place = list_mut(place, room)?;
     let count = list.len().min(place.len());
@@ -35,7 +35,7 @@ fn fill<T: Copy>(place: *mut T, room: c_int, list: &[T]) -> Result<()> {
     Ok(())
 }
 
-/// Weights are given unless the program says that there are none.
+/// Returns weights, unless the program has passed none.
 fn weights<'a>(start: *const c_int, len: usize) -> Result<Option<&'a [c_int]>> {
     match start.addr() {
         UNWEIGHTED => Ok(None),
@@ -159,7 +159,7 @@ calls! {
             let weights = match weights {
                 (None, None) => None,
                 (Some(into), Some(out)) => Some((into, out)),
-                // Of no edges there are no weights.
+                // Without edges there are no weights.
                 (Some([]), None) | (None, Some([])) => None,
                 (Some(into), None) if destinations.is_empty() => Some((into, &[][..])),
                 (None, Some(out)) if sources.is_empty() => Some((&[][..], out)),

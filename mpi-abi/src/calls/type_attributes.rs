@@ -1,4 +1,4 @@
-//! What a program attaches to datatypes (MPI 5.0, 7.7.4); keys of windows, of which there are none.
+//! Attributes of datatypes (MPI 5.0, 7.7.4), and keys of windows, though there are no windows.
 
 use super::calls;
 use crate::answer::{Outcome, error};
@@ -32,10 +32,10 @@ fn delete(
     Ok(())
 }
 
-/// What a duplicate of a datatype gets.
+/// Returns the attributes of a duplicate of a datatype.
 ///
 /// # Errors
-/// When a function of the program fails.
+/// If a function of the program fails.
 pub(super) fn copied(of: MPI_Datatype) -> Result<Attributes> {
     let attributes = lockstep::lock(&datatype_properties(of)?.attributes).clone();
     let mut copies = Vec::new();
@@ -47,10 +47,10 @@ pub(super) fn copied(of: MPI_Datatype) -> Result<Attributes> {
     Ok(copies)
 }
 
-/// A datatype goes: deletes all of its attributes, the last one set first.
+/// Deletes all attributes of a datatype that is freed, the last one set first.
 ///
 /// # Errors
-/// When a function of the program fails: its attribute and those set before stay.
+/// If a function of the program fails: its attribute and those set before stay.
 pub(super) fn delete_all(of: MPI_Datatype, kept: &DatatypeProperties) -> Result<()> {
     loop {
         let last = lockstep::lock(&kept.attributes).last().cloned();
@@ -61,7 +61,7 @@ pub(super) fn delete_all(of: MPI_Datatype, kept: &DatatypeProperties) -> Result<
     }
 }
 
-/// A key is known by its number from now on.
+/// Registers a key by its number.
 fn made<O>(keys: &Keys<Arc<Key<O>>>, key: Key<O>, keyval: *mut c_int) -> Outcome {
     state::process()?;
     let keyval = place(keyval)?;
@@ -70,7 +70,7 @@ fn made<O>(keys: &Keys<Arc<Key<O>>>, key: Key<O>, keyval: *mut c_int) -> Outcome
     Ok(())
 }
 
-/// Nothing more is attached by a key.
+/// Frees a key: nothing more can be attached by it.
 fn freed<O>(keys: &Keys<Arc<Key<O>>>, keyval: *mut c_int) -> Outcome {
     state::process()?;
     let keyval = place(keyval)?;

@@ -1,4 +1,4 @@
-//! What datatypes were made of, and their names (MPI 5.0, 5.1.13 and 7.8).
+//! The contents of datatypes, and their names (MPI 5.0, 5.1.13 and 7.8).
 
 use super::calls;
 use super::environment::put_string;
@@ -13,7 +13,7 @@ use bcs_mpi::mpi::{ErrorClass, Result};
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
-/// The contents of a derived datatype; nothing for a predefined one.
+/// Returns the contents of a derived datatype; `None` for a predefined one.
 fn contents(handle: MPI_Datatype) -> Result<Option<Arc<DatatypeContents>>> {
     match elementary(handle) {
         Some(_) => Ok(None),
@@ -21,7 +21,7 @@ fn contents(handle: MPI_Datatype) -> Result<Option<Arc<DatatypeContents>>> {
     }
 }
 
-/// The same, for a function that cannot tell large counts.
+/// Returns the same, for a function that cannot represent large counts.
 fn small_contents(handle: MPI_Datatype) -> Result<Option<Arc<DatatypeContents>>> {
     let contents = contents(handle)?;
     let counts = contents
@@ -42,7 +42,7 @@ fn made_of_nothing() -> Box<bcs_mpi::mpi::Error> {
     )
 }
 
-/// Writes the arguments of one kind, for which there is so much room.
+/// Writes the arguments of one kind, if there is room for all.
 fn write<T: Copy>(what: &str, from: &[T], room: i64, to: *mut T) -> Result<()> {
     let length = i64::try_from(from.len()).unwrap_or(i64::MAX);
     if room < length {
@@ -53,8 +53,8 @@ fn write<T: Copy>(what: &str, from: &[T], room: i64, to: *mut T) -> Result<()> {
     Ok(())
 }
 
-/// Writes the datatypes, of which derived ones get new handles. All else is written before, since those are for the
-/// program to free.
+/// Writes the datatypes; derived ones get new handles. This comes last, because the program must
+/// free these handles.
 fn write_datatypes(from: &[Ingredient], room: i64, to: *mut MPI_Datatype) -> Outcome {
     let length = i64::try_from(from.len()).unwrap_or(i64::MAX);
     if room < length {
@@ -70,7 +70,7 @@ fn write_datatypes(from: &[Ingredient], room: i64, to: *mut MPI_Datatype) -> Out
     Ok(())
 }
 
-/// The name in C of a predefined handle: the first of those that are synonyms.
+/// Returns the C name of a predefined handle: the first of its synonyms.
 fn default_name(handle: MPI_Datatype) -> &'static str {
     let mut lines = include_str!("../../standard/constants.txt").lines();
     let name = lines.find_map(|line| {
@@ -171,7 +171,7 @@ calls! {
         let name = &name[..name.len().min(room - 1)];
         let of = self::datatype(datatype)?;
         if of.elementary().is_none() {
-            // Messages of the core's have it, too.
+            // The core's messages use the name, too.
             of.set_name(&String::from_utf8_lossy(name))?;
         }
         *lockstep::lock(&kept.name) = Some(name.to_vec());

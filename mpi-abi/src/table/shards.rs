@@ -1,8 +1,9 @@
-//! A table of objects that a thread makes, and mostly itself uses up.
+//! A table of objects that mostly the same thread makes and removes.
 //!
-//! A request is handed out and taken back for each message. Threads that do so at the same time are not to wait for each
-//! other, or for each other's cache lines: each has a shard, whose lock costs next to nothing the thread that was the
-//! first to use it. (An uncontended lock of the standard library takes 10 ns, a tenth of a short message.)
+//! Each message inserts and removes a request. Threads that do so at the same time must not wait
+//! for each other, or for each other's cache lines. So each thread has a shard, whose lock costs
+//! almost nothing for the first thread that used it. (An uncontended lock of the standard library
+//! takes 10 ns, a tenth of a short message.)
 
 use super::slots::Slots;
 use super::{FIRST, handle, of_integer, parts, to_integer};
@@ -10,11 +11,11 @@ use bcs_core::wake::owner_lock::{OwnerGuard, OwnerLock, this_thread};
 use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 
-/// Shards. Threads beyond share them.
+/// The number of shards. More threads share them.
 const SHARDS: usize = 16;
 
-/// The objects of one kind that a program has made, by the threads that have made them. The shard of an object is in
-/// the lowest part of its index.
+/// The objects of one kind that a program has made, by the threads that have made them. The lowest
+/// part of an index is the shard.
 #[derive(Debug)]
 pub struct Shards<T> {
     kind: u8,
@@ -22,7 +23,7 @@ pub struct Shards<T> {
 }
 
 impl<T> Shards<T> {
-    /// An empty one of a kind, which no other table has.
+    /// Makes an empty table for a kind that no other table has.
     pub const fn new(kind: u8) -> Self {
         Self {
             kind,
@@ -36,7 +37,7 @@ impl<T> Shards<T> {
         slots.lock()
     }
 
-    /// Where the object of a handle is: its shard, its index there, and its generation.
+    /// Returns where the object of a handle is: its shard, its index there, and its generation.
     #[inline(always)]
     fn place(&self, handle: usize) -> Option<(usize, (usize, u32))> {
         let (index, generation) = parts(self.kind, handle)?;
@@ -48,11 +49,11 @@ impl<T> Shards<T> {
         handle(self.kind, index * SHARDS + shard, generation)
     }
 
-    /// A handle for an object.
+    /// Returns a handle for an object.
     #[inline(always)]
     pub fn insert(&self, value: T) -> usize {
-        // Nobody has to drop it by its address if this panics, which ends the process: so it stays in registers until
-        // it is put where it belongs.
+        // A panic here ends the process, so the value need not be dropped by its address then. It
+        // stays in registers until it is stored.
         let value = ManuallyDrop::new(value);
         let shard = usize::try_from(this_thread()).map_or(0, |number| number % SHARDS);
         let mut slots = self.lock(shard);
@@ -61,7 +62,8 @@ impl<T> Shards<T> {
         self.handle(shard, place)
     }
 
-    /// For what is asked of many handles one after the other. Nothing else may be asked of this table meanwhile.
+    /// Opens the table for access to many handles in turn. The caller must not use the table
+    /// otherwise meanwhile.
     #[inline]
     pub fn open(&self) -> OpenTable<'_, T> {
         OpenTable {
@@ -70,35 +72,35 @@ impl<T> Shards<T> {
         }
     }
 
-    /// Looks at what a handle stands for, if it stands for anything, and may change it. Nothing else may be asked of
-    /// this table meanwhile.
+    /// Calls a function on the object of a handle, if the handle is valid. The function must not
+    /// use this table.
     pub fn with_mut<R>(&self, handle: usize, change: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.open().get_mut(handle).map(change)
     }
 
-    /// The object, whose handle is stale from now on.
+    /// Removes the object. Its handle is stale from now on.
     pub fn remove(&self, handle: usize) -> Option<T> {
         self.open().remove(handle)
     }
 
-    /// How many handles stand for something.
+    /// Returns the number of valid handles.
     pub fn held(&self) -> usize {
         self.used().map(|slots| slots.held()).sum()
     }
 
-    /// Changes all objects. Nothing else may be asked of this table meanwhile.
+    /// Changes all objects. The function must not use this table.
     pub fn each_mut(&self, mut change: impl FnMut(&mut T)) {
         self.used()
             .for_each(|mut slots| slots.iter_mut().for_each(&mut change));
     }
 
-    /// Those that some thread has used, one after the other: who only looks is no owner.
+    /// Returns the shards that some thread has used, in turn. A reader does not become the owner.
     fn used(&self) -> impl Iterator<Item = OwnerGuard<'_, Slots<T>>> {
         let used = self.shards.iter().filter_map(OnceLock::get);
         used.map(OwnerLock::lock)
     }
 
-    /// The Fortran form of a handle, which is that of nothing if it stands for nothing.
+    /// Returns the Fortran form of a handle; that of the null handle if the handle is invalid.
     pub fn to_integer(&self, handle: usize) -> Option<i32> {
         if handle >= FIRST {
             self.with_mut(handle, |_| ())?;
@@ -106,7 +108,7 @@ impl<T> Shards<T> {
         to_integer(handle)
     }
 
-    /// The handle of a Fortran form.
+    /// Returns the handle of a Fortran form.
     pub fn of_integer(&self, integer: i32) -> Option<usize> {
         match of_integer(integer)? {
             Ok(index) => {
@@ -119,7 +121,7 @@ impl<T> Shards<T> {
     }
 }
 
-/// A table of which one shard is locked at a time: that of the handle that was asked for last.
+/// A table with one shard locked at a time: that of the last handle used.
 #[derive(Debug)]
 pub struct OpenTable<'a, T> {
     of: &'a Shards<T>,
@@ -130,28 +132,29 @@ impl<T> OpenTable<'_, T> {
     #[inline(always)]
     fn shard(&mut self, shard: usize) -> &mut Slots<T> {
         if !matches!(self.locked, Some((locked, _)) if locked == shard) {
-            self.locked = None; // Never two at a time: others may want them the other way round.
+            self.locked = None; // Never lock two at a time: others may use the opposite order.
             self.locked = Some((shard, self.of.lock(shard)));
         }
         let (_, slots) = self.locked.as_mut().expect("it is locked");
         slots
     }
 
-    /// What a handle stands for.
+    /// Returns the object of a handle.
     #[inline]
     pub fn get_mut(&mut self, handle: usize) -> Option<&mut T> {
         let (shard, place) = self.of.place(handle)?;
         self.shard(shard).get_mut(place)
     }
 
-    /// The object, whose handle is stale from now on.
+    /// Removes the object. Its handle is stale from now on.
     #[inline]
     pub fn remove(&mut self, handle: usize) -> Option<T> {
         let (shard, place) = self.of.place(handle)?;
         self.shard(shard).remove(place)
     }
 
-    /// Something of an object that is not wanted any more, if `left` gives it. Its handle is stale then.
+    /// Removes an object if `left` returns a value for it, and returns this value. The handle is
+    /// stale then.
     #[inline]
     pub fn remove_if<R>(&mut self, handle: usize, left: impl FnOnce(&T) -> Option<R>) -> Option<R> {
         let (shard, place) = self.of.place(handle)?;

@@ -1,4 +1,4 @@
-//! A table of objects that all threads look at.
+//! A table of objects that all threads use.
 
 use super::slots::Slots;
 use super::{FIRST, handle, of_integer, parts, to_integer};
@@ -12,7 +12,7 @@ pub struct Table<T> {
 }
 
 impl<T> Table<T> {
-    /// An empty one of a kind, which no other table has.
+    /// Makes an empty table for a kind that no other table has.
     pub const fn new(kind: u8) -> Self {
         Self {
             kind,
@@ -29,7 +29,7 @@ impl<T> Table<T> {
         change(&mut self.slots.write().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A handle for an object.
+    /// Returns a handle for an object.
     pub fn insert(&self, value: T) -> usize {
         let (index, generation) = self.write(|slots| {
             let place = slots.reserve();
@@ -39,60 +39,61 @@ impl<T> Table<T> {
         handle(self.kind, index, generation)
     }
 
-    /// A handle for an object that is not there yet: until it is [filled](Self::fill) it stands for nothing.
+    /// Returns a handle for a future object. It is invalid until it is [filled](Self::fill).
     pub fn reserve(&self) -> usize {
         let (index, generation) = self.write(Slots::reserve);
         handle(self.kind, index, generation)
     }
 
-    /// The object of a handle that was reserved, or nothing: then it is stale.
+    /// Stores the object of a reserved handle. With `None` the handle becomes stale.
     pub fn fill(&self, handle: usize, value: Option<T>) {
         if let Some(parts) = parts(self.kind, handle) {
             self.write(|slots| slots.fill(parts, value));
         }
     }
 
-    /// Looks at what a handle stands for, if it stands for anything. Nothing else may be asked of this table meanwhile.
+    /// Calls a function on the object of a handle, if the handle is valid. The function must not
+    /// use this table.
     #[inline]
     pub fn with<R>(&self, handle: usize, look: impl FnOnce(&T) -> R) -> Option<R> {
         let parts = parts(self.kind, handle)?;
         self.read(|slots| slots.get(parts).map(look))
     }
 
-    /// The same, and changes it.
+    /// Does the same, and changes the object.
     pub fn with_mut<R>(&self, handle: usize, change: impl FnOnce(&mut T) -> R) -> Option<R> {
         let parts = parts(self.kind, handle)?;
         self.write(|slots| slots.get_mut(parts).map(change))
     }
 
-    /// The handle of the first object that is wanted. Nothing else may be asked of this table meanwhile.
+    /// Returns the handle of the first object that is wanted. The function must not use this table.
     pub fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<usize> {
         let (index, generation) = self.read(|slots| slots.find(wanted))?;
         Some(handle(self.kind, index, generation))
     }
 
-    /// How many handles stand for something, or will.
+    /// Returns the number of valid and reserved handles.
     pub fn held(&self) -> usize {
         self.read(Slots::held)
     }
 
-    /// Changes all objects. Nothing else may be asked of this table meanwhile.
+    /// Changes all objects. The function must not use this table.
     pub fn each_mut(&self, change: impl FnMut(&mut T)) {
         self.write(|slots| slots.iter_mut().for_each(change));
     }
 
-    /// Keeps the objects that are wanted. Handles of the others are stale from now on.
+    /// Keeps the objects that are wanted. The handles of the others are stale from now on.
     pub fn retain(&self, wanted: impl Fn(&T) -> bool) {
         self.write(|slots| slots.retain(wanted));
     }
 
-    /// The object, whose handle is stale from now on.
+    /// Removes the object. Its handle is stale from now on.
     pub fn remove(&self, handle: usize) -> Option<T> {
         let parts = parts(self.kind, handle)?;
         self.write(|slots| slots.remove(parts))
     }
 
-    /// The Fortran form of a handle, which is that of nothing if it stands for nothing.
+    /// Returns the Fortran form of a handle; that of the null handle if the handle is invalid.
     pub fn to_integer(&self, handle: usize) -> Option<i32> {
         if handle >= FIRST {
             self.with(handle, |_| ())?;
@@ -100,7 +101,7 @@ impl<T> Table<T> {
         to_integer(handle)
     }
 
-    /// The handle of a Fortran form.
+    /// Returns the handle of a Fortran form.
     pub fn of_integer(&self, integer: i32) -> Option<usize> {
         match of_integer(integer)? {
             Ok(index) => {
@@ -113,7 +114,7 @@ impl<T> Table<T> {
 }
 
 impl<T: Clone> Table<T> {
-    /// What a handle stands for.
+    /// Returns the object of a handle.
     #[inline]
     pub fn get(&self, handle: usize) -> Option<T> {
         self.with(handle, T::clone)

@@ -1,6 +1,6 @@
 //! Objects by index and generation.
 
-/// Objects, and which places are free.
+/// Objects, and the list of free places.
 #[derive(Debug)]
 pub(super) struct Slots<T> {
     slots: Vec<Slot<T>>,
@@ -14,7 +14,8 @@ struct Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// Handles of it are stale from now on. 0 is no generation: a handle that is only an index stands for nothing.
+    /// Advances the generation: handles of this place are stale from now on. 0 is no generation, so
+    /// a handle with only an index is invalid.
     fn pass(&mut self) {
         self.generation = (self.generation + 1) & 0x00ff_ffff;
         self.generation += u32::from(self.generation == 0);
@@ -29,7 +30,7 @@ impl<T> Slots<T> {
         }
     }
 
-    /// A place with nothing in it, which is not free any more: its index and generation.
+    /// Reserves an empty place, and returns its index and generation.
     #[inline(always)]
     pub(super) fn reserve(&mut self) -> (usize, u32) {
         let index = self.free.pop().unwrap_or_else(|| self.another());
@@ -45,7 +46,7 @@ impl<T> Slots<T> {
         self.slots.len() - 1
     }
 
-    /// The object of a place that was reserved, or nothing: then the place is free again.
+    /// Stores the object of a reserved place. With `None` the place is free again.
     #[inline(always)]
     pub(super) fn fill(&mut self, (index, generation): (usize, u32), value: Option<T>) {
         let slot = &mut self.slots[index];
@@ -81,7 +82,7 @@ impl<T> Slots<T> {
         Some(value)
     }
 
-    /// Something of an object that is not wanted any more, if `left` gives it.
+    /// Removes an object if `left` returns a value for it, and returns this value.
     #[inline]
     pub(super) fn remove_if<R>(
         &mut self,
@@ -97,20 +98,20 @@ impl<T> Slots<T> {
         Some(left)
     }
 
-    /// The first object that is wanted: its index and generation.
+    /// Returns the first object that is wanted: its index and generation.
     pub(super) fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<(usize, u32)> {
         let is_it = |slot: &Slot<T>| slot.value.as_ref().is_some_and(&wanted);
         let index = self.slots.iter().position(is_it)?;
         Some((index, self.slots[index].generation))
     }
 
-    /// The generation of the object with this index.
+    /// Returns the generation of the object with this index.
     pub(super) fn generation(&self, index: usize) -> Option<u32> {
         let slot = self.slots.get(index)?;
         slot.value.as_ref().map(|_| slot.generation)
     }
 
-    /// How many stand for something, or will.
+    /// Returns the number of used and reserved places.
     pub(super) fn held(&self) -> usize {
         self.slots.len() - self.free.len()
     }

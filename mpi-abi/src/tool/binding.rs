@@ -1,10 +1,10 @@
-//! A performance variable in the hand of a session (MPI 5.0, 15.3.7).
+//! A performance variable, bound to a session (MPI 5.0, 15.3.7).
 
 use super::counting::Counting;
 use super::performance::PerformanceVariable;
 use super::{Outcome, Refusal};
 
-/// A variable, and what has been counted of it by one handle.
+/// A variable, and what one handle has counted of it.
 #[derive(Debug)]
 pub struct Binding {
     pub variable: &'static PerformanceVariable,
@@ -12,7 +12,7 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// It counts nothing until it is started.
+    /// Makes a binding, which counts nothing until it is started.
     pub fn new(variable: &'static PerformanceVariable) -> Self {
         Self {
             variable,
@@ -20,7 +20,7 @@ impl Binding {
         }
     }
 
-    /// What it counts, if it does.
+    /// Returns the count, if the variable counts.
     fn counting(&mut self, otherwise: Refusal) -> Outcome<&mut Counting> {
         match self.variable.class.counts() {
             true => Ok(&mut self.counting),
@@ -28,6 +28,8 @@ impl Binding {
         }
     }
 
+    /// Returns the value.
+    ///
     /// # Errors
     /// As [`PerformanceVariable::now`].
     pub fn read(&self) -> Outcome<u64> {
@@ -38,14 +40,18 @@ impl Binding {
         })
     }
 
+    /// Starts counting.
+    ///
     /// # Errors
-    /// When it does not count; and as `read`.
+    /// If the variable does not count; and as `read`.
     pub fn start(&mut self) -> Outcome {
         let now = self.variable.now();
         self.counting(Refusal::NoStartStop)?.start(now?);
         Ok(())
     }
 
+    /// Stops counting.
+    ///
     /// # Errors
     /// As [`start`](Self::start).
     pub fn stop(&mut self) -> Outcome {
@@ -54,18 +60,20 @@ impl Binding {
         Ok(())
     }
 
+    /// Sets the value.
+    ///
     /// # Errors
-    /// When it does not count; and as `read`.
+    /// If the variable does not count; and as `read`.
     pub fn write(&mut self, value: u64) -> Outcome {
         let now = self.variable.now();
         self.counting(Refusal::NoWrite)?.set(value, now?);
         Ok(())
     }
 
-    /// Reads it and sets it to 0, and what is counted meanwhile is in one of both.
+    /// Reads the value and sets it to 0. Each event meanwhile is in one of both.
     ///
     /// # Errors
-    /// When it does not count; and as `read`.
+    /// If the variable does not count; and as `read`.
     pub fn read_and_reset(&mut self) -> Outcome<u64> {
         let now = self.variable.now();
         let counting = self.counting(Refusal::NoAtomic)?;

@@ -1,4 +1,4 @@
-//! What variables are about (MPI 5.0, 15.3.9): one category of all, with the others in it.
+//! The categories of variables (MPI 5.0, 15.3.9): one category that contains all others.
 
 use super::control::ControlVariable;
 use super::performance::PerformanceVariable;
@@ -7,10 +7,10 @@ use super::{Outcome, control, performance};
 use crate::c::*;
 use std::ffi::c_int;
 
-/// What a variable is about.
+/// A category of variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
-    /// All others.
+    /// The category that contains all others.
     Everything,
     Settings,
     Bounds,
@@ -31,10 +31,10 @@ impl Category {
         Self::Recorder,
     ];
 
-    /// The category of an index.
+    /// Returns the category of an index.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub fn nth(index: c_int) -> Outcome<Self> {
         nth(Self::ALL, index).copied()
     }
@@ -63,7 +63,7 @@ impl Category {
         }
     }
 
-    /// For whom its variables are.
+    /// Returns the audience of its variables.
     pub fn verbosity(self) -> c_int {
         match self {
             Self::Everything | Self::Settings | Self::Recorder => MPI_T_VERBOSITY_USER_BASIC,
@@ -73,7 +73,7 @@ impl Category {
         }
     }
 
-    /// Indices of the categories in it.
+    /// Returns the indices of the categories in it.
     pub fn parts(self) -> impl Iterator<Item = c_int> {
         let all = match self {
             Self::Everything => 1..Self::ALL.len(),
@@ -82,13 +82,13 @@ impl Category {
         all.map(number)
     }
 
-    /// Indices of its control variables.
+    /// Returns the indices of its control variables.
     pub fn control(self) -> impl Iterator<Item = c_int> {
         let has = move |of: &ControlVariable| of.category == self;
         indices(control::ALL, has)
     }
 
-    /// Indices of its performance variables.
+    /// Returns the indices of its performance variables.
     pub fn performance(self) -> impl Iterator<Item = c_int> {
         let has = move |of: &PerformanceVariable| of.category == self;
         indices(performance::ALL, has)

@@ -1,4 +1,4 @@
-//! The one source of time (MPI 5.0, 15.3.8), that of `MPI_Wtime`. Ranks of one machine share it.
+//! The one source of time (MPI 5.0, 15.3.8), that of `MPI_Wtime`. All ranks of a host share it.
 
 use crate::c::MPI_Count;
 
@@ -6,7 +6,7 @@ pub const NAME: &str = "bcs_clock";
 pub const ABOUT: &str = "nanoseconds of the machine's clock, as MPI_Wtime has them";
 pub const TICKS_PER_SECOND: MPI_Count = 1_000_000_000;
 
-/// Nanoseconds since some time.
+/// Returns nanoseconds since some time.
 pub fn now() -> MPI_Count {
     MPI_Count::try_from(bcs_core::clock::now_ns()).unwrap_or(MPI_Count::MAX)
 }

@@ -1,5 +1,5 @@
-//! Control variables (MPI 5.0, 15.3.6): how the job is set, as its user has said by options of `bcs run`, and bounds of
-//! the library.
+//! Control variables (MPI 5.0, 15.3.6): the settings of the job, from options of `bcs run`, and
+//! bounds of the library.
 
 use super::categories::Category;
 use super::enumerations::Enumeration;
@@ -25,12 +25,12 @@ pub struct ControlVariable {
     value: Value,
 }
 
-/// Where its value comes from.
+/// The source of a value.
 #[derive(Debug)]
 enum Value {
-    /// From the job, which is known from `MPI_Init` on.
+    /// The job, which is known from `MPI_Init` on.
     OfJob(fn(&Process) -> u64),
-    /// It is always the same.
+    /// A constant.
     Always(usize),
 }
 
@@ -65,7 +65,7 @@ macro_rules! settings {
     };
 }
 
-/// All of them, by their indices.
+/// All variables, by their indices.
 pub static ALL: &[ControlVariable] = &[
     setting(
         "bcs_strobe",
@@ -173,8 +173,10 @@ impl ControlVariable {
         }
     }
 
+    /// Returns the value.
+    ///
     /// # Errors
-    /// When the job is not known yet.
+    /// If the job is not known yet.
     pub fn read(&self) -> Outcome<u64> {
         match self.value {
             Value::OfJob(value) => state::rank()
@@ -187,29 +189,29 @@ impl ControlVariable {
 
 static HANDLES: Table<&ControlVariable> = Table::new(11);
 
-/// A handle for a variable.
+/// Returns a handle for a variable.
 pub fn bind(variable: &'static ControlVariable) -> MPI_T_cvar_handle {
     MPI_T_cvar_handle(HANDLES.insert(variable))
 }
 
-/// The variable of a handle.
+/// Returns the variable of a handle.
 ///
 /// # Errors
-/// When it stands for none.
+/// If the handle is invalid.
 pub fn bound_to(handle: MPI_T_cvar_handle) -> Outcome<&'static ControlVariable> {
     HANDLES.get(handle.0).ok_or(Refusal::InvalidHandle)
 }
 
-/// The handle is stale from now on.
+/// Frees a handle, which is stale from now on.
 ///
 /// # Errors
-/// When it was before.
+/// If it was stale before.
 pub fn unbind(handle: MPI_T_cvar_handle) -> Outcome {
     let freed = HANDLES.remove(handle.0);
     freed.map(|_| ()).ok_or(Refusal::InvalidHandle)
 }
 
-/// All handles are.
+/// Frees all handles.
 pub fn forget() {
     HANDLES.retain(|_| false);
 }

@@ -1,6 +1,7 @@
-//! What a handle counts of something that only ever grows, while it is started.
+//! A count of something that only grows, while its handle is started.
 
-/// What was counted until it was last stopped, and where the source stood when it was started, if it is.
+/// The count until the last stop, and the value of the source at the start, if the count is
+/// started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counting {
     before: u64,
@@ -8,24 +9,24 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// What it has counted, when the source stands at `now`.
+    /// Returns the count when the source has the value `now`.
     pub fn value(self, now: u64) -> u64 {
         let since = self.since.map_or(0, |since| now.saturating_sub(since));
         self.before.wrapping_add(since)
     }
 
-    /// It counts from now on, unless it does already.
+    /// Starts to count, unless it counts already.
     pub fn start(&mut self, now: u64) {
         self.since.get_or_insert(now);
     }
 
-    /// It counts no more.
+    /// Stops counting.
     pub fn stop(&mut self, now: u64) {
         self.before = self.value(now);
         self.since = None;
     }
 
-    /// It has counted that, whatever it was, and goes on if it does.
+    /// Sets the count. A started count continues.
     pub fn set(&mut self, value: u64, now: u64) {
         self.before = value;
         if let Some(since) = &mut self.since {

@@ -1,10 +1,10 @@
-//! What the values of some variables mean (MPI 5.0, 15.3.5).
+//! The meanings of the values of some variables (MPI 5.0, 15.3.5).
 
 use super::{Outcome, Refusal};
 use crate::c::MPI_T_enum;
 use crate::table;
 
-/// A kind of handle that no table has.
+/// The kind of these handles. No table of the tool interface has it.
 const KIND: u8 = 10;
 
 /// A set of values, which are numbered from 0 on.
@@ -42,7 +42,8 @@ impl Enumeration {
         }
     }
 
-    /// The values as a user writes them, in the order of the type of the setting ([`bcs_core::job::Settings`]).
+    /// Returns the values as a user writes them, in the order of the type of the setting
+    /// ([`bcs_core::job::Settings`]).
     pub fn items(self) -> &'static [&'static str] {
         match self {
             Self::Switch => &["off", "on"],
@@ -55,15 +56,15 @@ impl Enumeration {
         }
     }
 
-    /// Its handle, which is always the same.
+    /// Returns its handle, which is always the same.
     pub fn handle(self) -> MPI_T_enum {
         MPI_T_enum(table::handle(KIND, self as usize, 1))
     }
 
-    /// What a handle stands for.
+    /// Returns the enumeration of a handle.
     ///
     /// # Errors
-    /// When it is none of ours.
+    /// If the handle is none of ours.
     pub fn of(handle: MPI_T_enum) -> Outcome<Self> {
         let found = table::parts(KIND, handle.0).filter(|(_, generation)| *generation == 1);
         let one = found.and_then(|(index, _)| Self::ALL.get(index));
@@ -100,7 +101,7 @@ mod tests {
         }
     }
 
-    /// The name of each variant of a setting, by its number.
+    /// Returns the name of each variant of a setting, by its number.
     fn named<T: Debug>(variants: impl IntoIterator<Item = (T, usize)>, of: Enumeration) {
         let mut count = 0;
         for (variant, number) in variants {

@@ -1,4 +1,5 @@
-//! How a value lies in the tool's memory. To this library each is a number that is not negative.
+//! The representation of a value in the tool's memory. In this library each value is a number that
+//! is not negative.
 
 use super::Outcome;
 use super::enumerations::Enumeration;
@@ -6,14 +7,14 @@ use super::places::{look, put};
 use crate::c::*;
 use std::ffi::{c_int, c_void};
 
-/// How a value lies in memory, and what it means.
+/// The representation of a value in memory, and its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// An `int`, which an enumeration names.
+    /// An `int`, whose values an enumeration names.
     One(Enumeration),
     /// An `unsigned long long`.
     Number,
-    /// A `double` of seconds, of a number of nanoseconds.
+    /// A `double` of seconds, converted from nanoseconds.
     Seconds,
 }
 
@@ -33,10 +34,10 @@ impl Form {
         }
     }
 
-    /// Writes a value where the tool wants it.
+    /// Writes a value to the tool's memory.
     ///
     /// # Errors
-    /// When that is nowhere.
+    /// If the address is invalid.
     #[expect(
         clippy::cast_precision_loss,
         reason = "53 bits of nanoseconds are a hundred days"
@@ -49,10 +50,10 @@ impl Form {
         }
     }
 
-    /// Reads a value that the tool gives. Less than nothing is nothing.
+    /// Reads a value from the tool. A negative value counts as 0.
     ///
     /// # Errors
-    /// When it is nowhere.
+    /// If the address is invalid.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

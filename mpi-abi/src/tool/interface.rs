@@ -1,7 +1,8 @@
-//! Who uses the interface (MPI 5.0, 15.3.4), and that one function does at a time.
+//! The use of the interface (MPI 5.0, 15.3.4), by one function at a time.
 //!
-//! Any thread may call. A function holds the turn from its beginning to its end, so nobody frees what it works with. It
-//! may take the lock of the rank's endpoint meanwhile. Whoever has that one never comes here.
+//! Any thread may call. A function holds the turn from its beginning to its end, so no other one
+//! frees the objects that it uses. It may take the lock of the rank's endpoint meanwhile. A thread
+//! that holds that lock never waits for the turn.
 
 use super::{Outcome, Refusal, control, sessions};
 use crate::answer::abort_after_panic;
@@ -11,18 +12,18 @@ use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
-/// The turn, and how often the interface was initialised more than finalized.
+/// The turn; it protects the number of initialisations minus that of finalizations.
 static USES: Mutex<u64> = Mutex::new(0);
 
-/// `MPI_T_init_thread`.
+/// Implements `MPI_T_init_thread`.
 pub fn begin() {
     *lockstep::lock(&USES) += 1;
 }
 
-/// `MPI_T_finalize`. With the last one all sessions and handles are over.
+/// Implements `MPI_T_finalize`. The last call ends all sessions and handles.
 ///
 /// # Errors
-/// When it was called as often as [`begin`].
+/// If it was called as often as [`begin`].
 pub fn end() -> Outcome {
     let mut uses = lockstep::lock(&USES);
     *uses = uses.checked_sub(1).ok_or(Refusal::NotInitialized)?;
@@ -42,7 +43,7 @@ pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> c_int {
     }
 }
 
-/// Runs any other function, when it is its turn.
+/// Runs any other function, when it has the turn.
 pub fn call(name: &'static str, body: impl FnOnce() -> Outcome) -> c_int {
     enter(name, || {
         let uses = lockstep::lock(&USES);

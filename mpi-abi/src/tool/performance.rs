@@ -1,5 +1,5 @@
-//! Performance variables (MPI 5.0, 15.3.7): what the rank can say of itself ([`Figures`]), and how many handles the
-//! program has.
+//! Performance variables (MPI 5.0, 15.3.7): the rank's own figures ([`RankStatistics`]), and the
+//! numbers of the program's handles.
 
 use super::categories::Category;
 use super::enumerations::Enumeration;
@@ -23,7 +23,7 @@ pub struct PerformanceVariable {
     figure: Figure,
 }
 
-/// How a variable behaves, as the standard has it.
+/// The class of a variable, as the standard defines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     State(Enumeration),
@@ -35,13 +35,14 @@ pub enum Class {
     Timer,
 }
 
-/// Where its value comes from.
+/// The source of a value.
 #[derive(Debug)]
 enum Figure {
-    /// From the rank. Before there is a rank, and where it does not record this, it is 0: a tool that starts each
-    /// variable that is listed gets no error, and `bcs_mds` and `bcs_recording` say what the zeros mean.
+    /// The rank. Before there is a rank, and where it does not record the figure, the value is 0: a
+    /// tool that starts each listed variable gets no error, and `bcs_mds` and `bcs_recording`
+    /// explain the zeros.
     OfRank(fn(RankStatistics<'_>) -> Option<u64>),
-    /// From the tables of handles, which are always there.
+    /// The tables of handles, which always exist.
     OfTables(fn() -> usize),
 }
 
@@ -66,7 +67,8 @@ impl Class {
         }
     }
 
-    /// Whether it counts from a start on, and can be set; else it shows what is so now.
+    /// Returns whether it counts from a start on, and can be set; otherwise it shows the current
+    /// state.
     pub fn counts(self) -> bool {
         matches!(self, Self::Counter | Self::Aggregate | Self::Timer)
     }
@@ -106,7 +108,7 @@ const BEAT: Category = Category::Beat;
 const MESSAGE: Category = Category::Messages;
 const RECORDER: Category = Category::Recorder;
 
-/// All of them, by their indices.
+/// All variables, by their indices.
 pub static ALL: &[PerformanceVariable] = &[
     of_rank(
         BEAT,
@@ -310,10 +312,10 @@ pub static ALL: &[PerformanceVariable] = &[
 ];
 
 impl PerformanceVariable {
-    /// How it stands now.
+    /// Returns the current value.
     ///
     /// # Errors
-    /// When this process is a forked child of the rank.
+    /// If this process is a forked child of the rank.
     pub fn now(&self) -> Outcome<u64> {
         match (&self.figure, state::rank()) {
             (Figure::OfTables(held), _) => Ok(held() as u64),

@@ -1,15 +1,15 @@
-//! Where a call puts its results, and finds what it is given.
+//! The places of a call's results and arguments.
 
 use super::{Outcome, Refusal};
 use std::ffi::{CStr, c_char, c_int};
 
-/// Addresses in the first page are none: null, and numbers such as `MPI_IN_PLACE`.
+/// Addresses in the first page are invalid: null, and numbers such as `MPI_IN_PLACE`.
 const FIRST_PAGE: usize = 4096;
 
-/// The address, if it is one.
+/// Returns the address, if it is valid.
 ///
 /// # Errors
-/// When it is not.
+/// If it is not.
 pub fn address<T>(of: *const T) -> Outcome<*const T> {
     match of.addr() < FIRST_PAGE {
         true => Err(Refusal::Invalid),
@@ -17,10 +17,10 @@ pub fn address<T>(of: *const T) -> Outcome<*const T> {
     }
 }
 
-/// Puts a result that the caller has to have a place for.
+/// Stores a result for which the caller must provide a place.
 ///
 /// # Errors
-/// When it has none.
+/// If there is no place.
 pub fn put<T>(place: *mut T, value: T) -> Outcome {
     address(place)?;
     // SAFETY: the caller's promise. A place in a structure of the tool's may not be aligned.
@@ -28,26 +28,26 @@ pub fn put<T>(place: *mut T, value: T) -> Outcome {
     Ok(())
 }
 
-/// Puts a result that the caller may not want.
+/// Stores a result if the caller has provided a place.
 pub fn tell<T>(place: *mut T, value: T) {
     let _nobody_wants_it = put(place, value);
 }
 
-/// What is at an address that a call reads and writes, as a handle that it frees.
+/// Reads a value that a call reads and writes, such as a handle that it frees.
 ///
 /// # Errors
-/// When it is nowhere.
+/// If the address is invalid.
 pub fn look<T: Copy>(place: *const T) -> Outcome<T> {
     address(place)?;
     // SAFETY: the caller's promise.
     Ok(unsafe { place.read_unaligned() })
 }
 
-/// Puts a string with its zero, as far as there is room for both, and says how long they are (15.3.3). Without a place
-/// for the length nothing is told, and without room for a string only its length is.
+/// Stores as much of a string as fits with its zero, and their length (15.3.3). Without a place for
+/// the length it stores nothing, and without room for a string only its length.
 ///
 /// # Errors
-/// When the room is negative.
+/// If the room is negative.
 pub fn string(text: &str, place: *mut c_char, length: *mut c_int) -> Outcome {
     let Ok(room) = look(length) else {
         return Ok(());
@@ -55,7 +55,7 @@ pub fn string(text: &str, place: *mut c_char, length: *mut c_int) -> Outcome {
     let room = usize::try_from(room).map_err(|_| Refusal::Invalid)?;
     if let (Ok(_), Some(most)) = (address(place), room.checked_sub(1)) {
         let shown = &text.as_bytes()[..text.len().min(most)];
-        // SAFETY: the caller's promise: there is so much room.
+        // SAFETY: the caller's promise: there is that much room.
         unsafe { place.cast::<u8>().copy_from(shown.as_ptr(), shown.len()) };
         // SAFETY: as above, with one more.
         unsafe { place.add(shown.len()).write(0) };
@@ -63,48 +63,48 @@ pub fn string(text: &str, place: *mut c_char, length: *mut c_int) -> Outcome {
     put(length, number(text.len() + 1))
 }
 
-/// A string that the caller gives.
+/// Returns a string from the caller.
 ///
 /// # Errors
-/// When it is nowhere.
+/// If the address is invalid.
 pub fn text<'a>(start: *const c_char) -> Outcome<&'a [u8]> {
     address(start)?;
     // SAFETY: the caller's promise.
     Ok(unsafe { CStr::from_ptr(start) }.to_bytes())
 }
 
-/// Puts as many of these as there is room for.
+/// Stores as many of these as there is room for.
 ///
 /// # Errors
-/// When the room is negative, or nowhere.
+/// If the room is negative, or its address is invalid.
 pub fn list(all: impl Iterator<Item = c_int>, room: c_int, place: *mut c_int) -> Outcome {
     let room = usize::try_from(room).map_err(|_| Refusal::Invalid)?;
     for (at, one) in all.take(room).enumerate() {
-        // Not from null: that it is nowhere is found by its own address.
+        // This must not start at null: each place is checked by its own address.
         put(place.wrapping_add(at), one)?;
     }
     Ok(())
 }
 
-/// A line of a table by its index.
+/// Returns a line of a table by its index.
 ///
 /// # Errors
-/// When there is none.
+/// If there is none.
 pub fn nth<T>(all: &'static [T], index: c_int) -> Outcome<&'static T> {
     let found = usize::try_from(index).ok().and_then(|index| all.get(index));
     found.ok_or(Refusal::InvalidIndex)
 }
 
-/// The index of the line that is wanted.
+/// Returns the index of the line that is wanted.
 ///
 /// # Errors
-/// When there is none.
+/// If there is none.
 pub fn index<T>(all: &[T], wanted: impl Fn(&T) -> bool) -> Outcome<c_int> {
     let found = all.iter().position(wanted);
     found.map(number).ok_or(Refusal::InvalidName)
 }
 
-/// A number as C has it. None here is larger than a table or a text.
+/// Converts a number to C. No number here is larger than a table or a text.
 pub fn number(of: usize) -> c_int {
     c_int::try_from(of).unwrap_or(c_int::MAX)
 }

@@ -1,20 +1,21 @@
-//! Why a function refuses (MPI 5.0, 15.3.10). No error handler is asked: the code goes back, and that is all.
+//! The error codes of functions (MPI 5.0, 15.3.10). No error handler is called: the function
+//! returns the code.
 
 use crate::c::*;
 use std::ffi::c_int;
 
-/// What a function comes to.
+/// The result of a function.
 pub type Outcome<T = ()> = Result<T, Refusal>;
 
-/// Why it does not do what it was asked for.
+/// The reason why a function refuses.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nobody has initialised the interface.
+    /// The interface is not initialised.
     NotInitialized = MPI_T_ERR_NOT_INITIALIZED,
-    /// It is there, and not known now.
+    /// The variable exists, but its value is not known now.
     NotAccessible = MPI_T_ERR_NOT_ACCESSIBLE,
-    /// A place for a result is nowhere, or a length is negative.
+    /// The place for a result is missing, or a length is negative.
     Invalid = MPI_T_ERR_INVALID,
     InvalidIndex = MPI_T_ERR_INVALID_INDEX,
     InvalidName = MPI_T_ERR_INVALID_NAME,

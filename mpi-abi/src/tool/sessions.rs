@@ -1,5 +1,5 @@
-//! Sessions of performance variables, and their handles (MPI 5.0, 15.3.7). Whoever calls has the turn
-//! ([`super::interface`]), so a session and its handles are looked at together.
+//! Sessions of performance variables, and their handles (MPI 5.0, 15.3.7). The caller has the turn
+//! ([`super::interface`]), so a session and its handles stay consistent.
 
 use super::binding::Binding;
 use super::performance::PerformanceVariable;
@@ -9,33 +9,33 @@ use crate::table::Table;
 
 static SESSIONS: Table<()> = Table::new(12);
 
-/// Each with its session.
+/// The handles, each with its session.
 static HANDLES: Table<(MPI_T_pvar_session, Binding)> = Table::new(13);
 
-/// `MPI_T_pvar_session_create`.
+/// Implements `MPI_T_pvar_session_create`.
 pub fn create() -> MPI_T_pvar_session {
     MPI_T_pvar_session(SESSIONS.insert(()))
 }
 
-/// A session that is there.
+/// Checks that a session exists.
 fn there(session: MPI_T_pvar_session) -> Outcome {
     SESSIONS.get(session.0).ok_or(Refusal::InvalidSession)
 }
 
-/// `MPI_T_pvar_session_free`: its handles are stale, too.
+/// Implements `MPI_T_pvar_session_free`. The session's handles become stale, too.
 ///
 /// # Errors
-/// When there is no such session.
+/// If there is no such session.
 pub fn free(session: MPI_T_pvar_session) -> Outcome {
     SESSIONS.remove(session.0).ok_or(Refusal::InvalidSession)?;
     HANDLES.retain(|(of, _)| *of != session);
     Ok(())
 }
 
-/// `MPI_T_pvar_handle_alloc`.
+/// Implements `MPI_T_pvar_handle_alloc`.
 ///
 /// # Errors
-/// When there is no such session.
+/// If there is no such session.
 pub fn bind(
     session: MPI_T_pvar_session,
     variable: &'static PerformanceVariable,
@@ -45,20 +45,20 @@ pub fn bind(
     Ok(MPI_T_pvar_handle(HANDLES.insert(bound)))
 }
 
-/// `MPI_T_pvar_handle_free`.
+/// Implements `MPI_T_pvar_handle_free`.
 ///
 /// # Errors
-/// When there is no such session, or it has no such handle.
+/// If there is no such session, or it has no such handle.
 pub fn unbind(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Outcome {
     with(session, handle, |_| Ok(()))?;
     HANDLES.remove(handle.0);
     Ok(())
 }
 
-/// Does something with a variable of a session.
+/// Runs a function on a variable of a session.
 ///
 /// # Errors
-/// When there is no such session, or it has no such handle; and as `what` says.
+/// If there is no such session, or it has no such handle; and those of `what`.
 pub fn with<T>(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,
@@ -71,10 +71,10 @@ pub fn with<T>(
     done.flatten().unwrap_or(Err(Refusal::InvalidHandle))
 }
 
-/// Does something with one variable of a session that counts, or with all of them (`MPI_T_PVAR_ALL_HANDLES`).
+/// Runs a function on one variable of a session, or on all that count (`MPI_T_PVAR_ALL_HANDLES`).
 ///
 /// # Errors
-/// As [`with`]; of all `otherwise`, if any of them refuses.
+/// As [`with`]; for all variables `otherwise`, if any of them refuses.
 pub fn with_any(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,
@@ -97,7 +97,7 @@ pub fn with_any(
     }
 }
 
-/// All sessions and handles are over.
+/// Ends all sessions and handles.
 pub fn forget() {
     SESSIONS.retain(|()| false);
     HANDLES.retain(|_| false);

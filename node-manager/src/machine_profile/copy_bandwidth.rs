@@ -1,25 +1,27 @@
-//! Measuring what the DMA helper can move on this machine.
+//! Measures the bandwidth of the DMA helper on this machine.
 
 use bcs_core::limits::MAX_LINK_BANDWIDTH;
 use std::time::{Duration, Instant};
 
-/// Bytes of a round: more than a first cache and half of a usual second one have, and less than it takes a
-/// tenth of a millisecond to copy.
+/// Bytes of a round: larger than a usual first-level cache and half of a second-level one, and
+/// copied in less than a tenth of a millisecond.
 const BYTES: usize = 1 << 20;
 
-/// So many rounds in a row have to bring nothing better: a core that was asleep has its full clock by then.
+/// The number of successive rounds that must bring no improvement. A core that was asleep has its
+/// full clock by then.
 const SETTLED_ROUNDS: u32 = 100;
 
-/// Better is what takes less than this share of the best round so far.
+/// An improvement takes less than this share of the best round so far.
 const BETTER: f64 = 0.99;
 
-/// Beside others that copy it may never settle: then the best round of this time counts.
+/// Beside other threads that copy, the time may never settle. Then the best round of this time
+/// counts.
 const LONGEST: Duration = Duration::from_millis(200);
 
-/// Bytes per second from slot to slot, as DH moves them: by plain loads and stores. What the kernel has to copy,
-/// because it does not lie in slots, is slower.
+/// Measures the bytes per second from slot to slot, as DH moves them: by plain loads and stores.
+/// Data outside of slots, which the kernel has to copy, is slower.
 ///
-/// It takes some 10 ms on a machine that does nothing else.
+/// It takes some 10 ms on an idle machine.
 pub(super) fn measure() -> u64 {
     let source = vec![1_u8; BYTES];
     let mut destination = vec![0_u8; BYTES];
@@ -36,8 +38,8 @@ pub(super) fn measure() -> u64 {
         .clamp(1, MAX_LINK_BANDWIDTH)
 }
 
-/// The shortest round, once [`SETTLED_ROUNDS`] have brought no better one. The shortest counts because all others
-/// were disturbed, or faulted pages in.
+/// Returns the shortest round, once [`SETTLED_ROUNDS`] have brought no shorter one. The shortest
+/// counts because all others were disturbed, or faulted pages in.
 fn settled(mut round: impl FnMut() -> Duration) -> Duration {
     let mut best = Duration::MAX;
     let (mut all, mut since_better) = (Duration::ZERO, 0);
@@ -72,7 +74,7 @@ mod tests {
             us(if rounds < 90 { 500 } else { 100 })
         });
         assert_eq!((best, rounds), (us(100), 90 + SETTLED_ROUNDS));
-        // Each is better than the one before, for longer than anybody waits.
+        // Each round is shorter than the one before, for longer than the limit.
         let mut took = 40_000.0;
         let mut rounds = 0;
         settled(|| {

@@ -1,4 +1,4 @@
-//! The files that remember measurements.
+//! The files that store measurements.
 
 use super::{DISTURBED_FOR, LinkBandwidth, Measurement, ProfileStoreError, WaitCosts};
 use bcs_core::limits::MAX_LINK_BANDWIDTH;
@@ -10,13 +10,13 @@ use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What is remembered in a file of its own.
+/// A measurement that is stored in a file of its own.
 pub(super) trait StoredMeasurement: Copy + Serialize + DeserializeOwned {
-    /// What the file is, and the beginning of its name.
+    /// The kind of measurement, and the beginning of the file's name.
     const NAME: &str;
     const VERSION: u32;
 
-    /// Whether they can be true, if they were measured so long ago.
+    /// Returns whether the figures can be true, if they were measured so long ago.
     fn are_credible(&self, age: Duration) -> bool;
 }
 
@@ -45,31 +45,32 @@ impl StoredMeasurement for WaitCosts {
     }
 }
 
-/// More than a record has: whatever else has its name is not read to its end.
+/// More than a record has: of any other file with its name no more is read.
 const MAX_BYTES: u64 = 16 << 10;
 
-/// The end of the year 9999, up to which dates are written.
+/// The end of the year 9999, the last year that dates are written in.
 const LAST_SECOND: u64 = 253_402_300_799;
 
-/// What a measurement is of: another kernel may copy otherwise, and be slower to wake somebody.
+/// The machine of a measurement. Another kernel may copy in another way, and be slower to wake a
+/// thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Machine {
-    /// Its name in the network.
+    /// Its host name.
     pub(super) machine: String,
     /// The release of its kernel.
     pub(super) kernel: String,
-    /// The name of its processor; empty where the kernel does not say.
+    /// The name of its processor; empty if the kernel does not report it.
     pub(super) processor: String,
-    /// How many cores can be busy at once, for what hangs on that.
+    /// How many cores can be busy at once, for measurements that depend on it.
     #[serde(default)]
     pub(super) cores: Option<usize>,
-    /// What the kernel does against faults of the processor, for what hangs on that.
+    /// The kernel's mitigations of processor faults, for measurements that depend on them.
     #[serde(default)]
     pub(super) mitigations: String,
 }
 
 impl Machine {
-    /// The one that this program runs on.
+    /// Describes the machine that this program runs on.
     pub(super) fn this() -> Self {
         let names = rustix::system::uname();
         let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -86,7 +87,7 @@ impl Machine {
         }
     }
 
-    /// The same with so many cores, and what it does against faults of its processor.
+    /// Describes it with the number of its cores and the mitigations of its processor.
     pub(super) fn this_with_its_cores(cores: usize) -> Self {
         Self {
             cores: Some(cores),
@@ -95,7 +96,7 @@ impl Machine {
         }
     }
 
-    /// Its name as part of a file's: machines may share a home.
+    /// Returns its name as part of a file's name: machines may share a home.
     fn file_name(&self, figures: &str) -> String {
         let plain = |letter: char| match letter {
             letter if letter.is_ascii_alphanumeric() || "-.".contains(letter) => letter,
@@ -109,7 +110,7 @@ impl Machine {
     }
 }
 
-/// What the kernel says that it does; empty where it does not say.
+/// Returns the kernel's mitigations; empty if the kernel does not report them.
 fn mitigations() -> String {
     let Ok(files) = fs::read_dir("/sys/devices/system/cpu/vulnerabilities") else {
         return String::new();
@@ -128,7 +129,7 @@ fn mitigations() -> String {
     said.join("; ")
 }
 
-/// Where the measurement of a machine is remembered, by the variables of the XDG base directories.
+/// Returns the file of a machine's measurement, by the variables of the XDG base directories.
 pub(super) fn path<T: StoredMeasurement>(
     machine: &Machine,
     lookup: impl Fn(&str) -> Option<OsString>,
@@ -140,7 +141,7 @@ pub(super) fn path<T: StoredMeasurement>(
     Some(directory.join(machine.file_name(T::NAME)))
 }
 
-/// What the file says.
+/// The contents of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct MeasurementFile<T> {
     format: String,
@@ -168,16 +169,16 @@ impl<T: StoredMeasurement> MeasurementFile<T> {
         }
     }
 
-    /// What the file says of this machine, if it says anything that can be used.
+    /// Reads the file's record of this machine, if it has a usable one.
     pub(super) fn read(path: &Path, machine: &Machine) -> Option<Self> {
         let record = Self::read_of_any_machine(path)?;
         let age = SystemTime::now().duration_since(record.measured());
-        // One from the future is as good as one of now.
+        // A record from the future counts as one of now.
         let is_credible = record.figures.are_credible(age.unwrap_or_default());
         (record.machine == *machine && is_credible).then_some(record)
     }
 
-    /// What the file says, of whatever machine, whenever it was measured.
+    /// Reads the file's record of any machine and age.
     pub(super) fn read_of_any_machine(path: &Path) -> Option<Self> {
         let mut text = String::new();
         let file = File::open(path).ok()?;
@@ -193,19 +194,20 @@ impl<T: StoredMeasurement> MeasurementFile<T> {
         UNIX_EPOCH + Duration::from_secs(self.measured_unix_s)
     }
 
-    /// Writes the file, whole under a name of its own that then becomes the file's, and gives what it says then: of
-    /// several starts at once the first one's. What cannot be used is replaced.
+    /// Writes the file under a name of its own and then renames it. Returns the file's contents
+    /// after that: those of the first of several simultaneous starts. A file that cannot be used is
+    /// replaced.
     pub(super) fn store(&self, path: &Path) -> io::Result<Self> {
         self.keep_as(path, &std::process::id().to_string())
     }
 
-    /// The same for one of several writers in a process.
+    /// Does the same for one of several writers in a process.
     pub(super) fn keep_as(&self, path: &Path, writer: &str) -> io::Result<Self> {
         let directory = path.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(directory)?;
         let own = path.with_extension(format!("{writer}.new"));
         let kept = self.write(&own).and_then(|()| self.publish(&own, path));
-        // It is gone if it was renamed.
+        // After a rename there is no such file any more.
         let _ = fs::remove_file(&own);
         kept
     }

@@ -1,11 +1,11 @@
-//! What this machine costs: the link bandwidth, from which budgets follow, and what waiting costs
-//! ([`bcs_core::wake::profile`]). Each is measured once on a machine and remembered with its date, so that it is the same
-//! from run to run.
+//! The costs of this machine: the link bandwidth, from which budgets follow, and the costs of
+//! waiting ([`bcs_core::wake::profile`]). Each is measured once on a machine and stored with its
+//! date, so that it is the same from run to run.
 //!
 //! | file | is |
 //! |---|---|
-//! | `copying.rs` | measuring the link bandwidth |
-//! | `record.rs` | what is remembered, and where |
+//! | `copy_bandwidth.rs` | measuring the link bandwidth |
+//! | `measurement_file.rs` | what is stored, and where |
 
 mod copy_bandwidth;
 mod measurement_file;
@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Names a file with figures of a machine, which are taken in place of what is measured and remembered: to try what the
-/// runtime does on another machine.
+/// Names a file with figures of a machine. They replace those that are measured and stored, to try
+/// the runtime as on another machine.
 pub const PROFILE_VARIABLE: &str = "BCS_MACHINE_PROFILE";
 
-/// Why a measurement is not remembered. The next start measures anew.
+/// Why a measurement is not stored. The next start measures again.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileStoreError {
     /// There is no directory for it.
@@ -32,7 +32,7 @@ pub enum ProfileStoreError {
     Unwritten {
         /// The file.
         path: PathBuf,
-        /// The answer of the file system.
+        /// The error of the file system.
         error: std::io::Error,
     },
 }
@@ -48,11 +48,11 @@ pub struct ProfileFileError(PathBuf);
 /// Something that was measured on this machine.
 #[derive(Debug)]
 pub struct Measurement<T> {
-    /// What was found.
+    /// The figures.
     pub found: T,
     /// When it was measured.
     pub measured: SystemTime,
-    /// The file that remembers it.
+    /// The file that stores it.
     pub file: Result<PathBuf, ProfileStoreError>,
 }
 
@@ -63,23 +63,23 @@ pub struct LinkBandwidth {
     pub bytes_per_second: u64,
 }
 
-/// What waiting costs, as it is remembered.
+/// The costs of waiting, as they are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitCosts {
-    /// A yield while nobody else wants the core.
+    /// Nanoseconds of a yield while no other thread wants the core.
     pub yield_ns: u32,
-    /// A yield while one other thread wants it, and yields itself.
+    /// Nanoseconds of a yield while one other thread wants the core, and yields itself.
     pub shared_yield_ns: u32,
-    /// To wake a thread on another core.
+    /// Nanoseconds to wake a thread on another core.
     pub wake_ns: u32,
-    /// To wake a thread on the same core.
+    /// Nanoseconds to wake a thread on the same core.
     pub switch_ns: u32,
-    /// Whether nobody else seems to have wanted the cores meanwhile.
+    /// Whether no other process seems to have used the cores meanwhile.
     pub undisturbed: bool,
 }
 
 impl WaitCosts {
-    /// The profile that jobs go by.
+    /// Returns the profile that jobs use.
     #[must_use]
     pub fn profile(&self) -> Profile {
         let Self {
@@ -106,12 +106,12 @@ impl From<ProfileMeasurement> for WaitCosts {
     }
 }
 
-/// Figures that somebody else disturbed are good enough for so long: a machine that is busy when its first job starts
-/// is not for ever taken for what it seemed to be then.
+/// Disturbed figures are used for this long: if a machine is busy when its first job starts, it
+/// must not stay so in our records for ever.
 const DISTURBED_FOR: Duration = Duration::from_mins(10);
 
-/// The link bandwidth that is remembered of this machine and kernel, or else a new measurement, which is then
-/// remembered as far as that is possible. A file that cannot be used is no error: it is as if there were none.
+/// Returns the stored link bandwidth of this machine and kernel. If there is none, measures it, and
+/// stores it if that is possible. A file that cannot be used is no error, but counts as none.
 #[must_use]
 pub fn link_bandwidth() -> Measurement<LinkBandwidth> {
     let measure = || LinkBandwidth {
@@ -120,8 +120,9 @@ pub fn link_bandwidth() -> Measurement<LinkBandwidth> {
     of_this_machine(&Machine::this(), measure)
 }
 
-/// What waiting costs on this machine: as the [link bandwidth](link_bandwidth), also of these cores and this processor's
-/// mitigations; or what a file says that the user has named.
+/// Returns the costs of waiting on this machine. They are stored like the [link
+/// bandwidth](link_bandwidth), but also per number of cores and mitigations of the processor. If
+/// the user has named a file, its figures are returned.
 ///
 /// # Errors
 /// That file has no figures.
@@ -135,7 +136,8 @@ pub fn wait_costs() -> Result<Measurement<WaitCosts>, ProfileFileError> {
     }
 }
 
-/// Looks whether the file that the user has named, if any, has figures: before anything is started.
+/// Checks that the file which the user has named, if any, has figures. Called before anything is
+/// started.
 ///
 /// # Errors
 /// It has none.
@@ -177,7 +179,7 @@ fn remembered<T: StoredMeasurement>(
     }
     let measured = MeasurementFile::new(machine.clone(), measure(), SystemTime::now());
     match measured.store(path) {
-        // Of several starts at once all take what the first one has measured.
+        // Several simultaneous starts all use the measurement of the first one.
         Ok(kept) => kept.measurement(Ok(path.to_owned())),
         Err(error) => {
             let path = path.to_owned();

@@ -1,4 +1,4 @@
-//! Remembering, with a measuring that says what it is told to.
+//! Storing measurements, with a fake measurement.
 
 use super::*;
 use std::ffi::OsString;
@@ -105,7 +105,7 @@ fn several_starts_at_once_agree() {
     let rates: Vec<u64> = std::thread::scope(|scope| {
         let start = |rate| {
             let (path, barrier) = (&path, &barrier);
-            // Threads are one process, and each needs a name of its own for what it writes.
+            // Threads are one process, and each needs a file name of its own.
             scope.spawn(move || {
                 let own = MeasurementFile::new(
                     machine("6.1"),
@@ -164,7 +164,8 @@ fn figures(undisturbed: bool) -> WaitCosts {
     }
 }
 
-/// What was measured beside others is used for a while, and measured anew then; other cores are another machine.
+/// A disturbed measurement is used for a while and then repeated; other cores count as another
+/// machine.
 #[test]
 fn what_was_disturbed_is_measured_anew_after_a_while() {
     let home = tempfile::tempdir().unwrap();

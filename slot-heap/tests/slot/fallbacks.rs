@@ -1,4 +1,4 @@
-//! What stands in the way of a slot leaves an ordinary heap, and words.
+//! Whatever prevents a slot leaves an ordinary heap, and a message.
 
 use crate::rank::{PLACE, before_exec, command, in_slot, is_rank, succeed};
 use bcs_core::memory::Slot;
@@ -30,7 +30,7 @@ static EARLY: extern "C" fn() = {
     early
 };
 
-/// As a rank that has no slot: it can work nevertheless.
+/// Checks that a rank without a slot can work nevertheless.
 fn check_refusal(expected: impl Fn(&SlotError) -> bool, words: &str) {
     let refusal = slot_heap::slot().expect("a rank has a place").unwrap_err();
     assert!(expected(&refusal), "{refusal:?}");
@@ -161,7 +161,7 @@ pub(crate) fn deny(call: libc::c_long) -> std::io::Result<()> {
         len: 4,
         filter: program.as_mut_ptr(),
     };
-    // SAFETY: about this process only.
+    // SAFETY: this affects only this process.
     unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
     // SAFETY: a valid program, which the kernel copies.
     let set = unsafe {

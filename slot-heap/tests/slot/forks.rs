@@ -20,7 +20,7 @@ fn fork(body: impl FnOnce() -> i32) -> i32 {
     assert!(pid >= 0, "{}", std::io::Error::last_os_error());
     if pid == 0 {
         let code = body();
-        // SAFETY: ends the child without running the test harness's ends.
+        // SAFETY: ends the child without running the exit code of the test harness.
         unsafe { libc::_exit(code) };
     }
     pid
@@ -57,7 +57,7 @@ fn churn(seed: u64, stop: &AtomicBool) {
     held.iter().for_each(Block::check);
 }
 
-/// What a child does with the heap that it has got: everything.
+/// Uses the heap in a child in every way.
 fn live(seed: u64, inherited: &mut [Block]) {
     assert!(
         slot_heap::slot().unwrap().is_err(),
@@ -107,7 +107,7 @@ fn a_child_has_a_heap_of_its_own() {
                     }
                     0
                 });
-                // The parent goes on with the same blocks meanwhile.
+                // The parent continues with the same blocks meanwhile.
                 for seed in 0..20 {
                     let index = usize::from(seed) * 3;
                     blocks[index].check();

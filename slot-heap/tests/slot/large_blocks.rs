@@ -1,8 +1,8 @@
-//! Large blocks: what they hold, and where their memory goes.
+//! Large blocks: their contents, and what becomes of their memory.
 
 use crate::rank::as_rank;
 
-/// Bytes of the slot that take memory.
+/// Returns the bytes of the slot that take memory.
 fn used() -> i64 {
     let own = slot_heap::slot().unwrap().unwrap();
     rustix::fs::fstat(own.fd()).unwrap().st_blocks * 512
@@ -20,7 +20,7 @@ fn freed_blocks_give_their_memory_back() {
             drop(block);
             assert!(used() < before + (4 * MIB as i64), "{}", used());
         }
-        // Of smaller ones a few are kept.
+        // Some smaller blocks are kept.
         for _ in 0..4 {
             let blocks: Vec<_> = (0..20).map(|_| vec![1_u8; 10 * MIB]).collect();
             drop(blocks);
@@ -84,7 +84,7 @@ fn what_does_not_fit_the_slot_is_refused() {
     );
 }
 
-/// Bytes of the slot that are mapped by huge pages.
+/// Returns the bytes of the slot that are mapped by huge pages.
 fn huge_bytes() -> usize {
     let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
     let lines = smaps.lines();

@@ -1,5 +1,5 @@
-//! The heap in processes of its own: each test runs itself again as a rank would run, with its
-//! place in the environment.
+//! The heap in separate processes: each test runs itself again as a rank would run, with its place
+//! in the environment.
 #![expect(
     unsafe_code,
     reason = "limits and seccomp in children, fork, pages of the heap"
@@ -17,7 +17,7 @@ mod threads;
 #[global_allocator]
 static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
 
-/// Without a place in the environment the heap is an ordinary one, and nobody asks why.
+/// Without a place in the environment the heap is an ordinary one, and reports no error.
 #[test]
 fn a_process_that_is_no_rank_has_no_slot() {
     if std::env::var_os("BCS_SLOT").is_none() {

@@ -11,14 +11,14 @@ const MIB: i64 = 1 << 20;
 /// Blocks of a thread.
 const HELD: usize = 16;
 
-/// Bytes of the slot that take memory.
+/// Returns the bytes of the slot that take memory.
 fn resident() -> i64 {
     let own = slot_heap::slot().unwrap().unwrap();
     rustix::fs::fstat(own.fd()).unwrap().st_blocks * 512
 }
 
-/// A thread takes and frees blocks of 1 KiB to 4 MiB, each size by its logarithm as likely as the others, and holds
-/// [`HELD`] at a time. The rest is for whoever comes after it.
+/// Takes and frees blocks of 1 KiB to 4 MiB, with the logarithm of the size uniformly distributed,
+/// and holds [`HELD`] at a time. The next thread frees the rest.
 fn come_and_go(seed: u64, rest: &mut Vec<Block>) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     for turn in 0..100 {
@@ -54,8 +54,9 @@ fn churn(rounds: u64) {
     }
 }
 
-/// What may be resident when nothing is in use: at the start, what the test's own blocks need; in each segment (32 MiB)
-/// that was ever used its head and a page of small blocks, 64 KiB each; and what a test takes meanwhile.
+/// Returns how many bytes may be resident when nothing is in use: what the test's own blocks need
+/// at the start; for each segment (32 MiB) that was ever used its head and a page of small blocks,
+/// 64 KiB each; and what a test takes meanwhile.
 fn bound(at_start: i64) -> i64 {
     let segments = slot_heap::high_water().div_ceil(32 << 20);
     at_start + 2 * (64 << 10) * i64::try_from(segments).unwrap() + MIB
@@ -74,7 +75,8 @@ fn what_threads_have_freed_is_given_back() {
     });
 }
 
-/// Nobody asks for it: a thread that goes on allocating gives back what it and ended ones have freed.
+/// Without any request, a thread that continues to allocate gives back what it and ended threads
+/// have freed.
 #[test]
 fn who_allocates_gives_back_what_is_free() {
     as_rank("purging::who_allocates_gives_back_what_is_free", || {
@@ -93,7 +95,7 @@ fn who_allocates_gives_back_what_is_free() {
     });
 }
 
-/// How many pages this thread has faulted on.
+/// Returns how many pages this thread has faulted on.
 fn faults() -> i64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: it writes there.

@@ -9,12 +9,12 @@ const ROLE: &str = "SLOT_HEAP_RANK";
 /// The place of all these ranks.
 pub(crate) const PLACE: usize = 5;
 
-/// Whether this process is the rank of its test.
+/// Returns whether this process is the rank of its test.
 pub(crate) fn is_rank() -> bool {
     std::env::var_os(ROLE).is_some()
 }
 
-/// A command that runs a test again, as the rank of a place.
+/// Returns a command that runs a test again, as the rank of a place.
 pub(crate) fn command(test: &str, place: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
@@ -24,7 +24,7 @@ pub(crate) fn command(test: &str, place: &str) -> Command {
     command
 }
 
-/// Runs a command and tells what it said if it fails.
+/// Runs a command, and shows its output if it fails.
 pub(crate) fn succeed(command: &mut Command) -> Output {
     let output = command.output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
@@ -47,11 +47,11 @@ pub(crate) fn as_rank(test: &str, body: impl FnOnce()) {
 
 /// Does something in the child before it becomes the rank.
 pub(crate) fn before_exec(command: &mut Command, act: fn() -> std::io::Result<()>) {
-    // SAFETY: what tests do there are system calls.
+    // SAFETY: the tests only make system calls there.
     unsafe { command.pre_exec(act) };
 }
 
-/// Whether an address lies in this rank's slot.
+/// Returns whether an address lies in this rank's slot.
 pub(crate) fn in_slot<T>(address: *const T) -> bool {
     bcs_core::memory::slot::place_of(address as usize) == Some(PLACE)
 }

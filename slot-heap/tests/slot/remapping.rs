@@ -1,4 +1,4 @@
-//! What a program does to the pages of its heap, against what the kernel says is mapped there.
+//! Changes of a program to the pages of its heap, compared with what the kernel has mapped there.
 
 use crate::rank::{as_rank, in_slot};
 use libc::{
@@ -17,7 +17,7 @@ const ALL: c_int = PROT_READ | PROT_WRITE;
 const FRESH: c_int = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS;
 const SHARED: c_int = MAP_FIXED | MAP_SHARED | MAP_ANONYMOUS;
 
-/// Which pages are the slot's, for reading and writing, as the kernel has it.
+/// Returns which pages the kernel maps from the slot, for reading and writing.
 fn of_slot(block: usize) -> Vec<bool> {
     let own = slot_heap::slot().unwrap().unwrap();
     let file = rustix::fs::fstat(own.fd()).unwrap().st_ino.to_string();
@@ -38,7 +38,7 @@ fn of_slot(block: usize) -> Vec<bool> {
     pages
 }
 
-/// Whether others are sent to the kernel for these pages.
+/// Returns whether others must access these pages through the kernel.
 fn known_to_others(block: usize) -> Vec<bool> {
     let own = slot_heap::slot().unwrap().unwrap();
     let offset = block - own.slot().base();
@@ -46,7 +46,7 @@ fn known_to_others(block: usize) -> Vec<bool> {
     (0..PAGES).map(touch).collect()
 }
 
-/// One of the things that a program may do to some pages. Whether it succeeds is not asked.
+/// Makes one of the changes that a program may make to some pages. It may fail.
 fn act(random: &mut ChaCha8Rng, block: usize) -> String {
     let first = random.random_range(0..PAGES);
     let pages = random.random_range(1..=(PAGES - first).min(9));
@@ -130,8 +130,8 @@ fn what_pages_hold_is_what_private_ones_would() {
         // SAFETY: as above.
         unsafe { map(at(5), PAGE, ALL, SHARED, -1, 0) }.unwrap();
         fill(block, 5..6, 5);
-        // Of both kinds, from a mapping of the program's and from the slot's pages.
-        // SAFETY: as above.
+        // The moved pages are first a mapping of the program's, and then the slot's pages. SAFETY:
+        // as above.
         unsafe { remap(at(5), PAGE, PAGE, moves, at(7)) }.unwrap();
         fill(block, 9..10, 9);
         // SAFETY: as above.

@@ -1,4 +1,4 @@
-//! Threads that allocate, and free what others have allocated.
+//! Threads that allocate, and free blocks that others have allocated.
 
 use crate::rank::{as_rank, in_slot};
 use rand::{Rng, SeedableRng};
@@ -8,7 +8,7 @@ use std::sync::mpsc;
 const THREADS: u64 = 6;
 const ROUNDS: usize = 20_000;
 
-/// A block with a pattern by which it is known.
+/// A block that is recognised by its pattern.
 pub(crate) struct Block {
     bytes: Vec<u8>,
     seed: u8,
@@ -68,7 +68,7 @@ fn work(seed: u64, out: &mpsc::Sender<Block>, inbox: &mpsc::Receiver<Block>) {
                 let index = random.random_range(0..held.len());
                 let block = held.swap_remove(index);
                 block.check();
-                // Half of them are freed by another thread.
+                // Another thread frees half of them.
                 if random.random() {
                     let _ = out.send(block);
                 }

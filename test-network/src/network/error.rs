@@ -1,34 +1,34 @@
-//! What goes wrong with a network, and why.
+//! The errors of a network, with their causes.
 
 use std::io;
 
 use thiserror::Error;
 
-/// Something that was to be done to a network was not.
+/// An operation on a network failed.
 #[derive(Debug, Error)]
 pub enum NetworkError {
-    /// A program is not here.
+    /// A program is not installed.
     #[error("failed to start {program} (Debian's package {package}): {source}")]
     Absent {
         /// Its name.
         program: &'static str,
-        /// What it comes with.
+        /// The package that contains it.
         package: &'static str,
-        /// Why it did not start.
+        /// The reason why it did not start.
         source: io::Error,
     },
     /// A program that is part of this project is not built.
     #[error("{0} was not built: run `cargo build -p test-network` or `cargo test --workspace`")]
     NotBuilt(String),
-    /// A command did not do what it was to do.
+    /// A command failed.
     #[error("`{command}` failed: {said}")]
     Refused {
         /// Its words, and its input if it had any.
         command: String,
-        /// What it said.
+        /// Its error output.
         said: String,
     },
-    /// There is no such thing as faults of a bridge.
+    /// A bridge has no faults.
     #[error(
         "the hosts are joined by a bridge, which has no faults: make the network with Joined::Lossy"
     )]
@@ -38,12 +38,12 @@ pub enum NetworkError {
         "the lossy switch has ended, or says what no switch says (its reason is on standard error): {0}"
     )]
     Switch(String),
-    /// Something else of the system's.
+    /// Another operation of the system failed.
     #[error("failed to {what}: {source}")]
     System {
-        /// What was tried.
+        /// The operation.
         what: String,
-        /// Why it was not done.
+        /// The reason.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! Hosts that are network namespaces, and how they are joined.
+//! Hosts that are network namespaces, and the network that joins them.
 
 pub(crate) mod error;
 pub(crate) mod namespaces;
@@ -26,35 +26,38 @@ use namespaces::{Namespaces, NetworkName, sweep};
 use program::{ip, ip_lines, nft};
 use switch_process::SwitchProcess;
 
-/// A variable of the environment. Where it is set, a test that needs a network fails instead of being skipped.
+/// The environment variable that makes a test fail if it needs a network and there is none. Without
+/// it the test is skipped.
 pub const REQUIRED: &str = "BCS_REQUIRE_TEST_NETWORK";
 
-/// Hosts have one byte of an address.
+/// The most hosts: a host has one byte of an address.
 const HOSTS: usize = 200;
 
-/// The kernel finds within milliseconds that both ends of a cable are up.
+/// The longest wait until both ends of all cables are up. The kernel detects this within
+/// milliseconds.
 const CARRIERS: Duration = Duration::from_secs(30);
 
-/// Ports have other indices than the interfaces of hosts: of an end that has the index of its other end the kernel
-/// thinks that it has none, and takes a second to find that it is up.
+/// The index of the first port. Ports need other indices than the interfaces of hosts: if both ends
+/// of a cable have the same index, the kernel treats the end as having no other one, and takes a
+/// second to detect that it is up.
 const FIRST_INDEX: usize = 1_000;
 
-/// How hosts are joined.
+/// The kind of switch that joins the hosts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum NetworkKind {
-    /// By a bridge of the kernel, which is fast.
+    /// A bridge of the kernel, which is fast.
     #[default]
     Bridge,
-    /// By the lossy switch.
+    /// The lossy switch.
     Lossy(SwitchFaults),
 }
 
-/// What a network is like.
+/// The properties of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NetworkOptions {
-    /// How its hosts are joined.
+    /// The kind of switch.
     pub joined: NetworkKind,
-    /// What a frame carries, at most.
+    /// The most bytes that a frame carries.
     pub mtu: u16,
 }
 
@@ -67,16 +70,18 @@ impl Default for NetworkOptions {
     }
 }
 
-/// Some hosts, each a network namespace with `lo` and `eth0`. They, and what runs on them, end with this value.
+/// Some hosts, each a network namespace with `lo` and `eth0`. They, and all processes on them, end
+/// with this value.
 #[derive(Debug)]
 pub struct TestNetwork {
-    // It is dropped before the namespace that it is in.
+    // It must be dropped before its namespace.
     switch: Option<Mutex<SwitchProcess>>,
     namespaces: Namespaces,
 }
 
 impl TestNetwork {
-    /// Makes so many hosts. First removes the networks that processes have left which were killed.
+    /// Makes a network of `hosts` hosts. First removes the networks that killed processes have
+    /// left.
     ///
     /// # Errors
     ///
@@ -114,7 +119,8 @@ impl TestNetwork {
         Ok(Self { switch, namespaces })
     }
 
-    /// The same for a test, which is skipped where there is none: then this says why on standard error.
+    /// Makes a network for a test. If it cannot, it prints the reason on standard error, and the
+    /// test is skipped.
     ///
     /// # Panics
     ///
@@ -131,35 +137,35 @@ impl TestNetwork {
         }
     }
 
-    /// The name of the `host`-th, counted from 0: `ip netns exec` knows it by that.
+    /// Returns the name of the `host`-th, counted from 0, as `ip netns exec` takes it.
     ///
     /// # Panics
     ///
-    /// When there is none, as in all that is asked about a host.
+    /// When there is no such host, as in all methods that take a host.
     #[must_use]
     pub fn host(&self, host: usize) -> &str {
         &self.namespaces.hosts()[host]
     }
 
-    /// All names.
+    /// Returns all names.
     #[must_use]
     pub fn hosts(&self) -> &[String] {
         self.namespaces.hosts()
     }
 
-    /// The address of its `eth0`.
+    /// Returns the IPv4 address of its `eth0`.
     #[must_use]
     pub fn address(&self, host: usize) -> Ipv4Addr {
         address(self.namespaces.name, host)
     }
 
-    /// And the one of the other kind.
+    /// Returns the IPv6 address of its `eth0`.
     #[must_use]
     pub fn address_v6(&self, host: usize) -> Ipv6Addr {
         address_v6(self.namespaces.name, host)
     }
 
-    /// A command that runs a program there.
+    /// Returns a command that runs a program there.
     #[must_use]
     pub fn command(&self, host: usize, program: &str) -> Command {
         let mut command = Command::new("ip");
@@ -167,11 +173,11 @@ impl TestNetwork {
         command
     }
 
-    /// Does something on a thread that is on a host: sockets that it makes stay there.
+    /// Calls `act` on a thread that is on a host: sockets that it makes stay there.
     ///
     /// # Errors
     ///
-    /// The thread does not get there.
+    /// The thread cannot enter the namespace.
     ///
     /// # Panics
     ///
@@ -187,16 +193,16 @@ impl TestNetwork {
         done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// The processes that run there.
+    /// Returns the processes that run there.
     ///
     /// # Errors
     ///
-    /// `ip` cannot say it.
+    /// `ip` cannot list them.
     pub fn processes(&self, host: usize) -> Result<Vec<u32>, NetworkError> {
         namespaces::processes(self.host(host))
     }
 
-    /// Cuts the cable of a host, at the switch. Nobody is told but the kernels of both ends.
+    /// Cuts the cable of a host, at the switch. Only the kernels of both ends are notified.
     ///
     /// # Errors
     ///
@@ -205,7 +211,7 @@ impl TestNetwork {
         self.set_port(host, "down")
     }
 
-    /// Mends it. When this returns, frames pass.
+    /// Mends the cable of a host. When this returns, frames pass.
     ///
     /// # Errors
     ///
@@ -224,8 +230,8 @@ impl TestNetwork {
         )
     }
 
-    /// From now on, this share of all packets that come to a host from others are dropped, of all protocols: by
-    /// nftables, with numbers of the kernel that no seed repeats.
+    /// Drops this share of all packets that come to a host from others, of all protocols, from now
+    /// on. nftables does it, with random numbers of the kernel that no seed repeats.
     ///
     /// # Errors
     ///
@@ -254,7 +260,7 @@ impl TestNetwork {
         nft(self.host(host), &rules)
     }
 
-    /// Datagrams that come to the switch after this meet other faults.
+    /// Sets other faults for datagrams that come to the switch after this.
     ///
     /// # Errors
     ///
@@ -263,7 +269,7 @@ impl TestNetwork {
         self.switch()?.set_faults(faults)
     }
 
-    /// What the switch has done so far.
+    /// Returns the counts of the switch so far.
     ///
     /// # Errors
     ///
@@ -278,7 +284,7 @@ impl TestNetwork {
     }
 }
 
-/// The switch's end of a host's cable.
+/// Returns the name of the switch's end of a host's cable.
 fn port(host: usize) -> String {
     format!("port{host}")
 }
@@ -304,19 +310,20 @@ fn join(
             "{port} index {index} mtu {mtu} type veth \
              peer name eth0 address {address} mtu {mtu} netns {namespace}"
         );
-        // The ports have no addresses, not even those that IPv6 gives by itself: the switch says nothing of its own.
+        // The ports have no addresses, not even link-local ones of IPv6: so the switch sends no
+        // frames of its own.
         let state = format!("{port} addrgenmode none{bridge} up");
         writeln!(lines, "link add {ends}\nlink set {state}").expect("text takes all");
     }
     ip_lines(namespaces.switch(), &lines)
 }
 
-/// What `ip` is to do on a host.
+/// Returns the commands for `ip` on a host.
 fn set_up(name: NetworkName, host: usize, joined: NetworkKind) -> String {
     let (v4, v6) = (address(name, host), address_v6(name, host));
     let segments = match joined {
         NetworkKind::Bridge => "",
-        // A frame that is to be cut into many later would be one to the switch.
+        // The switch would see a long segment as one frame.
         NetworkKind::Lossy(_) => " gso_max_segs 1",
     };
     format!(
@@ -327,8 +334,9 @@ fn set_up(name: NetworkName, host: usize, joined: NetworkKind) -> String {
     )
 }
 
-/// What `ip` is to do on all other hosts. A host that had to ask for an address would keep its first datagrams until
-/// the answer, and send them among later ones: no run could be told again.
+/// Returns the commands for `ip` on all other hosts. A host that had to ask for an address would
+/// delay its first datagrams until the answer, and send them among later ones. Then no run could be
+/// repeated.
 fn neighbour(name: NetworkName, host: usize) -> String {
     let (v4, v6) = (address(name, host), address_v6(name, host));
     let behind = format!(
@@ -338,8 +346,8 @@ fn neighbour(name: NetworkName, host: usize) -> String {
     format!("neighbour add {v4} {behind}\nneighbour add {v6} {behind}\n")
 }
 
-/// Waits until all ends of cables in a namespace that are up have found that the other end is: the kernel looks at it
-/// when it has time, and drops until then what they send.
+/// Waits until the kernel has detected both ends of each cable in a namespace as up. It does so
+/// when it has time, and until then it drops what they send.
 fn wait_for_carriers(namespace: &str) -> Result<(), NetworkError> {
     let deadline = Instant::now() + CARRIERS;
     let words = ["-n", namespace, "-br", "link", "show", "up", "type", "veth"];
@@ -358,7 +366,8 @@ fn wait_for_carriers(namespace: &str) -> Result<(), NetworkError> {
     }
 }
 
-/// The networks of a process have different addresses, and those of most processes, so that one knows them in a log.
+/// Returns an IPv4 address. The networks of a process have different addresses, and those of most
+/// processes do, so that they can be told apart in a log.
 fn address(name: NetworkName, host: usize) -> Ipv4Addr {
     let [.., high, low] = name.pid.wrapping_add(name.number).to_be_bytes();
     Ipv4Addr::new(10, high, low, last_byte(host))
@@ -373,7 +382,7 @@ fn address_v6(name: NetworkName, host: usize) -> Ipv6Addr {
 
 fn ethernet_address(name: NetworkName, host: usize) -> String {
     let [a, b, c, d] = address(name, host).octets();
-    // 2 says that nobody has assigned it.
+    // The 2 marks a locally administered address.
     format!("02:bc:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
 }
 

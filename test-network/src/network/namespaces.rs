@@ -1,7 +1,7 @@
 //! The namespaces of a network, from their names to their end.
 //!
-//! A name carries the pid of the process that has made it. So what a process that was killed has left is known
-//! from the names alone, and whoever makes a network removes it ([`sweep`]).
+//! A name holds the pid of the process that has made it. So the names alone show which namespaces a
+//! killed process has left, and every process that makes a network removes those ([`sweep`]).
 
 use std::fs;
 use std::io;
@@ -14,13 +14,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::error::NetworkError;
 use super::program::ip;
 
-/// Where `ip netns` keeps names.
+/// The folder in which `ip netns` keeps names.
 const FOLDER: &str = "/run/netns";
 
 /// The number of this process's next network.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// The name of a network: `bcs-PID-NUMBER`. Those of its namespaces have it before them.
+/// The name of a network: `bcs-PID-NUMBER`. The names of its namespaces begin with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NetworkName {
     pub(super) pid: u32,
@@ -28,7 +28,7 @@ pub(super) struct NetworkName {
 }
 
 impl NetworkName {
-    /// That of a network to be made.
+    /// Returns the name of a new network.
     fn fresh() -> Self {
         Self {
             pid: process::id(),
@@ -40,7 +40,7 @@ impl NetworkName {
         format!("bcs-{}-{}-{part}", self.pid, self.number)
     }
 
-    /// That of the network that a namespace belongs to.
+    /// Returns the name of the network that a namespace belongs to.
     fn of_namespace(name: &str) -> Option<Self> {
         let mut words = name.strip_prefix("bcs-")?.splitn(3, '-');
         let pid = words.next()?.parse().ok()?;
@@ -48,18 +48,19 @@ impl NetworkName {
         words.next().map(|_| Self { pid, number })
     }
 
-    /// Whether nobody is there any more who would remove it: a process that has ended, or one that had our pid.
+    /// Returns whether its process is gone, so that nobody else will remove it: the process has
+    /// ended, or had the pid that this process has now.
     fn is_left(self) -> bool {
         if self.pid == process::id() {
             return self.number >= NEXT.load(Ordering::Relaxed);
         }
-        // Of one that has ended and is not waited for the pid is there, and no program.
+        // If a process has ended and is not waited for, its pid exists, but not its program.
         let program = fs::read_link(format!("/proc/{}/exe", self.pid));
         program.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 }
 
-/// Those of one network. They end with this value, and so does what runs in them.
+/// The namespaces of one network. They, and all processes in them, end with this value.
 #[derive(Debug)]
 pub(super) struct Namespaces {
     pub(super) name: NetworkName,
@@ -67,7 +68,7 @@ pub(super) struct Namespaces {
 }
 
 impl Namespaces {
-    /// Those of the hosts, and of their switch.
+    /// Makes the namespaces of the hosts, and of their switch.
     pub(super) fn make(hosts: usize) -> Result<Self, NetworkError> {
         let name = NetworkName::fresh();
         let mut namespaces = Self {
@@ -110,18 +111,19 @@ impl Drop for Namespaces {
     }
 }
 
-/// The file that a namespace is opened by.
+/// Returns the file by which a namespace is opened.
 pub(super) fn path(namespace: &str) -> PathBuf {
     Path::new(FOLDER).join(namespace)
 }
 
-/// The processes in a namespace.
+/// Returns the processes in a namespace.
 pub(super) fn processes(namespace: &str) -> Result<Vec<u32>, NetworkError> {
     let pids = ip(&["netns", "pids", namespace])?;
     Ok(pids.lines().filter_map(|pid| pid.parse().ok()).collect())
 }
 
-/// Ends what runs in a namespace, and takes its name away: the kernel removes it when its last process has ended.
+/// Kills the processes in a namespace, and removes its name: the kernel removes it when its last
+/// process has ended.
 fn remove(namespace: &str) -> Result<(), NetworkError> {
     let removed = processes(namespace).and_then(|pids| {
         for pid in pids {
@@ -140,14 +142,14 @@ fn remove(namespace: &str) -> Result<(), NetworkError> {
     }
 }
 
-/// Removes all namespaces of networks whose process has ended without doing so, and what runs in them. Returns
-/// their names.
+/// Removes all namespaces of networks whose process has ended without doing so, and ends the
+/// processes in them. Returns their names.
 ///
 /// # Errors
 ///
 /// One of them is not removed.
 pub fn sweep() -> Result<Vec<String>, NetworkError> {
-    // Where nothing was ever made there is no folder.
+    // If no namespace was ever made, there is no folder.
     let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let left =

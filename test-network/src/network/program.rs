@@ -1,23 +1,23 @@
-//! The programs that do it: `ip` and `nft`.
+//! The programs that set up networks: `ip` and `nft`.
 
 use std::io::{self, Write};
 use std::process::{Command, Output, Stdio};
 
 use super::error::NetworkError;
 
-/// Runs `ip` with these words.
+/// Runs `ip` with these arguments.
 pub(super) fn ip(words: &[&str]) -> Result<String, NetworkError> {
     run("ip", "iproute2", words, "")
 }
 
-/// Has `ip` do all lines of a text, in a namespace.
+/// Has `ip` execute all lines of a text, in a namespace.
 pub(super) fn ip_lines(namespace: &str, lines: &str) -> Result<(), NetworkError> {
     run("ip", "iproute2", &["-n", namespace, "-batch", "-"], lines).map(|_| ())
 }
 
-/// Has `nft` do what a text says, in a namespace.
+/// Has `nft` execute a text, in a namespace.
 pub(super) fn nft(namespace: &str, rules: &str) -> Result<(), NetworkError> {
-    // `ip` would say only that what it was to run has failed.
+    // `ip` would report only that its command has failed.
     run("nft", "nftables", &["--version"], "")?;
     let words = ["netns", "exec", namespace, "nft", "-f", "-"];
     run("ip", "iproute2", &words, rules).map(|_| ())
@@ -54,7 +54,7 @@ fn run(
     })
 }
 
-/// What a command says to a short input.
+/// Returns the output of a command for a short input.
 fn output(command: &mut Command, input: &str) -> io::Result<Output> {
     let mut child = command
         .stdin(Stdio::piped())
@@ -65,7 +65,7 @@ fn output(command: &mut Command, input: &str) -> io::Result<Output> {
         .stdin
         .take()
         .map_or(Ok(()), |mut stdin| stdin.write_all(input.as_bytes()));
-    // Who ends without reading all has a reason, and says it.
+    // A program that ends without reading all has a reason, and prints it.
     let _heard = written.is_ok();
     child.wait_with_output()
 }

@@ -12,7 +12,8 @@ use super::error::NetworkError;
 
 const PROGRAM: &str = "lossy-switch";
 
-/// It ends with this value, or when the end of its standard input says that this process has ended.
+/// The switch's process. It ends with this value, or when its standard input ends because this
+/// process has ended.
 #[derive(Debug)]
 pub(super) struct SwitchProcess {
     child: Child,
@@ -21,7 +22,7 @@ pub(super) struct SwitchProcess {
 }
 
 impl SwitchProcess {
-    /// Starts it with these ports as its arguments, and waits until it has all.
+    /// Starts it with these ports as its arguments, and waits until it has opened all.
     pub(super) fn start(
         namespace: &str,
         ports: impl Iterator<Item = String>,
@@ -52,7 +53,7 @@ impl SwitchProcess {
         self.ask("counts")
     }
 
-    /// They hold when this returns.
+    /// Sets the faults. They apply when this returns.
     pub(super) fn set_faults(&mut self, faults: SwitchFaults) -> Result<(), NetworkError> {
         let line = serde_json::to_string(&faults).expect("faults are JSON");
         self.ask(&line).map(|_counts| ())
@@ -81,7 +82,7 @@ impl Drop for SwitchProcess {
     }
 }
 
-/// Where Cargo puts it: beside this program, or beside the folder of this test.
+/// Returns the path at which Cargo puts it: beside this program, or beside the folder of this test.
 fn program() -> Result<PathBuf, NetworkError> {
     let own = env::current_exe().map_err(|source| NetworkError::System {
         what: "find this program".to_owned(),

@@ -1,27 +1,27 @@
-//! What the switch has done so far.
+//! The counts of a switch.
 
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// What has happened to UDP datagrams.
+/// The counts of UDP datagrams.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatagramCounts {
-    /// So many have come.
+    /// Datagrams that have come.
     pub datagrams: u64,
-    /// Of these, dropped as a fault.
+    /// Of these, datagrams dropped as a fault.
     pub lost: u64,
-    /// Sent twice.
+    /// Datagrams sent twice.
     pub repeated: u64,
-    /// Held back for others to overtake them.
+    /// Datagrams held back for others to overtake them.
     pub reordered: u64,
-    /// Delayed, whether as a fault or for the bandwidth.
+    /// Datagrams delayed, whether as a fault or for the bandwidth.
     pub delayed: u64,
-    /// Changed.
+    /// Datagrams changed.
     pub corrupted: u64,
-    /// Dropped since too many were waiting.
+    /// Datagrams dropped since too many were waiting.
     pub overflowed: u64,
-    /// Waiting now.
+    /// Datagrams that wait now.
     pub held: u64,
 }
 
@@ -38,31 +38,31 @@ impl AddAssign for DatagramCounts {
     }
 }
 
-/// The same, of those from one port to another.
+/// The counts of datagrams from one port to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairCounts {
     /// The host that they come from.
     pub from: usize,
     /// The host that they go to.
     pub to: usize,
-    /// What has happened to them.
+    /// Their counts.
     #[serde(flatten)]
     pub tally: DatagramCounts,
 }
 
-/// What a switch has done so far. A datagram for all hosts counts once for each.
+/// All counts of a switch. A datagram for all hosts counts once for each.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchCounts {
     /// Frames of all kinds that have come.
     pub frames: u64,
-    /// Frames that the kernel did not take: their port is cut.
+    /// Frames that the kernel did not take, since their port is cut.
     pub refused: u64,
-    /// Frames that the kernel dropped before the switch read them, since it read too slowly. Fates are by number,
-    /// so a run in which there are any cannot be told again.
+    /// Frames that the kernel dropped before the switch read them, since it read too slowly. Fates
+    /// go by number, so a run with such frames cannot be repeated.
     pub overrun: u64,
     /// All UDP datagrams.
     #[serde(flatten)]
     pub all: DatagramCounts,
-    /// The same by pairs of hosts, without those between which nothing has come.
+    /// The counts by pairs of hosts, without pairs that have had no datagram.
     pub pairs: Vec<PairCounts>,
 }

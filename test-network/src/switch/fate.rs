@@ -1,17 +1,17 @@
-//! What becomes of a datagram, by seed.
+//! The fate of a datagram, by seed.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::faults::SwitchFaults;
 
-/// ChaCha makes so many words at a time: each datagram has a block of its own.
+/// The number of words that ChaCha makes at a time: each datagram has its own block.
 const BLOCK_WORDS: u128 = 16;
 
-/// Words that a fate is made of. All are drawn always, so that one fault more changes no other.
+/// The number of words in a fate. All are always drawn, so that another fault changes no other.
 const DRAWN: usize = 12;
 
-/// What becomes of a datagram.
+/// The fate of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fate {
     pub(super) lost: bool,
@@ -21,7 +21,7 @@ pub(super) struct Fate {
     pub(super) second: Option<DepartureFate>,
 }
 
-/// How a datagram leaves.
+/// The path of a datagram through the switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DepartureFate {
     pub(super) held_back: bool,
@@ -29,23 +29,23 @@ pub(super) struct DepartureFate {
     pub(super) change: Option<ByteCorruption>,
 }
 
-/// How a byte of it is changed.
+/// The change of a byte of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ByteCorruption {
     place: u32,
-    /// Not 0.
+    /// The bits to flip; never 0.
     pub(super) flip: u8,
 }
 
 impl ByteCorruption {
-    /// The place of the byte, in `length` of them.
+    /// Returns the place of the byte, in `length` of them.
     pub(super) fn place(self, length: usize) -> usize {
         usize::try_from(scaled(self.place, length as u64)).expect("it is less than a length")
     }
 }
 
 impl Fate {
-    /// The fate of the `nth` datagram from one port to another.
+    /// Returns the fate of the `nth` datagram from one port to another.
     pub(super) fn draw(faults: &SwitchFaults, from: usize, to: usize, nth: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(faults.seed);
         rng.set_stream((from as u64) << 32 | to as u64);
@@ -87,7 +87,7 @@ fn happens(drawn: u32, permille: u16) -> bool {
     scaled(drawn, 1000) < u64::from(permille)
 }
 
-/// A number below `bound` (above 0), each equally likely.
+/// Returns a number below `bound` (above 0), each equally likely.
 fn scaled(drawn: u32, bound: u64) -> u64 {
     let product = u128::from(drawn) * u128::from(bound);
     u64::try_from(product >> 32).expect("it is less than the bound")

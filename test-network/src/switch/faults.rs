@@ -1,41 +1,43 @@
-//! What the switch is to do to UDP datagrams.
+//! The faults that the switch applies to UDP datagrams.
 
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What happens to UDP datagrams, and how often: `_permille` of them, from 0 (never) to 1000 (always). The default is
-/// a switch without faults.
+/// The faults of UDP datagrams, and their frequencies: `_permille` of the datagrams, from 0 (never)
+/// to 1000 (always). The default is a switch without faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SwitchFaults {
     /// The fate of the n-th datagram from one port to another is a function of this, the ports and n.
     pub seed: u64,
-    /// So many are dropped.
+    /// The share of datagrams that is dropped.
     pub loss_permille: u16,
-    /// So many leave twice. What is below is drawn for each of both.
+    /// The share that leaves twice. The faults below are drawn for each copy.
     pub duplication_permille: u16,
-    /// So many are held back, until others of their pair of ports have overtaken them.
+    /// The share that is held back, until others of their pair of ports have overtaken them.
     pub reordering_permille: u16,
-    /// That is how many overtake them.
+    /// The number of datagrams that overtake one that is held back.
     pub reordering_behind: u32,
-    /// If no others come, they leave after this time.
+    /// The time after which it leaves if no others come.
     pub reordering_hold_us: u32,
-    /// So many are delayed.
+    /// The share that is delayed.
     pub delay_permille: u16,
-    /// By this time,
+    /// The least delay.
     pub delay_us: u32,
-    /// and up to this time more, each length equally likely.
+    /// The most that is added to it, each length equally likely.
     pub jitter_us: u32,
-    /// Of so many a byte of what UDP carries is changed. Their checksum is made right again, so that it arrives.
+    /// The share in which a byte of the payload is changed. The switch corrects the checksum, so
+    /// that they arrive.
     pub corruption_permille: u16,
-    /// What each port sends to its host in a second, headers included. What comes faster waits.
+    /// The bytes that each port sends to its host in a second, headers included. Faster traffic
+    /// waits.
     pub bandwidth_bytes_per_s: Option<NonZeroU64>,
 }
 
 impl SwitchFaults {
-    /// None.
+    /// No faults.
     pub const NONE: Self = Self {
         seed: 0,
         loss_permille: 0,
@@ -57,7 +59,7 @@ impl Default for SwitchFaults {
     }
 }
 
-/// As JSON: `{"loss_permille": 50}`. What is not named has its default.
+/// Reads JSON: `{"loss_permille": 50}`. A field that is absent has its default.
 impl FromStr for SwitchFaults {
     type Err = serde_json::Error;
 
@@ -69,9 +71,9 @@ impl FromStr for SwitchFaults {
 /// A line that the program `lossy-switch` reads. It answers each by its counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SwitchCommand {
-    /// `counts`: nothing but the answer.
+    /// `counts`: only the answer.
     Counts,
-    /// Other faults from now on, as JSON.
+    /// New faults from now on, as JSON.
     Faults(SwitchFaults),
 }
 

@@ -1,4 +1,4 @@
-//! What the switch reads and writes in frames: addresses, UDP datagrams, checksums.
+//! The parts of frames that the switch reads and writes: addresses, UDP datagrams, checksums.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use etherparse::{IpNumber, NetSlice, SlicedPacket, UdpHeader, UdpSlice};
 
 use super::fate::ByteCorruption;
 
-/// Length of an Ethernet address, and where the checksum is in a header of UDP.
+/// The length of an Ethernet address.
 const ADDRESS: usize = 6;
 const UDP_CHECKSUM: Range<usize> = 6..8;
 const UDP_HEADER: usize = 8;
@@ -14,13 +14,13 @@ const UDP_HEADER: usize = 8;
 /// An Ethernet address.
 pub(super) type Address = [u8; ADDRESS];
 
-/// Where a frame goes and where it comes from, unless it is too short to say it.
+/// Returns the destination and the source of a frame, unless it is too short.
 pub(super) fn addresses(frame: &[u8]) -> Option<(Address, Address)> {
     let (to, rest) = frame.split_first_chunk()?;
     Some((*to, *rest.first_chunk()?))
 }
 
-/// Whether an address is one of many hosts.
+/// Returns whether an address is one of many hosts.
 pub(super) fn is_group(address: Address) -> bool {
     address[0] & 1 == 1
 }
@@ -28,13 +28,13 @@ pub(super) fn is_group(address: Address) -> bool {
 /// A datagram of UDP in a frame, or a fragment of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Datagram {
-    /// Where its header and what it carries are in the frame. Of a fragment it is not known: the checksum of the
-    /// whole could not be made right.
+    /// The place of its header and its payload in the frame. A fragment has none: the checksum of
+    /// the whole datagram could not be corrected.
     whole: Option<Range<usize>>,
 }
 
 impl Datagram {
-    /// The one in this frame. A frame that is not well formed has none.
+    /// Finds the datagram in a frame. A malformed frame has none.
     pub(super) fn find(frame: &[u8]) -> Option<Self> {
         let packet = SlicedPacket::from_ethernet(frame).ok()?;
         let ip = packet.net.as_ref()?.ip_payload_ref()?;
@@ -49,7 +49,7 @@ impl Datagram {
         })
     }
 
-    /// Changes a byte of what it carries, and makes the checksum right for that. Says whether there was a byte.
+    /// Changes a byte of the payload, and corrects the checksum. Returns whether there was a byte.
     pub(super) fn corrupt(&self, frame: &mut [u8], change: ByteCorruption) -> bool {
         let Some(whole) = self.whole.clone() else {
             return false;
@@ -60,7 +60,7 @@ impl Datagram {
         }
         carried[change.place(carried.len())] ^= change.flip;
         let checksum = whole.start + UDP_CHECKSUM.start..whole.start + UDP_CHECKSUM.end;
-        // Over IPv4 a sender may do without.
+        // Over IPv4 a sender may omit the checksum.
         if frame[checksum.clone()] != [0, 0] {
             let right = udp_checksum(frame).expect("a datagram was found in it");
             frame[checksum].copy_from_slice(&right.to_be_bytes());
@@ -69,7 +69,7 @@ impl Datagram {
     }
 }
 
-/// The checksum that the datagram in this frame ought to have.
+/// Computes the checksum that the datagram in this frame should have.
 pub(super) fn udp_checksum(frame: &[u8]) -> Option<u16> {
     let packet = SlicedPacket::from_ethernet(frame).ok()?;
     let net = packet.net.as_ref()?;
@@ -89,8 +89,9 @@ pub(super) fn udp_checksum(frame: &[u8]) -> Option<u16> {
     checksum.ok()
 }
 
-/// Makes the checksum that the kernel of the sender has left to its device: that of all from `start`, in which the
-/// field at `offset` from there counts with what the kernel has put there. False if that is not in the frame.
+/// Computes the checksum that the kernel of the sender has left to its device. It covers all from
+/// `start`, with the value that the kernel has put into the field at `offset` from there. Returns
+/// false if that is not in the frame.
 #[must_use]
 pub fn finish_checksum(frame: &mut [u8], start: usize, offset: usize) -> bool {
     let Some(summed) = frame.get_mut(start..) else {
@@ -106,7 +107,7 @@ pub fn finish_checksum(frame: &mut [u8], start: usize, offset: usize) -> bool {
         sum = (sum & u64::from(u16::MAX)) + (sum >> 16);
     }
     let sum = u16::try_from(sum).expect("it was folded");
-    // UDP says by 0 that there is no checksum. For TCP both mean the same.
+    // In UDP 0 means that there is no checksum. In TCP both mean the same.
     let checksum = if sum == u16::MAX { sum } else { !sum };
     match summed.get_mut(offset..offset + 2) {
         Some(field) => {

@@ -1,11 +1,11 @@
-//! Frames that leave later.
+//! A queue of frames that leave later.
 
 use std::collections::BTreeMap;
 
-/// More frames than this do not wait: with 9,000 bytes each they are 74 MB.
+/// The most frames that wait: with 9,000 bytes each they are 74 MB.
 pub(super) const MAX_QUEUED_FRAMES: usize = 8_192;
 
-/// When a frame leaves, and which of two that leave at once is the first.
+/// The time at which a frame leaves, and its order among frames that leave at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DepartureKey {
     leaves_ns: u64,
@@ -17,12 +17,12 @@ pub(super) struct DepartureKey {
 pub(super) struct QueuedFrame {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// Whether it is there to be overtaken.
+    /// Whether it waits for others to overtake it.
     pub(super) held_back: bool,
     pub(super) frame: Vec<u8>,
 }
 
-/// All of them, in the order in which they leave.
+/// The waiting frames, in the order in which they leave.
 #[derive(Debug, Default)]
 pub(super) struct FrameQueue {
     waiting: BTreeMap<DepartureKey, QueuedFrame>,
@@ -30,7 +30,7 @@ pub(super) struct FrameQueue {
 }
 
 impl FrameQueue {
-    /// Keeps a frame until then. There is no turn for it if too many wait.
+    /// Adds a frame that leaves at `leaves_ns`. Returns `None` if too many wait.
     pub(super) fn put(&mut self, leaves_ns: u64, waiting: QueuedFrame) -> Option<DepartureKey> {
         if self.waiting.len() == MAX_QUEUED_FRAMES {
             return None;
@@ -46,7 +46,7 @@ impl FrameQueue {
         self.waiting.remove(&turn).expect("a frame has one turn")
     }
 
-    /// The next frame whose time has come.
+    /// Takes the next frame that is due.
     pub(super) fn take_due(&mut self, now_ns: u64) -> Option<(DepartureKey, QueuedFrame)> {
         self.waiting
             .first_entry()
@@ -54,7 +54,7 @@ impl FrameQueue {
             .map(|entry| entry.remove_entry())
     }
 
-    /// When the next leaves.
+    /// Returns when the next frame leaves.
     pub(super) fn next_ns(&self) -> Option<u64> {
         self.waiting.keys().next().map(|turn| turn.leaves_ns)
     }

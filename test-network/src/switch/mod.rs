@@ -1,22 +1,24 @@
-//! The lossy switch as a state machine: frames and the time go in, frames come out. It knows no socket and no clock.
+//! The lossy switch as a state machine: frames and the time go in, frames come out. It has no
+//! socket and no clock.
 //!
-//! It is an Ethernet switch that learns which address is behind which port. UDP datagrams, over IPv4 or IPv6, meet
-//! [`SwitchFaults`]; all other frames (ARP, neighbour discovery, ICMP, TCP) leave at once as they have come. Fragments of a
-//! datagram meet all faults but corruption.
+//! It is an Ethernet switch that learns which address is behind which port. UDP datagrams, over
+//! IPv4 or IPv6, meet [`SwitchFaults`]; all other frames (ARP, neighbour discovery, ICMP, TCP)
+//! leave at once as they have come. Fragments of a datagram meet all faults but corruption.
 //!
-//! *Order.* The datagrams from one port to another are a *pair's*. The fate of a pair's n-th is a function of the seed,
-//! the two ports and n (`fate.rs`), never of the time, of addresses or of what others send: so a run can be told again
-//! as far as its processes send the same in the same order.
+//! *Order.* The datagrams from one port to another are a *pair's*. The fate of a pair's n-th is a
+//! function of the seed, the two ports and n (`fate.rs`), never of the time, of addresses or of
+//! other traffic. So a run can be repeated as far as its processes send the same in the same order.
 //!
-//! *Ways.* A datagram waits for its port's bandwidth first, is delayed then, and leaves. One that is held back
-//! leaves after so many later ones of its pair have left, or when its time is over.
+//! *Paths.* A datagram first waits for its port's bandwidth, then is delayed, and leaves. One that
+//! is held back leaves after a number of later ones of its pair have left, or when its time is
+//! over.
 //!
 //! | file | is |
 //! |---|---|
-//! | `faults.rs`, `counts.rs` | what is to be done; what was done |
-//! | `fate.rs` | what becomes of a datagram |
+//! | `faults.rs`, `counts.rs` | the faults to apply; the counts of what was done |
+//! | `fate.rs` | the fate of a datagram |
 //! | `frame.rs` | the addresses, datagrams and checksums in frames |
-//! | `held.rs` | frames that leave later |
+//! | `frame_queue.rs` | frames that leave later |
 
 pub(crate) mod counts;
 mod fate;
@@ -34,28 +36,28 @@ use faults::SwitchFaults;
 use frame::{Address, Datagram};
 use frame_queue::{DepartureKey, FrameQueue, QueuedFrame};
 
-/// More addresses than this are not learned: frames for others go to all ports.
+/// The most addresses that are learned. Frames for others go to all ports.
 const MAX_LEARNED_ADDRESSES: usize = 4_096;
 
 const SECOND_NS: u128 = 1_000_000_000;
 
-/// A switch. Times are nanoseconds since any moment; they never go back.
+/// A switch. Times are nanoseconds since an arbitrary moment; they never go back.
 #[derive(Debug)]
 pub struct Switch {
     faults: SwitchFaults,
     /// The port behind which each address was last seen.
     learned: HashMap<Address, usize>,
     ports: Vec<PortTransmitter>,
-    /// By the port that they come from, and the one that they go to.
+    /// The datagrams of each pair, by the port that they come from, and the one that they go to.
     pairs: Vec<Vec<PortPair>>,
     held: FrameQueue,
     frames: u64,
 }
 
-/// What a port sends to its host.
+/// The sending side of a port.
 #[derive(Debug, Clone, Default)]
 struct PortTransmitter {
-    /// When it has sent all that it was given.
+    /// The time at which it has sent all its frames.
     free_ns: u64,
 }
 
@@ -63,12 +65,12 @@ struct PortTransmitter {
 #[derive(Debug, Clone, Default)]
 struct PortPair {
     tally: DatagramCounts,
-    /// Those that are held back, and how many have yet to overtake them.
+    /// Datagrams that are held back, and how many have yet to overtake each.
     held_back: Vec<(DepartureKey, u32)>,
 }
 
 impl PortPair {
-    /// One of the pair has left. Returns those that are held back no longer.
+    /// Counts a datagram of the pair that has left. Returns those that are held back no longer.
     fn note_overtaking(&mut self) -> Vec<DepartureKey> {
         for (_, missing) in &mut self.held_back {
             *missing -= 1;
@@ -79,7 +81,7 @@ impl PortPair {
 }
 
 impl Switch {
-    /// A switch with so many ports, without faults.
+    /// Makes a switch with `ports` ports, without faults.
     #[must_use]
     pub fn new(ports: usize) -> Self {
         Self {
@@ -92,8 +94,8 @@ impl Switch {
         }
     }
 
-    /// An address is behind a port, of which no frame has come yet. A datagram for an address that the switch does not
-    /// know goes to all ports, and counts for each of these pairs.
+    /// Records that an address is behind a port, of which no frame has come yet. A datagram for an
+    /// address that the switch does not know goes to all ports, and counts for each of these pairs.
     ///
     /// # Panics
     ///
@@ -106,12 +108,12 @@ impl Switch {
         }
     }
 
-    /// Datagrams that come from now on meet these faults.
+    /// Sets the faults for datagrams that come from now on.
     pub fn set_faults(&mut self, faults: SwitchFaults) {
         self.faults = faults;
     }
 
-    /// What it has done so far. What happens outside of it (`refused`, `overrun`) is 0.
+    /// Returns the counts so far. What happens outside of the switch (`refused`, `overrun`) is 0.
     #[must_use]
     pub fn counts(&self) -> SwitchCounts {
         let mut counts = SwitchCounts {
@@ -130,13 +132,14 @@ impl Switch {
         counts
     }
 
-    /// When [`Switch::release`] is to be called, if no frame comes before.
+    /// Returns when to call [`Switch::release`], if no frame comes before.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.held.next_ns()
     }
 
-    /// A frame has come by a port: `send` gets what leaves now, each with its port.
+    /// Takes a frame that has come by a port. `send` gets the frames that leave now, each with its
+    /// port.
     ///
     /// # Panics
     ///
@@ -168,7 +171,7 @@ impl Switch {
         }
     }
 
-    /// Lets go what has waited until now.
+    /// Releases the frames that are due.
     pub fn release(&mut self, now_ns: u64, send: &mut dyn FnMut(usize, &[u8])) {
         while let Some((turn, waiting)) = self.held.take_due(now_ns) {
             let pair = &mut self.pairs[waiting.from][waiting.to];
@@ -178,7 +181,7 @@ impl Switch {
         }
     }
 
-    /// Sends a datagram from a port to another by the way that is its fate.
+    /// Sends a datagram from a port to another according to its fate.
     fn forward(
         &mut self,
         now_ns: u64,
@@ -211,7 +214,7 @@ impl Switch {
         }
     }
 
-    /// A datagram leaves now, or waits for its turn.
+    /// Sends a datagram now, or queues it.
     fn schedule(
         &mut self,
         now_ns: u64,
@@ -227,7 +230,8 @@ impl Switch {
             let hold_ns = u64::from(self.faults.reordering_hold_us) * 1000;
             leaves_ns = leaves_ns.saturating_add(hold_ns);
         }
-        // Those whose turn is later than now wait, and so does everyone who is held back, if only for no time.
+        // A datagram that leaves later is queued, and so is one that is held back, even for no
+        // time.
         if leaves_ns == now_ns && !way.held_back {
             return self.send_out(&waiting, send);
         }
@@ -245,7 +249,7 @@ impl Switch {
         }
     }
 
-    /// When a port will have sent a frame to its host.
+    /// Returns when a port will have sent a frame to its host.
     fn sent_ns(&mut self, now_ns: u64, waiting: &QueuedFrame) -> u64 {
         let Some(bandwidth) = self.faults.bandwidth_bytes_per_s else {
             return now_ns;
@@ -257,7 +261,7 @@ impl Switch {
         line.free_ns
     }
 
-    /// A datagram leaves, and with it those that it was the last to overtake.
+    /// Sends a datagram, and those for which it was the last that had to overtake them.
     fn send_out(&mut self, waiting: &QueuedFrame, send: &mut dyn FnMut(usize, &[u8])) {
         send(waiting.to, &waiting.frame);
         if waiting.held_back {

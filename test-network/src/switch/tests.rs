@@ -13,7 +13,7 @@ const MAC: [[u8; 6]; 3] = [[2, 0, 0, 0, 0, 0], [2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 
 const ALL: [u8; 6] = [0xff; 6];
 const US: u64 = 1_000;
 
-/// What leaves, and by which port.
+/// The frames that leave, with their ports.
 type Sent = Vec<(usize, Vec<u8>)>;
 
 fn udp_v4(from: usize, to: usize, carried: &[u8]) -> Vec<u8> {
@@ -56,7 +56,7 @@ fn ping(from: usize, to: usize) -> Vec<u8> {
     frame
 }
 
-/// A frame of neither, as those of ARP are.
+/// Makes a frame that is not UDP, such as one of ARP.
 fn other(from: usize, to: [u8; 6]) -> Vec<u8> {
     let header = Ethernet2Header {
         source: MAC[from],
@@ -66,7 +66,7 @@ fn other(from: usize, to: [u8; 6]) -> Vec<u8> {
     [&header.to_bytes()[..], b"abc"].concat()
 }
 
-/// The number of a datagram of [`numbered`].
+/// Returns the number of a datagram of [`numbered`].
 fn number(frame: &[u8]) -> u32 {
     let last = frame.last_chunk().unwrap();
     u32::from_be_bytes(*last)
@@ -76,7 +76,7 @@ fn numbered(number: u32) -> Vec<u8> {
     udp_v4(0, 1, &number.to_be_bytes())
 }
 
-/// A switch with three ports that knows who is behind each.
+/// Makes a switch with three ports that has learned the address behind each.
 fn acquainted(faults: SwitchFaults) -> Switch {
     let mut switch = Switch::new(3);
     for port in 0..3 {
@@ -94,7 +94,7 @@ fn take(switch: &mut Switch, now_ns: u64, from: usize, frame: &[u8]) -> Sent {
     sent
 }
 
-/// What leaves, one after the other, until nothing waits, and when.
+/// Returns the frames that leave, one after the other, until none waits, with their times.
 fn rest(switch: &mut Switch) -> Vec<(u64, Vec<u8>)> {
     let mut sent = Vec::new();
     while let Some(next_ns) = switch.next_ns() {
@@ -105,7 +105,7 @@ fn rest(switch: &mut Switch) -> Vec<(u64, Vec<u8>)> {
     sent
 }
 
-/// All that leaves of so many datagrams from 0 to 1, a microsecond after each other.
+/// Sends `count` datagrams from 0 to 1, a microsecond apart. Returns all that leave.
 fn stream(switch: &mut Switch, count: u32) -> Sent {
     let mut sent = Sent::new();
     for nth in 0..count {
@@ -115,7 +115,7 @@ fn stream(switch: &mut Switch, count: u32) -> Sent {
     sent
 }
 
-/// One of each, at a rate that is neither rare nor usual.
+/// Makes faults of all kinds, at rates that are neither rare nor usual.
 fn all_faults(seed: u64) -> SwitchFaults {
     SwitchFaults {
         seed,
@@ -144,10 +144,10 @@ fn frames_go_where_their_address_was_seen() {
     // The host has moved to another port.
     take(&mut switch, 0, 2, &other(1, ALL));
     assert_eq!(take(&mut switch, 0, 0, &unknown), [(2, unknown)]);
-    // Both are behind one port: the frame is there already.
+    // Both addresses are behind one port: the frame is there already.
     assert_eq!(take(&mut switch, 0, 2, &other(2, MAC[1])), []);
     assert_eq!(take(&mut switch, 0, 0, &[0; 13]), [], "half an address");
-    // What it was told it need not see.
+    // The switch need not see an address that it was given.
     let mut switch = Switch::new(3);
     switch.learn(MAC[1], 1);
     let frame = udp_v4(0, 1, b"abc");
@@ -186,7 +186,7 @@ fn fates_depend_on_the_number_within_the_pair_and_on_nothing_else() {
         to_1.map(|(_, frame)| number(frame)).collect()
     };
     let alone = numbers(stream(&mut acquainted(faults), 500));
-    // At other times, among others, and with other faults beside.
+    // At other times, among other traffic, and with additional faults.
     let faults = SwitchFaults {
         delay_permille: 0,
         duplication_permille: 900,
@@ -207,7 +207,7 @@ fn fates_depend_on_the_number_within_the_pair_and_on_nothing_else() {
     assert_eq!(numbers(sent), alone);
 }
 
-/// Each happens as often as it is said to, to five standard deviations.
+/// Each fault happens at its rate, to five standard deviations.
 #[test]
 fn faults_have_their_rates() {
     const COUNT: u32 = 20_000;
@@ -290,7 +290,7 @@ fn a_changed_datagram_has_one_other_byte_and_a_right_checksum() {
         }
     }
     assert!(places.len() > 35, "they are all over: {places:?}");
-    // Of one that carries nothing there is nothing to change.
+    // An empty datagram has no byte to change.
     let empty = udp_v4(0, 1, b"");
     assert_eq!(take(&mut switch, 0, 0, &empty), [(1, empty)]);
     assert_eq!(switch.counts().all.corrupted, 400);
@@ -313,7 +313,7 @@ fn who_sends_no_checksum_gets_none() {
 #[test]
 fn fragments_are_lost_and_not_changed() {
     let mut frame = udp_v4(0, 1, &[7; 64]);
-    // More fragments follow; the header's checksum is no business of a switch.
+    // More fragments follow. A switch does not check the header's checksum.
     frame[20] |= 0x20;
     let faults = |loss_permille| SwitchFaults {
         loss_permille,
@@ -339,13 +339,13 @@ fn who_is_held_back_leaves_behind_those_that_overtake_it() {
     assert_eq!(take(&mut switch, 0, 0, &numbered(1)), []);
     switch.set_faults(SwitchFaults::NONE);
     assert_eq!(take(&mut switch, 10, 0, &numbered(2)).len(), 1);
-    // Another pair's is none that overtakes.
+    // A datagram of another pair does not count as overtaking.
     assert_eq!(take(&mut switch, 10, 2, &udp_v4(2, 1, b"abc")).len(), 1);
     let sent = take(&mut switch, 10, 0, &numbered(3));
     let numbers: Vec<u32> = sent.iter().map(|(_, frame)| number(frame)).collect();
     assert_eq!(numbers, [3, 0, 1]);
     assert_eq!(switch.next_ns(), None);
-    // Nobody comes: its time is over.
+    // No datagram comes: its time is over.
     switch.set_faults(faults);
     assert_eq!(take(&mut switch, 100 * US, 0, &numbered(4)), []);
     assert_eq!(rest(&mut switch), [(150 * US, numbered(4))]);
@@ -417,7 +417,7 @@ fn a_checksum_that_was_left_to_the_device_is_the_right_one() {
         let right = udp_v4(0, 1, carried);
         let header = 14 + 20;
         let mut frame = right.clone();
-        // What the kernel puts there: the sum of the addresses, the protocol and the length.
+        // The kernel puts this there: the sum of the addresses, the protocol and the length.
         let length = u16::try_from(8 + carried.len()).unwrap();
         let sum = 0x0a00 + 0x0001 + 0x0a00 + 0x0002 + 17 + length;
         frame[header + 6..header + 8].copy_from_slice(&sum.to_be_bytes());

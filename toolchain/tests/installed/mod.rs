@@ -1,4 +1,4 @@
-//! What this checkout installs, for the tests of it.
+//! Installs the products of this checkout, for tests.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -14,7 +14,7 @@ fn cargo(words: &[&str]) {
     assert!(built.success(), "cargo {words:?} failed");
 }
 
-/// The folder of this build's products: that of the test itself, two folders up.
+/// Returns the folder of this build's products: two folders above the test itself.
 fn products() -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its own file");
     let folder = test.parent().and_then(Path::parent);
@@ -23,10 +23,10 @@ fn products() -> PathBuf {
         .to_owned()
 }
 
-/// Installs what this checkout makes, in the profile of this test.
+/// Installs the products of this checkout, in the profile of this test.
 pub(crate) fn installed(prefix: &Path) {
     let products = products();
-    // All of the workspace: its tests have built the same before, with the same features of each dependency.
+    // Builds the whole workspace, like its tests, so that dependencies have the same features.
     let mut words = vec!["build", "--workspace"];
     if products.ends_with("release") {
         words.push("--release");

@@ -12,10 +12,11 @@ pub(super) const LENGTH: usize = 4096;
 
 /// Maps the word in the memory that this process inherited as `fd`, for as long as the process lives.
 pub(super) fn map(fd: i32) -> Result<&'static AtomicU32> {
-    // SAFETY: whoever started this process left the descriptor open for it, and nothing here closes it.
+    // SAFETY: the parent process left the descriptor open for this process, and nothing here closes
+    // it.
     let memory = unsafe { BorrowedFd::borrow_raw(fd) };
     let access = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: no address is asked for, so nothing that is mapped is replaced.
+    // SAFETY: the call requests no fixed address, so it replaces no mapping.
     let at = unsafe {
         mmap(
             std::ptr::null_mut(),

@@ -1,6 +1,7 @@
-//! MPICH's tests of MPI, built by our `mpicc`, over our library.
+//! Runs MPICH's tests of MPI, built by our `mpicc`, over our library.
 //!
-//! They are not ours to keep. Who wants to run them has MPICH's sources, and builds `test/mpi` outside:
+//! The tests are not part of this repository. To run them, get MPICH's sources, and build
+//! `test/mpi` elsewhere:
 //!
 //! ```sh
 //! cargo xtask install --prefix $PREFIX
@@ -9,9 +10,9 @@
 //! BCS_MPICH_TESTS=$PWD BCS_MPICH_PREFIX=$PREFIX cargo xtask check abi-mpich
 //! ```
 //!
-//! A test that was not built, and that the peer MPICH's own compiler for the standard ABI cannot build either, does not
-//! count: it calls functions that MPI 3 has removed. Nor does one that needs more memory, by its list, than this
-//! machine has: MPICH's script leaves these out, too.
+//! A test that was not built does not count if the peer MPICH's own compiler for the standard ABI
+//! cannot build it either: it calls functions that MPI 3 has removed. A test whose list entry
+//! requires more memory than this machine has does not count; MPICH's script leaves it out, too.
 
 use std::env;
 use std::fs;
@@ -35,10 +36,11 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// What a test may take: some have a number of processes in mind that this machine has no cores for.
+/// The time limit of a test. Some tests expect more cores for their processes than this machine
+/// has.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Ranks at most.
+/// The most ranks of a test.
 const RANKS: u32 = 8;
 
 const BAR: f64 = 97.0;
@@ -79,7 +81,7 @@ struct TestListLine {
     ranks: u32,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
-    /// What the test is to come to: nothing for "No Errors".
+    /// The expected result: nothing for "No Errors".
     result: Option<String>,
     fails_with_mpich: bool,
     /// Memory of all its ranks together, in GB.
@@ -108,7 +110,7 @@ impl TestListLine {
                     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
                     parsed.environment.push((name.to_owned(), value.to_owned()));
                 }
-                // As MPICH's own script says it to the launcher.
+                // Like MPICH's own script, passes the limit to the launcher.
                 Some(("timeLimit", seconds)) => {
                     let variable = ("MPIEXEC_TIMEOUT".to_owned(), seconds.to_owned());
                     parsed.environment.push(variable);
@@ -122,7 +124,7 @@ impl TestListLine {
         Some(parsed)
     }
 
-    /// Runs it. What went wrong, if anything did.
+    /// Runs the test. Returns what went wrong, if anything did.
     fn run(&self, suite: &Suite, folder: &str, layout: &str) -> Result<Option<String>> {
         let folder = suite.built.join(folder);
         let program = folder.join(&self.program);
@@ -156,14 +158,14 @@ impl TestListLine {
     }
 }
 
-/// What is said of a program that is not there.
+/// The result for a program that does not exist.
 const NOT_BUILT: &str = "was not built";
 
-/// Where the tests are.
+/// The folders of the tests.
 struct Suite {
     built: PathBuf,
     prefix: PathBuf,
-    /// MPICH's own compiler for the standard ABI, if it is there.
+    /// MPICH's own compiler for the standard ABI, if it is installed.
     theirs: Option<PathBuf>,
 }
 
@@ -186,7 +188,8 @@ impl Suite {
         })
     }
 
-    /// Whether MPICH itself cannot build a test for the standard ABI: it calls what is not in the standard any more.
+    /// Returns whether MPICH itself cannot build a test for the standard ABI, because it calls
+    /// removed functions.
     fn nobody_builds(&self, folder: &str, line: &TestListLine) -> Result<bool> {
         let Some(theirs) = &self.theirs else {
             return Ok(false);
@@ -217,7 +220,8 @@ impl Suite {
             .collect())
     }
 
-    /// The sources: the folder that holds the one in which they were built, unless configure noted another.
+    /// Returns the folder of the sources: the parent of the build folder, unless configure recorded
+    /// another one.
     fn sources(&self) -> PathBuf {
         let makefile = fs::read_to_string(self.built.join("Makefile")).unwrap_or_default();
         let said = makefile

@@ -1,5 +1,5 @@
-//! A program on one node or between two hosts against itself over MPICH: the very same binary, over our MPI under
-//! `bcs run` and over theirs, by the standard ABI, under their `mpiexec`.
+//! Compares a program on one node or between two hosts with itself over MPICH. The same binary runs
+//! over our MPI under `bcs run`, and over theirs, by the standard ABI, under their `mpiexec`.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -19,17 +19,17 @@ use crate::workspace::Workspace;
 /// The cores that all ranks share.
 pub(super) const CORES: usize = 2;
 
-/// What is common to the runs.
+/// The common settings of the runs.
 pub(super) struct Race<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) ranks: usize,
-    /// The hosts between which they are; none for one node.
+    /// The hosts of the job; `None` for one node.
     pub(super) hosts: Option<&'a Hosts>,
-    /// A program of `bcs app`,
+    /// A program of `bcs app`.
     pub(super) program: &'a str,
-    /// what it is given,
+    /// The arguments of the program.
     pub(super) arguments: Vec<OsString>,
-    /// and how it says its time in seconds. All runs must come to the same answers.
+    /// Runs the program and returns its time in seconds. All runs must give the same answers.
     pub(super) solve: &'a dyn Fn(&mut Command) -> Result<f64>,
 }
 
@@ -58,7 +58,7 @@ impl Race<'_> {
         (self.solve)(&mut command)
     }
 
-    /// Our time over theirs, at most `bar`.
+    /// Measures our time over theirs, which must be at most `bar`.
     pub(super) fn run(&self, bar: f64) -> Result<CheckOutcome> {
         MPICH.mpiexec(self.workspace)?;
         let peers = self.workspace.target().join("peers");
@@ -96,7 +96,8 @@ impl Race<'_> {
             ));
             outcomes.push(outcome);
         }
-        // Against each way of theirs: the fastest is what counts, and it is the one that misses first.
+        // The result counts against each of their settings; against their fastest setting we miss
+        // first.
         let worst = outcomes
             .iter()
             .position(|outcome| outcome.verdict != Verdict::Held);

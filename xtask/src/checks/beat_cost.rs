@@ -1,9 +1,10 @@
-//! Ranks that compute lose little when two others communicate in every slice.
+//! Ranks that compute lose little time when two others communicate in every slice.
 //!
-//! A fair comparison on a machine with few cores: the same job with the same ranks in the same places, once with
-//! the two exchanging and once with them asleep, so that in both only the computing ranks want a core all the
-//! time. There is a computing rank for every core (at least two). What the exchange takes, NIC and exchanging
-//! ranks together, can then come only from them, and it shows as units of work not done in the same wall time.
+//! The comparison is fair on a machine with few cores: the same job with the same ranks in the same
+//! places, once with the two exchanging and once with them asleep. In both runs only the computing
+//! ranks want a core all the time. There is a computing rank for every core (at least two). The NIC
+//! and the exchanging ranks can therefore take their time only from the computing ranks, which then
+//! do fewer units of work in the same wall time.
 
 use std::thread;
 use std::time::Duration;
@@ -33,8 +34,8 @@ const SECONDS: f64 = 1.0;
 /// Fixed slices of 500 us in it.
 const SLICES: f64 = SECONDS * 2_000.0;
 
-/// Exchanges for every slice below which the ranks did not do what is measured: they have been woken too late
-/// for a slice that often.
+/// The least exchanges for every slice. With fewer, the ranks were woken too late for a slice too
+/// often, and the measurement is invalid.
 const LEAST_EXCHANGES_PER_SLICE: f64 = 0.9;
 
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {
@@ -77,7 +78,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(outcome)
 }
 
-/// All ranks together.
+/// Adds up the work of all computing ranks.
 fn units_of_work(output: &str, computing: usize) -> Result<f64> {
     let lines: Vec<&str> = output
         .lines()

@@ -1,7 +1,7 @@
-//! Between nodes we are as fast as the best of the other MPI implementations over TCP, or faster.
+//! Between nodes we are at least as fast as the best of the other MPI implementations over TCP.
 //!
-//! The nodes are of one machine, and its loopback device is what the peers have for a network. Those that can be kept
-//! to it are measured; who is better is asked for each row.
+//! The nodes are on one machine, and the peers use its loopback device as their network. Peers that
+//! can be restricted to it are measured; each row is compared with the best of them.
 
 use anyhow::Result;
 use apps::bench::{BenchCase, BenchOperation, BenchOptions, BufferMode};
@@ -37,14 +37,14 @@ pub(super) const OVERSUBSCRIBED: Check = Check {
     run: oversubscribed,
 };
 
-/// Of the rows.
+/// The sizes of the rows.
 pub(super) const SIZES: [usize; 4] = [8, 8 << 10, 64 << 10, MIB];
 
 const MIB: usize = 1 << 20;
 
 const CORES: usize = 2;
 
-/// Roots take turns: a loop of broadcasts from one root is a stream that nobody waits for.
+/// Lets roots take turns: a loop of broadcasts from one root is a stream without waits.
 fn turns(ops: &[BenchOperation]) -> BenchOptions {
     rows(ops, &SIZES, BufferMode::Turns)
 }
@@ -97,7 +97,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     judge(workspace, &contest, &demands)
 }
 
-/// The bars are for messages and bytes in a second. Times are their inverse.
+/// The bars are for messages and bytes per second. Times are their inverse.
 fn rate(workspace: &Workspace) -> Result<CheckOutcome> {
     let contest = Contest::between_nodes(2, 2, turns(&[BenchOperation::Bandwidth]))?;
     let demands = [
@@ -117,7 +117,8 @@ fn rate(workspace: &Workspace) -> Result<CheckOutcome> {
     judge(workspace, &contest, &demands)
 }
 
-/// Only what all ranks do: of two ranks alone, the first two of us are on one node.
+/// Measures only operations of all ranks: with only two active ranks, our first two would be on one
+/// node.
 fn oversubscribed(workspace: &Workspace) -> Result<CheckOutcome> {
     let _confined = CoreConfinement::to_cores(CORES)?;
     let ops = [

@@ -1,4 +1,4 @@
-//! A job in which nothing happens costs nothing.
+//! A job that only waits uses no CPU time.
 
 use std::time::Duration;
 
@@ -19,7 +19,8 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// One run: what others on the machine do can only lengthen it a little, and ten seconds are long.
+/// Measures one run: other load on the machine can only lengthen it a little, and ten seconds are
+/// long.
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let bar = Bar::AtMost(0.1);
     let mut command =

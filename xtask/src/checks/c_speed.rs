@@ -1,4 +1,5 @@
-//! What the way through C costs: `apps/c/bench.c` on our library against our bench in Rust, in turns.
+//! Measures the cost of the C interface: `apps/c/bench.c` on our library against our bench in Rust,
+//! in turns.
 
 use anyhow::{Context, Result};
 use apps::bench::{BenchOperation, BenchOptions, BenchRow, BufferMode};
@@ -25,7 +26,7 @@ const RANKS: usize = 2;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// In microseconds.
+/// The allowed additional time, in microseconds.
 const MORE_US: f64 = 0.030;
 
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {
@@ -71,7 +72,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     ]))
 }
 
-/// The two rows.
+/// Returns both rows.
 fn measure(mut command: Command, options: &BenchOptions) -> Result<[f64; 2]> {
     command.args(options.words());
     let output = process::run(&mut command, LIMIT)?.succeeded()?.stdout;

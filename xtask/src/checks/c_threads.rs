@@ -1,4 +1,5 @@
-//! Messages of many threads of a rank at once, through C: `apps/c/threads.c` on our library against the peers.
+//! Compares messages of many threads of a rank at once, through C: `apps/c/threads.c` on our
+//! library against the peers.
 
 use std::process::Command;
 use std::time::Duration;
@@ -30,12 +31,12 @@ const RANKS: usize = 2;
 /// Threads of a rank, and windows of messages of each.
 const WORDS: [&str; 2] = ["4", "300"];
 
-/// A peer may take a hundred times as long as we do.
+/// A peer may take a hundred times our time.
 const LIMIT: Duration = Duration::from_secs(300);
 
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let ours = CBench::build_of(workspace, "threads", SOURCE)?;
-    // Ranks that have more threads than cores are not bound: it is how each is fastest.
+    // Ranks with more threads than cores are not bound, because every implementation is fastest so.
     let mut peers = Vec::new();
     for peer in ALL {
         let program = peer.built(workspace, "threads", SOURCE)?;

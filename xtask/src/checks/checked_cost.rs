@@ -1,4 +1,4 @@
-//! What it costs to check: the types of a message go along with it.
+//! Measures the cost of `--checked`: messages then carry their types.
 
 use std::time::Duration;
 

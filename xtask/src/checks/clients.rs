@@ -1,4 +1,5 @@
-//! Programs that depend on bcs-mpi as everybody's do find their answers, in all layouts and on all roads.
+//! Programs that depend on bcs-mpi like any user's get correct answers, in all layouts and on all
+//! paths.
 
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +27,7 @@ const RANKS: [usize; 4] = [1, 2, 4, 7];
 
 const NODES: [usize; 3] = [1, 2, 3];
 
-/// Both roads from memory to memory within a node, and none of them.
+/// Both paths from memory to memory within a node, and neither of them.
 const ROADS: [&str; 3] = ["--road slots", "--road queues", "--intranode nic"];
 
 const STROBES: [&str; 2] = ["elastic", "fixed"];
@@ -68,7 +69,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(CheckOutcome::exact(true, figure, "all find their answers"))
 }
 
-/// The folder of the programs. Nothing in them is unsafe, nor in the workspace that they are: it is forbidden there.
+/// Builds the programs. Their workspace forbids unsafe code.
 fn built(workspace: &Workspace) -> Result<std::path::PathBuf> {
     let target = workspace.target().join("clients");
     let manifest = workspace.root().join("clients/Cargo.toml");
@@ -95,7 +96,7 @@ fn is_safe(source: &Path) -> Result<()> {
     Ok(())
 }
 
-/// It ends well, rank 0 says one line, and nobody complains.
+/// Checks that the command succeeds, rank 0 prints one line, and standard error is empty.
 fn answered(command: &mut Command) -> Result<()> {
     let finished = process::run(command, LIMIT)?.succeeded()?;
     let (said, told) = (&finished.stdout, &finished.stderr);

@@ -1,4 +1,4 @@
-//! A program that only computes pays nothing for the runtime beside it.
+//! A program that only computes pays nothing for the runtime.
 
 use std::time::Duration;
 
@@ -22,14 +22,14 @@ pub(super) const CHECK: Check = Check {
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let bar = Bar::AtMost(0.3);
     let measured = Rounds::default().figure(bar, || {
-        // The strobes of both kinds; the larger of the two counts.
+        // Measures both kinds of strobes; the larger share counts.
         Ok(share(workspace, "elastic")?.max(share(workspace, "fixed")?))
     })?;
     Ok(measured.outcome("processor time of the runtime", " % of the ranks'"))
 }
 
-/// In per cent. The runtime's clocks are read when rank 0 says that it begins, and when the first rank says that
-/// it is done.
+/// Returns the share in per cent. It reads the runtime's clocks when rank 0 reports its begin, and
+/// when the first rank reports its end.
 fn share(workspace: &Workspace, strobe: &str) -> Result<f64> {
     let mut command = workspace.bcs(["run", "-v", "-n", "2", "--nodes", "2"])?;
     command.args(["--time-slice", "500us", "--strobe", strobe]);
@@ -43,7 +43,7 @@ fn share(workspace: &Workspace, strobe: &str) -> Result<f64> {
     Ok(100.0 * runtime / ranks_cpu_s(&output)?)
 }
 
-/// The processor time that the ranks of `spin` tell of, together.
+/// Returns the CPU time that the ranks of `spin` report, in total.
 fn ranks_cpu_s(output: &str) -> Result<f64> {
     let lines = output.lines().filter(|line| line.starts_with("rank "));
     lines

@@ -1,7 +1,7 @@
-//! Each time, length and count by which the code decides between two ways is listed in `docs/constants.md`, with what
-//! it is.
+//! `docs/constants.md` lists each time, length and count by which the code decides between two
+//! paths, with its kind and reason.
 //!
-//! This is no parser of Rust: it goes by lines and words, as `rustfmt` writes them.
+//! This is no parser of Rust: it works on lines and words, as `rustfmt` writes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,10 +26,10 @@ const DOCUMENT: &str = "docs/constants.md";
 
 const CRATES: [&str; 5] = ["bcs-core", "bcs-nic", "bcs-fabric", "bcs-mpi", "mpi-abi"];
 
-/// Each integer in it has a row: some come to what compares them by way of a setting.
+/// Each integer in this file needs a row: some are compared elsewhere, by way of a setting.
 const LIMITS: &str = "bcs-core/src/limits.rs";
 
-/// Ends of names of folders and files that decide nothing in a job: tests, and what stands in for a machine in them.
+/// Endings of folder and file names that decide nothing in a job: tests and simulations.
 const BESIDE: [&str; 6] = [
     "tests",
     "tests.rs",
@@ -39,20 +39,20 @@ const BESIDE: [&str; 6] = [
     "wire.rs",
 ];
 
-/// What a constant may be.
+/// The kinds of a constant.
 const KINDS: [&str; 5] = ["law", "bound", "ratio", "plain", LIMIT];
 
-/// What is legal, or what there is room for.
+/// The kind of a limit of legality or of space.
 const LIMIT: &str = "limit";
 
-/// How the reason of a plain constant begins that may matter on another machine.
+/// The prefix of a plain constant's reason if the constant may be wrong on another machine.
 const NOT_SHOWN: &str = "not shown:";
 
 const INTEGERS: [&str; 12] = [
     "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
 ];
 
-/// What begins an assertion. The lines below it that are further to the right belong to it.
+/// The beginnings of an assertion. Following lines with more indentation belong to it.
 const ASSERTIONS: [&str; 4] = ["assert!(", "assert_eq!(", "assert_ne!(", "const _: () ="];
 
 const COMPARISONS: [&str; 4] = [" < ", " <= ", " > ", " >= "];
@@ -64,20 +64,20 @@ const ARITHMETIC: [&str; 6] = ["+", "-", "*", "/", "<<", ">>"];
 /// A constant, by its file and name.
 type Key = (String, String);
 
-/// What the document says of a constant.
+/// A row of the document.
 #[derive(Debug)]
 struct DocumentedConstant {
     kind: String,
     reason: String,
 }
 
-/// What the code has.
+/// The constants and comparisons of the code.
 #[derive(Debug, Default)]
 struct DeclaredConstants {
     times: BTreeSet<Key>,
-    /// All integers, and whether other files see them.
+    /// All integers, and whether they are public.
     integers: BTreeMap<Key, bool>,
-    /// What each file compares.
+    /// The compared names of each file.
     compared: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -113,8 +113,8 @@ impl DeclaredConstants {
         self.compared.insert(file, compared);
     }
 
-    /// The integers that decide: they are compared in their own file, or in one that sees them and has no constant of
-    /// that name itself.
+    /// Returns the integers that decide: those that are compared in their own file, or in one that
+    /// can see them and has no constant of that name.
     fn deciding(&self) -> impl Iterator<Item = &Key> {
         let decides = |(file, name): &Key, is_public: bool| {
             self.compared.iter().any(|(other, compared)| {
@@ -181,7 +181,7 @@ impl DocumentedConstant {
     }
 }
 
-/// The rows of a document, by file and name.
+/// Returns the rows of a document, by file and name.
 fn rows(document: &str) -> Result<BTreeMap<Key, DocumentedConstant>> {
     let mut rows = BTreeMap::new();
     for line in document.lines().filter(|line| line.starts_with("| `")) {
@@ -224,7 +224,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A constant where it is declared.
+/// A declaration of a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Constant<'a> {
     name: &'a str,
@@ -248,13 +248,13 @@ impl<'a> Constant<'a> {
         })
     }
 
-    /// By its name, or by its type.
+    /// Returns whether it is a time, by its name or its type.
     fn is_time(&self) -> bool {
         self.name.ends_with("_NS") || self.kind == "Duration"
     }
 }
 
-/// The code in one line, without comments, conversions and what is asserted.
+/// Returns the code in one line, without comments, conversions and assertions.
 fn words_of(source: &str) -> String {
     let mut code = String::new();
     let mut assertion = None;
@@ -277,7 +277,7 @@ fn words_of(source: &str) -> String {
         .fold(code, |code, kind| code.replace(&format!(" as {kind}"), ""))
 }
 
-/// The names beside comparisons, and what numbers are bounded by.
+/// Returns the names next to comparisons, and the bounds of numbers.
 fn compared(code: &str) -> BTreeSet<String> {
     let mut names = Vec::new();
     for comparison in COMPARISONS {
@@ -301,11 +301,11 @@ fn compared(code: &str) -> BTreeSet<String> {
     names.into_iter().map(str::to_owned).collect()
 }
 
-/// The names of the next term, and of those that it is computed with.
+/// Returns the names of the next term, and of the operands of its arithmetic.
 fn operand<'a>(mut terms: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut names = Vec::new();
     while let Some(term) = terms.next() {
-        // What is asked of a number is no other one, and a path ends with its name.
+        // A method call does not change the name, and a path ends with its name.
         let front = term.split('.').next().unwrap_or_default();
         names.extend(names_in(front).last());
         if !terms.next().is_some_and(|sign| ARITHMETIC.contains(&sign)) {
@@ -320,7 +320,7 @@ fn names_in(text: &str) -> impl Iterator<Item = &str> {
     names.filter(|name| !name.is_empty())
 }
 
-/// Up to the parenthesis that ends a call.
+/// Returns the text up to the parenthesis that ends a call.
 fn arguments(text: &str) -> &str {
     let mut depth = 1;
     let end = text.find(|c| {

@@ -1,7 +1,9 @@
-//! A program that depends on `bcs-mpi` and `slot-heap` builds few crates that are not ours, and none in two versions.
+//! A program that depends on `bcs-mpi` and `slot-heap` builds few external crates, and none in two
+//! versions.
 //!
-//! The program is one outside of the workspace, because there Cargo turns on no feature that only others ask for. It
-//! gets our `Cargo.lock`, so that what is counted changes with the repository, and not with the day.
+//! The program is outside of the workspace, because there Cargo enables no features that only other
+//! crates request. It uses our `Cargo.lock`, so that the count changes with the repository, and not
+//! with the day.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,10 +27,10 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// What a program depends on.
+/// The dependencies of the program.
 const OURS: [&str; 2] = ["bcs-mpi", "slot-heap"];
 
-/// More crates than these are waited for, whenever a program is built anew.
+/// The most external crates; more make every new build too slow.
 const MOST: usize = 25;
 
 /// Cargo may have to read the registry.
@@ -43,7 +45,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     judged(&tree)
 }
 
-/// A program outside of the workspace.
+/// Writes a program outside of the workspace.
 fn write(folder: &Path, root: &Path) -> Result<()> {
     let context = || format!("failed to write a program into {}", folder.display());
     let depends = OURS.map(|ours| format!("{ours} = {{ path = {:?} }}\n", root.join(ours)));
@@ -82,7 +84,8 @@ fn judged(tree: &str) -> Result<CheckOutcome> {
     Ok(CheckOutcome::exact(held, figure, bar))
 }
 
-/// Name and version of a crate that is in no folder of ours: `name v1.2.3`, and what Cargo says behind.
+/// Returns name and version of a crate that is not in a folder of ours: `name v1.2.3`, and more
+/// text from Cargo.
 fn external(line: &str) -> Option<(&str, &str)> {
     let mut words = line.split_whitespace();
     let crate_ = (words.next()?, words.next()?);

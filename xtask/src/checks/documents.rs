@@ -1,5 +1,5 @@
-//! What the documents name exists: files and folders, checks, tests and examples, and commands with their options.
-//! And the one that a newcomer reads in half an hour stays as short as that.
+//! Names in the documents exist: files and folders, checks, tests and examples, and commands with
+//! their options. The document for newcomers stays short enough for half an hour.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// Documents beside those in `docs`.
+/// Documents outside of `docs`.
 const DOCUMENTS: [&str; 4] = [
     "README.md",
     ARCHITECTURE,
@@ -32,22 +32,22 @@ const DOCUMENTS: [&str; 4] = [
     "SPECIFICATION.md",
 ];
 
-/// What a newcomer reads in half an hour.
+/// The document that a newcomer reads in half an hour.
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 
-/// As long as that takes.
+/// The most lines of this document.
 const MOST_LINES: usize = 350;
 
-/// In a line, with which it fits beside the code.
+/// The most characters in a line: it then fits next to the code.
 const MOST_CHARACTERS: usize = 100;
 
-/// Ends of names that are those of files of this repository.
+/// Endings of the names of files in this repository.
 const KINDS: [&str; 6] = [".rs", ".md", ".toml", ".c", ".py", ".sh"];
 
 /// A file that users write.
 const CONFIGURATION: &str = "bcs.toml";
 
-/// Programs that come with `bcs` and have options of their own, of which documents tell.
+/// Programs that come with `bcs` and have their own options in documents.
 const PROGRAMS: [&str; 2] = ["sage", "sweep3d"];
 
 /// An option of `bcs run` that its help does not show.
@@ -84,7 +84,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(CheckOutcome::exact(missing.is_empty(), figure, bar))
 }
 
-/// What is too long to be read in half an hour: the document, or lines of it.
+/// Returns the excess of the document over the limits: its length, or lines.
 fn too_long(document: &str) -> impl Iterator<Item = String> {
     let lines = document.lines().count();
     let whole = (lines > MOST_LINES).then(|| format!("{lines} lines are more than {MOST_LINES}"));
@@ -98,7 +98,7 @@ fn too_long(document: &str) -> impl Iterator<Item = String> {
     whole.into_iter().chain(long)
 }
 
-/// Words of a document that are code, a span or a line of a block, and files that it links to.
+/// A piece of code in a document (a span, or a line of a block), or a linked file.
 #[derive(Debug, PartialEq, Eq)]
 struct CodeSpan {
     line: usize,
@@ -123,7 +123,7 @@ fn codes(document: &str) -> Vec<CodeSpan> {
                 line,
                 text: text.to_string(),
             }),
-            // Of a picture no line is a command.
+            // Lines of a picture are not commands.
             Event::Text(text) if in_block => {
                 let lines = text.lines().enumerate();
                 let commands = lines
@@ -146,21 +146,21 @@ fn codes(document: &str) -> Vec<CodeSpan> {
     codes
 }
 
-/// The file that a link leads to, as one would name it; nothing, of a place in the same document.
+/// Returns the file of a link, as its path from the root; empty for a link within the document.
 fn linked(link: &str) -> &str {
     let file = link.split('#').next().unwrap_or_default();
     file.trim_start_matches("../")
 }
 
-/// What there is to be named.
+/// The things that documents may name.
 struct Repository {
-    /// Tracked files, from the root.
+    /// Tracked files, as paths from the root.
     files: BTreeSet<String>,
-    /// All lines of Rust that begin a function or a module, by file.
+    /// All Rust lines that begin a function or a module, by file.
     items: Vec<(String, String)>,
     /// Names of checks.
     checks: Vec<&'static str>,
-    /// What `bcs` and `cargo xtask` say of themselves, with all their subcommands.
+    /// The help of `bcs` and `cargo xtask`, with all their subcommands.
     help: String,
 }
 
@@ -182,7 +182,7 @@ impl Repository {
         })
     }
 
-    /// Why what is named does not exist, if it is a name of something that should.
+    /// Returns why a name does not exist, if it names something that should exist.
     fn lacks(&self, text: &str) -> Option<String> {
         let words: Vec<&str> = text.split_whitespace().collect();
         match words.as_slice() {
@@ -204,7 +204,7 @@ impl Repository {
         }
     }
 
-    /// Options of other programs that a command line has behind its own are not looked at: `--` ends it.
+    /// Skips the options of another program on the command line: `--` ends ours.
     fn lacks_option(&self, word: &str) -> Option<String> {
         let name = word.split('=').next().unwrap_or_default();
         let is_name = |name: &str| {
@@ -256,7 +256,7 @@ impl Repository {
         if !self.files.iter().any(|file| is_within(file)) {
             return Some(format!("{package} has no such test"));
         }
-        // What is left are filters: parts of the paths of tests.
+        // The rest are filters: parts of the paths of tests.
         let mut words = words.iter().copied();
         let mut filters = Vec::new();
         while let Some(word) = words.next() {
@@ -293,7 +293,7 @@ impl Repository {
         (!exists).then(|| "there is no such file or folder".to_owned())
     }
 
-    /// Whether there is a file with this path, or with a path that ends with it.
+    /// Returns whether there is a file with this path, or with a path that ends with it.
     fn has_file(&self, path: &str) -> bool {
         let behind = format!("/{path}");
         self.files.contains(path) || self.files.iter().any(|file| file.ends_with(&behind))
@@ -315,7 +315,7 @@ fn after<'a>(words: &[&'a str], option: &str) -> Option<&'a str> {
     words.get(at + 1).copied()
 }
 
-/// Functions and modules of a file by name.
+/// Returns the functions and modules of a file by name.
 fn items_of(root: &Path, file: &str) -> Result<Vec<(String, String)>> {
     let text =
         fs::read_to_string(root.join(file)).with_context(|| format!("failed to read {file}"))?;
@@ -334,7 +334,7 @@ fn items_of(root: &Path, file: &str) -> Result<Vec<(String, String)>> {
     Ok(text.lines().filter_map(name).collect())
 }
 
-/// The long help of `bcs` and of the chores, with all their subcommands.
+/// Returns the long help of `bcs` and of `cargo xtask`, with all their subcommands.
 fn help(workspace: &Workspace) -> Result<String> {
     let chores = std::env::current_exe().context("failed to find this program")?;
     let mut all = help_of(|| workspace.bcs([]))?;
@@ -365,7 +365,8 @@ fn help_of(start: impl Fn() -> Result<Command>) -> Result<String> {
     Ok(all)
 }
 
-/// The subcommands that a help text lists. What a command is about follows it, further in or behind its name.
+/// Returns the subcommands in a help text. The description of a command follows it, with more
+/// indentation or after its name.
 fn subcommands(help: &str) -> impl Iterator<Item = &str> {
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let lines = lines.take_while(|line| line.is_empty() || line.starts_with(' '));

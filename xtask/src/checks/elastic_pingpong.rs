@@ -1,4 +1,4 @@
-//! With elastic strobes a message takes little more than the wake-ups that it consists of.
+//! With elastic strobes a message takes little longer than its wake-ups.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(super) const RENDEZVOUS: Check = Check {
 /// Round trips of a round, on both sides.
 const ROUND_TRIPS: u32 = 5_000;
 
-/// Medians on both sides: on a shared machine a mean tells how often something else ran.
+/// Compares medians: on a shared machine other load would dominate a mean.
 fn one_way(workspace: &Workspace, options: &[&str]) -> Result<CheckOutcome> {
     workspace.release()?;
     let (mut ours_us, mut futex_us, mut means_us) = (vec![], vec![], vec![]);

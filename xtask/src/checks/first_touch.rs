@@ -1,4 +1,4 @@
-//! What the first touch of a page costs in the heap in a slot, against that of the C library.
+//! Measures the first touch of a page in a heap in a slot, against the C library's heap.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let mut build = workspace.cargo(["build", "--release", "--package", "heap-preload"]);
     process::run(&mut build, Duration::from_secs(900))?.succeeded()?;
-    // Whatever else it finds to say.
+    // The command may report other problems, too.
     let doctor = process::run(&mut workspace.bcs(["doctor"])?, LIMIT)?;
     let has_huge_pages = doctor.stdout.contains("with huge pages");
     let bar = if has_huge_pages { 0.3 } else { 1.1 };

@@ -28,8 +28,9 @@ pub(super) const BUSY: Check = Check {
     about: "the same with every core computing: median within 1 %, 99th percentile within 20 %",
     about_time: true,
     quick: false,
-    // A rank for every core, all of them computing all the time. Two of them post while they compute, so that a
-    // slice without a descriptor would be the fault of the NIC and not of a rank that was woken late.
+    // A rank for every core, and all ranks compute all the time. Two of them post while they
+    // compute, so a slice without a descriptor would be the fault of the NIC and not of a rank that
+    // woke up late.
     run: |workspace| {
         let ranks = thread::available_parallelism()
             .map_or(2, usize::from)
@@ -46,11 +47,11 @@ pub(super) const BUSY: Check = Check {
 /// The time slice.
 const SLICE_US: f64 = 500.0;
 
-/// How far the median may be off, relative.
+/// The allowed relative deviation of the median.
 const MEDIAN_TOLERANCE: f64 = 0.01;
 
-/// The figure of a round is the larger of two shares: how much of its tolerance the median used up, and how much
-/// the 99th percentile. So one bar, 1, holds both.
+/// Returns the larger of two shares: how much of its tolerance the median used, and how much the
+/// 99th percentile used. So one bar, 1, covers both.
 fn gaps(
     workspace: &Workspace,
     ranks: usize,
@@ -96,8 +97,8 @@ fn gaps(
     Ok(outcome)
 }
 
-/// The figure that a share of `quantile` does not exceed. Buckets are 0.4 % wide at 500 us; their middles stand
-/// for them.
+/// Returns the gap that a share of `quantile` does not exceed. Buckets are 0.4 % wide at 500 us,
+/// and their middles represent them.
 pub(super) fn quantile_us(gaps: &DistributionDump, quantile: f64) -> Result<f64> {
     ensure!(gaps.count > 0, "no two slices were struck");
     let mut left = (gaps.count as f64 * quantile).ceil();
@@ -111,7 +112,7 @@ pub(super) fn quantile_us(gaps: &DistributionDump, quantile: f64) -> Result<f64>
     Ok(bucket_middle_ns(*bucket) / 1000.0)
 }
 
-/// A bucket has the width of a unit in the eighth binary digit.
+/// A bucket is as wide as a unit in the eighth binary digit.
 fn bucket_middle_ns(lowest: u64) -> f64 {
     let width = 1_u64 << lowest.checked_ilog2().unwrap_or_default().saturating_sub(7);
     lowest as f64 + (width as f64 - 1.0) / 2.0

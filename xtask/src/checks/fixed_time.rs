@@ -1,4 +1,4 @@
-//! With fixed strobes a call lasts as many slices as the paper says.
+//! With fixed strobes a call lasts as many slices as in the paper.
 
 use std::time::Duration;
 
@@ -52,8 +52,8 @@ const SLICE_US: f64 = 500.0;
 /// A round takes about four seconds on an idle machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Every round is a job of its own and a mean over 2,000 calls: the phase of a job's slices against its ranks is
-/// part of the spread.
+/// Measures a job of its own and a mean over 2,000 calls in every round. The phase between a job's
+/// slices and its ranks is thus part of the spread.
 fn slices(
     workspace: &Workspace,
     what: &str,
@@ -71,7 +71,7 @@ fn slices(
     Ok(measured.outcome(what, " slices"))
 }
 
-/// The first number behind `head`, in the first line that starts with it.
+/// Returns the first number behind `head`, in the first line that starts with it.
 pub(super) fn number_after(output: &str, head: &str) -> Result<f64> {
     output
         .lines()

@@ -21,8 +21,8 @@ pub(super) const CHECK: Check = Check {
 /// Sends of each rank.
 const SENDS: u64 = 100_000;
 
-/// Memory of any one process: a kibibyte for each send, which has a descriptor, an envelope and two request slots,
-/// and what a process takes anyway.
+/// The memory limit of a process: a kibibyte for each send, which has a descriptor, an envelope and
+/// two request slots, plus the usual memory of a process.
 const MOST_MEMORY: u64 = SENDS * 1024 + (32 << 20);
 
 const LIMIT: Duration = Duration::from_secs(300);

@@ -28,7 +28,7 @@ pub(super) const OF_64: Check = Check {
     run: |workspace| startup(workspace, &["-n", "64", "--nodes", "4"], &["-n", "64"], 5.0),
 };
 
-/// Starting takes milliseconds; this is only so that a job that hangs is seen to.
+/// Starting takes milliseconds; the limit is only for a job that hangs.
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn startup(

@@ -1,4 +1,4 @@
-//! Legal programs that only take long are not said to be in a deadlock, whichever roads they take.
+//! The deadlock detector does not report legal programs that only take long, on any path.
 
 use anyhow::Result;
 
@@ -16,7 +16,7 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// Rounds, where nobody asks for another number: all roads take their turn in three.
+/// The default number of rounds: three rounds use all paths in turn.
 const ROUNDS: &str = "3";
 
 const ROUNDS_VARIABLE: &str = "BCS_INNOCENT_ROUNDS";

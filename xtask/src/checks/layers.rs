@@ -1,14 +1,14 @@
 //! The files and folders of a crate import in one direction only.
 //!
-//! An import counts towards the file that defines the item, whatever it is re-exported by: so a `mod.rs` that
-//! declares and re-exports stands in no way. What only tests name does not count, and neither do calls of
-//! methods, which name no file.
+//! An import counts towards the file that defines the item, no matter which file re-exports it. A
+//! `mod.rs` that only declares and re-exports therefore causes no cycle. Names in tests do not
+//! count, and neither do method calls, which name no file.
 //!
-//! | file | is |
+//! | file | contains |
 //! |---|---|
-//! | `tree.rs` | the modules of a crate, and which file defines what a path names |
-//! | `mentions.rs` | what each file names |
-//! | `graph.rs` | who imports whom, and the circles in it |
+//! | `tree.rs` | the modules of a crate, and the file that defines the item of a path |
+//! | `mentions.rs` | the names that each file uses |
+//! | `graph.rs` | the imports between files, and their cycles |
 
 mod graph;
 mod mentions;
@@ -39,7 +39,7 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// The crates that are looked at, with the pairs of folders that never name each other.
+/// The checked crates, with the pairs of folders that must not name each other.
 const CRATES: [(&str, &[[&str; 2]]); 3] = [
     ("bcs-core", &[]),
     ("bcs-fabric", &[]),
@@ -58,7 +58,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(CheckOutcome::of_all(&outcomes))
 }
 
-/// Reads all files of Rust below `folder`, whose path from `src` is `path`.
+/// Reads all Rust files below `folder`, whose path from `src` is `path`.
 pub(super) fn read(folder: &Path, path: &str, sources: &mut Sources) -> Result<()> {
     let failed = || format!("failed to read {}", folder.display());
     for entry in fs::read_dir(folder).with_context(failed)? {
@@ -76,17 +76,17 @@ pub(super) fn read(folder: &Path, path: &str, sources: &mut Sources) -> Result<(
     Ok(())
 }
 
-/// What is found of one crate.
+/// The findings for one crate.
 #[derive(Debug)]
 struct LayerFindings {
     files: usize,
     imports: usize,
-    /// Circles of files.
+    /// Cycles of files.
     of_files: Vec<ImportCycle>,
-    /// Circles of folders, and of files beside folders, by the folder that they lie in. Those of files alone
-    /// are circles of files already.
+    /// Cycles of folders, and of files beside folders, by their parent folder. Cycles of files
+    /// alone are in `of_files` already.
     of_folders: Vec<(String, ImportCycle)>,
-    /// Why the pairs that are never to name each other are not strangers.
+    /// Violations of the pairs that must not name each other.
     acquainted: Vec<String>,
 }
 
@@ -158,7 +158,7 @@ impl LayerFindings {
     }
 }
 
-/// How two folders that are to be strangers know each other; a folder that is not there is a fault of the rule.
+/// Returns how two folders name each other that must not; a missing folder is an error of the rule.
 fn acquainted(pair: [&str; 2], files: &[&str], mentions: &[Mention]) -> Vec<String> {
     let within = |file: &str, folder: &str| graph::words(file).starts_with(&graph::words(folder));
     let missing = pair

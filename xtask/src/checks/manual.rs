@@ -1,16 +1,17 @@
-//! Every function that the manual lists is called by a test: by one of `bcs-mpi`, by an example in its
-//! documentation, or by a program that a test runs as a job.
+//! A test calls every function that the manual lists: a test of `bcs-mpi`, an example in its
+//! documentation, or a program that a test runs as a job.
 //!
-//! Both layers have functions of the same names. So a call counts only where it is seen what it is called on: the
-//! types of variables are followed through the signatures of `bcs-mpi` and of the tests, as far as that is simple.
-//! What is not seen does not count: a listed function that is called, and is said not to be, wants a plainer test.
+//! Both layers have functions of the same names, so a call counts only if its receiver is known.
+//! The check follows the types of variables through the signatures of `bcs-mpi` and of the tests,
+//! in simple cases. Unknown receivers do not count. If the check misses a call of a listed
+//! function, write a simpler test.
 //!
-//! | file | is |
+//! | file | contains |
 //! |---|---|
-//! | `rows.rs` | what the manual lists |
-//! | `types.rs` | what paths name, and what functions give |
-//! | `calls.rs` | what a file calls |
-//! | `expansion.rs` | what its own macros stand for |
+//! | `rows.rs` | the functions that the manual lists |
+//! | `types.rs` | the targets of paths, and the results of functions |
+//! | `calls.rs` | the calls of a file |
+//! | `expansion.rs` | the expansion of a file's own macros |
 //! | `documented.rs` | the examples in a file's documentation |
 
 mod calls;
@@ -43,10 +44,10 @@ pub(super) const CHECK: Check = Check {
 /// The list.
 const LIST: &str = "manual/functions.rs";
 
-/// Where programs are that tests run as jobs: each is a file, or a folder.
+/// The places of programs that tests run as jobs: each program is a file, or a folder.
 const PROGRAMS: [&str; 3] = ["fixtures/src/bin", "apps/examples", "bcs-mpi/examples"];
 
-/// Where the tests are that run them, and name them.
+/// The places of the tests that run and name them.
 const JOBS: [&str; 2] = ["machine-manager/tests", "fixtures/tests"];
 
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {
@@ -86,12 +87,12 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     ))
 }
 
-/// What a file of a crate is for.
+/// Returns whether a file of a crate is a test.
 fn is_test(path: &str) -> bool {
     path.starts_with("tests/") || path.ends_with("/tests.rs") || path.contains("/tests/")
 }
 
-/// What is listed and what of it is not called.
+/// The listed functions, and those that no test calls.
 struct ManualCoverage {
     listed: usize,
     uncalled: Vec<String>,
@@ -114,7 +115,7 @@ impl ManualCoverage {
         for file in own.iter().chain(&callers) {
             signatures.learn(file);
         }
-        // Tests share functions; programs have only their own.
+        // Tests share functions; programs use only their own.
         for (path, text) in programs {
             callers.push(File::parse(path, text, false)?);
         }

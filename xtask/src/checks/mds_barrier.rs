@@ -1,5 +1,5 @@
-//! The experiment of section 5.3 of the BCS-MPI paper: a barrier after every 1.9 ms of computation, slices of 250 µs,
-//! and what the recorders of the NICs say of it.
+//! The experiment of section 5.3 of the BCS-MPI paper: a barrier after every 1.9 ms of computation,
+//! slices of 250 µs, and the data of the NICs' recorders.
 
 use std::thread;
 
@@ -20,7 +20,7 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// A run takes 23 seconds, and has five thousand gaps in it: rounds beyond these say nothing new.
+/// A run takes 23 seconds, and has five thousand gaps, so more rounds add no information.
 const ROUNDS: usize = 30;
 
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {

@@ -1,4 +1,5 @@
-//! What recording costs SWEEP3D: by what was recorded and what one event costs, and by the clock, in pairs of runs.
+//! Measures the cost of recording SWEEP3D in two ways: by the number and the cost of recorded
+//! events, and by the clock, in pairs of runs.
 
 use std::path::{Path, PathBuf};
 
@@ -22,18 +23,19 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// Two ranks in a row, blocks of 10 planes and 2 angles, two iterations: half a second or so, of which 400 pairs on both
-/// layouts take twenty minutes.
+/// Two ranks in a row, blocks of 10 planes and 2 angles, two iterations. A run takes about half a
+/// second, and 400 pairs on both layouts take twenty minutes.
 const DECK: &str = "2 1 10 2 1\n100 100 100 6 1\n.05 .05 .05 -2.0\n0 0 0\n0 1 0\n";
 
-/// Where ranks record alone, and where NICs do, too.
+/// One layout in which only ranks record, and one in which NICs do, too.
 const LAYOUTS: [&str; 2] = ["--nodes 1 --intranode smartmap", "--nodes 2"];
 
-/// Of the run time, by events.
+/// The limit by events, as a share of the run time.
 const RANKS: f64 = 0.004;
 const NICS: f64 = 0.013;
 
-/// With recording against without: nothing above this may be possible.
+/// The limit of the ratio of the times with and without recording: the whole interval must be
+/// below.
 const PAIRS: f64 = 1.015;
 
 const ROUNDS: Rounds = Rounds {
@@ -47,7 +49,7 @@ const ROUNDS: Rounds = Rounds {
 /// How often the cost of an event is measured.
 const TIMES: usize = 5;
 
-/// The problem, and where dumps go.
+/// The problem, and the folder for dumps.
 struct RecordedProblem<'a> {
     workspace: &'a Workspace,
     problem: Problem,
@@ -60,7 +62,7 @@ impl<'a> RecordedProblem<'a> {
         Ok(Self { workspace, problem })
     }
 
-    /// The solver's time, in seconds.
+    /// Returns the solver's time, in seconds.
     fn solve(&self, layout: &str, record_into: Option<&Path>) -> Result<f64> {
         let mut command = self.workspace.bcs(["run", "-n", "2"])?;
         command.args(layout.split_whitespace());
@@ -74,7 +76,7 @@ impl<'a> RecordedProblem<'a> {
         self.solve(layout, Some(&self.dump()))
     }
 
-    /// Each run writes over the dumps of the one before.
+    /// Returns the path of the dumps, which each run overwrites.
     fn dump(&self) -> PathBuf {
         self.problem.dir.path().join("dump")
     }
@@ -108,7 +110,8 @@ fn by_events(workspace: &Workspace, problem: &RecordedProblem<'_>) -> Result<Vec
     ])
 }
 
-/// Which share of the run time the events take: of the rank that has most, and of the NICs, which one OS thread runs.
+/// Returns two shares of the run time that the events take: that of the rank with most events, and
+/// that of the NICs, which run on one OS thread.
 fn shares(dumps: &RunDumps, call_ns: f64, slice_ns: f64) -> Result<(f64, f64)> {
     let calls = |rank: &RankDump| (rank.calls.len() as u64 + rank.calls_dropped) as f64;
     let of_ranks = dumps
@@ -123,7 +126,7 @@ fn shares(dumps: &RunDumps, call_ns: f64, slice_ns: f64) -> Result<(f64, f64)> {
     Ok((of_ranks.fold(0.0, f64::max), slices * slice_ns / run_ns))
 }
 
-/// What a rank's recorder takes for a call that sends or receives, its looks at the clock included.
+/// Returns the cost of a rank's recorder for a call that sends or receives, with its clock reads.
 fn call_ns(workspace: &Workspace) -> Result<f64> {
     let mut command = workspace.cargo(["test", "--release", "-p", "bcs-mpi", "--lib"]);
     command.args(["recording_costs", "--", "--ignored", "--nocapture"]);
@@ -131,7 +134,7 @@ fn call_ns(workspace: &Workspace) -> Result<f64> {
     Ok(said.figure("a send:")?.max(said.figure("a receive:")?))
 }
 
-/// What two NICs that record take longer for a slice with a message than two that do not.
+/// Returns the additional time of a slice with a message when two NICs record.
 fn slice_ns(workspace: &Workspace) -> Result<f64> {
     let slice = |recorded: bool| {
         let mut command = workspace.cargo(["test", "--release", "-p", "bcs-nic"]);
@@ -166,7 +169,7 @@ fn by_pairs(problem: &RecordedProblem<'_>) -> Result<Vec<CheckOutcome>> {
     Ok(outcomes.map(|(one, what)| certain(one, &what)).collect())
 }
 
-/// It is not the median that has to hold, but all that the pairs leave possible.
+/// Judges the whole interval of the pairs, not their median.
 fn certain(measured: &RoundsResult, what: &str) -> CheckOutcome {
     CheckOutcome {
         verdict: Bar::AtMost(PAIRS).judge(measured.interval.high),

@@ -1,4 +1,4 @@
-//! A talkative program of 1,000 ranks is recorded with what is selected by default.
+//! The default recording copes with a program of 1,000 ranks and many messages.
 
 use std::fs;
 use std::path::Path;
@@ -22,11 +22,11 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// 40 by 25 ranks with a column of ten cells each, a plane and two angles in a message: each rank passes 960 messages
-/// in an iteration, more than it keeps rows of.
+/// 40 by 25 ranks with a column of ten cells each, and a plane and two angles in a message. Each
+/// rank passes 960 messages in an iteration, more than it has rows for.
 const DECK: &str = "40 25 1 2 1\n40 25 10 6 1\n.05 .05 .05 -1.0\n0 0 0\n0 1 0\n";
 
-/// Seconds.
+/// The limit in seconds.
 const SOON: f64 = 2.0;
 
 const BYTES: u64 = 200_000_000;
@@ -37,7 +37,8 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     workspace.release()?;
     let problem = Problem::new(DECK)?;
     let dump = problem.dir.path().join("dump");
-    // All that is not the solver's: what it takes longer with dumps is their writing, and that of making recorders.
+    // Returns the time of the job without the solver. With dumps it includes making the recorders
+    // and writing the dumps.
     let job = |into: Option<&Path>| {
         let mut command = workspace.bcs(["run", "-n", "1000", "--nodes", "8"])?;
         if let Some(dir) = into {

@@ -1,9 +1,10 @@
-//! Six public programs in C and C++, over our MPI and over MPICH's.
+//! Compares six public programs in C and C++ over our MPI and over MPICH's.
 //!
-//! They are not ours to keep. Who wants to run them fetches HPCCG, CoMD, miniAMR, PENNANT, miniMD and HPCG, builds each twice by its
-//! own makefile, with our `mpicc` and `mpicxx` first on `PATH` and with MPICH's (`cargo xtask peers`), and puts the programs into
-//! two folders, `ours` and `mpich`, under the names `hpccg`, `comd`, `miniamr`, `pennant`, `minimd` and `hpcg`; into each, beside
-//! the programs, `pots` of CoMD and `in.lj.miniMD`:
+//! The programs are not part of this repository. To run them, get HPCCG, CoMD, miniAMR, PENNANT,
+//! miniMD and HPCG. Build each twice by its own makefile: with our `mpicc` and `mpicxx` first on
+//! `PATH`, and with MPICH's (`cargo xtask peers`). Put the programs into two folders, `ours` and
+//! `mpich`, under the names `hpccg`, `comd`, `miniamr`, `pennant`, `minimd` and `hpcg`. Add `pots`
+//! of CoMD and `in.lj.miniMD` to each folder:
 //!
 //! ```sh
 //! HPCCG:         make CXX=mpicxx LINKER=mpicxx USE_MPI=-DUSING_MPI CPP_OPT_FLAGS=-O3
@@ -43,13 +44,14 @@ pub(super) const CHECK: Check = Check {
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// How far numbers may be apart: sums are made in another order.
+/// The allowed relative deviation of numbers: the order of sums differs.
 const RELATIVE: f64 = 1e-6;
 
-/// Less than this is what is left of an iteration that has converged.
+/// Smaller numbers are residuals of a converged iteration, and count as zero.
 const NOTHING: f64 = 1e-9;
 
-/// A problem for PENNANT: a shock tube. Its own are over in ten cycles, or too large.
+/// A problem for PENNANT: a shock tube. PENNANT's own problems end after ten cycles, or are too
+/// large.
 const TUBE_FILE: &str = "tube.pnt";
 const TUBE: &str = "\
 tstop 6.0
@@ -71,11 +73,11 @@ chunksize 512
 
 struct App {
     name: &'static str,
-    /// What it is told with two ranks, and with eight; `@` is the folder of its input.
+    /// Its arguments with two ranks, and with eight; `@` is the folder of its input.
     words: [&'static str; 2],
-    /// Its answers are the numbers in lines that begin so,
+    /// The beginnings of the lines with its answers.
     lines: &'static [&'static str],
-    /// as many of each.
+    /// The number of answers in each of these lines.
     numbers: usize,
 }
 
@@ -164,7 +166,7 @@ impl App {
         launcher
     }
 
-    /// The numbers that it has found.
+    /// Returns its numerical answers.
     fn answers(&self, output: &str) -> Vec<f64> {
         let of_answer = |line: &&str| {
             let line = line.trim_start();
@@ -193,7 +195,8 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let apps = Apps::find()?;
     MPICH.mpiexec(workspace)?;
     let launcher = workspace.c_bench()?.launcher().to_owned();
-    // A round takes seconds, and there are twelve cases: the median of the first rounds decides, whatever its interval.
+    // A round takes seconds, and there are twelve cases. The median of the first rounds therefore
+    // decides, even if its interval is wide.
     let rounds = Rounds::default();
     let rounds = Rounds {
         most: rounds.least,

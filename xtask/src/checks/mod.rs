@@ -73,19 +73,19 @@ use crate::workspace::Workspace;
 /// An acceptance check.
 #[derive(Debug, Clone, Copy)]
 pub struct Check {
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it shows, in one line.
+    /// The property that it checks, in one line.
     pub about: &'static str,
-    /// It measures time or processor time, so it wants a machine that does nothing else.
+    /// Whether it measures wall or CPU time, and so needs an otherwise idle machine.
     pub about_time: bool,
-    /// It takes no more than about a minute.
+    /// Whether it takes about a minute at most.
     pub quick: bool,
     /// Runs it. An error is a miss, unless it is a [`UnsuitableMachine`](crate::verdict::UnsuitableMachine).
     pub run: fn(&Workspace) -> Result<CheckOutcome>,
 }
 
-/// All checks, in the order they are listed.
+/// All checks, in the order of the list.
 pub const ALL: &[Check] = &[
     sweep3d_published::CHECK,
     sweep3d_identity::CHECK,
@@ -173,7 +173,7 @@ pub const ALL: &[Check] = &[
     manual::CHECK,
 ];
 
-/// One line for every check: its name, whether it is about time, what it shows.
+/// Lists all checks, one line for each: its name, whether it measures time, and its property.
 #[must_use]
 pub fn listing() -> String {
     let width = ALL

@@ -1,5 +1,5 @@
-//! What a call costs grows with the peers that a rank talks to, and not with the ranks of its node; and what is not
-//! used is not touched.
+//! The cost of a call grows with the peers of a rank, and not with the ranks of its node. Unused
+//! memory is not touched.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -48,7 +48,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(CheckOutcome::of_all(&outcomes))
 }
 
-/// Microseconds of each row, and for each rank of the job.
+/// Measures the microseconds of each row per rank of the job.
 fn for_each_rank(
     workspace: &Workspace,
     nodes: usize,
@@ -60,7 +60,7 @@ fn for_each_rank(
     Ok(rows.iter().map(|row| row.us / ranks as f64).collect())
 }
 
-/// A barrier, and an allreduce of 8 bytes: the worse of both counts.
+/// Measures a barrier, and an allreduce of 8 bytes; the larger ratio counts.
 fn collectives(workspace: &Workspace, nodes: usize) -> Result<CheckOutcome> {
     let options = BenchOptions {
         row_ms: 100,
@@ -102,7 +102,7 @@ fn start(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(measured.outcome(&what, " x"))
 }
 
-/// `hello` enters a barrier, and sends nothing.
+/// Measures the memory of a node: `hello` enters a barrier, and sends no message.
 fn memory(workspace: &Workspace) -> Result<CheckOutcome> {
     const MOST_BYTES: u64 = 64 << 20;
     let command = workspace.bcs(["run", "-v", "-n", &MOST.to_string(), "hello"])?;
@@ -130,7 +130,7 @@ fn mib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-/// The memory of its node, if a process has it.
+/// Returns the memory of the node, if the process has mapped it.
 fn node_memory(pid: i32) -> Option<File> {
     let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
     let paths = descriptors.filter_map(|entry| Some(entry.ok()?.path()));
@@ -141,8 +141,9 @@ fn node_memory(pid: i32) -> Option<File> {
     File::open(named.next()?).ok()
 }
 
-/// Two ranks; all others wait for the end of it. Every sample begins with a barrier of all, and 1,000 ranks on two
-/// cores need some 40 ms until they sleep again: hence samples of two seconds.
+/// Measures two ranks while all others wait for the end. Every sample begins with a barrier of all
+/// ranks, and 1,000 ranks on two cores need some 40 ms until they sleep again. Samples are
+/// therefore two seconds long.
 fn ping_pong(workspace: &Workspace) -> Result<CheckOutcome> {
     const PRESENT: usize = 4;
     let options = BenchOptions {

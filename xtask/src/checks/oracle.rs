@@ -1,5 +1,5 @@
-//! Random programs that run as real jobs in every layout and on both strobes, and check themselves against an
-//! oracle: collectives to the bit, messages by the rules of matching.
+//! Random programs run as real jobs in every layout and with both strobes, and check themselves
+//! against an oracle: collectives to the bit, messages by the rules of matching.
 
 use std::time::Duration;
 
@@ -35,20 +35,21 @@ pub(super) const MESSAGES: Check = Check {
     },
 };
 
-/// Programs in the simulator, with faults, which have collectives as well.
+/// The number of programs in the simulator, with faults and with collectives.
 const SIMULATED: &str = "2000";
 
 const RANKS: [usize; 6] = [1, 2, 3, 5, 8, 13];
 const NODES: [usize; 3] = [1, 2, 3];
 const STROBES: [&str; 2] = ["elastic", "fixed"];
 
-/// Within a node.
+/// Transports within a node.
 const ROADS: [&str; 2] = ["nic", "smartmap"];
 
-/// Of one layout.
+/// The time limit of one layout.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Runs a fixture in every layout, `cases` cases altogether unless `variable` says otherwise.
+/// Runs a fixture in every layout, with `cases` cases in total unless `variable` gives another
+/// number.
 fn in_every_layout(
     workspace: &Workspace,
     fixture: &str,
@@ -67,7 +68,7 @@ fn in_every_layout(
         .filter(|(ranks, nodes)| nodes <= ranks)
         .flat_map(|(ranks, nodes)| STROBES.map(|strobe| (ranks, nodes, strobe)))
         .flat_map(|(ranks, nodes, strobe)| ROADS.map(|road| (ranks, nodes, strobe, road)))
-        // With a node for each rank there is nobody near.
+        // With a node for each rank there are no local peers.
         .filter(|&(ranks, nodes, _, road)| ranks > nodes || road == ROADS[0])
         .collect();
     let per_layout = cases.div_ceil(layouts.len());
@@ -75,7 +76,7 @@ fn in_every_layout(
         let layout = format!(
             "-n {ranks} --nodes {nodes} --strobe {strobe} --intranode {road} --time-slice 100us"
         );
-        // Another seed for each layout, the same in every run of this check.
+        // Each layout has another seed, the same in every run of this check.
         let words = [(number + 1).to_string(), per_layout.to_string()];
         let words = words.iter().map(String::as_str);
         let mut command = workspace.fixture(&layout, fixture, words)?;

@@ -28,7 +28,7 @@ const MOST_BYTES: usize = 5_000_000;
 /// A desktop and a phone, in pixels.
 const WIDTHS: [&str; 2] = ["1280,900", "390,844"];
 
-/// Chooses the last slice, rank and range, as a person would by keyboard.
+/// A script that chooses the last slice, rank and range, like a user with a keyboard.
 const PRESS_KEYS: &str = "<script>for (const id of ['timeline', 'balance', 'histogram']) {
   const picture = document.getElementById(id);
   picture.focus();
@@ -36,7 +36,7 @@ const PRESS_KEYS: &str = "<script>for (const id of ['timeline', 'balance', 'hist
   picture.dispatchEvent(new KeyboardEvent('keydown', {key: 'End', bubbles: true}));
 }</script>";
 
-/// What the lines below the pictures say then.
+/// The expected text of the lines below the pictures then.
 const SAID: [&str; 2] = [">Rank 63 on node ", ">From "];
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -62,7 +62,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     process::run(&mut html, LIMIT)?.succeeded()?;
     let text = fs::read_to_string(&page).context("failed to read the page")?;
     let bytes = text.len();
-    // Whoever has no pointer presses keys.
+    // Keys also work without a pointer.
     fs::write(&page, text + PRESS_KEYS).context("failed to write the page")?;
     let complaints = WIDTHS.map(|width| complaints(browser, width, &page));
     let complaints: Vec<Vec<String>> = complaints.into_iter().collect::<Result<_>>()?;
@@ -79,7 +79,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     ))
 }
 
-/// What the browser says on its console. The page must have drawn all of its pictures.
+/// Returns the browser's console messages. The page must have drawn all of its pictures.
 fn complaints(browser: &str, width: &str, page: &Path) -> Result<Vec<String>> {
     let mut command = Command::new(browser);
     command.args([

@@ -1,4 +1,5 @@
-//! Messages in small pieces take little longer than the same bytes side by side, within a node and between two.
+//! Messages in small pieces take little longer than the same bytes in one piece, within a node and
+//! between two.
 
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// Where loops over the pieces alone take longer than the message.
+/// A case in which loops over the pieces alone take longer than the message.
 const COLUMN: &str = "a column of 64";
 
 const KINDS: usize = 5;
@@ -51,8 +52,8 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(CheckOutcome::of_all(&outcomes))
 }
 
-/// Of what the example says of 1 MiB: the greatest ratio to the same bytes side by side, but of the column; and of
-/// that the ratio to the same by hand.
+/// Parses the example's results for 1 MiB. Returns the greatest ratio to the same bytes in one
+/// piece, without the column, and the column's ratio to the loop by hand.
 fn ratios(said: &str) -> Result<(f64, f64)> {
     let (mut others, mut column, mut kinds) = (f64::NEG_INFINITY, None, 0);
     for line in said.lines().filter(|line| line.starts_with("1024 KiB")) {

@@ -1,5 +1,6 @@
-//! What waiting costs on a machine is measured, and what follows from it is not sensitive: a profile that is wrong by a
-//! factor of four in one figure moves no time of short messages by much.
+//! The cost of waiting is measured on each machine, and the decisions that follow from it are
+//! robust: a profile with one figure wrong by a factor of four changes the times of short messages
+//! only slightly.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +30,7 @@ const FACTOR: u32 = 4;
 
 const MOST: f64 = 1.15;
 
-/// By so much 8 B may seem to take longer than 1 KiB: to tell them apart the rows would have to be longer.
+/// The allowed apparent excess of 8 B over 1 KiB: the rows are too short to resolve less.
 const NOISE: f64 = 1.02;
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -87,7 +88,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     ))
 }
 
-/// The profile with each figure larger and smaller.
+/// Returns profiles with one figure larger or smaller.
 fn fakes(measured: Profile) -> impl Iterator<Item = (String, Profile)> {
     let figures = measured.figures();
     let each = FIGURES.iter().enumerate();

@@ -1,11 +1,12 @@
-//! Whoever types what README and CONTRIBUTING show, in order and in a fresh clone, gets what they show.
+//! The commands in README and CONTRIBUTING, run in order and in a fresh clone, print the output
+//! shown there.
 //!
-//! | file | is |
+//! | file | contains |
 //! |---|---|
-//! | `parts.rs` | what a document asks to type, to write and to expect |
-//! | `session.rs` | the shell in which that is done |
-//! | `shown.rs` | whether what is shown is what was said |
-//! | `copy.rs` | a checkout beside this one, with nothing in it but what is tracked |
+//! | `parts.rs` | the commands, files and outputs in a document |
+//! | `session.rs` | the shell that runs the commands |
+//! | `shown.rs` | the comparison of shown and actual output |
+//! | `copy.rs` | a checkout next to this one, with tracked files only |
 
 mod copy;
 mod parts;
@@ -35,10 +36,10 @@ pub(super) const CHECK: Check = Check {
 /// The documents.
 const DOCUMENTS: [&str; 2] = ["README.md", "CONTRIBUTING.md"];
 
-/// What continuous integration runs, a step in a line.
+/// The script of continuous integration, with one step per line.
 const INTEGRATION: &str = ".ci/run";
 
-/// Commands that are not run, with the reason. What takes no more than minutes does not belong here.
+/// Commands that are not run, with the reason. Commands that take only minutes do not belong here.
 const NOT_RUN: [(&str, &str); 0] = [];
 
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {
@@ -69,7 +70,7 @@ fn read(root: &Path, file: &str) -> Result<String> {
     fs::read_to_string(root.join(file)).with_context(|| format!("failed to read {file}"))
 }
 
-/// What the steps of continuous integration run.
+/// Returns the commands of the steps of continuous integration.
 fn steps(script: &str) -> Vec<String> {
     let steps = script
         .lines()
@@ -77,7 +78,7 @@ fn steps(script: &str) -> Vec<String> {
     steps.map(str::to_owned).collect()
 }
 
-/// Types the commands of a document into one shell.
+/// Runs the commands of a document in one shell.
 fn typed(
     workspace: &Workspace,
     document: &str,
@@ -112,7 +113,7 @@ fn typed(
             DocumentPart::File { .. } => {}
             DocumentPart::Output { line, text } => {
                 let Some(of) = last.and_then(|command| said.by(command)) else {
-                    // Behind a command that failed none was run.
+                    // After a failed command no other ran.
                     if said.failure().is_none() {
                         wrong.push(format!("line {line}: no command was run that says this"));
                     }

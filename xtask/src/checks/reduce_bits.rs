@@ -1,4 +1,4 @@
-//! Sums are the same to the bit, whether the NICs add in software or the processor does.
+//! Sums are the same to the bit, whether the NICs add in software or on the processor.
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// Who adds.
+/// The two ways to add.
 const ADDERS: [&str; 2] = ["soft:1048576", "host"];
 
-/// Those of the contests between nodes.
+/// The layouts of the contests between nodes.
 const LAYOUTS: [&str; 2] = ["-n 2 --nodes 2", "-n 8 --nodes 4"];
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -53,12 +53,13 @@ fn compared(layout: &str, soft: &[String], host: &[String]) -> CheckOutcome {
     CheckOutcome::exact(all_equal, figure, "none")
 }
 
-/// What the ranks say, sorted: `RANK OPERATION BYTES FINGERPRINT`.
+/// Returns the lines of the ranks, sorted: `RANK OPERATION BYTES FINGERPRINT`.
 fn lines(workspace: &Workspace, layout: &str) -> Result<Vec<String>> {
     let sizes = SIZES.map(|bytes| bytes.to_string());
     let mut command = workspace.fixture(layout, "bits", sizes.iter().map(String::as_str))?;
     let said = process::run(&mut command, LIMIT)?.succeeded()?.stdout;
-    // Ranks speak in any order, each in its own: that of the roots, which the lines do not name.
+    // Ranks print in any order. The lines of each rank are in the order of the roots, which they do
+    // not name.
     let mut lines: Vec<(String, String)> = said
         .lines()
         .filter_map(|line| line.rsplit_once(' '))

@@ -1,4 +1,4 @@
-//! SAGE's kernels against the same scheme on an array.
+//! Compares SAGE's kernels with the same scheme on an array.
 
 use anyhow::Result;
 

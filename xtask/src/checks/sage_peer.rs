@@ -1,4 +1,4 @@
-//! SAGE against MPICH on one node, and on two nodes against one.
+//! Compares SAGE with MPICH on one node, and two nodes with one.
 
 use anyhow::Result;
 
@@ -20,7 +20,7 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// The deck as it comes with the program.
+/// The deck that comes with the program.
 const ARGUMENTS: [&str; 2] = ["--deck", "timing_h"];
 
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {
@@ -44,7 +44,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     ]))
 }
 
-/// Two ranks on two nodes against two on one.
+/// Compares two ranks on two nodes with two ranks on one.
 fn nodes(workspace: &Workspace, gas: &SageReference) -> Result<CheckOutcome> {
     let on = |nodes: &str| {
         let mut command = workspace.bcs(["run", "-n", "2", "--nodes", nodes, "sage"])?;

@@ -1,4 +1,4 @@
-//! What SAGE dumps, read by the library that defines the format.
+//! The library that defines the format reads SAGE's output.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,7 +27,7 @@ const VTK: Wheel = Wheel {
     program: "bin/python3",
 };
 
-/// Decks of all dimensions, of one material and of three, and ranks.
+/// Decks of all dimensions, with one material and with three, and numbers of ranks.
 const RUNS: [(&str, &str); 4] = [
     ("-n 2", "--deck sod"),
     ("-n 3 --nodes 2", "--deck sedov --cycles 60"),
@@ -101,7 +101,7 @@ fn read(
     ))
 }
 
-/// The cells at the end and the mass of all materials together.
+/// Returns the cells at the end and the mass of all materials together.
 fn told(said: &str) -> Option<(usize, f64)> {
     let end = said.lines().find(|line| line.contains(" cycles, time "))?;
     let cells = end.strip_suffix(" cells")?.rsplit(' ').next()?;

@@ -22,12 +22,12 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// Long messages: those that the kernel would copy if they did not lie in slots.
+/// Long messages: without slots the kernel would copy them.
 const SIZES: [usize; 3] = [64 << 10, 256 << 10, 1 << 20];
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The sandbox's way to say that the kernel does not let it be built.
+/// The exit code with which the sandbox reports that the kernel does not allow it.
 const CANNOT: Option<i32> = Some(77);
 
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {
@@ -44,7 +44,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(measured.outcome(text, " x"))
 }
 
-/// The geometric mean of all rows.
+/// Returns the geometric mean of all rows.
 fn mean_us(mut command: Command) -> Result<f64> {
     let options = rows(
         &[BenchOperation::Latency, BenchOperation::Bandwidth],

@@ -1,4 +1,5 @@
-//! The safe layer costs nothing: windows of small messages through scopes against the untyped core, in turns within a job.
+//! The safe layer costs nothing: compares windows of small messages through scopes with the untyped
+//! core, in turns within a job.
 
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(outcome)
 }
 
-/// Millions of messages a second through scopes, and through the untyped core.
+/// Returns the millions of messages per second through scopes, and through the untyped core.
 fn said(line: &str) -> Result<(f64, f64)> {
     let rate = |name: &str| -> Result<f64> {
         let (_, rest) = line

@@ -1,4 +1,4 @@
-//! The cluster simulator's checkers hold over all its seeds, and planted bugs trip them.
+//! The checkers of the cluster simulator hold for all its seeds, and detect planted bugs.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// With a build before it.
+/// The time limit, which includes a build.
 const LIMIT: Duration = Duration::from_secs(1800);
 
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {

@@ -1,4 +1,4 @@
-//! The whole stack under one seed: `bcs sim --mpi`, every seed twice.
+//! Runs the whole stack under one seed: `bcs sim --mpi`, every seed twice.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// Seeds, unless the variable says otherwise.
+/// The default number of seeds.
 const SEEDS: u64 = 5_000;
 
-/// Each kind of fault strikes in one of so many seeds at least: in 300 of 5,000.
+/// Each kind of fault must strike in at least one of this many seeds: in 300 of 5,000.
 const SEEDS_PER_STRIKE: u64 = 5_000 / 300 + 1;
 
 const LIMIT: Duration = Duration::from_secs(3600);
@@ -30,7 +30,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     jobs(workspace, &[], seeds("BCS_SIM_MPI_SEEDS", SEEDS)?)
 }
 
-/// How many seeds to run: as the variable says, if it is set.
+/// Returns the number of seeds: that of the variable, if it is set.
 pub(super) fn seeds(variable: &str, otherwise: u64) -> Result<u64> {
     std::env::var(variable).map_or(Ok(otherwise), |seeds| {
         seeds
@@ -39,7 +39,7 @@ pub(super) fn seeds(variable: &str, otherwise: u64) -> Result<u64> {
     })
 }
 
-/// Runs jobs of so many seeds, each twice, with these options.
+/// Runs jobs of `seeds` seeds, each twice, with these options.
 pub(super) fn jobs(workspace: &Workspace, options: &[&str], seeds: u64) -> Result<CheckOutcome> {
     let seeds_given = seeds.to_string();
     let always = ["sim", "--mpi", "--twice", "--seeds", &seeds_given];

@@ -1,5 +1,5 @@
-//! Both simulators on the links of several machines: `bcs sim --fabric udp` and `bcs sim --mpi --fabric udp`, every
-//! seed twice.
+//! Runs both simulators on the links of several machines: `bcs sim --fabric udp` and `bcs sim --mpi
+//! --fabric udp`, every seed twice.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// Seeds of each, unless the variable says otherwise.
+/// The default number of seeds of each.
 const SEEDS: u64 = 500;
 
 const LIMIT: Duration = Duration::from_secs(1800);
@@ -36,7 +36,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(CheckOutcome::of_all(&both))
 }
 
-/// Scripted ranks, on 2 to 16 nodes.
+/// Runs scripted ranks, on 2 to 16 nodes.
 fn scripted(workspace: &Workspace, seeds: u64) -> Result<CheckOutcome> {
     let seeds_given = seeds.to_string();
     let always = ["sim", "--twice", "--seeds", &seeds_given];

@@ -1,5 +1,5 @@
-//! What a slice costs: one in which nothing has to be moved, one with a message and a reduction of 8 bytes, and how
-//! it grows with the nodes.
+//! Measures the CPU time of a slice without data, and of one with a message and a reduction of 8
+//! bytes, and how it grows with the nodes.
 
 use std::path::Path;
 use std::process::Command;
@@ -34,19 +34,20 @@ const SECONDS: &str = "0.5";
 /// Nodes of the larger job, with a rank on each.
 const NODES: u32 = 16;
 
-/// Messages and reductions for every slice below which the loaded slices are not what they are called.
+/// The least messages and reductions per slice; with fewer, the loaded slices are not loaded
+/// enough.
 const LEAST_POSTS_PER_SLICE: f64 = 0.9;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What runs, and what its ranks do.
+/// The program, and the work of its ranks.
 #[derive(Debug, Clone, Copy)]
 enum RankWork {
     /// All ranks compute.
     Spin,
-    /// They sleep, or wait for who sleeps.
+    /// Some ranks sleep, and the others wait for them.
     Doze,
-    /// They compute, and have 8 bytes moved and 8 bytes reduced in each slice.
+    /// All ranks compute, and move 8 bytes and reduce 8 bytes in each slice.
     Loaded,
 }
 
@@ -56,12 +57,12 @@ struct Layout {
     nodes: u32,
     driver: &'static str,
     program: RankWork,
-    /// Every slice is struck, and goes through all phases.
+    /// Whether every slice is strobed, and goes through all phases.
     all_phases: bool,
 }
 
-/// Ranks that compute keep the NIC from spinning between its phases, so that what is counted is work and not
-/// waiting; and only then does the time come from somebody.
+/// Computing ranks prevent the NIC from spinning between its phases, so that the measurement counts
+/// work and not waiting. Only then does the NIC take its time from other threads.
 const SHARED: Layout = Layout {
     nodes: 2,
     driver: "shared",
@@ -70,7 +71,7 @@ const SHARED: Layout = Layout {
 };
 
 impl Layout {
-    /// The command without its program.
+    /// Returns the command without its program.
     fn command(self, workspace: &Workspace) -> Result<Command> {
         let nodes = self.nodes.to_string();
         let mut command = workspace.bcs(["run", "-v", "-n", &nodes, "--nodes", &nodes])?;
@@ -93,7 +94,7 @@ impl RankWork {
         };
     }
 
-    /// The heads of the lines that begin and end the middle part.
+    /// Returns the beginnings of the lines at the begin and the end of the middle part.
     fn middle(self) -> (&'static str, &'static str) {
         match self {
             RankWork::Spin | RankWork::Loaded => ("computing", "rank "),
@@ -101,7 +102,7 @@ impl RankWork {
         }
     }
 
-    /// Whether nearly every slice had what it was to have, by the line that ended the middle part.
+    /// Checks from the line at the end of the middle part that nearly every slice had its load.
     fn did_its_part(self, line: &str, slices: f64) -> Result<()> {
         if !matches!(self, RankWork::Loaded) {
             return Ok(());
@@ -127,7 +128,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(CheckOutcome::of_all(&outcomes))
 }
 
-/// Against a thread that only wakes, which is measured beside the same computing ranks.
+/// Compares with a thread that only wakes, measured beside the same computing ranks.
 fn shared(workspace: &Workspace, load: &Path) -> Result<Vec<CheckOutcome>> {
     let nodes = f64::from(NODES);
     let growth = nodes / f64::from(SHARED.nodes);
@@ -171,7 +172,7 @@ fn shared(workspace: &Workspace, load: &Path) -> Result<Vec<CheckOutcome>> {
     Ok(outcomes)
 }
 
-/// The other drivers, and ranks that sleep.
+/// Measures the other drivers, and ranks that sleep.
 fn drivers(workspace: &Workspace, load: &Path) -> Result<Vec<CheckOutcome>> {
     let layout = |driver, program| Layout {
         driver,
@@ -202,7 +203,7 @@ fn told<const N: usize>(measured: &[RoundsResult; N], what: [&str; N]) -> Vec<Ch
     all.map(|(one, what)| one.outcome(what, " us")).collect()
 }
 
-/// The processor time of a bare timer's wake-up, beside ranks that compute under a runtime that has nothing to do.
+/// Returns the CPU time of a bare timer's wake-up, beside ranks that compute under an idle runtime.
 fn bare_us(workspace: &Workspace) -> Result<f64> {
     let idle = Layout {
         all_phases: false,
@@ -219,8 +220,9 @@ fn bare_us(workspace: &Workspace) -> Result<f64> {
     Ok(us)
 }
 
-/// The runtime's processor time while the program's middle part lasts, divided by the slices struck in it. All
-/// slices of a job are as long on average, so their number follows from the time and the mean gap.
+/// Returns the runtime's CPU time during the program's middle part, divided by the slices strobed
+/// in it. Slices have the same mean length throughout a job, so their number follows from the time
+/// and the mean gap.
 fn slice_us(workspace: &Workspace, load: &Path, layout: Layout) -> Result<f64> {
     let dir = tempfile::tempdir().context("failed to make a directory for the dump")?;
     let mut command = layout.command(workspace)?;

@@ -1,4 +1,5 @@
-//! Between the ranks of one node we are as fast as the best of the other MPI implementations, or faster.
+//! Between the ranks of one node we are at least as fast as the best of the other MPI
+//! implementations.
 
 use anyhow::Result;
 use apps::bench::{BenchOperation, BufferMode};
@@ -69,10 +70,10 @@ pub(super) const COLLECTIVES_IN_C: Check = Check {
     ..COLLECTIVES
 };
 
-/// We as we come, or our programs in C.
+/// Our default, or our programs in C.
 type ContestVariant = fn(Contest) -> Contest;
 
-/// Ranks of all but the oversubscribed ones.
+/// The ranks of all checks but the oversubscribed ones.
 const RANKS: usize = 2;
 
 const MIB: usize = 1 << 20;
@@ -126,7 +127,7 @@ fn large(workspace: &Workspace, of: ContestVariant) -> Result<CheckOutcome> {
     )
 }
 
-/// The bars are for messages and bytes in a second. Times are their inverse.
+/// The bars are for messages and bytes per second. Times are their inverse.
 fn rate(workspace: &Workspace, of: ContestVariant) -> Result<CheckOutcome> {
     let sizes = [
         1 << 10,
@@ -166,7 +167,7 @@ fn collectives(workspace: &Workspace, of: ContestVariant) -> Result<CheckOutcome
     of(contest).judge(workspace, &[mean, each, large])
 }
 
-/// Bars for the geometric mean of all rows, and for each.
+/// Returns the bars for the geometric mean of all rows, and for each row.
 fn all_rows(mean: f64, each: f64) -> [Demand; 2] {
     let demand = |of, at_most| Demand {
         what: "all rows",

@@ -1,4 +1,4 @@
-//! Within a node, with a buffer for each message: rows in which a peer has been faster than we.
+//! Within a node, with a buffer for each message: rows in which a peer has been faster than ours.
 
 use anyhow::Result;
 use apps::bench::{BenchOperation, BenchOptions, BufferMode};

@@ -1,4 +1,5 @@
-//! Collectives of several nodes, of which the ranks of a node do their part themselves, against the NICs alone.
+//! Compares collectives of several nodes in which the ranks of a node do their part themselves with
+//! collectives by the NICs alone.
 
 use anyhow::{Result, ensure};
 use apps::bench::{BenchOperation, BenchOptions, BufferMode};
@@ -19,7 +20,7 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// Nodes, and ranks of each.
+/// Nodes, ranks of each node, and the name of the layout.
 const LAYOUTS: [(usize, usize, &str); 5] = [
     (2, 2, "2 nodes x 2 ranks"),
     (2, 4, "2 nodes x 4 ranks"),
@@ -28,7 +29,7 @@ const LAYOUTS: [(usize, usize, &str); 5] = [
     (4, 4, "4 nodes x 4 ranks"),
 ];
 
-/// Random collectives of each layout that are compared to the bit.
+/// Random collectives of each layout, compared to the bit.
 const CASES: &str = "300";
 
 const LIMIT: Duration = Duration::from_secs(300);
@@ -56,7 +57,7 @@ fn faster(
         BenchOperation::Allreduce,
         BenchOperation::Alltoall,
     ];
-    // What the NICs need for the longest is enough to go by.
+    // The operations that take the NICs longest are representative.
     let sizes = [8, 1 << 10, 8 << 10, 64 << 10, 1 << 20];
     let options = BenchOptions {
         row_ms: 5,
@@ -83,7 +84,7 @@ fn faster(
     Ok(outcome)
 }
 
-/// The same collectives by both roads, each against an oracle that knows the order.
+/// Runs the same collectives with both transports, each against an oracle that knows the order.
 fn equal(workspace: &Workspace, nodes: usize, ranks: usize, what: &str) -> Result<CheckOutcome> {
     for road in ["smartmap", "nic"] {
         let layout = format!("-n {ranks} --nodes {nodes} --intranode {road}");

@@ -1,4 +1,5 @@
-//! More ranks than cores on one node: faster than the other MPI implementations, and those that wait use nothing.
+//! With more ranks than cores on one node we are faster than the other MPI implementations, and
+//! waiting ranks use no CPU time.
 
 use std::cell::RefCell;
 use std::process::Command;
@@ -41,10 +42,10 @@ pub(super) const IN_C: Check = Check {
 
 const CORES: usize = 2;
 
-/// Of both sides on one core, in a round.
+/// The round trips of both sides on one core, in a round.
 const ROUND_TRIPS: u32 = 5_000;
 
-/// The start of a job and a second of measuring.
+/// The time limit for the start of a job and a second of measurements.
 const LIMIT: Duration = Duration::from_secs(120);
 
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {
@@ -61,7 +62,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(CheckOutcome::of_all(&outcomes))
 }
 
-/// Of 4, 8 and 16 ranks.
+/// Measures the collectives of 4, 8 and 16 ranks.
 fn all_collectives(workspace: &Workspace, of: fn(Contest) -> Contest) -> Result<[CheckOutcome; 3]> {
     Ok([
         collectives(
@@ -105,7 +106,7 @@ fn collectives(
     of(Contest::with_all(ranks, options)?).judge(workspace, demands)
 }
 
-/// Eight ranks, of which one computes 10 ms of its own processor time between collectives.
+/// Eight ranks, one of which computes for 10 ms of its own CPU time between collectives.
 const LAGGING_RANKS: usize = 8;
 
 fn lag() -> BenchOptions {
@@ -121,7 +122,8 @@ fn laggard(workspace: &Workspace) -> Result<CheckOutcome> {
     Contest::with_all(LAGGING_RANKS, lag())?.judge(workspace, &[wall])
 }
 
-/// What the ranks use that wait for it, in per cent of the wall time; the one that uses most counts.
+/// Measures the CPU time of the ranks that wait for it, in per cent of the wall time; the rank with
+/// most counts.
 fn waiting(workspace: &Workspace) -> Result<CheckOutcome> {
     let ours = Contestant::ours(LAGGING_RANKS, CORES);
     let measured = Rounds::default().figure(Bar::AtMost(5.0), || {
@@ -133,7 +135,8 @@ fn waiting(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(measured.outcome("processor time of a rank that waits", " %"))
 }
 
-/// Two ranks that are kept to one core from outside, against two processes that give it to each other.
+/// Compares two ranks that are confined to one core from outside with two processes that yield it
+/// to each other.
 fn one_core(workspace: &Workspace, core: usize) -> Result<CheckOutcome> {
     let bcs = workspace.release()?.join("bcs");
     let (ours_us, bare_us) = (RefCell::new(vec![]), RefCell::new(vec![]));

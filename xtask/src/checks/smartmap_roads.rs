@@ -1,4 +1,5 @@
-//! The roads of bytes between ranks of a node against each other, and the two ways to fold a long reduction.
+//! Compares the paths of bytes between ranks of a node, and the two algorithms that fold a long
+//! reduction.
 
 use anyhow::Result;
 use apps::bench::{BenchCase, BenchOperation, BenchOptions, BufferMode};
@@ -23,7 +24,7 @@ const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {
-    // Up to 1 KiB messages are copied into a queue, whatever the road.
+    // Messages up to 1 KiB are copied into a queue on every path.
     let sizes = [4, 8, 16, 32, 64, 256].map(|kib| kib * KIB);
     let messages = rows(
         &[BenchOperation::Latency],
@@ -66,7 +67,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(CheckOutcome::of_all(&outcomes))
 }
 
-/// The default against another way.
+/// Compares the default with another path.
 fn against(
     workspace: &Workspace,
     way: &str,

@@ -1,9 +1,10 @@
-//! A mixture of all that MPI has, for a long time: on one node, on two, and on two hosts whose network loses datagrams.
+//! Runs a mixture of all MPI operations for a long time: on one node, on two, and on two hosts
+//! whose network loses datagrams.
 //!
-//! The fixture checks every value. This check runs it and measures all processes of the job from outside (the
-//! launcher, node managers, which have the NICs in them, and ranks) each time that the fixture reports, while the ranks
-//! stand still and have given free memory of their heaps back. A process may have at the end no more memory than after a
-//! sixth of the time, within 2 %.
+//! The fixture checks every value. This check measures all processes of the job from outside: the
+//! launcher, the node managers, which contain the NICs, and the ranks. It does so each time the
+//! fixture reports, while the ranks stand still and have returned the free memory of their heaps.
+//! At the end a process may not have more memory than after a sixth of the time, within 2 %.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,13 +33,13 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// Seconds of each layout, where nobody asks for another number.
+/// The default seconds of each layout.
 const SECONDS: u64 = 60;
 
 const SECONDS_VARIABLE: &str = "BCS_SOAK_SECONDS";
 const SEED_VARIABLE: &str = "BCS_SOAK_SEED";
 
-/// Some of the layouts: `1-node`, `2-nodes`, `2-hosts`, with commas between them.
+/// Selects layouts: `1-node`, `2-nodes`, `2-hosts`, separated by commas.
 const LAYOUTS_VARIABLE: &str = "BCS_SOAK_LAYOUTS";
 
 /// `--any-source` of the fixture.
@@ -47,14 +48,14 @@ const ANY_SOURCE_VARIABLE: &str = "BCS_SOAK_ANY_SOURCE";
 /// Reports in a run.
 const REPORTS: u64 = 60;
 
-/// Memory is the median of this number of reports: the first of them ends after a sixth of the time, the others are the
-/// last ones.
+/// Memory is the median of this number of reports. The first such group ends after a sixth of the
+/// time; the other group has the last reports.
 const WINDOW: usize = 5;
 
-/// By how much of itself a process may grow.
+/// The allowed relative growth of a process.
 const GROWTH: f64 = 0.02;
 
-/// What a job may take beside the time that it is told, before it is ended for a hang.
+/// The time that a job may take beyond its given time before it is ended as hung.
 const GRACE_S: u64 = 120;
 
 /// The share of datagrams that hosts lose.
@@ -143,9 +144,9 @@ struct Sample {
 /// A run that has ended well.
 struct Run {
     samples: Vec<Sample>,
-    /// What processes are called.
+    /// The names of the processes.
     names: BTreeMap<u32, String>,
-    /// What the fixture said last of what it did.
+    /// The fixture's last report of its work.
     done: String,
 }
 
@@ -192,7 +193,7 @@ impl Run {
     fn sample(&mut self, launcher: u32, after: Duration) -> Result<()> {
         let mut resident_kib = BTreeMap::new();
         for pid in descendants(launcher)? {
-            // It may have ended since.
+            // The process may have ended since.
             if let Some(kib) = resident(pid) {
                 resident_kib.insert(pid, kib);
                 self.names
@@ -212,7 +213,7 @@ impl Run {
         let first = self.samples.iter().position(|sample| sample.after >= sixth);
         let first = first.context("there is no report after a sixth of the time")?;
         let early = &self.samples[(first + 1).saturating_sub(WINDOW)..=first];
-        // The last report is that of ranks that are about to end.
+        // In the last report the ranks are about to end.
         let late = &self.samples[self.samples.len().saturating_sub(WINDOW)..];
         let mut worst: Option<(f64, String)> = None;
         let mut grown = 0;
@@ -250,7 +251,7 @@ impl Run {
     }
 }
 
-/// A process and all that it and its descendants have started and that still run.
+/// Returns a process and all its descendants that still run.
 fn descendants(of: u32) -> Result<Vec<u32>> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for entry in fs::read_dir("/proc").context("failed to list processes")? {
@@ -272,7 +273,7 @@ fn descendants(of: u32) -> Result<Vec<u32>> {
     Ok(all)
 }
 
-/// Resident memory of a process in KiB; none if it has ended.
+/// Returns the resident memory of a process in KiB; `None` if it has ended.
 fn resident(pid: u32) -> Option<u64> {
     status_figure(pid, "VmRSS:")
 }

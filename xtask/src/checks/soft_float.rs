@@ -1,11 +1,12 @@
-//! The default limit of reductions in software is where the processor becomes as quick.
+//! The default limit of reductions in software is the length at which the processor becomes as
+//! fast.
 //!
-//! One limit serves all types and operations, which cross over at different lengths: sums and products
-//! at once, since one of them takes software longer than to enter the floating-point environment;
-//! minima and maxima, which software does by comparing integers, after a few elements. Up to the
-//! greatest crossover there is an operation that software does as quickly. Beyond it there is none, and
-//! the default should not be. Below it the default need not be: for so few elements software loses
-//! next to nothing of a slice, and few elements are what programs reduce (paper, 4.4).
+//! One limit applies to all types and operations, which have different crossovers. Sums and
+//! products cross over at once, since a single one takes software longer than entering the
+//! floating-point environment. Minima and maxima, which software computes by comparing integers,
+//! cross over after a few elements. The default should not exceed the greatest crossover, because
+//! beyond it software is slower for all operations. It need not be lower: for so few elements
+//! software loses almost nothing of a slice, and programs reduce few elements (paper, 4.4).
 
 use anyhow::{Context, Result};
 use bcs_core::limits::DEFAULT_SOFT_REDUCE_ELEMENTS;
@@ -39,7 +40,7 @@ fn run(_: &Workspace) -> Result<CheckOutcome> {
         greatest.push(crossover);
         Ok(limit / crossover)
     };
-    // From a half to twice as much.
+    // Allows from half to twice the crossover.
     let bar = Bar::Within {
         value: 1.25,
         tolerance: 0.75,

@@ -1,5 +1,5 @@
-//! The beat costs SWEEP3D nothing: on two nodes it takes no longer than on one, where no slice is struck. And two jobs
-//! on the same cores share them.
+//! The strobe costs SWEEP3D nothing: on two nodes it takes no longer than on one, which has no
+//! slices. Two jobs on the same cores share them.
 
 use std::thread;
 
@@ -35,7 +35,7 @@ const CORES: usize = 2;
 /// Two ranks in a row, blocks of 10 planes and 2 angles, 3 iterations.
 pub(super) const DECK: &str = "2 1 10 2 1\n150 150 150 6 1\n.05 .05 .05 -3.0\n0 0 0\n0 1 0\n";
 
-/// Some percents are looked for in what varies by as much.
+/// The check resolves some percent in times that vary by as much.
 const ROUNDS: Rounds = Rounds {
     warm_ups: 1,
     least: 15,
@@ -120,7 +120,7 @@ fn two_jobs(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(CheckOutcome::of_all(&outcomes))
 }
 
-/// The solver's time of the slower one of two jobs at once.
+/// Returns the solver's time of the slower one of two concurrent jobs.
 fn solve_two(layouts: &Layouts<'_>, layout: &str, messages: CommunicationStyle) -> Result<f64> {
     let mut commands = [
         layouts.command(layout, messages)?,

@@ -1,4 +1,4 @@
-//! SWEEP3D gives the same errs to the last digit, however it is run.
+//! SWEEP3D gives the same errs to the last digit in every layout.
 
 use std::time::Duration;
 use std::{fmt, fs};
@@ -20,7 +20,7 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// One way to run it.
+/// A layout of a run.
 #[derive(Debug, Clone, Copy)]
 struct SolveLayout {
     ranks: u32,
@@ -30,7 +30,7 @@ struct SolveLayout {
     nic_threads: &'static str,
 }
 
-/// As one would type it.
+/// Prints the layout as command-line options.
 impl fmt::Display for SolveLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SolveLayout {
@@ -70,8 +70,8 @@ fn ways() -> Vec<SolveLayout> {
     ways
 }
 
-/// A 12-cubed S6 P1 problem in blocks of 4 planes and 3 angles, for six iterations, the last three of them with
-/// fix-ups: small enough that its run time is the runtime's.
+/// Returns a 12-cubed S6 P1 problem in blocks of 4 planes and 3 angles, for six iterations, the
+/// last three of them with fix-ups. It is so small that the runtime dominates its run time.
 fn deck(ranks: u32) -> String {
     let (npe_i, npe_j) = process_grid(ranks);
     format!("{npe_i} {npe_j} 4 3 1\n12 12 12 6 1\n.4 .4 .4 -6.0\n0 0 0\n0 1 -3\n")

@@ -1,4 +1,4 @@
-//! Many more ranks than cores solve a problem in little more time than few.
+//! Many more ranks than cores solve a problem in little more time than few ranks.
 
 use std::cell::RefCell;
 use std::fs;
@@ -25,20 +25,20 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// The largest share of the whole processor time that the runtime's processes may take, in per cent.
+/// The largest share of the total CPU time that the runtime's processes may take, in per cent.
 const RUNTIME_BAR: Bar = Bar::AtMost(20.0);
 
 /// Two seconds and more on an idle machine of two cores.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// The 50-cubed deck's problem on a grid of 100 cubed, in blocks of 10 planes and 3 angles. Four iterations are
-/// enough: all cost the same but for fix-ups.
+/// Returns the 50-cubed deck's problem on a grid of 100 cubed, in blocks of 10 planes and 3 angles.
+/// Four iterations are enough: all cost the same but for fix-ups.
 fn deck(ranks: u32) -> String {
     let (npe_i, npe_j) = process_grid(ranks);
     format!("{npe_i} {npe_j} 10 3 1\n100 100 100 6 1\n.05 .05 .05 -4.0\n0 0 0\n0 1 0\n")
 }
 
-/// What a run took.
+/// The cost of a run.
 struct SolveCost {
     elapsed_s: f64,
     runtime_percent: f64,
@@ -80,8 +80,8 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(outcome)
 }
 
-/// The runtime's processes are `bcs run` and the managers, which host the NICs. Their clocks are read when the
-/// last line of the report comes, with their start in them, as it is in the whole.
+/// Measures a run. The runtime's processes are `bcs run` and the managers, which host the NICs.
+/// Their clocks are read at the last line of the report and include their start, like the total.
 fn solve(workspace: &Workspace, dir: &Path, ranks: u32, nodes: u32) -> Result<SolveCost> {
     let path = dir.join(format!("input.{ranks}"));
     fs::write(&path, deck(ranks)).context("failed to write a deck")?;

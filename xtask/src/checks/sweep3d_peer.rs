@@ -1,4 +1,4 @@
-//! SWEEP3D on one node against MPICH.
+//! Compares SWEEP3D on one node with MPICH.
 
 use std::ffi::OsString;
 use std::fs;
@@ -21,7 +21,7 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// As in `sweep3d-oversubscribed`.
+/// Returns the deck of `sweep3d-oversubscribed`.
 fn deck(ranks: usize) -> Result<String> {
     let (npe_i, npe_j) = process_grid(u32::try_from(ranks).context("few ranks")?);
     Ok(format!(

@@ -1,4 +1,4 @@
-//! SWEEP3D over two nodes gives the answers that were published for it.
+//! SWEEP3D over two nodes gives its published answers.
 
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// Relative. The answers are of 1995, and rounding differs by some 1e-11 with the order of operations.
+/// The relative tolerance. The answers are of 1995, and rounding differs by some 1e-11 with the
+/// order of operations.
 const TOLERANCE: f64 = 1e-9;
 
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {

@@ -1,5 +1,5 @@
-//! A thread's small messages beside a thread of the same rank that is in long ones; and operations of the program's
-//! own that call MPI.
+//! Measures a thread's small messages while another thread of the same rank sends long ones, and
+//! user-defined operations that call MPI.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(measured.outcome("the greater ratio of median and 99th percentile", " x"))
 }
 
-/// Of median and 99th percentile, beside messages against beside copies.
+/// Returns the worse ratio of median and 99th percentile, beside messages against beside copies.
 fn worse_ratio(said: &str) -> Result<f64> {
     let (messages, copies) = said.split_once(';').context("there are two sides")?;
     let of = |side: &str, after: &str| -> Result<f64> {

@@ -1,5 +1,5 @@
-//! `bcs tune` names a good slice in a quarter of the runs of a full sweep, and no slice where there is no difference.
-//! `--strobe auto` finds one while the program runs.
+//! `bcs tune` finds a good slice in a quarter of the runs of a full sweep, and names no slice if
+//! there is no difference. `--strobe auto` finds one while the program runs.
 
 use std::time::Duration;
 
@@ -23,10 +23,11 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// Computation between two exchanges in microseconds, and exchanges: some tenths of a second with short slices.
+/// Computation between two exchanges in microseconds, and the number of exchanges: some tenths of a
+/// second with short slices.
 const GRAINS: [(&str, &str); 3] = [("300", "400"), ("3000", "100"), ("30000", "20")];
 
-/// As the second, with nothing exchanged.
+/// The arguments of the second case, without exchanges.
 const ALONE: [&str; 3] = ["30000", "20", "alone"];
 
 const LAYOUT: &str = "-n 2 --nodes 2";
@@ -48,7 +49,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(CheckOutcome::of_all(&outcomes))
 }
 
-/// What `bcs tune` finds of the program.
+/// Returns the result of `bcs tune` for the program.
 fn tuned(workspace: &Workspace, words: &[&str]) -> Result<Value> {
     let program = workspace.fixture_program("grains")?;
     let dir = tempfile::tempdir().context("failed to make a directory for results")?;
@@ -61,7 +62,7 @@ fn tuned(workspace: &Workspace, words: &[&str]) -> Result<Value> {
     Ok(serde_json::from_str(&text)?)
 }
 
-/// The slice that is named, and auto strobes, against a full sweep.
+/// Compares the proposed slice, and auto strobes, with a full sweep.
 fn swept(workspace: &Workspace, grain: &str, count: &str) -> Result<[CheckOutcome; 2]> {
     let found = tuned(workspace, &[grain, count])?;
     let rows = found["rows"].as_array().context("results without rows")?;
@@ -102,7 +103,7 @@ fn swept(workspace: &Workspace, grain: &str, count: &str) -> Result<[CheckOutcom
     Ok([named, auto])
 }
 
-/// The median run time with each setting.
+/// Returns the median run time with each setting.
 fn sweep(workspace: &Workspace, settings: &[String], grain: &str, count: &str) -> Result<Vec<f64>> {
     let mut seconds = vec![Vec::new(); settings.len()];
     for round in 0..SWEEP_ROUNDS {

@@ -1,4 +1,5 @@
-//! SWEEP3D and SAGE between two hosts, which are network namespaces, against MPICH over TCP between the same two.
+//! Compares SWEEP3D and SAGE between two hosts, which are network namespaces, with MPICH over TCP
+//! between the same hosts.
 
 use std::ffi::OsString;
 use std::fs;

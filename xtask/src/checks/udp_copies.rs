@@ -1,4 +1,5 @@
-//! Bytes of long messages between hosts are copied once on their way from the kernel to their rank: by the kernel.
+//! The kernel copies the bytes of long messages between hosts directly to their place, so that they
+//! are copied once on the receiving host.
 
 use std::time::Duration;
 
@@ -20,12 +21,12 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// The share of all bytes that the kernel is to put where they belong.
+/// The least share of all bytes that the kernel must put in place.
 const LEAST: f64 = 0.9;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What a node manager says at the end.
+/// The text that a node manager prints at the end.
 const RECEIVED: &str = " has received ";
 const PUT: &str = " bytes of messages from other machines; the kernel put ";
 
@@ -43,7 +44,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(CheckOutcome::of_all(&outcomes))
 }
 
-/// What share it is of what all node managers say that they have received.
+/// Measures this share over the bytes that all node managers report as received.
 fn share(
     workspace: &Workspace,
     network: &TestNetwork,
@@ -70,7 +71,7 @@ fn share(
         .with_context(|| format!("nobody has said how messages came:\n{said}"))
 }
 
-/// How many bytes a line says that were received, and how many of them the kernel put where they belong.
+/// Returns the received bytes in a line, and those that the kernel put in place.
 fn counts(line: &str) -> Option<(u64, u64)> {
     let (_, line) = line.split_once(RECEIVED)?;
     let (all, line) = line.split_once(PUT)?;

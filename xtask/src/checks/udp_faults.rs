@@ -1,4 +1,5 @@
-//! Nodes and cables that fail at random moments: for good, and the job ends in time; for a second, and it goes on.
+//! Nodes and cables fail at random moments. If they fail for good, the job ends in time; if they
+//! fail for a second, it goes on.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
@@ -35,16 +36,16 @@ const HOSTS: usize = 3;
 /// `--node-timeout`.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a job that must end may take beside that.
+/// The additional time in which a job must end.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long what comes back is away.
+/// The duration of a temporary fault.
 const AWAY: Duration = Duration::from_secs(1);
 
-/// Moments lie within so many milliseconds after the job is under way.
+/// The faults begin within this time after the start of the job, in milliseconds.
 const MOMENTS_MS: u64 = 500;
 
-/// Of `bcs run`, when it ends a job for a fault of a node.
+/// The exit code of `bcs run` when it ends a job for a fault of a node.
 const FAILED: i32 = 125;
 
 const GAS: [&str; 7] = [
@@ -135,21 +136,21 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     ))
 }
 
-/// Another one each time.
+/// Returns another seed each time.
 fn fresh_seed() -> u64 {
     let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     time.map_or(0, |time| u64::from(time.subsec_nanos()))
 }
 
-/// What all rounds have.
+/// The common settings of all rounds.
 struct Trial<'a> {
     workspace: &'a Workspace,
     network: &'a TestNetwork,
-    /// The gas as one machine computes it.
+    /// The digest of the gas computed on one machine.
     digest: String,
 }
 
-/// A job that is under way.
+/// A running job.
 struct RunningJob {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -157,7 +158,7 @@ struct RunningJob {
 
 impl Drop for RunningJob {
     fn drop(&mut self) {
-        // It has ended, or it is to end: `bcs run` takes its job with it.
+        // The job has ended, or must end: `bcs run` ends its ranks with it.
         let _ended = self.child.kill();
         let _reaped = self.child.wait();
     }
@@ -176,7 +177,8 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// Seconds from the fault to the end, of a job that must end; else those of the whole rest of the job.
+    /// Returns the seconds from the fault to the end, for a job that must end; otherwise those of
+    /// the rest of the job.
     fn round(&self, fault: Fault, host: usize, after: Duration) -> Result<f64> {
         let program = if fault.ends_the_job() {
             vec![
@@ -197,7 +199,7 @@ impl<'a> Trial<'a> {
         let start = Instant::now();
         let done = self.act(fault, host);
         let ended = job.end();
-        // The next round has a whole network again.
+        // Repairs the network for the next round.
         self.network.mend(host)?;
         done?;
         let seconds = start.elapsed().as_secs_f64();
@@ -243,7 +245,7 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    /// To those processes of a host whose program is one of these.
+    /// Sends a signal to the processes of a host whose program `is_meant` selects.
     fn signal(&self, host: usize, signal: Signal, is_meant: impl Fn(&str) -> bool) -> Result<()> {
         let all = self.network.processes(host)?;
         let mut meant = all
@@ -256,13 +258,14 @@ impl<'a> Trial<'a> {
         );
         for pid in meant {
             let pid = Pid::from_raw(pid.cast_signed()).context("a process has a number")?;
-            // It may have ended since.
+            // The process may have ended since.
             let _gone = kill_process(pid, signal);
         }
         Ok(())
     }
 
-    /// Who is cut off hears nothing of the others, and may be the first to say so: then it is one of these that it names.
+    /// A cut-off host does not hear the others and may be the first to report a fault. It then
+    /// names one of the other hosts.
     fn names_a_node(&self, fault: Fault, host: usize, told: &str) -> Result<()> {
         let is_named = |at: usize| {
             let name = self.network.host(at);
@@ -307,7 +310,7 @@ fn begun(mut command: Command) -> Result<RunningJob> {
 }
 
 impl RunningJob {
-    /// Its exit code, and the rest of what it wrote.
+    /// Returns the exit code of the job, and the rest of its output.
     fn end(&mut self) -> Result<(Option<i32>, String, String)> {
         let (mut said, mut told) = (String::new(), String::new());
         self.stdout.read_to_string(&mut said)?;

@@ -1,8 +1,9 @@
-//! Jobs whose nodes are partly on one machine and partly not: four nodes on two hosts.
+//! Jobs whose nodes are partly on one machine: four nodes on two hosts.
 //!
-//! With `--fabric udp` hosts are network namespaces. Their node managers could map each other's memory, and do it
-//! within a host only, as that option says. With `--fabric auto` a host has a namespace for processes, too: then node
-//! managers of two hosts cannot reach each other's memory, and find that out by trying.
+//! With `--fabric udp` hosts are network namespaces. Their node managers could map each other's
+//! memory, but do so only within a host, as that option requires. With `--fabric auto` a host also
+//! has a namespace for processes. Node managers of two hosts then cannot reach each other's memory,
+//! and find that out by trying.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -33,8 +34,8 @@ const NODES: usize = 4;
 
 const DRIVERS: [&str; 3] = ["shared", "coprocessor", "dedicated"];
 
-/// Programs that know what their answers are: options of `bcs run`, a fixture with its arguments, how its output
-/// begins.
+/// Programs that check their answers: options of `bcs run`, a fixture with its arguments, and the
+/// beginning of its output.
 const FIXTURES: [(&str, &str, &str, &str); 4] = [
     ("-n 4", "conformance", "unwritable", "16 rules\n"),
     ("-n 8", "conformance", "unwritable", "16 rules\n"),
@@ -48,12 +49,12 @@ const SAGE: &str = "sage --deck sedov --levels 2 --cycles 6";
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// How hosts are told from each other.
+/// How hosts are separated from each other.
 struct HostSetup {
     fabric: &'static str,
     hosts: String,
     launcher: &'static str,
-    /// Why the hosts are joined by the network.
+    /// The reported reason why the network connects the hosts.
     why: &'static str,
 }
 
@@ -88,7 +89,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(CheckOutcome::exact(true, figure, "all of them"))
 }
 
-/// What applications find on one machine.
+/// The answers of the applications on one machine.
 struct ReferenceAnswers {
     sweep3d: Vec<Answers>,
     gas: SageReference,
@@ -114,7 +115,7 @@ impl ReferenceAnswers {
     }
 }
 
-/// Runs all programs with all drivers, and gives how many jobs that were.
+/// Runs all programs with all drivers, and returns the number of jobs.
 fn try_all(workspace: &Workspace, way: &HostSetup, expected: &ReferenceAnswers) -> Result<usize> {
     let mut jobs = 0;
     for driver in DRIVERS {
@@ -157,7 +158,7 @@ fn bcs_run(workspace: &Workspace, way: &HostSetup, driver: &str, options: &str) 
     Ok(command)
 }
 
-/// Runs a job, and sees that it has said of each pair of nodes what it should.
+/// Runs a job, and checks its report on each pair of nodes.
 fn run_and_check_pairs(way: &HostSetup, command: &mut Command) -> Result<ProcessResult> {
     let finished = process::run(command, LIMIT)?.succeeded()?;
     let found = pairs(&finished.stderr)?;
@@ -179,7 +180,7 @@ fn run_and_check_pairs(way: &HostSetup, command: &mut Command) -> Result<Process
     Ok(finished)
 }
 
-/// By what each pair of nodes is joined, and why, as `-v` says it.
+/// Returns how each pair of nodes is connected, and why, from the output of `-v`.
 fn pairs(said: &str) -> Result<BTreeMap<(usize, usize), (String, String)>> {
     let mut machines: Vec<(Vec<usize>, Option<&str>)> = Vec::new();
     let mut between = None;
@@ -219,11 +220,12 @@ fn pairs(said: &str) -> Result<BTreeMap<(usize, usize), (String, String)>> {
     Ok(pairs)
 }
 
-/// A host whose processes see no others: it has a namespace for them, with a `/proc` of its own. They end with it.
+/// A host whose processes see no others: it has a process namespace with its own `/proc`. Its
+/// processes end with it.
 struct HiddenHost {
-    /// It has made the namespaces, so it is what the host is called.
+    /// The process that made the namespaces; it identifies the host.
     maker: Child,
-    /// At its end the namespace ends.
+    /// The namespace ends when this is closed.
     input: ChildStdin,
 }
 

@@ -1,7 +1,8 @@
-//! Between two hosts, which are network namespaces, against other MPI implementations over TCP between the same two.
+//! Compares us between two hosts, which are network namespaces, with other MPI implementations over
+//! TCP between the same hosts.
 //!
-//! All share the cores of this machine: a peer's ranks poll, each on a core that it has to itself, and our NIC threads
-//! and what waits for datagrams share the cores of our ranks.
+//! All share the cores of this machine. A peer's ranks poll, each on its own core. Our NIC threads
+//! and the threads that wait for datagrams share the cores of our ranks.
 
 use std::rc::Rc;
 
@@ -52,12 +53,12 @@ pub(super) const BANDWIDTH_OF_JUMBO_FRAMES: Check = Check {
     run: |workspace| bandwidth(workspace, JUMBO),
 };
 
-/// Where Ethernet is told to take longer packets.
+/// The packet size of Ethernet with jumbo frames.
 const JUMBO: u16 = 9000;
 
 const LARGE: [usize; 2] = [1 << 20, 4 << 20];
 
-/// Judges it all, prints the table, and says in the outcome what hosts these are.
+/// Judges all demands, prints the table, and describes the hosts in the outcome.
 fn judge(workspace: &Workspace, contest: &Contest, demands: &[Demand]) -> Result<CheckOutcome> {
     let (mut outcome, table) = contest.judge_in_full(workspace, demands)?;
     println!("{table}\n");
@@ -71,7 +72,7 @@ fn of_8_bytes(ops: &[BenchOperation]) -> BenchOptions {
     rows(ops, &[8], BufferMode::Untouched)
 }
 
-/// Where the time goes is printed beside it: nothing is held to that.
+/// Prints also where the time goes, without a bar.
 fn latency(workspace: &Workspace) -> Result<CheckOutcome> {
     let hosts = Rc::new(Hosts::make(ETHERNET)?);
     for op in OPS {
@@ -94,7 +95,7 @@ fn latency(workspace: &Workspace) -> Result<CheckOutcome> {
     judge(workspace, &contest, &demands)
 }
 
-/// The bar is for messages in a second. Times are their inverse.
+/// The bar is for messages per second. Times are their inverse.
 fn rate(workspace: &Workspace) -> Result<CheckOutcome> {
     let hosts = Rc::new(Hosts::make(ETHERNET)?);
     let contest = Contest::between_hosts(&hosts, &[], of_8_bytes(&[BenchOperation::Rate]))?;
@@ -116,7 +117,8 @@ fn of_large(sizes: &[usize]) -> BenchOptions {
     }
 }
 
-/// Nobody tags anything. The bar is for bytes in a second, times are their inverse.
+/// Runs without authentication tags on either side. The bar is for bytes per second; times are
+/// their inverse.
 fn against_peers(workspace: &Workspace, hosts: &Rc<Hosts>) -> Result<CheckOutcome> {
     let options = of_large(&LARGE);
     let contest = Contest::between_hosts(hosts, &["--fabric-crypto", "none"], options)?;
@@ -124,7 +126,7 @@ fn against_peers(workspace: &Workspace, hosts: &Rc<Hosts>) -> Result<CheckOutcom
     judge(workspace, &contest, &[demand])
 }
 
-/// With tags, which is how jobs come.
+/// Runs with authentication tags, which is the default.
 fn against_two_cores(workspace: &Workspace, hosts: &Hosts) -> Result<[CheckOutcome; 2]> {
     let ours = Contestant::Ours(Vec::new());
     let by_us = |bytes: usize| -> Result<f64> {

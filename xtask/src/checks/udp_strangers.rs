@@ -1,4 +1,5 @@
-//! Datagrams of strangers have no effect: in virtual time by the million, and from a host of their own while jobs run.
+//! Forged datagrams have no effect: millions of them in virtual time, and some from another host
+//! while jobs run.
 
 use std::process::Command;
 use std::time::Duration;
@@ -25,15 +26,15 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// In virtual time.
+/// The number of datagrams in virtual time.
 const DATAGRAMS: u64 = 10_000_000;
 
-/// From another host.
+/// Datagrams per second from another host.
 const A_SECOND: u32 = 10_000;
 
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// One gas problem that takes a second or two.
+/// A gas problem that takes a second or two.
 const GAS: [&str; 7] = [
     "sage", "--deck", "timing_c", "--levels", "1", "--cycles", "60",
 ];
@@ -49,7 +50,7 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(CheckOutcome::of_all(&outcomes))
 }
 
-/// The laws of the primitives among strangers, as a test has it.
+/// Runs the test of the primitives' laws under forged datagrams.
 fn in_virtual_time(workspace: &Workspace) -> Result<CheckOutcome> {
     let datagrams = seeds("BCS_STRANGERS", DATAGRAMS)?;
     let test = "conformance::tests::siege::udp_keeps_the_laws_among_strangers";
@@ -64,7 +65,7 @@ fn in_virtual_time(workspace: &Workspace) -> Result<CheckOutcome> {
     Ok(CheckOutcome::exact(true, figure, "all laws kept"))
 }
 
-/// Programs that know what their answers are.
+/// Runs programs that check their answers.
 fn answers(workspace: &Workspace, network: &TestNetwork) -> Result<CheckOutcome> {
     let programs = [
         ("conformance", "-n 4", "unwritable", "16 rules"),

@@ -27,7 +27,7 @@ const HOSTS: usize = 16;
 
 const SLICE_US: f64 = 2_000.0;
 
-/// How far the median may be off, relative.
+/// The allowed relative deviation of the median.
 const TOLERANCE: f64 = 0.05;
 
 const LIMIT: Duration = Duration::from_secs(120);

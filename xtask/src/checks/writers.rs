@@ -1,4 +1,5 @@
-//! Many ranks write many lines: none is lost, torn or out of order, and nobody hoards them.
+//! Many ranks write many lines. No line is lost, torn or out of order, and no process stores many
+//! of them.
 
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ const RANKS: usize = 64;
 const SECONDS: usize = 10;
 const LINES_PER_SECOND: usize = 1_000;
 
-/// Of any one process of the job, ranks included.
+/// The memory limit of any process of the job, ranks included.
 const MOST_MEMORY: u64 = 64 << 20;
 
 const LIMIT: Duration = Duration::from_secs(300);
@@ -47,7 +48,8 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     ))
 }
 
-/// Lines that are not what the example `writers` writes next on their rank, and those that are missing.
+/// Counts lines that differ from the next line of the example `writers` on their rank, and missing
+/// lines.
 fn wrong_lines(output: &str, per_rank: usize) -> usize {
     let mut next = [0; RANKS];
     let mut wrong = 0;
@@ -64,7 +66,7 @@ fn wrong_lines(output: &str, per_rank: usize) -> usize {
             .sum::<usize>()
 }
 
-/// The rank whose next line this is.
+/// Returns the rank whose next line this is.
 fn rank_of(line: &str, next: &[usize; RANKS]) -> Option<usize> {
     let mut words = line.split(' ');
     let rank: usize = words.next()?.parse().ok()?;

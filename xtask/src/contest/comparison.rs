@@ -1,18 +1,18 @@
-//! Ratios of medians, and how far they can be trusted.
+//! Ratios of medians, and their confidence intervals.
 
 use apps::bench::BenchCase;
 
 use crate::bootstrap::{Interval, median, middle_95_percent, resampled};
 
-/// What was measured: for each round, side and row the microseconds of an operation. The first side is ours; the
-/// others are either ours, too, or those that we are compared with.
+/// The measurements: for each round, side and row the microseconds of an operation. The first side
+/// is ours. The other sides are ours, too, or rivals.
 #[derive(Debug, Clone, Default)]
 pub struct Samples {
     /// The rows.
     pub cases: Vec<BenchCase>,
-    /// Which sides we are compared with.
+    /// The indices of the sides with which we are compared.
     pub rivals: Vec<usize>,
-    /// By round, side and row.
+    /// Times by round, side and row.
     pub rounds: Vec<Vec<Vec<f64>>>,
 }
 
@@ -25,20 +25,20 @@ pub struct Comparison {
     pub medians_us: Vec<f64>,
     /// The rival whose median is the least.
     pub best: usize,
-    /// Our median by that one.
+    /// The ratio of our median to that rival's.
     pub ratio: f64,
     /// The 95 % interval of the ratio.
     pub interval: Interval,
 }
 
-/// Ratios of all rows, drawn again and again from the rounds.
+/// Ratios of all rows, from resampled rounds.
 #[derive(Debug, Clone)]
 pub struct BootstrapRatios {
     ratios: Vec<f64>,
     drawn: Vec<Vec<f64>>,
 }
 
-/// The number whose logarithm is the mean of the logarithms; 1 of none.
+/// Returns the geometric mean; 1 for no values.
 #[must_use]
 pub fn geometric_mean(numbers: &[f64]) -> f64 {
     let logarithms: f64 = numbers.iter().map(|number| number.ln()).sum();
@@ -46,7 +46,7 @@ pub fn geometric_mean(numbers: &[f64]) -> f64 {
 }
 
 impl Samples {
-    /// The medians of every side in a row, over these rounds.
+    /// Returns the medians of every side in a row, over these rounds.
     fn medians(&self, row: usize, rounds: &[usize]) -> Vec<f64> {
         let sides = self.rounds.first().map_or(0, Vec::len);
         let of = |side: usize| {
@@ -68,7 +68,7 @@ impl Samples {
             .expect("a contest has rivals")
     }
 
-    /// Our median in each row by the best rival's in that row, over these rounds.
+    /// Returns the ratio of our median to the best rival's in each row, over these rounds.
     fn ratios(&self, rounds: &[usize]) -> Vec<f64> {
         (0..self.cases.len())
             .map(|row| {
@@ -82,7 +82,7 @@ impl Samples {
         (0..self.rounds.len()).collect()
     }
 
-    /// Draws the ratios again and again, all rows from the same rounds.
+    /// Resamples the ratios; in each draw all rows use the same rounds.
     ///
     /// # Panics
     ///
@@ -95,7 +95,7 @@ impl Samples {
         }
     }
 
-    /// All rows, the one with the greatest ratio first.
+    /// Returns all rows, the one with the greatest ratio first.
     ///
     /// # Panics
     ///
@@ -123,19 +123,19 @@ impl Samples {
 }
 
 impl BootstrapRatios {
-    /// The ratio of a row.
+    /// Returns the ratio of a row.
     #[must_use]
     pub fn ratio(&self, row: usize) -> f64 {
         self.ratios[row]
     }
 
-    /// The geometric mean of the ratios of some rows.
+    /// Returns the geometric mean of the ratios of some rows.
     #[must_use]
     pub fn mean(&self, rows: &[usize]) -> f64 {
         mean_of(&self.ratios, rows)
     }
 
-    /// The 95 % interval of that mean.
+    /// Returns the 95 % interval of that mean.
     #[must_use]
     pub fn interval_of(&self, rows: &[usize]) -> Interval {
         let means: Vec<f64> = self
@@ -159,8 +159,8 @@ pub(super) mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    /// Rows of latencies, one for each of `ratios`: we take that many times what the second of two rivals takes, who
-    /// is the better one. `spread` is how far single rounds are off.
+    /// Makes rows of latencies, one for each of `ratios`. Our time is that many times the time of
+    /// the second rival, which is the better of two. `spread` is the deviation of single rounds.
     pub(crate) fn samples(ratios: &[f64], rounds: usize, spread: f64) -> Samples {
         let cases = (0..ratios.len()).map(|row| BenchCase {
             op: BenchOperation::Latency,

@@ -1,4 +1,4 @@
-//! What a contest has to show, and whether it does.
+//! The demands on a contest, and whether it meets them.
 
 use apps::bench::BenchCase;
 
@@ -9,35 +9,35 @@ use crate::verdict::{CheckOutcome, Verdict};
 /// A bar for some of the rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Demand {
-    /// Which rows, for people.
+    /// A description of the rows.
     pub what: &'static str,
-    /// Which rows.
+    /// Selects the rows.
     pub rows: fn(&BenchCase) -> bool,
-    /// What is judged of their ratios.
+    /// The judged statistic of their ratios.
     pub of: RatioStatistic,
-    /// The greatest ratio of our time and the best peer's that is allowed.
+    /// The greatest allowed ratio of our time to the best peer's.
     pub at_most: f64,
 }
 
-/// A figure of several ratios.
+/// A statistic of several ratios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RatioStatistic {
     /// Their geometric mean.
     GeometricMean,
-    /// Each of them: one that misses is a miss, and all have to hold.
+    /// Each ratio: all must hold.
     EachRow,
 }
 
-/// A demand that was looked at.
+/// The result of a demand.
 struct DemandResult {
     verdict: Verdict,
-    /// Its interval leaves no doubt.
+    /// Whether its interval decides the verdict.
     clear: bool,
     text: String,
 }
 
 impl Demand {
-    /// Each of these rows takes at most so many times what the best peer takes.
+    /// Demands that each of these rows takes at most `at_most` times as long as with the best peer.
     #[must_use]
     pub const fn each(what: &'static str, rows: fn(&BenchCase) -> bool, at_most: f64) -> Self {
         let of = RatioStatistic::EachRow;
@@ -75,7 +75,7 @@ impl Demand {
                     .iter()
                     .map(|row| bar.judge_interval(resampled.interval_of(&[*row])))
                     .collect();
-                // One row that surely misses is enough.
+                // A single certain miss is enough.
                 let missed = clear.contains(&Some(Verdict::Missed));
                 let ratio = resampled.ratio(worst);
                 let BenchCase { op, bytes, mode } = samples.cases[worst];
@@ -105,8 +105,8 @@ impl Demand {
     }
 }
 
-/// The outcome of all demands on what was measured so far. None while it is in doubt, unless these rounds were the
-/// `last`; then the ratios of the medians decide.
+/// Returns the outcome of all demands on the measurements so far. Returns `None` while it is in
+/// doubt, unless these rounds were the `last`; then the ratios of the medians decide.
 #[must_use]
 pub(super) fn judge(
     demands: &[Demand],
@@ -178,7 +178,7 @@ mod tests {
     fn in_doubt_more_rounds_are_wanted_until_the_last() {
         assert_eq!(verdict(&[0.949, 0.949], 0.3, false), None);
         assert_eq!(verdict(&[0.7, 0.7], 0.5, true), Some(Verdict::Held));
-        // Where one demand is surely missed, doubt about another does not matter.
+        // If one demand is certainly missed, doubt about another does not matter.
         assert_eq!(verdict(&[0.3, 3.0], 0.05, false), Some(Verdict::Missed));
     }
 

@@ -1,8 +1,8 @@
 //! A contest: we and the peers measure the same rows in turns.
 //!
-//! A round is one run of the whole benchmark by every side, with another side first each time, so that a machine
-//! that gets slower favours nobody. What counts is the ratio of our median over the rounds and that of the peer that
-//! is best in the row.
+//! In a round every side runs the whole benchmark once. Another side is first each time, so that a
+//! machine that gets slower favours no side. The result is the ratio of our median over the rounds
+//! to that of the best peer in the row.
 
 mod comparison;
 mod demand;
@@ -28,20 +28,20 @@ use crate::rounds::{Rounds, turns};
 use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
-/// Who measures what.
+/// The sides and the rows of a contest.
 #[derive(Debug, Clone)]
 pub struct Contest {
-    /// We first; then others.
+    /// The sides: first ours, then the others.
     pub sides: Vec<Contestant>,
     /// Ranks of each job.
     pub ranks: usize,
     /// The rows.
     pub options: BenchOptions,
-    /// Two hosts that all jobs run over; none for this machine.
+    /// Two hosts for all jobs; `None` for this machine.
     pub hosts: Option<Rc<Hosts>>,
 }
 
-/// The rounds of a contest: at least 20, as the promises say.
+/// The rounds of a contest: at least 20, as promised.
 const ROUNDS: Rounds = Rounds {
     warm_ups: 1,
     least: 20,
@@ -51,11 +51,12 @@ const ROUNDS: Rounds = Rounds {
 };
 
 impl Contest {
-    /// We and all peers, as each is fastest with so many ranks on the cores that may be used, at these rows.
+    /// Makes a contest of us and all peers at these rows. Each side has its fastest settings for
+    /// this number of ranks on the allowed cores.
     ///
     /// # Errors
     ///
-    /// The kernel does not say how many cores there are.
+    /// The kernel does not report the number of cores.
     pub fn with_all(ranks: usize, options: BenchOptions) -> Result<Self> {
         let cores = allowed_cores()?.len();
         let mut sides = vec![Contestant::ours(ranks, cores)];
@@ -73,11 +74,12 @@ impl Contest {
         })
     }
 
-    /// We on so many nodes, as we come, and the peers that can be kept to TCP, as each is fastest in that.
+    /// Makes a contest of our defaults on this number of nodes, and the peers that can be
+    /// restricted to TCP, each with its fastest settings.
     ///
     /// # Errors
     ///
-    /// The kernel does not say how many cores there are.
+    /// The kernel does not report the number of cores.
     pub fn between_nodes(ranks: usize, nodes: usize, options: BenchOptions) -> Result<Self> {
         let mut sides = vec![Contestant::Ours(vec!["--nodes".into(), nodes.to_string()])];
         let cores = allowed_cores()?.len();
@@ -95,12 +97,12 @@ impl Contest {
         })
     }
 
-    /// A rank of ours on each of two hosts, with these options beside those that say so, and of each peer that knows
-    /// how.
+    /// Makes a contest with a rank on each of two hosts: ours with these additional options, and
+    /// each peer that can do it.
     ///
     /// # Errors
     ///
-    /// The kernel does not say how many cores there are.
+    /// The kernel does not report the number of cores.
     pub fn between_hosts(hosts: &Rc<Hosts>, ours: &[&str], options: BenchOptions) -> Result<Self> {
         const RANKS: usize = 2;
         let words = ours.iter().copied().map(str::to_owned).collect();
@@ -120,7 +122,7 @@ impl Contest {
         })
     }
 
-    /// The same with our benchmark in C.
+    /// Returns the same contest with our benchmark in C.
     #[must_use]
     pub fn in_c(mut self) -> Self {
         for side in &mut self.sides {
@@ -131,7 +133,7 @@ impl Contest {
         self
     }
 
-    /// The same, where we are compared with one peer; the others only look on.
+    /// Returns the same contest with one peer as rival; the others are only measured.
     #[must_use]
     pub fn against(mut self, peer: &Peer) -> Self {
         for side in &mut self.sides {
@@ -153,7 +155,8 @@ impl Contest {
         Ok(self.measured(workspace, demands)?.0)
     }
 
-    /// The same, and a table of all rows, worst first, with the geometric mean of each operation.
+    /// Judges as [`judge`](Self::judge), and also returns a table of all rows, worst first, with
+    /// the geometric mean of each operation.
     ///
     /// # Errors
     ///
@@ -220,7 +223,7 @@ impl Contest {
         }
     }
 
-    /// The times of all sides, in the order of the sides.
+    /// Returns the times of all sides, in the order of the sides.
     fn round(&self, workspace: &Workspace, number: usize) -> Result<Vec<Vec<f64>>> {
         let count = self.sides.len();
         let mut times = vec![Vec::new(); count];
@@ -233,7 +236,7 @@ impl Contest {
     }
 }
 
-/// Rows for a contest, with times for each that suit many rounds.
+/// Makes rows for a contest, with sample times that suit many rounds.
 #[must_use]
 pub fn rows(ops: &[BenchOperation], sizes: &[usize], mode: BufferMode) -> BenchOptions {
     BenchOptions {

@@ -1,4 +1,4 @@
-//! A contest for people and for programs.
+//! The report of a contest for people and for programs.
 
 use anyhow::Result;
 use apps::bench::{BenchOperation, ByteSize};
@@ -8,19 +8,19 @@ use serde_json::{Map, Value, json};
 use super::comparison::{BootstrapRatios, Comparison, Samples};
 use crate::bootstrap::Interval;
 
-/// A rule above, one under the heads, one below. In the order that comfy-table gives.
+/// A rule above, one under the heads, and one below, in the order of comfy-table.
 const RULES: &str = "  ── ──      ──    ";
 
 /// The geometric mean of the ratios of some rows.
 pub(super) struct Mean {
-    /// Of an operation, or of all.
+    /// The operation, or `None` for all rows.
     op: Option<BenchOperation>,
     rows: usize,
     ratio: f64,
     interval: Interval,
 }
 
-/// Of each operation, in their order, and of all rows.
+/// Computes the means of each operation, in their order, and of all rows.
 pub(super) fn means(samples: &Samples, resampled: &BootstrapRatios) -> Vec<Mean> {
     let mut ops: Vec<Option<BenchOperation>> = Vec::new();
     for case in &samples.cases {
@@ -43,7 +43,7 @@ pub(super) fn means(samples: &Samples, resampled: &BootstrapRatios) -> Vec<Mean>
         .collect()
 }
 
-/// The medians of all sides, the ratio to the best peer and its spread.
+/// Makes the table of the medians of all sides, the ratio to the best peer and its interval.
 pub(super) fn table(names: &[String], rows: &[Comparison]) -> Table {
     let mut table = Table::new();
     table.load_preset(RULES);
@@ -73,7 +73,7 @@ pub(super) fn table(names: &[String], rows: &[Comparison]) -> Table {
     table
 }
 
-/// The geometric means.
+/// Returns the geometric means as text.
 pub(super) fn summary(means: &[Mean]) -> String {
     let line = |mean: &Mean| {
         let what = mean
@@ -87,7 +87,7 @@ pub(super) fn summary(means: &[Mean]) -> String {
     means.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// All of it.
+/// Returns the whole report as JSON.
 pub(super) fn json(
     names: &[String],
     ranks: usize,

@@ -1,4 +1,4 @@
-//! Who is measured: us, with some options, and peers as they are fastest.
+//! The sides of a contest: ours with some options, and peers with their fastest settings.
 
 use std::process::Command;
 use std::time::Duration;
@@ -12,26 +12,26 @@ use crate::process;
 use crate::verdict::UnsuitableMachine;
 use crate::workspace::Workspace;
 
-/// So that a side that hangs is seen to. MPICH with four ranks a core takes a minute for what others do in a second.
+/// Ends a side that hangs. MPICH with four ranks a core takes a minute where others take a second.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// One of those who take turns.
+/// A side of a contest.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Contestant {
-    /// `bcs run` with these options.
+    /// Our `bcs run` with these options.
     Ours(Vec<String>),
     /// The same with the benchmark in C, on our library.
     InC(Vec<String>),
-    /// `bcs run`, where we are compared with ourselves.
+    /// Our `bcs run` as a rival.
     Baseline(Vec<String>),
     /// A peer.
     Peer(&'static Peer, &'static LauncherSettings),
-    /// A peer that we are not compared with.
+    /// A peer that is not a rival.
     Onlooker(&'static Peer, &'static LauncherSettings),
 }
 
 impl Contestant {
-    /// What it is called in tables.
+    /// Returns its name in tables.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -49,7 +49,7 @@ impl Contestant {
         }
     }
 
-    /// Peers with all their settings for a way, so many ranks and cores.
+    /// Returns peers with all their settings for a transport, and this number of ranks and cores.
     #[must_use]
     pub fn of_peers(
         peers: &[&'static Peer],
@@ -65,7 +65,7 @@ impl Contestant {
         peers.iter().flat_map(sides).collect()
     }
 
-    /// We as we are fastest: each rank on a core of its own, if there are enough.
+    /// Returns our fastest side: each rank on its own core, if there are enough.
     #[must_use]
     pub fn ours(ranks: usize, cores: usize) -> Contestant {
         match ranks <= cores {
@@ -94,20 +94,21 @@ impl Contestant {
         }
     }
 
-    /// Builds or installs it.
+    /// Builds or installs the side.
     ///
     /// # Errors
     ///
-    /// It cannot be had; [`UnsuitableMachine`] for a peer.
+    /// The build or the installation fails; [`UnsuitableMachine`] for a peer.
     pub fn prepare(&self, workspace: &Workspace) -> Result<()> {
         self.command(workspace, 2, None).map(|_| ())
     }
 
-    /// Runs the benchmark once, on this machine or over these hosts, and gives its rows, which are those of `options`, in order.
+    /// Runs the benchmark once, on this machine or over these hosts. Returns its rows, which are
+    /// those of `options`, in order.
     ///
     /// # Errors
     ///
-    /// It failed. A peer that fails is nothing that this machine can tell about us.
+    /// The benchmark failed. The failure of a peer is [`UnsuitableMachine`].
     pub fn measure(
         &self,
         workspace: &Workspace,

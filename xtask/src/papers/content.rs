@@ -1,4 +1,5 @@
-//! What a section of the document says: paragraphs, tables and pictures, in the order in which they were made.
+//! The content of a section: paragraphs, tables and pictures, in the order in which they were
+//! added.
 
 use std::fmt::Display;
 
@@ -17,18 +18,18 @@ pub(super) enum ContentPart {
     List(Vec<String>),
     /// A table.
     Table(Table),
-    /// A picture, and the file that it goes to.
+    /// A picture, and its file.
     Picture {
-        /// Its name, with `.svg`.
+        /// The file name, with `.svg`.
         file: String,
-        /// What it shows.
+        /// The caption.
         caption: String,
         /// The picture.
         svg: String,
     },
 }
 
-/// A table: its heads, and lines that are as long.
+/// A table: its heads, and lines of the same length.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Table {
     /// The heads of the columns.
@@ -38,7 +39,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// An empty one.
+    /// Makes an empty table.
     pub(super) fn new<const COLUMNS: usize>(heads: [&str; COLUMNS]) -> Self {
         Self {
             heads: heads.map(str::to_owned).to_vec(),
@@ -54,17 +55,17 @@ impl Table {
     }
 }
 
-/// A section as far as it has come.
+/// A section in progress.
 #[derive(Debug)]
 pub(super) struct Content {
-    /// What there is to read.
+    /// The parts of the section.
     pub(super) parts: Vec<ContentPart>,
-    /// Whether all of it is there.
+    /// Whether the section is complete.
     pub(super) verdict: Verdict,
 }
 
 impl Content {
-    /// Nothing yet.
+    /// Makes an empty section.
     pub(super) fn new() -> Self {
         Self {
             parts: Vec::new(),
@@ -82,7 +83,7 @@ impl Content {
         self.parts.push(ContentPart::Table(table));
     }
 
-    /// Adds a picture of some panels, to be written as `name.svg`.
+    /// Adds a picture of some panels, for the file `name.svg`.
     ///
     /// # Errors
     ///
@@ -92,7 +93,7 @@ impl Content {
         Ok(())
     }
 
-    /// Adds a picture that has been drawn.
+    /// Adds a finished picture.
     pub(super) fn svg(&mut self, name: &str, caption: &str, svg: String) {
         self.parts.push(ContentPart::Picture {
             file: format!("{name}.svg"),
@@ -101,7 +102,7 @@ impl Content {
         });
     }
 
-    /// Adds what the paper has: source and caption, its table, and what its text says.
+    /// Adds the paper's result: its source and caption, its table, and its text.
     pub(super) fn published(&mut self, published: &PublishedResult) {
         let PublishedResult { paper, place, .. } = published;
         self.text(format!("**{place}** of *{paper}*: {}", published.caption));
@@ -117,7 +118,8 @@ impl Content {
         }
     }
 
-    /// Has `fill` add a part. If it fails, a sentence with the reason stands in its place, after what it had added.
+    /// Adds a part by `fill`. If that fails, a sentence with the reason follows the content that it
+    /// had added.
     pub(super) fn attempt(&mut self, what: &str, fill: impl FnOnce(&mut Self) -> Result<()>) {
         let Err(error) = fill(self) else {
             return;

@@ -1,4 +1,4 @@
-//! The document: what sections say, as Markdown, and their pictures beside it.
+//! The document: the sections as Markdown, and their pictures next to it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,24 +8,24 @@ use anyhow::{Context, Result};
 
 use super::content::{Content, ContentPart, Table};
 
-/// The folder of the pictures, beside the document and named like it.
+/// The folder of the pictures, next to the document and with the same name.
 const PICTURES: &str = "papers";
 
 /// The document's file.
 const FILE: &str = "papers.md";
 
-/// When, where and how it was measured.
+/// The circumstances of the measurement.
 #[derive(Debug)]
 pub(super) struct MeasurementContext {
     /// The day and the time.
     pub(super) when: String,
     /// The machine.
     pub(super) machine: String,
-    /// The commit that was measured.
+    /// The measured commit.
     pub(super) commit: String,
-    /// The command that makes the document so.
+    /// The command that makes this document.
     pub(super) command: String,
-    /// How long it took, in words.
+    /// The duration, in words.
     pub(super) took: String,
 }
 
@@ -45,17 +45,17 @@ impl MeasurementContext {
 /// A section with its heading.
 #[derive(Debug)]
 pub(super) struct Chapter {
-    /// Above it.
+    /// The heading.
     pub(super) heading: &'static str,
-    /// In it.
+    /// The content below it.
     pub(super) content: Content,
 }
 
-/// Writes document and pictures into a folder, and removes pictures of an earlier document.
+/// Writes the document and its pictures into a folder, and removes pictures of an earlier document.
 ///
 /// # Errors
 ///
-/// It cannot be written there.
+/// A file cannot be written there.
 pub(super) fn write(
     folder: &Path,
     occasion: &MeasurementContext,
@@ -76,7 +76,7 @@ pub(super) fn write(
         .with_context(|| format!("failed to write {}", path.display()))
 }
 
-/// Puts sections in the place that they have in the document of a folder, and says in each when it was measured.
+/// Replaces sections of the document in a folder, and records in each when it was measured.
 ///
 /// # Errors
 ///
@@ -120,7 +120,7 @@ fn replaced(
     Ok(document)
 }
 
-/// The line of a section's heading, and the empty one below.
+/// Returns the line of a section's heading, and the empty line below it.
 fn head(chapter: &Chapter) -> String {
     format!("## {}\n\n", chapter.heading)
 }

@@ -25,12 +25,12 @@ const RANKS: [u32; 5] = [1, 2, 4, 8, 16];
 
 const NODES: [u32; 3] = [1, 2, 4];
 
-/// How the problem depends on the number of ranks.
+/// How the problem grows with the number of ranks.
 #[derive(Debug, Clone, Copy)]
 enum Scaling {
-    /// Not at all.
+    /// The problem stays the same.
     Strong,
-    /// As many of the deck's boxes beside each other as there are ranks, with a blast in each.
+    /// One of the deck's boxes for each rank, side by side, with a blast in each.
     Weak,
 }
 
@@ -119,7 +119,7 @@ fn measure(run: &Run<'_>, deck: &str, scaling: Scaling) -> Result<Vec<(Point, f6
     Ok(points.into_iter().zip(seconds.concat()).collect())
 }
 
-/// A deck of so many boxes of a deck in a row along z, each with the blast that the deck has in its one.
+/// Returns a deck of `boxes` boxes of a deck in a row along z, each with the deck's blast.
 fn boxes_beside(deck: &str, boxes: u32) -> Result<String> {
     const CELLS: &str = "cells = [16, 16, 16]";
     const BALL: &str = "ball = { middle = [0.3, 0.4, 0.5], radius = 0.15 }";

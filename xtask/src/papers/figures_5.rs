@@ -1,4 +1,4 @@
-//! Figures 5.3 to 5.5 of the BCS-MPI paper: the beat, and a barrier every nine slices.
+//! Figures 5.3 to 5.5 of the BCS-MPI paper: the strobe, and a barrier every nine slices.
 
 use anyhow::Result;
 use mds::figures::{Series, column};

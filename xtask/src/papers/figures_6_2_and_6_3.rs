@@ -1,5 +1,5 @@
-//! Figures 6.2 and 6.3 of the BCS-MPI paper: SWEEP3D with blocking and with non-blocking messages; and SAGE at the same
-//! slices.
+//! Figures 6.2 and 6.3 of the BCS-MPI paper: SWEEP3D with blocking and with non-blocking messages;
+//! also SAGE at the same slices.
 
 use anyhow::Result;
 
@@ -20,14 +20,14 @@ pub(super) const SECTION: Section = Section {
 /// The lengths of fixed slices, in microseconds.
 const SLICES_US: [u32; 3] = [300, 400, 500];
 
-/// The length at which granularity is varied.
+/// The slice for the variation of granularity.
 const SLICE_US: u32 = 500;
 
-/// Planes of a block: the fewer, the less is computed between messages.
+/// Planes of a block: the fewer planes, the less computation between messages.
 const PLANES: [u32; 6] = [50, 25, 10, 5, 3, 1];
 const QUICK_PLANES: [u32; 3] = [25, 10, 3];
 
-/// No slice is struck.
+/// The layout without slices.
 const BASELINE: &str = "--nodes 1 --intranode smartmap";
 
 const ELASTIC: &str = "--nodes 2 --strobe elastic";
@@ -40,14 +40,14 @@ fn fixed(slice_us: u32) -> String {
     format!("--nodes 2 --strobe fixed --time-slice {slice_us}us")
 }
 
-/// 150 cubed, two ranks in a row, one iteration.
+/// Returns a deck of 150 cubed, two ranks in a row, one iteration.
 fn deck(planes: u32) -> String {
     let (block, octant) = ANGLES;
     let cubed = format!("{PLANES_IN_ALL} {PLANES_IN_ALL} {PLANES_IN_ALL}");
     format!("2 1 {planes} {block} 1\n{cubed} {octant} 1\n.05 .05 .05 -1.0\n0 0 0\n0 1 0\n")
 }
 
-/// Blocks that a rank computes, each between messages.
+/// Returns the number of blocks that a rank computes; messages pass between blocks.
 fn steps(planes: u32) -> f64 {
     let (block, octant) = ANGLES;
     f64::from(8 * (octant / block) * PLANES_IN_ALL.div_ceil(planes))
@@ -240,7 +240,7 @@ fn granularity(run: &Run<'_>, published: &PublishedResult, content: &mut Content
     )
 }
 
-/// Where a curve first comes to `level`, between two of its points.
+/// Returns where a curve first reaches `level`, between two of its points.
 fn crossing(curve: &[(f64, f64)], level: f64) -> Option<f64> {
     curve.windows(2).find_map(|pair| {
         let [(x0, y0), (x1, y1)] = [pair[0], pair[1]];

@@ -1,17 +1,18 @@
-//! `cargo xtask papers`: the tables and figures of the papers, measured here, beside what was published.
+//! `cargo xtask papers`: measures the tables and figures of the papers on this machine, next to the
+//! published results.
 //!
-//! | module | is |
+//! | module | contains |
 //! |---|---|
-//! | `published` | what the papers have, from data files |
-//! | `run` | how thoroughly is measured, and in which turns |
-//! | `content` | what a section says |
+//! | `published` | the papers' results, from data files |
+//! | `run` | the thoroughness and the turns of measurements |
+//! | `content` | the content of a section |
 //! | `picture` | curves as SVG |
 //! | `sizes` | figures over the size of a message |
-//! | `document` | all of it as a file |
-//! | the others | a section each |
+//! | `document` | the document as a file |
+//! | other modules | a section each |
 //!
-//! A section measures, and adds what it finds to its [`Content`]. What fails, or cannot be had here, is a sentence in
-//! its place, and the exit code says so.
+//! A section measures, and adds its results to its [`Content`]. If a part fails, or is impossible
+//! on this machine, a sentence replaces it, and the exit code reports it.
 
 mod content;
 mod document;
@@ -47,11 +48,11 @@ use crate::workspace::Workspace;
 /// A section of the document.
 #[derive(Debug, Clone, Copy)]
 struct Section {
-    /// What it is called on the command line.
+    /// Its name on the command line.
     name: &'static str,
-    /// Above it.
+    /// Its heading.
     heading: &'static str,
-    /// Measures. What it had said before an error stays.
+    /// Measures. Content that was added before an error stays.
     fill: fn(&Run<'_>, &mut Content) -> Result<()>,
 }
 
@@ -85,8 +86,9 @@ pub struct PapersArgs {
 }
 
 impl PapersArgs {
-    /// Measures, and writes the document. The verdict is [`Verdict::Held`] if all of it is there, [`Verdict::Missed`] if a
-    /// part failed, and else [`Verdict::UnsuitableMachine`] if this machine cannot show a part.
+    /// Measures, and writes the document. The verdict is [`Verdict::Held`] if the document is
+    /// complete, [`Verdict::Missed`] if a part failed, and otherwise [`Verdict::CannotTell`] if
+    /// this machine cannot measure a part.
     ///
     /// # Errors
     ///
@@ -115,7 +117,7 @@ impl PapersArgs {
         for section in &sections {
             chapters.push(chapter(&run, section));
             occasion.took = format!("{:.0} s", began.elapsed().as_secs_f64());
-            // What has been measured is there if the next section is interrupted.
+            // Saves the results so far, in case the next section is interrupted.
             if !takes_its_place {
                 document::write(&folder, &occasion, &chapters)?;
             }
@@ -166,7 +168,7 @@ fn chapter(run: &Run<'_>, section: &Section) -> Chapter {
     }
 }
 
-/// Processor, cores, kernel.
+/// Returns the processor, the cores and the kernel.
 fn machine() -> Result<String> {
     let processors = fs::read_to_string("/proc/cpuinfo").context("failed to read /proc/cpuinfo")?;
     let model = processors
@@ -191,7 +193,7 @@ fn commit(workspace: &Workspace) -> Result<String> {
     })
 }
 
-/// What a small program says.
+/// Returns the output of a small program.
 fn said(program: &str, words: &[&str]) -> Result<String> {
     const LIMIT: Duration = Duration::from_secs(30);
     let finished = process::run(Command::new(program).args(words), LIMIT)?.succeeded()?;

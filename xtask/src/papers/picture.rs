@@ -1,6 +1,6 @@
 //! Curves as SVG: a panel for each pair of axes.
 //!
-//! What stands on a logarithmic axis is drawn at its logarithm, and the marks say what it was.
+//! A logarithmic axis places a value at its logarithm; the marks show the value itself.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -10,19 +10,19 @@ use apps::bench::ByteSize;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 
-/// Of a panel, in pixels, its legend included.
+/// The size of a panel in pixels, with its legend.
 const PANEL: (u32, u32) = (760, 400);
 
 /// The width of the legend, to the right of the axes, so that it hides no curve.
 const LEGEND: u32 = 230;
 
-/// The height of a line of it.
+/// The height of a line of the legend.
 const LEGEND_LINE: i32 = 20;
 
-/// What is 0 stands on a logarithmic axis of bytes where half a byte would.
+/// The place of 0 on a logarithmic axis of bytes: that of half a byte.
 const NO_BYTES: f64 = 0.5;
 
-/// Of curves, in their order. They differ in lightness, too.
+/// The colours of curves, in their order. They differ in lightness, too.
 const COLORS: [RGBColor; 8] = [
     RGBColor(31, 90, 160),
     RGBColor(214, 94, 0),
@@ -34,41 +34,41 @@ const COLORS: [RGBColor; 8] = [
     RGBColor(200, 40, 60),
 ];
 
-/// How an axis goes up.
+/// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scale {
-    /// Evenly, from nothing.
+    /// Linear, from 0.
     Linear,
-    /// By powers of ten.
+    /// Logarithmic, with marks at powers of ten.
     Decades,
-    /// By powers of two, as numbers of nodes or ranks do.
+    /// Logarithmic, with marks at powers of two, for numbers of nodes or ranks.
     Doublings,
-    /// By powers of two, as sizes of messages do.
+    /// Logarithmic, with marks at powers of two, for sizes of messages.
     Bytes,
 }
 
 /// An axis.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
-    /// What it shows, and its unit.
+    /// The quantity, and its unit.
     pub(super) label: &'static str,
-    /// How it goes up.
+    /// The scale.
     pub(super) scale: Scale,
 }
 
 /// How a curve is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stroke {
-    /// What was measured here: a line with its points.
+    /// A result of this machine: a line with its points.
     Measured,
-    /// What a paper has: a thin line, or a cross for a single point.
+    /// A result of a paper: a thin line, or a cross for a single point.
     Published,
 }
 
 /// A curve.
 #[derive(Debug, Clone)]
 pub(super) struct Curve {
-    /// What the legend calls it.
+    /// The name in the legend.
     pub(super) name: String,
     /// Its points, from left to right.
     pub(super) points: Vec<(f64, f64)>,
@@ -77,7 +77,7 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// Of what was measured here.
+    /// Makes a curve of measurements on this machine.
     pub(super) fn measured(
         name: impl Into<String>,
         points: impl IntoIterator<Item = (f64, f64)>,
@@ -89,7 +89,7 @@ impl Curve {
         }
     }
 
-    /// Of what a paper has.
+    /// Makes a curve of published results.
     pub(super) fn published(
         name: impl Into<String>,
         points: impl IntoIterator<Item = (f64, f64)>,
@@ -104,11 +104,11 @@ impl Curve {
 /// Curves on one pair of axes.
 #[derive(Debug)]
 pub(super) struct Panel {
-    /// Above it.
+    /// The title above it.
     pub(super) title: String,
-    /// From left to right.
+    /// The horizontal axis.
     pub(super) x: Axis,
-    /// From below.
+    /// The vertical axis.
     pub(super) y: Axis,
     /// The curves, in the order of the legend.
     pub(super) curves: Vec<Curve>,
@@ -224,7 +224,7 @@ impl Curve {
     }
 }
 
-/// Where an axis begins and ends, and where it has marks, as they are drawn.
+/// The ends and the marks of an axis, as they are drawn.
 #[derive(Debug)]
 struct AxisTicks {
     range: Range<f64>,
@@ -269,7 +269,7 @@ impl Axis {
     }
 }
 
-/// From nothing to somewhat above `high`, with five to ten marks at round numbers.
+/// Makes an axis from 0 to somewhat above `high`, with five to ten marks at round numbers.
 fn linear(high: f64) -> AxisTicks {
     let high = if high > 0.0 { high * 1.08 } else { 1.0 };
     let decade = 10_f64.powf((high / 5.0).log10().floor());
@@ -285,7 +285,7 @@ fn linear(high: f64) -> AxisTicks {
     }
 }
 
-/// Marks at every `step`th whole number, of which two at least are on the axis.
+/// Makes marks at every `step`th whole number, with at least two of them on the axis.
 fn whole_steps(low: f64, high: f64, step: u16) -> AxisTicks {
     let step = f64::from(step);
     let first = (low / step).floor() * step;
@@ -298,7 +298,7 @@ fn whole_steps(low: f64, high: f64, step: u16) -> AxisTicks {
 }
 
 impl Scale {
-    /// Where a figure is drawn.
+    /// Returns the place at which a figure is drawn.
     fn place(self, figure: f64) -> f64 {
         match self {
             Scale::Linear => figure,
@@ -308,7 +308,7 @@ impl Scale {
         }
     }
 
-    /// What is written at a mark.
+    /// Returns the text at a mark.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

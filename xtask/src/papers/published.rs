@@ -1,40 +1,41 @@
-//! What the papers published, from the data files in `published`: a table, points of figures that the text gives,
-//! laws by which a figure follows from the number of nodes, and what is said in words.
+//! The published results, from the data files in `published`: tables, points of figures that the
+//! text gives, laws that relate a figure to the number of nodes, and statements.
 //!
-//! The papers are here as text. What a figure shows beyond that is not known, and no number was read off one.
+//! The papers are available as text only. These files contain no number that was read off a
+//! picture.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-/// What was published in one place.
+/// The result of one table or figure.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PublishedResult {
     /// Title of the paper.
     pub(super) paper: String,
-    /// Which table or figure of it.
+    /// The table or figure in the paper.
     pub(super) place: String,
-    /// What that shows, as its caption or the text says.
+    /// Its content, from its caption or the text.
     pub(super) caption: String,
-    /// The table, if it is one.
+    /// The table, if there is one.
     pub(super) table: Option<PublishedTable>,
     /// Points of curves that the text gives.
     #[serde(default, rename = "point")]
     pub(super) points: Vec<PublishedPoint>,
-    /// Figures that follow from the number of nodes.
+    /// Figures that are functions of the number of nodes.
     #[serde(default, rename = "law")]
     pub(super) laws: Vec<ScalingLaw>,
-    /// Numbers that something here is measured at or compared with.
+    /// Numbers that are parameters of a measurement here, or are compared with it.
     #[serde(default)]
     numbers: BTreeMap<String, f64>,
-    /// What the text says of it.
+    /// Statements of the text about it.
     #[serde(default)]
     pub(super) says: Vec<String>,
 }
 
-/// A table as it was printed.
+/// A printed table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PublishedTable {
@@ -48,11 +49,11 @@ pub(super) struct PublishedTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PublishedPoint {
-    /// Which of the pictures of a figure has it.
+    /// The picture of the figure that has the point.
     pub(super) panel: String,
-    /// What the curve is called.
+    /// The name of the curve.
     pub(super) curve: String,
-    /// Where it is.
+    /// The position of the point.
     pub(super) at: (f64, f64),
 }
 
@@ -60,32 +61,32 @@ pub(super) struct PublishedPoint {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ScalingLaw {
-    /// Of which network.
+    /// The network.
     pub(super) network: String,
-    /// Which column of the table.
+    /// The column of the table.
     pub(super) of: String,
     /// The factor before `grows`.
     pub(super) factor: f64,
-    /// In which way it grows.
+    /// The growth.
     pub(super) grows: Growth,
 }
 
-/// How something grows with the number of nodes n.
+/// The growth of a quantity with the number of nodes n.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(super) enum Growth {
-    /// Not at all.
+    /// Constant.
     #[serde(rename = "1")]
     Constant,
-    /// As the number of steps of a binary tree.
+    /// Logarithmic, like the steps of a binary tree.
     #[serde(rename = "log2 n")]
     Logarithm,
-    /// In proportion.
+    /// Proportional.
     #[serde(rename = "n")]
     Linear,
 }
 
 impl ScalingLaw {
-    /// The figure with so many nodes.
+    /// Returns the figure at this number of nodes.
     pub(super) fn at(&self, nodes: f64) -> f64 {
         self.factor
             * match self.grows {
@@ -97,26 +98,26 @@ impl ScalingLaw {
 }
 
 impl PublishedResult {
-    /// What a data file says.
+    /// Parses a data file.
     ///
     /// # Errors
     ///
-    /// It cannot be read.
+    /// The file is invalid.
     pub(super) fn of(file: &DataFile) -> Result<Self> {
         toml::from_str(file.text).with_context(|| format!("failed to read {}", file.path))
     }
 
-    /// A number by its name.
+    /// Returns a number by its name.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// There is no such number.
     pub(super) fn number(&self, name: &str) -> Result<f64> {
         let number = self.numbers.get(name).copied();
         number.with_context(|| format!("{} of {} has no number {name}", self.place, self.paper))
     }
 
-    /// The points of a panel by curve.
+    /// Returns the points of a panel by curve.
     pub(super) fn curves(&self, panel: &str) -> BTreeMap<&str, Vec<(f64, f64)>> {
         let mut curves: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
         for point in self.points.iter().filter(|point| point.panel == panel) {
@@ -129,7 +130,7 @@ impl PublishedResult {
 /// A file of `published`.
 #[derive(Debug)]
 pub(super) struct DataFile {
-    /// Where it is, for messages.
+    /// The path, for messages.
     pub(super) path: &'static str,
     text: &'static str,
 }

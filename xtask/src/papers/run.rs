@@ -1,4 +1,4 @@
-//! A run of the whole document: how thorough it is, and how what takes turns is measured.
+//! A run of the whole document: its thoroughness, and measurements in turns.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use crate::process;
 use crate::rounds::turns;
 use crate::workspace::Workspace;
 
-/// What sections measure with.
+/// The environment of the sections' measurements.
 #[derive(Debug)]
 pub(super) struct Run<'a> {
-    /// What is measured.
+    /// The measured checkout.
     pub(super) workspace: &'a Workspace,
-    /// Whether there are minutes rather than the better part of an hour.
+    /// Whether the run may take only minutes, and not most of an hour.
     pub(super) quick: bool,
 }
 
 impl Run<'_> {
-    /// One thing for a quick run, another for a whole one.
+    /// Returns one value for a quick run, and another for a whole run.
     pub(super) fn choose<T>(&self, quick: T, whole: T) -> T {
         match self.quick {
             true => quick,
@@ -30,12 +30,13 @@ impl Run<'_> {
         }
     }
 
-    /// How often what takes seconds is measured.
+    /// Returns the number of rounds of measurements that take seconds.
     pub(super) fn rounds(&self) -> usize {
         self.choose(1, 5)
     }
 
-    /// Has all sides measured in turns with so many ranks, and gives what each has of every operation and size.
+    /// Measures all sides in turns with this number of ranks. Returns the times of each side for
+    /// every operation and size.
     ///
     /// # Errors
     ///
@@ -98,17 +99,17 @@ impl Run<'_> {
     }
 }
 
-/// So that a job that hangs is seen to.
+/// The limit that ends a job that hangs.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// One of those who are measured in turns.
+/// A side of a measurement in turns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MeasuredSide<'a> {
-    /// What its curves are called.
+    /// The name of its curves.
     pub(super) name: &'a str,
     /// Options of `bcs run`.
     pub(super) layout: &'a str,
-    /// What it does.
+    /// The program that it runs.
     pub(super) what: BenchProgram<'a>,
 }
 
@@ -124,19 +125,19 @@ pub(super) enum BenchProgram<'a> {
 /// The time of an operation at a size.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct OperationTime {
-    /// As the program calls it.
+    /// The name in the program's output.
     pub(super) op: String,
     /// The size of a message.
     pub(super) bytes: usize,
-    /// In microseconds.
+    /// The time in microseconds.
     pub(super) us: f64,
 }
 
-/// Has `sides` sides measured in turns, `rounds` times, and gives the median of each of a side's figures.
+/// Measures `sides` sides in turns, `rounds` times. Returns the median of each of a side's figures.
 ///
 /// # Errors
 ///
-/// As of [`measure_in_turns`].
+/// As [`measure_in_turns`].
 pub(super) fn medians(
     sides: usize,
     rounds: usize,
@@ -153,11 +154,12 @@ pub(super) fn medians(
     Ok(figures.collect())
 }
 
-/// What each side measured in each round. One more measurement, the first of all, warms up and does not count.
+/// Returns the measurements of each side in each round. One more measurement, the first of all,
+/// warms up and does not count.
 ///
 /// # Errors
 ///
-/// What `measure` fails with; a figure that is none.
+/// `measure` fails, or returns an invalid figure.
 pub(super) fn measure_in_turns(
     sides: usize,
     rounds: usize,

@@ -1,4 +1,4 @@
-//! Figures over the size of a message: a picture's panels and tables of all sides.
+//! Figures over the size of a message: the panels of a picture, and tables of all sides.
 
 use apps::bench::ByteSize;
 
@@ -7,19 +7,20 @@ use super::picture::{Axis, Curve, Panel, Scale};
 use super::published::PublishedResult;
 use super::run::OperationTime;
 
-/// A figure of one operation: what each side has at each size.
+/// A figure of one operation, with the values of each side at each size.
 #[derive(Debug)]
 pub(super) struct SizeSeries {
-    /// What is shown, above its panel and its table.
+    /// The title of its panel and its table.
     pub(super) title: String,
-    /// The axis of the figures, and their unit.
+    /// The unit of the values, for the axis.
     pub(super) unit: &'static str,
-    /// By side.
+    /// The values by side.
     pub(super) curves: Vec<(String, Vec<(usize, f64)>)>,
 }
 
 impl SizeSeries {
-    /// The rows of an operation, of all sides that have it, as they are or made into another figure.
+    /// Makes a figure of the rows of an operation from all sides that have it; `figure` computes
+    /// the value of a row.
     pub(super) fn of(
         title: impl Into<String>,
         unit: &'static str,
@@ -41,7 +42,7 @@ impl SizeSeries {
         }
     }
 
-    /// Its panel, with what a paper has of it.
+    /// Returns its panel, with the published curves.
     pub(super) fn panel(&self, published: &[(&PublishedResult, &str)]) -> Panel {
         let ours = self.curves.iter().map(|(name, points)| {
             let points = points.iter().map(|&(bytes, figure)| (bytes as f64, figure));
@@ -65,8 +66,8 @@ impl SizeSeries {
         }
     }
 
-    /// Its table: a line for each size, and how many times better the first side is than the one that is called
-    /// `rival`, as the papers plot it.
+    /// Returns its table, with a line for each size. As in the papers' plots, the last column is
+    /// the improvement of the first side over the side `rival`.
     pub(super) fn table(&self, rival: &str, more_is_better: bool) -> Table {
         let mut heads = vec![format!("bytes ({})", self.unit)];
         heads.extend(self.curves.iter().map(|(name, _)| name.clone()));
@@ -101,7 +102,7 @@ impl SizeSeries {
     }
 }
 
-/// Three digits or more.
+/// Formats with three digits or more.
 fn rounded(figure: f64) -> String {
     match figure {
         figure if figure >= 100.0 => format!("{figure:.0}"),

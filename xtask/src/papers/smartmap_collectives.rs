@@ -1,4 +1,4 @@
-//! Figure 3 of the paper on point-to-point messages, and both figures of that on collectives.
+//! Figure 3 of the paper on point-to-point messages, and both figures of the paper on collectives.
 
 use std::thread;
 
@@ -45,7 +45,7 @@ const OPERATIONS: [BenchOperation; 4] = [
     BenchOperation::Alltoall,
 ];
 
-/// The same over messages.
+/// The same collectives over messages.
 const LAYERED: [&str; 4] = [
     "reduce-layered",
     "bcast-layered",
@@ -53,7 +53,7 @@ const LAYERED: [&str; 4] = [
     "alltoall-layered",
 ];
 
-/// The curve to which the papers compare.
+/// The curve with which the papers compare.
 const LAYERED_SHARED: &str = "over messages by shared memory";
 
 const SIDES: [MeasuredSide<'static>; 5] = [
@@ -179,8 +179,8 @@ fn hierarchical(run: &Run<'_>, content: &mut Content) -> Result<()> {
     Ok(())
 }
 
-/// A figure for each operation, of all sides; loops over messages and in turns are those of the operation that begins their
-/// name.
+/// Makes a figure for each operation, of all sides. The operation of a loop is the first part of
+/// its name, also for loops over messages and in turns.
 fn figures(
     sides: &[MeasuredSide<'_>],
     rows: &[Vec<OperationTime>],

@@ -24,14 +24,14 @@ pub(super) const FIGURE_2: Section = Section {
     fill: figure_2,
 };
 
-/// Roads between the ranks of a node, and what of the paper each is like.
+/// Paths between the ranks of a node, named after the paper's.
 pub(super) const ROADS: [(&str, &str); 3] = [
     ("SMARTMAP", "--nodes 1 --road slots"),
     (SHARED_MEMORY, "--nodes 1 --road queues"),
     ("the kernel's copies", "--nodes 1 --road kernel"),
 ];
 
-/// Messages are copied into memory that ranks share, and out of it.
+/// Messages are copied into shared memory, and out of it.
 pub(super) const SHARED_MEMORY: &str = "shared memory";
 
 const SIZES: [usize; 14] = [
@@ -51,13 +51,13 @@ const SIZES: [usize; 14] = [
     4 << 20,
 ];
 
-/// Those of message rates: 64 of them are under way at once.
+/// The sizes for message rates, with 64 messages in flight.
 const SMALL: [usize; 8] = [8, 16, 32, 64, 128, 512, 1 << 10, 4 << 10];
 
-/// Messages of a window of `pairs`.
+/// The messages of a window of `pairs`.
 const WINDOW: f64 = 64.0;
 
-/// All roads with a program.
+/// Makes a side of each path with a program.
 fn roads<'a>(what: BenchProgram<'a>) -> Vec<MeasuredSide<'a>> {
     let side = |&(name, layout): &(&'a str, &'a str)| MeasuredSide { name, layout, what };
     ROADS.iter().map(side).collect()
@@ -143,7 +143,7 @@ fn figure_1(run: &Run<'_>, content: &mut Content) -> Result<()> {
     Ok(())
 }
 
-/// Nothing has no bandwidth.
+/// Drops size 0, which has no bandwidth.
 fn without_zero(mut figure: SizeSeries) -> SizeSeries {
     for (_, points) in &mut figure.curves {
         points.retain(|point| point.0 > 0);
@@ -151,7 +151,7 @@ fn without_zero(mut figure: SizeSeries) -> SizeSeries {
     figure
 }
 
-/// What four ranks are on this machine.
+/// Returns a note on four ranks on this machine.
 pub(super) fn four_ranks() -> String {
     match thread::available_parallelism().map_or(1, usize::from) {
         cores if cores < 4 => format!(

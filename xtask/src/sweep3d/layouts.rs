@@ -1,4 +1,4 @@
-//! SWEEP3D of one deck by two ranks, on one layout or another.
+//! SWEEP3D of one deck by two ranks, in several layouts.
 
 use std::process::Command;
 
@@ -10,13 +10,13 @@ use crate::workspace::Workspace;
 /// Whether ranks wait in their calls, or post and compute.
 #[derive(Debug, Clone, Copy)]
 pub enum CommunicationStyle {
-    /// As the paper's Figure 6.2 has them.
+    /// As in the paper's Figure 6.2.
     Blocking,
-    /// As its Figure 6.3.
+    /// As in the paper's Figure 6.3.
     NonBlocking,
 }
 
-/// A deck, to be solved on layouts, which are options of `bcs run`.
+/// A deck to solve in layouts, which are options of `bcs run`.
 #[derive(Debug)]
 pub struct Layouts<'a> {
     workspace: &'a Workspace,
@@ -25,6 +25,8 @@ pub struct Layouts<'a> {
 }
 
 impl<'a> Layouts<'a> {
+    /// Builds the programs, and writes the deck.
+    ///
     /// # Errors
     ///
     /// The programs do not build, or the deck cannot be written.
@@ -34,7 +36,7 @@ impl<'a> Layouts<'a> {
         Ok(Self { workspace, problem })
     }
 
-    /// The job, but for its deck.
+    /// Returns the job without its deck.
     ///
     /// # Errors
     ///
@@ -50,11 +52,11 @@ impl<'a> Layouts<'a> {
         Ok(command)
     }
 
-    /// The solver's time, in seconds.
+    /// Returns the solver's time, in seconds.
     ///
     /// # Errors
     ///
-    /// As of [`Problem::solve`].
+    /// As [`Problem::solve`].
     pub fn solve(&self, layout: &str, messages: CommunicationStyle) -> Result<f64> {
         self.problem.solve(&mut self.command(layout, messages)?)
     }

@@ -1,4 +1,4 @@
-//! Decks that cannot be computed are refused, with the key and the reason.
+//! Refuses decks that cannot be computed, with the key and the reason.
 
 use std::str::FromStr;
 
@@ -6,24 +6,24 @@ use super::shape::Region;
 use super::{Deck, MeshDeck};
 use crate::sage::mesh::limits::{LARGEST_EDGE, LEVELS, MOST_CELLS};
 
-/// Why a deck is refused.
+/// The reason why a deck is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeckError {
-    /// It is no TOML, or has other keys.
+    /// The text is not valid TOML, or has unknown keys.
     #[error("{0}")]
     Format(String),
     /// A key has a value with which nothing can be computed.
     #[error("`{key}` {why}")]
     Value {
-        /// Which one; of several regions or materials with its number, from 1.
+        /// The key. A key of several regions or materials has its number, from 1.
         key: String,
-        /// What is wrong, and what would be right.
+        /// The reason, and the valid values.
         why: String,
     },
 }
 
-/// Most materials of a deck: the kernels are compiled for each number of them.
+/// The most materials of a deck: the kernels are compiled for each number of materials.
 pub(crate) const MOST_MATERIALS: usize = 3;
 
 fn refuse(key: impl Into<String>, why: impl Into<String>) -> Result<(), DeckError> {
@@ -53,7 +53,7 @@ impl FromStr for Deck {
     }
 }
 
-/// What the parser says, with the line.
+/// Returns the parser's error, with the line.
 fn in_a_line(error: &toml::de::Error, text: &str) -> String {
     let said = error.message().lines().collect::<Vec<_>>().join(" ");
     let before = error.span().and_then(|span| text.get(..span.start));
@@ -65,13 +65,13 @@ fn in_a_line(error: &toml::de::Error, text: &str) -> String {
 }
 
 impl Deck {
-    /// Of the box: as many as `mesh.cells` has numbers.
+    /// Returns the dimensions of the box: the length of `mesh.cells`.
     #[must_use]
     pub fn dimensions(&self) -> usize {
         self.mesh.cells.len()
     }
 
-    /// The same problem on a mesh with so many times the cells of level 0 in each direction.
+    /// Returns the same problem with `factor` times the cells of level 0 in each direction.
     #[must_use]
     pub fn scaled(mut self, factor: u32) -> Self {
         self.mesh
@@ -81,10 +81,10 @@ impl Deck {
         self
     }
 
-    /// That it can be computed. A deck that was changed after it was read has to be checked again.
+    /// Checks that the deck can be computed. If you change a deck, check it again.
     ///
     /// # Errors
-    /// It cannot.
+    /// The deck cannot be computed.
     pub fn check(&self) -> Result<(), DeckError> {
         self.mesh.check()?;
         demand(

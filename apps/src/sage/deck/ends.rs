@@ -1,15 +1,15 @@
-//! What is beyond the ends of the box.
+//! What lies beyond the ends of the box.
 
 use super::BoxEnd;
 use crate::sage::gas::Quantities;
 use crate::sage::mesh::key::Side;
 
-/// Of each direction, low and high.
+/// The ends of each direction, low and high.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct BoxEnds<const D: usize>(pub(crate) [[BoxEnd; 2]; D]);
 
 impl<const D: usize> BoxEnds<D> {
-    /// What a cell at an end finds beyond it.
+    /// Returns the state that a cell at an end finds beyond it.
     #[inline]
     pub(crate) fn beyond<const M: usize>(
         &self,

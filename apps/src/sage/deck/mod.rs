@@ -34,19 +34,20 @@ pub use check::DeckError;
 pub(crate) use ends::BoxEnds;
 use shape::Region;
 
-/// What to compute.
+/// A problem to compute.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Deck {
-    /// What it is called in the report.
+    /// The title, for the report.
     pub title: String,
-    /// When the run ends, in the deck's unit of time.
+    /// The time at which the run ends, in the deck's unit of time.
     #[serde(default = "forever")]
     pub end_time: f64,
-    /// After how many cycles it ends, if it has not before.
+    /// The cycle after which the run ends, if `end_time` does not come first.
     #[serde(default = "forever_cycles")]
     pub cycles: u64,
-    /// What part of the time in which a wave crosses a cell a cycle may take, more than 0 and less than 1.
+    /// The length of a cycle, as a part of the time in which a wave crosses a cell: more than 0 and
+    /// less than 1.
     #[serde(default = "courant")]
     pub courant: f64,
     /// The mesh.
@@ -54,10 +55,10 @@ pub struct Deck {
     /// The materials: gamma-law gases.
     #[serde(rename = "material")]
     pub materials: Vec<MaterialDeck>,
-    /// What is where at the beginning; later regions lie over earlier ones.
+    /// The initial state; later regions lie over earlier ones.
     #[serde(rename = "region")]
     pub regions: Vec<Region>,
-    /// Conduction of heat; without it there is none.
+    /// Conduction of heat; without it heat is not conducted.
     pub conduction: Option<ConductionDeck>,
 }
 
@@ -67,36 +68,37 @@ pub struct Deck {
 pub struct MeshDeck {
     /// Cells of level 0 in each direction: one number for each dimension.
     pub cells: Vec<u32>,
-    /// Length of the box in its first direction. Cells are cubes, so that gives the others.
+    /// Length of the box in its first direction. Cells are cubes, so the other lengths follow.
     pub size: f64,
-    /// Where the box begins; the origin unless it is said.
+    /// The low corner of the box; by default the origin.
     pub low: Option<Vec<f64>>,
     /// Levels above level 0.
     #[serde(default)]
     pub levels: u8,
-    /// What is at the low and the high end of each direction; walls unless it is said.
+    /// The kinds of the low and the high end of each direction; by default walls.
     pub ends: Option<Vec<[BoxEnd; 2]>>,
-    /// A cell becomes finer where density or pressure changes by more than this part of itself from cell to cell.
+    /// A cell becomes finer where density or pressure changes by more than this relative amount
+    /// from cell to cell.
     #[serde(default = "refine")]
     pub refine: f64,
     /// It may become coarser where they change by less than this.
     #[serde(default = "coarsen")]
     pub coarsen: f64,
-    /// How many cells around those are made as fine.
+    /// The width, in cells, of the layer around such cells that is made as fine.
     #[serde(default = "around")]
     pub around: u32,
-    /// Levels are chosen anew after so many cycles.
+    /// The number of cycles after which levels are chosen again.
     #[serde(default = "every")]
     pub every: u64,
 }
 
-/// What is at an end of the box.
+/// The kind of an end of the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BoxEnd {
-    /// A wall, from which everything is reflected; a mirror is the same.
+    /// A wall, which reflects everything; a mirror is the same.
     Wall,
-    /// Nothing: what comes there leaves.
+    /// An open end: what arrives there leaves the box.
     Open,
 }
 
@@ -104,7 +106,7 @@ pub enum BoxEnd {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MaterialDeck {
-    /// What regions call it.
+    /// The name that regions use.
     #[serde(default)]
     pub name: String,
     /// Ratio of its heat capacities, more than 1.
@@ -112,7 +114,8 @@ pub struct MaterialDeck {
     /// Heat capacity at constant volume of a unit of mass.
     #[serde(default = "one")]
     pub heat_capacity: f64,
-    /// Heat through a unit of area, time and gradient of temperature.
+    /// Thermal conductivity: heat through a unit of area, per unit of time and of temperature
+    /// gradient.
     #[serde(default)]
     pub conductivity: f64,
 }
@@ -121,13 +124,14 @@ pub struct MaterialDeck {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConductionDeck {
-    /// How much of the new temperatures is in the fluxes: 1 is stable in any cycle, 0.5 is of second order in time.
+    /// The weight of the new temperatures in the fluxes: 1 is stable in any cycle, 0.5 is of second
+    /// order in time.
     #[serde(default = "one")]
     pub implicit: f64,
-    /// By how much of itself what is left of the residual may differ from none when iterations end.
+    /// Iterations end when the residual is at most this part of its initial norm.
     #[serde(default = "residual")]
     pub residual: f64,
-    /// Whether the gas stays where it is: nothing but heat flows.
+    /// Whether the gas is at rest, so that only heat flows.
     #[serde(default)]
     pub only: bool,
 }

@@ -1,31 +1,31 @@
-//! Regions of the box, and what is in them.
+//! Regions of the box, and their contents.
 
 use serde::Deserialize;
 
-/// What is in a part of the box at the beginning.
+/// The initial content of a part of the box.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Region {
-    /// The name of its material; the first one unless it is said.
+    /// The name of its material; by default the first one.
     pub material: Option<String>,
     /// Mass of a unit of volume.
     pub density: f64,
-    /// Pressure; or its total energy is given instead.
+    /// Pressure; or `energy` is given instead.
     pub pressure: Option<f64>,
-    /// Internal energy of the whole region, spread evenly over the cells in it.
+    /// Internal energy of the whole region, spread evenly over its cells.
     pub energy: Option<f64>,
-    /// Velocity; at rest unless it is said.
+    /// Velocity; by default the region is at rest.
     pub velocity: Option<Vec<f64>>,
     /// Its low and its high corner.
     #[serde(rename = "box")]
     pub corners: Option<[Vec<f64>; 2]>,
     /// A ball.
     pub ball: Option<Ball>,
-    /// A bump of temperature, `height` times exp(-r^2 / (4 `width`)), is added to that of the region.
+    /// A bump of temperature, `height` times exp(-r^2 / (4 `width`)), added to that of the region.
     pub bump: Option<Bump>,
 }
 
-/// All that is not further from a point than that.
+/// A ball: all points within a radius.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ball {
@@ -48,7 +48,7 @@ pub struct Bump {
 }
 
 impl Region {
-    /// Whether a point is in it. Corners and surfaces belong to it.
+    /// Returns whether a point is in it. Corners and surfaces belong to it.
     pub(crate) fn contains(&self, point: &[f64]) -> bool {
         let in_box = self.corners.as_ref().is_none_or(|[low, high]| {
             let coordinates = point.iter().zip(low.iter().zip(high));
@@ -65,13 +65,13 @@ impl Region {
 }
 
 impl Bump {
-    /// What it adds to the temperature at a point.
+    /// Returns what it adds to the temperature at a point.
     pub(crate) fn at(&self, point: &[f64]) -> f64 {
         self.height * (-square(point, &self.middle) / (4.0 * self.width)).exp()
     }
 }
 
-/// The square of the distance.
+/// Returns the square of the distance.
 fn square(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(x, y)| (x - y) * (x - y)).sum()
 }

@@ -1,7 +1,7 @@
-//! A step in time of all cells: what is around them, half a step, fluxes, sums.
+//! A time step of all cells: surroundings, half step, fluxes, sums.
 //!
-//! Each cell adds up its own fluxes in the order of its links, so that a sum does not depend on who owns what; a face between two ranks is computed by both,
-//! from the same numbers.
+//! Each cell adds up its own fluxes in the order of its links, so that a sum does not depend on the
+//! owners of cells. Both ranks at a face between them compute its flux, from the same numbers.
 
 use std::ops::Range;
 
@@ -17,34 +17,35 @@ use crate::sage::mesh::faces::{BoxEndFace, CellFace, Faces, LevelStepFace, OUTSI
 use crate::sage::mesh::halo::HaloExchange;
 use crate::sage::mesh::key::Side;
 
-/// Tags of the messages that bring what is in ghosts: as it is, and after half a step with its rises.
+/// Tags of the messages with ghost values: the present state, and the state after half a step with
+/// its slopes.
 const PRESENT: i32 = 3;
 const PREDICTED: i32 = 4;
 
-/// A state that no gas can have.
+/// A physically impossible state.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ImpossibleState {
-    /// The cell, among local ones.
+    /// The index of the cell among the local cells.
     pub(crate) place: usize,
     pub(crate) density: f64,
     /// Internal energy of a unit of volume.
     pub(crate) energy: f64,
 }
 
-/// What is in the cells that a rank knows.
+/// The contents of the cells that a rank knows.
 #[derive(Debug)]
 pub(crate) struct Gas<const D: usize, const M: usize> {
     pub(crate) materials: Materials<M>,
     pub(crate) ends: BoxEnds<D>,
-    /// Ghosts have values only after an exchange.
+    /// The conserved quantities. Those of ghosts are valid only after an exchange.
     pub(crate) conserved: Vec<Conserved<D, M>>,
     present: Vec<Primitive<D, M>>,
     predicted: PredictedCells<D, M>,
     fluxes: Vec<Flux<D, M>>,
 }
 
-/// A list of so many of these. Its memory stays, and has room for a mesh that grows: the kernel takes longer to find a new
-/// page than a cycle takes to fill it.
+/// Makes `list` one of `len` elements `each`. It keeps the memory, with room for a mesh that grows:
+/// the kernel needs longer to provide a new page than a cycle needs to fill it.
 fn renew<T: Clone>(list: &mut Vec<T>, len: usize, each: T) {
     list.clear();
     if list.capacity() < len {
@@ -55,7 +56,7 @@ fn renew<T: Clone>(list: &mut Vec<T>, len: usize, each: T) {
 }
 
 impl<const D: usize, const M: usize> Gas<D, M> {
-    /// From what is in the own cells of a mesh.
+    /// Makes a gas from the contents of the own cells of a mesh.
     pub(crate) fn new(
         mesh: &Mesh<D>,
         materials: Materials<M>,
@@ -74,7 +75,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         gas
     }
 
-    /// The same gases, of what is in the own cells of another mesh.
+    /// Moves the same gases to another mesh, with the contents of its own cells.
     pub(crate) fn renew(&mut self, mesh: &Mesh<D>, own: &[Conserved<D, M>]) {
         let cells = mesh.keys.len();
         renew(&mut self.conserved, cells, Quantities::ZERO);
@@ -88,13 +89,14 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         renew(&mut self.fluxes, mesh.faces(), Quantities::ZERO);
     }
 
-    /// Finds the primitive quantities of own cells and how fast waves cross the fastest, in cells a unit of time.
+    /// Computes the primitive quantities of own cells. Returns the fastest wave speed, in cells per
+    /// unit of time.
     pub(crate) fn look(&mut self, mesh: &Mesh<D>) -> Result<f64, ImpossibleState> {
         let mut fastest: f64 = 0.0;
         for place in mesh.own.clone() {
             let cell = &self.conserved[place];
             let (density, energy) = (cell.density(), Materials::internal(cell));
-            // Also what is not a number is neither.
+            // The negated comparison also catches NaN.
             if !(density > 0.0 && energy > 0.0 && density + energy < f64::INFINITY) {
                 return Err(ImpossibleState {
                     place,
@@ -110,7 +112,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         Ok(fastest)
     }
 
-    /// A step in time of what [`look`](Self::look) has looked at.
+    /// Advances the state that [`look`](Self::look) has read by one time step.
     pub(crate) fn step<P: MessagePassing>(
         &mut self,
         mpi: &P,
@@ -136,7 +138,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         Ok(())
     }
 
-    /// Half a step in time of a cell by itself.
+    /// Advances a cell by itself by half a time step.
     fn predict(&mut self, mesh: &Mesh<D>, place: usize, time: f64) {
         let seen = surroundings(mesh, &self.ends, &self.present, place);
         let scale = time / mesh.extent.edge(mesh.keys[place].level());
@@ -145,7 +147,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         self.predicted.set(place, &predicted);
     }
 
-    /// Fluxes through some faces of each direction.
+    /// Computes the fluxes through some faces of each direction.
     fn flow(&mut self, mesh: &Mesh<D>, which: impl Fn(&Faces) -> FaceRanges) {
         for (direction, faces) in mesh.faces.iter().enumerate() {
             let FaceRanges { even, steps, walls } = which(faces);
@@ -170,7 +172,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         }
     }
 
-    /// Adds what flows into an own cell.
+    /// Adds the inflow of an own cell.
     fn add_up(&mut self, mesh: &Mesh<D>, place: usize, time: f64) {
         let level = mesh.keys[place].level();
         let sum = match mesh.links.even::<D>(place - mesh.own.start) {
@@ -185,7 +187,8 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         self.conserved[place] = after(&self.predicted.middles[place], cell, sum, scale);
     }
 
-    /// What flows into a unit of a cell beside which there may be others of another size, and walls.
+    /// Returns the inflow per unit of volume of a cell that may have neighbours of another size,
+    /// and walls.
     fn inflow(&self, mesh: &Mesh<D>, place: usize) -> Flux<D, M> {
         let level = mesh.keys[place].level();
         let mut sum = Flux::<D, M>::ZERO;
@@ -195,7 +198,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
                     mesh.links.at::<D>(place - mesh.own.start, direction, side)
                 {
                     let finer = *beyond != OUTSIDE && mesh.keys[*beyond as usize].level() > level;
-                    // Of a unit of this cell's side, a smaller cell has a part.
+                    // A smaller cell covers only a part of this cell's side.
                     let area = if finer {
                         1.0 / f64::from(1_u32 << (D - 1))
                     } else {
@@ -210,7 +213,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
     }
 }
 
-/// Some faces of a direction.
+/// A range of the faces of a direction.
 struct FaceRanges {
     even: Range<usize>,
     steps: Range<usize>,
@@ -218,7 +221,7 @@ struct FaceRanges {
 }
 
 impl FaceRanges {
-    /// Those in which ghosts have no part.
+    /// Returns the faces without ghosts.
     fn inner(faces: &Faces) -> Self {
         let [even, steps] = faces.inner;
         let walls = 0..faces.walls.len();
@@ -229,7 +232,7 @@ impl FaceRanges {
         }
     }
 
-    /// Those in which they have.
+    /// Returns the faces with ghosts.
     fn outer(faces: &Faces) -> Self {
         let [even, steps] = faces.inner;
         Self {

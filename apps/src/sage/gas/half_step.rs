@@ -1,7 +1,8 @@
-//! Cells after half a step in time.
+//! Cells after half a time step.
 //!
-//! What is in their middles and how it rises in each direction are lists of their own: fluxes of a direction look at
-//! the middles and one list of rises, and everything in the lines of the cache that they bring is used.
+//! The states in the cells' middles are one list, and the slopes of each direction are another. The
+//! fluxes of a direction read the middles and one list of slopes, and use everything in the cache
+//! lines that they load.
 
 use super::material::Materials;
 use super::quantities::{Conserved, Flux, Primitive, Quantities};
@@ -14,12 +15,13 @@ use crate::sage::mesh::key::Side;
 pub(super) struct PredictedCell<const D: usize, const M: usize> {
     pub(super) middle: Primitive<D, M>,
     pub(super) rises: CellSlopes<D, M>,
-    /// Whether a shock is in it, from 0 to 1.
+    /// The strength of a shock in it, from 0 to 1.
     pub(super) shock: f64,
 }
 
 impl<const D: usize, const M: usize> PredictedCell<D, M> {
-    /// From a state and what is around it; `scale` is the step in time over the cell's edge.
+    /// Computes a cell from its state and its surroundings; `scale` is the time step over the
+    /// cell's edge.
     #[inline(always)]
     pub(super) fn new(
         materials: &Materials<M>,
@@ -52,7 +54,7 @@ impl<const D: usize, const M: usize> PredictedCell<D, M> {
     }
 }
 
-/// The same of all local cells.
+/// The half steps of all local cells.
 #[derive(Debug)]
 pub(super) struct PredictedCells<const D: usize, const M: usize> {
     pub(super) middles: Vec<Primitive<D, M>>,
@@ -80,13 +82,13 @@ impl<const D: usize, const M: usize> PredictedCells<D, M> {
         self.shocks[cell] = predicted.shock;
     }
 
-    /// Whether a shock is in one of two cells beside each other.
+    /// Returns the strength of a shock in either of two neighbours.
     #[inline(always)]
     pub(super) fn shock(&self, one: u32, other: u32) -> f64 {
         self.shocks[one as usize].max(self.shocks[other as usize])
     }
 
-    /// The state at a side of a cell.
+    /// Returns the state at a side of a cell.
     #[inline(always)]
     pub(super) fn at_side(&self, cell: usize, direction: usize, side: Side) -> Primitive<D, M> {
         at_side(&self.middles[cell], &self.rises[direction][cell], side)
@@ -111,7 +113,8 @@ impl<const D: usize, const M: usize> CellValues for PredictedCells<D, M> {
     }
 }
 
-/// What is in a cell after the whole step: half a step before, `middle` was in its middle, and `sum` flowed into a unit of it.
+/// Returns the content of a cell after the whole step. Its middle had the state `middle` after half
+/// a step, and `sum` flowed into a unit of volume.
 #[inline(always)]
 pub(super) fn after<const D: usize, const M: usize>(
     middle: &Primitive<D, M>,
@@ -119,8 +122,8 @@ pub(super) fn after<const D: usize, const M: usize>(
     mut sum: Flux<D, M>,
     scale: f64,
 ) -> Conserved<D, M> {
-    // Shares are carried by the velocity and not conserved: what a material gains of a volume that is squeezed, it
-    // does not gain by flow.
+    // The velocity carries the shares, which are not conserved: a material gains no share from
+    // compression of the volume.
     let volume: f64 = sum.shares.iter().sum();
     for (sum, share) in sum.shares.iter_mut().zip(&middle.shares) {
         *sum -= share * volume;
@@ -128,7 +131,7 @@ pub(super) fn after<const D: usize, const M: usize>(
     before.plus(&sum.times(scale))
 }
 
-/// A state at a face; that in the cell's middle if the one at the face is impossible.
+/// Returns the state at a face; if that is impossible, returns the state in the cell's middle.
 #[inline(always)]
 pub(super) fn at_face<const D: usize, const M: usize>(
     middle: &Primitive<D, M>,
@@ -138,14 +141,14 @@ pub(super) fn at_face<const D: usize, const M: usize>(
         return *middle;
     }
     if M > 2 {
-        // Limited each by itself, three shares need not add up to one.
+        // Three shares that are limited separately need not add up to one.
         let whole: f64 = state.shares.iter().sum();
         state.shares = state.shares.map(|share| share / whole);
     }
     state
 }
 
-/// The state at a side of a cell that rises by this from its middle to its high side.
+/// Returns the state at a side of a cell; `rise` is the change from its middle to its high side.
 #[inline(always)]
 pub(super) fn at_side<const D: usize, const M: usize>(
     middle: &Primitive<D, M>,

@@ -1,13 +1,15 @@
-//! The gas: compressible Euler equations of several gamma-law materials, by an unsplit MUSCL-Hancock scheme.
+//! The gas: compressible Euler equations of several gamma-law materials, by an unsplit
+//! MUSCL-Hancock scheme.
 //!
-//! | file | is |
+//! | file | contains |
 //! |---|---|
-//! | `quantities` | what a cell holds, and what flows through a face |
+//! | `quantities` | the content of a cell, and the flux through a face |
 //! | `material` | gamma-law gases and mixtures |
-//! | `slopes` | how quantities rise within a cell |
+//! | `slopes` | the slopes of quantities within a cell |
+//! | `half_step` | cells after half a time step |
 //! | `riemann` | the flux between two states |
-//! | `cycle` | a step in time of all cells |
-//! | `sizes` | cells that become finer or coarser, and what is in them then |
+//! | `cycle` | a time step of all cells |
+//! | `refinement` | cells that become finer or coarser, and their contents |
 //! | `uniform` | for tests: the same scheme on an array of cells of one size |
 
 mod cycle;

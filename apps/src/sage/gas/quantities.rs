@@ -1,28 +1,30 @@
-//! What a cell holds, and what flows through a face: the components of the five-equation model for M materials in D dimensions
-//! (Allaire, Clerc and Kokh 2002).
+//! The content of a cell, and the flux through a face: the components of the five-equation model
+//! for M materials in D dimensions (Allaire, Clerc and Kokh 2002).
 
 use super::super::mesh::halo::FixedDoubles;
 
-/// The components, as the aliases say what they stand for.
+/// The components; the aliases below give their meaning.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Quantities<const D: usize, const M: usize> {
-    /// Of each material: its mass in a unit of the cell's volume.
+    /// The mass of each material in a unit of the cell's volume.
     pub(crate) masses: [f64; M],
-    /// In each direction: momentum, or velocity.
+    /// Momentum or velocity in each direction.
     pub(crate) motion: [f64; D],
     /// Total energy, or pressure.
     pub(crate) energy: f64,
-    /// Of each material: its share of the volume.
+    /// The volume fraction of each material.
     pub(crate) shares: [f64; M],
 }
 
-/// What is conserved, in a unit of volume: masses, momentum, total energy; and the shares, which are carried along.
+/// The conserved quantities of a unit of volume (masses, momentum, total energy), and the shares,
+/// which the flow carries along.
 pub(crate) type Conserved<const D: usize, const M: usize> = Quantities<D, M>;
 
-/// What waves are made of: masses, velocity, pressure, shares.
+/// The quantities in which waves are described: masses, velocity, pressure, shares.
 pub(crate) type Primitive<const D: usize, const M: usize> = Quantities<D, M>;
 
-/// What flows through a unit of a face in a unit of time; the shares are those of the volume that flows.
+/// The flux through a unit of a face in a unit of time; the shares are those of the volume that
+/// flows.
 pub(crate) type Flux<const D: usize, const M: usize> = Quantities<D, M>;
 
 impl<const D: usize, const M: usize> Quantities<D, M> {
@@ -68,7 +70,7 @@ impl<const D: usize, const M: usize> Quantities<D, M> {
         self.map(|x| x * factor)
     }
 
-    /// Of all materials together.
+    /// Returns the density of all materials together.
     #[inline(always)]
     pub(crate) fn density(&self) -> f64 {
         self.masses.iter().sum()

@@ -1,4 +1,4 @@
-//! Cells that become finer or coarser, and what is in them then.
+//! Cells that become finer or coarser, and their contents.
 
 use super::cycle::Gas;
 use super::material::Materials;
@@ -11,14 +11,15 @@ use crate::sage::mesh::halo::HaloExchange;
 use crate::sage::mesh::key::Key;
 use crate::sage::mesh::levels::{RefinementNeed, TargetLevel};
 
-/// Tag of the messages that bring what is in ghosts.
+/// Tag of the messages with the contents of ghosts.
 const CONTENTS: i32 = 5;
 
-/// Cells along the curve, and what is in them.
+/// Cells along the curve, and their contents.
 pub(crate) type Cells<const D: usize, const M: usize> = (Vec<Key<D>>, Vec<Conserved<D, M>>);
 
 impl<const D: usize, const M: usize> Gas<D, M> {
-    /// The levels that own cells should have, by how much density, pressure and shares change from cell to cell; nothing if all have them.
+    /// Returns the levels that own cells should have; `None` if all cells of all ranks have theirs.
+    /// They follow from the change of density, pressure and shares from cell to cell.
     pub(crate) fn wishes<P: MessagePassing>(
         &mut self,
         mpi: &P,
@@ -46,7 +47,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         Ok(mesh.settle_levels(mpi, &mut wishes)?.then_some(wishes))
     }
 
-    /// The largest change from an own cell to one beside it, as a part of the smaller value.
+    /// Returns the largest change from an own cell to a neighbour, as a part of the smaller value.
     fn change(&self, mesh: &Mesh<D>, place: usize) -> f64 {
         let here = self.materials.primitive(&self.conserved[place]);
         let changes = mesh.beside(place).map(|other| {
@@ -63,7 +64,8 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         changes.fold(0.0, f64::max)
     }
 
-    /// The own cells of those levels, and what is in them. Ghosts' contents have come with the wishes.
+    /// Returns the own cells at those levels, and their contents. The wishes have already brought
+    /// the contents of ghosts.
     pub(crate) fn resized(&self, mesh: &Mesh<D>, wishes: &[TargetLevel]) -> Cells<D, M> {
         let (mut keys, mut contents) = (Vec::new(), Vec::new());
         for place in mesh.own.clone() {
@@ -79,7 +81,8 @@ impl<const D: usize, const M: usize> Gas<D, M> {
                         contents.push(part);
                     }
                 }
-                // The first of brothers becomes their parent, and its owner the parent's.
+                // The first of the siblings becomes their parent, and its owner becomes the
+                // parent's owner.
                 std::cmp::Ordering::Less if key.number() == 0 => {
                     let brothers = &self.conserved[place..place + (1 << D)];
                     let sum = brothers
@@ -94,7 +97,8 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         (keys, contents)
     }
 
-    /// What is in the parts of a cell: along its slopes, unless that is impossible in one of them.
+    /// Returns the contents of the parts of a cell: along its slopes, unless a part would get an
+    /// impossible state.
     fn parts(&self, mesh: &Mesh<D>, place: usize) -> Vec<Conserved<D, M>> {
         let cell = self.conserved[place];
         let rises = surroundings(mesh, &self.ends, &self.conserved, place).rises;

@@ -1,9 +1,10 @@
-//! The flux between two states: HLLC (Toro, Spruce and Speares 1994) for a mixture, and HLL (Harten, Lax and van Leer 1983)
-//! where a shock is.
+//! The flux between two states: HLLC (Toro, Spruce and Speares 1994) for a mixture, and HLL
+//! (Harten, Lax and van Leer 1983) in a shock.
 //!
-//! HLLC keeps contacts and shear sharp. Along a shock that runs in a direction of the mesh that lets it break up: the
-//! carbuncle. What is known to cure it is a flux that smears those waves in the cells of a shock, and in these only (Quirk
-//! 1994; FLASH and CASTRO do the same). Which cells these are says [`Surroundings`](super::slopes::Surroundings).
+//! HLLC keeps contacts and shear sharp. A shock that runs in a direction of the mesh can therefore
+//! break up: the carbuncle. The known cure is a flux that smears those waves in the cells of a
+//! shock, and only there (Quirk 1994; FLASH and CASTRO do the same).
+//! [`Surroundings`](super::slopes::Surroundings) finds these cells.
 
 use super::material::Materials;
 use super::quantities::{Flux, Primitive, Quantities};
@@ -11,7 +12,7 @@ use super::quantities::{Flux, Primitive, Quantities};
 /// One side of a face as the solver sees it.
 struct FaceState {
     density: f64,
-    /// Across the face.
+    /// Velocity across the face.
     velocity: f64,
     /// Speed of sound.
     sound: f64,
@@ -33,11 +34,12 @@ impl FaceState {
     }
 }
 
-/// What flows through a face between `low` and `high`, in its direction; `shock` says whether a shock is in the cell on
-/// either side, from 0 to 1.
+/// Returns the flux through a face between `low` and `high`, in its direction. `shock` is the
+/// strength of a shock in the cells on either side, from 0 to 1.
 ///
-/// The contact's speed comes from the pressure jump, and all that is carried along (masses, shares, transverse momentum) comes from the side from
-/// which the contact moves, so that contacts that rest stay sharp.
+/// The pressure jump gives the speed of the contact. Everything that is carried along (masses,
+/// shares, transverse momentum) comes from the side from which the contact moves, so that resting
+/// contacts stay sharp.
 #[inline(always)]
 pub(crate) fn flux<const D: usize, const M: usize>(
     materials: &Materials<M>,
@@ -60,7 +62,7 @@ pub(crate) fn flux<const D: usize, const M: usize>(
     } else {
         upwind(materials, high, &right, last.max(0.0), contact, direction)
     };
-    // Where even the outer waves have passed the face, both are what flows on that side.
+    // If even the outer waves have passed the face, both fluxes equal that of this side.
     if shock > 0.0 && first < 0.0 && last > 0.0 {
         let smeared = smeared(materials, [low, high], [first, last], direction);
         return sharp.zip(&smeared, |sharp, smeared| sharp + shock * (smeared - sharp));
@@ -68,7 +70,7 @@ pub(crate) fn flux<const D: usize, const M: usize>(
     sharp
 }
 
-/// HLL: one state between the outer waves, whatever is in between. Few faces are in a shock.
+/// Returns the HLL flux, with a single state between the outer waves. Few faces are in a shock.
 #[inline(never)]
 fn smeared<const D: usize, const M: usize>(
     materials: &Materials<M>,
@@ -89,7 +91,8 @@ fn smeared<const D: usize, const M: usize>(
     sum.times(1.0 / (last - first))
 }
 
-/// The flux out of the side from which the contact moves; `wave` is the speed of that side's outer wave, 0 if even that one has passed the face.
+/// Returns the flux from the side from which the contact moves. `wave` is the speed of that side's
+/// outer wave, 0 if even that wave has passed the face.
 #[inline(always)]
 fn upwind<const D: usize, const M: usize>(
     materials: &Materials<M>,
@@ -100,8 +103,8 @@ fn upwind<const D: usize, const M: usize>(
     direction: usize,
 ) -> Flux<D, M> {
     let energy = materials.total(state, side.density);
-    // Between the wave and the contact the state is squeezed by this, and moves with the contact; where the wave does not reach the face, neither
-    // applies.
+    // Between the wave and the contact the state is compressed by this factor, and moves with the
+    // contact. Neither applies where the wave does not reach the face.
     let reached = wave != 0.0;
     let squeeze = if reached {
         (wave - side.velocity) / (wave - contact)

@@ -1,4 +1,4 @@
-//! How quantities rise within a cell: limited slopes; and whether a shock is there.
+//! Limited slopes of quantities within a cell, and the detection of shocks.
 
 use super::quantities::Quantities;
 use crate::sage::deck::BoxEnds;
@@ -6,24 +6,27 @@ use crate::sage::mesh::Mesh;
 use crate::sage::mesh::faces::{CellFace, OUTSIDE};
 use crate::sage::mesh::key::Side;
 
-/// From the middle of a cell to its high side in each direction.
+/// The changes from the middle of a cell to its high side in each direction.
 pub(crate) type CellSlopes<const D: usize, const M: usize> = [Quantities<D, M>; D];
 
-/// How steep a limited slope may be against the smaller one-sided difference (the parameter of the generalised minmod limiter).
+/// The largest limited slope relative to the smaller one-sided difference (the parameter of the
+/// generalised minmod limiter).
 const STEEPNESS: f64 = 2.0;
 
-/// What the values beside a cell say of it.
+/// Properties of a cell that follow from its neighbours' values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Surroundings<const D: usize, const M: usize> {
     pub(crate) rises: CellSlopes<D, M>,
-    /// By how much of itself the pressure changes across the cell, in the direction in which that is most.
+    /// The relative change of the pressure across the cell, in the direction with the largest
+    /// change.
     jump: f64,
-    /// By how much the velocity rises across it, over all directions.
+    /// The change of the velocity across it, summed over all directions.
     widening: f64,
 }
 
-/// Across a cell the pressure changes by this part of the lower one where a shock begins to count, and where it does wholly
-/// (to twice, and to three times the lower one; shocks of Mach 1.4 and 1.6). Weaker ones do not break up.
+/// The pressure change across a cell, as a part of the lower pressure, where a shock begins to
+/// count and where it counts fully (to twice and three times the lower pressure, which are shocks
+/// of Mach 1.4 and 1.6). Weaker shocks do not break up.
 const SHOCK: [f64; 2] = [1.0, 2.0];
 
 impl<const D: usize, const M: usize> Surroundings<D, M> {
@@ -33,7 +36,7 @@ impl<const D: usize, const M: usize> Surroundings<D, M> {
         widening: 0.0,
     };
 
-    /// Both one-sided differences in a direction.
+    /// Adds both one-sided differences in a direction.
     #[inline(always)]
     pub(super) fn see(
         &mut self,
@@ -44,7 +47,8 @@ impl<const D: usize, const M: usize> Surroundings<D, M> {
         self.rises[direction] = low.zip(high, limited);
         self.widening += low.motion[direction] + high.motion[direction];
         let least = (here.energy - low.energy).min(here.energy + high.energy);
-        // Beside a cell of another size differences are estimates, which can be more than there is.
+        // Next to a cell of another size differences are estimates, which can exceed the value
+        // itself.
         let jump = match least > 0.0 {
             true => (low.energy + high.energy).abs() / least,
             false => f64::INFINITY,
@@ -52,7 +56,8 @@ impl<const D: usize, const M: usize> Surroundings<D, M> {
         self.jump = self.jump.max(jump);
     }
 
-    /// Whether a shock is in the cell: 0 no, 1 yes, and between them where it is weak, so that nothing depends on a last digit.
+    /// Returns the strength of a shock in the cell: 0 no, 1 yes. Weak shocks lie in between, so
+    /// that rounding cannot decide.
     #[inline(always)]
     pub(super) fn shock(&self) -> f64 {
         let [begins, whole] = SHOCK;
@@ -63,7 +68,7 @@ impl<const D: usize, const M: usize> Surroundings<D, M> {
     }
 }
 
-/// What the values of what is beside it say of an own cell.
+/// Computes the surroundings of an own cell from its neighbours' values.
 #[inline(always)]
 pub(crate) fn surroundings<const D: usize, const M: usize>(
     mesh: &Mesh<D>,
@@ -84,7 +89,7 @@ pub(crate) fn surroundings<const D: usize, const M: usize>(
     uneven(mesh, ends, values, place)
 }
 
-/// The same of a cell beside which there are others of another size, or walls.
+/// Does the same for a cell with neighbours of another size, or walls.
 fn uneven<const D: usize, const M: usize>(
     mesh: &Mesh<D>,
     ends: &BoxEnds<D>,
@@ -107,7 +112,8 @@ fn uneven<const D: usize, const M: usize>(
     seen
 }
 
-/// By how much quantities change from a cell to half of its size beyond its side... as if the cells there were of its own size: twice the rise.
+/// Returns the change of quantities from a cell to one of the same size beyond its side; neighbours
+/// of another size give an estimate.
 fn step<const D: usize, const M: usize>(
     mesh: &Mesh<D>,
     ends: &BoxEnds<D>,
@@ -124,7 +130,7 @@ fn step<const D: usize, const M: usize>(
         }
         let there = link.beyond as usize;
         let change = values[there].minus(here);
-        // The middle of a cell twice as large is one and a half times as far.
+        // The middle of a cell twice as large is one and a half times as far away.
         return if mesh.keys[there].level() == level {
             change
         } else {
@@ -135,11 +141,12 @@ fn step<const D: usize, const M: usize>(
         sum.plus(&values[link.beyond as usize])
     });
     let mean = sum.times(1.0 / links.len() as f64);
-    // The middles of cells half as large are three quarters as far.
+    // The middles of cells half as large are three quarters as far away.
     mean.minus(here).times(1.0 / 0.75)
 }
 
-/// Half of the slope that lies between both one-sided differences: their mean where that is not too steep, nothing at an extremum.
+/// Returns half of the slope between both one-sided differences: their mean if that is not too
+/// steep, and zero at an extremum.
 #[inline]
 fn limited(low: f64, high: f64) -> f64 {
     if low * high <= 0.0 {

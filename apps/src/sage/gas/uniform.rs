@@ -1,5 +1,5 @@
-//! The same scheme on an array of cells of one size, as it would be written if there were no other: an oracle of what is in the cells of a
-//! mesh, and what its refinement is measured against.
+//! The same scheme on an array of cells of one size, written without refinement. It is the oracle
+//! for the contents of a mesh, and the baseline for the cost of refinement.
 
 use super::half_step::{PredictedCell, after, at_side};
 use super::material::Materials;
@@ -14,13 +14,13 @@ pub(crate) struct UniformGas<const D: usize, const M: usize> {
     materials: Materials<M>,
     ends: BoxEnds<D>,
     cells: [usize; D],
-    /// How far apart cells are that lie side by side in each direction.
+    /// The distance in the array of neighbours in each direction.
     strides: [usize; D],
     edge: f64,
     pub(crate) conserved: Vec<Conserved<D, M>>,
     present: Vec<Primitive<D, M>>,
     predicted: Vec<PredictedCell<D, M>>,
-    /// In each direction, through all faces, those at both ends of the box too.
+    /// The fluxes in each direction, through all faces including those at both ends of the box.
     fluxes: [Vec<Flux<D, M>>; D],
 }
 
@@ -52,7 +52,8 @@ impl<const D: usize, const M: usize> UniformGas<D, M> {
         }
     }
 
-    /// A cycle: the step in time is `courant` times that in which the fastest wave crosses a cell.
+    /// Runs a cycle. The time step is `courant` times the time in which the fastest wave crosses a
+    /// cell.
     pub(crate) fn cycle(&mut self, courant: f64) -> f64 {
         let mut fastest: f64 = 0.0;
         for (state, cell) in self.present.iter_mut().zip(&self.conserved) {
@@ -127,7 +128,7 @@ impl<const D: usize, const M: usize> UniformGas<D, M> {
         for n in 0..self.conserved.len() {
             let mut sum = Flux::<D, M>::ZERO;
             for (d, fluxes) in self.fluxes.iter().enumerate() {
-                // A slab has one layer of faces more than of cells.
+                // A slab has one more layer of faces than of cells.
                 let slab = n / (self.strides[d] * self.cells[d]);
                 let low = n + slab * self.strides[d];
                 sum = sum.plus(&fluxes[low]);
@@ -137,7 +138,7 @@ impl<const D: usize, const M: usize> UniformGas<D, M> {
         }
     }
 
-    /// The place of the next cell.
+    /// Advances `place` to the next cell.
     fn next(&self, place: &mut [usize; D]) {
         for (along, cells) in place.iter_mut().zip(self.cells) {
             *along += 1;

@@ -1,14 +1,14 @@
-//! The faces between cells: which cells they part, and which a cell has.
+//! The faces between cells: the cells on both sides of a face, and the faces of a cell.
 
 use std::ops::Range;
 
 use super::halo::index;
 use super::key::{Key, Side};
 
-/// The place that stands for what is beyond the box.
+/// The index that stands for a place beyond the box.
 pub(crate) const OUTSIDE: u32 = u32::MAX;
 
-/// A face between cells of one size, by their places among local cells.
+/// A face between cells of one size, given by their indices among local cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SameSizeFace {
     pub(crate) low: u32,
@@ -20,9 +20,9 @@ pub(crate) struct SameSizeFace {
 pub(crate) struct LevelStepFace {
     pub(crate) fine: u32,
     pub(crate) coarse: u32,
-    /// On which side of the fine one the coarse one lies.
+    /// The side of the fine cell on which the coarse cell lies.
     pub(crate) side: Side,
-    /// Bit d: the fine one is in the high half of the coarse one in direction d.
+    /// Bit d: the fine cell is in the high half of the coarse cell in direction d.
     pub(crate) halves: u8,
 }
 
@@ -33,15 +33,17 @@ pub(crate) struct BoxEndFace {
     pub(crate) side: Side,
 }
 
-/// The faces of a direction. Those that ghosts have no part in come first, so that they can be computed while ghosts travel.
+/// The faces of a direction. Those without ghosts come first, so that they can be computed while
+/// ghosts travel.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Faces {
     pub(crate) even: Vec<SameSizeFace>,
     pub(crate) steps: Vec<LevelStepFace>,
     pub(crate) walls: Vec<BoxEndFace>,
-    /// How many of the even ones, and of the steps, are between own cells.
+    /// The numbers of even faces, and of steps, that are between own cells.
     pub(crate) inner: [usize; 2],
-    /// The number of the first one: those of all directions are counted through, even ones first, then steps, then walls.
+    /// The number of the first face. All directions share one numbering: even faces first, then
+    /// steps, then walls.
     pub(crate) first: usize,
 }
 
@@ -60,7 +62,8 @@ impl Faces {
         self.inner = [even, self.steps.partition_point(|face| !ghostly(face))];
     }
 
-    /// Every face with its number, as the cell on each side sees it: which cell, on which of its sides, and what is beyond.
+    /// Returns every face with its number, as the cell on each side sees it: the cell, its side,
+    /// and the cell beyond.
     fn seen(&self) -> impl Iterator<Item = (usize, [(u32, Side, u32); 2])> {
         let even = self.even.iter().map(|face| {
             [
@@ -93,19 +96,19 @@ pub(crate) struct CellFace {
     pub(crate) beyond: u32,
 }
 
-/// The faces of every own cell, in an order that does not depend on who owns what: direction by direction, low side before high, along the
-/// curve.
+/// The faces of every own cell, in an order that does not depend on owners: direction by direction,
+/// low side before high, along the curve.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CellFaces {
     links: Vec<CellFace>,
-    /// Where those of each side of each cell begin, and where the last ones end.
+    /// The start of the faces of each side of each cell, and the end of the last ones.
     starts: Vec<u32>,
-    /// Whether there is one cell of a cell's own size at each of its sides.
+    /// Whether each side of a cell has exactly one neighbour, of the cell's own size.
     even: Vec<bool>,
 }
 
 impl CellFaces {
-    /// Those of the n-th own cell at a side.
+    /// Returns the faces of the n-th own cell at a side.
     #[inline]
     pub(crate) fn at<const D: usize>(
         &self,
@@ -117,7 +120,8 @@ impl CellFaces {
         &self.links[self.starts[slot] as usize..self.starts[slot + 1] as usize]
     }
 
-    /// The two of each direction, low side before high, if one cell of its own size is at each side of the n-th own cell.
+    /// Returns both faces of each direction, low side before high, if the n-th own cell has one
+    /// neighbour of its own size at each side.
     #[inline]
     pub(crate) fn even<const D: usize>(&self, own: usize) -> Option<&[[CellFace; 2]]> {
         if !self.even[own] {
@@ -134,9 +138,11 @@ fn slot<const D: usize>(own: usize, direction: usize, side: Side) -> usize {
     (own * D + direction) * 2 + usize::from(side == Side::High)
 }
 
-/// Finds all faces of own cells. `keys` are the local cells along the curve, `own` where the own ones are among them.
+/// Finds all faces of own cells. `keys` are the local cells along the curve; `own` is the range of
+/// own cells in it.
 ///
-/// A face is found from its smaller cell, or from the low one of equals; if that is a ghost, from the other.
+/// A face is found from its smaller cell, or from the low one of equal cells. If that cell is a
+/// ghost, the face is found from the other cell.
 pub(crate) fn find<const D: usize>(
     keys: &[Key<D>],
     own: &Range<usize>,
@@ -166,7 +172,7 @@ pub(crate) fn find<const D: usize>(
     (faces, links)
 }
 
-/// Adds the faces of a cell at a side, beyond which there is that place.
+/// Adds the faces of a cell at a side, with that place beyond.
 fn add<const D: usize>(
     faces: &mut Faces,
     keys: &[Key<D>],
@@ -212,14 +218,15 @@ fn add<const D: usize>(
     }
 }
 
-/// The last local cell along the curve that begins no later than a place beside a cell: that place itself, or what it lies in, if it is known.
+/// Returns the last local cell along the curve that begins no later than a place next to a cell:
+/// the cell at that place, or the one that contains it, if it is known.
 fn lies_in<const D: usize>(
     keys: &[Key<D>],
     place: usize,
     direction: usize,
     beyond: Key<D>,
 ) -> usize {
-    // Brothers that have no parts lie side by side.
+    // Siblings without parts lie next to each other.
     let apart = 1 << direction;
     let brother = match keys[place].number() & apart {
         0 => place + apart,

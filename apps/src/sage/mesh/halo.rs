@@ -1,7 +1,8 @@
-//! The cells of others that a rank looks at, and how their values come.
+//! The ghosts of a rank (cells of other ranks that it reads), and the exchange of their values.
 //!
-//! Who needs a cell is found by its owner: whoever owns a place beside it. What is needed from whom is then told by an alltoall of counts, and the keys
-//! come in messages whose lengths are probed. In every exchange after that the lengths are known.
+//! The owner of a cell finds the ranks that need it: those that own a place next to it. An alltoall
+//! of counts then announces the cells, and messages with probed lengths bring their keys. In all
+//! later exchanges the lengths are known.
 
 use std::ops::Range;
 
@@ -9,26 +10,26 @@ use super::key::{Key, Side};
 use super::partition::Partition;
 use crate::MessagePassing;
 
-/// Tag of the messages that bring keys.
+/// Tag of the messages with keys.
 const KEYS: i32 = 1;
 
-/// Something that travels as doubles, always as many.
+/// A value that travels as a fixed number of doubles.
 pub(crate) trait FixedDoubles: Sized {
-    /// How many.
+    /// The number of doubles.
     const WORDS: usize;
-    /// Appends them.
+    /// Appends the doubles of this value.
     fn put(&self, words: &mut Vec<f64>);
-    /// From those that were put.
+    /// Makes a value from its doubles.
     fn take(words: &[f64]) -> Self;
 }
 
-/// Values of local cells that travel as doubles, always as many for a cell.
+/// Values of local cells that travel as a fixed number of doubles each.
 pub(crate) trait CellValues {
-    /// How many.
+    /// The number of doubles of a cell.
     const WORDS: usize;
-    /// Appends those of a cell.
+    /// Appends the doubles of a cell.
     fn put(&self, cell: usize, words: &mut Vec<f64>);
-    /// Gives a cell those that were put.
+    /// Sets a cell from its doubles.
     fn take(&mut self, cell: usize, words: &[f64]);
 }
 
@@ -48,28 +49,28 @@ impl<T: FixedDoubles> CellValues for [T] {
 #[derive(Debug)]
 struct Peer {
     rank: usize,
-    /// Which of our cells it looks at, by their places among the local ones.
+    /// Our cells that the peer reads, by their indices among the local cells.
     out: Vec<u32>,
-    /// Where its cells lie among the local ones.
+    /// The peer's cells among the local ones.
     ghosts: Range<usize>,
-    /// What travels, kept from one exchange to the next.
+    /// The last message sent; its buffer is used again in the next exchange.
     sent: Vec<f64>,
     received: Vec<f64>,
 }
 
-/// All of them.
+/// All peers.
 #[derive(Debug, Default)]
 pub(crate) struct Halo {
     peers: Vec<Peer>,
 }
 
-/// An exchange under way.
+/// An exchange in flight.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct HaloExchange<R> {
     /// Receives, and then sends.
     requests: Vec<R>,
-    /// Theirs, once they are done.
+    /// The buffers of completed requests.
     buffers: Vec<Vec<f64>>,
 }
 
@@ -83,8 +84,9 @@ impl<R> Default for HaloExchange<R> {
 }
 
 impl Halo {
-    /// Finds who looks at which of the cells that this rank owns, and brings those that it looks at: `own` becomes all local ones, in the
-    /// order of the curve. Gives where the own ones lie among them.
+    /// Finds the ranks that read this rank's cells, and fetches the cells that this rank reads.
+    /// `own` becomes all local cells, in the order of the curve. Returns the range of own cells in
+    /// it.
     pub(crate) fn build<M: MessagePassing, const D: usize>(
         mpi: &M,
         own: &mut Vec<Key<D>>,
@@ -138,7 +140,7 @@ impl Halo {
         Ok((Self { peers }, mine))
     }
 
-    /// Starts to send the values that others look at, and to receive those of ghosts.
+    /// Starts to send the values that other ranks read, and to receive those of ghosts.
     pub(crate) fn start<M: MessagePassing, V: CellValues + ?Sized>(
         &mut self,
         mpi: &M,
@@ -166,7 +168,7 @@ impl Halo {
         Ok(())
     }
 
-    /// Waits for all of an exchange, and puts the ghosts' values where they belong.
+    /// Waits for an exchange, and stores the ghosts' values.
     pub(crate) fn finish<M: MessagePassing, V: CellValues + ?Sized>(
         &mut self,
         mpi: &M,
@@ -190,7 +192,7 @@ impl Halo {
         Ok(())
     }
 
-    /// An exchange with nothing to do meanwhile.
+    /// Does an exchange without work in between.
     pub(crate) fn exchange<M: MessagePassing, V: CellValues + ?Sized>(
         &mut self,
         mpi: &M,
@@ -203,12 +205,13 @@ impl Halo {
     }
 }
 
-/// A place among local cells.
+/// Converts an index among local cells.
 pub(crate) fn index(place: usize) -> u32 {
     u32::try_from(place).expect("a rank has fewer than 2^32 cells")
 }
 
-/// For each rank, which of our cells it looks at: those at the sides of its own, and the siblings of its own, since brothers are coarsened together.
+/// Returns for each rank the own cells that it reads: those next to its cells, and the siblings of
+/// its cells, since siblings are coarsened together.
 fn lookers<M: MessagePassing, const D: usize>(
     mpi: &M,
     own: &[Key<D>],
@@ -223,7 +226,7 @@ fn lookers<M: MessagePassing, const D: usize>(
         let mut look = |beside: Key<D>| {
             let rank = partition.owner(beside);
             let cells: &mut Vec<u32> = &mut lookers[rank];
-            // A cell may have several places beside it that belong to the same rank.
+            // A cell may have several neighbours that belong to the same rank.
             if rank != mpi.rank() && cells.last() != Some(&index(place)) {
                 cells.push(index(place));
             }
@@ -231,7 +234,8 @@ fn lookers<M: MessagePassing, const D: usize>(
         for direction in 0..D {
             for side in Side::BOTH {
                 if let Some(beyond) = cell.beyond(direction, side, extent) {
-                    // With levels that differ by one, the cell beyond is one of these, or has them in it.
+                    // As levels differ by at most one, the cell beyond is one of these, or contains
+                    // them.
                     beyond
                         .parts_at(direction, side.opposite())
                         .for_each(&mut look);

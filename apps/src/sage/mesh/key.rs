@@ -1,9 +1,9 @@
-//! Where a cell lies: its level, and its place on the space-filling curve.
+//! The position of a cell: its level, and its place on the space-filling curve.
 
 use super::limits::{BITS, LEVELS};
 
-/// A cell: the Morton code of its low corner, in cells of the finest level there may be, and its level above. Keys are ordered along the
-/// curve; a cell comes before those within it.
+/// A cell: the Morton code of its low corner, in cells of the finest possible level, and its level.
+/// Keys are ordered along the curve; a cell comes before the cells within it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key<const D: usize>(u64);
 
@@ -29,13 +29,13 @@ impl Side {
 }
 
 impl<const D: usize> Key<D> {
-    /// The cell of a level with its low corner there, in cells of the finest level.
+    /// Makes the cell of a level with this low corner, in cells of the finest level.
     pub(crate) fn new(corner: [u32; D], level: u8) -> Self {
         let code = (0..D).fold(0, |code, d| code | spread::<D>(corner[d]) << d);
         Self::of_code(code, level)
     }
 
-    /// As it is passed on, and back.
+    /// Returns the word that represents it in messages.
     pub(crate) fn word(self) -> u64 {
         self.0
     }
@@ -48,13 +48,13 @@ impl<const D: usize> Key<D> {
         self.0.to_le_bytes()[0] & ((1 << LEVEL_BITS) - 1)
     }
 
-    /// Its low corner, in cells of the finest level.
+    /// Returns its low corner, in cells of the finest level.
     pub(crate) fn corner(self) -> [u32; D] {
         let code = self.code();
         std::array::from_fn(|d| gather::<D>(code >> d))
     }
 
-    /// Its edge, in cells of the finest level.
+    /// Returns its edge, in cells of the finest level.
     pub(crate) fn edge(self) -> u32 {
         1 << (LEVELS - self.level())
     }
@@ -65,7 +65,7 @@ impl<const D: usize> Key<D> {
         Some(Self::of_code(self.code() >> below << below, level))
     }
 
-    /// Where it is on the curve, in cells of the finest level.
+    /// Returns its place on the curve, in cells of the finest level.
     #[inline]
     fn code(self) -> u64 {
         self.0 >> LEVEL_BITS
@@ -76,25 +76,27 @@ impl<const D: usize> Key<D> {
         Self(code << LEVEL_BITS | u64::from(level))
     }
 
-    /// Bits of a code that say where within a cell of that level something is.
+    /// Returns the number of code bits that give a place within a cell of that level.
     #[inline]
     fn shift(level: u8) -> usize {
         D * usize::from(LEVELS - level)
     }
 
-    /// The parts of a cell, along the curve: bit d of a number says whether it is in the high half in direction d.
+    /// Returns a part of a cell. Numbers run along the curve: bit d is set if the part is in the
+    /// high half in direction d.
     pub(crate) fn child(self, number: usize) -> Self {
         let level = self.level() + 1;
         Self::of_code(self.code() | (number as u64) << Self::shift(level), level)
     }
 
-    /// Which part of its parent it is.
+    /// Returns its number among the parts of its parent.
     pub(crate) fn number(self) -> usize {
         let [number, ..] = (self.code() >> Self::shift(self.level())).to_le_bytes();
         usize::from(number) & ((1 << D) - 1)
     }
 
-    /// The place of the same size beyond a side, if it is within a box of that extent (in cells of the finest level).
+    /// Returns the place of the same size beyond a side, if it is within a box of that extent (in
+    /// cells of the finest level).
     pub(crate) fn beyond(self, direction: usize, side: Side, extent: [u32; D]) -> Option<Self> {
         let mut corner = self.corner();
         let edge = self.edge();
@@ -105,7 +107,7 @@ impl<const D: usize> Key<D> {
         (corner[direction] < extent[direction]).then(|| Self::new(corner, self.level()))
     }
 
-    /// Its parts that touch its side in a direction, along the curve.
+    /// Returns its parts that touch its side in a direction, along the curve.
     pub(crate) fn parts_at(self, direction: usize, side: Side) -> impl Iterator<Item = Self> {
         let at = usize::from(side == Side::High);
         (0..1_usize << D)
@@ -114,7 +116,7 @@ impl<const D: usize> Key<D> {
     }
 }
 
-/// The bits of a coordinate, D apart.
+/// Spreads the bits of a coordinate, D apart.
 fn spread<const D: usize>(x: u32) -> u64 {
     let mut x = u64::from(x) & ((1 << BITS[D]) - 1);
     match D {
@@ -136,7 +138,7 @@ fn spread<const D: usize>(x: u32) -> u64 {
     }
 }
 
-/// Every D-th bit, side by side.
+/// Collects every D-th bit.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a coordinate has at most 30 bits"

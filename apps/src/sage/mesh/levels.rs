@@ -1,7 +1,9 @@
-//! Which level each cell should have, so that levels of neighbours differ by one at most.
+//! Chooses the level of each cell, so that levels of neighbours differ by at most one.
 //!
-//! Cells wish to be finer, coarser or as they are. A wish to be finer is always granted, by raising neighbours as far as they must; brothers become
-//! coarser when all wish it and nobody beside them forbids it. What comes out is the smallest choice that keeps the rules, whoever owns what.
+//! Cells wish to be finer, coarser or unchanged. A wish to be finer is always granted, and raises
+//! neighbours as far as necessary. Siblings become coarser when all of them wish it and no
+//! neighbour forbids it. The result is the lowest choice that keeps the rules; it does not depend
+//! on owners.
 
 use super::Mesh;
 use super::faces::OUTSIDE;
@@ -9,10 +11,10 @@ use super::halo::{FixedDoubles, HaloExchange};
 use super::key::Side;
 use crate::MessagePassing;
 
-/// Tag of the messages that bring wishes.
+/// Tag of the messages with wishes.
 const WISHES: i32 = 2;
 
-/// Whether there is something in a cell that finer cells would show better.
+/// The need for finer cells in a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RefinementNeed {
     /// It may become coarser.
@@ -65,8 +67,8 @@ impl FixedDoubles for TargetLevel {
 }
 
 impl<const D: usize> Mesh<D> {
-    /// Spreads interest to the cells beside, so many cells far: what is to be resolved does not move out of its fine cells before the levels are
-    /// chosen anew.
+    /// Spreads the need to neighbours, up to `cells` cells away. A feature then stays within its
+    /// fine cells until the levels are chosen again.
     pub(crate) fn spread_need<M: MessagePassing>(
         &mut self,
         mpi: &M,
@@ -89,7 +91,7 @@ impl<const D: usize> Mesh<D> {
         Ok(())
     }
 
-    /// The level that a cell of such interest wishes to have.
+    /// Returns the level that a cell with this need wishes to have.
     pub(crate) fn target_level(
         &self,
         place: usize,
@@ -104,7 +106,7 @@ impl<const D: usize> Mesh<D> {
         })
     }
 
-    /// What becomes of wishes: the levels that own cells will have. Says whether any changes.
+    /// Turns wishes into the levels that own cells will have. Returns whether any level changes.
     pub(crate) fn settle_levels<M: MessagePassing>(
         &mut self,
         mpi: &M,
@@ -131,7 +133,8 @@ impl<const D: usize> Mesh<D> {
         Ok(changes == [1.0])
     }
 
-    /// Raises own cells once as far as what is beside them, and their brothers, make them. Says whether any was raised.
+    /// Raises own cells once, as far as their neighbours and siblings require. Returns whether any
+    /// was raised.
     fn raise(&self, wishes: &mut [TargetLevel]) -> bool {
         let mut raised = false;
         for place in self.own.clone() {
@@ -149,7 +152,7 @@ impl<const D: usize> Mesh<D> {
         raised
     }
 
-    /// Whether all parts of a cell's parent are cells that wish to become it.
+    /// Returns whether all parts of a cell's parent are cells that wish to merge into it.
     fn brothers_agree(&self, place: usize, wishes: &[TargetLevel]) -> bool {
         let key = self.keys[place];
         let Some((parent, first)) = key.parent().zip(place.checked_sub(key.number())) else {
@@ -161,7 +164,7 @@ impl<const D: usize> Mesh<D> {
         })
     }
 
-    /// The local cells beside an own one.
+    /// Returns the local neighbours of an own cell.
     pub(crate) fn beside(&self, place: usize) -> impl Iterator<Item = usize> {
         let sides = (0..D).flat_map(|direction| Side::BOTH.map(|side| (direction, side)));
         let own = place - self.own.start;

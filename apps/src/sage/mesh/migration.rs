@@ -1,4 +1,4 @@
-//! The load is balanced: cells move along the curve until every rank has as many as the others.
+//! Load balancing: cells move along the curve until all ranks have equally many.
 
 use super::halo::FixedDoubles;
 use super::key::Key;
@@ -6,10 +6,10 @@ use super::partition::share;
 use super::to_count;
 use crate::MessagePassing;
 
-/// Tag of the messages that bring cells.
+/// Tag of the messages with cells.
 const CELLS: i32 = 6;
 
-/// Moves cells, with what is in them, to the ranks that shall own them.
+/// Moves cells, with their contents, to their new owners.
 pub(crate) fn balance<P: MessagePassing, T: FixedDoubles, const D: usize>(
     mpi: &P,
     keys: &[Key<D>],
@@ -26,7 +26,7 @@ pub(crate) fn balance<P: MessagePassing, T: FixedDoubles, const D: usize>(
             Some(std::mem::replace(start, *start + count))
         })
         .collect();
-    // What one rank has of another's share, as places among what it has.
+    // Returns the part of `of`'s share that `from` has, as indices into the cells of `from`.
     let part = |of: usize, from: usize| {
         let (has, gets) = (
             starts[from]..starts[from] + counts[from],

@@ -1,16 +1,17 @@
-//! A mesh of cells, each of its own level, of which every rank owns a stretch of the space-filling curve.
+//! A mesh of cells, each of its own level. Every rank owns a stretch of the space-filling curve.
 //!
-//! | file | is |
+//! | file | contains |
 //! |---|---|
-//! | `key` | where a cell lies, as a number along the curve |
-//! | `partition` | who owns what |
-//! | `halo` | the cells of others that a rank looks at, and how their values come |
-//! | `faces` | what lies between cells |
-//! | `levels` | which level each cell should have: wishes, and what their neighbours allow |
-//! | `migration` | cells move until every rank has as many as the others |
+//! | `key` | the position of a cell, as a number along the curve |
+//! | `partition` | the owners of cells |
+//! | `halo` | the ghosts of a rank, and the exchange of their values |
+//! | `faces` | the faces between cells |
+//! | `levels` | the level of each cell: wishes, and the rules of neighbours |
+//! | `migration` | cells that move until all ranks have equally many |
 //! | `limits` | bounds |
 //!
-//! Nothing that is computed on a mesh may depend on who owns what: local cells are in the order of the curve, and so are a cell's faces.
+//! Results on a mesh must not depend on the owners of cells. Local cells are therefore in the order
+//! of the curve, and so are the faces of a cell.
 
 pub(crate) mod faces;
 pub(crate) mod halo;
@@ -32,21 +33,21 @@ use partition::Partition;
 /// The box: cubes of level 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Extent<const D: usize> {
-    /// Where it begins.
+    /// Its low corner.
     pub(crate) low: [f64; D],
     /// Cells of level 0.
     pub(crate) cells: [u32; D],
-    /// The edge of one.
+    /// The edge of a cell of level 0.
     pub(crate) edge: f64,
 }
 
 impl<const D: usize> Extent<D> {
-    /// In cells of the finest level there may be.
+    /// Returns the cells in each direction at the finest possible level.
     pub(crate) fn finest(&self) -> [u32; D] {
         self.cells.map(|cells| cells << LEVELS)
     }
 
-    /// The edge of a cell of that level.
+    /// Returns the edge of a cell of that level.
     #[inline]
     pub(crate) fn edge(&self, level: u8) -> f64 {
         self.edge / f64::from(1_u32 << level)
@@ -56,7 +57,7 @@ impl<const D: usize> Extent<D> {
         self.edge(level).powi(i32::try_from(D).expect("at most 3"))
     }
 
-    /// The middle of a cell.
+    /// Returns the middle of a cell.
     pub(crate) fn middle(&self, key: Key<D>) -> [f64; D] {
         let (corner, half) = (key.corner(), f64::from(key.edge()) / 2.0);
         let unit = self.edge(LEVELS);
@@ -64,15 +65,15 @@ impl<const D: usize> Extent<D> {
     }
 }
 
-/// What a rank knows of the mesh.
+/// The part of the mesh that a rank knows.
 #[derive(Debug)]
 pub(crate) struct Mesh<const D: usize> {
     pub(crate) extent: Extent<D>,
-    /// The local cells, along the curve: those of lower ranks that it looks at, its own, and those of higher ranks.
+    /// The local cells along the curve: ghosts of lower ranks, own cells, ghosts of higher ranks.
     pub(crate) keys: Vec<Key<D>>,
-    /// Which of them are its own.
+    /// The range of own cells.
     pub(crate) own: Range<usize>,
-    /// Own cells that have no ghost beside them, and those that have.
+    /// Own cells without neighbouring ghosts; the next list has the others.
     pub(crate) inner: Vec<u32>,
     pub(crate) outer: Vec<u32>,
     pub(crate) faces: [Faces; D],
@@ -83,7 +84,7 @@ pub(crate) struct Mesh<const D: usize> {
 }
 
 impl<const D: usize> Mesh<D> {
-    /// From the cells that each rank owns.
+    /// Makes a mesh from the cells that each rank owns.
     pub(crate) fn new<M: MessagePassing>(
         mpi: &M,
         extent: Extent<D>,
@@ -121,13 +122,13 @@ impl<const D: usize> Mesh<D> {
         Ok(mesh)
     }
 
-    /// Faces that this rank knows.
+    /// Returns the number of faces that this rank knows.
     pub(crate) fn faces(&self) -> usize {
         self.faces.iter().map(Faces::count).sum()
     }
 }
 
-/// A count that came as a double, which holds it exactly.
+/// Converts a count that came as a double, which holds it exactly.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

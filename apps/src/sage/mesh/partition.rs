@@ -1,16 +1,18 @@
-//! Who owns which cells: every rank a stretch of the curve.
+//! The owners of cells: every rank owns a stretch of the curve.
 
 use super::key::Key;
 
-/// Where each rank's stretch begins.
+/// The starts of all ranks' stretches.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Partition {
-    /// The first place of each rank; one that owns nothing has the first of the next that owns something.
+    /// The first place of each rank. A rank without cells has the start of the next rank with
+    /// cells.
     starts: Vec<u64>,
 }
 
 impl Partition {
-    /// From the first cell of each rank, as words; `None` of those that own nothing.
+    /// Makes a partition from the first cell of each rank, as a word; `None` for ranks without
+    /// cells.
     pub(crate) fn new(firsts: impl DoubleEndedIterator<Item = Option<u64>>) -> Self {
         let mut next = u64::MAX;
         let mut starts: Vec<u64> = firsts
@@ -22,7 +24,8 @@ impl Partition {
             .collect();
         starts.reverse();
         if let Some(first) = starts.iter().copied().min() {
-            // The curve may begin outside of the box; whoever comes first has what lies before.
+            // The curve may begin outside of the box; the first rank with cells owns this part,
+            // too.
             starts
                 .iter_mut()
                 .filter(|start| **start == first)
@@ -31,7 +34,7 @@ impl Partition {
         Self { starts }
     }
 
-    /// The rank that owns the cell in which a place lies. A cell's own place is its low corner.
+    /// Returns the rank that owns the cell at a place. The place of a cell is its low corner.
     pub(crate) fn owner<const D: usize>(&self, place: Key<D>) -> usize {
         self.starts
             .partition_point(|start| *start <= place.word())
@@ -39,7 +42,7 @@ impl Partition {
     }
 }
 
-/// The share of a rank of so many cells: from which to which.
+/// Returns the share of a rank of `cells` cells, as a range.
 pub(crate) fn share(cells: usize, rank: usize, ranks: usize) -> std::ops::Range<usize> {
     let cut = |rank: usize| {
         let cut = cells as u128 * rank as u128 / ranks as u128;
@@ -55,7 +58,7 @@ mod tests {
     #[test]
     fn places_belong_to_the_rank_whose_stretch_they_are_in() {
         let cells: Vec<Key<1>> = (0..4).map(|x| Key::new([x << 9], 1)).collect();
-        // Rank 1 has nothing.
+        // Rank 1 has no cells.
         let firsts = [Some(cells[0].word()), None, Some(cells[2].word())];
         let partition = Partition::new(firsts.into_iter());
         let owners: Vec<usize> = cells.iter().map(|cell| partition.owner(*cell)).collect();

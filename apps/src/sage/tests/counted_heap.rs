@@ -13,7 +13,7 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How often this thread has allocated.
+/// Returns how often this thread has allocated.
 pub(crate) fn allocations() -> u64 {
     ALLOCATIONS.get()
 }
@@ -22,22 +22,23 @@ fn count() {
     ALLOCATIONS.set(ALLOCATIONS.get() + 1);
 }
 
-// SAFETY: it is the system's heap; counting touches a thread's own memory, which is there without allocating.
+// SAFETY: it is the system's heap; counting touches only thread-local memory, which exists without
+// allocating.
 unsafe impl GlobalAlloc for CountedHeap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: as promised to this function.
+        // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: as promised to this function; it came from there.
+        // SAFETY: the caller's promise; the memory came from there.
         unsafe { System.dealloc(memory, layout) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
-        // SAFETY: as promised to this function; it came from there.
+        // SAFETY: the caller's promise; the memory came from there.
         unsafe { System.realloc(memory, layout, size) }
     }
 }

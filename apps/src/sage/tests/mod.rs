@@ -1,4 +1,4 @@
-//! SAGE against the same scheme on an array, and what a cycle allocates.
+//! Tests SAGE against the same scheme on an array, and counts the allocations of a cycle.
 
 mod counted_heap;
 mod single_rank;
@@ -29,7 +29,7 @@ fn solve(deck: &Deck, gather: bool) -> SageOutcome {
     run(&SingleRankJob, &arguments, &mut std::io::sink()).unwrap()
 }
 
-/// The deck's box as an array of cells of level 0, and their middles.
+/// Returns the deck's box as an array of cells of level 0, and their middles.
 fn array<const D: usize, const M: usize>(deck: &Deck) -> (UniformGas<D, M>, Vec<[f64; D]>) {
     let (extent, materials) = (extent::<D>(deck), materials::<M>(deck));
     let edge = Key::<D>::new([0; D], 0).edge();
@@ -54,7 +54,7 @@ fn array<const D: usize, const M: usize>(deck: &Deck) -> (UniformGas<D, M>, Vec<
     (array, middles)
 }
 
-/// After some cycles without refinement a mesh holds what an array does, to the bit.
+/// Checks that after some cycles without refinement a mesh equals the array, to the bit.
 fn is_the_array<const D: usize, const M: usize>(mut deck: Deck) {
     deck.mesh.levels = 0;
     deck.cycles = 12;
@@ -109,8 +109,9 @@ fn a_cycle_that_keeps_its_mesh_allocates_nothing() {
     }
 }
 
-/// What a cell takes in a cycle, in nanoseconds: on an array, on a refined mesh that stays, and on one whose levels are chosen anew now and
-/// then; for `cargo xtask check sage-grind`.
+/// Measures the time of a cell in a cycle, in nanoseconds: on an array, on a constant refined mesh,
+/// and on a mesh whose levels are chosen again now and then. `cargo xtask check sage-grind` uses
+/// it.
 #[test]
 #[ignore = "it measures time"]
 fn grind_time() {

@@ -1,11 +1,11 @@
-//! Claims: whose a message is that two roads could receive.
+//! Claims: which of two transports receives a message.
 
 use super::NicMemory;
 use crate::limits::REQUEST_SLOTS;
 use crate::request::RequestId;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Who has a message for a receive that two roads may satisfy.
+/// The receiver of a message for a receive that two transports may satisfy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Claimant {
@@ -15,8 +15,9 @@ pub enum Claimant {
     Nic = 2,
 }
 
-/// The claim of a use of a slot that nobody has. Of its generation these are 30 bits: whoever asks for a claim knows
-/// one of the slot's last two uses, since a slot is free only when its NIC has completed its request.
+/// Returns the word of an open claim. It holds 30 bits of the generation. That is enough: a caller
+/// that claims knows one of the slot's last two uses, since a slot is free only when its NIC has
+/// completed its request.
 fn unclaimed(request: RequestId) -> u32 {
     request.generation << 2
 }
@@ -31,16 +32,17 @@ impl NicMemory {
         Some(self.mapping.word32(after_slots + slot * 4))
     }
 
-    /// Rank side: a receive is about to be posted that a message by either road may satisfy, the
-    /// NIC's or SMARTMAP's. Whoever has a message for it claims it first.
+    /// Rank side: opens the claim of a receive that is about to be posted, and that a message by
+    /// either transport may satisfy, the NIC or SMARTMAP. A side that has a message for it claims
+    /// the receive first.
     pub fn open_claim(&self, request: RequestId) {
         if let Some(word) = self.claim_word(request) {
             word.store(unclaimed(request), Ordering::Release);
         }
     }
 
-    /// Rank side: nothing is known any more of the requests that a slot was used for. Its generations may come again
-    /// after that. The slot is free: its NIC has completed all of them.
+    /// Rank side: forgets the requests that a slot was used for, whose generations may repeat after
+    /// that. The slot is free: its NIC has completed all of them.
     pub fn forget_requests(&self, slot: u32) {
         let request = RequestId {
             slot,
@@ -52,8 +54,8 @@ impl NicMemory {
         }
     }
 
-    /// Claims a receive, as its rank or as its NIC. Returns whether it is the caller's: the other
-    /// one, if it has claimed it, keeps it.
+    /// Claims a receive, as its rank or as its NIC. Returns whether it belongs to the caller. If
+    /// the other side has claimed it before, it keeps the receive.
     #[must_use]
     pub fn claim(&self, request: RequestId, by: Claimant) -> bool {
         let open = unclaimed(request);
@@ -65,7 +67,7 @@ impl NicMemory {
         })
     }
 
-    /// Who has claimed a receive.
+    /// Returns which side has claimed a receive.
     #[must_use]
     pub fn claimant(&self, request: RequestId) -> Option<Claimant> {
         let word = self.claim_word(request)?.load(Ordering::Acquire);

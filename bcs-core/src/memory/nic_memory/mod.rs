@@ -1,13 +1,13 @@
-//! NIC memory of one rank: what the rank and its NIC share.
+//! NIC memory of one rank, which the rank and its NIC share.
 //!
 //! ```text
 //! header   send ring   receive ring   collective ring   payload slots   request slots
-//! └ a cache line for what one side writes and the other looks at: bell, tails, heads, completions
+//! └ a cache line for words that one side writes, the other reads: bell, tails, heads, completions
 //! ```
 //!
-//! One sealed memfd per rank. The rank writes descriptors, tail positions, payload and its bell's
-//! ASLEEP; the NIC writes head positions, request slots and the summaries. Everything the rank
-//! can write is an allegation to the NIC.
+//! There is one sealed memfd per rank. The rank writes descriptors, tail positions, payload and its
+//! bell's ASLEEP; the NIC writes head positions, request slots and the summaries. The NIC does not
+//! trust any word that the rank can write.
 
 mod claims;
 mod posted;
@@ -33,12 +33,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 const LINE: usize = 128; // two cache lines: adjacent-line prefetch counts as sharing
 const BELL: usize = 0;
 const COMPLETIONS: usize = LINE;
-/// What the rank writes and its NIC looks at in every slice.
+/// Words that the rank writes and its NIC reads in every slice.
 const SEND_TAIL: usize = 2 * LINE;
 const RECEIVE_TAIL: usize = SEND_TAIL + 8;
 const COLLECTIVE_TAIL: usize = SEND_TAIL + 16;
 const ROOM_WANTED: usize = SEND_TAIL + 24;
-/// What the NIC writes when it has taken something.
+/// Words that the NIC writes when it has taken an entry.
 const SEND_HEAD: usize = 3 * LINE;
 const RECEIVE_HEAD: usize = SEND_HEAD + 8;
 const COLLECTIVE_HEAD: usize = SEND_HEAD + 16;
@@ -67,7 +67,7 @@ pub struct NicMemory {
 }
 
 impl NicMemory {
-    /// Bytes of NIC memory of a rank. Only what is used is ever touched.
+    /// Returns the bytes of NIC memory of a rank. Only used parts are ever touched.
     #[must_use]
     pub fn bytes(eager_limit: usize) -> usize {
         Self::claims(eager_limit) + REQUEST_SLOTS * 4
@@ -100,7 +100,7 @@ impl NicMemory {
         Ok(Self::over(mapping, eager_limit))
     }
 
-    /// NIC memory that only this process sees (simulator, tests).
+    /// Makes NIC memory that only this process sees (simulator, tests).
     ///
     /// # Errors
     /// As [`MapError`] says.
@@ -120,27 +120,27 @@ impl NicMemory {
         }
     }
 
-    /// The same memory of a rank whose bell lies elsewhere, where others of its node can ring it, too.
-    /// Its NIC and the rank itself have to do the same.
+    /// Moves the rank's bell to other memory, where others of its node can ring it, too. Its NIC
+    /// and the rank itself have to do the same.
     #[must_use]
     pub fn with_bell(self, bell: MappedWord) -> Self {
         Self { bell, ..self }
     }
 
-    /// The storage for [`send_ring`](Self::send_ring) and the others.
+    /// Returns the storage for [`send_ring`](Self::send_ring) and the others.
     #[must_use]
     pub fn words(&self) -> MappedWords {
         MappedWords(self.mapping.clone())
     }
 
-    /// How much of one of its rings the NIC has taken.
+    /// Returns how many entries of a ring the NIC has taken.
     #[must_use]
     pub fn taken(&self, ring: RingLayout) -> u64 {
         let head = self.mapping.word64(ring.head_word * 8);
         head.load(Ordering::Acquire)
     }
 
-    /// Where the send ring lies (rank → BS).
+    /// Returns the place of the send ring (rank → BS).
     #[must_use]
     pub fn send_ring() -> RingLayout {
         RingLayout {
@@ -152,7 +152,7 @@ impl NicMemory {
         }
     }
 
-    /// Where the receive ring lies (rank → BR).
+    /// Returns the place of the receive ring (rank → BR).
     #[must_use]
     pub fn receive_ring() -> RingLayout {
         RingLayout {
@@ -164,7 +164,7 @@ impl NicMemory {
         }
     }
 
-    /// Where the collective ring lies (rank → BS).
+    /// Returns the place of the collective ring (rank → BS).
     #[must_use]
     pub fn collective_ring() -> RingLayout {
         RingLayout {
@@ -176,57 +176,58 @@ impl NicMemory {
         }
     }
 
-    /// The positions the rank alleges to have published: send, receive, collective ring. Taken
-    /// together at a strobe they are the rank's part of the cut.
+    /// Returns the positions up to which the rank claims to have published: send, receive,
+    /// collective ring. Read together at a strobe, they are the rank's part of the cut.
     #[must_use]
     pub fn tails(&self) -> [u64; 3] {
-        // ENTRY: see the ring; the cut is sent to the threads that take the entries.
+        // ENTRY: see the ring. The cut is sent to the threads that take the entries.
         [SEND_TAIL, RECEIVE_TAIL, COLLECTIVE_TAIL]
             .map(|tail| self.mapping.word64(tail).load(Ordering::Acquire))
     }
 
-    /// The rank's bell: the rank sleeps on it, its NIC and others of its node ring it.
+    /// Returns the rank's bell: the rank sleeps on it, its NIC and others of its node ring it.
     #[must_use]
     pub fn bell(&self) -> &AtomicU32 {
         self.bell.word()
     }
 
-    /// Completions the NIC has released to this rank so far: a rank that waits compares it with
-    /// what it saw before it looks at its requests again.
+    /// Returns the count of completions that the NIC has released to this rank. A waiting rank
+    /// compares it with the last value that it saw before it polls its requests again.
     #[must_use]
     pub fn completions(&self) -> &AtomicU64 {
         self.mapping.word64(COMPLETIONS)
     }
 
-    /// Envelopes that BR holds for this rank and that no receive has matched: while it is zero, a
-    /// receive or probe of this rank is alone and asks for no slice (law 2). One more once a node
-    /// has died: then any receive may have to fail.
+    /// Returns the count of envelopes that BR holds for this rank and that no receive has matched.
+    /// While it is zero, no message is there for a receive or probe of this rank, so it demands no
+    /// slice (law 2). The count is one higher once a node has died, because then any receive may
+    /// have to fail.
     #[must_use]
     pub fn unexpected(&self) -> &AtomicU64 {
         self.mapping.word64(UNEXPECTED)
     }
 
-    /// Sends of this rank that BS has taken from the ring but not delivered to a BR yet: Finalize
-    /// waits for zero.
+    /// Returns the count of sends of this rank that BS has taken from the ring but not delivered to
+    /// a BR yet. Finalize waits for zero.
     #[must_use]
     pub fn undelivered_sends(&self) -> &AtomicU64 {
         self.mapping.word64(HELD_BACK)
     }
 
-    /// Rank side: asks to be rung when the NIC has taken descriptors, or delivered what it held
-    /// back. Whoever asks then looks at the ring positions and [`undelivered_sends`](Self::undelivered_sends) once
-    /// more before it sleeps.
+    /// Rank side: requests to be rung when the NIC has taken descriptors, or delivered sends that
+    /// it held back. The caller then polls the ring positions and
+    /// [`undelivered_sends`](Self::undelivered_sends) once more before it sleeps.
     pub fn request_space(&self) {
         let wanted = self.mapping.word64(ROOM_WANTED);
         if wanted.load(Ordering::Relaxed) == 0 {
             wanted.store(1, Ordering::Relaxed);
         }
-        // ROOM: either the look that follows sees what the NIC has taken, or the NIC sees the wish.
+        // ROOM: either the following poll sees what the NIC has taken, or the NIC sees the request.
         fence(Ordering::SeqCst);
     }
 
-    /// NIC side, after it has published what it took: whether the rank is to be rung for that. The
-    /// wish is spent.
+    /// NIC side, after it has published what it took: returns whether the rank has requested to be
+    /// rung for that, and clears the request.
     #[must_use]
     pub fn take_space_request(&self) -> bool {
         fence(Ordering::SeqCst); // ROOM
@@ -234,7 +235,7 @@ impl NicMemory {
         wanted.load(Ordering::Relaxed) != 0 && wanted.swap(0, Ordering::AcqRel) != 0
     }
 
-    /// The address, in this process, of an eager payload slot.
+    /// Returns the address, in this process, of an eager payload slot.
     #[must_use]
     pub fn payload_address(&self, slot: usize) -> u64 {
         self.mapping.address_of(self.payload(slot))
@@ -249,7 +250,7 @@ impl NicMemory {
         self.mapping.write(self.payload(slot) + offset, bytes);
     }
 
-    /// Copies part of a payload slot out; returns false when the range lies outside the slot.
+    /// Copies part of a payload slot out. Returns false when the range lies outside the slot.
     #[must_use]
     pub fn read_payload(&self, slot: usize, offset: usize, bytes: &mut [u8]) -> bool {
         let inside = self.has_payload(slot, offset, bytes.len());
@@ -259,8 +260,8 @@ impl NicMemory {
         inside
     }
 
-    /// Where bytes of a payload slot are in this process, as long as the memory is mapped; `None` if they lie
-    /// outside the slot. The rank may write there meanwhile.
+    /// Returns the address of bytes of a payload slot in this process, valid as long as the memory
+    /// is mapped, or `None` if they lie outside the slot. The rank may write there meanwhile.
     #[must_use]
     pub fn payload_at(&self, slot: usize, offset: usize, len: usize) -> Option<NonNull<u8>> {
         let inside = self.has_payload(slot, offset, len);
@@ -284,7 +285,7 @@ impl NicMemory {
     }
 
     /// NIC side: completes a request. The caller rings the rank's bell after a batch of these.
-    /// Returns false when the slot does not exist: the rank posted rubbish.
+    /// Returns false when the slot does not exist: the rank posted invalid data.
     #[inline]
     pub fn complete(&self, request: RequestId, completion: &Completion) -> bool {
         if request.slot as usize >= REQUEST_SLOTS {
@@ -302,7 +303,7 @@ impl NicMemory {
         first.store(0, Ordering::Relaxed);
     }
 
-    /// Rank side: whether its NIC has completed a request.
+    /// Rank side: returns whether its NIC has completed a request.
     #[must_use]
     #[inline]
     pub fn is_complete(&self, request: RequestId) -> bool {
@@ -311,12 +312,13 @@ impl NicMemory {
         Completion::is_for(first.load(Ordering::Acquire), request)
     }
 
-    /// Rank side: the completion of a request, once its NIC has written it.
+    /// Rank side: returns the completion of a request, once its NIC has written it.
     #[must_use]
     #[inline]
     pub fn completion(&self, request: RequestId) -> Option<Completion> {
         let words = self.mapping.words64(self.slot(request), COMPLETION_WORDS);
-        // COMPLETION: the other words of the slot are visible once the first one fits.
+        // COMPLETION: if the first word is that of the request, the other words of the slot are
+        // visible.
         let first = words[0].load(Ordering::Acquire);
         Completion::is_for(first, request)
             .then(|| Completion::decode(|index| words[index].load(Ordering::Relaxed)))

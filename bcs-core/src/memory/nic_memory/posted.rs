@@ -1,4 +1,4 @@
-//! What a rank has posted and its NIC has not taken yet.
+//! Descriptors that a rank has posted and its NIC has not taken yet.
 
 use super::NicMemory;
 use crate::descriptor::{ReceiveDescriptor, ReceiveKind, SendDescriptor};
@@ -7,8 +7,9 @@ use crate::wait_state::{MessagePeer, WaitReason};
 use std::sync::atomic::Ordering;
 
 impl NicMemory {
-    /// Manager side: what lies in the rings, of each the first so many, and how many others. An allegation, and of a
-    /// moment: an entry that is taken meanwhile may be another one by the time it is read, or none.
+    /// Manager side: returns the first few descriptors of each ring, and the number of the others.
+    /// The rank may have written anything there. It is a snapshot: an entry that the NIC takes
+    /// meanwhile may already hold another descriptor, or none, when it is read.
     #[must_use]
     pub fn posted(&self, most: u64) -> (Vec<WaitReason>, u64) {
         let sends = self.untaken(Self::send_ring(), most);
@@ -20,14 +21,15 @@ impl NicMemory {
         (posted, sends.1 + receives.1 + collectives.1)
     }
 
-    /// The first words of the first entries that the NIC has not taken, and how many others there are.
+    /// Returns the first words of the first entries that the NIC has not taken, and the number of
+    /// the others.
     fn untaken(&self, ring: RingLayout, most: u64) -> (impl Iterator<Item = usize>, u64) {
         let head = self.taken(ring);
         let words = self.words();
         // ENTRY: see the ring.
         let tail = words.word(ring.tail_word).load(Ordering::Acquire);
         let waiting = tail.wrapping_sub(head);
-        // A rank may have scribbled over either.
+        // A rank may have overwritten either word.
         let waiting = if waiting <= ring.entries { waiting } else { 0 };
         let listed = waiting.min(most);
         let entries = (0..listed).map(move |nth| ring.entry(head.wrapping_add(nth)));
@@ -59,7 +61,7 @@ fn receive(words: &[u64; ReceiveDescriptor::WORDS]) -> Option<WaitReason> {
     match posted.kind {
         ReceiveKind::Receive { .. } => Some(WaitReason::Receive(peer)),
         ReceiveKind::Probe | ReceiveKind::MatchedProbe => Some(WaitReason::Probe(peer)),
-        // Answered in the slice that takes them, whatever there is.
+        // The NIC completes it in the slice that takes it, in any case.
         ReceiveKind::ProbeOnce
         | ReceiveKind::MatchedProbeOnce
         | ReceiveKind::MatchedReceive { .. }

@@ -1,40 +1,40 @@
-//! What a rank says of its whereabouts.
+//! The wait state of a rank in its NIC memory.
 
 use super::{NicMemory, WHEREABOUTS};
 use crate::wait_state::{self, WaitState};
 use std::sync::atomic::{Ordering, fence};
 
 impl NicMemory {
-    /// Rank side, one thread at a time: says where this rank is. Returns what
-    /// [`clear_wait_state`](Self::clear_wait_state) takes.
+    /// Rank side, one thread at a time: publishes this rank's wait state. Returns the argument for
+    /// [`clear_wait_state`](Self::clear_wait_state).
     pub fn publish_wait_state(&self, whereabouts: &WaitState) -> u64 {
         let version = self.mapping.word64(WHEREABOUTS + 8);
         let next = version.load(Ordering::Relaxed).wrapping_add(1).max(1);
         version.store(next, Ordering::Relaxed);
         let said = self.mapping.word64(WHEREABOUTS);
         said.store(0, Ordering::Relaxed);
-        fence(Ordering::Release); // WHERE: who sees a word of these sees that nothing is said.
+        fence(Ordering::Release); // WHERE: a reader that sees one of the words below also sees that no wait state is published.
         let words = whereabouts.encode();
         self.mapping.write_words(WHEREABOUTS + 16, &words);
         said.store(next, Ordering::Release); // WHERE: publishes the words above.
         next
     }
 
-    /// Rank side: this rank is no longer where it said, unless another thread has said something
-    /// since.
+    /// Rank side: clears the wait state, unless another thread has published one since.
     pub fn clear_wait_state(&self, said: u64) {
         let word = self.mapping.word64(WHEREABOUTS);
         let _newer = word.compare_exchange(said, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// NIC side: whether the rank says that it waits. Only a hint for who counts.
+    /// NIC side: returns whether the rank has published a wait state. It is only a hint for
+    /// counting.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.mapping.word64(WHEREABOUTS).load(Ordering::Relaxed) != 0
     }
 
-    /// Manager side: where the rank says it is, with a number that no other such saying has;
-    /// `None` if it says nothing, nothing sensible, or something new at this moment.
+    /// Manager side: returns the rank's wait state, with a number that is different for each one.
+    /// Returns `None` if there is none, if it is invalid, or if it changes at this moment.
     #[must_use]
     pub fn wait_state(&self) -> Option<(u64, WaitState)> {
         let said = self.mapping.word64(WHEREABOUTS);

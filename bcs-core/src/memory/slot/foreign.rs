@@ -11,34 +11,34 @@ use std::os::fd::AsFd;
 /// The file system that memfds lie in (`TMPFS_MAGIC` of Linux).
 pub(super) const TMPFS: u64 = 0x0102_1994;
 
-/// What a rank alleges to be its slot is none.
+/// The reason why the memory that a rank sent is no slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadSlot {
-    /// Another length.
+    /// It has another length.
     #[error("it has {0} bytes")]
     Length(i64),
-    /// Neither sealed as a memfd of a slot is, nor a file that cannot be sealed and has no name: it could be cut off under
-    /// those who map it, or not be written.
+    /// It is neither sealed as a memfd of a slot is, nor a file without a name that cannot be
+    /// sealed. Its owner could shorten it while others have mapped it, or it could not be written.
     #[error("its seals are {0:#x}")]
     Seals(u32),
-    /// Not memory.
+    /// It is not memory.
     #[error("it is a file of a file system of type {0:#x}")]
     NoMemory(u64),
-    /// Cannot be written.
+    /// It cannot be written.
     #[error("it is open for reading only")]
     ReadOnly,
-    /// Cannot be looked at.
+    /// It cannot be examined.
     #[error("it cannot be examined: {0}")]
     Kernel(#[from] Errno),
 }
 
-/// Checks that a descriptor that somebody has sent is what a slot is made of: memory of the right
-/// length. Nobody can cut a sealed memfd off. A file of a `tmpfs` cannot be sealed: who has made it can cut it off, and so
-/// end with SIGBUS who looks there, which are the ranks of its node and their NIC, of the same user and job, whom it could
-/// as well send a signal.
+/// Checks that a received descriptor is one of a slot: memory of the right length. No process can
+/// shorten a sealed memfd. A file of a `tmpfs` cannot be sealed: its creator can shorten it, and so
+/// end the processes that read there with SIGBUS. These are the ranks of its node and their NIC, of
+/// the same user and job, to which it could as well send a signal.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The property that is wrong.
 pub fn check(fd: impl AsFd) -> Result<(), BadSlot> {
     let stat = rustix::fs::fstat(&fd)?;
     let length = stat.st_size;
@@ -52,7 +52,8 @@ pub fn check(fd: impl AsFd) -> Result<(), BadSlot> {
     }
     let seals = rustix::fs::fcntl_get_seals(&fd)?;
     let is_sealed = seals == SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-    // What lies in a mounted file system has this one seal, from its beginning, as has a memfd that was made so.
+    // A file in a mounted file system has exactly this seal from its beginning, and so has a memfd
+    // that was made so.
     let cannot_be_sealed = seals == SealFlags::SEAL && stat.st_nlink == 0;
     if !(is_sealed || cannot_be_sealed) {
         return Err(BadSlot::Seals(seals.bits()));
@@ -71,10 +72,10 @@ pub struct ForeignSlot {
 }
 
 impl ForeignSlot {
-    /// Maps it.
+    /// Maps the slot.
     ///
     /// # Errors
-    /// The kernel's answer: EEXIST when something else lies there.
+    /// The kernel's answer: EEXIST when another mapping lies there.
     pub fn map(slot: Slot, fd: impl AsFd) -> Result<Self, Errno> {
         let flags = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED_NOREPLACE;
         // SAFETY: FIXED_NOREPLACE replaces nothing, so it aliases nothing of this process.
@@ -89,11 +90,11 @@ impl ForeignSlot {
             )
         }?;
         if at as usize != slot.base() {
-            // SAFETY: the mapping was made here, and nobody knows it.
+            // SAFETY: the mapping was made here, and its address is not published.
             let _ = unsafe { rustix::mm::munmap(at, SLOT_BYTES) };
             return Err(Errno::EXIST);
         }
-        // Its owner dumps it. And a child of ours has no business there.
+        // Its owner dumps it. A child of this process must not use it.
         for advice in [Advice::LinuxDontDump, Advice::LinuxDontFork] {
             // SAFETY: about dumps and forks only; the range is the mapping's.
             let _ = unsafe { rustix::mm::madvise(at, SLOT_BYTES, advice) };
@@ -101,23 +102,23 @@ impl ForeignSlot {
         Ok(Self { slot })
     }
 
-    /// Which one.
+    /// Returns which slot it is.
     #[must_use]
     pub fn slot(&self) -> Slot {
         self.slot
     }
 
-    /// Where its owner has other memory. Of use as long as `self`.
+    /// Returns the table of the owner's remapped ranges, valid as long as `self`.
     #[must_use]
     pub fn remapped(&self) -> RemappedRanges {
-        // SAFETY: mapped as long as `self`, which the caller heeds.
+        // SAFETY: mapped as long as `self`; the caller keeps to that.
         unsafe { RemappedRanges::of(self.slot) }
     }
 }
 
 impl Drop for ForeignSlot {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours; whoever has an address in it got it from us.
+        // SAFETY: the mapping belongs to this value; all addresses in it came from this value.
         let _ = unsafe { rustix::mm::munmap(self.slot.base() as *mut c_void, SLOT_BYTES) };
     }
 }

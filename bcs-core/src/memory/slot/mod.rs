@@ -1,4 +1,4 @@
-//! Slots: where the heaps of a node's ranks lie, at an address that is the same for everybody.
+//! Slots: the heaps of a node's ranks, at the same addresses in all processes.
 //!
 //! ```text
 //!            0          512 GiB       1 TiB         1.5 TiB                         128 TiB
@@ -6,17 +6,17 @@
 //!             low programs  place 0       place 1       place 2    programs   libraries, stacks
 //! ```
 //!
-//! A slot is [`SLOT_BYTES`] of address space, backed by a sparse file of that length: one without a name in a `tmpfs` of the
-//! job's own, where that can be had, for its huge pages, and else a memfd. A rank makes
-//! the one of its *place*, its number on the node, when it first allocates ([`OwnSlot`]); a rank that
-//! needs another one's maps it where its owner has it ([`ForeignSlot`]). So a pointer into a slot is
-//! valid in every process that has mapped the slot, and which rank an address belongs to is bit
-//! arithmetic. Only NICs, which look into slots of several nodes, map the first part of one elsewhere
-//! ([`SlotWindow`]).
+//! A slot is [`SLOT_BYTES`] of address space, backed by a sparse file of that length. If possible,
+//! that is a file without a name in a `tmpfs` of the job, which has huge pages; otherwise it is a
+//! memfd. A rank makes the slot of its *place*, its number on the node, when it first allocates
+//! ([`OwnSlot`]). A rank that needs the slot of another rank maps it at the owner's address
+//! ([`ForeignSlot`]). So a pointer into a slot is valid in every process that has mapped the slot,
+//! and bit arithmetic gives the rank of an address. Only NICs, which access slots of several nodes,
+//! map the first part of a slot elsewhere ([`SlotWindow`]).
 //!
-//! A slot holds its rank's heap, and behind it the [table of ranges](RemappedRanges) of the heap over which the
-//! program has mapped something else. What ranks share besides is in
-//! [node memory](crate::smartmap::node_memory).
+//! A slot holds its rank's heap, and behind it the [table of ranges](RemappedRanges) of the heap
+//! over which the program has mapped something else. Other memory that ranks share is in [node
+//! memory](crate::smartmap::node_memory).
 
 mod foreign;
 mod own;
@@ -37,35 +37,36 @@ pub use window::{SlotWindow, TableWindow, prefault};
 use crate::limits::MAX_SLOTS;
 use std::ops::Range;
 
-/// Slots begin at multiples of this many bytes, as a power of two.
+/// Slots begin at multiples of 2 to this power.
 pub const SLOT_SHIFT: u32 = 39;
 
 /// The length of a slot: 512 GiB, what one entry of the topmost page table maps.
 pub const SLOT_BYTES: usize = 1 << SLOT_SHIFT;
 
-/// The part of a slot that is its rank's heap, from its start on. Behind it is the table of [`remapped`] ranges.
-/// The difference is a segment of the allocator, which takes no less.
+/// The part of a slot that is its rank's heap, from its start on. Behind it is the table of
+/// [`RemappedRanges`]. The difference is a segment of the allocator, its smallest unit.
 pub const HEAP_BYTES: usize = SLOT_BYTES - (32 << 20);
 
-/// What the kernel maps and protects one at a time.
+/// The unit in which the kernel maps and protects memory.
 pub const PAGE_BYTES: usize = 4096;
 
-/// The environment variable with a rank's place on its node, by which its heap finds its slot. It is
-/// empty where a process is to have none, as whatever a rank starts after MPI_Init.
+/// The environment variable with a rank's place on its node, by which its heap finds its slot. It
+/// is empty for a process that should have no slot, such as the processes that a rank starts after
+/// MPI_Init.
 pub const SLOT_VARIABLE: &str = "BCS_SLOT";
 
-/// The environment variable with the number of an inherited descriptor: the folder in which slots have huge pages. It is
-/// empty where there is none.
+/// The environment variable with the number of an inherited descriptor: the folder in which slots
+/// have huge pages. It is empty if there is no such folder.
 pub const SLOT_FOLDER_VARIABLE: &str = "BCS_SLOT_FOLDER";
 
-/// The slot of a place, whether or not anybody has made it.
+/// The slot of a place, whether it has been made or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     place: usize,
 }
 
 impl Slot {
-    /// The slot of a place, if there is address space for it.
+    /// Returns the slot of a place, if there is address space for it.
     #[must_use]
     pub const fn at_place(place: usize) -> Option<Self> {
         if place < MAX_SLOTS {
@@ -75,7 +76,7 @@ impl Slot {
         }
     }
 
-    /// The slot that an address lies in.
+    /// Returns the slot that an address lies in.
     #[must_use]
     pub const fn containing(address: usize) -> Option<Self> {
         match (address >> SLOT_SHIFT).checked_sub(1) {
@@ -84,26 +85,26 @@ impl Slot {
         }
     }
 
-    /// The place.
+    /// Returns the place.
     #[must_use]
     pub const fn place(self) -> usize {
         self.place
     }
 
-    /// Where it begins.
+    /// Returns the address where it begins.
     #[must_use]
     pub const fn base(self) -> usize {
         (self.place + 1) << SLOT_SHIFT
     }
 
-    /// All its addresses.
+    /// Returns all its addresses.
     #[must_use]
     pub const fn range(self) -> Range<usize> {
         self.base()..self.base() + SLOT_BYTES
     }
 
-    /// Whether so many bytes from an address on all lie in its heap. No bytes at all may also lie at its
-    /// end.
+    /// Returns whether `len` bytes from an address on all lie in its heap. An empty range may also
+    /// lie at its end.
     #[must_use]
     pub const fn contains(self, address: usize, len: usize) -> bool {
         let offset = address.wrapping_sub(self.base());
@@ -111,7 +112,7 @@ impl Slot {
     }
 }
 
-/// The place whose slot an address lies in.
+/// Returns the place whose slot an address lies in.
 #[must_use]
 pub const fn place_of(address: usize) -> Option<usize> {
     match Slot::containing(address) {
@@ -120,8 +121,8 @@ pub const fn place_of(address: usize) -> Option<usize> {
     }
 }
 
-/// What lies in another slot at the offset that a local address has in its own (the papers'
-/// `get_remote_address`).
+/// Returns the address in another slot at the offset that a local address has in its own slot (the
+/// papers' `get_remote_address`).
 #[must_use]
 pub const fn remote_address(slot: Slot, local: usize) -> usize {
     slot.base() | (local & (SLOT_BYTES - 1))

@@ -1,4 +1,4 @@
-//! A process's own slot: made once, and never given back.
+//! A process's own slot: made once, and never unmapped.
 #![expect(
     unsafe_code,
     reason = "mmap at a fixed address, madvise, descriptors that were inherited"
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The name of a slot's memfd, in `/proc/PID/maps`.
 const NAME: &str = "slot";
 
-/// What a slot takes of the address space: itself, and the private copy of it that a fork makes.
+/// The address space that a slot takes: itself, and the private copy of it that a fork makes.
 const ADDRESS_SPACE: u64 = 2 * SLOT_BYTES as u64;
 
 /// The slot that this process has made.
@@ -31,17 +31,17 @@ pub struct OwnSlot {
 }
 
 impl OwnSlot {
-    /// Makes the slot of a place and maps it, empty and left out of core dumps. It stays mapped when
-    /// the value is dropped: memory of the program may lie there. Nothing here allocates, so an
-    /// allocator can call it.
+    /// Makes the slot of a place and maps it, empty and left out of core dumps. It stays mapped
+    /// when the value is dropped, because memory of the program may lie there. Nothing here
+    /// allocates, so an allocator can call it.
     ///
     /// # Errors
-    /// Why there is no slot. Nothing is left then.
+    /// The reason why there is no slot. Then nothing is left.
     pub fn make(place: usize) -> Result<Self, SlotError> {
         Self::make_in(place, None)
     }
 
-    /// The same, by a file in a folder, if there is one for that.
+    /// Does the same with a file in a folder, if there is a folder for that.
     ///
     /// # Errors
     /// As above.
@@ -57,7 +57,7 @@ impl OwnSlot {
         reserve(slot)?;
         let replaced = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED;
         // SAFETY: this replaces the mapping that `reserve` has just made there, which is empty and
-        // known to nobody.
+        // not used yet.
         let mapped = unsafe {
             rustix::mm::mmap(
                 slot.base() as *mut c_void,
@@ -69,12 +69,12 @@ impl OwnSlot {
             )
         };
         if let Err(errno) = mapped {
-            // SAFETY: the reservation is ours, and nobody uses it.
+            // SAFETY: the reservation belongs to this function, and is not used.
             let _ = unsafe { rustix::mm::munmap(slot.base() as *mut c_void, SLOT_BYTES) };
             return Err(refused("mmap", errno));
         }
-        // A dump would fill the holes of the file. What the heap commits, it takes back in.
-        // SAFETY: about dumps only; the range is the mapping's.
+        // A dump would fill the holes of the file. The heap enables dumps again for the parts that
+        // it commits. SAFETY: about dumps only; the range is the mapping's.
         let _ = unsafe {
             rustix::mm::madvise(
                 slot.base() as *mut c_void,
@@ -89,32 +89,33 @@ impl OwnSlot {
         })
     }
 
-    /// Whether its pages are huge where that is asked for (`MADV_HUGEPAGE`).
+    /// Returns whether its pages are huge where that is requested (`MADV_HUGEPAGE`).
     #[must_use]
     pub fn has_huge_pages(&self) -> bool {
         self.has_huge_pages
     }
 
-    /// Which one.
+    /// Returns which slot it is.
     #[must_use]
     pub fn slot(&self) -> Slot {
         self.slot
     }
 
-    /// Its memory, to be handed to others.
+    /// Returns its memory, to be handed to others.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
-    /// Where the program has other memory.
+    /// Returns the table of ranges where the program has other memory.
     #[must_use]
     pub fn remapped(&self) -> RemappedRanges {
-        // SAFETY: it is mapped for good, but for one that is unmapped before anybody has seen it.
+        // SAFETY: it stays mapped, except for a slot that is unmapped before any other code has
+        // seen it.
         unsafe { RemappedRanges::of(self.slot) }
     }
 
-    /// Gives the address space back.
+    /// Unmaps the slot.
     ///
     /// # Safety
     /// Nothing of the process may lie there.
@@ -137,7 +138,7 @@ fn refused(call: &'static str, errno: Errno) -> SlotError {
 fn check_limits() -> Result<(), SlotError> {
     let limits = [
         (Resource::As, "RLIMIT_AS", ADDRESS_SPACE, "ulimit -v"),
-        // The copy that a fork makes is private and writable, which is what this one counts.
+        // The copy that a fork makes is private and writable, and this limit counts such memory.
         (Resource::Data, "RLIMIT_DATA", ADDRESS_SPACE, "ulimit -d"),
         // Beyond it, ftruncate would raise SIGXFSZ.
         (
@@ -162,30 +163,32 @@ fn check_limits() -> Result<(), SlotError> {
     Ok(())
 }
 
-/// In what this process starts, slots have no folder.
+/// Hides the folder for slots from the processes that this one starts.
 pub fn hide_folder_from_children() {
     let Ok(value) = std::env::var(SLOT_FOLDER_VARIABLE) else {
         return;
     };
     if let Some(folder) = value.parse().ok().filter(|folder| *folder >= 0) {
-        // SAFETY: used for this call only. If the program has closed it, and opened something else, that is inherited no
-        // more; who opens a descriptor to be inherited does so later.
+        // SAFETY: used for this call only. If the program has closed it and opened another file,
+        // that one is not inherited any more; a program that opens a descriptor to be inherited
+        // does so later.
         let folder = unsafe { BorrowedFd::borrow_raw(folder) };
         let _marked = rustix::io::fcntl_setfd(folder, FdFlags::CLOEXEC);
     }
-    // SAFETY: other threads may read the environment meanwhile. The variable is there, so the C library exchanges one
-    // pointer, and neither moves the others nor frees the old text.
+    // SAFETY: other threads may read the environment meanwhile. The variable exists, so the C
+    // library exchanges one pointer, and neither moves the other variables nor frees the old text.
     unsafe { std::env::set_var(SLOT_FOLDER_VARIABLE, "") };
 }
 
-/// A file without a name, as long as a slot, in a folder that this process has inherited. `None` if the descriptor is no
-/// folder of a `tmpfs` any more, or takes no file.
+/// Returns a file without a name, as long as a slot, in a folder that this process has inherited.
+/// Returns `None` if the descriptor is not a folder of a `tmpfs` any more, or if no file can be
+/// made there.
 #[must_use]
 pub fn file_in(folder: RawFd) -> Option<OwnedFd> {
     if folder < 0 {
         return None;
     }
-    // SAFETY: the descriptor is used for these calls only, which say so if it is closed.
+    // SAFETY: the descriptor is used for these calls only, which fail if it is closed.
     let folder = unsafe { BorrowedFd::borrow_raw(folder) };
     let kind = rustix::fs::fstatfs(folder).ok()?.f_type;
     if kind.cast_unsigned() != TMPFS {
@@ -206,8 +209,8 @@ fn make_memfd() -> Result<OwnedFd, SlotError> {
     Ok(fd)
 }
 
-/// Takes the addresses by a private mapping: just what a fork's copy will be, so a kernel that would
-/// not grant that one (overcommit 2) refuses here and not then.
+/// Reserves the addresses by a private mapping. A fork's copy will be the same, so a kernel that
+/// would not grant that copy (overcommit 2) refuses here and not then.
 fn reserve(slot: Slot) -> Result<(), SlotError> {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED_NOREPLACE;
     // SAFETY: FIXED_NOREPLACE replaces nothing, so it aliases nothing.
@@ -222,8 +225,8 @@ fn reserve(slot: Slot) -> Result<(), SlotError> {
     match mapped {
         Ok(at) if at as usize == slot.base() => Ok(()),
         Ok(at) => {
-            // A kernel that knows FIXED_NOREPLACE not takes the address for a wish.
-            // SAFETY: the mapping was made here, and nobody knows it.
+            // A kernel without FIXED_NOREPLACE takes the address for a hint. SAFETY: the mapping
+            // was made here, and its address is not published.
             let _ = unsafe { rustix::mm::munmap(at, SLOT_BYTES) };
             Err(SlotError::Taken { from: slot.base() })
         }
@@ -232,7 +235,8 @@ fn reserve(slot: Slot) -> Result<(), SlotError> {
     }
 }
 
-/// What came of the slot: what this object made, or what the preloaded heap says that it made.
+/// The slot of this process, or the reason for having none, by this object or by the preloaded
+/// heap.
 #[derive(Debug)]
 struct SlotOutcome {
     own: Result<OwnSlot, SlotError>,
@@ -243,7 +247,8 @@ static OWN: OnceLock<SlotOutcome> = OnceLock::new();
 static FORKED: AtomicBool = AtomicBool::new(false);
 static LIBRARYS: AtomicBool = AtomicBool::new(false);
 
-/// Says once for the process what came of its slot, and gives it back for good.
+/// Registers, once for the process, its slot or the reason for having none. Returns what is
+/// registered.
 pub fn register_own_slot(slot: Result<OwnSlot, SlotError>) -> Result<&'static OwnSlot, SlotError> {
     let made = OWN.get_or_init(|| SlotOutcome {
         own: slot,
@@ -252,7 +257,8 @@ pub fn register_own_slot(slot: Result<OwnSlot, SlotError>) -> Result<&'static Ow
     made.own.as_ref().map_err(|refusal| *refusal)
 }
 
-/// This process's slot, or why it has none; `None` if nothing has tried to make one.
+/// Returns this process's slot, or the reason for having none, or `None` if no code has tried to
+/// make one.
 pub fn own() -> Option<Result<&'static OwnSlot, SlotError>> {
     let made = OWN.get().or_else(made_by_preloaded)?;
     let is_forked = || match made.by {
@@ -265,37 +271,38 @@ pub fn own() -> Option<Result<&'static OwnSlot, SlotError>> {
     Some(made.own.as_ref().map_err(|refusal| *refusal))
 }
 
-/// The slot that the preloaded heap has made. A reason for having none stays unknown: who wants it
-/// makes one, and fails in the same way.
+/// Returns the slot that the preloaded heap has made. If that has none, the reason stays unknown: a
+/// caller that needs a slot makes one, and fails in the same way.
 #[cold]
 fn made_by_preloaded() -> Option<&'static SlotOutcome> {
     let by = preloaded_heap().filter(|by| (by.has_slot)())?;
     let slot = Slot::at_place(by.place)?;
-    // SAFETY: it is open, as it says. The value lives in a static, so it is never closed here; in a
-    // forked child, where its owner closes it, nobody is given it.
+    // SAFETY: the preloaded heap reports that it is open. The value lives in a static, so it is
+    // never closed here; in a forked child, where its owner closes it, `own` does not return it.
     let fd = unsafe { OwnedFd::from_raw_fd(by.fd) };
     Some(OWN.get_or_init(|| SlotOutcome {
         own: Ok(OwnSlot {
             slot,
             fd,
-            // It is for the heap that has made it to ask for them.
+            // Only the heap that has made the slot requests huge pages.
             has_huge_pages: false,
         }),
         by: Some(by),
     }))
 }
 
-/// In a forked child: its copy of the heap is its own affair from now on.
+/// Marks a forked child: its copy of the heap is private from now on.
 pub fn mark_forked() {
     FORKED.store(true, Ordering::Relaxed);
 }
 
-/// What allocates here is a library: a slot of its own has its memory, and not the program's.
+/// Marks that the allocator here belongs to a library: its slot holds the library's memory, not the
+/// program's.
 pub fn mark_library_slot() {
     LIBRARYS.store(true, Ordering::Relaxed);
 }
 
-/// Whether the slot has the memory of a library only, and not the program's heap.
+/// Returns whether the slot holds only the memory of a library, and not the program's heap.
 #[must_use]
 pub fn is_library_slot() -> bool {
     LIBRARYS.load(Ordering::Relaxed) && OWN.get().is_some_and(|made| made.by.is_none())
@@ -306,7 +313,7 @@ mod tests {
     use super::super::{BadSlot, ForeignSlot, check};
     use super::*;
 
-    /// Places that no other test uses: this process has one address space.
+    /// Places that no other test uses, because this process has one address space.
     const FIRST: usize = 100;
 
     #[test]
@@ -327,7 +334,7 @@ mod tests {
         let again = own.fd().try_clone_to_owned().unwrap();
         // SAFETY: nothing of this process lies there.
         unsafe { own.unmap() };
-        // What a peer does: the same memory at the same address.
+        // A peer maps the same memory at the same address.
         let foreign = ForeignSlot::map(Slot::at_place(FIRST).unwrap(), &again).unwrap();
         // SAFETY: mapped by the line above.
         assert_eq!(unsafe { word.read() }, 7);

@@ -1,10 +1,11 @@
-//! Ranges of a heap where its rank does not see the slot's memory: the program has mapped something over it, or
-//! has taken its own access to the pages away.
+//! Ranges of a heap where its rank does not see the slot's memory: the program has mapped something
+//! over it, or has removed its own access to the pages.
 //!
-//! A process that has mapped the slot would read there what lies below, in the file. So the rank's heap keeps a
-//! table of these ranges at the end of the slot, behind the heap, where whoever reaches the heap can see it.
-//! Memory in such a range is reached as memory outside a slot is: the kernel looks through the rank's own page
-//! tables, and copies what the program sees there, or refuses.
+//! A process that has mapped the slot would read the file's data there. So the rank's heap keeps a
+//! table of these ranges at the end of the slot, behind the heap, where every process that accesses
+//! the heap can read it. Memory in such a range is accessed like memory outside of slots: the
+//! kernel uses the rank's own page tables, and copies the data that the program sees there, or
+//! refuses.
 //!
 //! ```text
 //!  slot ┌───────────────────── heap ─────────────────────┬──────────── 32 MiB ────────────┐
@@ -12,19 +13,20 @@
 //!       └────────────────────────────────────────────────┴────────────────────────────────┘
 //! ```
 //!
-//! **Who looks** loads the number of ranges, which is 0 in nearly all programs, and is done. Otherwise it
-//! searches the table, and finds by the version whether the table changed meanwhile. If so, it says that the
-//! memory is remapped: the kernel's way is right for all memory, and only slower.
+//! **A reader** loads the number of ranges. In nearly all programs that is 0, and the reader is
+//! done. Otherwise it searches the table, and checks by the version whether the table changed
+//! meanwhile. If so, it takes the memory as remapped: a copy by the kernel is right for all memory,
+//! and only slower.
 //!
-//! **Order.** A program that remaps a buffer sends from it, or posts a receive into it, later. The rank changes
-//! the table before the call that maps returns, and whatever publishes the message to others (an entry of a send
-//! queue, a record of a collective, a descriptor) is stored with `TallyRelease` and loaded with `Acquire`. So who has
-//! the address has the table, too. To remap a buffer that a message is using is an error of the program, as with
-//! any other access to it. A range that has become the slot's again, and is not yet known as such, is copied by
-//! the kernel.
+//! **Order.** A program that remaps a buffer sends from it, or posts a receive into it, later. The
+//! rank changes the table before the call that maps returns. The word that publishes the message to
+//! others (an entry of a send queue, a record of a collective, a descriptor) is stored with
+//! `Release` and loaded with `Acquire`. So a process that has the address sees the table, too. To
+//! remap a buffer that a message is using is an error of the program, as any other access to it is.
+//! If a range is slot memory again, and a reader does not know that yet, the kernel copies it.
 //!
-//! **Peers** may write into the table, as they may write anywhere in the slot. All that they can change is the
-//! way by which a copy is made; a count beyond the table's end is cut off.
+//! **Peers** may write into the table, as they may write anywhere in the slot. They can change only
+//! the method of a copy; a count beyond the table's end is cut off.
 #![expect(unsafe_code, reason = "a table in mapped memory")]
 
 use super::{HEAP_BYTES, PAGE_BYTES, SLOT_BYTES, Slot};
@@ -33,7 +35,8 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// A header of one page, the table, and room of the owner's to change it in.
+/// The size of the table's memory: a header of one page, the table, and room for the owner to
+/// change it in.
 const BYTES: usize = PAGE_BYTES + 2 * TABLE_BYTES;
 const _: () = assert!(BYTES <= SLOT_BYTES - HEAP_BYTES);
 const TABLE_BYTES: usize = MAX_REMAPPED_RANGES * RANGE_WORDS * 8;
@@ -44,7 +47,8 @@ const VERSION: usize = 1;
 const RANGES: usize = PAGE_BYTES / 8;
 const ROOM: usize = RANGES + MAX_REMAPPED_RANGES * RANGE_WORDS;
 
-/// What is different in a range. Pages are named by multiples of [`PAGE_BYTES`], so this is in the bits below.
+/// The differences of a range from ordinary heap memory. They use the bits below the page size,
+/// because the table holds multiples of [`PAGE_BYTES`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemapFlags(u16);
 
@@ -53,30 +57,30 @@ impl RemapFlags {
     pub const NONE: Self = Self(0);
     /// Another mapping, or no mapping at all.
     pub const REPLACED: Self = Self(1);
-    /// A forked child does not have it (`MADV_DONTFORK`). It is the slot's memory all the same.
+    /// A forked child does not have it (`MADV_DONTFORK`). It is still the slot's memory.
     pub const NOT_FORKED: Self = Self(2);
-    /// A forked child finds it empty (`MADV_WIPEONFORK`). It is the slot's memory all the same.
+    /// A forked child finds it empty (`MADV_WIPEONFORK`). It is still the slot's memory.
     pub const WIPED: Self = Self(4);
-    /// Nobody may touch it (`MADV_GUARD_INSTALL`).
+    /// No access is allowed (`MADV_GUARD_INSTALL`).
     pub const GUARDED: Self = Self(128);
     const PROTECTED: Self = Self(8);
     const PROTECTION_SHIFT: u32 = 4;
     const PROTECTION: u16 = 7 << Self::PROTECTION_SHIFT;
 
-    /// The same memory, with a protection (`PROT_` bits) other than for reading and writing.
+    /// Returns the same memory with a protection (`PROT_` bits) other than for reading and writing.
     #[must_use]
     pub const fn protected(self, protection: u32) -> Self {
         let bits = ((protection & 7) as u16) << Self::PROTECTION_SHIFT;
         Self(self.unprotected().0 | Self::PROTECTED.0 | bits)
     }
 
-    /// The same memory, for reading and writing.
+    /// Returns the same memory, for reading and writing.
     #[must_use]
     pub const fn unprotected(self) -> Self {
         Self(self.0 & !(Self::PROTECTED.0 | Self::PROTECTION))
     }
 
-    /// The protection, if it is not that for reading and writing.
+    /// Returns the protection, if it is not that for reading and writing.
     #[must_use]
     pub const fn protection(self) -> Option<u32> {
         if self.has(Self::PROTECTED) {
@@ -86,31 +90,31 @@ impl RemapFlags {
         }
     }
 
-    /// Whether all of another one is in it.
+    /// Returns whether it contains all flags of another one.
     #[must_use]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Both.
+    /// Returns the flags of both.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Without that.
+    /// Returns the flags without those of another one.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Whether others may not read and write the slot there.
+    /// Returns whether others may not read and write the slot there.
     const fn keeps_others_out(self) -> bool {
         self.0 & (Self::REPLACED.0 | Self::PROTECTED.0 | Self::GUARDED.0) != 0
     }
 }
 
-/// Offsets in a heap, and what is different there.
+/// Offsets in a heap, and the flags of that range.
 pub type HeapPiece = (Range<usize>, RemapFlags);
 
 /// The table is full.
@@ -130,11 +134,11 @@ unsafe impl Send for RemappedRanges {}
 unsafe impl Sync for RemappedRanges {}
 
 impl RemappedRanges {
-    /// The table of a slot.
+    /// Returns the table of a slot.
     ///
     /// # Safety
-    /// `start` is where what lies behind its heap is mapped for reading and writing, as long as the value or a copy of
-    /// it is used.
+    /// The part of the slot behind its heap is mapped at `start` for reading and writing, as long
+    /// as the value or a copy of it is used.
     #[must_use]
     pub const unsafe fn at(start: NonNull<u8>) -> Self {
         Self {
@@ -142,7 +146,7 @@ impl RemappedRanges {
         }
     }
 
-    /// The table of a slot that is mapped where its owner has it.
+    /// Returns the table of a slot that is mapped at its owner's address.
     ///
     /// # Safety
     /// It is mapped for reading and writing, as long as the table is used.
@@ -156,20 +160,20 @@ impl RemappedRanges {
     #[inline]
     fn word(&self, index: usize) -> &AtomicU64 {
         debug_assert!(index < BYTES / 8);
-        // SAFETY: all callers name a word of the table.
+        // SAFETY: all callers pass the index of a word of the table.
         let word = unsafe { self.start.add(index) };
         // SAFETY: mapped and aligned, by the promise of `at`; any bits are a number.
         unsafe { word.as_ref() }
     }
 
-    /// Whether nothing is different anywhere.
+    /// Returns whether no range is remapped.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.word(COUNT).load(Ordering::Acquire) == 0
     }
 
-    /// Whether any of so many bytes, from an offset on, may not be read and written in the slot.
+    /// Returns whether any of `len` bytes at an offset may not be read and written in the slot.
     #[inline]
     #[must_use]
     pub fn overlaps(&self, offset: usize, len: usize) -> bool {
@@ -198,7 +202,7 @@ impl RemappedRanges {
         usize::try_from(count).map_or(MAX_REMAPPED_RANGES, |count| count.min(MAX_REMAPPED_RANGES))
     }
 
-    /// The first range that ends behind an offset.
+    /// Returns the index of the first range that ends behind an offset.
     fn first_behind(&self, offset: usize) -> usize {
         let (mut low, mut high) = (0, self.count());
         while low < high {
@@ -230,9 +234,9 @@ impl RemappedRanges {
     }
 }
 
-/// What only the owner does, one thread at a time.
+/// Methods for the owner only, which one thread at a time may call.
 impl RemappedRanges {
-    /// All of a range of the heap, in pieces, with what is different in each.
+    /// Returns the pieces of a range of the heap, each with its flags.
     pub fn pieces(self, within: Range<usize>) -> impl Iterator<Item = HeapPiece> {
         let mut at = within.start;
         let mut index = self.first_behind(at);
@@ -254,16 +258,16 @@ impl RemappedRanges {
         })
     }
 
-    /// Whether there is room for one range that takes the place of all others there, twice.
+    /// Checks that there is room for one range that replaces all others there, twice.
     ///
     /// # Errors
-    /// [`RangeTableFull`], and then nothing may be remapped.
+    /// [`RangeTableFull`]. Then the program may not remap.
     pub fn has_room_for_one(&self) -> Result<(), RangeTableFull> {
-        // Itself, and the halves of ranges at both ends.
+        // The range itself, and the parts of ranges that remain at both ends.
         self.has_room(2 * 3)
     }
 
-    /// Whether there is room for whatever is done to each piece of a range.
+    /// Checks that there is room for a change of each piece of a range.
     ///
     /// # Errors
     /// As above.
@@ -277,7 +281,8 @@ impl RemappedRanges {
             .ok_or(RangeTableFull)
     }
 
-    /// Changes what is different in a range of the heap: whole pages, for which the owner has looked that there is room.
+    /// Changes the flags of a range of the heap: whole pages. The caller has checked that there is
+    /// room.
     ///
     /// # Panics
     /// If these are not whole pages of the heap, or the table is full.
@@ -288,7 +293,7 @@ impl RemappedRanges {
             return;
         }
         let count = self.count();
-        // Ranges that touch the changed one may become one with it.
+        // Ranges that touch the changed one may merge with it.
         let first = self.first_behind(within.start.saturating_sub(1));
         let mut after = first;
         while after < count && self.range(after).0.start <= within.end {
@@ -309,7 +314,7 @@ impl RemappedRanges {
         self.splice(first..after, count, room.used);
     }
 
-    /// Puts the ranges that are in the room in the place of others.
+    /// Replaces ranges of the table by those in the staging room.
     fn splice(&self, replaced: Range<usize>, count: usize, new: usize) {
         let total = count - replaced.len() + new;
         assert!(total <= MAX_REMAPPED_RANGES, "the owner has asked for room");
@@ -336,7 +341,7 @@ impl RemappedRanges {
     }
 }
 
-/// Ranges that are to be in the table.
+/// Ranges that will be put into the table.
 struct StagedRanges {
     table: RemappedRanges,
     used: usize,
@@ -379,7 +384,7 @@ mod tests {
         fn new() -> Self {
             let mut memory: Vec<_> = (0..BYTES / 8).map(|_| AtomicU64::new(0)).collect();
             let start = NonNull::new(memory.as_mut_ptr()).unwrap();
-            // SAFETY: as many bytes, which live as long as the table.
+            // SAFETY: this many bytes, which live as long as the table.
             let ranges = unsafe { RemappedRanges::at(start.cast()) };
             Self {
                 ranges,
@@ -410,7 +415,7 @@ mod tests {
             }
             room.is_ok()
         };
-        // From the end on: so all that is there moves each time.
+        // It fills from the end, so all ranges move each time.
         let most = MAX_REMAPPED_RANGES + 10;
         let made = (0..most)
             .rev()
@@ -466,7 +471,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list of pages.
+        /// Compares with a list of pages.
         #[test]
         fn ranges_are_what_pages_say(
             changes in proptest::collection::vec((0..PAGES, 0..PAGES, differences(), any::<bool>()), 0..40),

@@ -1,4 +1,4 @@
-//! The first part of a rank's slot, mapped where there is room.
+//! The first part of a rank's slot, mapped at any free address.
 #![expect(unsafe_code, reason = "mmap, madvise")]
 
 use super::{HEAP_BYTES, RemappedRanges, SLOT_BYTES};
@@ -8,34 +8,34 @@ use std::ffi::c_void;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
-/// Windows begin at multiples of it, as slots do: what is a huge page in a slot is one in a window.
+/// Windows begin at multiples of it, as slots do: a huge page in a slot is then one in a window.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// What Linux maps around a load that faults (`fault_around_bytes`), unless it is told otherwise.
+/// The range that Linux maps around a load that faults (`fault_around_bytes`), by default.
 const AROUND_BYTES: usize = 64 * 1024;
 
-/// The first bytes of a slot, shared with its owner, for processes that look into the slots of many nodes:
-/// where owners have them, those of two nodes lie at the same addresses. It is left out of core dumps
-/// and forks, and takes address space only, until something in it is used.
+/// The first bytes of a slot, shared with its owner, for processes that access the slots of many
+/// nodes: the slots of two nodes lie at the same addresses in their owners. It is left out of core
+/// dumps and forks, and takes only address space until it is used.
 #[derive(Debug)]
 pub struct SlotWindow {
     start: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: the mapping is memory; who uses an address in it answers for that.
+// SAFETY: the mapping is memory; code that uses an address in it is responsible for that.
 unsafe impl Send for SlotWindow {}
 // SAFETY: as for Send.
 unsafe impl Sync for SlotWindow {}
 
 impl SlotWindow {
-    /// Maps the first bytes of a slot, as many as a multiple of 2 MiB.
+    /// Maps the first bytes of a slot, in a multiple of 2 MiB.
     ///
     /// # Errors
     /// The kernel's answer.
     ///
     /// # Panics
-    /// If a slot does not have as many.
+    /// If a slot is shorter.
     pub fn map(fd: impl AsFd, bytes: usize) -> Result<Self, Errno> {
         Self::map_part(fd, 0, bytes)
     }
@@ -45,7 +45,7 @@ impl SlotWindow {
         let start = reserve(bytes)?;
         let replaced = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED;
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: this replaces what `reserve` has just taken, which nobody knows.
+        // SAFETY: this replaces the mapping that `reserve` has just made, which is not used yet.
         let mapped = unsafe {
             rustix::mm::mmap(
                 start.as_ptr().cast(),
@@ -66,8 +66,9 @@ impl SlotWindow {
         Ok(window)
     }
 
-    /// Where in this process so many bytes of the slot are, from an offset on, if all of them are in the
-    /// window: valid for reads and writes as long as `self`, and changed by others at any time.
+    /// Returns the address in this process of `len` bytes of the slot at an offset, if all of them
+    /// are in the window. It is valid for reads and writes as long as `self`; others may change the
+    /// bytes at any time.
     #[inline]
     #[must_use]
     pub fn at(&self, offset: usize, len: usize) -> Option<NonNull<u8>> {
@@ -79,7 +80,7 @@ impl SlotWindow {
     }
 }
 
-/// The table of the remapped ranges of a slot, mapped where there is room.
+/// The table of the remapped ranges of a slot, mapped at any free address.
 #[derive(Debug)]
 pub struct TableWindow {
     ranges: RemappedRanges,
@@ -87,7 +88,7 @@ pub struct TableWindow {
 }
 
 impl TableWindow {
-    /// Maps it.
+    /// Maps the table.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -100,7 +101,7 @@ impl TableWindow {
         })
     }
 
-    /// The table. Of use as long as `self`.
+    /// Returns the table, valid as long as `self`.
     #[inline]
     #[must_use]
     pub fn ranges(&self) -> &RemappedRanges {
@@ -108,12 +109,13 @@ impl TableWindow {
     }
 }
 
-/// Has the pages of a window mapped that are to be written next. A store that faults brings one page, a load also
-/// those around it that the slot has: so there is a load for each of these stretches. (A mebibyte that this process
-/// has never touched takes 200 to 260 µs to be copied to, and 440 to 550 without it.)
+/// Maps the pages of a window that will be written next. A store that faults maps one page; a load
+/// also maps those pages around it that the slot has. So this makes a load for each such stretch.
+/// (To copy to a mebibyte that this process has never touched takes 200 to 260 µs, and 440 to 550
+/// without this.)
 ///
 /// # Safety
-/// So many bytes may be read there.
+/// This many bytes may be read there.
 pub unsafe fn prefault(start: NonNull<u8>, len: usize) {
     let first = start.addr().get();
     let after = (first | (AROUND_BYTES - 1)) + 1 - first;
@@ -121,19 +123,20 @@ pub unsafe fn prefault(start: NonNull<u8>, len: usize) {
     for offset in std::iter::once(0).chain(stretches).filter(|_| len > 0) {
         // SAFETY: one of the bytes.
         let byte = unsafe { start.add(offset) };
-        // SAFETY: the caller's promise. Somebody else's stores there do no harm: nobody uses what was found.
+        // SAFETY: the caller's promise. Concurrent stores there do no harm, because the value is
+        // not used.
         unsafe { byte.as_ptr().read_volatile() };
     }
 }
 
 impl Drop for SlotWindow {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and no address in it outlives self.
+        // SAFETY: the mapping belongs to this value, and no address in it outlives self.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
 
-/// Takes so many addresses, from a multiple of a huge page on.
+/// Reserves addresses that begin at a multiple of a huge page.
 fn reserve(bytes: usize) -> Result<NonNull<u8>, Errno> {
     let taken = bytes + HUGE_PAGE_BYTES;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
@@ -149,7 +152,7 @@ fn reserve(bytes: usize) -> Result<NonNull<u8>, Errno> {
 
 fn give_back(start: *mut c_void, bytes: usize) {
     if bytes > 0 {
-        // SAFETY: a part of what `reserve` has just taken, which nobody knows.
+        // SAFETY: a part of the new mapping, which is not used.
         let _ = unsafe { rustix::mm::munmap(start, bytes) };
     }
 }

@@ -7,17 +7,19 @@
 //! (a + bi)(c + di) = (ac - bd) + (ad + bc)i
 //! ```
 //!
-//! with each of the six operations rounded once, and none fused with another. Why this one:
+//! Each of the six operations is rounded once, and none is fused with another. The reasons for this
+//! formula:
 //!
-//! - It is what the definition says and what every processor can do, fused operations or not; with
-//!   one fused, the result would depend on which of the two products of a part keeps its bits.
-//! - It is commutative to the bit, as MPI takes its predefined operations to be: swapping the
+//! - It is the definition, and every processor can compute it, with or without fused operations.
+//!   With a fused one, the result would depend on which of the two products of a part keeps its
+//!   bits.
+//! - It is commutative to the bit, which MPI assumes of its predefined operations: to swap the
 //!   operands swaps the factors within products, and the two products of the imaginary part.
-//! - The alternatives cost canonical form. With three multiplications instead of four (Karatsuba)
-//!   parts cancel that have nothing to do with each other. C's annex G (`__muldc3`) looks again
-//!   where both parts came out as NaNs, and turns some of those into infinities; what it does there
-//!   is a recommendation, which `-ffast-math` and Fortran do not follow. Here ∞ × (1 + 0i) has a
-//!   NaN for an imaginary part, by the rules for NaNs of each operation.
+//! - The alternatives have no canonical result. With three multiplications instead of four
+//!   (Karatsuba), unrelated parts cancel each other. C's annex G (`__muldc3`) checks results with
+//!   NaNs in both parts, and turns some of those into infinities. That is a recommendation, which
+//!   `-ffast-math` and Fortran do not follow. Here ∞ × (1 + 0i) has a NaN for an imaginary part, by
+//!   the rules for NaNs of each operation.
 //!
 //! In `ac - bd`, a `bd` that is a NaN keeps its sign, as in the subtraction of a processor.
 
@@ -27,8 +29,8 @@ use super::path::ArithmeticPath;
 use super::{floating, soft};
 use crate::reduction::{Datatype, Op};
 
-/// `accumulator = accumulator OP operand`, of numbers of two such parts; operation and lengths have
-/// been checked.
+/// Computes `accumulator = accumulator OP operand` for complex numbers; the caller has checked
+/// operation and lengths.
 pub(super) fn combine(
     op: Op,
     part: Datatype,

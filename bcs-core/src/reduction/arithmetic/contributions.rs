@@ -1,12 +1,13 @@
-//! Contributions of several ranks, which are folded where they are.
+//! Contributions of several ranks, which are folded in place.
 //!
-//! They lie in memory that their owners may write meanwhile, which would be their own mistake: then the result
-//! is rubbish. Nothing here borrows that memory; bytes are copied out of it, and then looked at.
+//! Their owners may write that memory meanwhile. That would be a mistake of the program, and the
+//! result is then invalid. Nothing here borrows that memory: bytes are copied out of it before they
+//! are used.
 #![expect(unsafe_code, reason = "memory of other ranks is named by address")]
 
 use std::ptr::NonNull;
 
-/// Where the contributions of some ranks are, in the order in which they are folded.
+/// The places of some ranks' contributions, in the order in which they are folded.
 #[derive(Clone, Copy, Debug)]
 pub struct Contributions<'a> {
     starts: &'a [NonNull<u8>],
@@ -14,10 +15,10 @@ pub struct Contributions<'a> {
 }
 
 impl<'a> Contributions<'a> {
-    /// Contributions of `len` bytes each.
+    /// Returns contributions of `len` bytes each.
     ///
     /// # Safety
-    /// Each of these is valid for reads of so many bytes as long as this lives.
+    /// Each of these is valid for reads of `len` bytes as long as this lives.
     ///
     /// # Panics
     /// If there are none.
@@ -27,10 +28,10 @@ impl<'a> Contributions<'a> {
         Self { starts, len }
     }
 
-    /// So many bytes of each, from byte `at` on.
+    /// Returns `len` bytes of each contribution, from byte `at` on.
     ///
     /// # Panics
-    /// If they have not as many.
+    /// If the contributions are shorter.
     pub(super) fn part(self, at: usize, len: usize) -> ContributionPart<'a> {
         let enough = at <= self.len && len <= self.len - at;
         assert!(enough, "{len} bytes at {at} of {}", self.len);
@@ -47,13 +48,13 @@ pub(super) struct ContributionPart<'a> {
 }
 
 impl ContributionPart<'_> {
-    /// How many contributions there are.
+    /// Returns the number of contributions.
     #[inline(always)]
     pub(super) fn members(self) -> usize {
         self.all.starts.len()
     }
 
-    /// What comes after so many bytes.
+    /// Returns the rest of the part behind the first bytes.
     #[inline(always)]
     pub(super) fn from(self, done: usize) -> Self {
         assert!(done <= self.len, "{done} of {} bytes", self.len);
@@ -70,7 +71,7 @@ impl ContributionPart<'_> {
             .wrapping_add(self.at + at)
     }
 
-    /// Some elements of a contribution, from byte `at` of the part on.
+    /// Returns some elements of a contribution, from byte `at` of the part on.
     #[inline(always)]
     pub(super) fn line<const SIZE: usize, const LANES: usize>(
         self,
@@ -78,15 +79,16 @@ impl ContributionPart<'_> {
         at: usize,
     ) -> [[u8; SIZE]; LANES] {
         let start = self.start(member, at, SIZE * LANES);
-        // SAFETY: they are in the part, and whoever named the contributions promised that these can be read.
+        // SAFETY: they are in the part, and the creator of the contributions promised that these
+        // can be read.
         unsafe { start.cast::<[[u8; SIZE]; LANES]>().read_unaligned() }
     }
 
-    /// The first bytes of a contribution.
+    /// Copies the first bytes of a contribution.
     pub(super) fn copy(self, member: usize, into: &mut [u8]) {
         let start = self.start(member, 0, into.len());
-        // SAFETY: they are in the part, and whoever named the contributions promised that these can be read;
-        // what is borrowed here is none of them.
+        // SAFETY: they are in the part, and the creator of the contributions promised that these
+        // can be read; the borrowed slice does not overlap them.
         unsafe { std::ptr::copy_nonoverlapping(start, into.as_mut_ptr(), into.len()) };
     }
 }

@@ -1,9 +1,9 @@
-//! The floating-point environment that Rust, and our law, take for granted.
+//! The floating-point environment that Rust, and our law, assume.
 //!
-//! SSE arithmetic obeys the thread's MXCSR register: rounding, flush to zero (FTZ), denormals
-//! are zero (DAZ), exception masks and sticky exception flags. A program may have changed it (a C
+//! SSE arithmetic obeys the thread's MXCSR register: rounding, flush to zero (FTZ), denormals are
+//! zero (DAZ), exception masks and sticky exception flags. A program may have changed it (a C
 //! compiler's `-ffast-math` does so at start-up), and a result must not depend on that. So the
-//! arithmetic runs in the default environment, and MXCSR is afterwards what it was before.
+//! arithmetic runs in the default environment, and restores MXCSR afterwards.
 
 #![expect(unsafe_code, reason = "no safe way to read and write MXCSR")]
 
@@ -13,21 +13,22 @@ use std::hint::black_box;
 /// Round to nearest, every exception masked, no FTZ, no DAZ, no flags.
 const DEFAULT: u32 = 0x1f80;
 
-/// The sticky exception flags, which do not change what is computed.
+/// The sticky exception flags, which do not affect results.
 const FLAGS: u32 = 0x3f;
 
-/// Runs `kernel` on an accumulator and an operand, or several, in the default environment.
+/// Runs `kernel` on an accumulator and one or several operands, in the default environment.
 pub(super) fn with_default<O>(
     accumulator: &mut [u8],
     operand: O,
     kernel: impl FnOnce(&mut [u8], O),
 ) {
     let _environment = FloatEnvironment::enter(DEFAULT);
-    // To the compiler, arithmetic does not depend on MXCSR, so it might move it over the change. It
-    // cannot compute on values that it has yet to see: they come out of this black box.
+    // For the compiler, arithmetic does not depend on MXCSR, so it might move it across the change.
+    // It cannot compute on values that it does not know yet: they come out of this black box.
     let (accumulator, operand) = black_box((accumulator, operand));
     kernel(accumulator, operand);
-    // Nor may it delay it until after the restoration: its result goes into this one.
+    // Nor may it delay the arithmetic until after the restoration: the result goes into this black
+    // box.
     black_box(accumulator);
 }
 
@@ -67,20 +68,21 @@ fn read() -> u32 {
 }
 
 fn write(mxcsr: u32) {
-    // SAFETY: ldmxcsr loads four bytes from the address of a local u32. No reserved bit is set, which
-    // would fault: the value is DEFAULT or was read from the register (or is a test's, likewise). The
-    // value is either the environment that Rust assumes or, on leaving, the one that we found, which
-    // whoever changed it answers for; no Rust arithmetic runs between the two but that of `kernel`.
+    // SAFETY: ldmxcsr loads four bytes from the address of a local u32. No reserved bit is set,
+    // which would fault: the value is DEFAULT or was read from the register (or comes from a test
+    // that did so). The value is either the environment that Rust assumes or, on leaving, the one
+    // that we found; the code that changed it is responsible for that. No Rust arithmetic runs
+    // between the two but that of `kernel`.
     unsafe {
         asm!("ldmxcsr [{}]", in(reg) &raw const mxcsr, options(nostack, preserves_flags, readonly));
     }
 }
 
 /// Runs `body`, which does no floating-point arithmetic of its own, in the given environment, and
-/// asserts that it left MXCSR alone.
+/// asserts that `body` did not change MXCSR.
 #[cfg(test)]
 pub(super) fn with_mode<T>(control: u32, body: impl FnOnce() -> T) -> T {
-    // Not by `enter`, which is under test.
+    // It is not entered by `enter`, which is under test.
     let environment = FloatEnvironment { before: read() };
     write(control);
     let before = read();

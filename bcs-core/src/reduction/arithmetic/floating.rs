@@ -6,7 +6,8 @@ use super::path::ArithmeticPath;
 use super::soft;
 use crate::reduction::{Datatype, Op};
 
-/// `accumulator = accumulator OP operand`; operation, datatype and lengths have been checked.
+/// Computes `accumulator = accumulator OP operand`; the caller has checked operation, datatype and
+/// lengths.
 #[inline]
 pub(super) fn combine(
     op: Op,

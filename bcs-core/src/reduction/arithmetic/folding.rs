@@ -1,19 +1,19 @@
-//! Folding contributions of several ranks where they are.
+//! Folding of several ranks' contributions in place.
 
 #[cfg(target_arch = "x86_64")]
 use super::host;
 use super::{ArithmeticPath, CombineError, Contributions, combine};
 use crate::reduction::{Datatype, DatatypeClass, Op};
 
-/// What is copied at a time of datatypes that the processor does not fold from memory: with what is folded into
-/// it, it is a part of a first cache.
+/// The block that is copied at a time of datatypes that the processor does not fold from memory.
+/// Together with the result it takes a part of a first-level cache.
 const BLOCK_BYTES: usize = 4096;
 
-/// `into = first OP second OP ...`: what lies in each contribution from byte `at` on, in their order. The bits are
-/// those that [`combine`] gives by [`ArithmeticPath::Host`].
+/// Computes `into = first OP second OP ...`: from byte `at` of each contribution on, in their
+/// order. The bits are those that [`combine`] gives by [`ArithmeticPath::Host`].
 ///
 /// # Errors
-/// As [`combine`]. Nothing has been written then.
+/// As [`combine`]. Then nothing has been written.
 ///
 /// # Panics
 /// If a contribution is shorter.

@@ -1,10 +1,10 @@
 //! Floating point by the processor, to the same bits as in software.
 //!
 //! IEEE 754 leaves no freedom in the sum and product of numbers, so there the processor and the
-//! software agree as long as the environment is the default one (see [`super::environment`]). Where
-//! a NaN is involved they need not, nor does Rust promise the bits of a NaN. So the processor
-//! takes a block at a time, in vector code; where a NaN shows up in it, that element is done in
-//! software.
+//! software agree as long as the environment is the default one (see [`super::environment`]). With
+//! a NaN they need not agree, and Rust does not promise the bits of a NaN. So the processor
+//! computes a block at a time, in vector code. If a NaN shows up in it, software computes that
+//! element.
 
 use super::contributions::ContributionPart;
 use super::wide_vectors::{self, Kernel};
@@ -14,19 +14,19 @@ use crate::reduction::{Datatype, Op};
 /// Elements in a block: long enough for wide vectors, short enough for the first-level cache.
 const BLOCK: usize = 64;
 
-/// Can the processor compute with this type?
+/// Returns whether the processor can compute with this type.
 pub(super) const fn has(datatype: Datatype) -> bool {
     matches!(datatype, Datatype::Float | Datatype::Double)
 }
 
-/// Complex products of parts of this type; the lengths have been checked.
+/// Computes complex products with parts of this type; the caller has checked the lengths.
 pub(super) fn complex_product(part: Datatype, accumulator: &mut [u8], operand: &[u8]) {
     environment::with_default(accumulator, operand, |accumulator, operand| {
         wide_vectors::run(ComplexProduct(part), accumulator, operand);
     });
 }
 
-/// Complex products of parts of this type.
+/// The kernel of complex products with parts of this type.
 struct ComplexProduct(Datatype);
 
 impl Kernel<&[u8]> for ComplexProduct {
@@ -40,8 +40,8 @@ impl Kernel<&[u8]> for ComplexProduct {
     }
 }
 
-/// Number by number. A NaN on the way to a result shows in it, so a result without one is that of
-/// the software; where there is one, the number is left to the software.
+/// Computes number by number. A NaN in an intermediate result shows in the final one, so a result
+/// without a NaN is that of the software. A number with a NaN is left to the software.
 #[inline(always)]
 fn each_product<T: Number<SIZE>, const SIZE: usize>(accumulator: &mut [u8], operand: &[u8]) {
     let numbers = accumulator.chunks_exact_mut(2 * SIZE);
@@ -60,7 +60,8 @@ fn each_product<T: Number<SIZE>, const SIZE: usize>(accumulator: &mut [u8], oper
     }
 }
 
-/// `accumulator = accumulator OP operand`; operation, datatype and lengths have been checked.
+/// Computes `accumulator = accumulator OP operand`; the caller has checked operation, datatype and
+/// lengths.
 pub(super) fn combine(op: Op, datatype: Datatype, accumulator: &mut [u8], operand: &[u8]) {
     environment::with_default(accumulator, operand, |accumulator, operand| {
         wide_vectors::run(FloatKernel { op, datatype }, accumulator, operand);
@@ -95,7 +96,8 @@ fn number<T: Number<SIZE>, const SIZE: usize>(op: Op, accumulator: &mut [u8], op
     }
 }
 
-/// `into = first OP second OP ...`, of contributions of numbers; operation and datatype have been checked.
+/// Computes `into = first OP second OP ...` of contributions of numbers; the caller has checked
+/// operation and datatype.
 pub(super) fn fold(op: Op, datatype: Datatype, part: ContributionPart<'_>, into: &mut [u8]) {
     environment::with_default(into, part, |into, part| {
         wide_vectors::run(FloatKernel { op, datatype }, into, part);
@@ -128,9 +130,10 @@ fn number_of_all<T: Number<SIZE>, const SIZE: usize, const LANES: usize>(
     }
 }
 
-/// Block by block, and in a block line by line: a line of each contribution goes from memory into registers, and
-/// what comes out of all of them is written once. The processor so reads as many streams at a time as there are
-/// contributions. Blocks where a NaN is involved, and what is less than a line, are folded again, pair by pair.
+/// Folds block by block, and in a block line by line: a line of each contribution goes from memory
+/// into registers, and the result of all of them is written once. So the processor reads as many
+/// streams at a time as there are contributions. Blocks with a NaN, and elements that do not fill a
+/// line, are folded again, pair by pair.
 #[inline(always)]
 fn fold_blocks<T: Number<SIZE>, const SIZE: usize, const LANES: usize>(
     op: Op,
@@ -163,7 +166,7 @@ fn fold_blocks<T: Number<SIZE>, const SIZE: usize, const LANES: usize>(
     }
 }
 
-/// Contribution by contribution, each element by itself.
+/// Folds contribution by contribution, each element by itself.
 #[inline(never)]
 fn fold_pairs<T: Number<SIZE>, const SIZE: usize>(
     op: Op,
@@ -180,9 +183,9 @@ fn fold_pairs<T: Number<SIZE>, const SIZE: usize>(
     }
 }
 
-/// Block by block: look whether a NaN is involved, and if none is, compute in place. The look computes
-/// the same as what follows it, on data that is by then in the first-level cache; keeping its
-/// results in a buffer took longer.
+/// Computes block by block: checks for a NaN, and if there is none, computes in place. The check
+/// does the same computation as the second pass, whose data are by then in the first-level cache.
+/// To keep its results in a buffer took longer.
 #[inline(always)]
 fn each<T: Number<SIZE>, const SIZE: usize>(
     op: Op,
@@ -210,11 +213,12 @@ fn each<T: Number<SIZE>, const SIZE: usize>(
     }
 }
 
-/// As many elements are done one by one: vectors would not pay.
+/// Up to this many elements are computed one by one: vectors would not pay off.
 const FEW: usize = 4;
 
-/// Element by element: NaNs in software. (Data gone to NaNs entirely are no rare thing, so
-/// this road must not be slow either: software is quick with a NaN, and numbers stay here.)
+/// Computes element by element, NaNs in software. (Data that consist only of NaNs are not rare, so
+/// this path must not be slow either: software is quick with a NaN, and the processor computes
+/// numbers.)
 #[inline(never)]
 fn one_by_one<T: Number<SIZE>, const SIZE: usize>(
     op: Op,
@@ -232,13 +236,13 @@ fn one_by_one<T: Number<SIZE>, const SIZE: usize>(
     }
 }
 
-/// What the processor made of two elements; of no use if a NaN was involved.
+/// The processor's result for two elements; it is invalid if a NaN was involved.
 struct HostResult<T> {
     value: T,
     nan: bool,
 }
 
-/// What the loops above ask of a floating-point type of `SIZE` bytes.
+/// The operations that the loops above need of a floating-point type of `SIZE` bytes.
 trait Number<const SIZE: usize>: Copy {
     const DATATYPE: Datatype;
     fn load(bytes: [u8; SIZE]) -> Self;
@@ -283,8 +287,8 @@ macro_rules! numbers {
                 HostResult { value, nan: value.is_nan() }
             }
 
-            // Numbers that compare equal have equal bits, unless they are zeros: then "and" leaves
-            // the sign out if either lacks it, and "or" puts it in if either has it.
+            // Numbers that compare equal have equal bits, unless they are zeros. For zeros "and"
+            // clears the sign if either has none, and "or" sets it if either has one.
 
             #[inline]
             fn maximum(self, other: Self) -> HostResult<Self> {

@@ -1,12 +1,13 @@
-//! Integers, logicals and bytes: one road for NIC and host, whose integer units agree.
+//! Integers, logicals and bytes: one path for NIC and host, whose integer units agree.
 //!
-//! Each loop is over arrays of a constant size, which the compiler turns into vector code. Where
-//! the sign makes no difference the loop of the unsigned type serves both.
+//! Each loop is over arrays of a constant size, which the compiler turns into vector code. If the
+//! sign makes no difference, the loop of the unsigned type serves both.
 
 use super::wide_vectors::{self, Kernel};
 use crate::reduction::{Datatype, Op};
 
-/// `accumulator = accumulator OP operand`; operation, datatype and lengths have been checked.
+/// Computes `accumulator = accumulator OP operand`; the caller has checked operation, datatype and
+/// lengths.
 pub(super) fn combine(op: Op, datatype: Datatype, accumulator: &mut [u8], operand: &[u8]) {
     wide_vectors::run(IntegerKernel { op, datatype }, accumulator, operand);
 }
@@ -27,7 +28,7 @@ impl Kernel<&[u8]> for IntegerKernel {
 #[inline(always)]
 fn all(op: Op, datatype: Datatype, accumulator: &mut [u8], operand: &[u8]) {
     match op {
-        // Bitwise operations do not see where an element ends.
+        // Bitwise operations do not depend on the size of elements.
         Op::Band => each::<u8, 1>(accumulator, operand, |a, b| a & b),
         Op::Bor => each::<u8, 1>(accumulator, operand, |a, b| a | b),
         Op::Bxor => each::<u8, 1>(accumulator, operand, |a, b| a ^ b),
@@ -43,7 +44,7 @@ fn all(op: Op, datatype: Datatype, accumulator: &mut [u8], operand: &[u8]) {
     }
 }
 
-/// Maximum and minimum: the operations that know signed from unsigned.
+/// Computes maximum or minimum, which depend on the sign.
 #[inline(always)]
 fn ordered(op: Op, datatype: Datatype, accumulator: &mut [u8], operand: &[u8]) {
     match datatype {
@@ -67,7 +68,7 @@ fn extremum<T: Integer<SIZE>, const SIZE: usize>(op: Op, accumulator: &mut [u8],
     }
 }
 
-/// The operations for which only the width of an integer matters.
+/// Computes the operations that depend only on the width of an integer.
 #[inline(always)]
 fn modular<T: Integer<SIZE>, const SIZE: usize>(op: Op, accumulator: &mut [u8], operand: &[u8]) {
     match op {
@@ -99,7 +100,7 @@ fn each<T: Integer<SIZE>, const SIZE: usize>(
     }
 }
 
-/// What the loops above ask of an integer of `SIZE` bytes.
+/// The operations that the loops above need of an integer of `SIZE` bytes.
 trait Integer<const SIZE: usize>: Copy + Ord {
     const ZERO: Self;
     fn load(bytes: [u8; SIZE]) -> Self;

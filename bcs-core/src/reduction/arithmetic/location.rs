@@ -1,17 +1,17 @@
 //! Minima and maxima with their places (`MPI_MINLOC`, `MPI_MAXLOC`; MPI 5.0, 6.9.4).
 //!
 //! The value of a result is that of the minimum or maximum, by the rules of the module above, NaNs
-//! included. Its place is that of the operand that has this value; if both have it, the lower one
-//! of their places, for maxima, too. When do both have it?
+//! included. Its place is that of the operand that has this value. If both have it, it is the lower
+//! one of their places, for maxima, too. Both operands have the value in these cases:
 //!
-//! - Numbers: when they are equal, which -0 and +0 are. (The minimum of the two is -0, at the lower
-//!   place: the standard's definition, in which value and place are computed each by itself.)
+//! - Numbers: when they are equal. -0 and +0 are equal. (Their minimum is -0, at the lower place.
+//!   That is the standard's definition, which computes value and place independently.)
 //! - NaNs: when they are the same once they are quiet. So a NaN wins over every number and brings
-//!   its place along, and of NaNs that differ the greatest does.
+//!   its place along. If NaNs differ, the greatest wins.
 //!
-//! These rules make the operation commutative and associative to the bit. Places are `int`; those
-//! of Fortran's pairs are floating-point numbers themselves, of which the lower one is their
-//! minimum. A result is written as a whole: its padding is zero, and a NaN in it is quiet.
+//! These rules make the operation commutative and associative to the bit. Places are `int`. Those
+//! of Fortran's pairs are floating-point numbers; their minimum is the lower place. A result is
+//! written as a whole: its padding is zero, and a NaN in it is quiet.
 //!
 //! Nothing is rounded here, so there is no host path: the loops compare integers.
 
@@ -19,7 +19,7 @@ use super::soft::{self, Format};
 use crate::reduction::{Datatype, LocationPair, Op};
 use std::cmp::Ordering;
 
-/// `accumulator = accumulator OP operand`; operation and lengths have been checked.
+/// Computes `accumulator = accumulator OP operand`; the caller has checked operation and lengths.
 pub(super) fn combine(op: Op, pair: LocationPair, accumulator: &mut [u8], operand: &[u8]) {
     match pair.value {
         Datatype::Float => places::<Soft<soft::Binary32>>(op, pair, accumulator, operand),
@@ -70,23 +70,23 @@ fn each<V: LocationValue, P: LocationValue>(
     }
 }
 
-/// What a value or a place can be: bits, right-aligned.
+/// The type of a value or a place; its values are bits, right-aligned.
 trait LocationValue {
     /// Bytes of storage.
     const SIZE: usize;
 
-    /// The canonical bits of what is at the start of these bytes.
+    /// Returns the canonical bits of the value at the start of these bytes.
     fn load(bytes: &[u8]) -> u128;
 
-    /// The minimum or maximum of two canonical values.
+    /// Returns the minimum or maximum of two canonical values.
     fn extremum(op: Op, a: u128, b: u128) -> u128;
 
-    /// Whose place a minimum or maximum has: the first one's (less), the second one's (greater), or
-    /// that of either.
+    /// Returns which place a minimum or maximum has: the first operand's (less), the second one's
+    /// (greater), or either (equal).
     fn prefer(op: Op, a: u128, b: u128) -> Ordering;
 }
 
-/// A signed integer of so many bytes.
+/// A signed integer of `SIZE` bytes.
 struct Signed<const SIZE: usize>;
 
 impl<const SIZE: usize> Signed<SIZE> {

@@ -2,40 +2,41 @@
 //!
 //! The paper's NIC has no floating-point unit and reduces in software (BCS-MPI, 4.4: SoftFloat),
 //! while ranks that reduce in each other's memory (SMARTMAP) have the processor's. A program must
-//! not be able to tell which of them did it. Hence the law of this module:
+//! not see which of them did the reduction. Hence the law of this module:
 //!
-//! > **[`ArithmeticPath::Soft`] and [`ArithmeticPath::Host`] give the same bits**, for every operand, in whatever
-//! > floating-point mode the process runs (flush to zero, rounding, unmasked exceptions), and
-//! > neither changes that mode or its exception flags.
+//! > **[`ArithmeticPath::Soft`] and [`ArithmeticPath::Host`] give the same bits**, for every
+//! operand and in every floating-point mode of the process (flush to zero, rounding, unmasked
+//! exceptions). Neither changes that mode or its exception flags.
 //!
 //! # Rules
 //!
 //! *Integers.* Sum and product wrap. Logical operations take nonzero as true and give 0 or 1.
 //!
-//! *Floating point.* Sum and product round to nearest, ties to even; subnormals are kept.
-//! Maximum and minimum are those of IEEE 754-2019: a NaN operand gives a NaN, and -0 < +0.
+//! *Floating point.* Sum and product round to nearest, ties to even; subnormals are kept. Maximum
+//! and minimum are those of IEEE 754-2019: a NaN operand gives a NaN, and -0 < +0.
 //!
 //! *NaN.* The result is a NaN if an operand is one, or if the operation is invalid (∞ - ∞, 0 × ∞).
-//! Which one:
+//! These rules select the NaN:
 //!
-//! 1. Operands that are NaNs are made quiet, keeping sign and payload. An invalid operation stands
-//!    for the *default NaN*: quiet, sign set, payload otherwise zero (what x86 hardware makes).
-//! 2. Of these the greatest is taken, by payload, and of equal payloads the one with the sign clear.
+//! 1. Operands that are NaNs are made quiet, keeping sign and payload. An invalid operation gives
+//!   the *default NaN*: quiet, sign set, payload otherwise zero (as x86 hardware makes it).
+//! 2. The result is the greatest of these by payload. If payloads are equal, it is the one with the
+//!   sign clear.
 //!
-//! With a single NaN operand this is what every IEEE 754 processor gives. With two, SSE would take
-//! the first; we do not, because then `a + b` and `b + a` would differ, and MPI calls these
-//! operations commutative. Taking the greatest makes **every operation commutative to the bit**, and
-//! since the default NaN is the least of all quiet NaNs, a NaN wins over it wherever in a reduction
-//! it enters: maximum and minimum are associative to the bit, and a sum or product in which NaNs and
-//! infinities meet does not depend on the association, unless numbers overflow or underflow on the
-//! way. (Sums of numbers do, of course: rounding. Law 9 fixes the order for those.)
+//! With a single NaN operand, every IEEE 754 processor gives this result. With two, SSE would take
+//! the first. We do not, because then `a + b` and `b + a` would differ, and MPI calls these
+//! operations commutative. The choice of the greatest makes **every operation commutative to the
+//! bit**. Since the default NaN is the least of all quiet NaNs, another NaN wins over it wherever
+//! it enters a reduction. So maximum and minimum are associative to the bit, and a sum or product
+//! of NaNs and infinities does not depend on the association, unless numbers overflow or underflow
+//! on the way. (Sums of numbers do depend on it, by rounding. Law 9 fixes the order for those.)
 //!
 //! *Long double.* The six padding bytes are ignored, and zero in the result. Encodings that the 387
 //! and its successors refuse (unnormals, pseudo-infinities, pseudo-NaNs) count as the default NaN;
 //! pseudo-denormals have the value they spell.
 //!
-//! *Complex numbers* ([`complex`]) have sums and products, made of those of their parts; *values with
-//! their places* ([`location`]) have minima and maxima.
+//! *Complex numbers* ([`complex`]) have sums and products, made of those of their parts; *values
+//! with their places* ([`location`]) have minima and maxima.
 
 mod complex;
 mod contributions;
@@ -60,15 +61,15 @@ pub use path::ArithmeticPath;
 
 use crate::reduction::{Datatype, DatatypeClass, Op};
 
-/// Why nothing was combined.
+/// The reason why nothing was combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CombineError {
     /// The standard does not define this operation on this datatype.
     #[error("{op} is not defined on {datatype} (MPI 5.0, 6.9.2)")]
     Undefined {
-        /// The operation asked for.
+        /// The operation.
         op: Op,
-        /// The datatype asked for.
+        /// The datatype.
         datatype: Datatype,
     },
     /// Accumulator and operand are not equally long.
@@ -84,14 +85,15 @@ pub enum CombineError {
     PartialElement {
         /// Bytes in the accumulator and in the operand.
         length: usize,
-        /// The datatype asked for.
+        /// The datatype.
         datatype: Datatype,
     },
 }
 
-/// `accumulator = accumulator OP operand`, elementwise on little-endian elements of any alignment.
+/// Computes `accumulator = accumulator OP operand`, elementwise on little-endian elements of any
+/// alignment.
 ///
-/// The caller owns both slices: what lies in memory that a rank can write is copied out first.
+/// The caller owns both slices: data in memory that a rank can write are copied out first.
 ///
 /// # Errors
 ///

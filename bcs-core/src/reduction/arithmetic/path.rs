@@ -1,23 +1,23 @@
-//! The two ways to compute.
+//! The two arithmetic paths.
 
 #[cfg(target_arch = "x86_64")]
 use super::host;
 use crate::reduction::Datatype;
 
-/// Who computes: the law is that it makes no difference but in time.
+/// A path of arithmetic. By the law, paths differ only in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ArithmeticPath {
     /// Floating point in software, as the NIC does it.
     Soft,
-    /// The processor's floating-point unit where it has the type: binary32 and binary64, and
-    /// complex numbers of them, on x86-64. Other types, and other processors (whose floating-point
-    /// mode we do not know how to guard), go the soft path at any length.
+    /// The processor's floating-point unit if it has the type: binary32 and binary64, and complex
+    /// numbers of them, on x86-64. Other types always take the soft path, and so do other
+    /// processors (we cannot guard their floating-point mode).
     Host,
 }
 
 impl ArithmeticPath {
-    /// Whether there are two ways to compute with this type: where there is one, a path is as good
-    /// as the other.
+    /// Returns whether there are two paths for this type. If there is only one, both variants are
+    /// the same.
     #[must_use]
     pub fn makes_a_difference(datatype: Datatype) -> bool {
         #[cfg(target_arch = "x86_64")]

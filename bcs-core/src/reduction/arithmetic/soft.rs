@@ -1,13 +1,14 @@
-//! Floating point in software: rustc_apfloat for numbers, and the rules of the module above for
-//! everything that is a NaN, so that they do not hang on a library's choice.
+//! Floating point in software: rustc_apfloat for numbers, and the rules of the module above for all
+//! NaNs, so that they do not depend on a library's choice.
 //!
-//! Nothing here touches the floating-point unit, so no mode of it can change a result.
+//! Nothing here touches the floating-point unit, so its mode cannot change a result.
 
 use rustc_apfloat::{Float, ieee};
 
 use crate::reduction::{Datatype, Op};
 
-/// `accumulator = accumulator OP operand`; operation, datatype and lengths have been checked.
+/// Computes `accumulator = accumulator OP operand`; the caller has checked operation, datatype and
+/// lengths.
 pub(super) fn combine(op: Op, datatype: Datatype, accumulator: &mut [u8], operand: &[u8]) {
     match datatype {
         Datatype::Float => each::<Binary32>(op, accumulator, operand),
@@ -30,14 +31,14 @@ fn each<F: Format>(op: Op, accumulator: &mut [u8], operand: &[u8]) {
     }
 }
 
-/// The bits of up to sixteen little-endian bytes.
+/// Returns the bits of up to sixteen little-endian bytes.
 pub(super) fn load(bytes: &[u8]) -> u128 {
     let mut wide = [0; 16];
     wide[..bytes.len()].copy_from_slice(bytes);
     u128::from_le_bytes(wide)
 }
 
-/// One element; the operands are canonical, and the result is.
+/// Computes one element; the operands are canonical, and so is the result.
 pub(super) fn element<F: Format>(op: Op, a: u128, b: u128) -> u128 {
     match (F::is_nan(a), F::is_nan(b)) {
         (true, true) => greater_nan::<F>(a | F::QUIET, b | F::QUIET),
@@ -47,13 +48,14 @@ pub(super) fn element<F: Format>(op: Op, a: u128, b: u128) -> u128 {
     }
 }
 
-/// Of two quiet NaNs the one with the greater payload; of equals the one with the sign clear.
+/// Returns the quiet NaN with the greater payload; if payloads are equal, the one with the sign
+/// clear.
 fn greater_nan<F: Format>(a: u128, b: u128) -> u128 {
     let rank = |bits: u128| (bits & !F::SIGN, bits & F::SIGN == 0);
     if rank(b) > rank(a) { b } else { a }
 }
 
-/// The operation on two operands of which none is a NaN.
+/// Computes the operation on two operands that are not NaNs.
 fn number<F: Format>(op: Op, a: u128, b: u128) -> u128 {
     let result = match op {
         Op::Sum => (F::Soft::from_bits(a) + F::Soft::from_bits(b))
@@ -73,7 +75,7 @@ fn number<F: Format>(op: Op, a: u128, b: u128) -> u128 {
     }
 }
 
-/// An integer that grows with the number that `bits` encode, -0 before +0.
+/// Returns an integer that grows with the number that `bits` encode, -0 before +0.
 pub(super) fn order<F: Format>(bits: u128) -> i128 {
     let magnitude = (bits & !F::SIGN).cast_signed();
     if bits & F::SIGN == 0 {
@@ -83,7 +85,8 @@ pub(super) fn order<F: Format>(bits: u128) -> i128 {
     }
 }
 
-/// Complex products of parts of this type ([`super::complex`]); the lengths have been checked.
+/// Computes complex products with parts of this type ([`super::complex`]); the caller has checked
+/// the lengths.
 pub(super) fn complex_product(part: Datatype, accumulator: &mut [u8], operand: &[u8]) {
     match part {
         Datatype::Float => each_product::<Binary32>(accumulator, operand),
@@ -132,17 +135,17 @@ pub(super) trait Format {
     const SIZE: usize;
     /// The sign bit.
     const SIGN: u128;
-    /// +∞. What is greater, sign aside, is a NaN.
+    /// +∞. Greater values, sign aside, are NaNs.
     const INFINITY: u128;
     /// The bit that tells a quiet NaN from a signalling one.
     const QUIET: u128;
 
-    /// Do these bits encode a NaN?
+    /// Returns whether these bits encode a NaN.
     fn is_nan(bits: u128) -> bool {
         bits & !Self::SIGN > Self::INFINITY
     }
 
-    /// The one encoding of what `bits` mean, where a format has several.
+    /// Returns the canonical encoding of the value of `bits`, if a format has several encodings.
     fn canonical(bits: u128) -> u128 {
         bits
     }
@@ -171,7 +174,7 @@ interchange_formats! {
     Binary128 = ieee::Quad, 16 bytes, 112 bits of fraction;
 }
 
-/// The x87 format: 80 bits, of which the integer bit is spelled out, and 48 bits of padding.
+/// The x87 format: 80 bits with an explicit integer bit, and 48 bits of padding.
 pub(super) struct Extended;
 
 impl Extended {

@@ -1,23 +1,23 @@
 //! Vectors as wide as the processor has them.
 //!
-//! Programs are compiled for any x86-64, whose vectors have 16 bytes. A kernel is compiled a second time, for
-//! vectors of 32, and that is what runs where the processor has them. It is the same code, and elements know
-//! nothing of each other, so the bits are the same; products and sums are not fused, for nobody says that
-//! they may be.
+//! Programs are compiled for any x86-64, whose vectors have 16 bytes. A kernel is compiled a second
+//! time, for vectors of 32 bytes, which runs if the processor has them. It is the same code, and
+//! elements are independent, so the bits are the same. Products and sums are not fused, because the
+//! compiler may not do that unasked.
 
 #![cfg_attr(
     target_arch = "x86_64",
     expect(unsafe_code, reason = "only who has asked may use wide vectors")
 )]
 
-/// What is done with an accumulator and an operand, or several. Implementations say `#[inline(always)]`, or they are not
-/// compiled a second time.
+/// A computation on an accumulator and one or several operands. Implementations need
+/// `#[inline(always)]`; otherwise they are not compiled a second time.
 pub(super) trait Kernel<O> {
-    /// `accumulator = accumulator OP operand`.
+    /// Computes `accumulator = accumulator OP operand`.
     fn run(self, accumulator: &mut [u8], operand: O);
 }
 
-/// For less it does not pay to ask.
+/// For shorter data the check for wide vectors does not pay off.
 #[cfg(target_arch = "x86_64")]
 const LEAST_BYTES: usize = 256;
 

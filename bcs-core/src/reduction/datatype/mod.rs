@@ -1,10 +1,10 @@
 //! The elementary datatypes that a NIC can reduce.
 //!
-//! A datatype crosses the memory between a rank and its NIC as one byte. That memory can be
-//! written by the rank at any time, so the byte is an allegation: it becomes a [`Datatype`] only by
+//! A datatype crosses the memory between a rank and its NIC as one byte. The rank can write that
+//! memory at any time, so the NIC does not trust the byte: it becomes a [`Datatype`] only by
 //! [`TryFrom`], and zero (fresh memory) is no datatype.
 //!
-//! Derived datatypes never come this far: the MPI layer packs them, and reduces elementary ones.
+//! Derived datatypes never get here: the MPI layer packs them, and reduces elementary ones.
 
 mod names;
 mod pair;
@@ -46,11 +46,11 @@ pub enum Datatype {
     BFloat16 = 0x15,
     /// IEEE 754 binary128, the C `__float128`.
     Quad = 0x16,
-    /// The C `_Bool`: one byte, of which anything but zero is true.
+    /// The C `_Bool`: one byte; every value but zero is true.
     Bool = 0x19,
     /// An uninterpreted byte, for bitwise operations only.
     Byte = 0x1a,
-    /// A Fortran logical of 2 bytes, of which anything but zero is true.
+    /// A Fortran logical of 2 bytes; every value but zero is true.
     Logical16 = 0x1b,
     /// A Fortran logical of 4 bytes.
     Logical32 = 0x1c,
@@ -84,7 +84,7 @@ pub enum Datatype {
     DoubleDouble = 0x38,
 }
 
-/// What a datatype is to the operations on it: the groups of MPI 5.0, 6.9.2.
+/// The group of a datatype, which determines its operations: MPI 5.0, 6.9.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DatatypeClass {
     /// "C integer".
@@ -108,7 +108,7 @@ struct Size {
     data: u8,
 }
 
-/// By their codes.
+/// All datatypes, indexed by their codes.
 static THEMSELVES: [Datatype; 256] = {
     let mut themselves = [Datatype::Byte; 256];
     let mut next = 0;
@@ -119,7 +119,7 @@ static THEMSELVES: [Datatype; 256] = {
     themselves
 };
 
-/// By the codes of the datatypes: each call of MPI asks several times.
+/// The sizes of datatypes, indexed by their codes, because each MPI call needs them several times.
 #[expect(clippy::cast_possible_truncation, reason = "no element has 256 bytes")]
 static SIZES: [Size; 256] = {
     let mut sizes = [Size { all: 0, data: 0 }; 256];
@@ -136,15 +136,16 @@ static SIZES: [Size; 256] = {
 };
 
 impl Datatype {
-    /// The same, where it lies for ever: a handle that is a pointer, or another, is moved by whole words.
+    /// Returns a static reference to the same datatype: a handle that is a pointer is moved by
+    /// whole words.
     #[must_use]
     #[inline]
     pub const fn itself(self) -> &'static Self {
         &THEMSELVES[self as usize]
     }
 
-    /// Bytes from one element of an array to the next: the *extent* of the standard, padding
-    /// included. Whoever moves or reduces elements side by side needs this one.
+    /// Returns the bytes from one element of an array to the next: the *extent* of the standard,
+    /// padding included. Code that moves or reduces contiguous elements needs this one.
     #[must_use]
     #[inline]
     pub const fn size(self) -> usize {
@@ -168,9 +169,9 @@ impl Datatype {
         }
     }
 
-    /// `MPI_Type_size`: the bytes of an element that are data. Less than [`size`](Self::size) for
-    /// the structures of a value and its place that have padding. (That of a `long double` counts
-    /// as data in C.)
+    /// Returns the bytes of an element that are data (`MPI_Type_size`). That is less than
+    /// [`size`](Self::size) for those structures of a value and its place that have padding. (The
+    /// padding of a `long double` counts as data in C.)
     #[must_use]
     #[inline]
     pub const fn data_size(self) -> usize {
@@ -184,8 +185,8 @@ impl Datatype {
         }
     }
 
-    /// The alignment, in bytes, that a C compiler gives this type. Only whoever lays out C
-    /// structures needs it: the arithmetic takes bytes of any alignment.
+    /// Returns the alignment, in bytes, that a C compiler gives this type. Only code that lays out
+    /// C structures needs it: the arithmetic takes bytes of any alignment.
     #[must_use]
     pub const fn align(self) -> usize {
         if let Some(pair) = self.pair() {
@@ -198,7 +199,7 @@ impl Datatype {
         }
     }
 
-    /// What real and imaginary part are, if this is complex.
+    /// Returns the type of the real and the imaginary part, if this is complex.
     #[must_use]
     pub const fn part(self) -> Option<Self> {
         match self {
@@ -211,7 +212,7 @@ impl Datatype {
         }
     }
 
-    /// The group of types this one belongs to, which decides what operations it has.
+    /// Returns the group of this type, which determines its operations.
     #[must_use]
     pub const fn class(self) -> DatatypeClass {
         match self {
@@ -263,7 +264,7 @@ mod tests {
         assert_eq!(Datatype::AINT.size(), size_of::<usize>());
     }
 
-    /// Against the compiler's own layout of C structures.
+    /// Compares with the compiler's own layout of C structures.
     #[test]
     fn pairs_are_laid_out_as_in_c() {
         macro_rules! laid_out {
@@ -282,7 +283,7 @@ mod tests {
                 assert_eq!(datatype.data_size(), $data, "{datatype}");
             })*};
         }
-        // A `long double` of x86-64 is laid out as this is.
+        // A type with the layout of a `long double` of x86-64.
         #[repr(C, align(16))]
         struct LongDouble([u8; 16]);
         laid_out! {

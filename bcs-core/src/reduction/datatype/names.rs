@@ -31,7 +31,7 @@ impl Datatype {
     pub const LONG_LONG: Self = signed(size_of::<c_longlong>());
     /// `MPI_UNSIGNED_LONG_LONG`.
     pub const UNSIGNED_LONG_LONG: Self = unsigned(size_of::<c_ulonglong>());
-    /// `MPI_AINT`. The standard leaves the logical operations out of this one and the next two
+    /// `MPI_AINT`. The standard does not define logical operations on this one and the next two
     /// ("multi-language types"); here they are integers like the others.
     pub const AINT: Self = signed(size_of::<isize>());
     /// `MPI_OFFSET`.
@@ -120,7 +120,7 @@ impl Datatype {
     pub const TWO_INTEGER: Self = Self::Int32Int;
 }
 
-// `BFloat16` has no name in the standard; it bears the one that MPICH gave it.
+// The standard has no name for `BFloat16`; this is the name that MPICH gave it.
 coded! { Datatype, "a datatype":
     Int8 "MPI_INT8_T",
     Int16 "MPI_INT16_T",
@@ -156,7 +156,7 @@ coded! { Datatype, "a datatype":
     DoubleDouble "MPI_2DOUBLE_PRECISION",
 }
 
-/// The signed integer of `size` bytes.
+/// Returns the signed integer of `size` bytes.
 const fn signed(size: usize) -> Datatype {
     match size {
         1 => Datatype::Int8,
@@ -167,7 +167,7 @@ const fn signed(size: usize) -> Datatype {
     }
 }
 
-/// The unsigned integer of `size` bytes.
+/// Returns the unsigned integer of `size` bytes.
 const fn unsigned(size: usize) -> Datatype {
     match size {
         1 => Datatype::Uint8,

@@ -3,8 +3,8 @@
 
 use super::Datatype;
 
-/// The C structure of a value and its place: what is where in it. The bytes in between and after
-/// are padding.
+/// The layout of a C structure of a value and its place. The bytes between and after them are
+/// padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LocationPair {
     /// The datatype of the value, which comes first.
@@ -18,7 +18,7 @@ impl LocationPair {
         Self { value, place }
     }
 
-    /// Where the place is, in bytes from the start.
+    /// Returns the offset of the place, in bytes from the start.
     #[must_use]
     pub const fn place_at(self) -> usize {
         self.value
@@ -34,7 +34,7 @@ impl LocationPair {
         }
     }
 
-    /// Bytes from one structure of an array to the next.
+    /// Returns the bytes from one structure of an array to the next.
     #[must_use]
     pub const fn size(self) -> usize {
         (self.place_at() + self.place.computed_size()).next_multiple_of(self.align())
@@ -42,7 +42,7 @@ impl LocationPair {
 }
 
 impl Datatype {
-    /// Of what it consists, if this is a value and its place.
+    /// Returns the parts, if this is a value and its place.
     #[must_use]
     pub const fn pair(self) -> Option<LocationPair> {
         let pair = match self {

@@ -1,4 +1,4 @@
-//! Areas: what a member has called, and what it gives.
+//! Areas: a member's call and its contribution.
 
 use super::gates::digest;
 use super::presence::{Presence, presence_of};
@@ -9,7 +9,7 @@ use super::record::{
 use crate::prefetch;
 use crate::sync::{AtomicU64, Ordering};
 
-/// The words that say what a member has entered.
+/// The words of an area.
 type AreaWords = [AtomicU64; AREA_WORDS];
 
 impl<R: RecordMemory> CollInfo<R> {
@@ -19,7 +19,7 @@ impl<R: RecordMemory> CollInfo<R> {
         &areas[place(number)]
     }
 
-    /// Owner, before it enters: what it contributes, of at most [`PAYLOAD_BYTES`].
+    /// Owner, before it enters: writes its contribution of at most [`PAYLOAD_BYTES`].
     #[inline]
     pub fn contribute(&self, number: u64, bytes: &[u8]) {
         if bytes.len() > INLINE_BYTES {
@@ -37,7 +37,7 @@ impl<R: RecordMemory> CollInfo<R> {
         }
     }
 
-    /// Owner, before it enters: where what it contributes is.
+    /// Owner, before it enters: writes the address of its contribution.
     pub fn publish_arguments<const N: usize>(&self, number: u64, arguments: [u64; N]) {
         const { assert!(N <= ARGUMENT_WORDS) };
         let words = &self.area(number)[ARGUMENTS..];
@@ -46,8 +46,8 @@ impl<R: RecordMemory> CollInfo<R> {
         }
     }
 
-    /// Owner, before it enters: some of `total` bytes that it gives, at most [`PAYLOAD_BYTES`], of which
-    /// these are those from `at` on.
+    /// Owner, before it enters: writes bytes of its contribution, beginning with byte `at`. `total`
+    /// is the length of the contribution, at most [`PAYLOAD_BYTES`].
     pub fn write_given(&self, number: u64, total: usize, at: usize, bytes: &[u8]) {
         if total > AFTER_HEAD_BYTES {
             return self.0.write(payload(number) + at, bytes);
@@ -67,8 +67,8 @@ impl<R: RecordMemory> CollInfo<R> {
         }
     }
 
-    /// Owner: enters a collective, with what it has called. `before` is the digest of the number before; this
-    /// one's is given back.
+    /// Owner: enters a collective with its call. `before` is the digest of the previous number.
+    /// Returns the digest of this one.
     #[inline]
     pub fn enter(&self, number: u64, call: [u64; 2], before: u64) -> u64 {
         let area = self.area(number);
@@ -76,33 +76,34 @@ impl<R: RecordMemory> CollInfo<R> {
         area[CALL].store(call[0], Ordering::Relaxed);
         area[CALL + 1].store(call[1], Ordering::Relaxed);
         area[DIGEST].store(digest, Ordering::Relaxed);
-        // ENTERED: publishes the area and its payload, and returns those of all before.
+        // ENTERED: publishes the area and its payload, and returns the areas of earlier numbers to
+        // their owners.
         area[STAMP].store(number, Ordering::Release);
         digest
     }
 
-    /// Owner: will enter this one soon. Its lines are fetched now.
+    /// Owner: prefetches the lines of a collective that it will enter soon.
     #[inline]
     pub fn prefetch_own(&self, number: u64) {
         prefetch::to_write(self.area(number));
     }
 
-    /// Of an owner who is likely to be ahead: what it contributes next is fetched now.
+    /// Prefetches the next contribution of an owner that is likely to be ahead.
     #[inline]
     pub fn prefetch_next(&self, number: u64) {
         prefetch::to_read(self.area(number.wrapping_add(1)));
     }
 
-    /// Whether the owner has entered a collective, which the caller has not finished.
+    /// Returns whether the owner has entered a collective that the caller has not finished.
     #[must_use]
     #[inline]
     pub fn presence(&self, number: u64) -> Presence {
-        // ENTERED: the area is visible, and those before may be written again.
+        // ENTERED: the area is visible, and the areas of earlier numbers may be written again.
         let stamp = self.area(number)[STAMP].load(Ordering::Acquire);
         presence_of(stamp, number)
     }
 
-    /// What the owner has called, in a collective that it has entered.
+    /// Returns the owner's call in a collective that it has entered.
     #[must_use]
     #[inline]
     pub fn call(&self, number: u64) -> [u64; 2] {
@@ -110,15 +111,15 @@ impl<R: RecordMemory> CollInfo<R> {
         [CALL, CALL + 1].map(|word| area[word].load(Ordering::Relaxed))
     }
 
-    /// What the owner has called since the last gate, in a collective that it has entered: members with the
-    /// same digest have called the same.
+    /// Returns the digest of the owner's calls since the last gate, in a collective that it has
+    /// entered. Members with the same digest have called the same.
     #[must_use]
     #[inline]
     pub fn digest(&self, number: u64) -> u64 {
         self.area(number)[DIGEST].load(Ordering::Relaxed)
     }
 
-    /// What the owner contributes to a collective that it has entered.
+    /// Copies the owner's contribution to a collective that it has entered.
     #[inline]
     pub fn contribution(&self, number: u64, bytes: &mut [u8]) {
         if bytes.len() > INLINE_BYTES {
@@ -135,7 +136,7 @@ impl<R: RecordMemory> CollInfo<R> {
         }
     }
 
-    /// Where it is.
+    /// Returns the address of the contribution.
     #[must_use]
     pub fn arguments<const N: usize>(&self, number: u64) -> [u64; N] {
         const { assert!(N <= ARGUMENT_WORDS) };
@@ -143,7 +144,8 @@ impl<R: RecordMemory> CollInfo<R> {
         std::array::from_fn(|index| words[index].load(Ordering::Relaxed))
     }
 
-    /// Some of the bytes that the owner gives, as [`write_given`](Self::write_given) was told of them.
+    /// Copies bytes of the owner's contribution that [`write_given`](Self::write_given) has
+    /// written.
     ///
     /// # Panics
     /// If they are not among `total`.

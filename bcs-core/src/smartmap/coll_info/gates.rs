@@ -1,4 +1,4 @@
-//! The arithmetic of numbers: which are gates, and what a digest is of.
+//! The arithmetic of numbers: gates, and the range of a digest.
 
 use super::record::AREAS;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 /// Numbers from one gate to the next.
 pub(super) const GATES_APART: u64 = AREAS as u64 / 3;
 
-/// The number that all members must have entered before one may enter this one.
+/// Returns the number that all members must have entered before a member may enter this one.
 #[must_use]
 #[inline]
 pub fn gate(number: u64) -> Option<u64> {
@@ -14,28 +14,28 @@ pub fn gate(number: u64) -> Option<u64> {
     before.filter(|_| is_gate(number))
 }
 
-/// Whether members may wait at a later number until all have entered this one.
+/// Returns whether members may wait at a later number until all have entered this one.
 #[must_use]
 #[inline]
 pub fn is_gate(number: u64) -> bool {
     number.is_multiple_of(GATES_APART)
 }
 
-/// The last gate before a number; 0 if there is none.
+/// Returns the last gate before a number; 0 if there is none.
 #[must_use]
 #[inline]
 pub fn gate_before(number: u64) -> u64 {
     number.saturating_sub(1) / GATES_APART * GATES_APART
 }
 
-/// The numbers that a digest at this one is of, without this one: those after the last gate.
+/// Returns the earlier numbers that a digest at this one covers: those after the last gate.
 #[must_use]
 #[inline]
 pub fn digested(number: u64) -> Range<u64> {
     gate_before(number) + 1..number
 }
 
-/// The digest at a number, from that of the one before, and what was called.
+/// Returns the digest at a number, from the previous digest and the call.
 #[inline]
 pub(super) fn digest(number: u64, before: u64, [kind, bytes]: [u64; 2]) -> u64 {
     let before = if digested(number).is_empty() {

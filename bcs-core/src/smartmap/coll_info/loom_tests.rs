@@ -23,7 +23,7 @@ fn gather(records: &[Info], me: usize, number: u64, len: usize) {
     assert_eq!(records[other].call(number), [number, 0]);
 }
 
-/// What each finds of the other is whole: ENTERED carries both ways.
+/// Each sees the complete data of the other: ENTERED works in both directions.
 #[test]
 fn contributions_are_whole_and_areas_are_free_in_time() {
     let mut model = loom::model::Builder::new();
@@ -43,7 +43,7 @@ fn contributions_are_whole_and_areas_are_free_in_time() {
     });
 }
 
-/// One only gives, the other only takes: the giver is held back by the gates alone.
+/// One member only gives, the other only takes: only the gates hold back the giver.
 #[test]
 fn who_goes_on_at_once_overwrites_nothing_that_is_still_read() {
     let mut model = loom::model::Builder::new();
@@ -85,7 +85,7 @@ fn all(records: &[Info]) -> bool {
     records.iter().all(there)
 }
 
-/// Tells whoever listens but this one.
+/// Notifies all listeners but this member.
 fn tell(records: &[Info], me: usize, news: &[AtomicU64]) {
     for (member, record) in records.iter().enumerate() {
         if member != me && record.take_listener(1, 1) {
@@ -94,8 +94,8 @@ fn tell(records: &[Info], me: usize, news: &[AtomicU64]) {
     }
 }
 
-/// Any of the members may be the last to enter. Each looks once, and then either tells the others or
-/// listens: nobody is left asleep.
+/// Any of the members may be the last to enter. Each polls once, and then either notifies the
+/// others or listens: no member stays asleep.
 #[test]
 fn whoever_listens_is_told_that_all_are_there() {
     let mut model = loom::model::Builder::new();

@@ -1,56 +1,59 @@
-//! Collective info: by which the ranks of one node do collectives in each other's memory (SMARTMAP;
-//! collectives paper, section IV, `coll_info_t`).
+//! Collective info: records by which the ranks of one node do collectives in each other's memory
+//! (SMARTMAP; collectives paper, section IV, `coll_info_t`).
 //!
-//! A rank has one record for each context that it is a member of. It alone writes there, and all
-//! members read. So there is no atomic read-modify-write in a collective, and no line that many write, but
-//! for the [`tally`] of many members.
+//! A rank has one record for each context that it is a member of. Only this rank writes it, and all
+//! members read it. So a collective has no atomic read-modify-write and no line with many writers,
+//! except for the [`tally`] of many members.
 //!
 //! ```text
-//! areas       stamp │ what was called │ digest │ a short contribution, or where a long one is
-//! step        how far the rank is in the collective, for long ones
-//! outcome     what came of a collective of several nodes
-//! listening   it does not look by itself any more: whoever ends a phase tells it
+//! areas       stamp │ call │ digest │ a short contribution, or the address of a long one
+//! step        the rank's progress in a long collective
+//! outcome     the result of a collective of several nodes
+//! listening   it does not poll any more: the member that ends a phase notifies it
 //! tally       of the first of many members: how many have entered, and that all have ([`tally`])
 //! payloads    contributions that do not fit their area
 //! ```
 //!
-//! In an *exchange*, where each member gives something else to each, the first of the arguments is a *head*
-//! that says how what is given lies: in the record, after the head or in the payload, or where it is.
+//! In an *exchange*, each member gives different data to each member. There the first argument is a
+//! *head* that records where these data lie: in the record after the head, in the payload, or at an
+//! address.
 //!
-//! Collectives of a context have *numbers*, from 1. All members enter them in this order, one at a time.
-//! Number `n` uses area `n` mod [`AREAS`], and its stamp is `n`: a reader that finds it finds the whole
-//! contribution, of up to 32 bytes in that very line.
+//! Collectives of a context have *numbers*, from 1. All members enter them in this order, one at a
+//! time. Number `n` uses area `n` mod [`AREAS`], and its stamp is `n`. A reader that finds the
+//! stamp finds the whole contribution; up to 32 bytes lie in the same line.
 //!
-//! **Gates.** A member may go on before all have entered, if it needs nothing of them: the root of a short
-//! broadcast, and who contributes to a short reduction to another. But numbers that are multiples of a third of
-//! the areas are gates: before it enters one, it waits until all have entered the gate before; then they have
-//! finished all numbers before that. So members are less than two thirds of the areas apart, nobody looks any
-//! more at the areas that come next, and a stamp is of this number, of the one that had the area before, or
-//! rubbish.
+//! **Gates.** A member may go on before all have entered, if it needs nothing from them: the root
+//! of a short broadcast, or a member that contributes to a short reduction for another root. But
+//! numbers that are multiples of a third of the areas are gates. Before a member enters a gate, it
+//! waits until all have entered the previous gate. Then all have finished all numbers before that.
+//! So members are less than two thirds of the areas apart, no member still reads the areas that are
+//! used next, and a stamp is this number, the number that had the area before, or invalid.
 //!
-//! **Digest.** Who goes on at once does not see whether all have called the same. So each number has a digest
-//! of what its member has called since the last gate, and whoever waits for all, or at a gate, compares
-//! those. If they differ, what members have called between two gates is all still there: that is what the last
-//! third is for.
+//! **Digest.** A member that goes on at once does not see whether all have called the same. So each
+//! number has a digest of the member's calls since the last gate, and a member that waits for all,
+//! or at a gate, compares the digests. If they differ, all calls between the two gates are still
+//! there: that is the purpose of the last third.
 //!
-//! **Communicators that span nodes.** The members of one node do a part of a collective here, and one of
-//! them, the *leader*, the rest with its NIC. Then it tells the others the *outcome*.
+//! **Communicators that span nodes.** The members of one node do a part of a collective here. One
+//! of them, the *leader*, does the rest with its NIC, and then publishes the *outcome*.
 //!
-//! What is here is an allegation of another rank: it is copied out and then looked at.
+//! A reader does not trust the record of another rank: it copies the words out before it checks
+//! them.
 //!
 //! Happens-before, named on both sides:
-//! - **ENTERED**: the `TallyRelease` store of an area's stamp publishes the area and its payload to the
-//!   `Acquire` load of it. It also returns the areas of the collectives before to their writers: a
+//! - **ENTERED**: the `Release` store of an area's stamp publishes the area and its payload to the
+//!   `Acquire` load of it. It also returns the areas of earlier collectives to their writers: a
 //!   member has read them before it enters the next one.
-//! - **STEP**: the `TallyRelease` store of a step or verdict publishes what the member has done to memory up to
-//!   that step, and that it has read what it had to, to the `Acquire` load of it.
-//! - **LISTEN**: a member that says that it listens passes a SeqCst fence and looks once more; one that
-//!   does not, passes one when it sees that all have come. Either way, the fence is after what it has
-//!   published itself. Whoever sees that all have come tells those who listen. So the member whose
-//!   fence is the last sees, after it, what all have published and who listened by then; and who
-//!   listens later sees for itself. A listener's word is taken by one of those who would tell it.
-//!   Who does not wait for all passes its fence when it has entered, and looks then. Who gathers a reduction,
-//!   and is waited for by nobody that has called the same, needs one at gates only.
+//! - **STEP**: the `Release` store of a step or verdict publishes the member's reads and writes of
+//!   memory up to that step to the `Acquire` load of it.
+//! - **LISTEN**: a member that begins to listen sets its word, passes a SeqCst fence and polls once
+//!   more. A member that does not listen passes a fence when it sees that all have come. In both
+//!   cases the fence follows the member's own stores. A member that sees that all have come
+//!   notifies the listeners. So the member whose fence is the last one sees all stores and all
+//!   listeners of that time, and a member that listens later sees the stores itself. Of the members
+//!   that could notify a listener, one takes its word. A member that does not wait for all passes
+//!   its fence when it has entered, and polls then. A member that gathers a reduction needs a fence
+//!   only at gates, because no member that has called the same waits for it.
 
 mod area;
 mod gates;

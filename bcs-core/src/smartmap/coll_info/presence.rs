@@ -1,19 +1,19 @@
-//! Who is there: what a stamp says.
+//! Presence: the state of a member by the stamp of its area.
 
 use super::record::AREAS;
 
 /// Whether a member has entered a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// Not yet.
+    /// It has not entered yet.
     Awaited,
     /// It has.
     Present,
-    /// The record says what no member would.
+    /// The stamp is one that no member writes.
     Rubbish,
 }
 
-/// What the stamp of an area says of a number that has it.
+/// Returns the presence of a member at a number, from the stamp of the number's area.
 #[inline]
 pub(super) fn presence_of(stamp: u64, number: u64) -> Presence {
     match number.wrapping_sub(stamp) {

@@ -1,30 +1,32 @@
-//! The record: what lies where in it.
+//! The layout of a record.
 
 use crate::limits::COLL_INFO_PAYLOAD_BYTES;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Contributions that are kept at the same time. (loom tries fewer, since it tries everything.)
+/// Contributions that are kept at the same time. (loom uses fewer, because it tries all
+/// interleavings.)
 pub const AREAS: usize = if cfg!(loom) { 3 } else { 16 };
 
 /// Words of an area: two cache lines, which are fetched as a pair.
 pub(super) const AREA_WORDS: usize = 16;
 
-/// Of them, the number that was entered, what was called, and a digest of what was before.
+/// The words of an area: the number that was entered, the call, the digest of earlier calls, and
+/// the arguments.
 pub(super) const STAMP: usize = 0;
 pub(super) const CALL: usize = 1;
 pub(super) const DIGEST: usize = 3;
 pub(super) const ARGUMENTS: usize = 4;
 
-/// Words that say where long contributions are.
+/// Words for the addresses of long contributions.
 pub const ARGUMENT_WORDS: usize = AREA_WORDS - ARGUMENTS;
 
 /// Bytes of a contribution that lies in its area.
 pub const INLINE_BYTES: usize = ARGUMENT_WORDS * 8;
 
-/// Bytes of what is given that lie in the area, after their head.
+/// Bytes of a contribution to an exchange that lie in the area, after their head.
 pub const AFTER_HEAD_BYTES: usize = INLINE_BYTES - 8;
 
-/// Bytes of a contribution that lies beside it.
+/// Bytes of a contribution that lies in the payload, beside the area.
 pub const PAYLOAD_BYTES: usize = COLL_INFO_PAYLOAD_BYTES;
 
 pub(super) const STEP: usize = AREAS * AREA_WORDS;
@@ -33,7 +35,7 @@ pub(super) const VERDICT: usize = STEP + 1;
 pub(super) const OUTCOME: usize = STEP + 2;
 pub(super) const LISTENING: usize = STEP + AREA_WORDS;
 
-/// Of the tally: how many have entered each of the last numbers, and that all have.
+/// The tally: how many members have entered each of the last numbers, and whether all have.
 pub(super) const COUNTS: usize = LISTENING + AREA_WORDS;
 pub(super) const RELEASES: usize = COUNTS + AREA_WORDS;
 
@@ -45,7 +47,7 @@ pub const RECORD_PAYLOAD_BYTES: usize = AREAS * PAYLOAD_BYTES;
 
 /// Memory that holds a record.
 pub trait RecordMemory {
-    /// Its words.
+    /// Returns its words.
     fn words(&self) -> &[AtomicU64; RECORD_WORDS];
     /// Writes bytes at this offset of its payload.
     fn write(&self, offset: usize, bytes: &[u8]);
@@ -57,7 +59,7 @@ pub trait RecordMemory {
 #[derive(Clone, Debug)]
 pub struct CollInfo<R>(pub(super) R);
 
-/// Which of the areas.
+/// Returns the index of a number's area.
 #[inline]
 pub(super) fn place(number: u64) -> usize {
     usize::try_from(number % AREAS as u64).expect("small")
@@ -68,7 +70,7 @@ pub(super) fn payload(number: u64) -> usize {
 }
 
 impl<R: RecordMemory> CollInfo<R> {
-    /// The record that is there.
+    /// Returns the record in this memory.
     pub fn new(record: R) -> Self {
         Self(record)
     }
@@ -78,7 +80,7 @@ impl<R: RecordMemory> CollInfo<R> {
         &self.0.words()[word]
     }
 
-    /// Owner: the context is opened, and its next collective is number 1. No member may look yet.
+    /// Owner: opens the context, whose next collective is number 1. No member may read yet.
     pub fn reset(&self) {
         let stamps = (0..AREAS).map(|place| place * AREA_WORDS);
         let tally = (COUNTS..COUNTS + AREAS).chain(RELEASES..RELEASES + AREAS);

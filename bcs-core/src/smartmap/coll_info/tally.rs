@@ -1,46 +1,51 @@
-//! The tally: by which many members find that all have entered, without each looking at each.
+//! The tally: a count by which many members find that all have entered, without polling each other.
 //!
-//! Few members look at each other's stamps, one line each. Of many, everybody would look at everybody: so
-//! these *sign* in the record of the first of them when they have entered, and the last one to sign finds
-//! out for all whether they have called the same, and *releases* them. So a member does two things for
-//! each collective, however many there are, and the last one some for each.
+//! A few members poll each other's stamps, one line each. With many members that would be too many
+//! lines. So each *signs* in the record of the first member when it has entered. The last one to
+//! sign checks for all whether they have called the same, and *releases* them. So a member does two
+//! steps for each collective, however many members there are, and the last one some steps for each
+//! member.
 //!
 //! ```text
 //! enter (stamp) ──► sign ── not the last ──► is it released?
-//!                     └──── the last: compare, fold ──► release ──► tell who listens
+//!                     └──── the last: compare, fold ──► release ──► notify listeners
 //! ```
 //!
-//! This is the one place of a collective with an atomic read-modify-write. The paper is against these, and for
-//! few members that is right.
+//! This is the one place of a collective with an atomic read-modify-write. The paper advises
+//! against them, and for few members that is right.
 //!
-//! Counts and releases have areas like everything else of a record. They are free again in time for the same
-//! reason: who signs for a number `n` + [`AREAS`] knows that all have entered a gate after `n`.
+//! Counts and releases have areas like everything else of a record. They are free again in time for
+//! the same reason: a member that signs for number `n` + [`AREAS`] knows that all have entered a
+//! gate after `n`.
 //!
 //! Happens-before, named on both sides:
-//! - **SIGNED**: a member's addition publishes what it has entered to the last one's, since all additions to
-//!   a count are one chain; the `TallyRelease` store of a release passes it on to the `Acquire` load of it.
+//! - **SIGNED**: a member's addition publishes its area to the last one's addition, since all
+//!   additions to a count are one chain. The `Release` store of a release passes that on to the
+//!   `Acquire` load of it.
 
 use super::presence::{Presence, presence_of};
 use super::record::{AREA_WORDS, AREAS, COUNTS, CollInfo, RELEASES, RecordMemory, place};
 use crate::sync::Ordering;
 
-/// What the last member has found out, and what it has done for all.
+/// The result of the last member's check, and the work it has done for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TallyRelease {
     /// All members have called the same since the last gate.
     pub agreed: bool,
-    /// The member in whose record the result lies in the place of a contribution, if it was folded.
+    /// The member whose record holds the result in the place of its contribution, if the last
+    /// member folded.
     pub folded_by: Option<u16>,
 }
 
-/// Below the number of a collective are who has folded, if anybody has, and whether all agreed.
+/// Below the number of a collective, the word holds the member that has folded, if any, and whether
+/// all agreed.
 const AGREED: u64 = 1 << 16;
 const NUMBER: u32 = 17;
 const NOBODY: u16 = u16::MAX;
 
 impl<R: RecordMemory> CollInfo<R> {
-    /// Member that has entered, in the record of the first: signs. Returns whether it is the last of all
-    /// `members` to do so, which then has to [`release`](Self::release) them.
+    /// Signs for a member that has entered, in the record of the first. Returns whether it is the
+    /// last of all `members` to sign. The last one has to [`release`](Self::release) them.
     #[must_use]
     pub fn sign(&self, number: u64, members: usize) -> bool {
         let count = self.word(COUNTS + place(number));
@@ -48,13 +53,13 @@ impl<R: RecordMemory> CollInfo<R> {
         let before = count.fetch_add(1, Ordering::AcqRel);
         let last = before.wrapping_add(1) >= members as u64;
         if last {
-            // For the next number that has this area.
+            // Resets the count for the next number that has this area.
             count.store(0, Ordering::Relaxed);
         }
         last
     }
 
-    /// Last member: all have entered.
+    /// Last member: releases all members, because all have entered.
     pub fn release(&self, number: u64, release: TallyRelease) {
         let word = u64::from(release.folded_by.unwrap_or(NOBODY))
             | if release.agreed { AGREED } else { 0 }
@@ -64,18 +69,19 @@ impl<R: RecordMemory> CollInfo<R> {
             .store(word, Ordering::Release);
     }
 
-    /// Whether all have entered a collective, by the record of the first member.
+    /// Returns whether all have entered a collective, by the record of the first member.
     #[must_use]
     #[inline]
     pub fn presence_of_all(&self, number: u64) -> Presence {
         // SIGNED
         let word = self.word(RELEASES + place(number)).load(Ordering::Acquire);
-        // The word has 47 bits of its number. So its distance from this one is known, and by that all bits.
+        // The word has 47 bits of its number, which give its distance from this number and so all
+        // bits.
         let distance = number.wrapping_sub(word >> NUMBER) << NUMBER >> NUMBER;
         presence_of(number.wrapping_sub(distance), number)
     }
 
-    /// What was found out when all had entered.
+    /// Returns what the last member found when all had entered.
     #[must_use]
     pub fn released(&self, number: u64) -> TallyRelease {
         let word = self.word(RELEASES + place(number)).load(Ordering::Relaxed);
@@ -100,7 +106,7 @@ mod tests {
         all_are_released(1);
     }
 
-    /// A release after that was called rubbish.
+    /// A release of a later number used to count as invalid.
     #[test]
     fn numbers_beyond_47_bits_are_released() {
         let wrap = 1_u64 << (u64::BITS - NUMBER);
@@ -164,7 +170,8 @@ mod loom_tests {
         if !records[0].sign(number, records.len()) {
             return;
         }
-        // What all have contributed is whole, and nobody else looks at it: the sum may take its place.
+        // All contributions are visible, and no other member reads them: the sum may take their
+        // place.
         let mut sum = 0;
         for (member, record) in (0..).zip(records) {
             let mut found = [0; LEN];
@@ -181,7 +188,7 @@ mod loom_tests {
         records[0].release(number, release);
     }
 
-    /// Two members fold four times with three areas: what the last one has folded is whole for the other
+    /// Two members fold four times with three areas. The last one's result is visible to the other
     /// one, and areas, counts and releases are free again in time.
     #[test]
     fn what_the_last_has_folded_is_whole_and_areas_are_free_in_time() {
@@ -209,7 +216,8 @@ mod loom_tests {
         });
     }
 
-    /// Whoever is the last to sign tells who listens; who listens later sees that all are there.
+    /// The last member to sign notifies the listeners; a member that listens later sees that all
+    /// have come.
     #[test]
     fn whoever_listens_is_told_by_the_last_to_sign() {
         let mut model = loom::model::Builder::new();

@@ -1,4 +1,4 @@
-//! Where what lies in node memory.
+//! The layout of node memory.
 
 use crate::limits::{
     MAX_CONTEXTS, MAX_RANKS_PER_NODE, REQUEST_SLOTS, SEND_QUEUE_ENTRIES, SEND_QUEUE_PAYLOAD_BYTES,
@@ -10,8 +10,8 @@ use crate::smartmap::send_queue::ENTRY_WORDS;
 pub(super) const LINE: usize = 128; // two cache lines: adjacent-line prefetch counts as sharing
 pub(super) const PAGE: usize = 4096;
 
-/// A desk: the bell, and beside it what hardly ever changes, the process id and whether the rank is full; then
-/// the news; then who has introduced itself.
+/// A rank area: the bell, and beside it what hardly ever changes (the process id and whether the
+/// rank is full), then the event count, then the bits of known senders.
 pub(super) const DESK_BYTES: usize = 3 * LINE;
 pub(super) const PROCESS: usize = 8;
 pub(super) const FULL: usize = 16;
@@ -40,7 +40,7 @@ pub(super) fn queues(ranks: usize) -> usize {
     transfers(ranks) + ranks * REQUEST_SLOTS * TRANSFER_BYTES
 }
 
-/// Bytes of the memory of a node with so many ranks. Only what is used is ever touched.
+/// Returns the bytes of the memory of a node with `ranks` ranks. Only used parts are ever touched.
 pub(super) fn bytes(ranks: usize) -> usize {
     assert!(
         (1..=MAX_RANKS_PER_NODE).contains(&ranks),

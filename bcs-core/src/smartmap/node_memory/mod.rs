@@ -1,28 +1,29 @@
 //! Node memory: what the ranks of one node share with each other.
 //!
 //! ```text
-//! desks                      transfers                    queues
-//! one for each rank:         so many for each rank:       one for each ordered pair of ranks:
-//! bell, process id, news,    what became of its sends     head │ wants room │ entries │ payload
-//! introductions
+//! rank areas                 transfers                    queues
+//! one for each rank:         some for each rank:          one for each ordered pair of ranks:
+//! bell, process id, events,  the ends of its sends        head │ wants room │ entries │ payload
+//! known senders
 //!
 //! collective info
 //! one record for each context and rank: areas │ step │ listening, and their payload
 //! ```
 //!
-//! **What is not used is not touched**: a page that anybody has looked at is memory. So a receiver looks at
-//! the queues of those that have introduced themselves ([`introductions`](super::introductions)), and nobody
-//! at the records of contexts that it is not in. Records of a context lie side by side, since whoever looks at
-//! one of them looks at others, and an entry in a table of pages for each would cost more than they do.
+//! **Unused parts are not touched**, because each page that a rank reads takes memory. So a
+//! receiver polls only the queues of ranks that have introduced themselves
+//! ([`known_senders`](super::known_senders)), and a rank reads only the records of its own
+//! contexts. Records of a context lie side by side, since a rank that reads one of them reads
+//! others, and a page table entry for each would cost more than the records do.
 //!
-//! One sealed memfd per node, made by its node manager and mapped by its ranks. The paper has the send
-//! queues in the slot of the receiver. They lie here because a slot is a rank's heap, which a program
-//! has or has not, and which exists only when the rank has said hello: so a slot holds nothing but what
-//! the program put there, and queues are there from the start.
+//! Each node has one sealed memfd, made by its node manager and mapped by its ranks. The paper has
+//! the send queues in the slot of the receiver. They lie here because a slot is a rank's heap: not
+//! every program has one, and it exists only after the rank has sent Hello. So a slot holds only
+//! the program's data, and queues exist from the start.
 //!
-//! Every rank of the node can write all of it. A rank that scribbles over it can spoil its own
-//! job's messages, as it can by scribbling over its own; no rank follows an address from here
-//! without checking that it lies in the memory of the rank that alleges it.
+//! Every rank of the node can write all of it. A rank that overwrites it can corrupt its own job's
+//! messages, as it can by overwriting its own memory. No rank follows an address from here without
+//! a check that it lies in the memory of the rank that wrote it.
 
 mod layout;
 mod queues;
@@ -47,13 +48,14 @@ pub struct NodeMemory {
 }
 
 impl NodeMemory {
-    /// Bytes of the memory of a node with so many ranks. Only what is used is ever touched.
+    /// Returns the bytes of the memory of a node with `ranks` ranks. Only used parts are ever
+    /// touched.
     #[must_use]
     pub fn bytes(ranks: usize) -> usize {
         layout::bytes(ranks)
     }
 
-    /// Makes the memory of a node with so many ranks: the file descriptor goes to all of them.
+    /// Makes the memory of a node with `ranks` ranks. The file descriptor goes to all of them.
     ///
     /// # Errors
     /// As [`MapError`] says.
@@ -63,7 +65,7 @@ impl NodeMemory {
         Ok((fd, memory))
     }
 
-    /// Maps the memory of a node with so many ranks.
+    /// Maps the memory of a node with `ranks` ranks.
     ///
     /// # Errors
     /// As [`MapError`] says.
@@ -72,7 +74,7 @@ impl NodeMemory {
         Ok(Self::over(mapping, ranks))
     }
 
-    /// Memory that only this process sees (tests).
+    /// Makes memory that only this process sees (tests).
     ///
     /// # Errors
     /// As [`MapError`] says.
@@ -90,7 +92,7 @@ impl NodeMemory {
         &self.words.0
     }
 
-    /// Ranks of the node.
+    /// Returns the number of ranks of the node.
     #[must_use]
     pub fn ranks(&self) -> usize {
         self.ranks

@@ -17,7 +17,7 @@ impl NodeMemory {
             "{from} to {to} of {}",
             self.ranks
         );
-        // What one rank receives lies side by side.
+        // The queues that one rank receives from lie side by side.
         layout::queues(self.ranks) + (to * self.ranks + from) * QUEUE_BYTES
     }
 
@@ -31,7 +31,7 @@ impl NodeMemory {
         }
     }
 
-    /// The sending side of a queue that nobody has used yet. Its receiver looks at it from now on.
+    /// Returns the sending side of an unused queue. Its receiver polls it from now on.
     #[must_use]
     pub fn sender(&self, from: usize, to: usize) -> QueueSender<MappedWords> {
         let layout = Self::layout(self.queue(from, to));
@@ -39,45 +39,45 @@ impl NodeMemory {
         QueueSender::new(self.words.clone(), layout)
     }
 
-    /// The receiving side of a queue that nobody has used yet.
+    /// Returns the receiving side of an unused queue.
     #[must_use]
     pub fn receiver(&self, from: usize, to: usize) -> QueueReceiver<MappedWords> {
         let layout = Self::layout(self.queue(from, to));
         QueueReceiver::new(self.words.clone(), layout)
     }
 
-    /// Receiver, on any thread: whether there is an entry in a queue that has not been taken.
+    /// Receiver, on any thread: returns whether a queue has an entry that is not taken yet.
     #[must_use]
     #[inline]
     pub fn has_news(&self, from: usize, to: usize) -> bool {
         self.news_from(from, to)()
     }
 
-    /// The same of a queue that is looked at again and again.
+    /// Does the same for a queue that is polled again and again.
     #[inline]
     pub fn news_from(&self, from: usize, to: usize) -> impl Fn() -> bool {
         let layout = Self::layout(self.queue(from, to));
         move || QueueReceiver::is_filled(&self.words, layout)
     }
 
-    /// Manager: how many entries of a queue its receiver has taken.
+    /// Manager: returns how many entries of a queue its receiver has taken.
     #[must_use]
     pub fn taken(&self, from: usize, to: usize) -> u64 {
         let layout = Self::layout(self.queue(from, to));
         QueueReceiver::taken_of(&self.words, layout)
     }
 
-    /// Sender: asks to be rung when the receiver has taken something. Whoever asks then tries once
+    /// Sender: requests to be rung when the receiver has taken an entry. The sender then tries once
     /// more before it sleeps.
     pub fn request_space(&self, from: usize, to: usize) {
         let wanted = self.mapping().word32(self.queue(from, to) + ROOM_WANTED);
         wanted.store(1, Ordering::Relaxed);
-        // PLACE: either the try that follows sees what was taken, or the receiver sees the wish.
+        // PLACE: either the following try sees what was taken, or the receiver sees the request.
         fence(Ordering::SeqCst);
     }
 
-    /// Receiver, after it has taken something: whether the sender is to be rung for that. The wish
-    /// is spent, and the sender has news.
+    /// Receiver, after it has taken an entry: returns whether the sender has requested to be rung
+    /// for that. This clears the request, and counts an event of the sender.
     #[must_use]
     pub fn take_space_request(&self, from: usize, to: usize) -> bool {
         fence(Ordering::SeqCst); // PLACE

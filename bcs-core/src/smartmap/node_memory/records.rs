@@ -1,4 +1,4 @@
-//! Records: what ranks say of collectives.
+//! Records: what ranks publish about collectives.
 
 use super::NodeMemory;
 use super::layout::{self, RECORD_BYTES};
@@ -8,8 +8,8 @@ use crate::smartmap::coll_info::{CollInfo, RECORD_PAYLOAD_BYTES, RECORD_WORDS, R
 use std::sync::atomic::AtomicU64;
 
 impl NodeMemory {
-    /// What a rank says of the collective that it is in, in a context. It is a member of at most one
-    /// communicator with that id.
+    /// Returns the record of a rank in a context. The rank is a member of at most one communicator
+    /// with that id.
     #[must_use]
     pub fn coll_info(&self, place: usize, context: u32) -> CollInfo<MappedRecord> {
         let context = context as usize;
@@ -28,7 +28,7 @@ impl NodeMemory {
     }
 }
 
-/// What a rank says of collectives in a context: words, and where its payload is.
+/// The record of a rank in a context: words, and the place of its payload.
 #[derive(Clone, Debug)]
 pub struct MappedRecord {
     words: MappedArray<RECORD_WORDS>,

@@ -1,4 +1,4 @@
-//! Node memory that two have mapped.
+//! Node memory that two ranks have mapped.
 
 use super::*;
 use crate::limits::MAX_CONTEXTS;

@@ -1,4 +1,4 @@
-//! Transfers: what became of sends.
+//! Transfers: the ends of sends.
 
 use super::NodeMemory;
 use super::layout::{self, TRANSFER_BYTES};
@@ -6,12 +6,13 @@ use crate::limits::REQUEST_SLOTS;
 use crate::request::RequestId;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The word of a transfer slot that its receiver sleeps on. It is of no transfer: its number is that of a sleep.
+/// The word of a transfer slot that its receiver sleeps on. It belongs to no transfer: its number
+/// is that of a sleep.
 const BELL: usize = 6;
 
 impl NodeMemory {
-    /// Receiver: the transfer of this sender is over, and this is what became of it. The caller
-    /// rings the sender. Returns false if there is no such transfer: the sender alleged rubbish.
+    /// Receiver: ends a transfer of this sender with this result. The caller rings the sender.
+    /// Returns false if there is no such transfer: the sender sent invalid data.
     #[must_use]
     #[inline]
     pub fn end_transfer(&self, sender: usize, transfer: RequestId, outcome: u8) -> bool {
@@ -19,13 +20,13 @@ impl NodeMemory {
             return false;
         };
         let ended = u64::from(transfer.generation) << 32 | u64::from(outcome) << 1 | 1;
-        // MOVED: what was sent has been copied, and the sender may write it again.
+        // MOVED: the data have been copied, and the sender may write them again.
         word.store(ended, Ordering::Release);
         self.event_count(sender).fetch_add(1, Ordering::AcqRel);
         true
     }
 
-    /// Sender: what became of a transfer, if it is over.
+    /// Sender: returns the result of a transfer, if it has ended.
     #[must_use]
     #[inline]
     pub fn transfer_outcome(&self, sender: usize, transfer: RequestId) -> Option<u8> {
@@ -36,8 +37,8 @@ impl NodeMemory {
         ended.then(|| u8::try_from(word >> 1 & 0xff).expect("a byte"))
     }
 
-    /// Sender: nothing is known any more of what became of the transfers that a slot was used for. Its generations may
-    /// come again after that. The slot is free: nobody else looks at it.
+    /// Sender: forgets the results of all transfers of a slot, whose generations may repeat after
+    /// that. The slot is free, so no other rank reads it.
     pub fn forget_transfers(&self, sender: usize, slot: u32) {
         for word in (0..TRANSFER_BYTES / 8).filter(|&word| word != BELL) {
             if let Some(word) = self.transfer_word(sender, slot, word) {
@@ -50,7 +51,7 @@ impl NodeMemory {
         self.transfer_word(place, slot, 0)
     }
 
-    /// One of the words of a transfer slot, if there is such a slot.
+    /// Returns one of the words of a transfer slot, if there is such a slot.
     pub(in crate::smartmap) fn transfer_word(
         &self,
         place: usize,
@@ -61,7 +62,7 @@ impl NodeMemory {
         Some(self.mapping().word64(at + word * 8))
     }
 
-    /// The same of half of one.
+    /// Returns half of one.
     pub(in crate::smartmap) fn transfer_bell(
         &self,
         place: usize,

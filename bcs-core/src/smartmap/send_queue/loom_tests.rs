@@ -3,8 +3,8 @@
 use super::tests::{queue, receive, send};
 use super::*;
 
-/// Three messages through a queue of two, and payload through a region for one and a half: both
-/// STAMP and TAKEN are needed for them to arrive whole.
+/// Three messages go through a queue of two, and payload through a region for one and a half: both
+/// STAMP and TAKEN are needed for them to arrive complete.
 #[test]
 fn messages_arrive_whole_and_in_order() {
     loom::model(|| {

@@ -1,15 +1,15 @@
-//! Send queues: by which the ranks of one node tell each other what they send (SMARTMAP; point-to-
-//! point paper, 3.2.2).
+//! Send queues: the ranks of one node announce their sends to each other here (SMARTMAP;
+//! point-to-point paper, 3.2.2).
 //!
-//! One queue for each ordered pair of ranks, with one writer and one reader, and no atomic
-//! read-modify-write between them (3.2.6). An entry is one cache line, and bears a *stamp* that
-//! says at which position of the queue it was written: the reader looks at the next line only, and
-//! what it finds there is the whole of a short message. So a message costs the one line that has to
-//! cross from core to core anyway.
+//! Each ordered pair of ranks has a queue, with one writer and one reader, and no atomic
+//! read-modify-write between them (3.2.6). An entry is one cache line with a *stamp*, which holds
+//! the position of the queue at which it was written. The reader polls the next line only, and
+//! finds the whole of a short message there. So a message costs only the one line that has to cross
+//! from core to core anyway.
 //!
-//! Longer payload that is to be copied at once lies beside the entries, in a region that is
-//! written and given back in the same order. Stamps are kept apart from payload because a payload
-//! can be any bytes, a stamp among them.
+//! A longer payload that is copied at once lies beside the entries, in a region that is written and
+//! returned in the same order. Stamps are apart from payload because the bytes of a payload can
+//! look like a stamp.
 //!
 //! ```text
 //! sender                                   receiver
@@ -19,16 +19,16 @@
 //! room  ◄─────────────── head ──────────── take
 //! ```
 //!
-//! The paper's queue aborts when it is full; here the sender keeps what does not fit, and the
-//! receiver drains the queue whether or not it has a receive for what it finds.
+//! The paper's queue aborts when it is full. Here the sender keeps messages that do not fit, and
+//! the receiver drains the queue whether or not it has matching receives.
 //!
-//! Both sides are ranks, so everything here is an allegation to either: an entry is copied out before
-//! it is looked at, positions are checked, and a payload outside the region is none.
+//! Both sides are ranks and do not trust each other: a reader copies an entry out before it checks
+//! it, checks positions, and ignores a payload outside the region.
 //!
 //! Happens-before, named on both sides:
-//! - **STAMP**: the sender's `TallyRelease` store of an entry's first word publishes its other words and
+//! - **STAMP**: the sender's `Release` store of an entry's first word publishes its other words and
 //!   its payload to the receiver's `Acquire` load of it.
-//! - **TAKEN**: the receiver's `TallyRelease` store of `head` returns entries and their payload, after
+//! - **TAKEN**: the receiver's `Release` store of `head` returns entries and their payload, after
 //!   they were copied out, to the sender's `Acquire` load of it.
 
 #[cfg(all(test, loom))]
@@ -43,8 +43,8 @@ use crate::sync::{AtomicU64, Ordering};
 /// Words of an entry: a cache line.
 pub const ENTRY_WORDS: usize = 8;
 
-/// So many entries ahead lines are asked for. The next one is left alone: the other side may be
-/// looking at it.
+/// The number of entries ahead that are prefetched. The next entry is left alone, because the other
+/// side may be reading it.
 const AHEAD: u64 = 2;
 
 /// Payload starts at multiples of a cache line.
@@ -52,7 +52,7 @@ const LINE: u64 = 64;
 
 /// Memory with room for payload.
 pub trait PayloadMemory {
-    /// The words of an entry, of which this is the first.
+    /// Returns the words of an entry, of which this is the first.
     fn entry(&self, first: usize) -> &[AtomicU64; ENTRY_WORDS];
     /// Writes bytes at this offset.
     fn write(&self, offset: usize, bytes: &[u8]);
@@ -60,14 +60,14 @@ pub trait PayloadMemory {
     fn read(&self, offset: usize, bytes: &mut [u8]);
 }
 
-/// Where a queue lies.
+/// The places of a queue's parts.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueLayout {
     /// The word that the receiver advances.
     pub head_word: usize,
     /// The first word of the first entry.
     pub first_entry_word: usize,
-    /// Entries, a power of two.
+    /// The number of entries, a power of two.
     pub entries: u64,
     /// Offset of the region for payload, in bytes.
     pub payload: usize,
@@ -82,7 +82,7 @@ impl QueueLayout {
         self.first_entry_word + usize::try_from(slot).expect("a slot fits usize") * ENTRY_WORDS
     }
 
-    /// The longest payload: an empty queue has room for it wherever it begins.
+    /// Returns the longest payload: an empty queue has room for it wherever it begins.
     #[must_use]
     pub fn longest(&self) -> usize {
         usize::try_from(self.payload_bytes / 2).expect("regions are small")
@@ -97,9 +97,9 @@ impl QueueLayout {
 /// An entry without its stamp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueEntry {
-    /// What shares the first word with the stamp.
+    /// The code that shares the first word with the stamp.
     pub code: u32,
-    /// The others.
+    /// The other words.
     pub words: [u64; ENTRY_WORDS - 1],
 }
 
@@ -113,7 +113,8 @@ impl QueueEntry {
     }
 }
 
-/// The queue has no room: keep the message, and try again when the receiver has taken some.
+/// The queue has no room. The sender keeps the message, and tries again when the receiver has taken
+/// some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueFull;
 
@@ -121,7 +122,7 @@ pub struct QueueFull;
 #[derive(Debug)]
 #[must_use = "room is taken by publishing an entry"]
 pub struct QueueReservation {
-    /// What the entry says of where its payload is.
+    /// The position of the payload, as the entry records it.
     pub payload: u64,
     end: u64,
 }
@@ -135,7 +136,7 @@ pub struct QueueSender<W> {
     head_seen: u64,
     payload_tail: u64,
     payload_head: u64,
-    /// Where the payload of each entry ends.
+    /// The end of each entry's payload.
     ends: Box<[u64]>,
 }
 
@@ -145,7 +146,7 @@ fn stamp(position: u64) -> u64 {
 }
 
 impl<W: Words + PayloadMemory> QueueSender<W> {
-    /// The sender of an empty queue.
+    /// Returns the sender of an empty queue.
     pub fn new(words: W, layout: QueueLayout) -> Self {
         let entries = usize::try_from(layout.entries).expect("queues are small");
         Self {
@@ -163,10 +164,10 @@ impl<W: Words + PayloadMemory> QueueSender<W> {
         usize::try_from(position & (self.layout.entries - 1)).expect("a slot fits usize")
     }
 
-    /// Room for an entry with a payload of so many bytes, which may be none.
+    /// Reserves room for an entry with a payload of `len` bytes, which may be 0.
     ///
     /// # Errors
-    /// When there is none.
+    /// When the queue has no room.
     ///
     /// # Panics
     /// If the payload is longer than the [longest](QueueLayout::longest).
@@ -188,8 +189,7 @@ impl<W: Words + PayloadMemory> QueueSender<W> {
         let size = self.layout.payload_bytes;
         let len = (len as u64).next_multiple_of(LINE);
         let left = size - (self.payload_tail & (size - 1));
-        // It lies in one piece.
-        // Positions are of bytes, and come round after 2^64 of them.
+        // The payload lies in one piece. Positions count bytes, and wrap after 2^64 of them.
         let skipped = if len <= left { 0 } else { left };
         let payload = self.payload_tail.wrapping_add(skipped);
         let end = payload.wrapping_add(len);
@@ -226,19 +226,19 @@ impl<W: Words + PayloadMemory> QueueSender<W> {
     }
 
     fn look_what_was_taken(&mut self) {
-        // TAKEN: what the receiver returned may be written again.
+        // TAKEN: the parts that the receiver returned may be written again.
         let head = self
             .words
             .word(self.layout.head_word)
             .load(Ordering::Acquire);
-        // Anybody may have scribbled over it.
+        // Another rank may have overwritten it.
         if head > self.head_seen && head <= self.tail {
             self.head_seen = head;
             self.payload_head = self.ends[self.slot(head - 1)];
         }
     }
 
-    /// Copies of the entries that the receiver has not taken, each with its position.
+    /// Returns copies of the entries that the receiver has not taken, each with its position.
     pub fn untaken(&mut self) -> impl Iterator<Item = (u64, QueueEntry)> {
         self.look_what_was_taken();
         (self.head_seen..self.tail).map(|position| {
@@ -247,12 +247,12 @@ impl<W: Words + PayloadMemory> QueueSender<W> {
         })
     }
 
-    /// How many entries were published.
+    /// Returns how many entries were published.
     pub fn published(&self) -> u64 {
         self.tail
     }
 
-    /// How many entries the receiver has taken.
+    /// Returns how many entries the receiver has taken.
     pub fn taken(&mut self) -> u64 {
         self.look_what_was_taken();
         self.head_seen
@@ -268,7 +268,7 @@ pub struct QueueReceiver<W> {
 }
 
 impl<W: Words + PayloadMemory> QueueReceiver<W> {
-    /// The receiver of an empty queue.
+    /// Returns the receiver of an empty queue.
     pub fn new(words: W, layout: QueueLayout) -> Self {
         Self {
             words,
@@ -277,8 +277,9 @@ impl<W: Words + PayloadMemory> QueueReceiver<W> {
         }
     }
 
-    /// Whether there is an entry that has not been taken, as far as the queue itself tells: for a
-    /// thread that has not got the receiver. What a rank scribbles over may make it wrong.
+    /// Returns whether there is an entry that is not taken yet, as far as the queue itself shows:
+    /// for a thread that does not have the receiver. A rank that overwrites the queue can make it
+    /// wrong.
     #[inline]
     pub fn is_filled(words: &W, layout: QueueLayout) -> bool {
         let head = words.word(layout.head_word).load(Ordering::Relaxed);
@@ -286,7 +287,7 @@ impl<W: Words + PayloadMemory> QueueReceiver<W> {
         stamped & u64::from(u32::MAX) == stamp(head)
     }
 
-    /// A copy of the next entry, which stays where it is.
+    /// Returns a copy of the next entry, which stays in place.
     #[inline(always)]
     pub fn peek(&self) -> Option<QueueEntry> {
         let [first, others @ ..] = self.words.entry(self.layout.entry(self.head));
@@ -318,7 +319,7 @@ impl<W: Words + PayloadMemory> QueueReceiver<W> {
         true
     }
 
-    /// Takes the entry that was peeked at: it and its payload may be written again.
+    /// Takes the entry that was peeked at. The sender may then overwrite it and its payload.
     #[inline]
     pub fn take(&mut self) {
         self.head += 1;
@@ -328,20 +329,20 @@ impl<W: Words + PayloadMemory> QueueReceiver<W> {
             .store(self.head, Ordering::Release);
     }
 
-    /// The longest payload that an entry may have.
+    /// Returns the longest payload that an entry may have.
     pub fn longest(&self) -> usize {
         self.layout.longest()
     }
 
-    /// How many entries were taken.
+    /// Returns how many entries were taken.
     pub fn taken(&self) -> u64 {
         self.head
     }
 
-    /// The same, as far as the queue itself tells: for whoever has not got the receiver. What a rank scribbles
-    /// over may make it wrong.
+    /// Returns the same as far as the queue itself shows: for a caller that does not have the
+    /// receiver. A rank that overwrites the queue can make it wrong.
     pub fn taken_of(words: &W, layout: QueueLayout) -> u64 {
-        // TAKEN: only the position is of interest.
+        // TAKEN: only the position matters.
         words.word(layout.head_word).load(Ordering::Acquire)
     }
 }

@@ -3,10 +3,10 @@
 use super::*;
 use std::sync::Arc;
 
-/// Words for entries, and cells for payload: loom sees if both sides are at one of them.
+/// Words for entries, and cells for payload: loom detects if both sides access the same one.
 pub(crate) struct Heap(pub(crate) Vec<AtomicU64>, Vec<Cell>);
 
-/// So many words and cells, all zero.
+/// Returns zeroed words and cells.
 pub(crate) fn heap(words: usize, cells: usize) -> Arc<Heap> {
     let words = (0..words).map(|_| AtomicU64::new(0)).collect();
     let cells = (0..cells).map(|_| Cell::default()).collect();
@@ -73,7 +73,7 @@ impl Cell {
 
 #[cfg(loom)]
 #[expect(unsafe_code, reason = "cells that loom looks after")]
-// SAFETY: loom fails the test if two threads are at one of them.
+// SAFETY: loom fails the test if two threads access one of them.
 unsafe impl Sync for Cell {}
 
 pub(super) fn queue(entries: u64, payload_bytes: u64) -> (Arc<Heap>, QueueLayout) {
@@ -122,7 +122,7 @@ mod oracle {
     use proptest::prelude::*;
     use std::collections::VecDeque;
 
-    /// A stamp has 32 bits of a position, and payloads lie at positions that are counted in bytes.
+    /// A stamp has 32 bits of a position, and the positions of payload count bytes.
     #[test]
     fn entries_are_whole_and_in_order_when_stamps_come_round() {
         let (heap, layout) = queue(8, 512);

@@ -1,4 +1,5 @@
-//! Measuring the [`Profile`]: some ten milliseconds, with two threads on two of the cores that this one may use.
+//! Measures the [`Profile`]: in some ten milliseconds, with two threads on two of the cores that
+//! this one may use.
 
 use super::Profile;
 use crate::clock::now_ns;
@@ -8,28 +9,30 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-/// What was measured.
+/// The result of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProfileMeasurement {
-    /// The figures.
+    /// The profile.
     pub profile: Profile,
-    /// Whether all could be measured, and nobody else seems to have wanted the cores meanwhile. Otherwise the figures are
-    /// good enough for now.
+    /// Whether all could be measured, and no other thread seems to have wanted the cores meanwhile.
+    /// Otherwise the figures are only provisional.
     pub is_undisturbed: bool,
 }
 
-/// Yields that are timed.
+/// The number of yields that are timed.
 const YIELDS: usize = 400;
 
-/// Wakes of a thread on the same core that are timed.
+/// The number of timed wakes of a thread on the same core.
 const SWITCHES: usize = 200;
 
-/// Wakes of a thread on another core that are timed, and how long that core is idle before each.
+/// The number of timed wakes of a thread on another core, and how long that core is idle before
+/// each.
 const WAKES: usize = 24;
 const IDLE: Duration = Duration::from_micros(200);
 
-/// Measures this machine. What cannot be measured is derived from what can, where a thread may not be bound to a core or
-/// there is only one, or is as [of a machine of which nothing is known](Profile::UNKNOWN), where no thread can be made.
+/// Measures this machine. If a thread may not be bound to a core, or if there is only one core, the
+/// figures that cannot be measured are derived from those that can. If no thread can be made, they
+/// are those [of an unknown machine](Profile::UNKNOWN).
 #[must_use]
 pub fn measure() -> ProfileMeasurement {
     let others_before = is_busy();
@@ -57,21 +60,22 @@ pub fn measure() -> ProfileMeasurement {
     }
 }
 
-/// A profile of the figures that could be measured.
+/// Returns a profile from the figures that could be measured.
 fn with_what_is_known(figures: [Option<u32>; 4]) -> Profile {
     let unknown = Profile::UNKNOWN.figures();
     let known = |at: usize| figures[at].unwrap_or(unknown[at]);
     Profile::from_figures(std::array::from_fn(known))
 }
 
-/// Whether threads of others run or want to, on more than a quarter of the machine's cores; not where the kernel does
-/// not say.
+/// Returns whether other threads run or want to run on more than a quarter of the machine's cores;
+/// false if the kernel does not report it.
 fn is_busy() -> bool {
     let said = std::fs::read_to_string("/proc/stat").unwrap_or_default();
     running(&said).is_some_and(|(running, cores)| 4 * running.saturating_sub(1) > cores)
 }
 
-/// How many threads of the whole machine run or want to, this one among them, and how many cores it has.
+/// Returns how many threads of the whole machine run or want to run, this one among them, and how
+/// many cores it has.
 fn running(stat: &str) -> Option<(usize, usize)> {
     let of_core = |line: &&str| {
         let number = line.strip_prefix("cpu");
@@ -83,21 +87,21 @@ fn running(stat: &str) -> Option<(usize, usize)> {
     Some((running.trim().parse().ok()?, cores))
 }
 
-/// The median: whoever disturbs a measurement disturbs a part of it.
+/// Returns the median, because other threads disturb only a part of a measurement.
 fn typical(times: &[u32]) -> Option<u32> {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
     sorted.get(sorted.len() / 2).copied()
 }
 
-/// Whether one in ten took five times as long as is typical: somebody else ran meanwhile.
+/// Returns whether one in ten took five times the typical time: other threads ran meanwhile.
 fn is_disturbed(times: &[u32]) -> bool {
     let long = typical(times).unwrap_or_default().saturating_mul(5);
     let disturbed = times.iter().filter(|&&time| time > long).count();
     disturbed * 10 > times.len()
 }
 
-/// Two cores that this thread may use, as far as there are two.
+/// Returns two cores that this thread may use, if there are two.
 fn some_cores() -> Vec<usize> {
     let Ok(allowed) = sched_getaffinity(None) else {
         return Vec::new();
@@ -110,16 +114,16 @@ fn bind(core: Option<usize>) {
     let Some(core) = core else { return };
     let mut only = CpuSet::new();
     only.set(core);
-    // Where it may not be bound it is measured where it is.
+    // If the thread may not be bound, it is measured where it is.
     let _it_may_be_anywhere = sched_setaffinity(None, &only);
 }
 
-/// What a thread measures; `None` if a thread cannot be made.
+/// Returns what a thread measures, or `None` if a thread cannot be made.
 fn on_a_thread(measure: impl FnOnce() -> Option<Vec<u32>> + Send) -> Option<Vec<u32>> {
     std::thread::scope(|scope| on(scope, measure)?.join().ok()?)
 }
 
-/// Starts a thread; `None` if that cannot be made.
+/// Starts a thread, or returns `None` if it cannot be made.
 fn on<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     run: impl FnOnce() -> T + Send + 'scope,
@@ -162,7 +166,7 @@ fn shared_yields(core: usize) -> Option<Vec<u32>> {
             }
         })?;
         bind(Some(core));
-        // The other one begins meanwhile.
+        // The other thread begins meanwhile.
         rest();
         let times = yields(YIELDS);
         over.store(true, Ordering::Relaxed);
@@ -170,7 +174,8 @@ fn shared_yields(core: usize) -> Option<Vec<u32>> {
     })
 }
 
-/// How long it takes each time from the ring of a bell on one core until its owner runs on another one, or the same.
+/// Times `count` wakes: from the ring of a bell on one core until its owner runs on another one, or
+/// on the same.
 fn wakes(ringer: usize, sleeper: usize, count: usize, idles: bool) -> Option<Vec<u32>> {
     let (bell, back) = (AtomicU32::new(0), AtomicU32::new(0));
     let (rung, ran) = (AtomicU64::new(0), AtomicU64::new(0));

@@ -1,37 +1,44 @@
-//! The machine profile: what waiting costs on the machine that this runs on, and what follows from it.
+//! The machine profile: the costs of waiting on this machine, and the thresholds that follow from
+//! them.
 //!
-//! How long a thread spins, and what it concludes from a yield, hangs on what a sleep, a yield and a switch of a core
-//! cost. These differ by a factor of ten between machines that look alike: an idle core of a virtual machine halts into
-//! its hypervisor, and a mitigation makes each system call dearer. So they are measured where the job runs
-//! ([`measure`]), and every decision is a *ratio* to them: a pure function of the profile, tested over many machines.
+//! How long a thread spins, and what it concludes from a yield, depends on the costs of a sleep, a
+//! yield and a switch of a core. These differ by a factor of ten between machines that look alike:
+//! an idle core of a virtual machine halts into its hypervisor, and a mitigation makes each system
+//! call dearer. So they are measured where the job runs ([`measure`]), and every decision is a
+//! *ratio* to them: a pure function of the profile, tested over many machines.
 //!
-//! The profile lies in the [machine page](super::MachinePage), because all ranks of the job on this machine go by it.
-//! Every rank can write there, so what is read is brought into bounds ([`Profile::within_bounds`]): a wrong figure makes
-//! the job slower, and never changes what it computes.
+//! The profile lies in the [machine page](super::MachinePage), because all ranks of the job on this
+//! machine use it. Every rank can write there, so a reader limits the values
+//! ([`Profile::within_bounds`]): a wrong figure makes the job slower, and never changes what it
+//! computes.
 
 mod measure;
 
 pub use measure::{ProfileMeasurement, measure};
 
-/// What waiting costs on a machine. All are typical times in nanoseconds, on cores that nobody else uses.
+/// The costs of waiting on a machine. All are typical times in nanoseconds, on cores that no other
+/// program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// A `sched_yield` while nobody else wants the core.
+    /// A `sched_yield` while no other thread wants the core.
     pub yield_ns: u32,
-    /// A `sched_yield` while one other thread wants the core, and yields itself: two switches of the core.
+    /// A `sched_yield` while one other thread wants the core, and yields itself: two switches of
+    /// the core.
     pub shared_yield_ns: u32,
-    /// From the ring of a thread's bell until it runs, if it has slept for a while on another core, which is idle.
+    /// The time from the ring of a thread's bell until it runs, if it has slept for a while on
+    /// another core, which is idle.
     pub wake_ns: u32,
-    /// The same on the core of whoever rings, who goes to sleep then.
+    /// The same on the core of the ringer, which then goes to sleep.
     pub switch_ns: u32,
 }
 
-/// How long a thread stays awake for what may come, as a multiple of what this machine takes for something.
+/// A time, as a multiple of a cost on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelativeTime {
-    /// Of a [wake](Profile::wake_ns): that is lost by each sleep too many.
+    /// A multiple of a [wake](Profile::wake_ns), which is the loss of each unnecessary sleep.
     Wakes(u32),
-    /// Of a [switch](Profile::switch_ns): who has not answered by then has no core.
+    /// A multiple of a [switch](Profile::switch_ns): a peer that has not answered by then has no
+    /// core.
     Switches(u32),
 }
 
@@ -39,7 +46,7 @@ impl RelativeTime {
     /// No time at all.
     pub const NONE: Self = Self::Wakes(0);
 
-    /// Whether it is no time at all.
+    /// Returns whether it is no time at all.
     #[must_use]
     pub const fn is_none(self) -> bool {
         matches!(self, Self::Wakes(0) | Self::Switches(0))
@@ -47,8 +54,8 @@ impl RelativeTime {
 }
 
 impl Profile {
-    /// For a machine of which nothing is known (a test, a process that waits for nobody): in the middle of those that
-    /// were seen.
+    /// For an unknown machine (a test, a process that waits for no other): the middle of the
+    /// figures that were seen.
     pub const UNKNOWN: Self = Self {
         yield_ns: 400,
         shared_yield_ns: 2_000,
@@ -56,7 +63,7 @@ impl Profile {
         switch_ns: 2_000,
     };
 
-    /// The least and the most of each figure that is believed.
+    /// The least and the greatest credible value of each figure.
     const BOUNDS: [Self; 2] = [
         Self {
             yield_ns: 20,
@@ -72,7 +79,7 @@ impl Profile {
         },
     ];
 
-    /// The same profile with each figure between the bounds.
+    /// Returns the same profile with each figure between the bounds.
     #[must_use]
     pub fn within_bounds(self) -> Self {
         let [least, most] = Self::BOUNDS;
@@ -86,7 +93,7 @@ impl Profile {
         }
     }
 
-    /// The figures in an order of their own.
+    /// Returns the figures in a fixed order.
     #[must_use]
     pub fn figures(self) -> [u32; 4] {
         [
@@ -97,7 +104,7 @@ impl Profile {
         ]
     }
 
-    /// The profile with these [figures](Self::figures).
+    /// Returns the profile with these [figures](Self::figures).
     #[must_use]
     pub fn from_figures([yield_ns, shared_yield_ns, wake_ns, switch_ns]: [u32; 4]) -> Self {
         Self {
@@ -108,11 +115,12 @@ impl Profile {
         }
     }
 
-    /// What follows from it.
+    /// Returns the thresholds that follow from the profile.
     #[must_use]
     pub fn thresholds(&self) -> Thresholds {
         let [alone, shared, wake, switch] = self.figures().map(u64::from);
-        // A shared yield is two switches more. If it was measured as hardly longer than one alone, it was not shared.
+        // A shared yield takes two more switches. If it was measured as hardly longer than an
+        // unshared one, it was not shared.
         let shared = shared.max(2 * alone);
         let looking = LOOKERS * shared;
         Thresholds {
@@ -126,43 +134,45 @@ impl Profile {
     }
 }
 
-/// A rank spins for no longer than this, whatever a wake costs: two of the paper's time slices, after which nothing will
-/// come soon.
+/// The longest time that a rank spins, whatever a wake costs: two of the paper's time slices. After
+/// that an answer will not come soon.
 const LONGEST_SPIN_NS: u64 = 1_000_000;
 
-/// Who computes keeps the core until the kernel's scheduler takes it away: that is 0.7 ms on kernels with the shortest
-/// slices (EEVDF's base slice) and some milliseconds on others.
+/// A thread that computes keeps the core until the kernel's scheduler takes it away: 0.7 ms on
+/// kernels with the shortest slices (EEVDF's base slice), and some milliseconds on others.
 const SHORTEST_COMPUTING_NS: u64 = 700_000;
 
-/// So many others that share a core may look for what they wait for in turn before their turns are taken for computing.
+/// This many other threads on a core may poll in turn before their turns are taken for computing.
 const LOOKERS: u64 = 16;
 
-/// Between two yields of who spins so many would have had time.
+/// A thread that spins yields only after the time of this many yields.
 const YIELDS_BETWEEN: u64 = 8;
 
-/// What one of very many that share a core does in its turn without computing, in switches of a core: it goes to sleep,
-/// is woken and tells others, with nothing of it in the caches.
+/// The turn, in switches of a core, of one of very many threads that share a core and do not
+/// compute: it goes to sleep, is woken and notifies others, with cold caches.
 const SWITCHES_A_TURN: u64 = 50;
 
-/// What follows from a [`Profile`], for those who wait.
+/// Thresholds that follow from a [`Profile`], for threads that wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
     wake_ns: u64,
     switch_ns: u64,
-    /// A yield that takes longer than this has let somebody else run: as many times longer than one alone as one that
-    /// is shared takes longer than this.
+    /// A yield that takes longer than this has let another thread run. It is the geometric mean of
+    /// an unshared and a shared yield.
     pub shared_from_ns: u64,
-    /// A yield that takes longer than this has let somebody compute, if no more than a few share the core. It lies
-    /// between what some threads take that only look and wait, and what a thread gets that computes.
+    /// A yield that takes longer than this has let another thread compute, if no more than a few
+    /// share the core. It lies between the turns of some threads that only poll and wait, and the
+    /// turn of a thread that computes.
     pub late_from_ns: u64,
-    /// Who spins yields after each such time, so that a yield that comes for nothing costs little of it.
+    /// The time between two yields of a thread that spins, so that a useless yield costs only a
+    /// small part of it.
     pub polite_ns: u64,
-    /// What each of very many that share a core may take without computing.
+    /// The turn that each of very many threads on a core may take without computing.
     pub turn_ns: u64,
 }
 
 impl Thresholds {
-    /// How long that takes, and at most two slices.
+    /// Returns the time in nanoseconds, at most two slices.
     #[must_use]
     #[inline]
     pub fn ns(&self, length: RelativeTime) -> u64 {

@@ -1,8 +1,8 @@
-//! What follows from the profiles of machines that differ as much as machines do.
+//! Thresholds from the profiles of machines that differ as much as real ones do.
 
 use super::*;
 
-/// Some machines: what each is, and its profile.
+/// Some machines: a description of each, and its profile.
 const MACHINES: [(&str, Profile); 9] = [
     ("a server of one's own", machine(200, 1_200, 5_000, 1_500)),
     (
@@ -100,7 +100,8 @@ fn a_profile_that_cannot_be_true_is_brought_into_bounds() {
     assert_eq!(Profile::UNKNOWN.within_bounds(), Profile::UNKNOWN);
 }
 
-/// A yield that was measured beside somebody else (its core was never free) does not make all yields look alone.
+/// If a yield was measured beside another thread (its core was never free), not all yields count as
+/// unshared.
 #[test]
 fn a_shared_yield_that_was_not_shared_still_tells_the_two_apart() {
     let odd = machine(500, 500, 5_000, 1_000);

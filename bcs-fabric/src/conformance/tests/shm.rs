@@ -1,4 +1,4 @@
-//! The fabric of one machine, with the sequencer here and there.
+//! The fabric of one machine, with the sequencer in this OS thread and in another.
 
 use crate::conformance::bench::{Bench, ReceiveBuffers, SOURCE_BYTES};
 use crate::conformance::check_all;
@@ -44,7 +44,7 @@ impl Bench for ShmBench {
     }
 }
 
-/// The memory of all ranks is that of this process.
+/// Makes this process the process of all ranks.
 pub(super) fn all_ranks_are_here(segment: &Segment, nodes: usize) {
     for rank in 0..u32::try_from(nodes).unwrap() {
         let pid = segment.pid(rank).unwrap();

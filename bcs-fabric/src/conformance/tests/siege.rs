@@ -1,4 +1,4 @@
-//! Hubs in virtual time, among strangers.
+//! Hubs in virtual time, under attack.
 
 use super::udp::{BAD, UdpBench, cluster};
 use crate::conformance::bench::Bench;
@@ -10,8 +10,8 @@ use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::limits::FAN_OUT;
 use std::cell::RefCell;
 
-/// What strangers send that see all datagrams, and do not have the key, changes nothing. `BCS_STRANGERS` says how
-/// many datagrams they send at least.
+/// Attackers who see all datagrams, and do not have the key, change nothing. `BCS_STRANGERS` is the
+/// least number of datagrams that they send.
 #[test]
 fn udp_keeps_the_laws_among_strangers() {
     let most = std::env::var("BCS_STRANGERS").map_or(100_000, |most| most.parse().unwrap());
@@ -34,7 +34,7 @@ fn udp_keeps_the_laws_among_strangers() {
     println!("{forged} datagrams of strangers, of {} seeds", seeds.start);
 }
 
-/// Counts what strangers have sent.
+/// Counts the datagrams of the attackers.
 struct Besieged<'a>(UdpBench, &'a RefCell<u64>);
 
 impl Bench for Besieged<'_> {

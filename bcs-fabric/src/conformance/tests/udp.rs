@@ -37,7 +37,7 @@ impl Bench for UdpBench {
         party.strobe_sender(memory)
     }
     fn step(&mut self) {
-        // Of what is lost again and again some gets through within a thousand of these.
+        // Even if datagrams are lost again and again, some arrive within a thousand of these steps.
         self.cluster.advance(self.cluster.now_ns() + 3_000_000);
     }
     fn run_until_idle(&mut self) {
@@ -91,7 +91,7 @@ fn udp_keeps_the_laws() {
     ];
     for (seed, faults) in (0..).zip(faults.into_iter().cycle().take(12)) {
         for machines in layouts() {
-            // A chain where there are machines enough, a tree, and a star.
+            // A chain where there are enough machines, a tree, and a star.
             for fan_out in [1, 2, FAN_OUT] {
                 let tree = (&machines[..], fan_out);
                 check_all(|nodes| UdpBench::new(cluster(nodes, tree, faults, seed)));

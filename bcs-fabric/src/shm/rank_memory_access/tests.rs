@@ -40,8 +40,8 @@ fn get(
     memory.copy(&from, &to)
 }
 
-/// More pieces than a call takes, more bytes than the bounce buffer, in chunks that begin and
-/// end within pieces; what lies between them stays as it is.
+/// More pieces than a call takes, more bytes than the bounce buffer, in chunks that begin and end
+/// within pieces. The gaps stay as they are.
 #[test]
 fn pieces_go_where_they_belong_and_nowhere_else() {
     const COUNT: u32 = 30_000;
@@ -70,7 +70,7 @@ fn pieces_go_where_they_belong_and_nowhere_else() {
         let first = nth * 5 + 1;
         assert_eq!(quad, [first, first + 1, first + 2, u32::MAX]);
     }
-    // The same from side by side, and back.
+    // The same from contiguous memory, and back.
     let mut packed = vec![0u32; COUNT as usize * 3];
     let side_by_side = Location::contiguous(address(&mut packed));
     assert_eq!(get(&mut memory, from, side_by_side, 0..len), Ok(()));
@@ -82,7 +82,8 @@ fn pieces_go_where_they_belong_and_nowhere_else() {
     );
 }
 
-/// This process is the stranger that got the number of a program which a script had started.
+/// This process stands for another one that got the process id of a program which a script had
+/// started.
 #[test]
 fn nothing_is_written_into_a_process_that_got_the_number_of_a_dead_one() {
     let mut memory = memory();

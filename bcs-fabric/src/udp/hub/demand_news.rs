@@ -1,14 +1,14 @@
-//! What was said of the beat: see [`super::strobes`].
+//! The last messages about demands: see [`super::demand_relay`].
 
 use std::collections::HashSet;
 
 #[derive(Debug, Default)]
 pub(super) struct DemandNews {
-    /// What was last passed on: the slice, and whether it was demanded.
+    /// The slice that was sent last, and whether it was demanded.
     pub(super) told: Option<(u64, bool)>,
-    /// Whether some rank here was last said to be blocked, and when one was last seen.
+    /// Whether the last message reported a blocked rank here, and when one was last seen.
     pub(super) told_hungry: bool,
     pub(super) hungry_ns: u64,
-    /// The parties where some rank is blocked, as they last said.
+    /// The parties where some rank is blocked, as they last reported.
     pub(super) hungry: HashSet<usize>,
 }

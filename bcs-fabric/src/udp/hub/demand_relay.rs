@@ -1,30 +1,34 @@
-//! What ranks of other machines want of the Strobe Sender, and whether any of them is blocked (law 2).
+//! Relays the demands of ranks to a Strobe Sender on another machine, and whether any rank is
+//! blocked (law 2).
 //!
-//! A rank says what it wants in the page of its machine. Where the Strobe Sender is elsewhere, one process of the machine
-//! passes it on. What was wanted before the cut of a slice is in that slice: so what is wanted goes with the number of the last slice
-//! whose cut was taken, and the Strobe Sender takes no notice if it has struck another one since.
+//! A rank writes its demand into the page of its machine. If the Strobe Sender is on another
+//! machine, one process relays the demand. A demand from before the cut of a slice is met by that
+//! slice. So the message holds the number of the last slice whose cut was taken, and the Strobe
+//! Sender ignores the demand if it has started another slice since.
 
 use super::super::message::Message;
 use super::state::HubState;
 use bcs_core::job::NodeId;
 
-/// For so long nobody has been blocked, before that is told.
+/// The time without a blocked rank after which this is reported.
 const UNBLOCKED_FOR_NS: u64 = 10_000_000;
 
 impl HubState {
-    /// Whether this process speaks for the ranks of its machine: it has the first of its nodes.
+    /// Returns whether this process speaks for the ranks of its machine: it has the first of its
+    /// nodes.
     pub(super) fn speaks_for_host(&self) -> bool {
         let ours = &self.config.parties[self.config.me];
         let first = self.config.machine.iter().next();
         first.is_some_and(|first| ours.contains(&first))
     }
 
-    /// Whether there is something to tell.
+    /// Returns whether there is something to send.
     pub(super) fn has_news(&self, now_ns: u64) -> bool {
         self.speaks_for_host() && (self.blocked_news(now_ns).is_some() || self.wanted().is_some())
     }
 
-    /// What ranks want that was not passed on: the last slice whose cut was taken, and whether it is demanded.
+    /// Returns the demand that was not yet relayed: the last slice whose cut was taken, and whether
+    /// a slice is demanded.
     fn wanted(&self) -> Option<(u64, bool)> {
         let (armed, demanded) = self.config.page.wanted();
         let is_far = !self.config.machine.contains(NodeId(0));
@@ -33,7 +37,8 @@ impl HubState {
         (is_far && (armed || demanded) && is_new).then_some(news)
     }
 
-    /// Passes on what ranks want, where the Strobe Sender is elsewhere; and whether any is blocked.
+    /// Relays demands to a Strobe Sender on another machine, and reports whether any rank is
+    /// blocked.
     pub(super) fn relay_demands(&mut self, now_ns: u64) {
         if !self.speaks_for_host() {
             return;
@@ -56,8 +61,8 @@ impl HubState {
         self.send_message(self.sequencer, &wanted, &[]);
     }
 
-    /// Whether ranks are blocked, if that is news. Ranks that communicate block again and again: that nobody is
-    /// blocked is told when it has been so for a while.
+    /// Returns whether ranks are blocked, if that is new. Ranks that communicate block again and
+    /// again, so the end of blocking is reported only after a while.
     fn blocked_news(&self, now_ns: u64) -> Option<bool> {
         let is_hungry = self.config.page.blocked() > 0;
         let is_new = is_hungry != self.beat.told_hungry;
@@ -86,7 +91,7 @@ impl HubState {
     pub(super) fn hear_wanted(&mut self, demanded: bool, slice: u64, since_ns: u64) {
         let page = &self.config.page;
         if slice < page.slice() {
-            return; // it is in the cut of the slice that was struck since
+            return; // the slice that was started since has it in its cut
         }
         if demanded {
             page.demand();
@@ -104,7 +109,7 @@ impl HubState {
         }
         page.set_hunger_elsewhere(!self.beat.hungry.is_empty());
         if is_hungry && page.wanted().0 {
-            page.demand(); // now somebody waits for it
+            page.demand(); // a rank waits for it now
         }
     }
 }

@@ -1,22 +1,26 @@
 //! Bytes of eager messages that travel with their descriptors.
 //!
-//! A GET of them takes a way there and one back, and they are few. So the sender's node sends them ahead of their descriptor
-//! ([`Port::carry`](crate::Port::carry)), and a GET of them finds them here. They are found by their payload slot, which
-//! its rank uses anew only when it has been told that the message is complete, and so after its GET. So each that has met its receive
-//! is asked for, also when that has no room for any of it: what stayed would be taken for the next message of the slot, if that
-//! is not carried. A GET of what is not here goes to the sender's memory, where the bytes still are. A rank has [`PAYLOAD_SLOTS`] of them, which bounds what is kept.
+//! A GET would take a round trip for these few bytes. So the sender's node sends them before their
+//! descriptor ([`Port::send_eager_bytes`](crate::Port::send_eager_bytes)), and a GET finds them
+//! here, by their payload slot. The rank reuses the slot only after it has been notified that the
+//! message is complete, and so after the GET. Each message that has met its receive needs a GET,
+//! also when the receive has no room for any of it: bytes that stayed would be taken for the slot's
+//! next message, if that is sent without its bytes. A GET that finds nothing here goes to the
+//! sender's memory, where the bytes still are. A rank has [`PAYLOAD_SLOTS`] slots, which bounds the
+//! cache.
 
 use crate::SourceSpan;
 use bcs_core::descriptor::Payload;
 use bcs_core::limits::{MAX_EAGER_LIMIT, PAYLOAD_SLOTS};
 use std::collections::HashMap;
 
-/// What has come and was not asked for, by rank and payload slot.
+/// Bytes that have come and that no GET has taken, by rank and payload slot.
 #[derive(Debug, Default)]
 pub(super) struct EagerCache(HashMap<(u32, u32), Vec<u8>>);
 
 impl EagerCache {
-    /// Bytes of a payload slot have come. False if they are in none.
+    /// Adds bytes of a payload slot. Returns false if there is no such slot, or the bytes are too
+    /// many.
     pub(super) fn add(&mut self, (rank, slot): (u32, u32), bytes: &[u8]) -> bool {
         let is_one = (slot as usize) < PAYLOAD_SLOTS && bytes.len() <= MAX_EAGER_LIMIT;
         if is_one {
@@ -25,7 +29,7 @@ impl EagerCache {
         is_one
     }
 
-    /// The bytes of a message from its first one on, if they are here: they are asked for once.
+    /// Takes the bytes of a message from its first one on, if they are here.
     pub(super) fn take(&mut self, from: &SourceSpan) -> Option<Vec<u8>> {
         let Payload::Slot { slot, .. } = from.payload else {
             return None;

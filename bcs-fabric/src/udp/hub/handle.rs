@@ -1,4 +1,4 @@
-//! The hub as its clones share it: a lock around the state.
+//! The hub that its clones share: a lock around the state.
 
 use super::super::link::{DatagramRefusal, Link, PlacedDatagrams};
 use super::super::message::Message;
@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// See the module. Clones are the same hub.
+/// A hub. Clones are the same hub.
 #[derive(Clone, Debug)]
 pub struct Hub {
     state: Arc<Mutex<HubState>>,
@@ -23,12 +23,12 @@ pub struct Hub {
     /// The nodes of each machine.
     machines: Arc<[NodeSet]>,
     sequencer_is_here: bool,
-    /// The party of each rank elsewhere.
+    /// The party of each rank of another machine.
     party_of_rank: Arc<[Option<usize>]>,
 }
 
 impl Hub {
-    /// A hub whose links have sent nothing.
+    /// Makes a hub whose links have sent nothing.
     ///
     /// # Panics
     /// When the parties are not those of the placement.
@@ -52,38 +52,38 @@ impl Hub {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The nodes of other machines.
+    /// Returns the nodes of other machines.
     #[must_use]
     pub fn other_host_nodes(&self) -> NodeSet {
         self.far
     }
 
-    /// Whether two nodes are on different machines.
+    /// Returns whether two nodes are on different machines.
     #[must_use]
     pub fn are_on_different_hosts(&self, one: NodeId, other: NodeId) -> bool {
         let together = |machine: &NodeSet| machine.contains(one) && machine.contains(other);
         !self.machines.iter().any(together)
     }
 
-    /// Whether the sequencer is on this machine, in this process or another.
+    /// Returns whether the sequencer is on this machine, in this process or another.
     #[must_use]
     pub fn sequencer_is_here(&self) -> bool {
         self.sequencer_is_here
     }
 
-    /// The party of a rank on another machine; none of a rank on this one.
+    /// Returns the party of a rank on another machine, or `None` for a rank on this one.
     #[must_use]
     pub fn party_of(&self, rank: u32) -> Option<usize> {
         self.party_of_rank.get(rank as usize).copied().flatten()
     }
 
-    /// The bells of those who have got something to look at.
+    /// Returns the bells of threads that have got something to poll.
     #[must_use]
     pub fn bells(&self) -> PendingBells {
         self.lock().bells.clone()
     }
 
-    /// The parties to which there is a link.
+    /// Returns the parties to which there is a link.
     #[must_use]
     pub fn linked(&self) -> Vec<usize> {
         let state = self.lock();
@@ -93,13 +93,13 @@ impl Hub {
             .collect()
     }
 
-    /// The first node of each party: what its datagrams say that they are from.
+    /// Returns the first node of each party, which its datagrams name as their sender.
     #[must_use]
     pub fn party_of_node(&self, node: NodeId) -> Option<usize> {
         self.lock().party_of_node.get(node.index()).copied()
     }
 
-    /// A datagram of a party has come, whose tag is right and taken off.
+    /// Takes a datagram of a party, whose tag is right and taken off.
     ///
     /// # Errors
     /// [`DatagramRefusal`]: it was not taken.
@@ -115,7 +115,7 @@ impl Hub {
         self.lock().receive(party, now_ns, take)
     }
 
-    /// The same of datagrams whose bytes lie where they belong: in what was [lent](Self::lend).
+    /// Takes datagrams whose bytes lie where they belong: in memory that was [lent](Self::lend).
     ///
     /// # Errors
     /// [`DatagramRefusal`]: none of them was taken.
@@ -131,15 +131,16 @@ impl Hub {
         self.lock().receive(party, now_ns, take)
     }
 
-    /// Whether bytes are awaited of which it is worth the while to look what comes next.
+    /// Returns whether a transfer is expected that is long enough to peek at what comes next.
     #[must_use]
     pub fn awaits_bulk(&self) -> bool {
         self.lock().operations.has_long()
     }
 
-    /// Where bytes of a transfer belong, if that is in this process: at most so many, from the first on, as far as the
-    /// party was asked for them and none has come. Nothing is lent where a rank's memory is not mapped here, or is in
-    /// pieces. What is lent may be written until the hub next receives anything.
+    /// Returns the memory where bytes of a transfer belong, if it is in this process. It may be
+    /// shorter than `range`: it ends where the party was not asked for bytes, or some have come.
+    /// Nothing is lent where a rank's memory is not mapped here, or is in pieces. Lent memory may
+    /// be written until the hub next receives anything.
     #[must_use]
     pub fn lend(&self, party: usize, transfer: u64, range: Range<u64>) -> Option<LentMemory> {
         let mut state = self.lock();
@@ -151,28 +152,30 @@ impl Hub {
         config.memory.lend_destination(&get.to, range.start, len)
     }
 
-    /// Nothing more of a transfer is lent: what lay in its rank's memory was not what had been sent, and it may be that
-    /// the rank writes there.
+    /// Stops lending memory of a transfer: its rank's memory did not hold what had been sent, and
+    /// the rank may be writing there.
     pub fn stop_lending(&self, party: usize, transfer: u64) {
         let mut state = self.lock();
         let get = state.operations.transfer(party, transfer);
         get.into_iter().for_each(PendingGet::stop_lending);
     }
 
-    /// How bytes of transfers have come so far.
+    /// Returns the bytes of transfers that have come so far, by path.
     #[must_use]
     pub fn inbound_bytes(&self) -> InboundBytes {
         self.lock().brought
     }
 
-    /// Appends the next datagram to a party, without its tag, if one is to be sent now.
+    /// Appends the next datagram to a party, without its tag, if one is to be sent now. Returns
+    /// whether there was one.
     pub fn transmit(&self, party: usize, now_ns: u64, datagrams: &mut Vec<u8>) -> bool {
         self.write(party, now_ns, datagrams, false).is_some()
     }
 
-    /// The same, but that bytes of a rank that the datagram ends with need not be copied: they may be lent, until
-    /// the hub is called again. A rank that changes what it sends has sent what is taken for a stranger's, by its tag,
-    /// and sent once more.
+    /// Does the same, but need not copy bytes of a rank at the end of the datagram: it may return
+    /// them as lent memory, until the hub is called again. If the rank changes them before they are
+    /// sent, the datagram has a wrong tag. The receiver drops it, and the link sends the bytes
+    /// again.
     pub fn transmit_lent(
         &self,
         party: usize,
@@ -202,8 +205,8 @@ impl Hub {
         }
     }
 
-    /// Takes up what ranks want and what was decided, so that it is sent. To be called before
-    /// [`transmit`](Self::transmit) is, after ports and sequencer have worked.
+    /// Collects demands of ranks and decisions, so that they are sent. Call it after ports and
+    /// sequencer have worked, before [`transmit`](Self::transmit).
     pub fn settle(&self, now_ns: u64) {
         let mut state = self.lock();
         state.tell_decisions();
@@ -211,20 +214,21 @@ impl Hub {
         state.relay_demands(now_ns);
     }
 
-    /// Whether [`settle`](Self::settle) would have something to tell of ranks.
+    /// Returns whether [`settle`](Self::settle) would have a demand of ranks to send.
     #[must_use]
     pub fn has_news(&self, now_ns: u64) -> bool {
         self.lock().has_news(now_ns)
     }
 
-    /// Whether this process tells other machines what ranks of this one want: then whoever sleeps on the bell of
-    /// the Strobe Sender here is to look.
+    /// Returns whether this process relays the demands of this machine's ranks. Then the thread
+    /// that sleeps on the bell of the Strobe Sender here has to poll for them.
     #[must_use]
     pub fn speaks_for_host(&self) -> bool {
         self.lock().speaks_for_host()
     }
 
-    /// When to call [`transmit`](Self::transmit) again at the latest, if nothing happens before.
+    /// Returns when to call [`transmit`](Self::transmit) again at the latest, if nothing happens
+    /// before.
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
         let state = self.lock();
@@ -233,7 +237,7 @@ impl Hub {
         links.chain(state.gathering.deadline_ns()).min()
     }
 
-    /// The party that was not heard for the longest time, and when it was.
+    /// Returns the party whose last datagram is the oldest, and when that came.
     #[must_use]
     pub fn longest_silent_peer(&self) -> Option<(NodeId, u64)> {
         let state = self.lock();
@@ -243,20 +247,21 @@ impl Hub {
             .min_by_key(|(_, heard_ns)| *heard_ns)
     }
 
-    /// Peers that have said nonsense since the last call.
+    /// Takes the peers that have sent invalid messages since the last call.
     #[must_use]
     pub fn take_broken(&self) -> Vec<BrokenPeer> {
         std::mem::take(&mut self.lock().broken)
     }
 
-    /// Whether everything that was to be sent has come.
+    /// Returns whether everything that was to be sent has come.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let state = self.lock();
         state.gathering.is_empty() && state.peers.iter().flatten().all(Peer::is_idle)
     }
 
-    /// Operations of ports here that nothing is known of yet but that they were begun, with GETs or without.
+    /// Returns how many operations of ports here are not known to have ended; with `gets`, it
+    /// counts GETs, too.
     #[must_use]
     pub fn in_flight(&self, gets: bool) -> usize {
         self.lock().operations.in_flight(gets)
@@ -273,7 +278,7 @@ impl Hub {
         self.lock().put(far, at, bytes, signal, bell)
     }
 
-    /// A PUT of the Strobe Sender.
+    /// Sends a PUT of the Strobe Sender.
     pub(in super::super) fn strobe(
         &self,
         far: &NodeSet,
@@ -356,7 +361,7 @@ impl Hub {
         state.operations.test(ticket.0, told)
     }
 
-    /// A node of this process stores a variable, and maybe reports progress by that.
+    /// Stores a variable of a node of this process, which may report progress by it.
     pub(in super::super) fn store(
         &self,
         node: NodeId,

@@ -1,4 +1,4 @@
-//! How bytes of transfers come to where they belong.
+//! The paths by which bytes of transfers come to where they belong.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -6,14 +6,14 @@ use std::fmt;
 /// Bytes of transfers that have come, each counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InboundBytes {
-    /// The kernel has put them into the memory of their rank: they were copied once.
+    /// Bytes that the kernel has put into the memory of their rank: they were copied once.
     pub placed: u64,
-    /// They were copied there from where the kernel had put them, or by the kernel once more.
+    /// Bytes that were copied there from the kernel's buffer, or by the kernel once more.
     pub copied: u64,
 }
 
 impl InboundBytes {
-    /// All of them.
+    /// Returns the sum of both.
     #[must_use]
     pub fn all(&self) -> u64 {
         self.placed + self.copied

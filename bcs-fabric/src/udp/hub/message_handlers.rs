@@ -1,4 +1,4 @@
-//! What peers say, and what becomes of it.
+//! Handlers of the messages of peers.
 
 use super::super::link::{DatagramRefusal, Link};
 use super::super::message::{MAX_PAYLOAD_BYTES, Message, ProtocolViolation, UNREADABLE};
@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use zerocopy::IntoBytes as _;
 
 impl HubState {
-    /// What has come over the link of a party is taken by `take`.
+    /// Takes what has come over the link of a party by calling `take`.
     pub(super) fn receive(
         &mut self,
         party: usize,
@@ -48,13 +48,13 @@ impl HubState {
                 self.mark_broken(party, what);
             }
         }
-        // What was awaited may have come.
+        // A message may have come for which others waited.
         self.hear_held();
         taken
     }
 
-    /// Passes a message on, if others are to have it; hears it, if this process is, or keeps it until those before it
-    /// were heard.
+    /// Forwards a message, if others need it. If this process needs it, handles it, or keeps it
+    /// until those before it were handled.
     fn take_message(&mut self, party: usize, encoded: Vec<u8>) -> Result<(), ProtocolViolation> {
         let (message, bytes) = Message::decode(&encoded)?;
         if !self.pass_on(party, &message, &encoded)? {
@@ -73,7 +73,7 @@ impl HubState {
         self.broken.push(BrokenPeer { node, what });
     }
 
-    /// Hears what waited for a write or a PUT, and what waited for that.
+    /// Handles messages that waited for a write or a PUT, and those that waited for them.
     fn hear_held(&mut self) {
         let mut goes_on = true;
         while std::mem::take(&mut goes_on) {
@@ -83,7 +83,7 @@ impl HubState {
         }
     }
 
-    /// The same of one party. Returns whether any was heard.
+    /// Does the same for one party. Returns whether it handled any.
     fn hear_held_of(&mut self, party: usize) -> bool {
         let held = |peers: &mut [Option<Peer>]| peers[party].as_mut()?.take_held();
         let mut is_heard = false;
@@ -102,7 +102,8 @@ impl HubState {
         is_heard
     }
 
-    /// Does what a message says, which a party may say. False if it must wait for a write of the sequencer, or a PUT.
+    /// Handles a message, if the party may send it. Returns false if the message must wait for a
+    /// write of the sequencer, or a PUT.
     fn handle_message(
         &mut self,
         party: usize,
@@ -246,7 +247,7 @@ impl HubState {
             .ok_or(ProtocolViolation("it names a variable that there is not"))
     }
 
-    /// The party of a port.
+    /// Returns the party of a port.
     pub(super) fn party_of_port(&self, port: u32) -> Result<usize, ProtocolViolation> {
         let port = usize::try_from(port).ok();
         let node = port.map(|port| port / NicThreadId::COUNT);
@@ -254,7 +255,7 @@ impl HubState {
         party.copied().ok_or(NO_PORT)
     }
 
-    /// A node of this process, by its place among them.
+    /// Returns a node of this process, by its place among them.
     fn our_node(&self, place: usize) -> Option<NodeId> {
         self.config.parties[self.config.me].get(place).copied()
     }
@@ -309,8 +310,9 @@ impl HubState {
             return Err(ProtocolViolation("it sends ahead what is no words"));
         }
         words.as_mut_bytes().copy_from_slice(bytes);
-        // Whoever keeps to its credit never comes to that: a descriptor has eight words. What is said of collectives is less:
-        // two parts of some words for each context and node.
+        // A sender that keeps to its credit never reaches this: a descriptor has eight words.
+        // Messages about collectives are shorter: two parts of some words for each context and
+        // node.
         let ranks = self.config.placement.ranks_of(to).count();
         let most = MAX_ENVELOPES_PER_RANK.saturating_mul(ranks);
         if self.ahead.push(from, to, words) / 16 > most {
@@ -411,7 +413,7 @@ impl HubState {
         Ok(())
     }
 
-    /// A rank of this process.
+    /// Checks that a rank is of this process.
     fn check_rank(&self, rank: u32) -> Result<(), ProtocolViolation> {
         let node = self.config.placement.node_of(rank);
         let party = node.map(|node| self.party_of_node[node.index()]);

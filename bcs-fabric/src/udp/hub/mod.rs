@@ -1,25 +1,28 @@
-//! A hub: what the NICs of a process and those of processes on other machines say to each other.
+//! A hub: the communication of a process's NICs with those of processes on other machines.
 //!
-//! - **Owns** a link to each process elsewhere that hosts NICs, operations that are under way on them, and what this
-//!   process knows of the writes of the sequencer.
-//! - **Takes** what ports do ([`super::port`]), datagrams whose tag is right, the time; what ranks want, from the machine
-//!   page.
-//! - **Emits** datagrams; PUTs and writes in the global memory of the process's nodes; bytes in the memory of its
-//!   ranks; bells of those who have got something to look at.
-//! - **Invariants.** What one process says to another takes effect in the order in which it was said. A PUT takes effect
-//!   when all writes of the sequencer have that its sender knew of. A PUT is complete when it is said, or when
-//!   the peer has acknowledged it ([`puts`]); every other operation when the peer has answered.
+//! - **Owns** a link to each process on another machine that hosts NICs, operations that are in
+//!   flight on them, and the number of the sequencer's writes that this process knows of.
+//! - **Takes** calls of ports ([`super::port`]), datagrams whose tag is right, the time; demands of
+//!   ranks, from the machine page.
+//! - **Emits** datagrams; PUTs and writes in the global memory of the process's nodes; bytes in the
+//!   memory of its ranks; bells of threads that have got something to poll.
+//! - **Invariants.** Messages of one process to another take effect in the order in which they were
+//!   sent. A PUT takes effect after all writes of the sequencer that its sender knew of. A PUT is
+//!   complete when it is sent, or when the peer has acknowledged it ([`put_counts`]); every other
+//!   operation when the peer has answered.
 //!
-//! **All or none.** A link loses nothing, and a node that is cut off for good ends the job. So of the nodes of a
-//! set either all get a PUT, or there is no job any more.
+//! **All or none.** A link loses nothing, and a node that is cut off for good ends the job. So
+//! either all nodes of a set get a PUT, or the job ends.
 //!
-//! **One order.** One sequencer decides all Compare-And-Writes of a job, on variables of nodes elsewhere as
-//! these have last said them (`shm/ledger.rs`). So a comparison sees all that its asker's node has stored before, since both
-//! go the same way; of another node it sees what that had stored some time before, and whatever that node has
-//! said to anybody who has since said something to the sequencer is not necessarily in it. The machines of the NIC
-//! need no more: a condition that became true is reported, and looked at again. What the sequencer writes goes to all processes as
-//! one numbered sequence. What the sequencer and the Strobe Sender say and hear goes along a [tree] of processes, whose
-//! head argues why it keeps these laws.
+//! **One order.** One sequencer decides all Compare-And-Writes of a job. It compares variables of
+//! remote nodes as these have last reported them (`shm/write_log.rs`). So a comparison sees all
+//! that its requester's node has stored before, since both take the same path. Of another node it
+//! sees what that had stored some time before. It need not see all that the node had stored before
+//! it sent a message to a third one that has since sent one to the sequencer. The state machines of
+//! the NIC need no more: a condition that became true is reported, and evaluated again. What the
+//! sequencer writes goes to all processes as one numbered sequence. The messages to and from the
+//! sequencer and the Strobe Sender go along a [tree] of processes, whose head argues why it keeps
+//! these laws.
 //!
 //! There is no clock and no socket inside.
 

@@ -1,4 +1,4 @@
-//! Operations that are under way, by ticket.
+//! Operations that are in flight, by ticket.
 
 use crate::{DestinationSpan, Event, FabricError};
 use bcs_core::wake::machine_page::BellId;
@@ -6,55 +6,59 @@ use rangemap::RangeSet;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Tickets from here on are a hub's.
+/// The first ticket of a hub. Smaller ones are not a hub's.
 pub(in super::super) const FIRST_TICKET: u64 = 1 << 32;
 
-/// Transfers of so many bytes are long: to copy fewer takes no longer than to look what comes next.
+/// A transfer of at least this many bytes is long: to copy a shorter one takes no longer than to
+/// peek at what comes next.
 const LONG_TRANSFER_BYTES: u64 = 8 * 1024;
 
 #[derive(Debug)]
 enum PortOperation {
-    /// A PUT: what is to have come, by party.
+    /// A PUT, and by party the part of the stream that has to arrive.
     Put(PendingPut),
     Get(PendingGet),
     Fetch(PendingFetch),
     /// The port's Compare-And-Write.
     Compare(usize),
-    /// It is decided, and is to be told when all nodes of the machine know of so many writes.
+    /// A decided one. The port gets the verdict when all nodes of the machine know of that many
+    /// writes.
     Decided(bool, u64),
     Done(Event),
 }
 
-/// A PUT that is under way.
+/// A PUT that is in flight.
 #[derive(Debug)]
 struct PendingPut {
-    /// Where the streams ended with it that have not come so far, by party.
+    /// The end of the stream with the PUT, by party that has not acknowledged it.
     ends: Vec<(usize, u64)>,
     bell: BellId,
 }
 
-/// Bytes that come as a transfer.
+/// A GET whose bytes come as a transfer.
 #[derive(Debug)]
 pub(super) struct PendingGet {
     pub(super) to: DestinationSpan,
     bell: BellId,
-    /// Who sends it.
+    /// The party that sends it.
     party: usize,
     len: u64,
     come: RangeSet<u64>,
     bytes: u64,
-    /// None of its memory is lent to the kernel any more.
+    /// Whether none of its memory is lent to the kernel any more.
     is_kept: bool,
 }
 
 impl PendingGet {
-    /// Whether any of these bytes has not come; `None` if there are none such.
+    /// Returns whether any of these bytes has not come, or `None` if they are not part of the
+    /// transfer.
     pub(super) fn wants(&self, offset: u64, len: u64) -> Option<bool> {
         let end = offset.checked_add(len).filter(|&end| end <= self.len)?;
         Some(len > 0 && self.come.gaps(&(offset..end)).next().is_some())
     }
 
-    /// How many bytes from there on may be lent to the kernel: none of them has come, and no more than so many.
+    /// Returns how many bytes of the range, from its start, may be lent to the kernel: none of them
+    /// has come.
     pub(super) fn may_lend(&self, range: Range<u64>) -> u64 {
         let range = range.start..range.end.min(self.len);
         if self.is_kept || range.is_empty() {
@@ -65,12 +69,12 @@ impl PendingGet {
             .map_or(0, |gap| gap.end - gap.start)
     }
 
-    /// From now on none of its memory is lent.
+    /// Stops lending its memory.
     pub(super) fn stop_lending(&mut self) {
         self.is_kept = true;
     }
 
-    /// These have come. Returns how many of them had not before.
+    /// Records that these have come. Returns how many of them had not come before.
     pub(super) fn add(&mut self, range: Range<u64>) -> u64 {
         let gaps = self.come.gaps(&range);
         let new = gaps.map(|gap| gap.end - gap.start).sum();
@@ -79,13 +83,13 @@ impl PendingGet {
         new
     }
 
-    /// Whether all have come.
+    /// Returns whether all have come.
     pub(super) fn is_whole(&self) -> bool {
         self.bytes == self.len
     }
 }
 
-/// Bytes that come in messages.
+/// A fetch, whose bytes come in messages.
 #[derive(Debug)]
 struct PendingFetch {
     into: Vec<u8>,
@@ -98,7 +102,7 @@ struct PendingFetch {
 pub(super) struct Operations {
     next: u64,
     all: HashMap<u64, PortOperation>,
-    /// How many transfers are under way that are [long](LONG_TRANSFER_BYTES).
+    /// The number of [long](LONG_TRANSFER_BYTES) transfers in flight.
     long: usize,
 }
 
@@ -120,7 +124,8 @@ impl Operations {
         ticket
     }
 
-    /// Those that move bytes and have not ended, with GETs or without.
+    /// Returns the number of operations that move bytes and have not ended. With `gets`, it counts
+    /// GETs, too.
     pub(super) fn in_flight(&self, gets: bool) -> usize {
         let moves = |operation: &&PortOperation| match operation {
             PortOperation::Put(_) => true,
@@ -133,7 +138,7 @@ impl Operations {
         self.all.values().filter(moves).count()
     }
 
-    /// A PUT that is complete.
+    /// Adds a PUT that is complete.
     pub(super) fn add_completed_put(&mut self) -> u64 {
         self.add(PortOperation::Done(Event::Signalled))
     }
@@ -145,7 +150,8 @@ impl Operations {
         self.add(PortOperation::Put(PendingPut { ends, bell }))
     }
 
-    /// A party has said what has come to it. Gives the bells of those whose PUTs are complete by that.
+    /// Completes PUTs after a party has acknowledged the stream up to `end`. Passes the bells of
+    /// those that are complete now to `bells`.
     pub(super) fn complete_puts(&mut self, party: usize, end: u64, bells: &mut dyn FnMut(BellId)) {
         for operation in self.all.values_mut() {
             let PortOperation::Put(put) = operation else {
@@ -160,7 +166,7 @@ impl Operations {
         }
     }
 
-    /// A GET that is over as soon as it is begun.
+    /// Adds a GET that ends as soon as it begins.
     pub(super) fn add_ended_get(&mut self, event: Event) -> u64 {
         self.add(PortOperation::Done(event))
     }
@@ -181,7 +187,7 @@ impl Operations {
         }))
     }
 
-    /// Whether transfers are under way of which it is worth the while to look what comes next.
+    /// Returns whether a long transfer is in flight, for which it pays to peek at what comes next.
     pub(super) fn has_long(&self) -> bool {
         self.long > 0
     }
@@ -204,7 +210,7 @@ impl Operations {
         self.add(PortOperation::Compare(port))
     }
 
-    /// The transfer of this number, if it is under way and this party sends it.
+    /// Returns the transfer of this number, if it is in flight and this party sends it.
     pub(super) fn transfer(&mut self, party: usize, ticket: u64) -> Option<&mut PendingGet> {
         match self.all.get_mut(&ticket) {
             Some(PortOperation::Get(get)) if get.party == party => Some(get),
@@ -212,7 +218,7 @@ impl Operations {
         }
     }
 
-    /// A GET is over. Returns the bell of whose it was.
+    /// Ends a GET. Returns the bell of its NIC thread.
     pub(super) fn end(&mut self, party: usize, ticket: u64, event: Event) -> Option<BellId> {
         let PendingGet { bell, len, .. } = *self.transfer(party, ticket)?;
         self.long -= usize::from(len >= LONG_TRANSFER_BYTES);
@@ -220,7 +226,8 @@ impl Operations {
         Some(bell)
     }
 
-    /// The next bytes of a fetch have come. Returns whose it is, if that was all; `None` if they are not those of any.
+    /// Adds the next bytes of a fetch. Returns the bell of its NIC thread if that was all; `None`
+    /// if the bytes are not those of a fetch.
     pub(super) fn fill(&mut self, ticket: u64, bytes: &[u8]) -> Option<Option<BellId>> {
         let Some(PortOperation::Fetch(fetch)) = self.all.get_mut(&ticket) else {
             return None;
@@ -238,7 +245,7 @@ impl Operations {
         Some(is_all.then_some(fetch.bell))
     }
 
-    /// A fetch has failed. Returns whose it is.
+    /// Marks a fetch as failed. Returns the bell of its NIC thread.
     pub(super) fn fail_fetch(&mut self, ticket: u64) -> Option<BellId> {
         let Some(PortOperation::Fetch(fetch)) = self.all.get_mut(&ticket) else {
             return None;
@@ -247,7 +254,7 @@ impl Operations {
         Some(fetch.bell)
     }
 
-    /// A port's Compare-And-Write is decided. False if it has none.
+    /// Records the verdict of a port's Compare-And-Write. Returns false if the port has none.
     pub(super) fn decide(&mut self, port: usize, holds: bool, told: u64) -> bool {
         let mut all = self.all.values_mut();
         let asked = all.find(|it| matches!(it, PortOperation::Compare(of) if *of == port));
@@ -258,14 +265,15 @@ impl Operations {
         is_asked
     }
 
-    /// What has become of a ticket; `known_writes` says of how many writes of the sequencer all nodes of the machine know.
+    /// Returns the state of a ticket. `told` is the number of the sequencer's writes of which all
+    /// nodes of the machine know.
     pub(super) fn test(&mut self, ticket: u64, told: u64) -> Event {
         let event = match self.all.get(&ticket) {
             Some(PortOperation::Done(event)) => *event,
             Some(PortOperation::Decided(holds, writes)) if told >= *writes => {
                 Event::Verdict(*holds)
             }
-            // Its buffer is asked for after this.
+            // The caller takes its buffer after this.
             Some(PortOperation::Fetch(fetch)) => return fetch.event,
             Some(_) | None => return Event::Pending,
         };

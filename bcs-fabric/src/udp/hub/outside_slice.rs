@@ -1,9 +1,10 @@
-//! What has come for the BRs of a process ahead of the beat: a queue for each of its nodes.
+//! The words that have come for the BRs of a process outside of the slice: a queue for each of its
+//! nodes.
 
 use bcs_core::job::NodeId;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What has come and was not taken, by node.
+/// Words that have come and were not taken, by node.
 #[derive(Debug, Default)]
 pub(super) struct OutsideSliceQueues(BTreeMap<NodeId, OutsideSliceQueue>);
 
@@ -14,7 +15,7 @@ struct OutsideSliceQueue {
 }
 
 impl OutsideSliceQueues {
-    /// Words have come for a node. Returns how many it has not taken.
+    /// Adds words for a node. Returns how many words wait there.
     pub(super) fn push(&mut self, from: NodeId, to: NodeId, words: Vec<u64>) -> usize {
         let queue = self.0.entry(to).or_default();
         queue.words += words.len();
@@ -22,7 +23,7 @@ impl OutsideSliceQueues {
         queue.words
     }
 
-    /// The next that have come for a node, and from which one.
+    /// Takes the next words for a node, and returns their sender.
     pub(super) fn pop(&mut self, node: NodeId) -> Option<(NodeId, Vec<u64>)> {
         let queue = self.0.get_mut(&node)?;
         let (from, words) = queue.come.pop_front()?;

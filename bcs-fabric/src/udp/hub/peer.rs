@@ -1,4 +1,4 @@
-//! A process elsewhere, and its link.
+//! A process of another machine, and its link.
 
 use super::super::link::{Link, LinkHandler};
 use super::super::message::Message;
@@ -10,20 +10,20 @@ use bcs_core::job::NodeId;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// A process elsewhere.
+/// A process of another machine.
 #[derive(Debug)]
 pub(super) struct Peer {
     link: Link,
     nodes: Vec<NodeId>,
-    /// Transfers that it asks for.
+    /// Transfers that it has requested.
     serving: BTreeMap<u64, SourceSpan>,
-    /// What it has said, from the first PUT on that waits for writes of the sequencer.
+    /// Its messages, from the first PUT on that waits for writes of the sequencer.
     held: VecDeque<Vec<u8>>,
-    /// All that was said up to there has come to it.
+    /// The end of the part of the stream that the peer has acknowledged.
     come: u64,
 }
 
-/// The memory behind what is sent.
+/// The memory of outgoing transfers.
 struct TransferSources<'a> {
     serving: &'a BTreeMap<u64, SourceSpan>,
     memory: &'a mut RankMemoryAccess,
@@ -54,17 +54,17 @@ impl LinkHandler for TransferSources<'_> {
     fn handle_message(&mut self, _: &[u8]) {}
 }
 
-/// What comes in a datagram.
+/// The handler of a datagram's contents.
 pub(super) struct IncomingHandler<'a> {
-    /// From whom.
+    /// The sender.
     pub(super) party: usize,
     pub(super) brought: &'a mut InboundBytes,
     pub(super) operations: &'a mut Operations,
     pub(super) memory: &'a mut RankMemoryAccess,
     pub(super) bells: &'a PendingBells,
-    /// Messages, each after its length.
+    /// The messages of the datagram.
     pub(super) messages: &'a mut Vec<Vec<u8>>,
-    /// Transfers that are over.
+    /// Transfers that have ended.
     pub(super) over: &'a mut Vec<u64>,
 }
 
@@ -74,7 +74,7 @@ impl LinkHandler for IncomingHandler<'_> {
     }
 
     fn write(&mut self, transfer: u64, offset: u64, bytes: &[u8]) {
-        // Of a transfer that is over, or beyond what was asked for, nothing is taken.
+        // It drops bytes of a transfer that has ended, or beyond the requested ones.
         let Some(get) = self.operations.transfer(self.party, transfer) else {
             return;
         };
@@ -153,19 +153,19 @@ impl Peer {
         self.link.send(encoded)
     }
 
-    /// What comes goes over its link. Messages are among the arrivals.
+    /// Returns its link, over which all data comes. The handler collects its messages.
     pub(super) fn link(&mut self) -> &mut Link {
         &mut self.link
     }
 
-    /// Up to where what was said to it has come, if that is further than before.
+    /// Returns the end of the acknowledged part of the stream, if it has moved.
     pub(super) fn take_acknowledged(&mut self) -> Option<u64> {
         let come = self.link.acknowledged_to();
         let before = std::mem::replace(&mut self.come, come);
         (come > before).then_some(come)
     }
 
-    /// Whether something that it has said waits.
+    /// Returns whether a message of it waits.
     pub(super) fn holds(&self) -> bool {
         !self.held.is_empty()
     }
@@ -182,13 +182,13 @@ impl Peer {
         self.held.pop_front()
     }
 
-    /// It asks for these bytes.
+    /// Records its request for these bytes.
     pub(super) fn serve(&mut self, transfer: u64, span: SourceSpan) {
         self.serving.insert(transfer, span);
         self.link.transfer(transfer, 0..span.len);
     }
 
-    /// It wants no more of them.
+    /// Records that it wants no more of them.
     pub(super) fn served(&mut self, transfer: u64) {
         self.serving.remove(&transfer);
     }

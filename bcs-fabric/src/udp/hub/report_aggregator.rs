@@ -1,21 +1,25 @@
-//! What an inner process of the tree keeps back for a while, so that its parent hears of all below it in few datagrams.
+//! The messages that an inner process of the tree delays, so that its parent gets those of all
+//! below it in few datagrams.
 //!
-//! Stores of nodes, and how many PUTs their processes had sent before, are kept until all nodes of the process and below it have
-//! reported the same value of the same variable, as they do at the end of each microphase: the number of the microstrobe. Then
-//! they go up together, and what several nodes say alike is said once for all of them. They also go when one of the nodes asks for
-//! a Compare-And-Write, ahead of that, and at the latest after [`MAX_DELAY`].
+//! Stores of nodes, and how many PUTs their processes had sent before, are kept until all nodes of
+//! the process and below it have reported the same value of the same variable, as they do at the
+//! end of each microphase: the number of the microstrobe. Then they go up together, and equal
+//! reports of several nodes are sent once for all of them. They also go when one of the nodes
+//! requests a Compare-And-Write, before that, and at the latest after [`MAX_DELAY`].
 //!
-//! **What that may change.** Of what a node has stored the sequencer learns later, as if the network had been slower; nothing is
-//! left out, and no value stands for others, so every comparison is of what the nodes have said. Of each node the order
-//! stays: what it has stored does not go before what it has stored earlier, nor before the count of its process's PUTs; counts go
-//! first, since to know of a PUT earlier is only to wait for what was sent. Who waits for all nodes waits for
-//! the last one anyway. Who waits for some of them gets an answer, if later. Nobody waits for what does not come: time does.
+//! **Effects.** The sequencer learns later what a node has stored, as if the network had been
+//! slower. Nothing is left out, and no value stands for others, so every comparison is of values
+//! that the nodes have reported. The order of each node stays: what it has stored does not go
+//! before what it has stored earlier, nor before the count of its process's PUTs. Counts go first,
+//! since to know of a PUT earlier is only to wait for what was sent. A process that waits for all
+//! nodes waits for the last one anyway. A process that waits for some of them gets an answer, if
+//! later. No process waits for ever, for the delay is bounded.
 
 use bcs_core::job::NodeSet;
 use bcs_core::wake::profile::RelativeTime;
 use std::collections::BTreeMap;
 
-/// What some nodes have stored: the same, each in a variable of its own.
+/// A store by some nodes: the same value, each in a variable of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StoreReport {
     pub(super) nodes: NodeSet,
@@ -25,26 +29,27 @@ pub(super) struct StoreReport {
     pub(super) reports: bool,
 }
 
-/// How long it is kept back at most: some round trips to the processes below in the tree, so that it ends when all have
-/// reported. Only who waits for a part of them ever waits for so long.
+/// The longest delay: some round trips to the processes below in the tree, so that it ends when all
+/// have reported. Only a process that waits for a part of them ever waits that long.
 pub(super) const MAX_DELAY: RelativeTime = RelativeTime::Wakes(20);
 
-/// See the module.
+/// Aggregates the reports of the processes below.
 #[derive(Debug)]
 pub(super) struct ReportAggregator {
     longest_ns: u64,
-    /// PUTs from one party to another.
+    /// Number of PUTs from one party to another.
     sent: BTreeMap<(u32, u32), u64>,
     claims: Vec<StoreReport>,
-    /// When the first of them was seen by who knows the time.
+    /// When [`is_due`](Self::is_due) first found a waiting message.
     since_ns: Option<u64>,
-    /// The variable and value that were reported last, and the nodes that have reported these since any other.
+    /// The last reported variable and value, and the nodes that have reported them since any other
+    /// report.
     reported: Option<(u32, u64)>,
     agreed: NodeSet,
 }
 
 impl ReportAggregator {
-    /// Nothing is kept back, and will be for so long at most.
+    /// Makes an aggregator that delays nothing yet, and a message for at most `longest_ns`.
     pub(super) fn new(longest_ns: u64) -> Self {
         Self {
             longest_ns,
@@ -56,12 +61,12 @@ impl ReportAggregator {
         }
     }
 
-    /// A party has sent so many PUTs to another.
+    /// Records how many PUTs a party has sent to another.
     pub(super) fn send(&mut self, from: u32, to: u32, puts: u64) {
         self.sent.insert((from, to), puts);
     }
 
-    /// Nodes have stored something.
+    /// Records a store.
     pub(super) fn store(&mut self, claim: StoreReport) {
         if claim.reports {
             let reported = Some((claim.variable, claim.value));
@@ -83,23 +88,23 @@ impl ReportAggregator {
                 return;
             }
             if !known.nodes.and(&nodes).is_empty() {
-                break; // what that node has stored stays before this
+                break; // a node's stores keep their order
             }
         }
         self.claims.push(claim);
     }
 
-    /// Whether all of these nodes have reported the same.
+    /// Returns whether all of these nodes have reported the same.
     pub(super) fn is_whole(&self, nodes: &NodeSet) -> bool {
         self.agreed == *nodes
     }
 
-    /// Whether nothing is kept back.
+    /// Returns whether no message waits.
     pub(super) fn is_empty(&self) -> bool {
         self.claims.is_empty() && self.sent.is_empty()
     }
 
-    /// Time passes. Returns whether what is kept back is to go now.
+    /// Returns whether the waiting messages have to go now.
     pub(super) fn is_due(&mut self, now_ns: u64) -> bool {
         if self.is_empty() {
             return false;
@@ -108,13 +113,13 @@ impl ReportAggregator {
         now_ns >= since_ns.saturating_add(self.longest_ns)
     }
 
-    /// When that is, if nothing happens before.
+    /// Returns when they have to go, if nothing happens before.
     pub(super) fn deadline_ns(&self) -> Option<u64> {
         let since_ns = self.since_ns.filter(|_| !self.is_empty());
         since_ns.map(|since_ns| since_ns.saturating_add(self.longest_ns))
     }
 
-    /// Takes all: what goes first, and what after that.
+    /// Takes all: the counts, which go first, and the stores.
     pub(super) fn take(&mut self) -> (BTreeMap<(u32, u32), u64>, Vec<StoreReport>) {
         self.since_ns = None;
         (
@@ -161,7 +166,7 @@ mod tests {
         let said = [claim(0, 1, 5, false), claim(0, 0, 9, true)].map(of_all);
         assert_eq!(claims, said);
         assert!(gathering.is_empty());
-        // What comes next is another one's.
+        // The next store is another node's.
         gathering.store(claim(0, 0, 10, true));
         assert!(!gathering.is_whole(&all));
     }
@@ -182,13 +187,13 @@ mod tests {
         assert!(!gathering.is_due(deadline_ns - 1) && gathering.is_due(deadline_ns));
         let _all = gathering.take();
         assert_eq!(gathering.deadline_ns(), None);
-        // The others are whole with those that have gone.
+        // The others are complete with those that have gone.
         gathering.store(claim(1, 0, 9, true));
         assert!(gathering.is_whole(&NodeSet::first_nodes(2)));
     }
 
     proptest! {
-        /// Each node is said to have stored what it has, in its order.
+        /// The reports of each node hold what it has stored, in its order.
         #[test]
         fn of_each_node_all_is_said_in_its_order(
             stores in proptest::collection::vec((0_u16..4, 0_u32..3, 0_u64..3, any::<bool>()), 0..60),
@@ -207,7 +212,7 @@ mod tests {
                     of.push((claim.variable, claim.value, claim.reports));
                 }
             }
-            // Twice the same in a row may be said once: that changes nothing.
+            // Two equal stores in a row may be reported once: that changes nothing.
             said.values_mut().chain(stored.values_mut()).for_each(Vec::dedup);
             prop_assert_eq!(said, stored);
         }

@@ -1,4 +1,4 @@
-//! What a hub has and knows, and what it says.
+//! The state of a hub, and the messages that it sends.
 
 use super::super::link::{Link, LinkSettings};
 use super::super::message::{EncodedCompareAndWrite, Message, ProtocolViolation};
@@ -20,57 +20,57 @@ use bcs_core::wake::machine_page::BellId;
 use std::sync::atomic::Ordering;
 use zerocopy::IntoBytes as _;
 
-/// What a hub is made of.
+/// The configuration of a hub.
 #[derive(Debug)]
 pub struct HubConfig {
-    /// Which ranks run where.
+    /// The node of each rank.
     pub placement: Placement,
     /// The nodes of each process of the job that hosts NICs.
     pub parties: Vec<Vec<NodeId>>,
-    /// Which of them this one is.
+    /// The index of this process among them.
     pub me: usize,
-    /// The nodes of this machine: whose global memory is in the segment.
+    /// The nodes of this machine, whose global memory is in the segment.
     pub machine: NodeSet,
     /// The nodes of each machine.
     pub machines: Vec<NodeSet>,
-    /// To how many others a process passes on what goes along the tree of processes.
+    /// The most processes to which a process forwards what goes along the tree.
     pub fan_out: usize,
-    /// The parties of the machine of the sequencer, but for its own: they have no link to it.
+    /// The parties of the sequencer's machine, but for its own: they have no link to it.
     pub beside_sequencer: Vec<usize>,
     /// The segment of this machine.
     pub segment: Segment,
     /// The page of this machine.
     pub page: MachinePage,
-    /// The way to the ranks of this process's nodes.
+    /// The access to the memory of this process's ranks.
     pub memory: RankMemoryAccess,
-    /// If the sequencer is in this process: what it writes.
+    /// The log of the sequencer's writes, if the sequencer is in this process.
     pub ledger: Option<WriteLog>,
-    /// How links are set; [`LinkSettings::from`] and `to` are set for each.
+    /// The settings of links. The hub sets [`LinkSettings::from`] and `to` for each.
     pub link: LinkSettings,
-    /// What is different for the link to a party.
+    /// The limits that differ for the link to a party.
     pub paths: Vec<Option<PathLimits>>,
 }
 
-/// The path to another machine.
+/// The limits of the path to another machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathLimits {
-    /// As in [`LinkSettings`].
+    /// The value for [`LinkSettings`].
     pub datagram_bytes: usize,
-    /// As in [`LinkSettings`].
+    /// The value for [`LinkSettings`].
     pub window_bytes: u64,
 }
 
-/// A peer is to be dropped, and the job with it: it has the key and says nonsense.
+/// A peer that ends the job: it has the key and sends invalid messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BrokenPeer {
     /// The first of its nodes.
     pub node: NodeId,
-    /// What it said.
+    /// The violation.
     pub what: ProtocolViolation,
 }
 
 impl HubConfig {
-    /// The nodes of other machines.
+    /// Returns the nodes of other machines.
     pub(super) fn other_host_nodes(&self) -> NodeSet {
         let all = (0..self.placement.nodes()).map(NodeId::from_index);
         all.filter(|node| !self.machine.contains(*node)).collect()
@@ -92,22 +92,22 @@ pub(super) struct HubState {
     pub(super) ahead: OutsideSliceQueues,
     pub(super) brought: InboundBytes,
     pub(super) carried: EagerCache,
-    /// When the datagram came that was heard last.
+    /// When the last datagram came.
     pub(super) heard_ns: u64,
-    /// How many writes of the sequencer have been applied here.
+    /// The number of the sequencer's writes that have been applied here.
     pub(super) told: u64,
     pub(super) beat: DemandNews,
     pub(super) bells: PendingBells,
-    /// Ports of nodes elsewhere for which a Compare-And-Write is being decided here.
+    /// The ports of remote nodes for which a Compare-And-Write is being decided here.
     pub(super) deciding: Vec<(usize, usize)>,
-    /// Peers that have said nonsense.
+    /// Peers that have sent invalid messages.
     pub(super) broken: Vec<BrokenPeer>,
     /// An encoded message; empty between uses.
     pub(super) scratch: Vec<u8>,
     pub(super) entries: Vec<WriteLogEntry>,
 }
 
-/// A bit for each of so many.
+/// Makes a bit mask of these members.
 pub(super) fn bits(members: impl Iterator<Item = usize>) -> Vec<u8> {
     let mut bits = Vec::new();
     for member in members {
@@ -182,14 +182,14 @@ impl HubState {
         }
     }
 
-    /// The party of a rank on another machine.
+    /// Returns the party of a rank on another machine.
     pub(super) fn remote_party(&self, rank: u32) -> Option<usize> {
         let node = self.config.placement.node_of(rank)?;
         let is_far = !self.config.machine.contains(node);
         is_far.then(|| self.party_of_node[node.index()])
     }
 
-    /// Says something to a party. Returns what [`Peer::complete_puts`] is asked for.
+    /// Sends a message to a party. Returns the end of the stream with it.
     pub(super) fn send_message(
         &mut self,
         party: usize,
@@ -204,29 +204,29 @@ impl HubState {
         end
     }
 
-    /// The same of what is encoded already.
+    /// Does the same for an encoded message.
     pub(super) fn send_encoded(&mut self, party: usize, encoded: &[u8]) -> u64 {
         let peer = self.peers[party].as_mut();
         let peer = peer.expect("nobody says anything to a process of the same machine");
         peer.say(encoded)
     }
 
-    /// Whether a party hears by the sequencer of PUTs of this process.
+    /// Returns whether a party learns by the sequencer of PUTs of this process.
     fn hears_of_puts(&self, party: usize) -> bool {
         let beside = &self.config.beside_sequencer;
         !beside.contains(&party) && !beside.contains(&self.config.me)
     }
 
-    /// How many writes of the sequencer this process knows of.
+    /// Returns how many writes of the sequencer this process knows of.
     pub(super) fn known_writes(&self) -> u64 {
         if self.config.machine.contains(NodeId(0)) {
-            // Of its own machine, whichever process has the sequencer.
+            // The segment has the writes of its own machine, in whichever process the sequencer is.
             return self.config.segment.writes().load(Ordering::Acquire);
         }
         self.told
     }
 
-    /// How many writes of the sequencer all nodes of this machine know of.
+    /// Returns how many writes of the sequencer all nodes of this machine know of.
     pub(super) fn writes_known_to_all(&self) -> u64 {
         let applied = |node| self.config.segment.applied(node).load(Ordering::Acquire);
         self.config.machine.iter().map(applied).min().unwrap_or(0)
@@ -240,7 +240,7 @@ impl HubState {
         signal: Option<NicThreadId>,
         bell: BellId,
     ) -> Ticket {
-        // What has been decided here is told before.
+        // Decisions that were made here go first.
         self.tell_decisions();
         let nodes = self.config.placement.nodes();
         let byte = at.byte(nodes, bytes.len()) as u64;
@@ -274,14 +274,14 @@ impl HubState {
     }
 
     pub(super) fn send_outside_slice(&mut self, from: NodeId, to: NodeId, words: &[u64]) {
-        // What has been decided here is told before, as before a PUT.
+        // Decisions that were made here go first, as before a PUT.
         self.tell_decisions();
         let party = self.party_of_node[to.index()];
         let (from, to) = (from.0, to.0);
         self.send_message(party, &Message::Ahead { from, to }, words.as_bytes());
     }
 
-    /// Sends a whole eager message to a node that will ask for it.
+    /// Sends a whole eager message to a node that will request it.
     pub(super) fn send_eager_bytes(&mut self, to: NodeId, from: &SourceSpan) {
         let Payload::Slot { slot, .. } = from.payload else {
             return;
@@ -294,7 +294,7 @@ impl HubState {
         }
     }
 
-    /// What a GET has come to whose bytes were carried here.
+    /// Completes a GET whose bytes are cached here.
     pub(super) fn take_cached_eager(
         &mut self,
         from: &SourceSpan,
@@ -329,12 +329,12 @@ impl HubState {
         Ticket(self.operations.compare(port))
     }
 
-    /// Tells what the sequencer here has written and decided since the last time.
+    /// Sends what the sequencer here has written and decided since the last call.
     pub(super) fn tell_decisions(&mut self) {
         let Some(ledger) = self.config.ledger.clone() else {
             return;
         };
-        // First: what a verdict follows from has been written before it, and is told before it.
+        // This comes first: the writes that lead to a verdict precede it, and are sent before it.
         let decided = self.take_verdicts();
         let mut entries = std::mem::take(&mut self.entries);
         ledger.take_untold(&mut entries);
@@ -361,7 +361,7 @@ impl HubState {
         }
     }
 
-    /// Takes the verdicts for ports elsewhere: for whom, and whether the condition held.
+    /// Takes the verdicts for ports of other machines: the port, and whether the condition held.
     fn take_verdicts(&mut self) -> Vec<(usize, usize, bool)> {
         let segment = &self.config.segment;
         let mut decided = Vec::new();
@@ -374,17 +374,17 @@ impl HubState {
     }
 }
 
-/// The index of a variable, as messages have it.
+/// Returns the index of a variable, in the form of messages.
 pub(super) fn index32(index: usize) -> u32 {
     u32::try_from(index).expect("variables are few")
 }
 
-/// The number of a NIC thread's port.
+/// Returns the number of a NIC thread's port.
 pub(super) fn port_of((node, thread): (NodeId, NicThreadId)) -> usize {
     node.index() * NicThreadId::COUNT + thread.index()
 }
 
-/// The NIC thread of a port.
+/// Returns the NIC thread of a port.
 pub(super) fn thread_of_port(port: usize) -> (NodeId, NicThreadId) {
     let node = NodeId::from_index(port / NicThreadId::COUNT);
     (node, NicThreadId::ALL[port % NicThreadId::COUNT])

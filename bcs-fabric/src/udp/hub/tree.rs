@@ -1,52 +1,63 @@
-//! The tree of processes along which what the sequencer and the Strobe Sender say and hear goes.
+//! The tree of processes for the messages to and from the sequencer and the Strobe Sender.
 //!
-//! Its root is their process, and its members are the processes of other machines. A process has its place by what all know
-//! of the job, so that all find the same tree. Parent and child are on different machines, for only then there is a link
-//! between them. A process whose machine is that of all who have room is a child of the root, who is on none of
-//! theirs: so the root has more children than [`HubConfig::fan_out`](super::HubConfig::fan_out) where nearly all other processes are of
-//! one machine. With at most so many processes beside the root's the tree is a star.
+//! Its root is their process, and its members are the processes of other machines. A process
+//! derives its place from what all know of the job, so that all find the same tree. Parent and
+//! child are on different machines, for only then there is a link between them. If all processes
+//! with room are on a process's own machine, it is a child of the root, which is on another
+//! machine. So the root has more children than [`HubConfig::fan_out`](super::HubConfig::fan_out)
+//! where nearly all other processes are of one machine. With at most that many processes beside the
+//! root's the tree is a star.
 //!
-//! **Down** go microstrobes, the writes of the sequencer, verdicts, and for which PUTs to wait. Who gets them from its parent
-//! passes them on when they come, before it hears them itself, and whatever it still waits for. **Up** go stores, how many PUTs
-//! were sent, and requests for Compare-And-Writes; an inner process gathers them first ([`super::gathering`]). All else
-//! goes by the link of the two whom it concerns, and so do PUTs of NIC threads.
+//! **Down** go microstrobes, the writes of the sequencer, verdicts, and for which PUTs to wait. A
+//! process forwards them when they come from its parent, before it handles them itself, and
+//! whatever it still waits for. **Up** go stores, how many PUTs were sent, and requests for
+//! Compare-And-Writes; an inner process aggregates them first ([`super::report_aggregator`]). All
+//! else goes by the link of the two whom it concerns, and so do PUTs of NIC threads.
 //!
-//! **Why the laws hold.** Between the root and any process there is one path, and all that the sequencer and the Strobe
-//! Sender have to do with that process goes along it. A link keeps the order of what is said, and whoever passes on keeps it as well.
-//! So the path does what the link of the two did when there was no tree:
+//! **Why the laws hold.** Between the root and any process there is one path, and all messages
+//! between that process and the sequencer and the Strobe Sender go along it. A link keeps the order
+//! of messages, and a process that forwards them keeps it as well. So the path does what the link
+//! of the two did when there was no tree:
 //!
-//! - *All or none.* A link loses nothing, an inner process passes on all, and one that dies or is cut off ends the job. So all nodes get
-//!   a microstrobe, or there is no job any more.
-//! - *One order.* All processes hear the root's writes in the order in which it said them, so these need no numbers; and a
-//!   microstrobe or verdict after the writes that were made before it. A PUT goes by another link, and takes effect after the writes that
-//!   its sender knew of, since it says how many these were.
-//! - *A comparison sees what its asker's node has stored before.* Both go up the same path, in order.
-//! - *A strobe follows the PUTs of what was reported* ([`super::puts`]). A report comes after the count of the PUTs that its process has
-//!   sent before; the root says to whom these went for how many to wait, and then strikes, along one path. Two kinds of PUTs
-//!   were in that order by their link alone. Those from the root's process to one that is no child of it are counted now
-//!   and awaited as others are. Those to the root's process from one that is no child of it are counted as well, and
-//!   the root hears nothing more of the branch that says so until it has them.
-//! - *A microstrobe is complete* when it is said. Who knows of it but by hearing it knows from the root: by what comes behind
-//!   it on its path.
-//! - *PUTs of one port come in order.* Those of the Strobe Sender go along the tree, all others by the link of the
-//!   two. What one of these says of the other is said by writes and counts, as above.
+//! - *All or none.* A link loses nothing, an inner process forwards all, and one that dies or is
+//!   cut off ends the job. So either all nodes get a microstrobe, or the job ends.
+//! - *One order.* All processes handle the root's writes in the order in which it sent them, so
+//!   these need no numbers. They handle a microstrobe or verdict after the writes that were made
+//!   before it. A PUT goes by another link, and takes effect after the writes that its sender knew
+//!   of, since it holds their number.
+//! - *A comparison sees what its requester's node has stored before.* Both go up the same path, in
+//!   order.
+//! - *A strobe follows the PUTs of what was reported* ([`super::put_counts`]). A report comes after
+//!   the count of the PUTs that its process has sent before. The root notifies their receivers for
+//!   how many to wait, and then sends the strobe, along one path. Two kinds of PUTs were in that
+//!   order by their link alone. Those from the root's process to one that is not its child are
+//!   counted now and waited for as others are. Those to the root's process from one that is not its
+//!   child are counted as well, and the root handles nothing more of the branch that reports this
+//!   until it has them.
+//! - *A microstrobe is complete* when it is sent. A process that knows of it otherwise knows from
+//!   the root, by what comes behind it on its path.
+//! - *PUTs of one port come in order.* Those of the Strobe Sender go along the tree, all others by
+//!   the link of the two. Writes and counts order the ones and the others, as above.
 //!
-//! **Nobody waits for ever.** What has come and is not heard waits for what was said earlier: for what came before it by the same
-//! link, for writes that the sender of a PUT knew of, for PUTs that had been sent before the root heard of them. (What is
-//! passed on was said when its first speaker said it.) Only one thing may come by a link before what was said earlier: what a
-//! process says itself, before it passes on something older. That waits for nothing of its own: to a child, since each write is passed on
-//! before it is heard, and to the root, since that knows all writes. And all that was said comes, since whoever
-//! passes on does not wait. So of all that is not heard, what was said first waits for nothing.
+//! **No process waits for ever.** A message that has come and is not handled waits for earlier
+//! ones: for what came before it by the same link, for writes that the sender of a PUT knew of, for
+//! PUTs that had been sent before the root learned of them. (A forwarded message is as old as its
+//! first sending.) Only one thing may come by a link before what was sent earlier: a process's own
+//! message, sent before it forwards something older. That waits for nothing of its own: to a child,
+//! since each write is forwarded before it is handled, and to the root, since that knows all
+//! writes. And all that was sent comes, since a process forwards without waiting. So of all that is
+//! not handled, the message that was sent first waits for nothing.
 //!
-//! **Trust.** Down the tree a process hears its parent only, and what comes up is of nodes of the branch that says it. All else is
-//! nonsense, which ends the job. So a child can say what its branch has stored, as each of that branch could by itself.
+//! **Trust.** Down the tree a process handles messages of its parent only, and what comes up is of
+//! nodes of the sender's branch. All else is invalid, which ends the job. So a child can report
+//! what its branch has stored, as each of that branch could by itself.
 
 use bcs_core::job::{NodeId, NodeSet};
 
-/// The place of a process.
+/// The place of a process in the tree.
 #[derive(Debug)]
 pub(super) struct ProcessTree {
-    /// None of the root, and of a process beside it on its machine.
+    /// The parent. The root has none, nor has a process beside it on its machine.
     parent: Option<usize>,
     children: Vec<Branch>,
     /// The child that leads to each party.
@@ -62,7 +73,7 @@ struct Branch {
     nodes: NodeSet,
 }
 
-/// The parent of each party, by the machine of each.
+/// Returns the parent of each party, by the machine of each.
 fn parents(machines: &[usize], root: usize, fan_out: usize) -> Vec<Option<usize>> {
     let before = |party: usize| {
         let earlier = machines[..party].iter();
@@ -70,7 +81,8 @@ fn parents(machines: &[usize], root: usize, fan_out: usize) -> Vec<Option<usize>
     };
     let all = 0..machines.len();
     let mut far: Vec<usize> = all.filter(|&of| machines[of] != machines[root]).collect();
-    // One of each machine first: then whoever comes finds parents on many machines.
+    // The first process of each machine comes first, so that later ones find parents on many
+    // machines.
     far.sort_by_key(|&party| before(party));
     let mut children = vec![0; machines.len()];
     let mut parents = vec![None; machines.len()];
@@ -86,7 +98,8 @@ fn parents(machines: &[usize], root: usize, fan_out: usize) -> Vec<Option<usize>
 }
 
 impl ProcessTree {
-    /// The place of a party, `me`: by the nodes of each party, the nodes of each machine, and who is the root.
+    /// Makes the place of the party `me`, from the nodes of each party, the nodes of each machine,
+    /// and the root.
     pub(super) fn new(
         parties: &[Vec<NodeId>],
         machines: &[NodeSet],
@@ -133,29 +146,29 @@ impl ProcessTree {
         self.parent
     }
 
-    /// How many children there are.
+    /// Returns the number of children.
     pub(super) fn children(&self) -> usize {
         self.children.len()
     }
 
-    /// A child, by its place among them.
+    /// Returns a child, by its place among them.
     pub(super) fn child(&self, place: usize) -> usize {
         self.children[place].child
     }
 
-    /// The child that leads to a party below this one.
+    /// Returns the child that leads to a party below this one.
     pub(super) fn child_towards(&self, party: usize) -> Option<usize> {
         self.ways.get(party).copied().flatten()
     }
 
-    /// Whether all of these nodes are in the branch of a child.
+    /// Returns whether all of these nodes are in the branch of a child.
     pub(super) fn has(&self, child: usize, nodes: &NodeSet) -> bool {
         let mut children = self.children.iter();
         let branch = children.find(|branch| branch.child == child);
         branch.is_some_and(|branch| branch.nodes.and(nodes) == *nodes)
     }
 
-    /// The nodes of this process and of all below it.
+    /// Returns the nodes of this process and of all below it.
     pub(super) fn nodes(&self) -> &NodeSet {
         &self.nodes
     }
@@ -167,7 +180,7 @@ mod tests {
     use bcs_core::limits::FAN_OUT;
     use proptest::prelude::*;
 
-    /// A node for each party, whose number it has.
+    /// Makes a tree for each party, by its number.
     fn trees(machines: &[usize], root: usize, fan_out: usize) -> Vec<ProcessTree> {
         let node = NodeId::from_index;
         let parties: Vec<Vec<NodeId>> = (0..machines.len()).map(|it| vec![node(it)]).collect();
@@ -236,7 +249,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whichever machines they are on: all are reached, each by one way, over links that there are.
+        /// Whichever machines they are on, all are reached, each by one path, over existing links.
         #[test]
         fn all_are_reached_over_links(
             machines in proptest::collection::vec(0_usize..5, 1..40),

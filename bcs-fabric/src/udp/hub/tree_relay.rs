@@ -1,4 +1,4 @@
-//! What is said along the [tree](super::tree), and what is passed on.
+//! The messages along the [tree](super::tree), and their forwarding.
 
 use super::super::message::{Message, ProtocolViolation};
 use super::report_aggregator::StoreReport;
@@ -15,7 +15,8 @@ const NOT_BELOW: ProtocolViolation =
     ProtocolViolation("it speaks for a node that is not its own, nor below it");
 
 impl HubState {
-    /// Passes on what a party says, if that goes along the tree. Returns whether this process is to hear it.
+    /// Forwards a message of a party, if it goes along the tree. Returns whether this process has
+    /// to handle it.
     pub(super) fn pass_on(
         &mut self,
         party: usize,
@@ -83,7 +84,7 @@ impl HubState {
         }
     }
 
-    /// Whether the sequencer is in this process.
+    /// Returns whether the sequencer is in this process.
     fn is_root(&self) -> bool {
         self.config.me == self.sequencer
     }
@@ -103,7 +104,7 @@ impl HubState {
             .ok_or(NOT_PARENT)
     }
 
-    /// All of these nodes are in the branch of a child.
+    /// Checks that all of these nodes are in the branch of a child.
     fn check_below(&self, child: usize, nodes: &NodeSet) -> Result<(), ProtocolViolation> {
         self.tree.has(child, nodes).then_some(()).ok_or(NOT_BELOW)
     }
@@ -114,7 +115,7 @@ impl HubState {
         }
     }
 
-    /// Returns whether it is for this process.
+    /// Forwards a message towards a party. Returns whether it is for this process.
     fn pass_down(&mut self, to: usize, encoded: &[u8]) -> Result<bool, ProtocolViolation> {
         if to == self.config.me {
             return Ok(true);
@@ -124,7 +125,7 @@ impl HubState {
         Ok(false)
     }
 
-    /// The root says something to all.
+    /// Sends a message of the root to all.
     pub(super) fn say_down(&mut self, message: &Message<'_>, bytes: &[u8]) {
         let mut encoded = std::mem::take(&mut self.scratch);
         message.encode(bytes, &mut encoded);
@@ -133,7 +134,8 @@ impl HubState {
         self.scratch = encoded;
     }
 
-    /// The Strobe Sender puts something: complete when it is said, since whatever follows from it comes along the tree as well.
+    /// Sends a PUT of the Strobe Sender. It is complete when it is sent, since whatever follows
+    /// from it goes along the tree as well.
     pub(super) fn strobe(
         &mut self,
         far: &NodeSet,
@@ -141,7 +143,7 @@ impl HubState {
         bytes: &[u8],
         signal: Option<NicThreadId>,
     ) -> Ticket {
-        // What has been decided here is told before.
+        // Decisions that were made here go first.
         self.tell_decisions();
         self.say_awaited();
         let byte = at.byte(self.config.placement.nodes(), bytes.len()) as u64;
@@ -155,10 +157,11 @@ impl HubState {
         Ticket(self.operations.add_completed_put())
     }
 
-    /// The root says for which PUTs others are to wait before they hear more of it.
+    /// Notifies others, at the root, for which PUTs to wait before they handle more of its
+    /// messages.
     pub(super) fn say_awaited(&mut self) {
         for (to, puts) in self.puts.take_untold() {
-            // A child has them first by its link.
+            // A child gets them before this, by its link.
             if self.tree.child_towards(to) != Some(to) {
                 self.puts.know(self.config.me, to, puts);
             }
@@ -166,7 +169,7 @@ impl HubState {
         while let Some(to) = self.puts.next_awaiting() {
             for (from, puts) in self.puts.take_awaited(to) {
                 let Some(way) = self.tree.child_towards(to) else {
-                    continue; // a peer has said that it has put to who is not in the tree
+                    continue; // a peer has reported PUTs to a party that is not in the tree
                 };
                 let await_them = Message::Await {
                     to: index32(to),
@@ -178,7 +181,7 @@ impl HubState {
         }
     }
 
-    /// Nodes of this process have stored something.
+    /// Reports a store of nodes of this process.
     pub(super) fn tell_stored(&mut self, claim: StoreReport) {
         self.tell_sent();
         match self.tree.children() {
@@ -187,18 +190,18 @@ impl HubState {
         }
     }
 
-    /// A port of this process asks for something.
+    /// Sends the request of a port of this process.
     pub(super) fn tell_compare(&mut self, compare: &Message<'_>) {
         self.tell_sent();
         self.pass_up();
         self.send_message(self.parent(), compare, &[]);
     }
 
-    /// Tells the sequencer of PUTs.
+    /// Reports PUTs to the sequencer.
     fn tell_sent(&mut self) {
         let is_child = self.parent() == self.sequencer;
         for (to, puts) in self.puts.take_untold() {
-            // The sequencer's own process has them before whatever follows them by the same link.
+            // The sequencer's own process gets them by the same link, before whatever follows them.
             if to == self.sequencer && is_child {
                 continue;
             }
@@ -234,14 +237,14 @@ impl HubState {
         }
     }
 
-    /// Passes up what was gathered for long enough.
+    /// Sends up what has waited long enough.
     pub(super) fn tell_gathered(&mut self, now_ns: u64) {
         if self.gathering.is_due(now_ns) {
             self.pass_up();
         }
     }
 
-    /// Passes up what was gathered.
+    /// Sends up what waits.
     fn pass_up(&mut self) {
         let (sent, claims) = self.gathering.take();
         for ((from, to), puts) in sent {

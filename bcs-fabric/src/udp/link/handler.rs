@@ -1,4 +1,4 @@
-//! What a link gives to who has it, and what it does not take.
+//! The interface between a link and its owner, and the reasons why a link refuses a datagram.
 
 use std::ops::Range;
 
@@ -11,31 +11,33 @@ pub enum DatagramRefusal {
     /// It is not of this link.
     #[error("it is of another job or node")]
     Foreign,
-    /// Its number was there before.
+    /// A datagram of this number has come before.
     #[error("it has come before")]
     Repeated,
-    /// The peer says what cannot be.
+    /// The peer has sent invalid data.
     #[error(transparent)]
     Malformed(#[from] MalformedDatagram),
 }
 
 /// The memory that transfers are read from and written to.
 pub trait LinkHandler {
-    /// Fills `bytes` with those at this place of a transfer. False when nobody wants them any more.
+    /// Fills `bytes` with those at this place of a transfer. Returns false when nobody wants them
+    /// any more.
     fn read(&mut self, transfer: u64, offset: u64, bytes: &mut [u8]) -> bool;
 
-    /// Where as many bytes at this place of a transfer lie side by side, if they can be sent from there.
+    /// Lends as many bytes at this place of a transfer, if they lie side by side and can be sent
+    /// from there.
     fn lend(&mut self, _transfer: u64, _offset: u64, _len: usize) -> Option<LentMemory> {
         None
     }
 
-    /// Bytes of a transfer have come: maybe once more.
+    /// Takes bytes of a transfer. They may come more than once.
     fn write(&mut self, transfer: u64, offset: u64, bytes: &[u8]);
 
-    /// Bytes of a transfer have come, and lie where they belong.
+    /// Notes that bytes of a transfer have come, and lie where they belong.
     fn note_placed(&mut self, transfer: u64, range: Range<u64>);
 
-    /// A control message has come.
+    /// Takes a control message.
     fn handle_message(&mut self, bytes: &[u8]);
 }
 

@@ -1,29 +1,29 @@
-//! How a link is set.
+//! The settings of a link.
 
 use bcs_core::job::NodeId;
 
-/// How a link is set.
+/// The settings of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSettings {
-    /// The job, as far as 32 bits tell.
+    /// The job's epoch: 32 bits that identify the job.
     pub epoch: u32,
     /// This node.
     pub from: NodeId,
     /// The peer.
     pub to: NodeId,
-    /// The longest datagram, its tag not counted.
+    /// The length of the longest datagram, without its tag.
     pub datagram_bytes: usize,
-    /// How fast it sends at most, in bytes a second: the budget.
+    /// The highest rate of sending, in bytes a second: the budget.
     pub bytes_per_second: u64,
-    /// The most bytes on their way: what the peer's socket holds.
+    /// The most bytes in flight: the capacity of the peer's socket.
     pub window_bytes: u64,
-    /// How long an acknowledgement is kept back, for others to come with it.
+    /// How long an acknowledgement waits for others to come with it.
     pub acknowledge_ns: u64,
-    /// The least by which an answer may be late, before what it is to is taken for lost.
+    /// The least delay of an answer after which the datagram counts as lost.
     pub grain_ns: u64,
-    /// Who was idle may send so much at once as the pace has in this time.
+    /// A link that was idle may send at once what the pace allows in this time.
     pub burst_ns: u64,
-    /// How long it says nothing, before it says that it lives.
+    /// The time without a datagram after which the link sends a ping.
     pub quiet_ns: u64,
 }
 

@@ -13,18 +13,18 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 
-/// From then on nothing is lost.
+/// The time from which there are no faults.
 const FAULTS_END_NS: u64 = 300 * MS;
 
-/// By then everything must have come.
+/// The time by which everything must have come.
 const END_NS: u64 = 5_000 * MS;
 
-/// The byte of a transfer at a place.
+/// Returns the byte of a transfer at a place.
 fn byte(transfer: u64, at: u64) -> u8 {
     (transfer.wrapping_mul(31) ^ at.wrapping_mul(7) ^ (at >> 8)).to_le_bytes()[0]
 }
 
-/// What a node has got.
+/// The data that a node has received.
 #[derive(Default)]
 struct Got {
     messages: Vec<Vec<u8>>,
@@ -65,7 +65,7 @@ struct Net {
     now_ns: u64,
     wire: DatagramNetwork,
     random: ChaCha8Rng,
-    /// All that was ever sent, to whom.
+    /// All datagrams that were ever sent, with their receivers.
     record: Vec<(usize, Vec<u8>)>,
 }
 
@@ -74,7 +74,7 @@ impl Net {
         Self::after(0, seed, faults)
     }
 
-    /// A network whose links have sent so many datagrams each.
+    /// Makes a network whose links have each sent `sent` datagrams.
     fn after(sent: u64, seed: u64, faults: DatagramFaults) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let datagram_bytes = [600, 1_400, 8_900][random.random_range(0..3)];
@@ -111,7 +111,7 @@ impl Net {
         }
     }
 
-    /// Goes on until both have nothing more to send and nothing is under way.
+    /// Runs until both links have nothing more to send and nothing is in flight.
     fn run(&mut self) {
         loop {
             (0..2).for_each(|from| self.send(from));
@@ -140,12 +140,13 @@ impl Net {
     }
 }
 
-/// Messages of all lengths and some transfers both ways, some from the beginning and some in the middle of the faults.
+/// Sends messages of all lengths and some transfers both ways, some at the beginning and some in
+/// the middle of the faults.
 fn everything_comes(seed: u64, faults: DatagramFaults) -> Net {
     everything_comes_after(0, seed, faults)
 }
 
-/// The same over links that have sent so many datagrams before.
+/// Does the same over links that have sent `before` datagrams.
 fn everything_comes_after(before: u64, seed: u64, faults: DatagramFaults) -> Net {
     let mut net = Net::after(before, seed, faults);
     let mut sent: [Vec<Vec<u8>>; 2] = [Vec::new(), Vec::new()];
@@ -229,8 +230,8 @@ fn messages_come_once_in_order_and_transfers_whole_whatever_the_network_does() {
     }
 }
 
-/// A link stopped for ever after 2^32 datagrams without loss: the run of what had come was longer than an
-/// acknowledgement could say, and so it said nothing.
+/// A link once stopped for ever after 2^32 datagrams without loss: the run of received numbers was
+/// longer than an acknowledgement could hold, and so the link sent none.
 #[test]
 fn a_link_goes_on_beyond_32_bits_of_datagrams_without_loss() {
     let mut passed = 0;
@@ -239,7 +240,7 @@ fn a_link_goes_on_beyond_32_bits_of_datagrams_without_loss() {
             0 => DatagramFaults::default(),
             _ => any_faults(seed),
         };
-        // The wrap of a run is some ten to some hundred datagrams away, or lies behind.
+        // The wrap of a run is some tens to hundreds of datagrams away, or lies behind.
         let before = match seed % 3 {
             0 => (1 << 32) - 200,
             1 => (1 << 32) - 20,
@@ -248,18 +249,18 @@ fn a_link_goes_on_beyond_32_bits_of_datagrams_without_loss() {
         let mut net = everything_comes_after(before, seed, faults);
         let mut last = [before; 2];
         for (to, datagram) in std::mem::take(&mut net.record) {
-            // No number is used twice, or a nonce would be.
+            // No number is used twice, for otherwise a nonce would be.
             let (header, _) = Header::take(&datagram).unwrap();
             assert!(header.number > last[to], "seed {seed}: {}", header.number);
             last[to] = header.number;
-            // The first of these two may be the first that comes: others were lost.
+            // The first of these two may be the first that comes, if others were lost.
             let mut take = || net.links[to].receive(&datagram, net.now_ns, &mut net.got[to]);
             let taken = [take(), take()];
             assert_eq!(taken[1], Err(DatagramRefusal::Repeated), "seed {seed}");
         }
         let has_passed = |&&last: &&u64| before < 1 << 32 && last > 1 << 32;
         passed += last.iter().filter(has_passed).count();
-        // One that has the number of a datagram of before, as far as 32 bits tell.
+        // An old datagram has the same number in the low 32 bits.
         let mut old = Vec::new();
         let (epoch, from) = (7, NodeId(0));
         let number = (last[1] & u64::from(u32::MAX)).max(1);
@@ -283,7 +284,7 @@ fn after_a_second_without_a_network_it_goes_on_soon() {
     net.run();
     net.links[0].send(b"meanwhile");
     net.links[0].transfer(1, 0..100_000);
-    // The network is down: what is sent is gone.
+    // The network is down: all datagrams are lost.
     let mut datagram = Vec::new();
     let end_ns = net.now_ns + 1_000 * MS;
     while net.now_ns < end_ns {
@@ -306,7 +307,7 @@ fn what_was_recorded_has_no_effect_when_it_comes_again() {
     for (to, datagram) in std::mem::take(&mut net.record) {
         let taken = net.links[to].receive(&datagram, net.now_ns, &mut net.got[to]);
         assert_eq!(taken, Err(DatagramRefusal::Repeated));
-        // The other side's own, and those of another job.
+        // Datagrams of the other side itself, and of another job.
         let taken = net.links[1 - to].receive(&datagram, net.now_ns, &mut net.got[1 - to]);
         assert_eq!(taken, Err(DatagramRefusal::Foreign));
     }
@@ -314,7 +315,7 @@ fn what_was_recorded_has_no_effect_when_it_comes_again() {
     assert!(net.links.iter().all(Link::is_idle));
 }
 
-/// The tag keeps strangers out; a peer that is broken is another matter.
+/// The tag keeps attackers out, but not a broken peer.
 #[test]
 fn a_peer_that_writes_nonsense_crashes_nobody() {
     let mut random = ChaCha8Rng::seed_from_u64(5);
@@ -324,7 +325,7 @@ fn a_peer_that_writes_nonsense_crashes_nobody() {
     let all = record.len();
     for (to, mut datagram) in record {
         for _ in 0..random.random_range(1..4) {
-            // The number and what follows.
+            // The bytes from the number on.
             let at = random.random_range(8..datagram.len());
             datagram[at] = random.random();
         }

@@ -1,5 +1,6 @@
-//! Two processes on two machines in virtual time. What comes is joined as the kernel joins it, and put where the receiver
-//! says; what lies beside the buffers of the receiving rank is never touched.
+//! Two processes on two machines in virtual time. Datagrams are joined as the kernel joins them,
+//! and put where the receiver wants them. Memory beside the buffers of the receiving rank is never
+//! touched.
 #![expect(unsafe_code, reason = "memory of ranks is named by address")]
 
 mod rig;
@@ -17,7 +18,7 @@ use rig::{Memory, Rig};
 
 const MS: u64 = 1_000_000;
 
-/// By then what was asked for has come.
+/// The time by which all requested bytes have come.
 const END_NS: u64 = 5_000 * MS;
 
 #[test]
@@ -34,7 +35,7 @@ fn without_loss_the_kernel_copies_nearly_all() {
         rig.has_come(&get);
         let brought = rig.brought();
         assert_eq!(brought.all(), len as u64);
-        // The first datagram acknowledges what was asked.
+        // The first datagram acknowledges the request.
         let most = 3_000.max(brought.all() / 50);
         assert!(brought.copied <= most, "{crypto:?} {len}: {brought:?}");
         assert_eq!(rig.strays().suspicious(), 0);
@@ -91,7 +92,7 @@ fn whatever_the_network_does_all_comes_and_nothing_beside_it() {
     }
 }
 
-/// Somebody without the key knows what comes next, and is first.
+/// An attacker without the key predicts the next datagrams, and sends first.
 #[test]
 fn a_forgery_that_looks_as_planned_has_no_effect() {
     let mut rig = Rig::new(4, DatagramFaults::default(), Crypto::Tag, Memory::Mapped);
@@ -125,7 +126,7 @@ fn a_forgery_that_looks_as_planned_has_no_effect() {
     );
 }
 
-/// A rank that writes where it receives keeps nobody from anything but itself.
+/// A rank that writes where it receives harms only itself.
 #[test]
 fn who_writes_where_it_receives_gets_its_message_by_copies() {
     let mut rig = Rig::new(5, DatagramFaults::default(), Crypto::Tag, Memory::Mapped);
@@ -149,7 +150,7 @@ fn what_comes_again_changes_nothing() {
     });
     rig.has_come(&first);
     rig.wipe(&first);
-    // While another transfer is under way, so that it is looked at.
+    // Another transfer is under way, so that the receiver peeks.
     let second = rig.get(100_000);
     let mut again = Some(record);
     rig.run_with(END_NS, |to, datagrams| {
@@ -168,7 +169,7 @@ fn what_comes_again_changes_nothing() {
     );
 }
 
-/// What is out of turn is put together again, and goes where it belongs.
+/// Datagrams out of turn are reassembled, and their bytes go where they belong.
 #[test]
 fn datagrams_in_another_order_come_right() {
     for seed in 0..20 {
@@ -221,14 +222,14 @@ fn transfers_that_are_interleaved_come_right() {
     assert!(rig.brought().placed > 0, "the first of them was planned");
 }
 
-/// The sender cannot read on: what comes of it afterwards is written nowhere.
+/// The sender cannot read on: bytes of the transfer that come afterwards are not written.
 #[test]
 fn of_a_transfer_that_is_over_nothing_is_placed() {
     let mut rig = Rig::new(8, DatagramFaults::default(), Crypto::Tag, Memory::Mapped);
     let get = rig.get(200_000);
     let mut late = Vec::new();
     let is_bulk = |bytes: &Vec<u8>| BulkFront::take(bytes).is_some();
-    // What is kept back is read again, until the rank whose it is has gone.
+    // Delayed bytes are read again, until their rank has departed.
     rig.run_with(20 * MS, |to, datagrams| {
         if to == 1 {
             late.extend(datagrams.extract_if(.., |bytes| is_bulk(bytes)));
@@ -240,7 +241,7 @@ fn of_a_transfer_that_is_over_nothing_is_placed() {
     let failed = Event::Failed(FabricError::SourceMemory);
     assert_eq!(rig.test(&get), failed);
     rig.wipe(&get);
-    // Another one is under way, so that it is looked at what comes.
+    // Another transfer is under way, so that the receiver peeks.
     rig.set_there(0, true);
     let other = rig.get(50_000);
     rig.run_with(END_NS, |to, datagrams| {
@@ -273,7 +274,7 @@ fn a_plan_has_a_place_for_each_byte() {
         bytes,
         each,
     };
-    // The last is shorter, or has room for no bytes, or is as long as the others.
+    // The last datagram is shorter, or has no room for bytes, or is as long as the others.
     for (beyond, count, bytes) in [
         (0, 10, 10_000),
         (BULK_FRONT_BYTES + 16 + 1, 11, 10_001),
@@ -296,7 +297,7 @@ fn a_plan_has_a_place_for_each_byte() {
     ] {
         assert_eq!(plan.number(2, &other), None);
     }
-    // Its bytes are not all that it brings; there are few of them.
+    // It brings more than its bytes; it has few bytes.
     assert_eq!(ScatterPlan::for_peeked(&sight(10 * each), 0), None);
     assert_eq!(ScatterPlan::for_peeked(&sight(3 * each), 16), None);
 }

@@ -1,8 +1,10 @@
-//! The tag of a datagram that lies in two pieces: its front in a buffer of ours, its bytes in the memory of a rank.
+//! The tag of a datagram that lies in two pieces: its front in a buffer of this process, its bytes
+//! in the memory of a rank.
 //!
-//! It is the same tag (GMAC of AES-128) as of a datagram in one piece. The safe interface of aws-lc-rs takes one piece of
-//! what is authentic and not secret, and a slice, which memory that its owner changes meanwhile must not be; so this is
-//! the interface of C beneath it, which reads from an address.
+//! It is the same tag (GMAC of AES-128) as of a datagram in one piece. The safe interface of
+//! aws-lc-rs takes one piece of what is authentic and not secret, and it takes a slice. Memory that
+//! its owner changes meanwhile must not be a slice. So this module uses the C interface beneath it,
+//! which reads from an address.
 #![expect(unsafe_code, reason = "the interface of a library in C")]
 
 use crate::shm::LentMemory;
@@ -15,10 +17,10 @@ use aws_lc_sys::{
 use std::ffi::c_int;
 use std::ptr::{NonNull, null, null_mut};
 
-/// Bytes of a key, and of a tag.
+/// Bytes of a key, and bytes of a tag.
 const BYTES: usize = 16;
 
-/// A context of the library's, with a key or without.
+/// A context of the library, with a key or without.
 #[derive(Debug)]
 struct CipherContext(NonNull<EVP_CIPHER_CTX>);
 
@@ -40,7 +42,7 @@ impl Drop for CipherContext {
     }
 }
 
-/// The two pieces of a datagram: where they begin, and how long they are.
+/// Returns the addresses and the lengths of the two pieces of a datagram.
 fn pieces(front: &[u8], bytes: &LentMemory) -> [(*const u8, c_int); 2] {
     let len = |bytes| c_int::try_from(bytes).expect("a datagram is short");
     let start = bytes.start().as_ptr().cast_const();
@@ -50,7 +52,7 @@ fn pieces(front: &[u8], bytes: &LentMemory) -> [(*const u8, c_int); 2] {
     ]
 }
 
-/// The key of a direction, to look at tags with.
+/// Checks tags with the key of a direction.
 #[derive(Debug)]
 pub(super) struct PiecewiseOpener(CipherContext);
 
@@ -68,7 +70,7 @@ impl PiecewiseOpener {
         Self(context)
     }
 
-    /// Whether the tag is right of what lies there, under this nonce. It reads each byte once.
+    /// Returns whether the tag of these pieces is right, under this nonce. It reads each byte once.
     pub(super) fn check(
         &mut self,
         nonce: &[u8; NONCE_LEN],
@@ -100,7 +102,7 @@ impl PiecewiseOpener {
     }
 }
 
-/// The same key, to make tags with.
+/// Makes tags with the same key.
 #[derive(Debug)]
 pub(super) struct PiecewiseSeal(CipherContext);
 
@@ -118,7 +120,7 @@ impl PiecewiseSeal {
         Self(context)
     }
 
-    /// The tag of what lies there, under this nonce. It reads each byte once.
+    /// Returns the tag of these pieces, under this nonce. It reads each byte once.
     pub(super) fn tag(
         &mut self,
         nonce: &[u8; NONCE_LEN],

@@ -59,7 +59,8 @@ fn only_aead_hides_the_frames_and_nothing_hides_the_header() {
     }
 }
 
-/// A nonce has all 64 bits of the number: what was sealed before 2^32 opens as nothing after it.
+/// A nonce has all 64 bits of the number: a datagram sealed before 2^32 does not open as one after
+/// it.
 #[test]
 fn no_nonce_comes_again_after_32_bits_of_datagrams() {
     const WRAP: u64 = 1 << 32;
@@ -94,7 +95,7 @@ fn every_bit_that_is_changed_is_found() {
     }
 }
 
-/// As bytes of a rank are looked at where the kernel has put them.
+/// The check where the kernel has put the bytes of a rank.
 #[test]
 fn a_tag_is_the_same_of_two_pieces() {
     let lent = |bytes: &mut [u8]| {
@@ -126,7 +127,7 @@ fn a_tag_is_the_same_of_two_pieces() {
             assert_eq!(check(9, Some(bit)), Err(BadTag), "{front} {len} {bit}");
         }
         assert_eq!(check(9, None), Ok(()), "a wrong one is forgotten");
-        // And as they are sent from where they lie.
+        // The seal of bytes that are sent from where they lie.
         let (ours, rest) = sealed.split_at(front);
         let (mut bytes, tag) = (rest[..len].to_vec(), &rest[len..]);
         let mut written = ours.to_vec();
@@ -182,8 +183,8 @@ fn a_tag_is_of_its_direction_job_and_kind_alone() {
     }
 }
 
-/// The ends of tags, as HMAC-SHA-256 and AES-GCM written out in Python make them. Who changes how keys are derived or
-/// what a tag is of raises the version.
+/// The ends of tags as HMAC-SHA-256 and AES-GCM written out in Python compute them. A change of the
+/// key derivation or of the tag's input must raise the version.
 #[test]
 fn a_datagram_is_sealed_as_others_would_seal_it() {
     let end = |crypto| {
@@ -274,7 +275,7 @@ fn how_fast() {
             });
             let sealed = sealed(crypto, 1, &vec![0; bytes - HEADER_BYTES]);
             let (mut buffer, opener) = (sealed.clone(), opener(crypto));
-            // With a copy of what is opened, since it is opened in its place.
+            // It includes a copy of the datagram, since that is opened in place.
             let opening = gigabytes_per_second(bytes, |_| {
                 buffer.copy_from_slice(&sealed);
                 assert!(opener.open(black_box(&mut buffer)).is_ok());

@@ -1,5 +1,5 @@
-//! What a socket receives into many places by one call, how it looks at what comes next, and what it sends from many places.
-//! quinn-udp takes one place for a message.
+//! System calls of a socket that receive into many places, peek at what comes next, and send from
+//! many places. quinn-udp takes only one place for a message.
 #![expect(
     unsafe_code,
     reason = "recvmsg and sendmsg with places that are named by address"
@@ -13,11 +13,11 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use socket2::SockAddr;
 
-/// Room for what the kernel says beside the bytes, in words: of what quinn-udp has asked for, a kind of service, an
-/// address, and the length of each datagram.
+/// Room for the kernel's control messages, in words: those that quinn-udp has requested, a type of
+/// service, an address, and the length of each datagram.
 const CONTROL_WORDS: usize = 16;
 
-/// Receives a piece into these places, or looks at its first bytes.
+/// Receives a piece into these places, or peeks at its first bytes.
 ///
 /// # Errors
 /// The kernel's answer.
@@ -39,7 +39,7 @@ pub(super) fn receive(
     message.msg_controllen = mem::size_of_val(&control);
     let flags = match takes {
         true => libc::MSG_DONTWAIT,
-        // The answer is how long it is, however little is looked at.
+        // The kernel returns the whole length, however few bytes it copies.
         false => libc::MSG_DONTWAIT | libc::MSG_PEEK | libc::MSG_TRUNC,
     };
     let bytes = loop {
@@ -119,7 +119,7 @@ fn length(bytes: usize) -> libc::socklen_t {
     libc::socklen_t::try_from(bytes).expect("it is short")
 }
 
-/// The length of each datagram, if several were joined.
+/// Returns the length of each datagram, if several were joined.
 fn each(message: &libc::msghdr) -> Option<usize> {
     // SAFETY: the kernel has filled in the message, and its room is there.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(message) };
@@ -139,7 +139,7 @@ fn each(message: &libc::msghdr) -> Option<usize> {
     None
 }
 
-/// Where it is from: of an address that is none of IP, nowhere.
+/// Returns the address of the sender, or the unspecified one if it is not an IP address.
 fn address(from: &libc::sockaddr_storage) -> SocketAddr {
     let from = &raw const *from;
     // SAFETY: it has a family, whatever it is.

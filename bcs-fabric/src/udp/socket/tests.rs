@@ -1,4 +1,5 @@
-//! Over the loopback, where what is sent comes soon and in order, but not at once: a test waits for what it expects.
+//! Sockets over the loopback. Datagrams come soon and in order, but not at once: a test waits for
+//! what it expects.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::*;
 use crate::udp::path::{longest_datagram, mtu_of};
 
-/// Longer than anything takes.
+/// A time that is longer than any operation.
 const LONG: Timespec = Timespec {
     tv_sec: 20,
     tv_nsec: 0,
@@ -17,7 +18,7 @@ fn any_port(address: IpAddr) -> Result<Socket, BindError> {
     Socket::bind(address, 0..=0)
 }
 
-/// Sockets in pairs, of IPv4 and, where there is one, of IPv6.
+/// Pairs of sockets of IPv4 and, if the machine has it, of IPv6.
 fn pairs() -> impl Iterator<Item = [Socket; 2]> {
     let four = IpAddr::from(Ipv4Addr::LOCALHOST);
     let six = IpAddr::from(Ipv6Addr::LOCALHOST);
@@ -27,7 +28,7 @@ fn pairs() -> impl Iterator<Item = [Socket; 2]> {
     addresses.into_iter().flatten().map(pair)
 }
 
-/// The next datagrams, so many at least.
+/// Receives at least `count` datagrams.
 fn receive(socket: &mut Socket, count: usize) -> Vec<(SocketAddr, Vec<u8>)> {
     let mut got = Vec::new();
     while got.len() < count {
@@ -41,14 +42,14 @@ fn receive(socket: &mut Socket, count: usize) -> Vec<(SocketAddr, Vec<u8>)> {
     got
 }
 
-/// Datagrams of these lengths, no two alike.
+/// Makes datagrams of these lengths, no two alike.
 fn datagrams(lens: &[usize]) -> Vec<Vec<u8>> {
     let byte = |number: usize, at: usize| (number * 31 + at * 7 + (at >> 8)).to_le_bytes()[0];
     let datagram = |(number, len): (usize, &usize)| (0..*len).map(|at| byte(number, at)).collect();
     lens.iter().enumerate().map(datagram).collect()
 }
 
-/// Fronts and bytes lie apart, as those of a batch.
+/// Fronts and bytes lie apart, as in a batch.
 #[test]
 fn datagrams_that_lie_in_pieces_come_whole() {
     for [mut here, mut there] in pairs() {
@@ -64,7 +65,7 @@ fn datagrams_that_lie_in_pieces_come_whole() {
             }
             let all: usize = lens.iter().sum();
             if !here.send_pieces(to, &places, (all, each)) {
-                // Where there is no GSO they go in one piece.
+                // Without GSO they go in one piece.
                 here.send(to, &sent.concat(), each).unwrap();
             }
             let got = receive(&mut there, count).into_iter();
@@ -83,7 +84,7 @@ fn datagrams_of_any_length_come_whole() {
     for [mut here, mut there] in pairs() {
         let lens: Vec<usize> = (0..300).map(|n| 1 + n * 7919 % 9000).collect();
         let sent = datagrams(&lens);
-        // Some at a time, so that the buffer holds them wherever this runs.
+        // Some at a time, so that the buffer holds them on every machine.
         for few in sent.chunks(10) {
             for datagram in few {
                 let to = there.local_addr();
@@ -106,7 +107,7 @@ fn datagrams_of_any_length_come_whole() {
 #[test]
 fn a_batch_comes_as_the_datagrams_that_it_is_of() {
     for [mut here, mut there] in pairs() {
-        // Longer than a call takes, by number and by bytes; the last is shorter; one of them alone; none of them.
+        // More than a call takes, by number and by bytes; the last is shorter; a single one; none.
         for (count, len, last) in [(200, 100, 1), (80, 1_400, 700), (3, 40_000, 9), (1, 1, 1)] {
             let mut lens = vec![len; count];
             lens[count - 1] = last;
@@ -176,7 +177,7 @@ fn the_buffer_holds_what_it_says_in_datagrams_as_the_network_has_them() {
 #[test]
 fn a_peer_that_is_not_there_is_no_error() {
     for [mut here, _] in pairs() {
-        // The port at which what comes is thrown away (RFC 863): nobody of another test has it.
+        // The discard port (RFC 863): no other test uses it.
         let nobody = (here.local_addr().ip(), 9).into();
         for _ in 0..10 {
             here.send(nobody, &[1; 100], 50).unwrap();
@@ -193,7 +194,7 @@ fn a_datagram_that_is_too_long_for_its_path_is_told() {
         let batch = vec![1; longest + 1];
         here.send(to, &batch[1..], longest).unwrap();
         assert_eq!(receive(&mut there, 1)[0].1.len(), longest);
-        // The loopback takes more by IPv4 than that has room for.
+        // The MTU of the loopback may be larger than the longest datagram of IPv4.
         if longest < MAX_UDP_PAYLOAD_BYTES {
             let unsent = here.send(to, &batch, longest + 1).unwrap_err();
             assert!(matches!(unsent.why, SendFailureReason::TooLong), "{unsent}");
@@ -249,7 +250,7 @@ fn the_first_free_port_of_a_range_is_taken_and_a_range_without_one_is_named() {
     let error = Socket::bind(address, port..=port).unwrap_err().to_string();
     let names = format!("of 127.0.0.1: none from {port} to {port} is free");
     assert!(error.contains(&names), "{error}");
-    // For documentation (RFC 5737), so this machine does not have it.
+    // An address for documentation (RFC 5737), so this machine does not have it.
     let foreign = IpAddr::from(Ipv4Addr::new(203, 0, 113, 7));
     let error = Socket::bind(foreign, 4_000..=5_000)
         .unwrap_err()

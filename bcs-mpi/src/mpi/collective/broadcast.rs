@@ -42,7 +42,7 @@ impl Comm {
         self.started(begin, posted)
     }
 
-    /// `MPI_Barrier`.
+    /// `MPI_Barrier`: waits until all members have called it.
     ///
     /// # Errors
     /// When the NIC reports a failure.
@@ -89,7 +89,7 @@ impl Comm {
         self.recorded_collective(IBARRIER, 0, None, |calling| self.post_barrier(calling))
     }
 
-    /// What a start of an `MPI_Barrier_init` begins.
+    /// Begins what a start of an `MPI_Barrier_init` starts.
     pub(in crate::mpi) fn start_barrier(&self, begun: CallStart) -> Result<Request> {
         self.count_collective(begun, 0);
         self.post_barrier(RecordedCall::recorded(IBARRIER, begun))
@@ -97,7 +97,7 @@ impl Comm {
 }
 
 collectives! {
-    /// (6.4): gives everybody what is in the `data` of the root.
+    /// (6.4): gives all members the `data` of the root.
     bcast "MPI_Bcast" Bcast, ibcast "MPI_Ibcast" Ibcast, bcast_init:
     post_bcast(data: Buffer, root: i32),
     comm => data.all_bytes(1), root root, alike CommonArguments::of(&data);

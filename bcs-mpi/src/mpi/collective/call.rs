@@ -56,7 +56,7 @@ impl RecordedCall {
         Self { call, begun }
     }
 
-    /// What is told of its request: of one that its caller waits for at once, the wait is the call.
+    /// Returns the record of its request. If its caller waits at once, the wait is the call.
     fn recorded_request(self) -> RecordedOperation {
         match self.call.blocking {
             Blocking::Yes => RecordedOperation::part(self.begun),
@@ -72,14 +72,14 @@ pub(in crate::mpi) struct CheckedCall {
 }
 
 impl CheckedCall {
-    /// Whether the caller waits for it at once.
+    /// Returns whether the caller waits for it at once.
     pub(super) fn blocking(&self) -> Blocking {
         self.calling.call.blocking
     }
 }
 
 impl Comm {
-    /// A call begins, with so many bytes if they can be counted, whose root is yet to be looked at.
+    /// Begins a call, with its number of bytes if they can be counted. The root is not checked yet.
     #[inline(always)]
     pub(super) fn enter(
         &self,
@@ -119,7 +119,7 @@ impl Comm {
         }
     }
 
-    /// The nodes of the members, if collectives are to go by leaders of these.
+    /// Returns the nodes of the members, if collectives go by the leaders of the nodes.
     pub(crate) fn nodes(&self) -> Option<MembersByNode> {
         let process = self.process();
         let settings = process.endpoint().settings();
@@ -127,7 +127,7 @@ impl Comm {
             && settings.intranode == IntranodeTransport::Smartmap;
         let node = |&rank: &u32| process.placement().node_of(rank);
         let mut nodes = self.members().iter().map(node);
-        // Where all are on one node, each call would collect them for nothing.
+        // If all members are on one node, each call would collect them in vain.
         let first = nodes.next();
         if !by_leaders || nodes.all(|node| Some(node) == first) {
             return None;
@@ -135,7 +135,8 @@ impl Comm {
         MembersByNode::new(self.members().iter().map(node))
     }
 
-    /// What the program waits for; nothing, if it waits for it at once and it is over.
+    /// Returns the request that the program waits for; an inactive one if the caller waits at once
+    /// and the call is complete.
     #[inline(always)]
     pub(in crate::mpi) fn started(
         &self,
@@ -156,17 +157,17 @@ impl Comm {
         ))
     }
 
-    /// What is over because this rank is the only one.
+    /// Returns the request of a call that is complete because this rank is the only member.
     pub(super) fn alone(&self, begin: &CheckedCall) -> Request {
         Request::done(Ok(Status::EMPTY), 0, self, begin.calling.recorded_request())
     }
 
-    /// A call at this place whose caller waits at once.
+    /// Waits for a call that began at this place.
     #[inline(always)]
     pub(in crate::mpi) fn waited_for(&self, posted: Result<Request>, site: Site) -> Result<()> {
         let mut request = posted?;
         if request.is_inactive() {
-            // It is over, as nearly all short ones are, and there is nothing to drop.
+            // Nearly all short calls are complete by now. There is nothing to drop.
             std::mem::forget(request);
             return Ok(());
         }
@@ -179,8 +180,8 @@ impl Comm {
             })
     }
 
-    /// A call with so many bytes that is recorded, and counted as a collective unless the library makes it inside of
-    /// another call.
+    /// Records a call with its number of bytes. It counts as a collective unless the library makes
+    /// it inside another call.
     #[track_caller]
     pub(in crate::mpi) fn recorded_collective<T>(
         &self,
@@ -208,15 +209,15 @@ impl Comm {
         })
     }
 
-    /// A collective is entered by a call that is recorded.
+    /// Counts a collective that a recorded call enters.
     pub(in crate::mpi) fn count_collective(&self, begun: CallStart, bytes: u64) {
         let recording = self.process().recording();
         recording.collective(begun, self.0.context, bytes, self.has_local_members());
     }
 }
 
-/// A collective that blocks, one that does not, and one that is started again and again. The bytes, and the root if
-/// there is one, are what the MDS is told; in a checked job those and what is `alike` are compared.
+/// Defines three forms of a collective: blocking, non-blocking and persistent. The MDS gets the
+/// bytes, and the root if there is one. A checked job compares those and what is `alike`.
 macro_rules! collectives {
     ($(
         $(#[doc = $text:literal])*
@@ -262,7 +263,7 @@ macro_rules! collectives {
                     stringify!($blocking), ").")]
                 ///
                 /// # Errors
-                /// When an argument is wrong; the rest is the request's.
+                /// When an argument is wrong. Later errors are the request's.
                 #[track_caller]
                 pub fn $nonblocking(&self, $($argument: $type),*) -> Result<Request> {
                     use $crate::mpi::collective::{CollectiveFunction, RecordedCall};
@@ -295,7 +296,7 @@ macro_rules! collectives {
                     made in any.")]
                 ///
                 /// # Errors
-                /// As [`dup`](Self::dup). What is wrong with an argument is said by the start.
+                /// As [`dup`](Self::dup). The start reports a wrong argument.
                 #[track_caller]
                 pub fn $init(&self, $($argument: $type),*) -> Result<$crate::mpi::Persistent> {
                     use $crate::mpi::collective::{CollectiveFunction, RecordedCall};
@@ -325,7 +326,7 @@ macro_rules! collectives {
 }
 pub(in crate::mpi) use collectives;
 
-/// What of the arguments of a collective counts if one of them is wrong.
+/// The arguments of a collective that matter if one of them is wrong.
 macro_rules! arguments {
     ($name:ident $(, root $root:ident)? $(, op $op:ident)?) => {
         let $name = $crate::mpi::InvalidArguments {

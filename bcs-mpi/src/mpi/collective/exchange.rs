@@ -1,8 +1,9 @@
 //! Collectives that exchange data (MPI 5.0, 6.5 to 6.8, and 6.12 for those that do not block).
 //!
-//! This module checks arguments and says where everybody's block is; which messages that makes is
-//! said in [`crate::bcs`]. `MPI_IN_PLACE` is an input, or for scatters an output, of `None`.
-//! Intercommunicators part here ([`intercommunicator`](crate::mpi::Comm::intercomm_create)).
+//! This module checks arguments and computes where each rank's block is; [`crate::bcs`] decides
+//! which messages are sent. `MPI_IN_PLACE` is an input, or for scatters an output, of `None`.
+//! Intercommunicators take their own path from here
+//! ([`intercommunicator`](crate::mpi::Comm::intercomm_create)).
 //!
 //! Counts of the vector collectives are 64 bits wide (`MPI_Count`), which includes those of the
 //! older bindings.
@@ -161,8 +162,8 @@ impl Comm {
 }
 
 collectives! {
-    /// (6.6): gives each rank the root's block for it. `input`, at the root only, has the count of
-    /// one block; `None` as `output` leaves the root's own block where it is.
+    /// (6.6): gives each rank the root's block for it. Only the root needs `input`, which has the
+    /// count of one block. `None` as `output` leaves the root's own block where it is.
     scatter "MPI_Scatter" Scatter, iscatter "MPI_Iscatter" Iscatter, scatter_init:
     post_scatter(input: Buffer, output: Option<Buffer>, root: i32),
     comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 }, root root,
@@ -174,8 +175,9 @@ collectives! {
     comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 }, root root,
     alike CommonArguments::NOTHING;
 
-    /// (6.5): collects each rank's `input` in the blocks of the root. `output`, at the root only,
-    /// has the count of one block; `None` as `input` says that the root's own block is there.
+    /// (6.5): collects each rank's `input` in the blocks of the root. Only the root needs `output`,
+    /// which has the count of one block. With `None` as `input` the root's own block is already
+    /// there.
     gather "MPI_Gather" Gather, igather "MPI_Igather" Igather, gather_init:
     post_gather(input: Option<Buffer>, output: Buffer, root: i32),
     comm => input.as_ref().map_or(0, |input| input.all_bytes(1)), root root,
@@ -187,8 +189,8 @@ collectives! {
     comm => input.as_ref().map_or(0, |input| input.all_bytes(1)), root root,
     alike CommonArguments::NOTHING;
 
-    /// (6.7): collects each rank's `input` in the blocks of everybody. `output` has the count of
-    /// one block; `None` as `input` says that each rank's own block is there.
+    /// (6.7): collects each rank's `input` in the blocks of all ranks. `output` has the count of
+    /// one block. With `None` as `input` each rank's own block is already there.
     allgather "MPI_Allgather" Allgather, iallgather "MPI_Iallgather" Iallgather, allgather_init:
     post_allgather(input: Option<Buffer>, output: Buffer),
     comm => input.as_ref().unwrap_or(&output).all_bytes(1),
@@ -213,7 +215,7 @@ collectives! {
     comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len()),
     alike CommonArguments::NOTHING;
 
-    /// (6.8): an [`alltoallv`](Self::alltoallv) whose blocks are of a datatype each
+    /// (6.8): an [`alltoallv`](Self::alltoallv) whose blocks have a datatype each
     /// ([`Blocks::of_types`]).
     alltoallw "MPI_Alltoallw" Alltoallw, ialltoallw "MPI_Ialltoallw" Ialltoallw, alltoallw_init:
     post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),

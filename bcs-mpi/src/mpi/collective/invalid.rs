@@ -1,19 +1,21 @@
-//! Collectives that this rank has called with a wrong argument (MPI 5.0, 9.3: the standard leaves open what becomes of the
-//! others).
+//! Collectives that this rank has called with a wrong argument. The standard does not define what
+//! happens to the other ranks (MPI 5.0, 9.3).
 //!
-//! The others would wait for this rank, and take its next collective for this one. So it takes part
-//! ([`Participation`]), and they are told which rank has called which function with what kind of error. All that it has
-//! to know for that is what kind of collective it is, and where the root is.
+//! The others would wait for this rank, and mistake its next collective for this one. So this rank
+//! takes part ([`Participation`]), and the others are notified which rank has called which function
+//! with what kind of error. For that it has to know only the kind of collective, and the root.
 //!
-//! **Who is told** is who waits for this rank, as with memory that is not there (`docs/faults.md`). This rank itself does not
-//! wait: its call returns with its own error, and what it has posted goes on.
+//! **Who is notified.** The ranks that wait for this rank are, as with memory that does not exist
+//! (`docs/faults.md`). This rank itself does not wait: its call returns its own error, and what it
+//! has posted goes on.
 //!
-//! **A root that is none.** Where members arrive it does not matter. Where they exchange messages this rank cannot know who
-//! waits for it, so it sends to all others, and expects a message of each. What of that nobody wants stays in the
-//! context, whose id this job then never uses again.
+//! **An invalid root.** It does not matter where members arrive. Where they exchange messages, this
+//! rank cannot know who waits for it. So it sends to all others, and expects a message from each.
+//! Messages that no rank receives stay in the context. This job then never uses the context's id
+//! again.
 //!
-//! **An operation that is none** may stand for one of the program's, whose reductions are messages, or for a predefined
-//! one, where members arrive. It is taken for one of the latter.
+//! **An invalid operation** may stand for one of the program's, whose reductions are messages, or
+//! for a predefined one, where members arrive. It is treated as a predefined one.
 
 use crate::bcs::{Blocking, Correspondents, Participation};
 use crate::foreign;
@@ -25,7 +27,7 @@ use crate::recording::Site;
 use bcs_core::descriptor::InvalidCall;
 use bcs_core::wait_state::MessageCollective;
 
-/// What is known of a collective that was called with a wrong argument.
+/// The known arguments of a collective that was called with a wrong argument.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InvalidArguments {
     /// The root, if it has one.
@@ -37,14 +39,14 @@ pub struct InvalidArguments {
 }
 
 impl InvalidArguments {
-    /// Of a collective without a root or an operation.
+    /// The arguments of a collective without a root or an operation.
     pub(in crate::mpi) const PLAIN: Self = Self {
         root: None,
         by_function: false,
         has_gaps: false,
     };
 
-    /// The same with what is known of its operation and datatype.
+    /// Adds what is known of its operation and datatype.
     #[must_use]
     pub fn reducing(self, op: Option<&AnyOp>, of: Option<&Datatype>) -> Self {
         let extent = |of: &Datatype| u64::try_from(of.extent().1).ok();
@@ -56,22 +58,24 @@ impl InvalidArguments {
     }
 }
 
-/// What the members of a collective do, as far as it decides with whom a rank exchanges messages.
+/// How the members of a collective communicate, as far as it decides with whom a rank exchanges
+/// messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pattern {
     Arrive,
     FromRoot,
     ToRoot,
     All,
-    /// All, in blocks that are equally long.
+    /// All exchange blocks that are equally long.
     Blocks,
-    /// Each gives to the higher ranks.
+    /// Each rank gives to the higher ranks.
     Upward,
     Neighbors,
 }
 
 impl Pattern {
-    /// That of a function, which may be one that starts it. What makes it persistent makes a communicator.
+    /// Returns the pattern of a function, which may be one that starts a collective. A function
+    /// that makes a collective persistent makes a communicator.
     fn of(function: &str, arguments: InvalidArguments) -> Self {
         if is_init(function) {
             return Self::Arrive;
@@ -90,7 +94,7 @@ impl Pattern {
         }
     }
 
-    /// The same between two groups, where all but barriers are messages.
+    /// Returns the same between two groups, where all collectives but barriers are messages.
     fn between(function: &str) -> Self {
         let reducing = InvalidArguments {
             by_function: true,
@@ -105,12 +109,12 @@ impl Pattern {
     }
 }
 
-/// Whether a function makes a collective persistent.
+/// Returns whether a function makes a collective persistent.
 fn is_init(function: &str) -> bool {
     function.trim_end_matches("_c").ends_with("_init")
 }
 
-/// The function that blocks, without "MPI_".
+/// Returns the name of the function that blocks, without "MPI_".
 fn plain(function: &str) -> String {
     let plain = function
         .trim_start_matches("MPI_Start (")
@@ -123,7 +127,7 @@ fn plain(function: &str) -> String {
     }
 }
 
-/// What a function is that is made of messages.
+/// Returns the kind of collective of a function that uses messages.
 fn exchange(function: &str, between: bool) -> MessageCollective {
     match (plain(function).as_str(), between) {
         ("scatter" | "scatterv", _) => MessageCollective::Scatter,
@@ -143,33 +147,35 @@ fn exchange(function: &str, between: bool) -> MessageCollective {
     }
 }
 
-/// Where the root is, as this rank says.
+/// Where the root is, by this rank's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AllegedRoot {
     Here,
-    /// In this rank's group, which has no part in it then.
+    /// In this rank's group, which then has no part in it.
     Beside,
     /// At this rank of the world.
     There(u32),
-    /// There is none.
+    /// The root is invalid.
     Unknown,
 }
 
 impl Comm {
-    /// Whether somebody hears of an error of this communicator: where a program in C has not said otherwise, its job ends.
+    /// Returns whether a caller gets the errors of this communicator. If a C program has not set an
+    /// error handler, its job ends instead.
     fn returns_errors(&self) -> bool {
         let handler = self.error_handler();
         foreign::address().is_none()
             || !matches!(handler, ErrorHandler::Fatal | ErrorHandler::Abort)
     }
 
-    /// How many collectives this rank has entered here, those among them that others are made of.
+    /// Returns how many collectives this rank has entered here, including those that others are
+    /// made of.
     #[must_use]
     pub fn collectives_entered(&self) -> u32 {
         self.process().endpoint().bcs_entered(self.0.context)
     }
 
-    /// What was posted; or its error, of which the others are told.
+    /// Returns what was posted, or its error. The other ranks are notified of the error.
     #[inline(always)]
     pub(in crate::mpi) fn report_if_invalid(
         &self,
@@ -182,8 +188,8 @@ impl Comm {
         }
     }
 
-    /// A layer above has found a wrong argument of a collective before it called that here. The others are told, as far
-    /// as they wait for this rank.
+    /// Handles a wrong argument that a layer above found before it called a collective here. The
+    /// ranks that wait for this rank are notified.
     #[cold]
     #[track_caller]
     pub fn tell_of_invalid_call(
@@ -192,7 +198,7 @@ impl Comm {
         arguments: InvalidArguments,
     ) -> Box<Error> {
         if self.process().is_checked() && !error.told && self.returns_errors() {
-            // The next member compares what it calls with what it hears of this one.
+            // The next member compares its call with the one that this rank announces.
             let (call, site) = (error.operation.call, Site::here());
             let compared = self.calls_alike(
                 call,
@@ -201,20 +207,21 @@ impl Comm {
                 CommonArguments::NOTHING,
                 site,
             );
-            // This rank has an error already.
+            // This rank has an error already, so the result of the comparison does not matter.
             drop(compared);
         }
         self.tell_others(error, arguments)
     }
 
-    /// This rank has called a collective with a wrong argument, and taken no part in it so far.
+    /// Handles a collective that this rank has called with a wrong argument and in which it has not
+    /// taken part so far.
     #[cold]
     pub(in crate::mpi) fn tell_others(
         &self,
         mut error: Box<Error>,
         arguments: InvalidArguments,
     ) -> Box<Error> {
-        // Of a communicator that is no more the others know nothing, either.
+        // If the communicator was freed, the others do not know it either.
         let usable = self.usable(&Operation::plain(error.operation.call)).is_ok();
         let tells = !error.told && usable && !self.is_single() && self.returns_errors();
         if std::mem::replace(&mut error.told, true) || !tells {
@@ -230,13 +237,13 @@ impl Comm {
             (Err(_), _) => {}
             (Ok(posted), _) if leaves => self.0.invalid.add_endless(endpoint, posted),
             (Ok(posted), Some(_)) => self.0.invalid.add(endpoint, posted),
-            // Of the world, which is never closed.
+            // This is the world, which is never closed.
             (Ok(posted), None) => endpoint.forget_invalid(posted),
         }
         error
     }
 
-    /// What the others do, and whether messages may stay that nobody receives.
+    /// Returns what the others do, and whether messages may stay that no rank receives.
     fn what_others_do(&self, function: &str, arguments: InvalidArguments) -> (Participation, bool) {
         let root = self.alleged_root(arguments.root);
         let (pattern, all) = match self.is_inter() {
@@ -301,7 +308,7 @@ impl Comm {
             .map_or(AllegedRoot::Unknown, AllegedRoot::There)
     }
 
-    /// All others of this rank's group, the next one first.
+    /// Returns all others of this rank's group, the next one first.
     fn others_of_group(&self) -> Vec<u32> {
         let (members, me) = (self.members(), self.0.group.me);
         [&members[me + 1..], &members[..me]].concat()
@@ -314,7 +321,8 @@ impl Comm {
             .collect()
     }
 
-    /// Why a collective failed at this rank: a member has called it with a wrong argument.
+    /// Returns the error of a collective that failed because another member has called it with a
+    /// wrong argument.
     pub(in crate::mpi) fn invalid_elsewhere(
         &self,
         rank: u32,

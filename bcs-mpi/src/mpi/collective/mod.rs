@@ -1,19 +1,19 @@
 //! Collectives (MPI 5.0, chapter 6).
 //!
-//! Those of [intercommunicators](super::Comm::intercomm_create) are said in their folder, except for barriers, which
-//! are the same: both groups are one context's members.
+//! Those of [intercommunicators](super::Comm::intercomm_create) are in their own folder. Barriers
+//! are the same for both, because both groups are members of one context.
 //!
-//! In a communicator of one they are no communication: there is nobody to wait for, and a
+//! In a communicator of one rank they need no communication: there is no rank to wait for, and a
 //! reduction is a copy.
 //!
 //! | module | is |
 //! |---|---|
-//! | `call` | how all of them begin and end |
+//! | `call` | how all collectives begin and end |
 //! | `broadcast` | barriers and broadcasts |
 //! | `reduce` | reductions to one rank and to all |
 //! | [`exchange`] | those that exchange data |
-//! | `invalid` | what a rank does in one that it called with a wrong argument |
-//! | `scan` | reductions whose result is another one at each rank |
+//! | `invalid` | what a rank does in a collective that it called with a wrong argument |
+//! | `scan` | reductions whose result differs from rank to rank |
 
 mod broadcast;
 mod call;

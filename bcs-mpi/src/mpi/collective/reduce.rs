@@ -10,10 +10,10 @@ use crate::mpi::{Buffer, Comm, Request};
 use crate::recording::Primitive;
 use bcs_core::reduction::{Datatype, Op};
 
-/// What most reductions are: an operation and a datatype that are predefined, and data side by side.
+/// The usual reduction: its operation and datatype are predefined, and its data lie side by side.
 struct PlainReduction {
     what: (Op, Datatype),
-    /// From where, and where to if this rank gets a result.
+    /// The input, and the output if this rank gets a result.
     data: (ByteRange, ByteRange),
 }
 
@@ -66,7 +66,7 @@ impl Comm {
         self.post_combination(call, &input, &output, &op.into(), None)
     }
 
-    /// A reduction to the root, or without one to all.
+    /// Posts a reduction to the root, or without a root to all.
     fn post_combination(
         &self,
         call: RecordedCall,
@@ -120,13 +120,14 @@ impl Comm {
 }
 
 collectives! {
-    /// (6.9.1): combines everybody's `input`, in the order of the ranks, into the `output` of the root. Elsewhere
-    /// `output` is not used; at the root it may be `input` (in place).
+    /// (6.9.1): combines the `input` of all ranks, in their order, into the `output` of the root.
+    /// Other ranks do not use `output`. At the root it may be `input` (in place).
     reduce "MPI_Reduce" Reduce, ireduce "MPI_Ireduce" Ireduce, reduce_init:
     post_reduce(input: Buffer, output: Buffer, op: impl Into<AnyOp>, root: i32),
     comm => input.all_bytes(1), root root, op op, alike CommonArguments::of(&input).by(&op);
 
-    /// (6.9.6): combines everybody's `input` into everybody's `output`, which may be `input` (in place).
+    /// (6.9.6): combines the `input` of all ranks into the `output` of each, which may be `input`
+    /// (in place).
     allreduce "MPI_Allreduce" Allreduce, iallreduce "MPI_Iallreduce" Iallreduce, allreduce_init:
     post_allreduce(input: Buffer, output: Buffer, op: impl Into<AnyOp>),
     comm => input.all_bytes(1), op op, alike CommonArguments::of(&input).by(&op);

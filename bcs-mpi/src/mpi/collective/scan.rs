@@ -1,4 +1,5 @@
-//! Reductions whose result is another one at each rank: scattered ones, and scans (MPI 5.0, 6.10 and 6.11).
+//! Reductions whose result differs from rank to rank: scattered ones, and scans (MPI 5.0, 6.10 and
+//! 6.11).
 
 use super::call::{RecordedCall, collectives};
 use crate::bcs::{DataView, Fold};
@@ -43,7 +44,8 @@ impl Comm {
                 let count = counts
                     .iter()
                     .map(|&count| usize::try_from(count).unwrap_or(0));
-                // If their bytes could be counted but not they, they have none.
+                // If the bytes of the counts fit a word but the counts do not, the elements have no
+                // bytes.
                 output.part(0, count.fold(0, usize::saturating_add))
             }
             Some(input) => {
@@ -73,7 +75,7 @@ impl Comm {
         if self.is_inter() {
             return self.reduce_scatter_block_between(call, input, &output, &op.into());
         }
-        // A count beyond what memory there is fails below, as any that is too large.
+        // A count that exceeds the memory fails below, like any other count that is too large.
         let count = i64::try_from(output.count()).unwrap_or(i64::MAX);
         let counts = vec![count; self.members().len()];
         self.post_reduce_scatter(call, input, output, &counts, op)
@@ -93,7 +95,7 @@ impl Comm {
         self.usable_within(&operation)?;
         let fold = op.into().fold(self, contribution, operation)?;
         let from = contribution.operand(&operation)?;
-        // Rank 0 gets nothing of an exclusive scan: where to does not matter (6.11.2).
+        // Rank 0 gets no result of an exclusive scan, so its output does not matter (6.11.2).
         let gets = inclusive || self.rank() != 0;
         let into = match input {
             Some(_) if !gets => DataView::EMPTY,
@@ -136,15 +138,16 @@ impl Comm {
 }
 
 collectives! {
-    /// (6.10.1): combines everybody's blocks and gives each rank its own. `output` has the count
-    /// of one block, `input` that of all; without it, all blocks are where `output` begins.
+    /// (6.10.1): combines the blocks of all ranks and gives each rank its own. `output` has the
+    /// count of one block, `input` that of all blocks. Without `input`, all blocks begin where
+    /// `output` begins.
     reduce_scatter_block "MPI_Reduce_scatter_block" ReduceScatterBlock,
     ireduce_scatter_block "MPI_Ireduce_scatter_block" IreduceScatterBlock, reduce_scatter_block_init:
     post_reduce_scatter_block(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>),
     comm => output.all_bytes(comm.members().len()), op op, alike CommonArguments::of(&output).by(&op);
 
-    /// (6.10.2): as [`reduce_scatter_block`](Self::reduce_scatter_block), with blocks of as many
-    /// elements as `counts` says. `output` has this rank's count.
+    /// (6.10.2): as [`reduce_scatter_block`](Self::reduce_scatter_block), with a block of `counts`
+    /// elements for each rank. `output` has this rank's count.
     reduce_scatter "MPI_Reduce_scatter" ReduceScatter,
     ireduce_scatter "MPI_Ireduce_scatter" IreduceScatter, reduce_scatter_init:
     post_reduce_scatter(input: Option<Buffer>, output: Buffer, counts: &[i64], op: impl Into<AnyOp>),
@@ -152,14 +155,14 @@ collectives! {
     alike CommonArguments::NOTHING.by(&op);
 
     /// (6.11.1): combines what the lower ranks and this one contribute, in the order of the
-    /// communicator. Without `input`, what is in `output`.
+    /// communicator. Without `input`, this rank contributes `output`.
     scan "MPI_Scan" Scan, iscan "MPI_Iscan" Iscan, scan_init:
     post_inclusive(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>),
     comm => input.as_ref().unwrap_or(&output).all_bytes(1), op op,
     alike CommonArguments::of(input.as_ref().unwrap_or(&output)).by(&op);
 
-    /// (6.11.2): combines what the lower ranks contribute, in the order of the communicator.
-    /// Rank 0's `output` is left alone. Without `input`, what is in `output`.
+    /// (6.11.2): combines what the lower ranks contribute, in the order of the communicator. Rank
+    /// 0's `output` is left alone. Without `input`, this rank contributes `output`.
     exscan "MPI_Exscan" Exscan, iexscan "MPI_Iexscan" Iexscan, exscan_init:
     post_exclusive(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>),
     comm => input.as_ref().unwrap_or(&output).all_bytes(1), op op,

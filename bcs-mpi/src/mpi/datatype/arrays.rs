@@ -6,8 +6,9 @@ use super::handle::{Datatype, StridedBlocks};
 use crate::mpi::error::{ErrorClass, Operation, Result};
 
 impl Datatype {
-    /// `MPI_Type_create_subarray`: `subsizes` elements from `starts` on, by dimension, of an array
-    /// of `sizes` elements of this type. Its extent is that of the whole array.
+    /// `MPI_Type_create_subarray`: returns the type of a part of an array of `sizes` elements of
+    /// this type. In each dimension the part has `subsizes` elements from `starts` on. The extent
+    /// is that of the whole array.
     ///
     /// # Errors
     /// When an argument is wrong, or the type does not fit 64 bits.
@@ -75,9 +76,10 @@ impl Datatype {
         Ok(Self::made(parts, bounds, Combiner::Subarray, arguments))
     }
 
-    /// `MPI_Type_create_darray`: what process `rank` of `size` has of an array of `sizes` elements
-    /// of this type that is distributed over a grid of `processes`. Ranks are in the order of C
-    /// whatever the array's is. Its extent is that of the whole array.
+    /// `MPI_Type_create_darray`: returns the type of the part that process `rank` of `size` has of
+    /// an array. The array of `sizes` elements of this type is distributed over a grid of
+    /// `processes`. Ranks are in C order whatever the array's order is. The extent is that of the
+    /// whole array.
     ///
     /// # Errors
     /// When an argument is wrong, or the type does not fit 64 bits.
@@ -155,7 +157,7 @@ impl Datatype {
     }
 }
 
-/// What a process has of a dimension: blocks of `block` indices from `first` on, `step` from one to
+/// A process's part of a dimension: blocks of `block` indices from `first` on, `step` from one to
 /// the next, and a shorter one at the end.
 struct Share {
     first: i64,
@@ -171,7 +173,7 @@ impl Share {
         let block = match how {
             Distribution::None if processes > 1 => return None,
             Distribution::None => size,
-            // One block each: a smaller one would leave something over.
+            // Each process has one block. Smaller blocks would not cover the dimension.
             Distribution::Block(Some(block)) if block < all => return None,
             Distribution::Block(block) => block.unwrap_or(all),
             Distribution::Cyclic(block) => block.unwrap_or(1),
@@ -179,7 +181,7 @@ impl Share {
         if size < 1 || block < 1 {
             return None;
         }
-        // Beyond the array nobody has anything: blocks need not be larger than it.
+        // No process has anything beyond the array, so blocks need not be larger than it.
         let block = block.min(size);
         let (first, step) = (block.checked_mul(process)?, block.checked_mul(processes)?);
         let left = size.checked_sub(first)?.max(0);
@@ -195,7 +197,7 @@ impl Share {
         })
     }
 
-    /// That of elements which are so many bytes apart.
+    /// Returns the type of this part for elements that are `distance` bytes apart.
     fn of(&self, inner: &Datatype, distance: i64, operation: Operation) -> Result<Datatype> {
         let bytes = |indices: i64| {
             let bytes = indices.checked_mul(distance);

@@ -1,11 +1,11 @@
-//! Which basic types the elements of a datatype are: as a [`Signature`], and in words.
+//! The basic types of a datatype's elements: as a [`Signature`], and in words.
 
 use super::handle::{Datatype, DatatypeKind, DerivedType, StridedBlocks};
 use super::signature::{PrefixSignature, Signature};
 use std::fmt::Write as _;
 
 impl Datatype {
-    /// The signature of an element; `None` if it matches everything.
+    /// Returns the signature of an element; `None` if it matches everything.
     pub(in crate::mpi) fn signature(&self) -> Option<Signature> {
         match &self.0 {
             DatatypeKind::Predefined(named) if named.is_packed() => None,
@@ -19,7 +19,7 @@ impl Datatype {
         }
     }
 
-    /// That of the first so many bytes of as many elements as it takes.
+    /// Returns the signature of the first `bytes` bytes of a sequence of elements.
     pub(in crate::mpi) fn beginning(&self, bytes: u64) -> PrefixSignature {
         let Some(whole) = self.signature() else {
             return PrefixSignature::Anything;
@@ -39,7 +39,7 @@ impl Datatype {
         }
     }
 
-    /// The same of less than one element.
+    /// Returns the same for less than one element.
     fn part_of_one(&self, mut bytes: u64) -> PrefixSignature {
         if bytes == 0 {
             return PrefixSignature::Known(Signature::EMPTY);
@@ -72,7 +72,8 @@ impl Datatype {
         PrefixSignature::Known(before)
     }
 
-    /// Which basic types an element has, for a person: "MPI_DOUBLE", "3 x MPI_INT32_T", "{MPI_INT32_T, 2 x MPI_DOUBLE, ...}".
+    /// Describes the basic types of an element for a person: "MPI_DOUBLE", "3 x MPI_INT32_T",
+    /// "{MPI_INT32_T, 2 x MPI_DOUBLE, ...}".
     pub(in crate::mpi) fn basic_types(&self) -> String {
         let mut runs = Vec::new();
         let whole = self.add_runs(1, &mut runs);
@@ -93,7 +94,7 @@ impl Datatype {
         said
     }
 
-    /// Adds runs of basic types, as many as are told. Returns whether these were all.
+    /// Adds runs of basic types, as many as a description lists. Returns whether these were all.
     fn add_runs(&self, times: u64, runs: &mut Vec<(u64, String)>) -> bool {
         let derived = match &self.0 {
             DatatypeKind::Predefined(named) => {
@@ -116,10 +117,10 @@ impl Datatype {
     }
 }
 
-/// Runs that are told.
+/// The number of runs that a description lists.
 const TOLD: usize = 5;
 
-/// Adds a row of runs so many times. Returns whether they fit.
+/// Adds a row of runs this number of times. Returns whether they fit.
 fn add(runs: &mut Vec<(u64, String)>, row: &[(u64, String)], times: u64) -> bool {
     let mut push = |count: u64, name: &str| {
         let told = runs.len();
@@ -134,7 +135,7 @@ fn add(runs: &mut Vec<(u64, String)>, row: &[(u64, String)], times: u64) -> bool
     match row {
         [] => true,
         [(count, name)] => push(count.saturating_mul(times), name),
-        // Each time brings at least one run that is another than the last.
+        // Each time adds at least one run that differs from the last.
         _ => (0..times).all(|_| row.iter().all(|(count, name)| push(*count, name))),
     }
 }
@@ -151,7 +152,7 @@ impl DerivedType {
 }
 
 impl StridedBlocks {
-    /// Elements of its type.
+    /// Returns the number of elements of its type.
     fn copies(&self) -> u64 {
         self.count * self.length
     }

@@ -1,5 +1,5 @@
-//! Size, extent and bounds of a type (MPI 5.0, 5.1.6 to 5.1.9), without its type map: the map of a
-//! vector may have more entries than memory has bytes, but its bounds are at its corners.
+//! Size, extent and bounds of a type (MPI 5.0, 5.1.6 to 5.1.9), without its type map. The map of a
+//! vector may have more entries than memory has bytes, but the bounds follow from its corners.
 
 use super::predefined::PredefinedType;
 use crate::mpi::error::{Error, ErrorClass, Operation, Result};
@@ -9,9 +9,9 @@ use crate::mpi::error::{Error, ErrorClass, Operation, Result};
 pub(super) struct Bounds {
     /// Bytes of its data; at most `i64::MAX`.
     pub(super) size: u64,
-    /// Bytes of its data in `external32`; never more.
+    /// Bytes of its data in `external32`, which are never more than `size`.
     pub(super) external: u64,
-    /// Entries: basic elements.
+    /// The number of entries (basic elements).
     pub(super) entries: u64,
     /// The lower and the upper bound.
     pub(super) lower: i64,
@@ -21,16 +21,16 @@ pub(super) struct Bounds {
     pub(super) true_upper: i64,
     /// The strictest alignment of its entries.
     pub(super) align: u64,
-    /// Whether somebody has said what its bounds are (`MPI_Type_create_resized`): then those of
-    /// its data do not count.
+    /// Whether the program has set its bounds (`MPI_Type_create_resized`). Those of its data do not
+    /// count then.
     pub(super) marked: bool,
-    /// Types that it is made of, one in the other.
+    /// How deep types are nested in it.
     pub(super) depth: u32,
 }
 
 impl Bounds {
-    /// A pair has those of the structure of its value and its place, which it is said to be like
-    /// (MPI 5.0, 6.9.4).
+    /// Returns the bounds of a predefined type. A pair has those of a structure of its value and
+    /// its place, which it is defined to be like (MPI 5.0, 6.9.4).
     pub(super) fn of(named: &PredefinedType) -> Self {
         let element = named.element;
         let (size, entries, data_end) = match element.pair() {
@@ -60,7 +60,7 @@ impl Bounds {
         self.upper - self.lower
     }
 
-    /// With other bounds.
+    /// Returns these with other bounds.
     pub(super) fn resized(self, lower: i64, extent: i64, operation: Operation) -> Result<Self> {
         let upper = lower
             .checked_add(extent)

@@ -1,6 +1,6 @@
-//! Which call makes a type, and what says how an array of it lies (MPI 5.0, 5.1.3, 5.1.4, 5.1.13).
+//! The calls that make types, and the parameters of arrays (MPI 5.0, 5.1.3, 5.1.4, 5.1.13).
 
-/// Which call has made a type (`MPI_COMBINER_...`).
+/// The call that made a type (`MPI_COMBINER_...`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(
     missing_docs,
@@ -32,8 +32,8 @@ pub enum Order {
     Fortran = 0xf,
 }
 
-/// How one dimension of an array is distributed over processes. Sizes of blocks may be left to the
-/// call (`MPI_DISTRIBUTE_DFLT_DARG`).
+/// How one dimension of an array is distributed over processes. The call may choose the sizes of
+/// blocks (`MPI_DISTRIBUTE_DFLT_DARG`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Distribution {
     /// `MPI_DISTRIBUTE_NONE`: there is one process.
@@ -45,7 +45,7 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// As the contents of a type have it: 0, 1 or 2, and the size of the blocks or -1.
+    /// Returns the numbers for the contents of a type: 0, 1 or 2, and the size of the blocks or -1.
     pub(super) fn numbers(self) -> (i64, i64) {
         match self {
             Self::None => (0, -1),

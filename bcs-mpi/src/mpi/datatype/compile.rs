@@ -1,6 +1,6 @@
 //! What a commit makes of a type: the list of its runs.
 //!
-//! All displacements are between the true bounds of the type, which fit 64 bits: sums of them do
+//! All displacements are between the true bounds of the type, which fit 64 bits. So sums of them do
 //! not overflow.
 
 use super::handle::{Datatype, DatatypeKind, DerivedType, StridedBlocks};
@@ -14,7 +14,7 @@ impl DerivedType {
 
     fn flatten(&self) -> Result<LayoutBuilder, TooManyRuns> {
         let mut all = LayoutBuilder::default();
-        // An indexed type has as many parts as blocks, all of one type.
+        // An indexed type has as many parts as blocks, and all parts have one type.
         let mut known: Option<(&Datatype, LayoutBuilder)> = None;
         for part in &self.parts {
             if part.count == 0 || part.length == 0 || part.datatype.bounds().size == 0 {

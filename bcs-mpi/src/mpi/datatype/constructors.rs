@@ -1,6 +1,6 @@
 //! How types are made of types (MPI 5.0, 5.1.2, 5.1.7, 5.1.10).
 //!
-//! Every constructor checks its arguments and comes to a list of [`StridedBlocks`]s.
+//! Every constructor checks its arguments and turns them into a list of [`StridedBlocks`]s.
 
 use super::bounds::{Bounds, too_large};
 use super::combiner::Combiner;
@@ -35,7 +35,7 @@ fn same_number(lists: &[usize], operation: Operation) -> Result<()> {
     Ok(())
 }
 
-/// Lengths of lists, and other sizes of this process, as arguments.
+/// Returns the length of a list, or another size of this process, as an argument.
 fn integer(len: usize) -> i64 {
     i64::try_from(len).expect("no list has more elements")
 }
@@ -85,7 +85,7 @@ impl Datatype {
         }
     }
 
-    /// So many elements of this type in bytes.
+    /// Returns the bytes of this number of elements.
     pub(super) fn distance(&self, elements: i64, operation: Operation) -> Result<i64> {
         let bytes = elements.checked_mul(self.bounds().extent());
         bytes.ok_or_else(|| too_large(operation, "a displacement"))
@@ -98,7 +98,7 @@ impl Datatype {
     pub fn dup(&self) -> Result<Self> {
         let operation = Operation::plain("MPI_Type_dup");
         let bounds = match &self.0 {
-            // It is this type, with the markers of bounds that it has.
+            // The duplicate is this type, with its markers of bounds.
             DatatypeKind::Derived(derived) => derived.bounds,
             DatatypeKind::Predefined(_) => Bounds::of_parts(&[self.once()], operation)?,
         };
@@ -117,7 +117,8 @@ impl Datatype {
     /// `MPI_Type_contiguous`.
     ///
     /// # Errors
-    /// When an argument is wrong, or the type does not fit 64 bits: so for all constructors.
+    /// When an argument is wrong, or the type does not fit 64 bits. This holds for all
+    /// constructors.
     pub fn contiguous(&self, count: i64) -> Result<Self> {
         let operation = Operation::plain("MPI_Type_contiguous");
         let part = StridedBlocks {
@@ -128,8 +129,8 @@ impl Datatype {
         Self::of_parts(vec![part], Combiner::Contiguous, arguments, operation)
     }
 
-    /// `MPI_Type_vector`: `count` blocks of so many elements, from one to the next `stride`
-    /// elements.
+    /// `MPI_Type_vector`: `count` blocks of `blocklength` elements, whose starts are `stride`
+    /// elements apart.
     ///
     /// # Errors
     /// As [`contiguous`](Self::contiguous).
@@ -162,7 +163,7 @@ impl Datatype {
         Self::of_parts(vec![part], Combiner::Hvector, arguments, operation)
     }
 
-    /// Blocks of this type at displacements in bytes.
+    /// Makes a type of blocks of this type at displacements in bytes.
     fn blocks(
         &self,
         blocks: impl ExactSizeIterator<Item = (i64, i64)>,
@@ -183,7 +184,7 @@ impl Datatype {
         displacements.iter().map(bytes).collect()
     }
 
-    /// `MPI_Type_indexed`: blocks of so many elements each, at displacements in elements.
+    /// `MPI_Type_indexed`: blocks of these lengths, at displacements in elements.
     ///
     /// # Errors
     /// As [`contiguous`](Self::contiguous).
@@ -239,7 +240,7 @@ impl Datatype {
         Self::of_parts(parts, Combiner::HindexedBlock, arguments, operation)
     }
 
-    /// `MPI_Type_create_struct`: blocks of a type each, at displacements in bytes.
+    /// `MPI_Type_create_struct`: blocks with a type each, at displacements in bytes.
     ///
     /// # Errors
     /// As [`contiguous`](Self::contiguous).

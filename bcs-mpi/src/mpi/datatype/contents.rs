@@ -1,4 +1,4 @@
-//! What a type was made of (MPI 5.0, 5.1.13).
+//! The arguments that a type was made of (MPI 5.0, 5.1.13).
 
 pub use super::combiner::{Combiner, Distribution, Order};
 pub use super::handle::Contents;
@@ -8,7 +8,7 @@ use crate::mpi::error::{ErrorClass, Operation, Result};
 /// `MPI_Type_get_envelope`: how many arguments of each kind a type was made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    /// Which call has made it.
+    /// The call that made it.
     pub combiner: Combiner,
     /// Counts, lengths, and displacements in elements.
     pub integers: usize,
@@ -41,10 +41,10 @@ impl Datatype {
         }
     }
 
-    /// `MPI_Type_get_contents`.
+    /// `MPI_Type_get_contents`: returns the arguments that the type was made of.
     ///
     /// # Errors
-    /// When it is predefined: it is made of nothing.
+    /// When the type is predefined.
     pub fn contents(&self) -> Result<&Contents> {
         match &self.0 {
             DatatypeKind::Derived(derived) => Ok(&derived.contents),

@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 /// A datatype. Clones are handles of the same one.
 ///
-/// Two are equal if they are handles of the same one. Whether types describe the same signature is
-/// asked in a checked job only: that they fit each other is the program's affair (MPI 5.0, 3.3.1).
+/// Two are equal if they are handles of the same one. Only a checked job compares the signatures of
+/// types. Otherwise the program must ensure that they fit each other (MPI 5.0, 3.3.1).
 #[derive(Clone, Debug)]
 pub struct Datatype(pub(super) DatatypeKind);
 
@@ -27,7 +27,7 @@ pub(super) enum DatatypeKind {
     Derived(Arc<DerivedType>),
 }
 
-/// What all handles of a derived datatype share.
+/// The state that all handles of a derived datatype share.
 #[derive(Debug)]
 pub(super) struct DerivedType {
     pub(super) contents: Contents,
@@ -35,20 +35,20 @@ pub(super) struct DerivedType {
     pub(super) bounds: Bounds,
     /// Set when it is committed.
     pub(super) layout: OnceLock<Arc<DataLayout>>,
-    /// Set when it is first asked for.
+    /// Set at its first use.
     pub(super) signature: OnceLock<Option<Signature>>,
-    /// The beginning that was asked for last.
+    /// The prefix signature that was computed last.
     pub(super) beginning: AtomicU64,
     pub(super) name: Mutex<String>,
     pub(super) alive: LiveObject,
 }
 
-/// Blocks of a type at equal distances: what every constructor comes to.
+/// Blocks of a type at equal distances: the result of every constructor.
 #[derive(Clone, Debug)]
 pub(super) struct StridedBlocks {
     /// Where the first block is.
     pub(super) displacement: i64,
-    /// How many blocks.
+    /// The number of blocks.
     pub(super) count: u64,
     /// Bytes from one block to the next.
     pub(super) stride: i64,
@@ -58,16 +58,16 @@ pub(super) struct StridedBlocks {
 }
 
 /// `MPI_Type_get_contents`: the arguments that a type was made of, in the order that the standard
-/// says for each call.
+/// defines for each call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
-    /// Which call has made it.
+    /// The call that made it.
     pub combiner: Combiner,
     /// Counts, lengths, and displacements in elements.
     pub integers: Vec<i64>,
     /// Displacements and bounds in bytes.
     pub addresses: Vec<i64>,
-    /// Types: handles of their own.
+    /// Types, as new handles.
     pub datatypes: Vec<Datatype>,
 }
 
@@ -98,7 +98,8 @@ impl From<&Datatype> for Datatype {
 impl Datatype {
     /// `MPI_BYTE`.
     pub const BYTE: Self = Self::predefined(reduction::Datatype::Byte);
-    /// `MPI_PACKED`: bytes as `MPI_BYTE`, and to a checked job (`bcs run --checked`) any types.
+    /// `MPI_PACKED`: bytes as `MPI_BYTE`, which in a checked job (`bcs run --checked`) match any
+    /// types.
     pub const PACKED: Self = Self(DatatypeKind::Predefined(&predefined::PACKED));
     /// `MPI_LONG`, which has half its bytes in `external32`.
     pub const LONG: Self = Self(DatatypeKind::Predefined(&predefined::LONG));
@@ -109,13 +110,13 @@ impl Datatype {
     /// `MPI_WCHAR`, which has half its bytes in `external32`.
     pub const WCHAR: Self = Self(DatatypeKind::Predefined(&predefined::WCHAR));
 
-    /// A predefined datatype.
+    /// Returns a predefined datatype.
     #[must_use]
     pub const fn predefined(element: reduction::Datatype) -> Self {
         Self(DatatypeKind::Predefined(PredefinedType::of(element)))
     }
 
-    /// It is never freed, and neither is what it is made of: it does not count as left at the end.
+    /// Marks this type, and the types it is made of, as never freed. They do not count as leaks.
     pub(crate) fn stays(self) -> Self {
         if let DatatypeKind::Derived(derived) = &self.0 {
             derived.alive.stays();
@@ -126,7 +127,7 @@ impl Datatype {
         self
     }
 
-    /// The predefined datatype that this is, if it is one: only those can be reduced.
+    /// Returns the predefined datatype that this is, if it is one. Only those can be reduced.
     #[must_use]
     pub fn elementary(&self) -> Option<reduction::Datatype> {
         match self.0 {
@@ -142,8 +143,8 @@ impl Datatype {
         }
     }
 
-    /// `MPI_Type_size`: the bytes of an element in a message. Those between the value and the place
-    /// of a pair (`MPI_DOUBLE_INT`) are not among them.
+    /// `MPI_Type_size`: returns the bytes of an element in a message. Those between the value and
+    /// the place of a pair (`MPI_DOUBLE_INT`) are not included.
     #[must_use]
     pub fn size(&self) -> usize {
         match &self.0 {
@@ -152,13 +153,13 @@ impl Datatype {
         }
     }
 
-    /// The bytes of an element in `external32`.
+    /// Returns the bytes of an element in `external32`.
     pub(in crate::mpi) fn external_bytes(&self) -> u64 {
         self.bounds().external
     }
 
-    /// The bytes of an element of which a reduction is made: of predefined types all, the gaps of
-    /// pairs included, because that is how the arithmetic takes them.
+    /// Returns the bytes of an element as an operand of a reduction. They include the gaps of
+    /// pairs, because the arithmetic needs them.
     pub(in crate::mpi) fn operand_size(&self) -> usize {
         match &self.0 {
             DatatypeKind::Predefined(named) => named.element.size(),
@@ -166,24 +167,25 @@ impl Datatype {
         }
     }
 
-    /// `MPI_Type_get_extent`: the lower bound, and the bytes from one element to the next.
+    /// `MPI_Type_get_extent`: returns the lower bound, and the bytes from one element to the next.
     #[must_use]
     pub fn extent(&self) -> (i64, i64) {
         let bounds = self.bounds();
         (bounds.lower, bounds.extent())
     }
 
-    /// `MPI_Type_get_true_extent`: where its data begin, and the bytes from there to their end.
+    /// `MPI_Type_get_true_extent`: returns where its data begin, and the bytes from there to their
+    /// end.
     #[must_use]
     pub fn true_extent(&self) -> (i64, i64) {
         let bounds = self.bounds();
         (bounds.true_lower, bounds.true_upper - bounds.true_lower)
     }
 
-    /// `MPI_Type_commit`: makes it fit for communication. Again, it does nothing.
+    /// `MPI_Type_commit`: makes the type ready for communication. A second commit does nothing.
     ///
     /// # Errors
-    /// When its data are scattered over too many places.
+    /// When its data consist of too many pieces.
     pub fn commit(&self) -> Result<()> {
         let DatatypeKind::Derived(derived) = &self.0 else {
             return Ok(());
@@ -198,7 +200,7 @@ impl Datatype {
         Ok(())
     }
 
-    /// Whether it was committed, as predefined types are from the beginning.
+    /// Returns whether it was committed. Predefined types are always committed.
     #[must_use]
     pub fn is_committed(&self) -> bool {
         match &self.0 {
@@ -207,8 +209,8 @@ impl Datatype {
         }
     }
 
-    /// `MPI_Type_free`: gives up this handle. Types that were made of it and communication that
-    /// uses it go on.
+    /// `MPI_Type_free`: gives up this handle. Types that were made of it, and operations that use
+    /// it, stay valid.
     ///
     /// # Errors
     /// When it is predefined.
@@ -222,7 +224,7 @@ impl Datatype {
         }
     }
 
-    /// `MPI_Type_get_name`: empty if it has none.
+    /// `MPI_Type_get_name`: returns the name, which may be empty.
     #[must_use]
     pub fn name(&self) -> String {
         match &self.0 {
@@ -232,12 +234,11 @@ impl Datatype {
         }
     }
 
-    /// `MPI_Type_set_name`. Of a longer name the first
-    /// [`MAX_OBJECT_NAME`] bytes are kept, as far as they are whole
-    /// characters.
+    /// `MPI_Type_set_name`. A longer name is cut after the last whole character within
+    /// [`MAX_OBJECT_NAME`] bytes.
     ///
     /// # Errors
-    /// When it is predefined: those keep their names here.
+    /// When the type is predefined: this library does not rename those.
     pub fn set_name(&self, name: &str) -> Result<()> {
         let DatatypeKind::Derived(derived) = &self.0 else {
             let reason = format!("{} is predefined and keeps its name", self.name());
@@ -248,7 +249,7 @@ impl Datatype {
         Ok(())
     }
 
-    /// The layout of a type that has one, if it may be used in communication.
+    /// Returns the layout of a type that has one, if it may be used in communication.
     #[inline]
     pub(in crate::mpi) fn layout(&self, operation: &Operation) -> Result<Option<&Arc<DataLayout>>> {
         let derived = match &self.0 {

@@ -4,11 +4,11 @@ use super::bounds::{Bounds, too_large};
 use super::handle::StridedBlocks;
 use crate::mpi::error::{ErrorClass, Operation, Result};
 
-/// How deep types may be made of types: what goes down into a type is recursive.
+/// How deep types may be nested. Functions that descend into a type are recursive.
 const MAX_DEPTH: u32 = 256;
 
 impl Bounds {
-    /// The bounds of a type that is made of these.
+    /// Returns the bounds of a type that is made of these parts.
     pub(super) fn of_parts(parts: &[StridedBlocks], operation: Operation) -> Result<Self> {
         let (mut size, mut external, mut entries) = (0u64, 0u64, 0u64);
         let (mut align, mut depth) = (1, 0);
@@ -43,8 +43,9 @@ impl Bounds {
         }
         let (true_lower, true_upper) = data.0.unwrap_or((0, 0));
         let (lower, upper) = marks.0.unwrap_or_else(|| {
-            // What an element has at its end to be aligned is its own wherever it lies. To the letter of 5.1.6 it
-            // is not where displacements are not aligned; but an array of elements would then end within its last.
+            // An element keeps the padding at its end wherever it lies. By the letter of 5.1.6 it
+            // does not where displacements are not aligned; but then an array of elements would end
+            // within its last element.
             let (lower, upper) = spans.0.unwrap_or((0, 0));
             let extent = upper.saturating_sub(lower);
             let padding = (i128::from(align) - extent % i128::from(align)) % i128::from(align);
@@ -70,12 +71,12 @@ impl Bounds {
     }
 }
 
-/// From the least to the largest of what was added.
+/// The span from the least to the largest of the added values.
 #[derive(Clone, Copy, Debug, Default)]
 struct Hull(Option<(i128, i128)>);
 
 impl Hull {
-    /// All copies of what is from `lower` to `upper` in the type of a part.
+    /// Adds all copies of the bytes from `lower` to `upper` in the type of a part.
     fn add(&mut self, part: &StridedBlocks, lower: i64, upper: i64) {
         let span = |count: u64, distance: i64| {
             let end = i128::from(count - 1).saturating_mul(i128::from(distance));

@@ -4,7 +4,7 @@ use bcs_core::layout::{DataLayout, LayoutBuilder, TooManyRuns};
 use bcs_core::reduction::Datatype as Elementary;
 use std::sync::{Arc, LazyLock};
 
-/// The runs of a predefined type.
+/// Returns the runs of a predefined type.
 pub(super) fn predefined(element: Elementary) -> Result<LayoutBuilder, TooManyRuns> {
     let Some(pair) = element.pair() else {
         return Ok(LayoutBuilder::block(0, element.size() as u64));
@@ -30,8 +30,8 @@ static PAIRS: LazyLock<Vec<(Elementary, Arc<DataLayout>)>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The layout of a predefined type, if it is a pair with gaps: a message has what a structure of the
-/// two would have (MPI 5.0, 6.9.4).
+/// Returns the layout of a predefined type, if it is a pair with gaps. Its message is that of a
+/// structure of value and place (MPI 5.0, 6.9.4).
 #[inline]
 pub(super) fn layout(element: Elementary) -> Option<&'static Arc<DataLayout>> {
     if element.data_size() == element.size() {

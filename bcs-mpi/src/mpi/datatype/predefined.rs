@@ -1,24 +1,24 @@
-//! Predefined datatypes: what an element is in memory, and what it is in `external32`.
+//! Predefined datatypes: the form of an element in memory, and in `external32`.
 //!
-//! `MPI_LONG` and `MPI_INT64_T` are the same in memory. They are not the same elsewhere: the data representation
-//! `external32` (MPI 5.0, 14.5.2) gives a `long` 4 bytes and a wide character 2.
+//! `MPI_LONG` and `MPI_INT64_T` are the same in memory. They differ in the data representation
+//! `external32` (MPI 5.0, 14.5.2), where a `long` has 4 bytes and a wide character 2.
 
 use bcs_core::reduction::Datatype as Elementary;
 
 /// A predefined datatype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::mpi) struct PredefinedType {
-    /// What is moved and reduced.
+    /// The element that is moved and reduced.
     pub(in crate::mpi) element: Elementary,
     pub(in crate::mpi) external: External32Form,
-    /// It is `MPI_PACKED`: bytes that may be anything.
+    /// Whether it is `MPI_PACKED`: bytes that may be anything.
     pub(in crate::mpi) packed: bool,
 }
 
 /// How an element is represented in `external32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::mpi) enum External32Form {
-    /// As its kind is, in as many bytes as in memory.
+    /// As its kind, in as many bytes as in memory.
     Same,
     /// As an integer of 4 bytes: the C `long`.
     Long,
@@ -34,7 +34,7 @@ const fn named(element: Elementary, external: External32Form) -> PredefinedType 
     }
 }
 
-/// By the codes of their elements.
+/// Predefined types by the codes of their elements.
 static SAME: [PredefinedType; 256] = {
     let mut all = [const { named(Elementary::Byte, External32Form::Same) }; 256];
     let mut next = 0;
@@ -58,22 +58,22 @@ pub(super) static PACKED: PredefinedType = PredefinedType {
 };
 
 impl PredefinedType {
-    /// Whether it is `MPI_PACKED`.
+    /// Returns whether it is `MPI_PACKED`.
     pub(in crate::mpi) fn is_packed(&self) -> bool {
         self.packed
     }
 
-    /// The same element in another representation.
+    /// Returns the element in a representation of the same width.
     pub(in crate::mpi) const fn same(element: Elementary) -> Self {
         named(element, External32Form::Same)
     }
 
-    /// The one whose representations have the same width.
+    /// Returns the static type whose representations have the same width.
     pub(super) const fn of(element: Elementary) -> &'static Self {
         &SAME[element as usize]
     }
 
-    /// Bytes of an element in `external32`.
+    /// Returns the bytes of an element in `external32`.
     pub(in crate::mpi) fn external_size(&self) -> usize {
         match self.external {
             External32Form::Same => self.element.data_size(),

@@ -1,28 +1,32 @@
-//! Signatures of beginnings, in the bits that go along with messages of a checked job.
+//! Signatures of prefixes, in the bits that go along with messages of a checked job.
 //!
-//! Programs send as many of the same again and again, and a signature of many is computed in tens of nanoseconds. So
-//! what was computed last is kept: in one word, which says by itself what it is of, so that threads need no lock.
+//! Programs send the same number of elements again and again, and computing a signature takes tens
+//! of nanoseconds. So the last result is cached in one word, which also holds its key, so that
+//! threads need no lock.
 
 use super::{Datatype, PrefixSignature, handle::DatatypeKind};
 use crate::checked;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bits of a kept word that are the signature's. Above them are 8 that are a predefined type's code, and the bytes.
+/// The signature's bits in a cached word. Above them are 8 bits for a predefined type's code, and
+/// the number of bytes.
 const CODE_SHIFT: u32 = checked::SIGNATURE_BITS;
 const BYTES_SHIFT: u32 = CODE_SHIFT + 8;
 
-/// Beginnings of predefined types: one has its place by its type and length, and gives it up to another.
+/// The size of the cache of predefined types. Type and length give an entry's place, where a later
+/// entry replaces it.
 const PLACES: usize = 64;
 static OF_PREDEFINED: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
 
-/// The place of a key of which few low bits differ.
+/// Returns the place of a key. Keys differ in few of their low bits.
 fn place(key: u64) -> &'static AtomicU64 {
     let spread = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - PLACES.ilog2());
     &OF_PREDEFINED[usize::try_from(spread).unwrap_or(0) % PLACES]
 }
 
 impl Datatype {
-    /// What stands for the first so many bytes of as many elements as it takes, if all of it is known.
+    /// Returns the signature bits of the first `bytes` bytes of a sequence of elements, if all of
+    /// it is known.
     pub(in crate::mpi) fn beginning_bits(&self, bytes: u64) -> Option<u32> {
         let compute = || match self.beginning(bytes) {
             PrefixSignature::Known(signature) => Some(checked::bits(signature.word())),
@@ -43,7 +47,7 @@ impl Datatype {
             DatatypeKind::Derived(derived) => &derived.beginning,
         };
         let word = kept.load(Ordering::Relaxed) ^ key;
-        // A signature's bits are never none, as those of an empty place are.
+        // A signature's bits are never 0, as those of an empty place are.
         if word >> CODE_SHIFT == 0 && word != 0 {
             return Some(u32::try_from(word).expect("20 bits"));
         }
@@ -52,7 +56,7 @@ impl Datatype {
         Some(computed)
     }
 
-    /// What stands for the basic types among kinds of messages; 0 if they are not known.
+    /// Returns a number for the basic types among kinds of messages; 0 if they are not known.
     pub(in crate::mpi) fn key(&self) -> u64 {
         match &self.0 {
             DatatypeKind::Predefined(named) if named.is_packed() => 0,
@@ -73,7 +77,8 @@ mod tests {
         let (int, double) = (of(Elementary::Int32), of(Elementary::Double));
         let pair = Datatype::structure(&[1, 1], &[0, 8], &[int, double.clone()]).unwrap();
         let types = [Datatype::BYTE, double, pair, Datatype::PACKED];
-        // More than there are places, each asked again when others have taken its place.
+        // These are more keys than places, and each is requested again after others have replaced
+        // it.
         for _ in 0..3 {
             for bytes in (0..200).chain([1 << 35, 1 << 36, 1 << 50]) {
                 for datatype in &types {

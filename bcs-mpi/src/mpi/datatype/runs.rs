@@ -5,7 +5,8 @@ use super::predefined::PredefinedType;
 use crate::mpi::error::Result;
 
 impl Datatype {
-    /// Says for so many elements of this type, one after the other, how many of which predefined type come next.
+    /// Calls `visit` for each run of predefined elements in `copies` elements of this type, with
+    /// the predefined type and the length of the run.
     ///
     /// # Errors
     /// As `visit`.
@@ -18,7 +19,7 @@ impl Datatype {
             DatatypeKind::Predefined(named) => return visit(named, copies),
             DatatypeKind::Derived(derived) => derived,
         };
-        // So each turn passes a byte of the data.
+        // After this check, each turn passes at least a byte of the data.
         if copies == 0 || derived.bounds.size == 0 {
             return Ok(());
         }
@@ -29,7 +30,7 @@ impl Datatype {
         for _ in 0..turns {
             for part in &derived.parts {
                 if part.datatype.bounds().size > 0 {
-                    // No more than the bytes of the data, which fit 64 bits.
+                    // This is at most the number of the data's bytes, which fits 64 bits.
                     part.datatype
                         .runs(copies * part.count * part.length, visit)?;
                 }

@@ -8,15 +8,15 @@ use crate::mpi::{Buffer, ErrorClass, Status};
 use bcs_core::reduction::Datatype as Elementary;
 use proptest::prelude::*;
 
-/// A type and, by the words of the standard, its type map.
+/// A type and its type map by the definition of the standard.
 #[derive(Clone, Debug)]
 struct Mapped {
     datatype: Datatype,
-    /// Displacement and size of each entry.
+    /// The displacement and size of each entry.
     map: Vec<(i64, i64)>,
-    /// Displacements of markers of the lower and of the upper bound.
+    /// The displacements of markers of the lower and of the upper bound.
     markers: Option<(i64, i64)>,
-    /// From the least lower to the largest upper bound of what it is made of, without what is empty.
+    /// From the least lower to the largest upper bound of its parts, except empty ones.
     span: Option<(i64, i64)>,
 }
 
@@ -25,7 +25,7 @@ const ELEMENTS: [Elementary; 7] = [
     Elementary::Int16,
     Elementary::Int32,
     Elementary::Double,
-    // Pairs with a gap behind the value, behind the place, and both.
+    // Pairs with a gap behind the value, behind the place, and behind both.
     Elementary::SHORT_INT,
     Elementary::DOUBLE_INT,
     Elementary::LONG_DOUBLE_INT,
@@ -49,8 +49,8 @@ impl Mapped {
         }
     }
 
-    /// Lower and upper bound (MPI 5.0, 5.1.6); entries are as strictly aligned as they are large. What its parts
-    /// have at their ends belongs to it.
+    /// Returns the lower and upper bound (MPI 5.0, 5.1.6). The alignment of entries is their size.
+    /// Padding at the ends of parts belongs to the type.
     fn bounds(&self) -> (i64, i64) {
         if let Some(markers) = self.markers {
             return markers;
@@ -65,7 +65,7 @@ impl Mapped {
         self.bounds().1 - self.bounds().0
     }
 
-    /// Copies at these displacements, as `datatype`.
+    /// Returns copies at these displacements, as `datatype`.
     fn copies<'a>(datatype: Datatype, places: impl IntoIterator<Item = (i64, &'a Self)>) -> Self {
         let (mut map, mut markers, mut span) = (Vec::new(), None, None);
         let add = |to: &mut Option<(i64, i64)>, at: i64, (lower, upper): (i64, i64)| {
@@ -203,7 +203,7 @@ fn subarray(of: &Mapped, dimensions: &[(i64, [u8; 2])], fortran: bool) -> Mapped
         .datatype
         .subarray(&sizes, &subsizes, &starts, order)
         .unwrap();
-    // All elements of the array in the order of memory, with their indices.
+    // The elements of the array in the order of memory, with their indices.
     let total: i64 = sizes.iter().product();
     let inside = |mut at: i64| {
         let fastest_first: Vec<usize> = if fortran {
@@ -294,7 +294,7 @@ proptest! {
         let original = memory.clone();
         of.datatype.commit().unwrap();
         let start = memory.as_mut_ptr().wrapping_offset(isize::try_from(-base).unwrap());
-        // SAFETY: it has all bytes of the elements, and nobody else uses it.
+        // SAFETY: it has all bytes of the elements, and is not used otherwise.
         let buffer = unsafe { Buffer::new(start, usize::try_from(count).unwrap(), &of.datatype) };
         let piece = buffer.piece(&Operation::plain("a test")).unwrap();
         prop_assert_eq!(piece.len(), bytes.len());
@@ -302,7 +302,7 @@ proptest! {
         gather(&piece, 0, &mut packed);
         let at = |place: &i64| usize::try_from(place - base).unwrap();
         prop_assert!(packed.iter().zip(&bytes).all(|(byte, place)| *byte == original[at(place)]));
-        // Everything is written in two parts, and nothing else.
+        // The data are written in two parts, and nothing else is written.
         memory.fill(255);
         let half = packed.len() / 2;
         scatter(&piece, half, &packed[half..]);
@@ -315,8 +315,8 @@ proptest! {
 }
 
 proptest! {
-    /// All processes together have each element of an array once, in the order of memory each, and
-    /// each has those that its distribution says.
+    /// All processes together have each element of an array once, each process in the order of
+    /// memory, and each process has the elements that its distribution assigns.
     #[test]
     fn distributed_arrays_are_dealt_out(
         dimensions in prop::collection::vec((1i64..9, 1i64..4, 0u8..6, 1i64..4), 1..4),
@@ -519,7 +519,7 @@ fn names_and_ends() {
     assert_eq!(int().name(), "MPI_INT32_T");
     assert_eq!(class(int().set_name("x")), ErrorClass::Type);
     assert_eq!(class(int().free()), ErrorClass::Type);
-    // What was made of a type goes on without it.
+    // A type that was made of a freed type stays valid.
     let twice = vector.contiguous(2).unwrap();
     vector.free().unwrap();
     twice.commit().unwrap();

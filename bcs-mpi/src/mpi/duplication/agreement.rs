@@ -12,7 +12,7 @@ use crate::transport::{RequestOutcome, TransportHandle};
 use bcs_core::request::RequestFailure;
 use std::sync::{Arc, OnceLock};
 
-/// What an agreement came to.
+/// The outcome of an agreement.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum AgreementOutcome {
     /// All members have opened the context with this id.
@@ -23,7 +23,7 @@ pub(super) enum AgreementOutcome {
     Failed(RequestFailure),
 }
 
-/// The members, and how they talk.
+/// The members, and how they communicate.
 #[derive(Debug)]
 pub(super) struct DuplicationMembers {
     /// The context and tag of their messages.
@@ -31,7 +31,7 @@ pub(super) struct DuplicationMembers {
     /// World ranks, and this rank's place.
     pub(super) members: Arc<[u32]>,
     pub(super) me: usize,
-    /// How many are on this node.
+    /// The number of members on this node.
     pub(super) local: u32,
     pub(super) family: Arc<CommFamily>,
     pub(super) held: Arc<HeldContextIds>,
@@ -44,14 +44,14 @@ impl DuplicationMembers {
         TreeAllreduce::new(words, self.me, &self.members)
     }
 
-    /// Which ids are unavailable?
+    /// Starts the phase that finds the unavailable ids.
     fn ask(&self) -> Phase {
         let said = Box::new(self.family.contribute());
         let or = self.together(said.unavailable.words());
         Phase::Asking { or, said }
     }
 
-    /// Can anybody not?
+    /// Starts a phase that finds whether any member could not do its part.
     fn could(&self, could: bool) -> TreeAllreduce {
         self.together(&[u64::from(!could)])
     }
@@ -77,14 +77,14 @@ enum Phase {
         opened: bool,
         or: TreeAllreduce,
     },
-    /// Another member could not.
+    /// Another member could not open the context.
     Closing {
         id: u32,
         request: Option<bcs::Request>,
     },
 }
 
-/// An agreement under way.
+/// An agreement in progress.
 #[derive(Debug)]
 pub(super) struct Agreement {
     circle: DuplicationMembers,
@@ -94,7 +94,7 @@ pub(super) struct Agreement {
 }
 
 impl Agreement {
-    /// One of these members, and where its verdict will be.
+    /// Begins the agreement at one member. Returns it and the place of its verdict.
     pub(super) fn new(circle: DuplicationMembers) -> (Self, Arc<OnceLock<AgreementOutcome>>) {
         let verdict = Arc::new(OnceLock::new());
         let agreement = Self {
@@ -106,7 +106,7 @@ impl Agreement {
         (agreement, verdict)
     }
 
-    /// A phase is over: the next one, or the verdict. Nothing if it is not over.
+    /// Returns the next phase, or the verdict, if a phase is over; `None` if it is not.
     fn step(
         &mut self,
         at: &mut dyn OperationContext,
@@ -153,7 +153,7 @@ impl Agreement {
                     }
                 }
             },
-            // Without a free request slot it is tried again.
+            // Without a free request slot, opening is tried again later.
             Phase::Opening { id, request } => {
                 if request.is_none() {
                     // SAFETY: the list of members lives as long as this, which ends after the request.

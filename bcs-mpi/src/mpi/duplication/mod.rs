@@ -1,16 +1,17 @@
-//! `MPI_Comm_idup` (MPI 5.0, 7.4.2): a duplicate of a communicator, without waiting for anybody.
+//! `MPI_Comm_idup` (MPI 5.0, 7.4.2): a duplicate of a communicator, without waiting.
 //!
-//! Blocking calls agree by collectives on the parent ([`create`](super::create)). These come one after the other, and the
-//! second belongs to the second of all others only if nobody begins another collective in between, which a program may
-//! do here. So the members agree by messages in a context of their own, the parent's with [`DUPLICATION_MESSAGES`] added,
-//! whose tag is the number of the duplication on its parent: up a tree of the members and down again, three times
-//! (`together.rs`). It goes on in every call of each rank (`undertaking.rs`), so duplications of several communicators
-//! come to their ends in any order.
+//! Blocking calls agree by collectives on the parent ([`create`](super::create)), one after the
+//! other. A member's second collective meets the second collective of all others only if no member
+//! begins another collective in between. Here a program may do that. So the members agree by
+//! messages in a context of their own, the parent's with [`DUPLICATION_MESSAGES`] added, whose tag
+//! is the number of the duplication on its parent. The messages go up a tree of the members and
+//! down again, three times (`tree_allreduce.rs`). The agreement advances in every call of each rank
+//! (`agreement.rs`), so duplications of several communicators complete in any order.
 //!
 //! | file | is |
 //! |---|---|
-//! | `together.rs` | the bitwise or of what all members say |
-//! | `undertaking.rs` | the agreement: which ids are free, who could reserve one, who could open it |
+//! | `tree_allreduce.rs` | the bitwise or of the words of all members |
+//! | `agreement.rs` | the agreement: which ids are free, who could reserve one, who could open it |
 
 mod agreement;
 mod tree_allreduce;
@@ -31,10 +32,10 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Who wants the duplicate.
+/// A function that gets the duplicate.
 type OnDuplicated = Box<dyn FnOnce(Comm) + Send>;
 
-/// What becomes a duplicate once all have agreed.
+/// The duplicate to be, once all have agreed.
 struct DuplicateCompletion {
     verdict: Arc<OnceLock<AgreementOutcome>>,
     family: Arc<CommFamily>,
@@ -73,18 +74,19 @@ impl CompletionHandler for DuplicateCompletion {
 }
 
 impl Comm {
-    /// `MPI_Comm_idup`: begins to duplicate. The duplicate is given to `then` by the call that finds the request done. It
-    /// has the attributes and hints that this communicator has now.
+    /// `MPI_Comm_idup`: begins to duplicate. The call that finds the request done gives the
+    /// duplicate to `then`. The duplicate has the attributes and hints that this communicator has
+    /// now.
     ///
     /// # Errors
-    /// When the communicator was freed, or a function that copies an attribute fails. That no context id is left is the
-    /// request's error.
+    /// When the communicator was freed, or a function that copies an attribute fails. The request
+    /// fails if no context id is left.
     #[track_caller]
     pub fn idup(&self, then: impl FnOnce(Self) + Send + 'static) -> Result<Request> {
         self.duplicate("MPI_Comm_idup", &self.info(), Box::new(then))
     }
 
-    /// `MPI_Comm_idup_with_info`: a duplicate that is told something else.
+    /// `MPI_Comm_idup_with_info`: begins a duplicate with other hints.
     ///
     /// # Errors
     /// As [`idup`](Self::idup).
@@ -131,13 +133,13 @@ impl Comm {
         self.0.context
     }
 
-    /// It was duplicated as often before. All members have to say so.
+    /// Pretends that the communicator was duplicated this often. All members have to call it.
     #[cfg(test)]
     pub(crate) fn was_duplicated(&self, times: u32) {
         self.0.duplications.store(times, Ordering::Relaxed);
     }
 
-    /// The members, for the next duplication.
+    /// Returns the members, for the next duplication.
     fn duplication_members(&self) -> DuplicationMembers {
         let process = self.process();
         process.reap_closed_by_now();

@@ -1,4 +1,4 @@
-//! The bitwise or of what all members say, without waiting: up a tree of the members, and down again.
+//! The bitwise or of all members' words, without waiting: up a tree of the members, and down again.
 #![expect(unsafe_code, reason = "messages name their data by address")]
 
 use crate::bcs::{ByteRange, OutgoingMessage, SendMode};
@@ -8,44 +8,46 @@ use bcs_core::check_bits::CheckBits;
 use bcs_core::request::RequestFailure;
 use std::collections::VecDeque;
 
-/// How many members tell one. In the tree of all members the one at place p tells the one at (p - 1) / 4.
+/// The number of a member's children. The parent of the member at place p is the one at (p - 1) /
+/// 4.
 const CHILDREN: usize = 4;
 
-/// What is to be posted next: to or from a world rank.
+/// The next message to post: to or from a world rank.
 #[derive(Clone, Copy, Debug)]
 enum PendingPost {
     Send(u32, ByteRange),
     Receive(u32, ByteRange),
 }
 
-/// How far it has come.
+/// The stages of the reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Those below say theirs.
+    /// Receives the words of the children.
     Gathering,
-    /// The one above says what all say.
+    /// Sends the words to the parent, and receives those of all members.
     Asking,
-    /// Those below are told.
+    /// Sends the words of all members to the children.
     Telling,
 }
 
-/// What a member knows of it.
+/// A member's state of the reduction.
 #[derive(Debug)]
 pub(super) struct TreeAllreduce {
     parent: Option<u32>,
     children: Vec<u32>,
-    /// What this member says, and then what it and those below say.
+    /// The words of this member, and then of it and its descendants.
     own: Box<[u64]>,
-    /// What those below say, one after the other.
+    /// The words of the children, one after the other.
     below: Box<[u64]>,
-    /// What all say.
+    /// The words of all members.
     all: Box<[u64]>,
     stage: Stage,
     to_post: VecDeque<PendingPost>,
     under_way: Vec<TransportHandle>,
 }
 
-/// Words as memory of messages, which whoever has them keeps until those are over, or for ever.
+/// Returns words as memory of messages. The owner keeps them until the messages are complete, or
+/// for ever.
 fn memory(words: &mut [u64]) -> ByteRange {
     let address = words.as_mut_ptr().expose_provenance() as u64;
     // SAFETY: they are used by the messages of one stage at a time, and are kept while any is under way.
@@ -53,7 +55,7 @@ fn memory(words: &mut [u64]) -> ByteRange {
 }
 
 impl TreeAllreduce {
-    /// The member at this place says this.
+    /// Begins the reduction at the member at this place, which contributes these words.
     pub(super) fn new(words: &[u64], me: usize, members: &[u32]) -> Self {
         let parent = me.checked_sub(1).map(|below| members[below / CHILDREN]);
         let first = CHILDREN * me + 1;
@@ -78,17 +80,18 @@ impl TreeAllreduce {
         together
     }
 
-    /// What all members say, once that is known.
+    /// Returns the words of all members, once they are known.
     pub(super) fn words(&self) -> &[u64] {
         &self.all
     }
 
-    /// What it waits for.
+    /// Returns the operations that it waits for.
     pub(super) fn awaits(&self) -> Vec<TransportHandle> {
         self.under_way.clone()
     }
 
-    /// Goes as far as messages allow, which go on this context with this tag. Whether all is over.
+    /// Advances as far as the messages allow, on this context with this tag. Returns whether the
+    /// reduction is complete.
     pub(super) fn advance(
         &mut self,
         roads: &mut Mux,
@@ -113,7 +116,7 @@ impl TreeAllreduce {
         }
     }
 
-    /// All of a stage has come.
+    /// Begins the next stage when all messages of a stage have come.
     fn next_stage(&mut self) {
         match (self.stage, self.parent) {
             (Stage::Gathering, parent) => {
@@ -147,7 +150,7 @@ impl TreeAllreduce {
         self.stage = Stage::Telling;
     }
 
-    /// Posts what there are request slots for. Returns whether that was all.
+    /// Posts the messages for which there are request slots. Returns whether that was all.
     fn post(&mut self, roads: &mut Mux, (context, tag): (u32, i32), posted: &mut bool) -> bool {
         while let Some(&post) = self.to_post.front() {
             let handle = match post {
@@ -181,7 +184,7 @@ impl Drop for TreeAllreduce {
         if self.under_way.is_empty() {
             return;
         }
-        // Whatever made it end early, others may still read and write there.
+        // If it ended early, other ranks may still read and write this memory.
         for words in [&mut self.own, &mut self.below, &mut self.all] {
             std::mem::forget(std::mem::take(words));
         }

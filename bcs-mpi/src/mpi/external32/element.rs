@@ -6,11 +6,11 @@ use bcs_core::reduction::{Datatype as Elementary, DatatypeClass};
 use rustc_apfloat::ieee::{Quad, X87DoubleExtended};
 use rustc_apfloat::{Float as _, FloatConvert as _};
 
-/// Bytes of a `long double`: what the x87 has of them.
+/// Bytes of a `long double` that the x87 uses.
 const X87: usize = 10;
 
-/// The numbers of an element, in the order in which they lie: both parts of a complex one, the value and the place of a
-/// pair, or itself.
+/// Returns the numbers of an element, in their order in memory: both parts of a complex number, the
+/// value and the place of a pair, or the element itself.
 fn numbers(named: PredefinedType) -> impl Iterator<Item = PredefinedType> {
     let same = PredefinedType::same;
     let (first, second) = match (named.element.pair(), named.element.part()) {
@@ -68,14 +68,14 @@ pub(super) fn unpack(named: &PredefinedType, mut from: &[u8], mut to: &mut [u8])
     }
 }
 
-/// One number that has the same width on both sides.
+/// Converts one number that has the same width on both sides.
 fn packed(element: Elementary, from: &[u8], to: &mut [u8]) {
     match (element, element.class()) {
         (Elementary::LongDouble, _) => {
             let mut bits = [0; 16];
             bits[..X87].copy_from_slice(&from[..X87]);
             let value = X87DoubleExtended::from_bits(u128::from_le_bytes(bits));
-            // It has more of everything: nothing is lost.
+            // A binary128 is wider in every part, so nothing is lost.
             let value: Quad = value.convert(&mut false).value;
             to.copy_from_slice(&value.to_bits().to_be_bytes());
         }
@@ -97,14 +97,15 @@ fn unpacked(element: Elementary, from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Turns the order of bytes round.
+/// Reverses the order of bytes.
 fn swapped(from: &[u8], to: &mut [u8]) {
     for (from, to) in from.iter().zip(to.iter_mut().rev()) {
         *to = *from;
     }
 }
 
-/// One for all that is not zero: in the first of these bytes, which counts least.
+/// Writes 1 for everything that is not zero: in the first of these bytes, which is the least
+/// significant.
 fn truth<'a>(from: &[u8], to: impl Iterator<Item = &'a mut u8>) {
     let one = u8::from(from.iter().any(|byte| *byte != 0));
     for (to, value) in to.zip(std::iter::once(one).chain(std::iter::repeat(0))) {
@@ -112,7 +113,7 @@ fn truth<'a>(from: &[u8], to: impl Iterator<Item = &'a mut u8>) {
     }
 }
 
-/// One element that has fewer bytes in `external32`.
+/// Converts one element that has fewer bytes in `external32`.
 fn narrowed(
     named: &PredefinedType,
     from: &[u8],
@@ -159,7 +160,7 @@ fn narrowed(
     })
 }
 
-/// The same back, which always fits.
+/// Converts it back, which always fits.
 fn widened(named: &PredefinedType, from: &[u8], to: &mut [u8]) {
     let negative = named.element == Elementary::Int64 && from[0] >= 0x80;
     to.fill(if negative { 0xff } else { 0 });

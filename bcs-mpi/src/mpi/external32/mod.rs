@@ -1,12 +1,13 @@
-//! `MPI_Pack_external`, `MPI_Unpack_external` and `MPI_Pack_external_size` (MPI 5.0, 5.3): packed data that programs on
-//! other machines, and of other implementations, can read.
+//! `MPI_Pack_external`, `MPI_Unpack_external` and `MPI_Pack_external_size` (MPI 5.0, 5.3): packed
+//! data that programs on other machines, and of other implementations, can read.
 //!
-//! The representation `external32` (14.5.2) is big-endian and has no gaps. Elements have the width that they have in
-//! memory, but for those of [`Datatype::LONG`] and [`Datatype::WCHAR`]: a value that does not fit there is an error,
-//! and is not cut. A `long double` becomes an IEEE binary128. Truth is one, whatever it was.
+//! The representation `external32` (14.5.2) is big-endian and has no gaps. Elements are as wide as
+//! in memory, except those of [`Datatype::LONG`] and [`Datatype::WCHAR`]. A value that does not fit
+//! there is an error, and is not cut. A `long double` becomes an IEEE binary128. A true value
+//! becomes 1.
 //!
-//! Data are packed first, by the layout of their type, and converted then: so conversion deals with bytes side by side,
-//! and never reads what a program says where it says it.
+//! Data are packed by the layout of their type first, and converted then. So conversion sees only
+//! bytes side by side, and never reads the program's memory.
 
 mod element;
 #[cfg(test)]
@@ -30,7 +31,8 @@ fn known(representation: &[u8], operation: Operation) -> Result<()> {
 }
 
 impl Buffer {
-    /// `MPI_Pack_external`: copies its data to `out` from byte `position` on, which moves on.
+    /// `MPI_Pack_external`: copies its data to `out` from byte `position` on, and advances
+    /// `position`.
     ///
     /// # Errors
     /// When an argument is wrong, there is not enough room, or a value does not fit its width.
@@ -60,7 +62,8 @@ impl Buffer {
         Ok(())
     }
 
-    /// `MPI_Unpack_external`: fills it from `packed`, from byte `position` on, which moves on.
+    /// `MPI_Unpack_external`: fills it from `packed`, from byte `position` on, and advances
+    /// `position`.
     ///
     /// # Errors
     /// When an argument is wrong, or there are not enough bytes.
@@ -98,10 +101,11 @@ impl Buffer {
 }
 
 impl Datatype {
-    /// `MPI_Pack_external_size`: the bytes that so many elements take.
+    /// `MPI_Pack_external_size`: returns the bytes of `count` elements.
     ///
     /// # Errors
-    /// When the representation is unknown, the count is negative, or the bytes are more than an address space.
+    /// When the representation is unknown, the count is negative, or the bytes exceed an address
+    /// space.
     pub fn pack_external_size(&self, representation: &[u8], count: i64) -> Result<usize> {
         let operation = Operation::plain("MPI_Pack_external_size");
         known(representation, operation)?;

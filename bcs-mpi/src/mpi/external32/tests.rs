@@ -9,7 +9,7 @@ fn buffer<T>(data: &mut [T], count: usize, datatype: impl Into<Datatype>) -> Buf
     unsafe { Buffer::new(data.as_mut_ptr(), count, datatype.into()) }
 }
 
-/// Packs, and looks at the bytes; unpacks, and gives them.
+/// Packs and checks the bytes. Then unpacks and returns them.
 fn packed<T>(data: &mut [T], count: usize, datatype: impl Into<Datatype>) -> Vec<u8> {
     let buffer = buffer(data, count, datatype);
     let len = buffer
@@ -35,7 +35,7 @@ fn unpacked<T: Copy>(bytes: &[u8], into: T, count: usize, datatype: impl Into<Da
     data
 }
 
-/// The table of 14.5.2.
+/// Checks the table of 14.5.2.
 #[test]
 fn elements_have_the_widths_of_the_standard() {
     let widths = [
@@ -91,7 +91,7 @@ fn truth_is_one() {
     assert_eq!(unpacked(&odd, -1i32, 2, Elementary::Logical32), [1, 0]);
 }
 
-/// 1, -2 and infinity as the x87 has them, with rubbish where it has nothing.
+/// 1, -2 and infinity in the x87 format, with arbitrary bytes as padding.
 #[test]
 fn long_doubles_are_of_16_bytes() {
     let x87 = |sign_and_exponent: u16, fraction: u64| {
@@ -112,7 +112,7 @@ fn long_doubles_are_of_16_bytes() {
     assert_eq!(back, data.map(|of| of & (u128::MAX >> 48)));
 }
 
-/// The gaps of a structure of C are in memory only, and elements come in the order of the type map.
+/// The gaps of a C structure are in memory only, and elements come in the order of the type map.
 #[test]
 fn structures_have_no_gaps() {
     #[repr(C)]
@@ -137,7 +137,7 @@ fn structures_have_no_gaps() {
     let back = unpacked(&bytes, Pair { value: 0, place: 0 }, 2, Datatype::LONG_INT);
     assert_eq!((back[1].value, back[1].place), (3, -4));
 
-    // The second member first.
+    // The second member comes first.
     let types = [Elementary::Int32.into(), Datatype::LONG];
     let turned = Datatype::structure(&[1, 1], &[8, 0], &types).unwrap();
     let turned = turned.resized(0, 16).unwrap();
@@ -197,7 +197,7 @@ fn what_does_not_fit_is_an_error() {
     assert_eq!(size.unwrap_err().class, ErrorClass::Count);
 }
 
-/// Types whose parts are empty, and their counts large, are done at once.
+/// Types with empty parts and large counts are done at once.
 #[test]
 fn nothing_is_packed_at_once() {
     let empty = Datatype::from(Elementary::Int32).contiguous(0).unwrap();

@@ -1,11 +1,12 @@
-//! Collectives on intercommunicators (MPI 5.0, 6.2.2 and 6.2.3): what one group contributes goes to
-//! the other one.
+//! Collectives on intercommunicators (MPI 5.0, 6.2.2 and 6.2.3): the contributions of one group go
+//! to the other.
 //!
-//! Of those with a root, the root says [`ROOT`], the others of its group [`PROC_NULL`], and the
-//! other group names the root by its rank there. Those without have an effect in both directions.
-//! There is no `MPI_IN_PLACE`, and neither are there scans.
+//! In a collective with a root, the root passes [`ROOT`], the others of its group [`PROC_NULL`],
+//! and the other group the root's rank in its group. Collectives without a root have an effect in
+//! both directions. There are no scans and no `MPI_IN_PLACE`.
 //!
-//! Only what the standard calls significant is looked at: not the buffers of who says `PROC_NULL`.
+//! Only arguments that the standard calls significant are checked. The buffers of ranks that pass
+//! `PROC_NULL` are not.
 
 use crate::bcs::{Contributions, DataView};
 use crate::mpi::blocks::{BlockLayout, disjoint, lengths, operand_of, operands};
@@ -15,7 +16,7 @@ use crate::mpi::op::{AnyOp, one_datatype};
 use crate::mpi::{Buffer, Comm, PROC_NULL, ROOT, Request, Result};
 use bcs_core::wait_state::MessageCollective;
 
-/// What a rank is in a collective that has a root.
+/// The role of a rank in a collective that has a root.
 #[derive(Clone, Copy)]
 enum IntercommRole {
     Root,
@@ -30,18 +31,18 @@ fn in_place(operation: Operation) -> Box<crate::mpi::Error> {
     operation.error(ErrorClass::Buffer, reason)
 }
 
-/// What is given to a call that cannot be in place.
+/// Returns the data of a call that cannot be in place.
 fn given(data: Option<Buffer>, operation: Operation) -> Result<DataView> {
     data.ok_or_else(|| in_place(operation))?.piece(&operation)
 }
 
 impl Comm {
-    /// Whether a rank that gives this root is the root.
+    /// Returns whether a rank that passes this root is the root.
     pub(in crate::mpi) fn is_root(&self, root: i32) -> bool {
         root == if self.is_inter() { ROOT } else { self.rank() }
     }
 
-    /// There is such a root.
+    /// Checks that there is such a root.
     pub(in crate::mpi) fn checked_root(&self, root: i32, operation: Operation) -> Result<()> {
         if self.is_inter() {
             return self.part(root, operation).map(|_| ());
@@ -57,7 +58,7 @@ impl Comm {
         })
     }
 
-    /// The root's rank in the world, as far as this rank knows it.
+    /// Returns the root's rank in the world, as far as this rank knows it.
     fn world_root(&self, part: IntercommRole) -> Option<u32> {
         match part {
             IntercommRole::Root => Some(self.process().world_rank()),
@@ -66,13 +67,13 @@ impl Comm {
         }
     }
 
-    /// How many ranks the other group has.
+    /// Returns the size of the other group.
     fn across(&self) -> usize {
         self.peers().members.len()
     }
 
-    /// Everybody of the other group, with their blocks. Ranks begin at different places, so that not
-    /// all send to the same one first.
+    /// Returns the ranks of the other group, with their blocks. Each rank begins at a different
+    /// place, so that not all send to the same rank first.
     fn with_each(&self, block: impl Fn(usize) -> DataView) -> Vec<(u32, DataView)> {
         let count = self.across();
         let places = (0..count).map(|step| (self.0.group.me + step) % count);
@@ -245,7 +246,8 @@ impl Comm {
         self.between(begin, called, out, Vec::new())
     }
 
-    /// What the other group contributes to `output`, each as much as there is room for.
+    /// Returns the blocks of `output` for the contributions of the other group, each as large as
+    /// there is room for.
     fn contributions(
         &self,
         output: &Buffer,
@@ -287,8 +289,9 @@ impl Comm {
         self.fold_between(begin, called, out, contributions)
     }
 
-    /// A reduction of which each rank gets what `counts` says. The other group's counts are
-    /// unknown here, so everybody there gets all that this rank contributes, and takes its part.
+    /// Begins a reduction of which each rank gets the elements that `counts` defines. The other
+    /// group's counts are unknown here, so each rank there gets all that this rank contributes, and
+    /// takes its part.
     pub(in crate::mpi) fn reduce_scatter_between(
         &self,
         call: RecordedCall,
@@ -319,8 +322,8 @@ impl Comm {
         self.fold_between(begin, called, out, contributions)
     }
 
-    /// A reduction of which all ranks of a group get as much. That decides what those of the other
-    /// group get, so each is sent only its part.
+    /// Begins a reduction of which all ranks of a group get the same number of elements. That
+    /// determines the parts of the other group's ranks, so each gets only its part.
     pub(in crate::mpi) fn reduce_scatter_block_between(
         &self,
         call: RecordedCall,

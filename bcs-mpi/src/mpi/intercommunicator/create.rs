@@ -1,17 +1,17 @@
 //! `MPI_Intercomm_create` (MPI 5.0, 7.6.2): two communicators become one of two groups.
 //!
-//! The leaders, who have a communicator in common, give each other the lists of their groups, and
-//! then all agree on a context id: each group by a reduction of its own, its leader with the other
-//! leader by messages, and each leader tells its group. Three times, as in an agreement of any
-//! group: which ids are unavailable, whether all could reserve the one that all choose, and whether
-//! all have opened the context.
+//! The leaders, who have a communicator in common, exchange the lists of their groups, and then all
+//! ranks agree on a context id. Each group makes a reduction of its own, the leaders exchange the
+//! results by messages, and each leader sends the result to its group. They do so three times, as
+//! in an agreement of any group: which ids are unavailable, whether all could reserve the id that
+//! all choose, and whether all have opened the context.
 //!
 //! The leaders' messages travel in the peer communicator's context with [`LEADER_MESSAGES`] added,
-//! with the tag of the call, so no receive of the program sees them.
+//! with the tag of the call. So no receive of the program sees them.
 //!
-//! Ids are chosen by a *family* ([`context_ids`](crate::mpi::objects::context_ids)) of the members of both
-//! groups, which the process keeps for those that it was with last: two groups that come together
-//! again and again find what they have given back.
+//! Ids are chosen by a *family* ([`context_ids`](crate::mpi::objects::context_ids)) of the members
+//! of both groups. The process keeps the most recent families: two groups that meet again and again
+//! find the ids that they have given back.
 
 use crate::call_site;
 use crate::mpi::comm::checked_tag;
@@ -26,7 +26,7 @@ use std::collections::HashSet;
 
 const CALL: MessageCall = MessageCall::standard("MPI_Intercomm_create", Primitive::IntercommCreate);
 
-/// What the leaders talk in.
+/// The context of the leaders' messages.
 struct Leaders<'a> {
     peer: Option<&'a Comm>,
     remote_leader: i32,
@@ -34,7 +34,7 @@ struct Leaders<'a> {
 }
 
 impl Leaders<'_> {
-    /// A circle of this rank, which is the leader of its group, and the other leader.
+    /// Returns the group of this rank, which is the leader of its group, and the other leader.
     fn circle(&self, local: &Comm, operation: Operation) -> Result<AgreementGroup> {
         let Some(peer) = self.peer else {
             let reason = "the local leader has to give a peer communicator";
@@ -62,13 +62,13 @@ impl Leaders<'_> {
         })
     }
 
-    /// The other leader, and the world ranks of its group.
+    /// Returns the pair of leaders, and the world ranks of the other leader's group.
     fn meet(&self, local: &Comm, operation: Operation) -> Result<(AgreementGroup, Vec<u32>)> {
         let circle = self.circle(local, operation)?;
         let own: Vec<u64> = local.members().iter().map(|&rank| rank.into()).collect();
         let mut count = [0];
         circle.swap(&[own.len() as u64], &mut count)?;
-        // What another rank says is looked at before it is used.
+        // Data from another rank is checked before it is used.
         let ranks = local.process().placement().ranks();
         let count = usize::try_from(count[0]).ok();
         let Some(count) = count.filter(|count| (1..=ranks).contains(count)) else {
@@ -98,13 +98,14 @@ impl Leaders<'_> {
 struct AgreeingGroup<'a> {
     local: &'a Comm,
     leader: i32,
-    /// At the leader: with the other one.
+    /// At the leader: the pair of leaders.
     circle: Option<AgreementGroup>,
     operation: Operation,
 }
 
 impl<'a> AgreeingGroup<'a> {
-    /// A side, and the world ranks of the other one. All of a group have the same outcome.
+    /// Returns this side, and the world ranks of the other one. All ranks of a group have the same
+    /// outcome.
     fn meet(
         local: &'a Comm,
         leader: i32,
@@ -150,7 +151,7 @@ impl<'a> AgreeingGroup<'a> {
         Ok((side, members))
     }
 
-    /// The bitwise or of all words of both groups.
+    /// Computes the bitwise or of all words of both groups.
     fn allreduce_or(&self, words: &mut [u64]) -> Result<()> {
         self.local.allreduce_or(words, self.operation)?;
         if let Some(circle) = &self.circle {
@@ -162,15 +163,15 @@ impl<'a> AgreeingGroup<'a> {
 
 impl Comm {
     /// `MPI_Intercomm_create`: this communicator, which is the local group, and that of the remote
-    /// leader become an intercommunicator. All members of both call it; the local leader is a rank
+    /// leader become an intercommunicator. All members of both call it. The local leader is a rank
     /// here. Only the leaders need a `peer`, a communicator that both are in, where each names the
-    /// other one's rank; the tag keeps apart what threads make with the same peer at a time.
+    /// other one's rank. The tag keeps apart the concurrent calls of threads with the same peer.
     ///
     /// # Errors
     /// When this is an intercommunicator, there is no such leader, the tag is negative, the groups
-    /// have a member in common, there are not enough context ids, or the NIC reports a failure.
-    /// What a leader finds wrong all of its group are told, with the same class. The other group
-    /// waits for ever if its leader was not found: nobody knows who it is.
+    /// have a member in common, there are not enough context ids, or the NIC reports a failure. An
+    /// error that a leader finds is reported to all of its group, with the same class. The other
+    /// group waits for ever if its leader was not found, because its identity is unknown.
     #[track_caller]
     pub fn intercomm_create(
         &self,
@@ -195,14 +196,14 @@ impl Comm {
                 tag,
             };
             let (side, members) = AgreeingGroup::meet(self, local_leader, &leaders, operation)?;
-            // Any order will do that both groups know.
+            // Both groups must know the order; any order will do.
             let local_is_first = self.members().iter().min() < members.iter().min();
             let remote = RemoteGroup::new(self.members(), members, local_is_first);
             let mut sorted = remote.all.clone();
             sorted.sort_unstable();
             process.reap_closed();
             let (family, held) = (process.pair_family(&sorted), process.held_contexts());
-            // The tag counts at the leaders only.
+            // The tag matters at the leaders only.
             let agreement = side.circle.as_ref().map(|_| agreement(self.0.context, tag));
             let or = |words: &mut [u64]| side.allreduce_or(words);
             let agreement = agreement.unwrap_or(0);

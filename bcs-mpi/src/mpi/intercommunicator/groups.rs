@@ -1,4 +1,4 @@
-//! The two groups of an intercommunicator (MPI 5.0, 7.6.1), and what the members of both are together.
+//! The two groups of an intercommunicator (MPI 5.0, 7.6.1), and the members of both together.
 
 use crate::mpi::error::{ErrorClass, Operation, Result};
 use crate::mpi::group::as_rank;
@@ -6,31 +6,32 @@ use crate::mpi::objects::members::{LocalAndRemoteGroup, Members, RemoteGroup};
 use crate::mpi::{Comm, Group};
 
 impl Comm {
-    /// `MPI_Comm_test_inter`: whether this is an intercommunicator.
+    /// `MPI_Comm_test_inter`: returns whether this is an intercommunicator.
     #[must_use]
     pub fn is_inter(&self) -> bool {
         self.0.remote.is_some()
     }
 
-    /// `MPI_Comm_remote_size`.
+    /// `MPI_Comm_remote_size`: returns the size of the remote group.
     ///
     /// # Errors
-    /// When this is no intercommunicator.
+    /// When this is not an intercommunicator.
     pub fn remote_size(&self) -> Result<i32> {
         let remote = self.remote(Operation::plain("MPI_Comm_remote_size"))?;
         Ok(as_rank(remote.peers.members.len()))
     }
 
-    /// `MPI_Comm_remote_group`.
+    /// `MPI_Comm_remote_group`: returns the remote group.
     ///
     /// # Errors
-    /// When this is no intercommunicator.
+    /// When this is not an intercommunicator.
     pub fn remote_group(&self) -> Result<Group> {
         let remote = self.remote(Operation::plain("MPI_Comm_remote_group"))?;
         Ok(self.group_of(remote.peers.members.clone()))
     }
 
-    /// The world ranks of the remote group, in order; none if this is no intercommunicator.
+    /// Returns the world ranks of the remote group, in order; no ranks if this is not an
+    /// intercommunicator.
     #[must_use]
     pub fn remote_members(&self) -> &[u32] {
         let remote = self.0.remote.as_ref();
@@ -45,7 +46,7 @@ impl Comm {
         })
     }
 
-    /// The call may go on: the communicator is usable, and an intracommunicator.
+    /// Checks that the communicator is usable, and an intracommunicator.
     pub(in crate::mpi) fn usable_within(&self, operation: &Operation) -> Result<()> {
         self.usable(operation)?;
         if self.is_inter() {
@@ -55,13 +56,13 @@ impl Comm {
         Ok(())
     }
 
-    /// World ranks of all members of the context: of both groups, if there are two.
+    /// Returns the world ranks of all members of the context: of both groups, if there are two.
     pub(in crate::mpi) fn all_members(&self) -> &[u32] {
         let remote = self.0.remote.as_ref();
         remote.map_or_else(|| self.members(), |remote| &remote.all)
     }
 
-    /// This rank's place among all of them.
+    /// Returns this rank's place among all of them.
     pub(in crate::mpi) fn place_among_all(&self) -> usize {
         let before = match &self.0.remote {
             Some(remote) if !remote.local_is_first => remote.first_len(),
@@ -70,8 +71,8 @@ impl Comm {
         before + self.0.group.me
     }
 
-    /// Whether members in these places can have a communicator like this one: in both groups of an
-    /// intercommunicator there must be some.
+    /// Returns whether members in these places can have a communicator like this one. Both groups
+    /// of an intercommunicator must have members.
     pub(in crate::mpi) fn has_both_sides(&self, places: &[usize]) -> bool {
         self.0.remote.as_ref().is_none_or(|remote| {
             let is_first = |&place: &usize| place < remote.first_len();
@@ -79,7 +80,8 @@ impl Comm {
         })
     }
 
-    /// What a child of members in these places is for this rank, which is one of them.
+    /// Returns the sides of a child of members in these places, as this rank, which is one of them,
+    /// sees them.
     pub(in crate::mpi) fn sides(&self, places: &[usize]) -> LocalAndRemoteGroup {
         let all = self.all_members();
         let world = |places: &[usize]| places.iter().map(|&place| all[place]).collect();

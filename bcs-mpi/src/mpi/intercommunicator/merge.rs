@@ -7,21 +7,21 @@ use crate::mpi::objects::members::Members;
 use crate::mpi::{Comm, Result};
 use crate::recording::{CallTiming, Primitive, Site};
 
-/// What a group says, a bit for each answer; those of the second group are above.
+/// Returns a group's answer, with a bit for each possible one; those of the second group are above.
 fn said(first: bool, high: bool) -> u64 {
     let of_group = if high { 0b10 } else { 0b01 };
     if first { of_group } else { of_group << 2 }
 }
 
 impl Comm {
-    /// `MPI_Intercomm_merge`: an intracommunicator of both groups. The one that says `high` comes
-    /// after the other; if both say the same, that with the lowest rank of the world comes first (of
-    /// a communicator that was made of an intercommunicator, as it was there). Keys and attributes
-    /// are not copied.
+    /// `MPI_Intercomm_merge`: an intracommunicator of both groups. The group that passes `high`
+    /// comes after the other. If both pass the same, the group with the lowest rank of the world
+    /// comes first (in a communicator that was made of an intercommunicator, the order is as it was
+    /// there). Keys and attributes are not copied.
     ///
     /// # Errors
-    /// When this is no intercommunicator, the ranks of a group do not say the same (all are told),
-    /// and as [`dup`](Self::dup).
+    /// When this is not an intercommunicator, the ranks of a group do not pass the same (all get
+    /// the error), and as [`dup`](Self::dup).
     #[track_caller]
     pub fn intercomm_merge(&self, high: bool) -> Result<Self> {
         let site = Site::here();

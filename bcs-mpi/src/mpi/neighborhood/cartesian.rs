@@ -6,7 +6,8 @@ use crate::mpi::topology::{Cartesian, Topology};
 use crate::recording::Primitive;
 
 impl Comm {
-    /// The grid that the ranks of this communicator are on (`MPI_Cartdim_get`, `MPI_Cart_get`).
+    /// Returns the grid that the ranks of this communicator are on (`MPI_Cartdim_get`,
+    /// `MPI_Cart_get`).
     #[must_use]
     pub fn cartesian(&self) -> Option<&Cartesian> {
         match self.topology()? {
@@ -23,7 +24,7 @@ impl Comm {
         })
     }
 
-    /// A grid for the first ranks, and how many it has.
+    /// Returns a grid for the first ranks, and the number of its ranks.
     fn planned_grid(
         &self,
         dims: &[i32],
@@ -53,14 +54,14 @@ impl Comm {
         Ok((grid, size))
     }
 
-    /// `MPI_Cart_map`: this rank's number on such a grid, which is its number here; `None` if it
-    /// is not on it (`MPI_UNDEFINED`).
+    /// `MPI_Cart_map`: returns this rank's number on such a grid, which is its number here; `None`
+    /// if it is not on it (`MPI_UNDEFINED`).
     ///
     /// # Errors
     /// As [`cart_create`](Self::cart_create), as far as this rank can tell.
     pub fn cart_map(&self, dims: &[i32], periods: &[bool]) -> Result<Option<i32>> {
         let operation = Operation::plain("MPI_Cart_map");
-        // No rank is on a grid without places; which is what programs hear that halve their ranks.
+        // A grid without places has no ranks. Programs that halve their ranks come here.
         if dims.contains(&0) && dims.iter().all(|&dim| dim >= 0) && dims.len() == periods.len() {
             return self.usable_within(&operation).map(|()| None);
         }
@@ -68,12 +69,12 @@ impl Comm {
         Ok(Some(self.rank()).filter(|&rank| rank < size))
     }
 
-    /// `MPI_Cart_create`: the first ranks of this communicator on a grid of these dimensions. The
-    /// others get none. All members call it, with the same arguments.
+    /// `MPI_Cart_create`: makes a communicator of the first ranks of this one, on a grid of these
+    /// dimensions. The other ranks get none. All members call it, with the same arguments.
     ///
     /// # Errors
-    /// When a dimension is not positive, the numbers of dimensions and periods differ, the grid
-    /// has more ranks than the communicator, and as [`dup`](Self::dup).
+    /// When a dimension is not positive, the numbers of dimensions and periods differ, the grid has
+    /// more ranks than the communicator, and as [`dup`](Self::dup).
     #[track_caller]
     pub fn cart_create(&self, dims: &[i32], periods: &[bool]) -> Result<Option<Self>> {
         let call = ("MPI_Cart_create", Primitive::CommCreate);
@@ -82,7 +83,7 @@ impl Comm {
         self.split_for(call, color, 0, Some(Topology::Cartesian(grid)))
     }
 
-    /// `MPI_Cart_coords`: where a rank is.
+    /// `MPI_Cart_coords`: returns the coordinates of a rank.
     ///
     /// # Errors
     /// When the communicator has no grid or no such rank.
@@ -93,10 +94,11 @@ impl Comm {
         Ok(grid.coords(rank))
     }
 
-    /// `MPI_Cart_rank`: who is there. In periodic dimensions coordinates wrap around.
+    /// `MPI_Cart_rank`: returns the rank at these coordinates. In periodic dimensions coordinates
+    /// wrap around.
     ///
     /// # Errors
-    /// When the communicator has no grid, or there is nobody.
+    /// When the communicator has no grid, or there is no such rank.
     pub fn cart_rank(&self, coords: &[i32]) -> Result<i32> {
         let operation = Operation::plain("MPI_Cart_rank");
         let grid = self.grid(operation)?;
@@ -109,11 +111,12 @@ impl Comm {
         })
     }
 
-    /// `MPI_Cart_shift`: from whom this rank receives and to whom it sends when all shift their
-    /// data so far in a direction. [`PROC_NULL`](crate::mpi::PROC_NULL) stands for nobody.
+    /// `MPI_Cart_shift`: returns the ranks that this rank receives from and sends to when all ranks
+    /// shift their data by `displacement` in a direction. At an end of the grid they are
+    /// [`PROC_NULL`](crate::mpi::PROC_NULL).
     ///
     /// # Errors
-    /// When the communicator has no grid, or the grid no such direction.
+    /// When the communicator has no grid, or the grid has no such direction.
     pub fn cart_shift(&self, direction: i32, displacement: i32) -> Result<(i32, i32)> {
         let operation = Operation::plain("MPI_Cart_shift");
         let grid = self.grid(operation)?;
@@ -127,7 +130,7 @@ impl Comm {
         Ok(grid.shift(self.rank(), dimension, displacement))
     }
 
-    /// `MPI_Cart_sub`: the grids of the dimensions that remain, one for each combination of the
+    /// `MPI_Cart_sub`: makes a grid of the dimensions that remain, for each combination of the
     /// other coordinates.
     ///
     /// # Errors

@@ -1,11 +1,11 @@
 //! Neighbourhood collectives (MPI 5.0, 8.6; 8.7 for those that do not block): each rank exchanges
-//! with its neighbours in the topology of the communicator only.
+//! data only with its neighbours in the topology of the communicator.
 //!
-//! Blocks are in the order of the neighbours, of which some may be the same rank. The standard
-//! says which block is received where as if by messages with one tag: several edges from one rank
-//! to another are told apart by their order. In a grid they are told apart by direction: what was
-//! sent towards higher coordinates comes from the neighbour below, also where that is the same
-//! rank as the one above. [`Neighborhood::matched`] is the order of receives that does both.
+//! Blocks are in the order of the neighbours, some of which may be the same rank. The standard
+//! defines which block is received where as if by messages with one tag: the order tells apart
+//! several edges from one rank to another. In a grid the direction tells them apart. Data sent
+//! towards higher coordinates come from the neighbour below, even if the same rank is also the
+//! neighbour above. [`Neighborhood::matched`] is the order of receives that does both.
 //!
 //! Where a grid ends the neighbour is `MPI_PROC_NULL`: its blocks are counted, but neither read nor
 //! written.
@@ -19,7 +19,8 @@ use crate::mpi::topology::Neighborhood;
 use crate::mpi::{Blocks, Buffer, Comm, PROC_NULL, Request};
 use crate::recording::Primitive;
 
-/// Errors about blocks number their ranks; here these numbers are those of neighbours.
+/// Rewrites the numbers in errors about blocks: here these numbers are those of neighbours, not of
+/// ranks.
 fn numbered<T>(result: Result<T>, who: &str) -> Result<T> {
     result.map_err(|mut error| {
         error.reason.push_str("; ranks are numbered as ");
@@ -28,12 +29,12 @@ fn numbered<T>(result: Result<T>, who: &str) -> Result<T> {
     })
 }
 
-/// The neighbour's place in the communicator, unless it is nobody.
+/// Returns the neighbour's place in the communicator, unless it is `MPI_PROC_NULL`.
 fn place(neighbor: i32) -> Option<usize> {
     (neighbor != PROC_NULL).then(|| usize::try_from(neighbor).expect("topologies were checked"))
 }
 
-/// Where what each source sends goes.
+/// Returns the places for the blocks of all sources.
 fn blocks(
     output: &impl BlockLayout,
     sources: &[i32],
@@ -142,7 +143,7 @@ collectives! {
     post_neighbor_alltoall(input: Blocks<'_>, output: Blocks<'_>),
     comm => input.all_bytes(comm.out_degree()), alike CommonArguments::AMONG_NEIGHBORS;
 
-    /// (8.6.3): a [`neighbor_alltoallv`](Self::neighbor_alltoallv) whose blocks are of a datatype
+    /// (8.6.3): a [`neighbor_alltoallv`](Self::neighbor_alltoallv) whose blocks have a datatype
     /// each ([`Blocks::of_types`]).
     neighbor_alltoallw "MPI_Neighbor_alltoallw" NeighborAlltoallw,
     ineighbor_alltoallw "MPI_Ineighbor_alltoallw" IneighborAlltoallw, neighbor_alltoallw_init:

@@ -1,14 +1,14 @@
 //! Distributed graphs (MPI 5.0, 8.5.3 and 8.5.4): every rank knows the edges that lead to it and
 //! those that lead from it.
 //!
-//! [`Comm::dist_graph_create_adjacent`] is told just that. To [`Comm::dist_graph_create`] any rank
-//! may name any edge; an all-to-all takes each to both of its ends. There they lie in the order of
-//! the ranks that named them, and of one rank's in the order in which it did. So of several edges
-//! between the same two ranks the k-th is the same one at both ends.
+//! [`Comm::dist_graph_create_adjacent`] takes just these edges. In [`Comm::dist_graph_create`] any
+//! rank may name any edge; an all-to-all takes each to both of its ends. An end stores them in the
+//! order of the ranks that named them, and those of one rank in the order in which it named them.
+//! So of several edges between the same two ranks, the k-th is the same one at both ends.
 //!
-//! What the ranks say must fit together, or a neighbourhood collective would wait for ever. That
-//! is checked where the graph is made: everybody adds up fingerprints of the edges that lead away
-//! and takes off those of the edges that lead here, and over all ranks that must be nothing.
+//! The edges of all ranks must fit together, or a neighbourhood collective would wait for ever. So
+//! the constructor checks them: each rank adds the fingerprints of the edges that lead away and
+//! subtracts those of the edges that lead here. The sum over all ranks must be 0.
 #![expect(unsafe_code, reason = "collectives name their buffers by address")]
 
 use crate::call_site;
@@ -21,7 +21,7 @@ use bcs_core::fingerprint::fingerprint;
 use bcs_core::reduction::Datatype;
 use std::borrow::Cow;
 
-/// A number of an edge that others are unlikely to have.
+/// Returns the fingerprint of an edge. Two edges are unlikely to have the same one.
 fn of_edge(from: i32, to: i32) -> u64 {
     fingerprint([from, to].map(|rank| u64::from(rank.cast_unsigned())))
 }
@@ -44,19 +44,19 @@ fn checked_weights(weights: Option<&[i32]>, edges: usize, operation: Operation) 
 /// An edge that this rank names: from, to, weight.
 type NamedEdge = (i32, i32, i32);
 
-/// What an end of an edge is told: which of its ends it is (1: its source), the rank at the other,
-/// and the weight.
+/// The message to an end of an edge: which of its ends it is (1: its source), the rank at the
+/// other, and the weight.
 const TOLD: usize = 3;
 
 impl Comm {
-    /// `MPI_Dist_graph_create_adjacent`: each rank says from whom edges lead to it and to whom
-    /// they lead from it, and, if they are weighted, the weights of both. Either all ranks give
-    /// weights or none does.
+    /// `MPI_Dist_graph_create_adjacent`: each rank names the sources of the edges to it, the
+    /// destinations of the edges from it, and, if they are weighted, the weights of both. Either
+    /// all ranks give weights or no rank does.
     ///
     /// # Errors
     /// When there is no such rank, there are not as many weights as edges, a weight is negative,
-    /// only some ranks give weights, and as [`dup`](Self::dup). Where an edge is named at one of its
-    /// ends only, collectives among neighbours are errors.
+    /// only some ranks give weights, and as [`dup`](Self::dup). If an edge is named at one of its
+    /// ends only, collectives among neighbours fail.
     #[track_caller]
     pub fn dist_graph_create_adjacent(
         &self,
@@ -82,8 +82,8 @@ impl Comm {
         self.with_graph(call, graph)
     }
 
-    /// `MPI_Dist_graph_create`: any rank names any edges of the graph. `degrees` says how many of
-    /// the `destinations` belong to each of the `sources`. Either all ranks give weights or none
+    /// `MPI_Dist_graph_create`: any rank names any edges of the graph. `degrees` holds how many of
+    /// the `destinations` belong to each of the `sources`. Either all ranks give weights or no rank
     /// does.
     ///
     /// # Errors
@@ -124,7 +124,7 @@ impl Comm {
         self.with_graph(call, graph)
     }
 
-    /// `MPI_Dist_graph_neighbors` and `MPI_Dist_graph_neighbors_count`.
+    /// `MPI_Dist_graph_neighbors` and `MPI_Dist_graph_neighbors_count`: returns this rank's edges.
     ///
     /// # Errors
     /// When the communicator has no distributed graph.
@@ -140,7 +140,7 @@ impl Comm {
         }
     }
 
-    /// A duplicate with a graph, if all ranks together made one.
+    /// Makes a duplicate with a graph, if all ranks together made one.
     #[track_caller]
     fn with_graph(
         &self,
@@ -160,7 +160,8 @@ impl Comm {
         self.iallreduce(data.clone(), data, Op::Sum)?
             .wait_unrecorded()?;
         let [surplus, weighted] = sums;
-        // Programs make such a graph to look at it. It is of no use for anything else.
+        // A graph whose edges do not match is no error: programs may inspect it. Its neighbourhood
+        // collectives fail.
         graph.matched = surplus == 0;
         if weighted != 0 && weighted != self.members().len() as u64 {
             let reason = format!("{weighted} of {} ranks give weights", self.size());
@@ -170,8 +171,8 @@ impl Comm {
         Ok(comm.expect("a rank with a colour is in a communicator"))
     }
 
-    /// Tells the ends of edges of them. Returns what this rank was told, in the order of the ranks
-    /// that named the edges.
+    /// Sends edges to their ends. Returns what this rank received, in the order of the ranks that
+    /// named the edges.
     fn tell(&self, edges: &[NamedEdge], operation: Operation) -> Result<Vec<i32>> {
         let mut to_each = vec![Vec::new(); self.members().len()];
         let place = |rank: i32| usize::try_from(rank).expect("ranks were checked");
@@ -213,7 +214,7 @@ fn too_many(operation: Operation) -> Box<Error> {
     )
 }
 
-/// The edges one by one.
+/// Returns the edges one by one.
 fn named(
     sources: &[i32],
     degrees: &[i32],

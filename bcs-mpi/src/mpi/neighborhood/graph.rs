@@ -1,4 +1,4 @@
-//! Communicators with a graph of which every rank knows all (MPI 5.0, 8.5.2).
+//! Communicators with a graph that every rank knows as a whole (MPI 5.0, 8.5.2).
 
 use crate::mpi::Comm;
 use crate::mpi::error::{ErrorClass, Operation, Result};
@@ -6,7 +6,7 @@ use crate::mpi::topology::{Graph, Topology};
 use crate::recording::Primitive;
 
 impl Comm {
-    /// The graph of this communicator (`MPI_Graphdims_get`, `MPI_Graph_get`).
+    /// Returns the graph of this communicator (`MPI_Graphdims_get`, `MPI_Graph_get`).
     #[must_use]
     pub fn graph(&self) -> Option<&Graph> {
         match self.topology()? {
@@ -15,7 +15,7 @@ impl Comm {
         }
     }
 
-    /// A graph for the first ranks.
+    /// Returns a graph for the first ranks.
     fn planned_graph(&self, index: &[i32], edges: &[i32], operation: Operation) -> Result<Graph> {
         self.usable_within(&operation)?;
         let ranks = self.members().len();
@@ -27,8 +27,8 @@ impl Comm {
         Graph::new(index, edges, operation)
     }
 
-    /// `MPI_Graph_map`: this rank's number in such a graph, which is its number here; `None` if it
-    /// is not in it (`MPI_UNDEFINED`).
+    /// `MPI_Graph_map`: returns this rank's number in such a graph, which is its number here;
+    /// `None` if it is not in it (`MPI_UNDEFINED`).
     ///
     /// # Errors
     /// As [`graph_create`](Self::graph_create), as far as this rank can tell.
@@ -37,9 +37,10 @@ impl Comm {
         Ok(Some(self.rank()).filter(|_| self.0.group.me < graph.nodes()))
     }
 
-    /// `MPI_Graph_create`: the first ranks of this communicator as the nodes of a graph. The
-    /// others get none. All members call it, with the same arguments: `index` has for each node
-    /// the number of its edges and of those of all before it, `edges` where they lead.
+    /// `MPI_Graph_create`: makes a communicator of the first ranks of this one, as the nodes of a
+    /// graph. The other ranks get none. All members call it, with the same arguments. `index` has
+    /// for each node the number of edges of it and all nodes before it, `edges` the nodes where
+    /// they lead.
     ///
     /// # Errors
     /// When the two do not fit each other, the graph has more nodes than the communicator has
@@ -52,7 +53,8 @@ impl Comm {
         self.split_for(call, color, 0, Some(Topology::Graph(graph)))
     }
 
-    /// `MPI_Graph_neighbors` and `MPI_Graph_neighbors_count`: where the edges of a rank lead.
+    /// `MPI_Graph_neighbors` and `MPI_Graph_neighbors_count`: returns the ranks to which the edges
+    /// of a rank lead.
     ///
     /// # Errors
     /// When the communicator has no graph or no such rank.

@@ -1,5 +1,5 @@
-//! Communicators whose ranks have neighbours (MPI 5.0, chapter 8): how they are made, who is whose neighbour,
-//! and collectives among neighbours.
+//! Communicators whose ranks have neighbours (MPI 5.0, chapter 8): their construction, the
+//! neighbours of a rank, and collectives among neighbours.
 
 mod cartesian;
 mod collective;

@@ -1,18 +1,20 @@
-//! Which topology a communicator has, and who its neighbours are (MPI 5.0, 8.5.4, 8.6).
+//! The topology and the neighbours of a communicator (MPI 5.0, 8.5.4, 8.6).
 
 use crate::mpi::Comm;
 use crate::mpi::error::{ErrorClass, Operation, Result};
 use crate::mpi::topology::{Neighborhood, Topology};
 
 impl Comm {
-    /// `MPI_Topo_test`: `None` if the communicator has no topology (`MPI_UNDEFINED`).
+    /// `MPI_Topo_test`: returns the topology; `None` if the communicator has none
+    /// (`MPI_UNDEFINED`).
     #[must_use]
     pub fn topology(&self) -> Option<&Topology> {
         self.0.topology.as_deref()
     }
 
-    /// From whom this rank receives and to whom it sends in a neighbourhood collective, in the
-    /// order of the blocks (MPI 5.0, 8.6). In a grid some may be [`PROC_NULL`](crate::mpi::PROC_NULL).
+    /// Returns the ranks that this rank receives from and sends to in a neighbourhood collective,
+    /// in the order of the blocks (MPI 5.0, 8.6). In a grid some may be
+    /// [`PROC_NULL`](crate::mpi::PROC_NULL).
     ///
     /// # Errors
     /// When the communicator has no topology, or a graph with an edge that does not lead back.
@@ -21,14 +23,14 @@ impl Comm {
         Ok((hood.sources, hood.destinations))
     }
 
-    /// How many blocks this rank sends in a neighbourhood collective, or would at the ends of a
-    /// grid.
+    /// Returns how many blocks this rank sends in a neighbourhood collective, including those to
+    /// `MPI_PROC_NULL` at the ends of a grid.
     pub(super) fn out_degree(&self) -> usize {
         self.topology()
             .map_or(0, |topology| topology.out_degree(self.0.group.me))
     }
 
-    /// Whom this rank exchanges with in a neighbourhood collective.
+    /// Returns the ranks that this rank exchanges with in a neighbourhood collective.
     pub(super) fn neighborhood(&self, operation: Operation) -> Result<Neighborhood> {
         self.usable(&operation)?;
         let refuse = |reason: &str| operation.error(ErrorClass::Topology, reason);

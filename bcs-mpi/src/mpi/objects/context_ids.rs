@@ -1,44 +1,46 @@
 //! Which context ids are free.
 //!
 //! A message is matched by its context id and sender, and a NIC knows a communicator by its id and
-//! first member. So an id may be used by any number of live communicators, as long as no two of
-//! them have a member in common.
+//! first member. So any number of live communicators may use an id, as long as no two of them have
+//! a member in common.
 //!
-//! The members of a parent agree on the ids of its children by the bitwise or of what each of them
-//! *holds*. An id must not be used again before *all* members of its last communicator have closed
-//! it, or an open would meet the old context at some NIC and wait for somebody who may have no
-//! reason to close it soon. But a rank knows only when it has closed a context itself. Therefore:
+//! The members of a parent agree on the ids of its children by the bitwise or of the ids that each
+//! of them *holds*. An id must not be used again before *all* members of its last communicator have
+//! closed it. Otherwise an open would meet the old context at some NIC and wait for a rank that may
+//! have no reason to close it soon. But a rank knows only when it has closed a context itself.
+//! Therefore:
 //!
 //! - A rank holds the ids of its live communicators (until its NIC has closed their contexts), and
 //!   goes on holding the ids that it has *given back*.
-//! - What it has given back is remembered with the *family* that chose the id: the communicators
-//!   of one group, which are the parent and whatever was made of it with the same members. In an
-//!   agreement of that family, and in no other, it counts as not held.
-//! - If such an agreement finds that nobody of the family holds it, all members of its last
-//!   communicator, who are members of the family, have closed it: then it is free, and no longer
+//! - An id that it has given back is recorded with the *family* that chose the id: the
+//!   communicators of one group, which are the parent and all communicators made of it with the
+//!   same members. In an agreement of that family, and in no other, the id counts as not held.
+//! - If such an agreement finds that no member of the family holds the id, all members of its last
+//!   communicator, who are members of the family, have closed it. Then it is free, and no longer
 //!   held.
-//! - When a family is no more, what was given back to it passes to the family that it came from:
-//!   its group contains this one's, so the same reasoning holds. Until all members have come this
-//!   far, some of them hold the id as given back to another family, which errs on the safe side.
+//! - When a family ends, its given-back ids pass to the family that it came from: its group
+//!   contains this one's, so the same reasoning holds. Until all members have done this, some of
+//!   them hold the id as given back to another family, which errs on the safe side.
 //!
-//! - The members of a group may agree without the rest of the parent ([`create_group`]). Then the
-//!   family that chooses is one of exactly these members, which comes from the parent's and is kept
-//!   with it, so that the same group finds what it has given back.
+//! - The members of a group may agree without the rest of the parent ([`create_group`]). Then a
+//!   family of exactly these members chooses. It comes from the parent's family and is kept with
+//!   it, so that the same group finds the ids that it has given back.
 //!
-//! - Two groups that become an intercommunicator agree in a family of all their members, which comes
-//!   from the world's and is kept with the process ([`intercommunicator`]).
+//! - Two groups that become an intercommunicator agree in a family of all their members, which
+//!   comes from the world's and is kept with the process ([`intercommunicator`]).
 //!
-//! Threads of a rank may agree for several communicators at a time (`MPI_THREAD_MULTIPLE`), in any
-//! order, and other ranks in another one: neither agreement may wait for the other. So each chooses
-//! as if it were alone, every member then *reserves* the id of its child, and the members say to
-//! each other whether all could. If not, another agreement was faster at some member: all let go
-//! and begin again, from another place. No thread waits while it keeps others from going on.
+//! Threads of a rank may agree for several communicators at the same time (`MPI_THREAD_MULTIPLE`),
+//! in any order, and other ranks in another order. So no agreement may wait for another. Each
+//! chooses as if it were alone, every member then *reserves* the id of its child, and the members
+//! tell each other whether all could. If not, another agreement was faster at some member: all
+//! members release their reservations and begin again, from another place. No thread waits while it
+//! blocks others.
 //!
-//! Groups without a common member choose without knowing of each other and may choose the same id;
-//! siblings get different ids as long as there are enough. The search starts at a place that
-//! depends on the parent, so that cousins seldom meet: the hints by which arrivals at a collective
-//! are counted on a node ([`arrive`](bcs_core::wake::MachinePage::arrive)) go by the id alone,
-//! and are less exact if two communicators share it.
+//! Groups without a common member choose independently and may choose the same id. Siblings get
+//! different ids as long as there are enough. The search starts at a place that depends on the
+//! parent, so that cousins seldom meet. This matters for the hints by which arrivals at a
+//! collective are counted on a node ([`arrive`](bcs_core::wake::MachinePage::arrive)): they go by
+//! the id alone, and are less exact if two communicators share it.
 //!
 //! Communicators of one rank take no part in this: they have numbers above all ids, which each rank
 //! chooses for itself ([`single_contexts`](super::single_contexts)).
@@ -53,25 +55,26 @@ use bcs_core::lockstep;
 use bcs_core::wait_state::LIBRARY_MESSAGES;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What is added to a communicator's context for the messages of groups that agree.
+/// The offset that is added to a communicator's context for the messages of groups that agree.
 pub(in crate::mpi) const GROUP_MESSAGES: u32 = 1 << 30;
 
-/// What is added to a communicator's context for the messages of two leaders in it
+/// The offset for the messages of two leaders in a communicator
 /// ([`intercomm_create`](crate::mpi::Comm::intercomm_create)).
 pub(in crate::mpi) const LEADER_MESSAGES: u32 = 1 << 29;
 
-/// ... for messages of which a partitioned one is made ([`partitioned`](crate::mpi::partitioned)). Contexts of
-/// communicators are below it.
+/// The offset for the parts of partitioned messages ([`partitioned`](crate::mpi::persistent)).
+/// Contexts of communicators are below it.
 pub(in crate::mpi) const PART_MESSAGES: u32 = 1 << 28;
 
-/// ... for what is said before them.
+/// The offset for the offers of partitioned messages.
 pub(in crate::mpi) const PART_OFFERS: u32 = PART_MESSAGES | LEADER_MESSAGES;
 
-/// ... for members that duplicate it without blocking ([`idup`](crate::mpi::Comm::idup)).
+/// The offset for members that duplicate a communicator without blocking
+/// ([`idup`](crate::mpi::Comm::idup)).
 pub(in crate::mpi) const DUPLICATION_MESSAGES: u32 = LEADER_MESSAGES | GROUP_MESSAGES;
 
-/// What is added to the world's for ranks that make a communicator without one
-/// ([`create_from_group`](crate::mpi::Process::create_from_group)).
+/// The offset in the world's context for ranks that make a communicator without having one in
+/// common ([`create_from_group`](crate::mpi::Process::create_from_group)).
 pub(in crate::mpi) const SESSION_MESSAGES: u32 = PART_MESSAGES | GROUP_MESSAGES;
 
 const _: () = assert!(MAX_CONTEXTS < PART_MESSAGES as usize && PART_MESSAGES < LEADER_MESSAGES);
@@ -83,7 +86,7 @@ const _: () = assert!(
 /// The search for a free id begins among at least this number of ids ([`choose`]).
 const LEAST_LOW_IDS: usize = 64;
 
-/// Words of a set of ids.
+/// The number of words in a set of ids.
 const WORDS: usize = MAX_CONTEXTS / 64;
 
 /// A set of ids.
@@ -141,11 +144,11 @@ pub(in crate::mpi) struct HeldContextIds(Mutex<HeldIds>);
 #[derive(Debug)]
 struct HeldIds {
     ids: ContextIdSet,
-    /// How many were ever reserved.
+    /// How many ids were ever reserved.
     reserved: u64,
 }
 
-/// What a rank said to an agreement, and how many ids it had reserved before.
+/// A rank's words in an agreement, and how many ids it had reserved before.
 #[derive(Debug)]
 pub(in crate::mpi) struct IdContribution {
     pub(in crate::mpi) unavailable: ContextIdSet,
@@ -153,7 +156,7 @@ pub(in crate::mpi) struct IdContribution {
 }
 
 impl HeldContextIds {
-    /// At first there is the world.
+    /// Returns the ids that are held at first: the world's.
     pub(in crate::mpi) fn new() -> Arc<Self> {
         Arc::new(Self(Mutex::new(HeldIds {
             ids: ContextIdSet::only(0),
@@ -165,8 +168,8 @@ impl HeldContextIds {
         lockstep::lock(&self.0)
     }
 
-    /// This rank will be a member of a communicator with this id. Returns whether it can: another
-    /// thread may have reserved the id since this rank said what it holds.
+    /// Reserves this id for a communicator that this rank will be a member of. Returns whether that
+    /// is possible: another thread may have reserved the id since this rank contributed its ids.
     pub(in crate::mpi) fn reserve(&self, id: u32) -> bool {
         let mut held = self.lock();
         if held.ids.contains(id) {
@@ -177,7 +180,7 @@ impl HeldContextIds {
         true
     }
 
-    /// Takes back a reservation: no context was opened.
+    /// Releases a reservation: no context was opened.
     pub(in crate::mpi) fn release(&self, id: u32) {
         let mut held = self.lock();
         held.ids = held.ids.without(&ContextIdSet::only(id));
@@ -188,7 +191,7 @@ impl HeldContextIds {
 #[derive(Debug)]
 pub(in crate::mpi) struct CommFamily {
     held: Arc<HeldContextIds>,
-    /// How many ranks its group has.
+    /// The size of its group.
     members: usize,
     given_back: Mutex<ContextIdSet>,
     parent: Option<Arc<CommFamily>>,
@@ -208,12 +211,12 @@ impl CommFamily {
         })
     }
 
-    /// Whether a part of its group that has so many ranks is all of it.
+    /// Returns whether a part of its group with this number of ranks is the whole group.
     pub(in crate::mpi) fn is_of(&self, members: usize) -> bool {
         self.members == members
     }
 
-    /// What this rank says to an agreement of this family.
+    /// Returns this rank's contribution to an agreement of this family.
     pub(in crate::mpi) fn contribute(&self) -> IdContribution {
         let held = self.held.lock();
         IdContribution {
@@ -222,10 +225,11 @@ impl CommFamily {
         }
     }
 
-    /// What all members together say.
+    /// Frees the ids that an agreement of all members has found free.
     ///
-    /// That is out of date if this rank has reserved ids since: one that is given back now may be
-    /// given back for the second time. Then nothing becomes free yet; a later agreement says it.
+    /// The agreement is outdated if this rank has reserved ids since: an id that is given back now
+    /// may be given back for the second time. Then nothing is freed yet; a later agreement will do
+    /// it.
     pub(in crate::mpi) fn apply_agreement(
         &self,
         unavailable: &ContextIdSet,
@@ -241,7 +245,7 @@ impl CommFamily {
         held.ids = held.ids.without(&free);
     }
 
-    /// This rank's NIC has closed a context that this family chose the id of.
+    /// Gives back an id that this family chose: this rank's NIC has closed its context.
     pub(in crate::mpi) fn give_back(&self, id: u32) {
         lock(&self.given_back).insert(id);
     }
@@ -255,16 +259,17 @@ impl Drop for CommFamily {
     }
 }
 
-/// Chooses ids for the children of a communicator: different ones as far as there are enough.
-/// `None` if there is no free one. All members choose the same.
+/// Chooses ids for the children of a communicator: different ones as long as there are enough.
+/// Returns `None` if no id is free. All members choose the same.
 ///
-/// Low ids come first: each id that a node has ever used has memory there (64 KiB for each rank, as far as it is
-/// touched). A program that makes and frees communicators to its end would come to use all of them.
+/// Low ids come first: each id that a node has ever used has memory there (64 KiB for each rank, as
+/// far as it is touched). Otherwise a program that makes and frees communicators all the time would
+/// use all of them.
 ///
 /// The search starts at a place that depends on the `agreement`, a number that is the same at all
-/// members, and on the attempt. Agreements that two threads come to at the same time have different
-/// numbers: if they looked in the same places, each would reserve at the members that it comes to
-/// first, neither would have all of them, and both would go on like that from place to place.
+/// members, and on the attempt. Concurrent agreements of two threads have different numbers. If
+/// both searched in the same places, each would reserve at the members that it reaches first,
+/// neither would get all members, and both would repeat this from place to place.
 pub(in crate::mpi) fn choose(
     unavailable: &ContextIdSet,
     children: usize,
@@ -287,8 +292,8 @@ pub(in crate::mpi) fn choose(
     Some(free.iter().copied().cycle().take(children).collect())
 }
 
-/// The search starts below this id: half of those below it are free, and with each attempt of two that hinder each other
-/// they have more room.
+/// Returns the id below which the search starts. Half of the ids below it are free, and with each
+/// attempt of two agreements that hinder each other there is more space.
 fn low_ids(wanted: usize, attempt: u32) -> usize {
     let more = LEAST_LOW_IDS << attempt.min(WORDS.ilog2());
     wanted.saturating_mul(2).clamp(more, MAX_CONTEXTS)
@@ -362,7 +367,8 @@ mod tests {
         ranks[0].1.give_back(5);
         let all: Vec<_> = world().cloned().collect();
         assert!(agree(&all).contains(5));
-        // A part of the world that has closed it cannot use it either: the other member has not.
+        // A part of the world that has closed the id cannot use it either, because the other member
+        // has not closed it.
         let part = CommFamily::new(ranks[0].0.clone(), 1, Some(ranks[0].1.clone()));
         assert!(agree(&[part]).contains(5));
         ranks[1].1.give_back(5);
@@ -377,7 +383,7 @@ mod tests {
         let (held, family) = &ranks[0];
         let said = family.contribute();
         let unavailable = said.unavailable.clone();
-        // Another thread: takes the id, and its communicator comes and goes.
+        // Another thread takes the id, and its communicator is made and freed.
         assert!(held.reserve(7));
         assert!(!held.reserve(7));
         family.give_back(7);

@@ -1,25 +1,25 @@
-//! What is to be done about the errors of an object, `O` (MPI 5.0, 9.3), which a function of the program's is
-//! given.
+//! What happens after an error of an object, `O` (MPI 5.0, 9.3), which a handler function of the
+//! program gets.
 
 use crate::mpi::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// A handler of the program's (`MPI_Comm_errhandler_function`).
+/// An error handler function of the program (`MPI_Comm_errhandler_function`).
 pub type HandleError<O> = dyn Fn(&O, &Error) + Send + Sync;
 
-/// What is to be done about an error.
+/// What happens after an error.
 #[derive(Default)]
 pub enum ErrorHandler<O> {
     /// `MPI_ERRORS_ARE_FATAL`: the job ends.
     #[default]
     Fatal,
-    /// `MPI_ERRORS_ABORT`: as if the program called `MPI_Abort` on the communicator, which here
-    /// ends the job, too: ranks of one job depend on each other.
+    /// `MPI_ERRORS_ABORT`: as if the program called `MPI_Abort` on the communicator. Here this ends
+    /// the job, because ranks of one job depend on each other.
     Abort,
     /// `MPI_ERRORS_RETURN`: the call returns the error.
     Return,
-    /// What `MPI_Comm_create_errhandler` made: the function is called, then the call returns.
+    /// A handler of `MPI_Comm_create_errhandler`: the function is called, then the call returns.
     User(Arc<HandleError<O>>),
 }
 
@@ -46,7 +46,7 @@ impl<O> fmt::Debug for ErrorHandler<O> {
 }
 
 impl<O> ErrorHandler<O> {
-    /// `MPI_Comm_create_errhandler`.
+    /// `MPI_Comm_create_errhandler`: makes a handler of a function.
     #[must_use]
     pub fn create(function: impl Fn(&O, &Error) + Send + Sync + 'static) -> Self {
         Self::User(Arc::new(function))

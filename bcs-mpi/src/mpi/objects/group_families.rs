@@ -4,12 +4,12 @@ use super::context_ids::{CommFamily, HeldContextIds};
 use bcs_core::lockstep;
 use std::sync::{Arc, Mutex};
 
-/// Families of groups that are kept with a communicator. What was given back to one that is left
-/// out for another is known to the communicator's own family: then it is free after the next
+/// The number of families of groups that are kept with a communicator. When a family is dropped,
+/// its given-back ids pass to the communicator's own family. They are free after the next
 /// communicator that all of its members make.
 const MAX_GROUP_FAMILIES: usize = 32;
 
-/// The families of the groups that made a communicator of their own last, the latest at the end.
+/// The families of the groups that most recently made a communicator, the latest at the end.
 #[derive(Debug, Default)]
 pub(in crate::mpi) struct GroupFamilies(Mutex<Vec<(Vec<u32>, Arc<CommFamily>)>>);
 

@@ -1,7 +1,7 @@
-//! What a process is and what a communicator is. They know each other: a communicator is a process's, and what a
-//! program keeps with the world and with the rank's own communicator has functions that are given communicators,
-//! and stays with the process. What they do is in [`process`](crate::mpi::process), in [`comm`](crate::mpi::comm),
-//! and in all that comes after these.
+//! The state of a process and of a communicator. They know each other: a communicator belongs to a
+//! process, and the process keeps the properties of the world and of the rank's own communicator,
+//! whose functions get communicators. Their methods are in [`process`](crate::mpi::process), in
+//! [`comm`](crate::mpi::comm), and in the modules after these.
 
 use super::closing_contexts::ClosingContext;
 use super::context_ids::{CommFamily, HeldContextIds};
@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::ThreadId;
 
-/// A rank of a job, as the library sees it. There is one in a process, except in tests.
+/// A rank of a job, as the library sees it. A process has one, except in tests.
 #[derive(Debug)]
 pub struct Process {
     pub(in crate::mpi) endpoint: Endpoint,
@@ -36,32 +36,32 @@ pub struct Process {
     pub(in crate::mpi) link: Option<Arc<NodeManagerLink>>,
     pub(in crate::mpi) slots: Arc<Slots>,
     pub(in crate::mpi) recording: Recording,
-    /// What is known because the job is checked.
+    /// The state of a checked job; `None` if the job is not checked.
     pub(in crate::mpi) checked: Option<Box<JobChecks>>,
     pub(in crate::mpi) held_contexts: Arc<HeldContextIds>,
     pub(in crate::mpi) world_family: Arc<CommFamily>,
-    /// Who chooses ids for two groups that agree.
+    /// The families that choose ids for two groups that agree.
     pub(in crate::mpi) pair_families: GroupFamilies,
     pub(in crate::mpi) finalized: AtomicBool,
     /// The numbers of communicators of one rank.
     pub(in crate::mpi) single_contexts: SingleContexts,
-    /// The tags of messages in parts.
+    /// The tags of partitioned messages.
     pub(in crate::mpi) part_tags: Arc<PartTags>,
     pub(in crate::mpi) closing: Mutex<Vec<ClosingContext>>,
-    /// Functions of operations that schedules have let go.
+    /// Functions of operations that schedules have released.
     pub(in crate::mpi) returned_functions: Arc<ReturnedFunctions>,
     pub(in crate::mpi) buffered: AttachedBuffer,
-    /// Buffers of communicators and sessions that messages have been in.
+    /// Buffers of communicators and sessions that have held messages.
     pub(in crate::mpi) other_buffers: Mutex<Vec<AttachedBuffer>>,
     pub(in crate::mpi) world_properties: Arc<ObjectProperties<Comm>>,
     pub(in crate::mpi) self_properties: Arc<ObjectProperties<Comm>>,
     pub(in crate::mpi) error_codes: ErrorCodes,
     pub(in crate::mpi) main_thread: ThreadId,
-    /// What the program has said that its threads do.
+    /// How the program's threads use MPI, as it has declared.
     pub(in crate::mpi) thread_level: OnceLock<ThreadLevel>,
-    /// What the program has left that the tables of its roads do not show.
+    /// Leaks of the program that the tables of its transports do not show.
     pub(in crate::mpi) leaks: Mutex<LeakReport>,
-    /// From where messages were sent.
+    /// The calls that sent messages.
     pub(in crate::mpi) sent_from: SendSites,
 }
 
@@ -73,28 +73,28 @@ pub(in crate::mpi) struct CommState {
     pub(in crate::mpi) group: Members,
     /// The other group, if this is an intercommunicator.
     pub(in crate::mpi) remote: Option<RemoteGroup>,
-    /// Who chooses the ids of its children.
+    /// The family that chooses the ids of its children.
     pub(in crate::mpi) family: Arc<CommFamily>,
-    /// Who chose its own id, if that has to be given back.
+    /// The family that chose its own id, if the id has to be given back.
     pub(in crate::mpi) origin: Option<Arc<CommFamily>>,
-    /// `MPI_Comm_free` was called on a handle.
+    /// Whether `MPI_Comm_free` was called on a handle.
     pub(in crate::mpi) freed: AtomicBool,
     /// Name, attributes, error handler, info.
     pub(in crate::mpi) properties: Arc<ObjectProperties<Comm>>,
-    /// Whether its collectives do without a NIC, or parts of them do, if anybody has asked.
+    /// Whether its collectives, or parts of them, do without a NIC; set at the first use.
     pub(in crate::mpi) has_local_members: OnceLock<bool>,
-    /// Which ranks are neighbours, if that was said.
+    /// The neighbours of its ranks, if it has a topology.
     pub(in crate::mpi) topology: Option<Arc<Topology>>,
-    /// Who chooses ids for parts of it that agree on their own.
+    /// The families that choose ids for parts of it that agree on their own.
     pub(in crate::mpi) group_families: GroupFamilies,
     /// How often it was duplicated without waiting.
     pub(in crate::mpi) duplications: AtomicU32,
-    /// This rank's part in what it called with wrong arguments.
+    /// This rank's part in collectives that it called with wrong arguments.
     pub(in crate::mpi) invalid: InvalidCalls,
 }
 
-/// A communicator. Clones are handles of the same one; its context lives until the last of them,
-/// and the last request on it, is gone.
+/// A communicator. Clones are handles of the same one. Its context lives until the last handle, and
+/// the last request on it, is gone.
 #[derive(Clone, Debug)]
 pub struct Comm(pub(in crate::mpi) Arc<CommState>);
 

@@ -1,35 +1,36 @@
-//! A rank's part in collectives of a communicator that it has called with wrong arguments: nobody asks for these requests,
-//! and a context in which they are not over is not closed.
+//! A rank's part in collectives of a communicator that it has called with wrong arguments. The
+//! program does not wait for these requests, and a context in which they are not complete is not
+//! closed.
 
 use crate::bcs::{Blocking, Endpoint, Request};
 use bcs_core::lockstep;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What this rank has posted for them, and what may be left of it.
+/// The requests that this rank has posted for them, and what may be left of them.
 #[derive(Debug, Default)]
 pub(in crate::mpi) struct InvalidCalls {
     posted: Mutex<Vec<Request>>,
-    /// Messages of theirs may stay that nobody receives, and receives to which nobody sends.
+    /// Whether messages may stay that no rank receives, and receives to which no rank sends.
     leave_messages: AtomicBool,
 }
 
 impl InvalidCalls {
-    /// Takes note of a part. Those that are over are forgotten.
+    /// Records a part. Completed parts are forgotten.
     pub(in crate::mpi) fn add(&self, endpoint: &Endpoint, request: Request) {
         let mut posted = lockstep::lock(&self.posted);
         posted.retain(|&earlier| endpoint.bcs_test(Blocking::No, earlier).is_none());
         posted.push(request);
     }
 
-    /// Takes note of a part of which messages may stay.
+    /// Records a part whose messages may stay.
     pub(in crate::mpi) fn add_endless(&self, endpoint: &Endpoint, request: Request) {
         self.leave_messages.store(true, Ordering::Relaxed);
         endpoint.forget_invalid(request);
     }
 
-    /// Whether all of it is over, and nothing stays in the context. Otherwise its id must not be used again: nobody waits
-    /// here for members that may never call what this rank has called.
+    /// Returns whether all parts are complete, and nothing stays in the context. Otherwise its id
+    /// must not be used again: this rank does not wait for members that may never call the same.
     pub(in crate::mpi) fn are_over(self, endpoint: &Endpoint) -> bool {
         let mut over = !self.leave_messages.into_inner();
         for &request in &*lockstep::lock(&self.posted) {

@@ -1,7 +1,7 @@
-//! Attribute keys, and what is attached by them (MPI 5.0, 7.7).
+//! Attribute keys, and the values attached by them (MPI 5.0, 7.7).
 //!
-//! A *key* says how an attribute is copied when the object that it is attached to is duplicated, and
-//! what is done when it is deleted. Keys are of one kind of object, `O`, which their functions are given.
+//! A *key* defines how an attribute is copied when its object is duplicated, and what happens when
+//! it is deleted. A key is for one kind of object, `O`, which its functions get.
 
 use crate::mpi::error::{ErrorClass, Operation, Result};
 use bcs_core::lockstep;
@@ -9,10 +9,11 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Says what a duplicate gets for a value, if anything (`MPI_Comm_copy_attr_function`).
+/// A function that returns the value, if any, that a duplicate gets
+/// (`MPI_Comm_copy_attr_function`).
 pub type CopyAttribute<O> = dyn Fn(&O, &Keyval<O>, usize) -> Result<Option<usize>> + Send + Sync;
 
-/// Is told that a value goes (`MPI_Comm_delete_attr_function`).
+/// A function that is called when a value is deleted (`MPI_Comm_delete_attr_function`).
 pub type DeleteAttribute<O> = dyn Fn(&O, &Keyval<O>, usize) -> Result<()> + Send + Sync;
 
 struct Key<O> {
@@ -43,7 +44,7 @@ impl<O> PartialEq for Keyval<O> {
 }
 
 impl<O> Keyval<O> {
-    /// `MPI_Comm_create_keyval`. The functions are not called with any lock held.
+    /// `MPI_Comm_create_keyval`: makes a key. Its functions are called without any lock held.
     #[must_use]
     pub fn create(
         copy: impl Fn(&O, &Self, usize) -> Result<Option<usize>> + Send + Sync + 'static,
@@ -68,11 +69,11 @@ impl<O> Keyval<O> {
         Self::create(|_, _, value| Ok(Some(value)), |_, _, _| Ok(()))
     }
 
-    /// `MPI_Comm_free_keyval`: nothing more can be attached by it. What is attached stays, and is
-    /// copied and deleted by its functions.
+    /// `MPI_Comm_free_keyval`: no more values can be attached by it. Attached values stay, and its
+    /// functions copy and delete them.
     ///
     /// # Errors
-    /// When it was freed.
+    /// When it was freed before.
     pub fn free(&self) -> Result<()> {
         if self.0.freed.swap(true, Ordering::AcqRel) {
             let operation = Operation::plain("MPI_Comm_free_keyval");
@@ -85,18 +86,18 @@ impl<O> Keyval<O> {
         self.0.freed.load(Ordering::Acquire)
     }
 
-    /// What a duplicate of an object gets for a value.
+    /// Returns the value that a duplicate of an object gets.
     pub(in crate::mpi) fn copy(&self, of: &O, value: usize) -> Result<Option<usize>> {
         (self.0.copy)(of, self, value)
     }
 
-    /// A value of an object goes.
+    /// Calls the function for a deleted value of an object.
     pub(in crate::mpi) fn delete(&self, of: &O, value: usize) -> Result<()> {
         (self.0.delete)(of, self, value)
     }
 }
 
-/// What is attached to an object, in the order in which it was set.
+/// The values attached to an object, in the order in which they were set.
 #[derive(Debug)]
 pub(in crate::mpi) struct Attributes<O>(Mutex<Vec<(Keyval<O>, usize)>>);
 

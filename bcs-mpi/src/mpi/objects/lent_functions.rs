@@ -1,8 +1,9 @@
-//! Functions that schedules have, and how they come back.
+//! Functions that schedules use, and how they come back.
 //!
-//! A schedule lets its function go while the endpoint is locked, and what the function has captured may want to
-//! lock it, too: to free a communicator, say. So it is put aside, and dropped by whichever thread of its rank next
-//! has a request that is done, or finalizes.
+//! A schedule releases its function while the endpoint is locked. The values that the function has
+//! captured may need the lock when they are dropped, for example to free a communicator. So the
+//! function is put aside. The next thread of its rank that has a completed request, or finalizes,
+//! drops it.
 
 use crate::mpi::Datatype;
 use bcs_core::lockstep;
@@ -10,13 +11,13 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// `MPI_User_function`: `inoutvec[i] = invec[i] OP inoutvec[i]` for so many elements of the
-/// datatype, laid out as the datatype says. `invec` is of the lower ranks.
+/// `MPI_User_function`: `inoutvec[i] = invec[i] OP inoutvec[i]` for a number of elements of the
+/// datatype, laid out as the datatype defines. `invec` comes from the lower ranks.
 pub(in crate::mpi) type Function = dyn Fn(*const u8, *mut u8, usize, Datatype) + Send + Sync;
 
-/// A function that a schedule has.
+/// A function that a schedule uses.
 pub(in crate::mpi) struct LentFunction {
-    /// There until this is dropped.
+    /// `Some` until this is dropped.
     function: Option<Arc<Function>>,
     returned: Arc<ReturnedFunctions>,
 }
@@ -35,23 +36,23 @@ impl LentFunction {
 impl Drop for LentFunction {
     fn drop(&mut self) {
         let mut list = lockstep::lock(&self.returned.list);
-        // Moved, not cloned: another thread may drop what is in the list at once, and what were left
-        // here would then be the last handle.
+        // The handle is moved, not cloned. Another thread may drop the handle in the list at once,
+        // and a clone left here would then be the last one.
         list.extend(self.function.take());
         self.returned.any.store(true, Ordering::Release);
     }
 }
 
-/// What schedules of a rank have let go.
+/// The functions that schedules of a rank have released.
 #[derive(Default)]
 pub(in crate::mpi) struct ReturnedFunctions {
     list: Mutex<Vec<Arc<Function>>>,
-    /// Whether there is something, so that others need not lock the list to look.
+    /// Whether the list has functions, so that other threads can check it without the lock.
     any: AtomicBool,
 }
 
 impl ReturnedFunctions {
-    /// Drops them all. No lock may be held.
+    /// Drops all functions. No lock may be held.
     #[inline]
     pub(in crate::mpi) fn drop_all(&self) {
         if self.any.load(Ordering::Acquire) {

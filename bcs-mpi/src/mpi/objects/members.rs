@@ -1,5 +1,5 @@
-//! The members of a communicator, and those of the other group if it is an intercommunicator: their numbers in
-//! the world and in it.
+//! The members of a communicator, and those of the other group if it is an intercommunicator: their
+//! ranks in the world and in the communicator.
 
 use crate::mpi::group::as_rank;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 pub(in crate::mpi) struct Peers {
     /// World ranks.
     pub(in crate::mpi) members: Vec<u32>,
-    /// The place of a world rank; empty if every rank has its world's number.
+    /// The place of each world rank; empty if every rank has its number in the world.
     places: HashMap<u32, usize>,
 }
 
@@ -28,7 +28,7 @@ impl Peers {
         Self { members, places }
     }
 
-    /// The rank in the communicator of a world rank that is in it.
+    /// Returns the rank in the communicator of one of its members.
     pub(in crate::mpi) fn place(&self, world_rank: u32) -> i32 {
         let place = if self.places.is_empty() {
             world_rank as usize
@@ -61,7 +61,7 @@ impl Members {
 #[derive(Clone, Debug)]
 pub(in crate::mpi) struct RemoteGroup {
     pub(in crate::mpi) peers: Peers,
-    /// World ranks of both groups, one group after the other, the same list at all of them.
+    /// World ranks of both groups, one group after the other; all members have the same list.
     pub(in crate::mpi) all: Vec<u32>,
     /// Whether the local group is the first of the two.
     pub(in crate::mpi) local_is_first: bool,
@@ -81,7 +81,7 @@ impl RemoteGroup {
         }
     }
 
-    /// How many ranks the first group has.
+    /// Returns the size of the first group.
     pub(in crate::mpi) fn first_len(&self) -> usize {
         let remote = self.peers.members.len();
         if self.local_is_first {

@@ -1,18 +1,18 @@
-//! What stands behind the handles of a process and a communicator (MPI 5.0, 2.5.1: opaque objects), and what
-//! they are made of. Calls are elsewhere.
+//! The objects behind the handles of a process and a communicator (MPI 5.0, 2.5.1: opaque objects),
+//! and their parts. Calls are elsewhere.
 //!
 //! | module | is |
 //! |---|---|
 //! | `handles` | a process, a communicator |
 //! | `members` | the members of a communicator, and those of the other group |
-//! | `context_ids`, `group_families`, `closing` | which context ids are free, who chooses them, how they come back |
+//! | `context_ids`, `group_families`, `closing_contexts` | which context ids are free, who chooses them, how they come back |
 //! | `single_contexts` | the numbers of communicators of one rank |
 //! | `part_tags` | the tags of parts of messages |
 //! | [`keyval`], [`error_handler`], `properties` | what a program keeps with an object |
 //! | `invalid_calls` | a rank's part in collectives that it called with wrong arguments |
-//! | `added_codes` | error codes of the program's |
-//! | `lent` | functions of operations that are at work |
-//! | `thread_level` | what threads of a program do |
+//! | `user_error_codes` | the program's error codes |
+//! | `lent_functions` | functions of operations in use |
+//! | `thread_level` | how threads of a program use MPI |
 
 pub(super) mod closing_contexts;
 pub(super) mod context_ids;

@@ -1,24 +1,24 @@
 //! Which tags parts have.
 //!
-//! A part is told from others of its sender and communicator by its tag alone, which has 32 bits. So
-//! no two messages in parts may have a tag in common as long as a part of either is on its way.
+//! Only its tag, which has 32 bits, tells a part from others of its sender and communicator. So no
+//! two partitioned messages may have a tag in common as long as a part of either is in flight.
 //!
-//! - The lower half is the sender's. It gives out each tag once. Nothing has to be agreed on, and a
-//!   part may be sent before its receiver has started.
-//! - These are spent in a minute by a program that does nothing but make messages of a million parts.
-//!   From then on the *receiver* chooses, in the upper half. It alone knows when all parts of its last
-//!   message with these tags have come: when its request is gone. So it gives out no tag that is in use,
-//!   and the others again and again. The sender asks by its offer, and sends no part before the answer,
-//!   which comes when the receiver has started.
+//! - The lower half belongs to the sender, which gives out each tag once. No agreement is needed,
+//!   and a part may be sent before its receiver has started.
+//! - A program that does nothing but make messages of a million parts uses up these tags in a
+//!   minute. From then on the *receiver* chooses, in the upper half. It alone knows when all parts
+//!   of its last message with these tags have come: when its request is gone. So it gives out no
+//!   tag that is in use, and the others again and again. The sender requests tags by its offer, and
+//!   sends no part before the answer, which comes when the receiver has started.
 //!
-//! An answer has a tag, too, which the sender says in its offer. It is no other answer's until the
-//! answer has come.
+//! An answer has a tag, too, which the sender's offer contains. No other answer has that tag until
+//! this answer has come.
 
 use bcs_core::lockstep;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// Tags of each half.
+/// The number of tags in each half.
 const HALF: u32 = 1 << 31;
 
 /// The tags that a process gives out.
@@ -29,9 +29,9 @@ pub(in crate::mpi) struct PartTags(Mutex<AllocatedTags>);
 struct AllocatedTags {
     /// The first that this sender has never used.
     next: u32,
-    /// Those that this receiver has chosen.
+    /// The tags that this receiver has chosen.
     chosen: Ranges,
-    /// Those of answers that have not come.
+    /// The tags of answers that have not come.
     answers: Ranges,
 }
 
@@ -40,7 +40,7 @@ struct AllocatedTags {
 struct Ranges(BTreeMap<u32, u32>);
 
 impl Ranges {
-    /// So many numbers side by side that are in none of these ranges, from now on one of them.
+    /// Takes this number of consecutive numbers that are in none of these ranges.
     fn take(&mut self, count: u32) -> Option<u32> {
         let mut start = 0_u32;
         for (&used, &end) in &self.0 {
@@ -60,7 +60,7 @@ impl Ranges {
 }
 
 impl PartTags {
-    /// The first of so many tags that were never used, if there are as many.
+    /// Returns the first of `count` tags that were never used, if there are as many.
     pub(in crate::mpi) fn never_used(&self, count: usize) -> Option<u64> {
         let count = u32::try_from(count).ok()?;
         let mut given = lockstep::lock(&self.0);
@@ -69,31 +69,31 @@ impl PartTags {
         Some(first.into())
     }
 
-    /// The first of so many tags that no other message in parts has that this process receives.
+    /// Returns the first of `count` tags that no other partitioned message to this process has.
     pub(in crate::mpi) fn choose(&self, count: usize) -> Option<u64> {
         let count = u32::try_from(count.max(1)).ok()?;
         let start = lockstep::lock(&self.0).chosen.take(count)?;
         Some(u64::from(HALF + start))
     }
 
-    /// All parts have come that were to come with these tags.
+    /// Frees tags whose parts have all come.
     pub(in crate::mpi) fn unchoose(&self, first: u64) {
         if let Some(start) = number(first).checked_sub(HALF) {
             lockstep::lock(&self.0).chosen.give_back(start);
         }
     }
 
-    /// A number for an answer.
+    /// Takes a number for an answer.
     pub(in crate::mpi) fn answer(&self) -> Option<u64> {
         lockstep::lock(&self.0).answers.take(1).map(u64::from)
     }
 
-    /// The answer has come, or nobody has asked.
+    /// Frees the number of an answer that has come, or that was never requested.
     pub(in crate::mpi) fn answered(&self, answer: u64) {
         lockstep::lock(&self.0).answers.give_back(number(answer));
     }
 
-    /// This sender has used all tags but so many.
+    /// Pretends that this sender has used all tags but this number.
     #[cfg(test)]
     pub(in crate::mpi) fn leave(&self, tags: u32) {
         lockstep::lock(&self.0).next = HALF - tags;
@@ -104,12 +104,13 @@ fn number(of: u64) -> u32 {
     bcs_core::request::low(of)
 }
 
-/// The tag of a part. What a sender says is the first is looked at no further: its parts come or do not.
+/// Returns the tag of a part. The first tag that a sender reports is not checked further: its parts
+/// come or do not.
 pub(in crate::mpi) fn tag_of(first: u64, part: usize) -> i32 {
     number(first.wrapping_add(part as u64)).cast_signed()
 }
 
-/// The tag of an answer. Those of offers are not negative.
+/// Returns the tag of an answer. The tags of offers are not negative.
 pub(in crate::mpi) fn tag_of_answer(answer: u64) -> i32 {
     (number(answer) | HALF).cast_signed()
 }
@@ -152,7 +153,7 @@ mod tests {
             None,
             "not as many are side by side"
         );
-        // Not chosen here.
+        // These tags were not chosen here.
         tags.unchoose(0);
         assert_eq!(tags.choose((1 << 31) - 22), Some(third + 7));
         let answer = tags.answer().unwrap();

@@ -1,4 +1,4 @@
-//! What a program keeps with an object, `O`: name, attributes, error handler, info.
+//! The properties that a program keeps with an object, `O`: name, attributes, error handler, info.
 
 use super::error_handler::ErrorHandler;
 use super::keyval::Attributes;
@@ -7,8 +7,8 @@ use crate::mpi::info::Info;
 use bcs_core::lockstep;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
-/// All of it. The world and a rank's own communicator are made anew whenever somebody asks for
-/// them, so what is kept with them is the process's; with others it is that of their handles.
+/// All properties of an object. The world and a rank's own communicator are made anew for each use,
+/// so the process keeps their properties. The handles of other communicators keep theirs.
 #[derive(Debug)]
 pub(in crate::mpi) struct ObjectProperties<O> {
     pub(in crate::mpi) attributes: Attributes<O>,
@@ -16,7 +16,7 @@ pub(in crate::mpi) struct ObjectProperties<O> {
     info: Mutex<Info>,
     name: Mutex<String>,
     pub(in crate::mpi) buffer: AttachedBuffer,
-    /// That of the session in which it was made, if it was made in one.
+    /// The buffer of the session in which it was made, if it was made in one.
     pub(in crate::mpi) session_buffer: OnceLock<AttachedBuffer>,
 }
 
@@ -32,7 +32,7 @@ impl<O> ObjectProperties<O> {
         }
     }
 
-    /// What is kept with a communicator that was made of this one (MPI 5.0, 9.3).
+    /// Returns the properties of a communicator that is made of this one (MPI 5.0, 9.3).
     pub(in crate::mpi) fn inherited(&self) -> Self {
         let mut kept = Self::named("");
         *kept.error_handler() = self.error_handler().clone();

@@ -1,12 +1,13 @@
 //! The numbers of communicators of one rank.
 //!
-//! Nobody agrees on them: messages of such a communicator go from its rank to itself, and its
-//! collectives go nowhere. So any number does that this rank does not use otherwise. They lie above
-//! all [ids](super::context_ids) that ranks agree on.
+//! They need no agreement: messages of such a communicator go from its rank to itself, and its
+//! collectives go nowhere. So any number will do that this rank does not use otherwise. They lie
+//! above all [ids](super::context_ids) that ranks agree on.
 //!
-//! There are 2^28 - 2,049 of them, and a program that duplicates `MPI_COMM_SELF` again and again has
-//! used all in minutes. So a number is used again, but never while its last communicator lives:
-//! that is as long as a handle or a request of it does. Those that were freed last are used last.
+//! There are 2^28 - 2,049 of them, and a program that duplicates `MPI_COMM_SELF` again and again
+//! uses all of them in minutes. So numbers are used again, but never while the last communicator of
+//! a number lives, which is as long as a handle or a request of it. Numbers that were freed last
+//! are used last.
 
 use super::context_ids::PART_MESSAGES;
 use bcs_core::limits::MAX_CONTEXTS;
@@ -15,11 +16,11 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// That of `MPI_COMM_SELF`, which is there as long as its process.
+/// The number of `MPI_COMM_SELF`, which exists as long as its process.
 #[expect(clippy::cast_possible_truncation, reason = "a small constant")]
 pub(in crate::mpi) const ITSELF: u32 = MAX_CONTEXTS as u32;
 
-/// Those of all others.
+/// The numbers of all others.
 const NUMBERS: Range<u32> = ITSELF + 1..PART_MESSAGES;
 
 /// Which numbers are in use.
@@ -28,7 +29,7 @@ pub(in crate::mpi) struct SingleContexts(Mutex<UsedContexts>);
 
 #[derive(Debug)]
 struct UsedContexts {
-    /// The search for the next one begins here.
+    /// The search for the next number begins here.
     next: u32,
     live: HashSet<u32>,
 }
@@ -43,7 +44,7 @@ impl Default for SingleContexts {
 }
 
 impl SingleContexts {
-    /// A number that no live communicator of this rank has; `None` if all are in use.
+    /// Takes a number that no live communicator of this rank has; `None` if all are in use.
     pub(in crate::mpi) fn take(&self) -> Option<u32> {
         let UsedContexts { next, live } = &mut *lockstep::lock(&self.0);
         if live.len() == NUMBERS.len() {
@@ -62,14 +63,14 @@ impl SingleContexts {
         }
     }
 
-    /// A context is used no more. Nothing happens if it is none of these.
+    /// Gives back the number of a context. Other contexts are ignored.
     pub(in crate::mpi) fn give_back(&self, context: u32) {
         if NUMBERS.contains(&context) {
             lockstep::lock(&self.0).live.remove(&context);
         }
     }
 
-    /// The next number is the one that is so many before the last.
+    /// Makes the next number the one that is this far before the last.
     #[cfg(test)]
     pub(crate) fn begin_before_the_end(&self, numbers: u32) {
         lockstep::lock(&self.0).next = NUMBERS.end - numbers;

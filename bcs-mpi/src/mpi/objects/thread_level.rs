@@ -1,6 +1,6 @@
-//! What the threads of a program do (MPI 5.0, 11.6).
+//! How the threads of a program use MPI (MPI 5.0, 11.6).
 
-/// What a program's threads do, with the numbers of the standard's ABI (MPI 5.0, chapter 20).
+/// How a program's threads use MPI, with the numbers of the standard's ABI (MPI 5.0, chapter 20).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(i32)]
 pub enum ThreadLevel {
@@ -10,6 +10,6 @@ pub enum ThreadLevel {
     Funneled = 1_024,
     /// `MPI_THREAD_SERIALIZED`: one thread at a time calls it.
     Serialized = 2_048,
-    /// `MPI_THREAD_MULTIPLE`: any thread may, at any time.
+    /// `MPI_THREAD_MULTIPLE`: any thread may call it, at any time.
     Multiple = 4_096,
 }

@@ -5,24 +5,24 @@ use bcs_core::lockstep;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// A code of the program's.
+/// A code of the program.
 #[derive(Clone, Debug)]
 pub(in crate::mpi) struct UserErrorCode {
-    /// Its class; its own number if it is one.
+    /// The code's class; a class has its own number here.
     pub(in crate::mpi) class: i32,
     pub(in crate::mpi) text: String,
 }
 
-/// What the program has added.
+/// The codes that the program has added.
 #[derive(Debug)]
 pub(in crate::mpi) struct UserErrorCodes {
-    /// The last number given out: none is given out twice.
+    /// The last number given out. Each is given out once.
     pub(in crate::mpi) last: i32,
     pub(in crate::mpi) codes: BTreeMap<i32, UserErrorCode>,
 }
 
 impl UserErrorCodes {
-    /// A new number: a class of its own, or a code of a class. Nothing if all were given out.
+    /// Adds a number: a new class, or a code of a class. Returns `None` if all were given out.
     pub(in crate::mpi) fn add(&mut self, class: Option<i32>) -> Option<i32> {
         self.last = self.last.checked_add(1)?;
         let own = UserErrorCode {
@@ -34,7 +34,7 @@ impl UserErrorCodes {
     }
 }
 
-/// The program's codes of a process.
+/// The program's codes in a process.
 #[derive(Debug)]
 pub(in crate::mpi) struct ErrorCodes(Mutex<UserErrorCodes>);
 

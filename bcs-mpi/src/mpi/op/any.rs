@@ -1,4 +1,4 @@
-//! Operations of either kind, and what they are given.
+//! Operations of either kind, and their operands.
 
 use super::user::UserOp;
 use crate::bcs::Fold;
@@ -9,9 +9,9 @@ use bcs_core::reduction::{Datatype, Op};
 /// An operation (`MPI_Op`): predefined, or the program's own.
 #[derive(Clone, Debug)]
 pub enum AnyOp {
-    /// `MPI_SUM` and the like.
+    /// `MPI_SUM` and the other predefined operations.
     Predefined(Op),
-    /// What `MPI_Op_create` made.
+    /// An operation that `MPI_Op_create` made.
     User(UserOp),
 }
 
@@ -34,7 +34,7 @@ impl From<&UserOp> for AnyOp {
 }
 
 impl AnyOp {
-    /// `MPI_Op_commutative`.
+    /// `MPI_Op_commutative`: returns whether it is commutative.
     #[must_use]
     pub fn commutative(&self) -> bool {
         match self {
@@ -43,10 +43,10 @@ impl AnyOp {
         }
     }
 
-    /// `MPI_Op_free`: gives up a handle. Reductions under way keep the operation.
+    /// `MPI_Op_free`: gives up a handle. Reductions in progress keep the operation.
     ///
     /// # Errors
-    /// When the operation is predefined: those are nobody's to free.
+    /// When the operation is predefined: those are never freed.
     pub fn free(self) -> Result<()> {
         match self {
             Self::Predefined(op) => {
@@ -58,7 +58,7 @@ impl AnyOp {
         }
     }
 
-    /// How elements of `data` are combined.
+    /// Returns how elements of `data` are combined.
     pub(in crate::mpi) fn fold(
         &self,
         comm: &Comm,
@@ -72,7 +72,7 @@ impl AnyOp {
     }
 }
 
-/// The elementary datatype of what is to be reduced, if the operation is defined on it.
+/// Returns the elementary datatype of the data to reduce, if the operation is defined on it.
 pub(super) fn reducible(op: Op, data: &Buffer, operation: Operation) -> Result<Datatype> {
     let Some(datatype) = data.datatype().elementary() else {
         let reason = "predefined operations are defined on predefined datatypes only";
@@ -85,7 +85,7 @@ pub(super) fn reducible(op: Op, data: &Buffer, operation: Operation) -> Result<D
     Ok(datatype)
 }
 
-/// Input and output of a reduction must be of one datatype.
+/// Checks that input and output of a reduction have one datatype.
 pub(in crate::mpi) fn one_datatype(
     input: &Buffer,
     output: &Buffer,

@@ -5,8 +5,8 @@ use crate::bcs::Fold;
 use crate::mpi::Buffer;
 use crate::mpi::error::{ErrorClass, Operation, Result};
 
-/// `MPI_Reduce_local` (6.9.7): `inout[i] = input[i] OP inout[i]`, here and without communication.
-/// A panic of the program's function is the caller's.
+/// `MPI_Reduce_local` (6.9.7): `inout[i] = input[i] OP inout[i]`, here and without communication. A
+/// panic of the program's function reaches the caller.
 ///
 /// # Errors
 /// When the lengths or datatypes differ, or the operation is not defined on the datatype.
@@ -28,7 +28,7 @@ pub fn reduce_local(input: Buffer, inout: Buffer, op: impl Into<AnyOp>) -> Resul
         AnyOp::Predefined(op) => {
             let datatype = reducible(op, &input, operation)?;
             let plain = "predefined elements lie side by side";
-            // Predefined operations are commutative to the bit.
+            // Predefined operations are commutative, bit for bit.
             let fold = Fold::Arithmetic(op, datatype);
             fold.run(into.plain().expect(plain), from.plain().expect(plain));
         }

@@ -1,10 +1,11 @@
-//! Elements of a derived datatype as a function of the program's wants them (MPI 5.0, 6.9.5).
+//! Elements of a derived datatype in the form that a function of the program needs (MPI 5.0,
+//! 6.9.5).
 //!
 //! A contribution to a reduction travels, and waits to be combined, as the bytes of its data, side
-//! by side. A function wants elements that are laid out as their datatype says. So both operands are
-//! spread over memory of this module's, some elements at a time, and the result is gathered again.
-//! What is between the data there is nobody's: the gaps of the program's buffers are neither given
-//! to a function nor written.
+//! by side. A function needs elements that are laid out as their datatype defines. So both operands
+//! are spread over memory of this module, some elements at a time, and the result is gathered
+//! again. The gaps between the data there have no meaning: the gaps of the program's buffers are
+//! neither passed to a function nor written.
 #![expect(unsafe_code, reason = "functions get buffers by address")]
 
 use crate::bcs::{DataView, gather, scatter};
@@ -15,25 +16,25 @@ use bcs_core::layout::DataLayout;
 use bcs_core::lockstep;
 use std::sync::{Arc, Mutex};
 
-/// Memory of one operand, unless an element is larger: two of them fit a usual L2 cache.
+/// Memory of one operand, unless an element is larger. Two of them fit a usual L2 cache.
 const ROOM_BYTES: i128 = 64 * 1024;
 
 /// The strictest alignment of a datatype.
 const ALIGN: i128 = 16;
 
-/// Room for some elements of each operand.
+/// Memory for some elements of each operand.
 pub(super) struct OperandBuffers {
     datatype: Datatype,
     layout: Arc<DataLayout>,
     /// How many elements are spread at a time.
     elements: usize,
-    /// Taken out while the function runs.
+    /// `None` while the function runs.
     rooms: Mutex<Option<[ElementBuffer; 2]>>,
 }
 
 /// Memory for elements, aligned as if their addresses were multiples of [`ALIGN`].
 struct ElementBuffer {
-    /// What the displacements of the first element are counted from.
+    /// The address from which the displacements of the first element count.
     base: u64,
     _memory: Vec<u128>,
 }
@@ -41,7 +42,7 @@ struct ElementBuffer {
 const _: () = assert!(align_of::<u128>() as i128 == ALIGN);
 
 impl ElementBuffer {
-    /// Room for bytes `low` to `high`, counted from the base.
+    /// Allocates memory for bytes `low` to `high`, counted from the base.
     fn new(low: i128, high: i128, operation: Operation) -> Result<Self> {
         let words = (high - low + ALIGN).div_euclid(ALIGN) + 1;
         let mut memory: Vec<u128> = Vec::new();
@@ -72,8 +73,8 @@ impl ElementBuffer {
 }
 
 impl OperandBuffers {
-    /// What is needed for elements of these data; nothing if they lie side by side from the address
-    /// of the first one on.
+    /// Returns the buffers that elements of these data need; `None` if the elements lie side by
+    /// side from the address of the first one on.
     pub(super) fn of(data: &Buffer, operation: Operation) -> Result<Option<Self>> {
         let datatype = data.datatype();
         if datatype.elementary().is_some() || datatype.size() == 0 {
@@ -89,7 +90,8 @@ impl OperandBuffers {
         let (lower, true_extent) = datatype.true_extent();
         let (lower, true_extent) = (i128::from(lower), i128::from(true_extent));
         let extent = i128::from(layout.extent());
-        // Elements that lie in each other are combined one by one: they may have bytes in common.
+        // Elements that lie within each other are combined one by one, because they may have bytes
+        // in common.
         let elements = if extent.abs() < true_extent {
             1
         } else {
@@ -106,11 +108,11 @@ impl OperandBuffers {
         }))
     }
 
-    /// `inout = in OP inout`, of so many bytes of data side by side.
+    /// Computes `inout = in OP inout` for this number of bytes of data side by side.
     ///
     /// # Safety
-    /// `invec` may be read, `inoutvec` read and written, nobody else uses them, and they do not
-    /// overlap.
+    /// `invec` may be read, `inoutvec` read and written, they are not used otherwise, and they do
+    /// not overlap.
     pub(super) unsafe fn run(
         &self,
         function: &Function,

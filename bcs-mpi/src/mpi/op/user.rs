@@ -13,7 +13,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
-/// The exit code of a job whose function panicked: that of a Rust program that panics.
+/// The exit code of a job whose function panicked, as of a Rust program that panics.
 const PANICKED: i32 = 101;
 
 /// An operation that the program made. Clones are handles of the same one.
@@ -25,14 +25,14 @@ pub struct UserOp {
 }
 
 impl UserOp {
-    /// `MPI_Op_create`, of a function of `invec`, `inoutvec`, `count` and `datatype` that says
-    /// `inoutvec[i] = invec[i] OP inoutvec[i]`. The operation is taken to be associative, and to be
-    /// commutative if `commute` says so.
+    /// `MPI_Op_create`, makes an operation of a function of `invec`, `inoutvec`, `count` and
+    /// `datatype` that computes `inoutvec[i] = invec[i] OP inoutvec[i]`. The operation is assumed
+    /// to be associative, and, if `commute` is true, commutative.
     ///
     /// # Safety
-    /// Given `count` elements of the datatype at either address, which nobody else uses and which
-    /// do not overlap, the function does nothing undefined: it reads the data of `invec`, reads and
-    /// writes those of `inoutvec`, and uses nothing beside the elements.
+    /// Both addresses have `count` elements of the datatype, which are not used otherwise and do
+    /// not overlap. Given these, the function has no undefined behaviour: it reads the data of
+    /// `invec`, reads and writes those of `inoutvec`, and uses no other memory.
     #[must_use]
     pub unsafe fn create(
         function: impl Fn(*const u8, *mut u8, usize, Datatype) + Send + Sync + 'static,
@@ -45,8 +45,8 @@ impl UserOp {
         }
     }
 
-    /// The function for elements of a datatype, as a NIC's schedule calls it: it ends the job if
-    /// it panics.
+    /// Returns the function for elements of a datatype, as a NIC's schedule calls it. It ends the
+    /// job if it panics.
     pub(super) fn fold(
         &self,
         process: &Arc<Process>,
@@ -54,7 +54,7 @@ impl UserOp {
         operation: Operation,
     ) -> Result<Fold> {
         let function = LentFunction::new(self.function.clone(), process.returned().clone());
-        // Weak, because the process keeps the schedules that will keep this.
+        // The reference is weak, because the process keeps the schedules that will keep this.
         let process = Arc::downgrade(process);
         let datatype = data.datatype().clone();
         let size = datatype.operand_size().max(1);
@@ -80,7 +80,7 @@ impl fmt::Debug for UserOp {
     }
 }
 
-/// A function panicked: the job ends.
+/// Ends the job because a function panicked.
 fn end(process: &Weak<Process>, panic: &(dyn Any + Send)) -> ! {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
@@ -90,7 +90,7 @@ fn end(process: &Weak<Process>, panic: &(dyn Any + Send)) -> ! {
     );
     match process.upgrade() {
         Some(process) => process.abort(PANICKED, &reason),
-        // Only a schedule of a process that is gone; nobody is left to be told.
+        // Only a schedule of a process that is gone comes here. There is no job to end.
         None => std::process::exit(PANICKED),
     }
 }

@@ -4,14 +4,14 @@ use crate::mpi::blocks::{Blocks, Datatypes};
 use crate::mpi::op::AnyOp;
 use crate::mpi::{Buffer, Datatype};
 
-/// An argument that has to last as long as the request.
+/// An argument that can be kept as long as the request.
 pub(in crate::mpi) trait Keep {
     type OwnedArgument: Lend + 'static;
 
     fn keep(self) -> Self::OwnedArgument;
 }
 
-/// A kept argument, for a call.
+/// A kept argument that can be lent to a call.
 pub(in crate::mpi) trait Lend {
     type BorrowedArgument<'a>
     where
@@ -93,7 +93,7 @@ impl Lend for Vec<i64> {
     }
 }
 
-/// [`Blocks`] with lists of their own.
+/// [`Blocks`] that own their lists.
 pub(in crate::mpi) struct OwnedBlocks {
     address: *mut u8,
     counts: Vec<i64>,

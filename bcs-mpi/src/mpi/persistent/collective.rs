@@ -1,17 +1,17 @@
 //! Persistent collectives (MPI 5.0, 6.13; 8.8 for those among neighbours).
 //!
 //! A start posts the non-blocking collective of the same arguments. The difficulty is which starts
-//! belong together: the ranks call the inits in one order, but may start what they made in any
-//! order, and each rank in another one (MPI 5.0, 6.13), while NICs and schedules number the
-//! collectives of a context in the order of their posts. So each persistent collective has a
-//! **context of its own**, agreed on by the init, which may synchronise (it is not local). There
-//! the n-th start of a rank belongs to the n-th of the others, whatever is started elsewhere.
+//! belong together. The ranks call the inits in one order, but may start the requests in any order,
+//! and each rank in another one (MPI 5.0, 6.13). But NICs and schedules number the collectives of a
+//! context in the order of their posts. So each persistent collective has a **context of its own**.
+//! The init, which may synchronise (it is not local), agrees on it. There the n-th start of a rank
+//! belongs to the n-th start of the others, whatever is started elsewhere.
 //!
-//! A lane of tags or sequence numbers in the communicator's own context would spare the agreement.
-//! It would do for what is made of messages, but a NIC publishes the arrivals at a context as one
-//! number: barriers, broadcasts and reductions in several orders at a time need several numbers,
-//! which is what contexts are. The price is that there are
-//! [`MAX_CONTEXTS`](bcs_core::limits::MAX_CONTEXTS) of them; freeing the request (dropping it)
+//! Separate tags or sequence numbers in the communicator's own context would save the agreement.
+//! They would do for collectives that are made of messages. But a NIC publishes the arrivals at a
+//! context as one number: barriers, broadcasts and reductions in several orders at a time need
+//! several numbers, and thus several contexts. The price is that there are only
+//! [`MAX_CONTEXTS`](bcs_core::limits::MAX_CONTEXTS) of them. Freeing the request (dropping it)
 //! gives the context back as freeing a communicator does.
 //!
 //! Lists of counts, displacements and datatypes are copied by the init.
@@ -21,7 +21,7 @@ use crate::mpi::{Comm, Request};
 use crate::recording::CallStart;
 use std::fmt;
 
-/// What begins a collective.
+/// A function that begins a collective.
 type Post = dyn Fn(&Comm, CallStart) -> Result<Request>;
 
 /// A collective that can be started again and again, on a communicator of its own.
@@ -29,9 +29,9 @@ pub(super) struct CollectiveTemplate {
     /// The name of the call that made it.
     pub(super) init: &'static str,
     pub(super) comm: Comm,
-    /// Starts the non-blocking collective, whose promises the caller has to keep.
+    /// Starts the non-blocking collective. The caller must keep its promises.
     pub(super) post: Box<Post>,
-    /// What a start is called in errors.
+    /// The name of a start in errors.
     pub(super) start: &'static str,
 }
 

@@ -1,5 +1,5 @@
-//! The calls that make persistent requests (MPI 5.0, 3.9, 6.13 and 8.8); those of most collectives are
-//! [where they are](crate::mpi::exchange).
+//! The calls that make persistent requests (MPI 5.0, 3.9, 6.13 and 8.8). Those of most collectives
+//! are [with the collectives](crate::mpi::exchange).
 
 use super::collective::CollectiveTemplate;
 use super::message::{Kind, MessageTemplate};
@@ -56,8 +56,8 @@ impl Comm {
         self.persistent(Kind::Receive, data, from, tag)
     }
 
-    /// `MPI_Psend_init`: a message of so many parts, each of which is as long as the buffer, which is the first; the others
-    /// follow.
+    /// `MPI_Psend_init`: makes a message of several parts. The buffer is the first part; the others
+    /// follow it and are as long.
     ///
     /// # Errors
     /// When an argument is wrong, or all request slots are in use.
@@ -87,7 +87,8 @@ impl Comm {
         Ok(Persistent::of(StartAction::Partitioned(Arc::new(message))))
     }
 
-    /// A collective that is started again and again: the name of the call that makes it, and of a start.
+    /// Makes a collective that can be started again and again, with the name of the call that makes
+    /// it, and of a start.
     #[track_caller]
     pub(in crate::mpi) fn persistent_collective(
         &self,
@@ -108,7 +109,7 @@ impl Comm {
     }
 
     /// `MPI_Barrier_init`: a start begins an [`ibarrier`](Self::ibarrier). All ranks call the inits
-    /// of a communicator in the same order, and may start what they made in any.
+    /// of a communicator in the same order, and may start the requests in any order.
     ///
     /// # Errors
     /// As [`dup`](Self::dup).

@@ -6,7 +6,7 @@ use crate::mpi::point_to_point::MessageCall;
 use crate::mpi::{Buffer, Comm, PROC_NULL, Request};
 use crate::recording::{CallStart, Primitive, RecordedOperation, Site};
 
-/// What a start posts.
+/// The call that a start posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Send,
@@ -17,7 +17,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The name of the call that makes it, and its row in the MDS when it is over: that of the
+    /// Returns the name of the call that makes it, and its row in the MDS, which is that of the
     /// non-blocking call.
     fn call(self) -> (&'static str, Primitive) {
         match self {
@@ -41,7 +41,7 @@ pub(super) struct MessageTemplate {
 }
 
 impl MessageTemplate {
-    /// What these arguments are, if they are right.
+    /// Checks the arguments, and returns the message.
     pub(super) fn new(comm: &Comm, kind: Kind, data: Buffer, peer: i32, tag: i32) -> Result<Self> {
         let receives = kind == Kind::Receive;
         let whom = if receives {
@@ -69,7 +69,7 @@ impl MessageTemplate {
         })
     }
 
-    /// The name of the call that made it.
+    /// Returns the name of the call that made it.
     pub(super) fn init(&self) -> &'static str {
         self.kind.call().0
     }
@@ -78,7 +78,7 @@ impl MessageTemplate {
         &self.comm
     }
 
-    /// Begins it by a start at this place; it is told as the non-blocking call.
+    /// Begins the message for a start at this place. It is recorded as the non-blocking call.
     pub(super) fn post(&self, begun: CallStart, site: Site) -> Result<Request> {
         let (_, primitive) = self.kind.call();
         let told = RecordedOperation::started(begun.of(primitive), primitive);

@@ -1,8 +1,8 @@
 //! Persistent requests (MPI 5.0, 3.9): the arguments of a call, to be started again and again.
 //!
 //! The NIC knows nothing of them: a start is a post like any other, whose arguments were checked
-//! once. What a start has begun is an ordinary [`Request`](super::Request), and whatever waits or tests takes it;
-//! when that is over it is inactive, and may be started again.
+//! once. A start begins an ordinary [`Request`](super::Request), which all waits and tests take.
+//! When it is complete, the persistent request is inactive, and may be started again.
 //!
 //! | module | is |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! A persistent request, and what starts it.
+//! A persistent request, and the calls that start it.
 
 use super::collective::CollectiveTemplate;
 use super::message::MessageTemplate;
@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 /// A persistent request.
 ///
-/// Dropping it does not stop what it has started: the buffer must stay until that is over, or the
-/// process ends.
+/// Dropping it does not stop the operation that it has started: the buffer must stay until that is
+/// complete, or the process ends.
 #[derive(Debug)]
 pub struct Persistent {
     pub(super) starts: StartAction,
@@ -21,7 +21,7 @@ pub struct Persistent {
     _alive: LiveObject,
 }
 
-/// What a start begins.
+/// The operation that a start begins.
 #[derive(Debug)]
 pub(super) enum StartAction {
     Message(MessageTemplate),
@@ -38,7 +38,7 @@ impl Persistent {
         }
     }
 
-    /// The name of the call that made it.
+    /// Returns the name of the call that made it.
     pub(super) fn init(&self) -> &'static str {
         match &self.starts {
             StartAction::Message(message) => message.init(),
@@ -55,7 +55,7 @@ impl Persistent {
         }
     }
 
-    /// `MPI_Start`.
+    /// `MPI_Start`: begins the operation.
     ///
     /// # Errors
     /// When it was started before and has not been waited for, and as the non-blocking call.
@@ -82,7 +82,7 @@ impl Persistent {
         Ok(())
     }
 
-    /// `MPI_Cancel` of what the last start began, if that is a message. What is not under way is not cancelled.
+    /// `MPI_Cancel`: cancels the message that the last start began, if it is still in progress.
     ///
     /// # Errors
     /// When it starts a collective, or a message in parts.
@@ -102,11 +102,11 @@ impl Persistent {
         Err(Operation::plain("MPI_Cancel").error(ErrorClass::Request, reason))
     }
 
-    /// Whether `MPI_Request_free` may free it now: a message in parts only if it is not under way (4.2.1), since its parts
-    /// would have nobody to say that they are ready, or to ask for them.
+    /// Checks whether `MPI_Request_free` may free it now. A partitioned message must not be in
+    /// progress (4.2.1), since its parts could no longer be marked as ready or tested.
     ///
     /// # Errors
-    /// When it may not.
+    /// When it may not be freed.
     pub fn may_be_freed(&self) -> Result<()> {
         if !matches!(self.starts, StartAction::Partitioned(_)) || !self.started.is_active() {
             return Ok(());
@@ -118,7 +118,7 @@ impl Persistent {
         Err(Operation::plain("MPI_Request_free").error(ErrorClass::Request, reason))
     }
 
-    /// Its message, if that is in parts.
+    /// Returns its message, if that is partitioned.
     #[must_use]
     pub fn partitioned(&self) -> Option<PartitionedMessage> {
         match &self.starts {
@@ -127,13 +127,14 @@ impl Persistent {
         }
     }
 
-    /// What the last start began: inactive before that, and when it has been waited for.
+    /// Returns the request that the last start began. It is inactive before the first start, and
+    /// after a wait.
     pub fn started(&mut self) -> &mut Request {
         &mut self.started
     }
 }
 
-/// `MPI_Startall`. Those before one that cannot be started are.
+/// `MPI_Startall`: starts all requests up to the first that cannot be started.
 ///
 /// # Errors
 /// As [`Persistent::start`].

@@ -2,7 +2,7 @@
 //!
 //! | file | is |
 //! |---|---|
-//! | `request` | what a call has started |
+//! | `request` | an operation that a call has started |
 //! | `several` | waits and tests for several |
 
 #[expect(

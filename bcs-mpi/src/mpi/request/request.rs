@@ -1,4 +1,4 @@
-//! Requests (MPI 5.0, 3.7): what a non-blocking call started.
+//! Requests (MPI 5.0, 3.7): the operations that non-blocking calls start.
 
 use crate::bcs::{self, Blocking, RequestOutcome};
 use crate::call_site;
@@ -12,25 +12,26 @@ use bcs_core::request::RequestFailure;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// What a call started. It is active until a wait or test says that it is done; then it is
-/// inactive, and waiting for it gives the empty status at once. One that has failed says so to whoever asks: an
-/// error that a test has told is not taken back by a later wait.
+/// An operation that a call started. It is active until a wait or test reports that it is done.
+/// Then it is inactive, and a wait returns the empty status at once. A failed request keeps its
+/// error: a later wait returns the error that a test has returned.
 ///
 /// It keeps its communicator's context alive as long as it needs it. Dropping an active request
-/// does not stop what it started: the buffers must stay until the process ends.
+/// does not stop the operation: the buffers must stay until the process ends.
 #[derive(Debug)]
 pub struct Request(RequestState);
 
-/// Two words, which go from call to call in registers: a request is handed on several times for each message, and
-/// whoever copies memory that was just written in parts waits until it has been written.
+/// Two words, which calls pass in registers. A request is passed on several times for each message,
+/// and a copy in memory would have to wait until its parts, just written, have reached the cache.
 #[derive(Debug)]
 enum RequestState {
     Inactive,
-    /// It has failed, and somebody was told.
+    /// It has failed, and the caller got the error.
     Failed(Box<Error>),
-    /// What most sends come to: it was done when it was posted, with the empty status, and nobody has asked yet.
+    /// The usual state of a send: it was done when it was posted, with the empty status, and has
+    /// not been waited for.
     Sent,
-    /// The same with something else.
+    /// The same with another result.
     Over(Box<UnclaimedResult>),
     Active(Box<ActiveRequest>),
     /// It is done when both of its parts are.
@@ -39,20 +40,21 @@ enum RequestState {
 
 const _: () = assert!(size_of::<Request>() == 2 * size_of::<usize>());
 
-/// What a request came to that nobody has asked yet.
+/// The result of a request that has not been waited for.
 #[derive(Debug)]
 struct UnclaimedResult {
     answer: Result<Status>,
-    /// Its communicator, if calls are recorded: then so is the one that asks.
+    /// Its communicator, if calls are recorded. The wait is recorded then, too.
     comm: Option<Comm>,
 }
 
-/// A receive and a send that are one request, each of which is over when somebody has seen that it is done.
+/// A receive and a send that are one request. Each part is complete when a wait or test has seen
+/// that it is done.
 #[derive(Debug)]
 struct SendReceivePair {
     receive: Request,
     send: Request,
-    /// What is sent, if it is a copy: it stays until the send is done.
+    /// The sent data, if they are a copy. It stays until the send is done.
     copy: Vec<u8>,
 }
 
@@ -61,14 +63,14 @@ impl SendReceivePair {
         [&self.receive, &self.send]
     }
 
-    /// The part that is to be waited for next.
+    /// Returns the part to wait for next.
     fn next(&mut self) -> Option<&mut Request> {
         let parts = [&mut self.receive, &mut self.send];
         parts.into_iter().find(|part| part.handle().is_some())
     }
 }
 
-/// Its parts are freed by themselves; the copy must not be before what is sent from it.
+/// The parts free themselves. The copy must not be freed before its send is done.
 impl Drop for SendReceivePair {
     fn drop(&mut self) {
         if self.send.handle().is_some() {
@@ -86,36 +88,36 @@ struct ActiveRequest {
     recorded: RecordedOperation,
 }
 
-/// What is left of a request.
+/// What remains of a leaked request.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::mpi) enum LeakedRequest {
     /// It was done when it was posted.
     Over,
-    /// This was posted.
+    /// This operation was posted.
     Active(bcs::Request),
 }
 
-/// What a request is for.
+/// The kind of a completion.
 #[derive(Debug)]
 pub(in crate::mpi) enum CompletionKind {
-    /// A send or collective: the status is empty.
+    /// A send or collective, whose status is empty.
     Nothing,
-    /// A receive: the status says what came.
+    /// A receive, whose status describes the message.
     Receive,
     /// A receive in a checked job.
     Checked(Box<ExpectedReceive>),
-    /// Something whose end is said by itself.
+    /// An operation with a completion handler of its own.
     Other(Arc<dyn CompletionHandler>),
 }
 
-/// Says what a request has come to that no call of this module knows.
+/// Computes the result of a request that no call of this module knows.
 pub(in crate::mpi) trait CompletionHandler: Debug + Send + Sync {
-    /// What was posted on a communicator has come to this.
+    /// Returns the result of an operation that was posted on a communicator.
     fn finish(&self, comm: &Comm, outcome: &RequestOutcome, operation: Operation)
     -> Result<Status>;
 }
 
-/// A request that goes before it is done is freed: what it has started goes on.
+/// Dropping a request before it is done frees it. The operation goes on.
 impl Drop for Request {
     fn drop(&mut self) {
         if let RequestState::Active(active) = &self.0 {
@@ -128,14 +130,14 @@ impl ActiveRequest {
     #[cold]
     fn free(&self) {
         let process = self.comm.process();
-        // Also in a forked child, which has none of its parent's.
+        // This is also true in a forked child, which has no requests of its parent.
         if !process.is_finalized() {
-            // The id of its context is nobody else's before it is done.
+            // The id of its context is not given to another communicator before it is done.
             process.endpoint().bcs_free(self.posted, self.comm.clone());
         }
     }
 
-    /// Tells the MDS that it is complete.
+    /// Records for the MDS that it is complete.
     fn tell(&self, outcome: &RequestOutcome) {
         let (bytes, message): (u64, Option<DeliveredMessage>) = match &self.what {
             CompletionKind::Receive | CompletionKind::Checked(_) => {
@@ -178,13 +180,13 @@ impl Request {
         })))
     }
 
-    /// A receive whose message was there, which nobody is told of.
+    /// Makes a completed receive that is not recorded.
     #[inline(always)]
     pub(in crate::mpi) fn from_status(status: Status) -> Self {
         Self::over(Ok(status), None)
     }
 
-    /// What was done when it was posted, or has been seen to be.
+    /// Makes a request that was done when it was posted, or has been seen to be done.
     #[inline(always)]
     fn over(answer: Result<Status>, comm: Option<Comm>) -> Self {
         Self(RequestState::Over(Box::new(UnclaimedResult {
@@ -193,7 +195,7 @@ impl Request {
         })))
     }
 
-    /// What was done at once, with so many bytes, and has come to this.
+    /// Makes a request that was done at once, with this result and number of bytes.
     pub(in crate::mpi) fn done(
         answer: Result<Status>,
         bytes: u64,
@@ -207,7 +209,7 @@ impl Request {
         Self::over(answer, Some(comm.clone()))
     }
 
-    /// A receive whose message was there, and has come to this.
+    /// Makes a receive whose message was there, with this result.
     pub(in crate::mpi) fn received(
         answer: Result<Status>,
         outcome: &RequestOutcome,
@@ -224,7 +226,8 @@ impl Request {
         Self::over(answer, Some(comm.clone()))
     }
 
-    /// A receive and a send as one; what is sent may lie in a copy. Its status is the receive's.
+    /// Makes one request of a receive and a send. The sent data may lie in a copy. The status is
+    /// the receive's.
     pub(in crate::mpi) fn both(receive: Self, send: Self, copy: Vec<u8>) -> Self {
         let both = SendReceivePair {
             receive,
@@ -234,25 +237,26 @@ impl Request {
         Self(RequestState::Both(Box::new(both)))
     }
 
-    /// One that is inactive (`MPI_REQUEST_NULL`).
+    /// Makes an inactive request (`MPI_REQUEST_NULL`).
     #[must_use]
     pub fn inactive() -> Self {
         Self(RequestState::Inactive)
     }
 
-    /// Whether it is `MPI_REQUEST_NULL`, or nobody has to be told anything any more.
+    /// Returns whether it is `MPI_REQUEST_NULL`, or its result has been returned without an error.
     #[inline]
     pub(in crate::mpi) fn is_inactive(&self) -> bool {
         matches!(self.0, RequestState::Inactive)
     }
 
-    /// Whether it is made of two parts.
+    /// Returns whether it is made of two parts.
     #[inline]
     pub(super) fn is_both(&self) -> bool {
         matches!(self.0, RequestState::Both(_))
     }
 
-    /// What it came to, if it was done when it was posted and nobody is told of the asking: it need not be waited for.
+    /// Returns its status, if it was done when it was posted and the wait is not recorded. It need
+    /// not be waited for then.
     #[must_use]
     #[inline]
     pub fn known(&self) -> Option<Status> {
@@ -263,13 +267,13 @@ impl Request {
         }
     }
 
-    /// Whether it has yet to be waited for.
+    /// Returns whether it must still be waited for.
     #[must_use]
     pub fn is_active(&self) -> bool {
         !matches!(self.0, RequestState::Inactive | RequestState::Failed(_))
     }
 
-    /// The same, with another name of the call that it stands for in errors.
+    /// Returns the same request, with another name of the call in errors.
     pub(in crate::mpi) fn named(mut self, call: &'static str) -> Self {
         if let RequestState::Active(active) = &mut self.0 {
             active.operation.call = call;
@@ -301,7 +305,7 @@ impl Request {
         }
     }
 
-    /// What is left of it where its program ends without asking.
+    /// Returns what remains of it if the program ends without waiting for it.
     pub(in crate::mpi) fn traces(&self) -> Vec<LeakedRequest> {
         match &self.0 {
             RequestState::Inactive | RequestState::Failed(_) => Vec::new(),
@@ -311,7 +315,7 @@ impl Request {
         }
     }
 
-    /// What an inactive request comes to.
+    /// Returns the result of an inactive request.
     pub(super) fn nothing(&self) -> Result<Status> {
         match &self.0 {
             RequestState::Failed(error) => Err(error.clone()),
@@ -319,7 +323,7 @@ impl Request {
         }
     }
 
-    /// It is over and inactive; its caller is told, and an error is kept for whoever asks again.
+    /// Returns the result of a request that is now inactive. An error is kept for later calls.
     #[inline(always)]
     fn deliver(&mut self, answer: Result<Status>) -> Result<Status> {
         if let Err(error) = &answer {
@@ -328,7 +332,7 @@ impl Request {
         answer
     }
 
-    /// What it came to, if it was done when it was posted; it is inactive then.
+    /// Returns its result, if it was done when it was posted. It is inactive then.
     #[inline]
     pub(super) fn ready(&mut self) -> Option<Result<Status>> {
         match &self.0 {
@@ -354,7 +358,8 @@ impl Request {
         Some(self.deliver(over.answer))
     }
 
-    /// The same of two parts, if both are over: the receive's status, or what went wrong with either.
+    /// Returns the same for two parts, if both are complete: the receive's status, or the error of
+    /// either.
     #[cold]
     fn both_ready(&mut self) -> Option<Result<Status>> {
         if self.handle().is_some() {
@@ -371,7 +376,8 @@ impl Request {
         Some(self.deliver(received.and_then(|status| sent.map(|_| status))))
     }
 
-    /// The part that was waited for has come to this; the answer, if that was the last.
+    /// Stores the outcome of the part that was waited for. Returns the result, if that was the last
+    /// part.
     #[cold]
     fn finish_part(&mut self, outcome: &RequestOutcome) -> Option<Result<Status>> {
         if let RequestState::Both(both) = &mut self.0
@@ -383,7 +389,7 @@ impl Request {
         self.ready()
     }
 
-    /// Waits for its parts, or looks at them. Whether they are all over.
+    /// Waits for its parts, or polls them. Returns whether all are complete.
     #[cold]
     pub(super) fn advance(&mut self, process: &Process, blocking: Blocking) -> bool {
         while let RequestState::Both(both) = &mut self.0
@@ -401,7 +407,7 @@ impl Request {
         true
     }
 
-    /// What it has come to; nothing if another part of it is not over.
+    /// Returns its result; `None` if another part of it is not complete.
     #[inline(always)]
     pub(super) fn finish(&mut self, outcome: &RequestOutcome) -> Option<Result<Status>> {
         match &self.0 {
@@ -441,12 +447,12 @@ impl Request {
         self.deliver(answer)
     }
 
-    /// Waits without being recorded: blocking calls are made of this, and are themselves.
+    /// Waits without being recorded, as a part of blocking calls, which are recorded themselves.
     pub(in crate::mpi) fn wait_unrecorded(&mut self) -> Result<Status> {
         self.complete()
     }
 
-    /// The same of a call at this place.
+    /// Does the same for a call at this place.
     #[inline]
     pub(in crate::mpi) fn wait_unrecorded_at(&mut self, site: Site) -> Result<Status> {
         let _at = call_site::enter(site);
@@ -479,10 +485,10 @@ impl Request {
         }
     }
 
-    /// `MPI_Wait`.
+    /// `MPI_Wait`: waits until it is done, and returns its status.
     ///
     /// # Errors
-    /// What the call that started it failed with.
+    /// The error of the operation.
     #[track_caller]
     pub fn wait(&mut self) -> Result<Status> {
         let site = Site::here();
@@ -490,7 +496,7 @@ impl Request {
         self.record_wait((Primitive::Wait, CallTiming::Waits), wait)
     }
 
-    /// A wait or test.
+    /// Makes a wait or test, which is recorded if calls are.
     #[inline(always)]
     #[track_caller]
     fn record_wait<T>(
@@ -506,7 +512,7 @@ impl Request {
             return ask(self);
         }
         let (primitive, manner) = call;
-        // Of whom it is, but it moves no data itself.
+        // The record names the operation's peer, but the wait itself moves no data.
         let called = match &self.0 {
             RequestState::Active(active) => active.comm.call_record(primitive, &active.operation),
             _ => CallInfo::plain(primitive, false),
@@ -520,7 +526,7 @@ impl Request {
         recording.record_call(Site::here(), manner, called, |_| ask(self))
     }
 
-    /// `MPI_Test`: `None` if it is not done.
+    /// `MPI_Test`: returns its status; `None` if it is not done.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -531,7 +537,8 @@ impl Request {
             .transpose()
     }
 
-    /// `MPI_Request_get_status`: as [`test`](Self::test), but the request stays, and a later wait or test tells the same.
+    /// `MPI_Request_get_status`: as [`test`](Self::test), but the request stays, and a later wait
+    /// or test returns the same.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -551,7 +558,7 @@ impl Request {
         answer.transpose()
     }
 
-    /// The same of a receive alone. A send goes on: somebody may wait for its message.
+    /// Cancels a receive alone. A send goes on: a rank may wait for its message.
     pub(crate) fn cancel_receive(&self) {
         match &self.0 {
             RequestState::Active(active) if !matches!(active.what, CompletionKind::Nothing) => {
@@ -562,9 +569,10 @@ impl Request {
         }
     }
 
-    /// `MPI_Cancel` of a receive or a send that has met nothing. It has still to be waited for, which ends without
-    /// anybody else, and its status says whether it was cancelled. A send that was copied is complete: it is received.
-    /// Collectives cannot be cancelled: for them this does nothing.
+    /// `MPI_Cancel`: cancels a receive or a send that has not been matched. The request must still
+    /// be waited for. That wait ends without another rank, and the status holds whether the request
+    /// was cancelled. A send that was copied is complete, and is received. Collectives cannot be
+    /// cancelled: for them this does nothing.
     pub fn cancel(&self) {
         if let RequestState::Both(both) = &self.0 {
             both.receive.cancel();

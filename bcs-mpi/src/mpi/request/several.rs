@@ -7,7 +7,7 @@ use crate::mpi::{Process, Result, Status};
 use crate::recording::{CallTiming, Primitive, Site};
 use std::sync::Arc;
 
-/// `MPI_Waitall`: waits for all of them, and says how each went.
+/// `MPI_Waitall`: waits for all requests, and returns the result of each.
 #[track_caller]
 pub fn waitall(requests: &mut [Request]) -> Vec<Result<Status>> {
     let Some(process) = process_of(requests) else {
@@ -19,7 +19,8 @@ pub fn waitall(requests: &mut [Request]) -> Vec<Result<Status>> {
     })
 }
 
-/// `MPI_Testall`: `None`, and nothing done, unless all of them are done.
+/// `MPI_Testall`: returns the result of each if all are done; else returns `None` and changes
+/// nothing.
 #[track_caller]
 pub fn testall(requests: &mut [Request]) -> Option<Vec<Result<Status>>> {
     let Some(process) = process_of(requests) else {
@@ -30,8 +31,8 @@ pub fn testall(requests: &mut [Request]) -> Option<Vec<Result<Status>>> {
     })
 }
 
-/// `MPI_Waitany`: waits until one of them is done: its index and how it went. `None` if none is
-/// active.
+/// `MPI_Waitany`: waits until one request is done. Returns its index and its result; `None` if no
+/// request is active.
 #[track_caller]
 pub fn waitany(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
@@ -43,7 +44,7 @@ pub fn waitany(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
     })
 }
 
-/// `MPI_Testany`: the index of one that is done, and how it went. `None` if none is.
+/// `MPI_Testany`: returns the index and the result of a request that is done; `None` if none is.
 #[track_caller]
 pub fn testany(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
@@ -54,8 +55,8 @@ pub fn testany(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
     })
 }
 
-/// `MPI_Waitsome`: waits until one of them is done and gives all that are. Empty if none is
-/// active.
+/// `MPI_Waitsome`: waits until a request is done, and returns all that are; an empty list if no
+/// request is active.
 #[track_caller]
 pub fn waitsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
@@ -69,7 +70,7 @@ pub fn waitsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
     })
 }
 
-/// `MPI_Testsome`: all that are done.
+/// `MPI_Testsome`: returns all that are done.
 #[track_caller]
 pub fn testsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
@@ -80,13 +81,13 @@ pub fn testsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
     })
 }
 
-/// The first that was done when it was posted, which is inactive then.
+/// Returns the first that was done when it was posted. It is inactive then.
 fn first_ready(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
     let mut numbered = requests.iter_mut().enumerate();
     numbered.find_map(|(index, request)| Some((index, request.ready()?)))
 }
 
-/// None if no request needs one.
+/// Returns the process of the requests; `None` if no request needs one.
 fn process_of(requests: &[Request]) -> Option<Arc<Process>> {
     requests.iter().find_map(Request::process)
 }

@@ -2,7 +2,7 @@
 
 use crate::mpi::constants::PROC_NULL;
 
-/// A grid. Ranks lie on it in row-major order: the last coordinate of neighbours in rank differs.
+/// A grid. Its ranks are in row-major order: consecutive ranks differ in the last coordinate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cartesian {
     pub(in crate::mpi) dims: Vec<i32>,
@@ -10,25 +10,25 @@ pub struct Cartesian {
 }
 
 impl Cartesian {
-    /// How many ranks it has; `None` if that is too large for any communicator.
+    /// Returns the number of its ranks; `None` if that is too large for any communicator.
     pub(in crate::mpi) fn size(dims: &[i32]) -> Option<i32> {
         dims.iter()
             .try_fold(1_i32, |size, &dim| size.checked_mul(dim))
     }
 
-    /// Ranks in each dimension.
+    /// Returns the numbers of ranks in each dimension.
     #[must_use]
     pub fn dims(&self) -> &[i32] {
         &self.dims
     }
 
-    /// Whether the last rank of a dimension is the neighbour of the first.
+    /// Returns whether the last rank of a dimension is the neighbour of the first.
     #[must_use]
     pub fn periods(&self) -> &[bool] {
         &self.periods
     }
 
-    /// Where a rank of the grid is.
+    /// Returns the coordinates of a rank.
     pub(in crate::mpi) fn coords(&self, rank: i32) -> Vec<i32> {
         let mut rest = rank;
         let mut coords: Vec<i32> = self
@@ -45,7 +45,7 @@ impl Cartesian {
         coords
     }
 
-    /// The rank at a place; `None` outside of the grid.
+    /// Returns the rank at a place; `None` outside of the grid.
     pub(in crate::mpi) fn rank(&self, coords: &[i32]) -> Option<i32> {
         let dimensions = self.dims.iter().zip(&self.periods).zip(coords);
         dimensions
@@ -62,7 +62,7 @@ impl Cartesian {
             })
     }
 
-    /// Who is so far before a rank in a dimension of the grid, and so far behind it.
+    /// Returns the ranks at this distance before and behind a rank in a dimension of the grid.
     pub(in crate::mpi) fn shift(
         &self,
         rank: i32,
@@ -79,8 +79,8 @@ impl Cartesian {
         (before, at(Some(displacement)).unwrap_or(PROC_NULL))
     }
 
-    /// The neighbours of a rank in the order of the standard (MPI 5.0, 8.6): for each dimension
-    /// the one before it and the one behind it.
+    /// Returns the neighbours of a rank in the order of the standard (MPI 5.0, 8.6): for each
+    /// dimension the one before it and the one behind it.
     pub(super) fn neighbors(&self, rank: i32) -> Vec<i32> {
         let dimensions = 0..self.dims.len();
         let pairs = dimensions.map(|dimension| <[i32; 2]>::from(self.shift(rank, dimension, 1)));

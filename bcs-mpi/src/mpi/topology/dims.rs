@@ -3,7 +3,7 @@
 use super::cartesian::Cartesian;
 use crate::mpi::error::{ErrorClass, Operation, Result};
 
-/// `MPI_Dims_create`: fills in the dimensions that are 0, as close to each other as can be and in
+/// `MPI_Dims_create`: fills in the dimensions that are 0, as close to each other as possible and in
 /// non-increasing order, so that their product with the others is `ranks`.
 ///
 /// # Errors
@@ -32,16 +32,18 @@ pub fn dims_create(ranks: i32, dims: &mut [i32]) -> Result<()> {
     Ok(())
 }
 
-/// `count` factors of `number` in non-increasing order. The largest and the least are as close to each other as can be,
-/// and of those that are as close, the least is as large as can be, then the one before it, and so on: this is how other
-/// libraries read "as close to each other as possible", and programs are tuned to their grids.
+/// Returns `count` factors of `number` in non-increasing order. The largest and the least are as
+/// close to each other as possible. Among factors that are equally close, the least is as large as
+/// possible, then the one before it, and so on. Other libraries read "as close to each other as
+/// possible" in this way, and programs are tuned to their grids.
 fn balanced(number: i32, count: usize) -> Vec<i32> {
     if count == 0 {
         return Vec::new();
     }
     let divisors = divisors(number);
     let fits = |largest: i32| power(largest, count) >= i64::from(number);
-    // The least factor is not above the mean, so a larger one than that by more than the best difference is no better.
+    // The least factor is not above the mean. So a largest factor that exceeds the mean by more
+    // than the best difference is no improvement.
     let mean = divisors
         .iter()
         .copied()
@@ -69,13 +71,13 @@ fn balanced(number: i32, count: usize) -> Vec<i32> {
     best
 }
 
-/// A number to this power, or more than any number of ranks.
+/// Returns a number to this power, or more than any number of ranks.
 fn power(of: i32, count: usize) -> i64 {
     let power = (0..count).try_fold(1_i32, |power, _| power.checked_mul(of));
     power.map_or(i64::MAX, i64::from)
 }
 
-/// In increasing order.
+/// Returns the divisors in increasing order.
 fn divisors(number: i32) -> Vec<i32> {
     let small = (1..=number.isqrt()).filter(|divisor| number % divisor == 0);
     let mut divisors: Vec<i32> = small
@@ -89,20 +91,20 @@ fn divisors(number: i32) -> Vec<i32> {
 /// The search for factors whose largest is known.
 struct Search<'a> {
     divisors: &'a [i32],
-    /// The next one that is found has no factor below this.
+    /// The next factors that are found are not below this.
     least: i32,
     chosen: Vec<i32>,
     best: Option<Vec<i32>>,
 }
 
 impl Search<'_> {
-    /// Chooses so many factors of what is left, none above those that were chosen.
+    /// Chooses `count` factors of `rest`, none above those that were chosen.
     fn choose(&mut self, rest: i32, count: usize) {
         let limit = *self.chosen.last().expect("the largest was chosen");
         if count == 0 {
             if rest == 1 {
                 let best = self.best.as_ref();
-                // From the least on.
+                // The factors are compared from the least on.
                 if best.is_none_or(|best| best.iter().rev().lt(self.chosen.iter().rev())) {
                     self.least = limit;
                     self.best = Some(self.chosen.clone());
@@ -128,7 +130,7 @@ impl Search<'_> {
 mod tests {
     use super::*;
 
-    /// All ways to write a number as a product, one by one.
+    /// Returns all products that make a number, one by one.
     fn all(number: i32, count: usize, limit: i32) -> Vec<Vec<i32>> {
         if count == 0 {
             return if number == 1 {
@@ -175,7 +177,8 @@ mod tests {
         dims
     }
 
-    /// The examples of the standard, and some where taking prime factors greedily goes wrong.
+    /// Checks the examples of the standard, and some where taking prime factors greedily goes
+    /// wrong.
     #[test]
     fn dimensions_are_balanced() {
         assert_eq!(filled(6, vec![0, 0]), [3, 2]);
@@ -186,7 +189,7 @@ mod tests {
         assert_eq!(filled(1, vec![0; 4]), [1; 4]);
         assert_eq!(filled(5_040, vec![0; 4]), [10, 9, 8, 7]);
         assert_eq!(filled(12, vec![12]), [12]);
-        // Where the largest is not as small as can be.
+        // Here the largest factor is not as small as possible.
         assert_eq!(filled(24_624, vec![0; 3]), [38, 27, 24]);
         assert_eq!(filled(5_040, vec![0; 3]), [21, 16, 15]);
         assert_eq!(filled(5_616, vec![0; 4]), [13, 9, 8, 6]);

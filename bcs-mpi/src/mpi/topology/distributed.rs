@@ -1,6 +1,6 @@
-//! Graphs of which every rank knows the edges that lead to it and those that lead from it (MPI 5.0, 8.5.3).
+//! Graphs whose edges each rank knows as far as they lead to it or from it (MPI 5.0, 8.5.3).
 
-/// One end of edges: the ranks at the other, and the weights, if edges have any.
+/// The edges at one end: the ranks at the other end, and the weights, if edges have any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::mpi) struct Edges {
     pub(in crate::mpi) ranks: Vec<i32>,
@@ -16,7 +16,7 @@ impl Edges {
     }
 }
 
-/// What a rank knows of a distributed graph. Edges may be there several times, and lead from a
+/// A rank's part of a distributed graph. It may contain an edge several times, and edges from a
 /// rank to itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DistributedGraph {
@@ -28,20 +28,20 @@ pub struct DistributedGraph {
 }
 
 impl DistributedGraph {
-    /// The ranks from which edges lead to this one.
+    /// Returns the ranks from which edges lead to this one.
     #[must_use]
     pub fn sources(&self) -> &[i32] {
         &self.into.ranks
     }
 
-    /// The ranks to which edges lead from this one.
+    /// Returns the ranks to which edges lead from this one.
     #[must_use]
     pub fn destinations(&self) -> &[i32] {
         &self.out.ranks
     }
 
-    /// The weights of the edges from the sources and of those to the destinations; none if the
-    /// graph is unweighted (`MPI_UNWEIGHTED`).
+    /// Returns the weights of the edges from the sources and of those to the destinations; `None`
+    /// if the graph is unweighted (`MPI_UNWEIGHTED`).
     #[must_use]
     pub fn weights(&self) -> Option<(&[i32], &[i32])> {
         let weights = || (self.into.weights.as_slice(), self.out.weights.as_slice());

@@ -1,10 +1,10 @@
-//! Graphs of which every rank knows all (MPI 5.0, 8.5.2): the older of the two kinds. It needs
+//! Graphs that every rank knows as a whole (MPI 5.0, 8.5.2): the older of the two kinds. They need
 //! memory for all edges on every rank; [`distributed`](super::distributed) graphs do not.
 
 use crate::mpi::error::{ErrorClass, Operation, Result};
 use std::collections::HashMap;
 
-/// A graph. Edges may be there several times, and lead from a rank to itself.
+/// A graph. It may contain an edge several times, and edges from a rank to itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
     index: Vec<i32>,
@@ -15,7 +15,8 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// `index` counts the edges of each rank and all before it; `edges` says where they lead.
+    /// Makes a graph. `index` counts the edges of each rank and all before it; `edges` holds the
+    /// ranks to which they lead.
     pub(in crate::mpi) fn new(index: &[i32], edges: &[i32], operation: Operation) -> Result<Self> {
         let refuse = |reason: String| Err(operation.error(ErrorClass::Arg, reason));
         let mut bounds = vec![0];
@@ -53,7 +54,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Whether there are as many edges back as there are from one rank to another.
+    /// Returns whether between any two ranks there are as many edges back as forth.
     fn leads_back(&self) -> bool {
         let mut surplus: HashMap<(i32, i32), i64> = HashMap::new();
         for (rank, from) in (0_i32..).zip(0..self.index.len()) {
@@ -65,19 +66,19 @@ impl Graph {
         surplus.values().all(|&surplus| surplus == 0)
     }
 
-    /// `MPI_Graphdims_get`, the number of nodes.
+    /// `MPI_Graphdims_get`: returns the number of nodes.
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.index.len()
     }
 
-    /// `MPI_Graph_get`: for each rank the number of its edges and of those of all before it.
+    /// `MPI_Graph_get`: returns for each rank the number of edges of it and all ranks before it.
     #[must_use]
     pub fn index(&self) -> &[i32] {
         &self.index
     }
 
-    /// `MPI_Graph_get`: where the edges lead.
+    /// `MPI_Graph_get`: returns the ranks to which the edges lead.
     #[must_use]
     pub fn edges(&self) -> &[i32] {
         &self.edges
@@ -100,7 +101,7 @@ mod tests {
         Graph::new(index, edges, Operation::plain("MPI_Graph_create"))
     }
 
-    /// The example of the standard (8.5.2), and what cannot be a graph.
+    /// Checks the example of the standard (8.5.2), and invalid graphs.
     #[test]
     fn edges_belong_to_their_ranks() {
         let example = graph(&[2, 3, 4, 6], &[1, 3, 0, 3, 0, 2]).unwrap();

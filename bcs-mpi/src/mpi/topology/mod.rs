@@ -1,15 +1,15 @@
-//! Topologies (MPI 5.0, chapter 8): which ranks of a communicator are neighbours. What a communicator
-//! knows of it is here; the calls are in [`super::neighborhood`].
+//! Topologies (MPI 5.0, chapter 8): which ranks of a communicator are neighbours. Here are the data
+//! that a communicator keeps; the calls are in [`super::neighborhood`].
 //!
-//! Ranks keep their numbers in all of them: nothing is known here that a reordering could use,
-//! since all nodes are equally far from each other. So no call has the `reorder` of the standard.
+//! Ranks keep their numbers in all topologies. All nodes are equally far from each other, so a
+//! reordering would gain nothing, and no call has the `reorder` of the standard.
 //!
 //! | module | is |
 //! |---|---|
-//! | [`cartesian`], [`dims_create`] | grids, of which every rank knows all |
-//! | [`graph`] | graphs of which every rank knows all |
+//! | [`cartesian`], [`dims_create`] | grids, which every rank knows as a whole |
+//! | [`graph`] | graphs that every rank knows as a whole |
 //! | [`distributed`] | graphs of which every rank knows its own edges |
-//! | `neighbors` | the neighbours that a rank has in any of them |
+//! | `neighbors` | the neighbours of a rank in any topology |
 
 pub mod cartesian;
 mod dims;

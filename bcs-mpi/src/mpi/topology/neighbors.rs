@@ -1,10 +1,10 @@
-//! The neighbours of a rank, whichever topology it is in.
+//! The neighbours of a rank, in any topology.
 
 use super::cartesian::Cartesian;
 use super::distributed::DistributedGraph;
 use super::graph::Graph;
 
-/// What `MPI_Topo_test` tells apart.
+/// The topologies that `MPI_Topo_test` distinguishes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Topology {
     /// `MPI_CART`.
@@ -15,22 +15,22 @@ pub enum Topology {
     Distributed(DistributedGraph),
 }
 
-/// With whom a rank exchanges in a neighbourhood collective, as ranks of the communicator. In a
-/// grid some may be [`PROC_NULL`](crate::mpi::PROC_NULL).
+/// The ranks of the communicator that a rank exchanges data with in a neighbourhood collective. In
+/// a grid some may be [`PROC_NULL`](crate::mpi::PROC_NULL).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::mpi) struct Neighborhood {
     /// In the order of the blocks that are received.
     pub(in crate::mpi) sources: Vec<i32>,
     /// In the order of the blocks that are sent.
     pub(in crate::mpi) destinations: Vec<i32>,
-    /// The sources in the order in which what is received from one of them several times belongs
-    /// to the places, while everybody sends in the order of `destinations`.
+    /// The order of the sources in which their blocks are received while all ranks send in the
+    /// order of `destinations`. It matters if one rank is a source several times.
     pub(in crate::mpi) matched: Vec<usize>,
 }
 
 impl Neighborhood {
-    /// The k-th of several edges from one rank to another at its source is the k-th of them at its
-    /// destination.
+    /// Returns neighbours where the k-th of several edges from one rank to another is the k-th at
+    /// both ends.
     fn in_order(sources: Vec<i32>, destinations: Vec<i32>) -> Self {
         let matched = (0..sources.len()).collect();
         Self {
@@ -40,9 +40,9 @@ impl Neighborhood {
         }
     }
 
-    /// What was sent in a direction of a grid comes from the opposite one: where both neighbours
-    /// of a dimension are the same rank, what it sent first, to the one before it, belongs to the
-    /// place of the one behind (MPI 5.0, 8.6).
+    /// Returns the neighbours in a grid, where data sent in a direction come from the opposite one.
+    /// If both neighbours of a dimension are the same rank, its first message, to the neighbour
+    /// before it, belongs to the place of the neighbour behind (MPI 5.0, 8.6).
     fn of_pairs(neighbors: Vec<i32>) -> Self {
         let matched = (0..neighbors.len()).map(|place| place ^ 1).collect();
         Self {
@@ -54,8 +54,8 @@ impl Neighborhood {
 }
 
 impl Topology {
-    /// How many blocks the rank in this place sends in a neighbourhood collective, or would at the ends of a
-    /// grid.
+    /// Returns how many blocks the rank in this place sends in a neighbourhood collective,
+    /// including those to `MPI_PROC_NULL` at the ends of a grid.
     pub(in crate::mpi) fn out_degree(&self, place: usize) -> usize {
         match self {
             Self::Cartesian(grid) => 2 * grid.dims().len(),
@@ -64,8 +64,9 @@ impl Topology {
         }
     }
 
-    /// Whom the rank in this place exchanges with; `None` if a neighbour would wait for ever, because the graph
-    /// has an edge that does not lead back, or that is named at one of its ends only.
+    /// Returns the ranks that the rank in this place exchanges with; `None` if a neighbour would
+    /// wait for ever, because the graph has an edge that does not lead back, or that is named at
+    /// one of its ends only.
     pub(in crate::mpi) fn neighborhood(&self, place: usize) -> Option<Neighborhood> {
         Some(match self {
             Self::Cartesian(grid) => {

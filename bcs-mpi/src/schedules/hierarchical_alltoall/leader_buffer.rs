@@ -1,12 +1,12 @@
-//! Memory for the messages of leaders and to them: a head, then blocks.
+//! Memory for messages to and from leaders: a head, then blocks.
 #![expect(unsafe_code, reason = "what is sent and received is named by address")]
 
 use crate::data::{ByteRange, DataView};
 
-/// Bytes of a head.
+/// The bytes of a head.
 pub(super) const HEAD: usize = 8;
 
-/// Memory for a message, which stays where it is.
+/// Memory for a message. It stays in place.
 #[derive(Debug)]
 pub(super) struct LeaderBuffer {
     memory: ByteRange,
@@ -18,7 +18,7 @@ impl LeaderBuffer {
         let mut bytes = vec![0; len];
         let address = bytes.as_mut_ptr().expose_provenance() as u64;
         Self {
-            // SAFETY: it stays until its messages are over, or is leaked, and nobody else uses it.
+            // SAFETY: it stays until its messages are over, or is leaked, and nothing else uses it.
             memory: unsafe { ByteRange::new(address, len) },
             _bytes: bytes,
         }
@@ -42,7 +42,7 @@ impl LeaderBuffer {
     }
 
     pub(super) fn look(&self, at: usize, len: usize) -> &[u8] {
-        // SAFETY: what was received into it has come.
+        // SAFETY: the message that was received into it has come.
         unsafe { self.memory.part(at..at + len).bytes() }
     }
 

@@ -1,23 +1,26 @@
-//! An all-to-all of short blocks on a communicator that spans nodes: one message for each pair of nodes.
+//! An all-to-all of short blocks on a communicator that spans nodes: one message for each pair of
+//! nodes.
 //!
 //! ```text
-//!  member ── near blocks ──► the others of its node
+//!  member ── local blocks ─► the others of its node
 //!         ── Gathered ─────► leader ── Crossing ──► the leader of each other node
 //!         ◄──── Scattered ── leader ◄── Crossing ──
 //! ```
 //!
-//! A block for each pair of ranks is a message for each, and the NICs match, schedule and complete all of them.
-//! Here a rank gives its *leader*, the first member of its node, all its blocks for other nodes at once; leaders
-//! exchange what is between their nodes, and give their members what has come for them. Blocks within the
-//! node go from rank to rank as ever, and so do all blocks that are long (`collective/choice.rs`).
+//! With a message for each pair of ranks, the NICs match, schedule and complete all of them. Here a
+//! rank gives its *leader*, the first member of its node, all its blocks for other nodes at once.
+//! Leaders exchange the blocks between their nodes, and give their members the blocks that have
+//! come for them. Blocks within the node go from rank to rank as usual, and so do all long blocks
+//! (`collective/algorithm.rs`).
 //!
-//! **A length that is not the same everywhere** must be an error at a receiver and not a hang. So these messages
-//! are sent whatever the lengths are, each once, and begin with a *head* that says how long blocks are. If all
-//! heads that leaders see say the same, and it is short, that was it. Otherwise all leaders see that it is not so,
-//! tell their members, and all ranks exchange block by block; a rank whose blocks are long has begun with that
-//! already, without waiting for anybody's word.
+//! **A length that differs between ranks** must be an error at a receiver and not a hang. So these
+//! messages are sent whatever the lengths are, each once, and begin with a *head* that holds the
+//! length of the blocks. If all heads that leaders see hold the same short length, the exchange is
+//! over. Otherwise all leaders see the difference, notify their members, and all ranks exchange
+//! block by block. A rank whose blocks are long has begun with that already, without waiting for a
+//! message.
 //!
-//! The messages have a tag of their own, so they are not taken for blocks.
+//! The messages have a tag of their own, so they are not mistaken for blocks.
 
 mod leader_buffer;
 mod nodes;
@@ -32,22 +35,22 @@ use leader_buffer::{HEAD, LeaderBuffer};
 
 pub use nodes::MembersByNode;
 
-/// A head of who knows that not all blocks are equally long and short.
+/// The head of a rank that knows that not all blocks are equally long and short.
 const BLOCK_BY_BLOCK: u64 = u64::MAX;
 
 /// What this rank waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AlltoallStage {
-    /// Leader: what its members have for other nodes.
+    /// Leader: its members' blocks for other nodes.
     Gathers,
-    /// Leader: what other nodes have for its own.
+    /// Leader: the other nodes' blocks for its own.
     Crosses,
-    /// Member: what has come for it.
+    /// Member: the blocks that have come for it.
     Awaits,
     Over,
 }
 
-/// A receive, and where its message goes: to which of the rooms.
+/// A receive, and the buffer to which its message goes.
 #[derive(Debug)]
 struct PendingReceive {
     from: u32,
@@ -65,40 +68,40 @@ pub(crate) struct HierarchicalAlltoall {
     node: usize,
     /// Bytes of a block.
     block: usize,
-    /// Where blocks go.
+    /// The destinations of blocks.
     into: Vec<DataView>,
-    /// Those of other nodes are exchanged block by block already.
+    /// The blocks of other nodes are already being exchanged block by block.
     direct: bool,
     context: u32,
     tag: i32,
     stage: AlltoallStage,
     rooms: Vec<LeaderBuffer>,
-    /// What members of this node have for other nodes, by their order there.
+    /// The members' blocks for other nodes, by their order on this node.
     gathered: Vec<usize>,
-    /// What other nodes have for this one, by their order; of this one, nothing.
+    /// The other nodes' blocks for this one, by their order; nothing for this one.
     crossed: Vec<Option<usize>>,
     awaited: Vec<PendingReceive>,
     sends: Sends,
     failed: Option<RequestOutcome>,
-    /// What has to be exchanged one by one after all.
+    /// The blocks that have to be exchanged one by one after all.
     one_by_one: Option<BlockMessages>,
 }
 
-/// What is to be sent, and received.
+/// The messages to send and to receive.
 pub(crate) type BlockMessages = (Vec<(u32, DataView)>, Round);
 
-/// How far it has come.
+/// The progress of the exchange.
 #[derive(Debug)]
 pub(crate) enum AlltoallProgress {
     /// It waits.
     Waits,
-    /// It is over, or blocks have to be exchanged one by one: what to send, and to receive.
+    /// It is over, or blocks have to be exchanged one by one: the messages to send and to receive.
     Over(Option<BlockMessages>),
 }
 
 impl HierarchicalAlltoall {
-    /// Of a rank that contributes blocks `out` to other nodes. What they are is copied now, unless they go from
-    /// rank to rank: that is `direct`.
+    /// Makes the part of a rank that contributes blocks `out` to other nodes. It copies them now,
+    /// unless they go from rank to rank (`direct`).
     pub(crate) fn new(
         nodes: MembersByNode,
         Members { world, me, .. }: Members<'_>,
@@ -148,24 +151,24 @@ impl HierarchicalAlltoall {
         hierarchy
     }
 
-    /// Where its messages are matched, and as what.
+    /// Sets the context and the tag with which its messages are matched.
     pub(crate) fn post(&mut self, context: u32, tag: i32) {
         (self.context, self.tag) = (context, tag);
     }
 
-    /// Of all members, whether their blocks are exchanged one by one from the beginning.
+    /// Returns for each member whether its blocks are exchanged one by one from the beginning.
     pub(crate) fn one_by_one(&self) -> Vec<bool> {
         let mut one_by_one = vec![self.direct; self.world.len()];
         self.mine().iter().for_each(|&near| one_by_one[near] = true);
         one_by_one
     }
 
-    /// How many requests it may have at a time.
+    /// Returns how many requests it may have at a time.
     pub(crate) fn requests(&self) -> usize {
         2 * (self.nodes.0.len() + self.mine().len())
     }
 
-    /// What was received or sent before it is over may still be written or read.
+    /// Leaks memory that may still be written or read, if it ends early.
     pub(crate) fn leak(&mut self) {
         let under_way = self.awaited.iter().any(|awaited| awaited.posted.is_some());
         if under_way || self.sends.any_under_way() {
@@ -181,19 +184,20 @@ impl HierarchicalAlltoall {
         self.mine()[0]
     }
 
-    /// Indices of the other nodes.
+    /// Returns the indices of the other nodes.
     fn others(&self) -> impl Iterator<Item = usize> + use<> {
         let mine = self.node;
         (0..self.nodes.0.len()).filter(move |&node| node != mine)
     }
 
-    /// Members on other nodes, node by node: the order of blocks in what a member gives and gets.
+    /// Returns the members on other nodes, node by node. A member gives and gets blocks in this
+    /// order.
     fn remote_members(&self) -> impl Iterator<Item = usize> {
         self.others()
             .flat_map(|node| self.nodes.0[node].iter().copied())
     }
 
-    /// The bytes of a message with so many blocks.
+    /// Returns the bytes of a message with this many blocks.
     fn len_of(&self, blocks: usize) -> usize {
         if self.direct {
             HEAD
@@ -242,7 +246,8 @@ impl HierarchicalAlltoall {
         }
     }
 
-    /// Leader: its own blocks are long, so what it has to say does not depend on anybody.
+    /// Leader: answers at once, since its own blocks are long and its answer depends on no other
+    /// rank.
     fn answer_at_once(&mut self) {
         self.stage = AlltoallStage::Over;
         let head = self.rooms[0].piece();
@@ -258,7 +263,7 @@ impl HierarchicalAlltoall {
         }
     }
 
-    /// Goes as far as what has completed allows. Says in `posted` if anything was posted.
+    /// Goes as far as the completions allow. Sets `posted` if anything was posted.
     pub(crate) fn advance(&mut self, roads: &mut Mux, posted: &mut bool) -> AlltoallProgress {
         loop {
             if !self.move_messages(roads, posted) {
@@ -273,7 +278,7 @@ impl HierarchicalAlltoall {
         }
     }
 
-    /// The sends that are not over: nothing of it waits for them.
+    /// Returns whether its sends are over. Nothing of it waits for them.
     pub(crate) fn sends_are_over(&mut self, roads: &mut Mux) -> bool {
         while let Some(outcome) = self.sends.take(roads) {
             self.note(outcome);
@@ -281,13 +286,13 @@ impl HierarchicalAlltoall {
         self.sends.are_over()
     }
 
-    /// The first failure of its messages.
+    /// Returns the first failure of its messages.
     pub(crate) fn failure(&mut self) -> Option<RequestOutcome> {
         self.failed.take()
     }
 
     fn note(&mut self, outcome: RequestOutcome) {
-        // What is too long comes from a rank with other blocks; its head is there.
+        // A message that is too long comes from a rank with other blocks. Its head is there.
         let fine = matches!(
             outcome.failure,
             RequestFailure::None | RequestFailure::Truncated
@@ -297,7 +302,7 @@ impl HierarchicalAlltoall {
         }
     }
 
-    /// Posts what is to be posted, and takes what has come. Returns whether everything that was awaited has.
+    /// Posts messages, and takes those that have come. Returns whether all awaited ones have.
     fn move_messages(&mut self, roads: &mut Mux, posted: &mut bool) -> bool {
         for awaited in self
             .awaited
@@ -327,7 +332,7 @@ impl HierarchicalAlltoall {
         true
     }
 
-    /// Leader: all members of the node have given what they have for others.
+    /// Leader: sends on the blocks for other nodes, when all members of the node have given them.
     fn cross(&mut self) {
         self.stage = AlltoallStage::Crosses;
         let alike = |room: &usize| self.rooms[*room].head() == self.head();
@@ -337,7 +342,7 @@ impl HierarchicalAlltoall {
             BLOCK_BY_BLOCK
         };
         let with_data = head != BLOCK_BY_BLOCK;
-        let mut before = 0; // blocks of a member for nodes that come first
+        let mut before = 0; // blocks of a member for earlier nodes
         for node in self.others() {
             let blocks = self.nodes.0[node].len();
             let mut room = LeaderBuffer::new(if with_data {
@@ -361,12 +366,12 @@ impl HierarchicalAlltoall {
             self.expect(leader, came);
         }
         if head == BLOCK_BY_BLOCK {
-            // What came from the node's own members decides, whatever others say.
+            // The heads of the node's own members decide, whatever others send.
             self.rooms[0].set_head(BLOCK_BY_BLOCK);
         }
     }
 
-    /// Leader: what other nodes have for this one has come.
+    /// Leader: distributes the blocks of other nodes, when they have come.
     fn scatter(&mut self) {
         let block = self.block;
         let alike = |room: &usize| self.rooms[*room].head() == self.rooms[0].head();
@@ -399,7 +404,7 @@ impl HierarchicalAlltoall {
             self.rooms.push(room);
         }
         if together {
-            // The leader is the first of its node.
+            // The leader is the first member of its node.
             for (member, (from, offset)) in self.remote_members().zip(self.blocks_for(0)) {
                 let from = self.rooms[from].look(offset, block);
                 data::scatter(&self.into[member], 0, from);
@@ -408,8 +413,8 @@ impl HierarchicalAlltoall {
         self.end(together);
     }
 
-    /// Where the blocks are for a member of this node, in the order of far members: in which room, from which
-    /// byte on.
+    /// Returns where the blocks for a member of this node are, in the order of remote members: in
+    /// which buffer, and from which byte on.
     fn blocks_for(&self, at: usize) -> impl Iterator<Item = (usize, usize)> {
         let (mine, block) = (self.mine().len(), self.block);
         self.others().flat_map(move |node| {
@@ -419,7 +424,7 @@ impl HierarchicalAlltoall {
         })
     }
 
-    /// Member: its leader has answered.
+    /// Member: takes its leader's answer.
     fn take(&mut self) {
         let answer = &self.rooms[1];
         let together = answer.head() != BLOCK_BY_BLOCK && answer.head() == self.head();
@@ -437,7 +442,7 @@ impl HierarchicalAlltoall {
         if together || self.direct {
             return;
         }
-        // What this rank gives still lies where it was packed.
+        // The blocks that this rank gives are still where they were packed.
         let far = self.remote_members().enumerate();
         let sends = far.map(|(at, member)| {
             let block = self.rooms[0].part(HEAD + at * self.block, self.block);

@@ -1,4 +1,4 @@
-//! Every collective between random groups, against what a sequential program computes.
+//! Every collective between random groups, against the result of a sequential program.
 #![expect(unsafe_code, reason = "the untyped core names buffers by address")]
 
 use super::super::{Machine, run};
@@ -12,13 +12,13 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// What is where nothing was received.
+/// The value in memory that was not received into.
 const NOTHING: u64 = 99;
 
-/// How many kinds of collectives there are below.
+/// The number of kinds of collectives below.
 const KINDS: usize = 19;
 
-/// A collective, started or over.
+/// A collective that is in progress or complete.
 struct Job {
     what: String,
     request: Request,
@@ -84,36 +84,36 @@ impl Call<'_> {
         }
     }
 
-    /// What a rank of the other group gives.
+    /// Returns the contribution of a rank of the other group.
     fn theirs(&self, rank: usize, count: usize) -> Vec<u64> {
         self.draw.data(1 - self.pair.side, rank, count)
     }
 
-    /// This rank gives so many elements.
+    /// Makes this rank contribute this number of elements.
     fn give(&mut self, count: usize) {
         self.input = self.draw.data(self.pair.side, self.pair.me(), count);
     }
 
-    /// This rank gets these, with something behind them that must stay.
+    /// Makes this rank expect these elements, with a value behind them that must stay.
     fn get(&mut self, expected: Vec<u64>) {
         self.expected = expected;
         self.expected.push(NOTHING);
         self.output = vec![NOTHING; self.expected.len()];
     }
 
-    /// What nobody looks at.
+    /// Returns a buffer that must not be used.
     fn nonsense() -> Buffer {
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         unsafe { Buffer::new(std::ptr::null_mut::<u64>(), 5, Datatype::Uint64) }
     }
 
     fn from(&self, count: usize) -> Buffer {
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         unsafe { Buffer::read_only(self.input.as_ptr(), count, Datatype::Uint64) }
     }
 
     fn into(&mut self, count: usize) -> Buffer {
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         unsafe { Buffer::new(self.output.as_mut_ptr(), count, Datatype::Uint64) }
     }
 
@@ -166,10 +166,10 @@ impl Call<'_> {
         }
         let (counts, displacements) = match self.is_root() {
             true => (long(lens, 1), long(&starts, 1)),
-            false => (vec![-1], Vec::new()), // Nobody looks at them.
+            false => (vec![-1], Vec::new()), // They are not used.
         };
         let (address, datatype) = (self.input.as_ptr(), Datatype::Uint64);
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let input = unsafe { Blocks::read_only(address, &counts, &displacements, datatype) };
         call!(draw, comm.scatterv or iscatterv(input, output, root))
     }
@@ -189,7 +189,7 @@ impl Call<'_> {
         call!(draw, comm.gather or igather(input, output, root))
     }
 
-    /// What comes from each of the other group, in blocks with gaps.
+    /// Makes this rank expect blocks from each rank of the other group, with gaps between them.
     fn get_blocks(&mut self, lens: &[usize]) -> (Vec<i64>, Vec<i64>) {
         let starts = starts(lens, 1);
         let mut expected = vec![NOTHING; lens.iter().sum::<usize>() + lens.len()];
@@ -211,7 +211,7 @@ impl Call<'_> {
             input = Some(self.from(len));
         }
         let address = self.output.as_mut_ptr();
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let output = unsafe { Blocks::new(address, &lists.0, &lists.1, Datatype::Uint64) };
         call!(draw, comm.gatherv or igatherv(input, output, root))
     }
@@ -232,7 +232,7 @@ impl Call<'_> {
         self.give(own);
         let lists = self.get_blocks(&draw.lens[1 - side]);
         let address = self.output.as_mut_ptr();
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let output = unsafe { Blocks::new(address, &lists.0, &lists.1, Datatype::Uint64) };
         let input = Some(self.from(own));
         call!(draw, comm.allgatherv or iallgatherv(input, output))
@@ -249,7 +249,7 @@ impl Call<'_> {
         call!(draw, comm.alltoall or ialltoall(input, output))
     }
 
-    /// An all-to-all of blocks of all lengths, with displacements in elements or in bytes.
+    /// Starts an all-to-all of blocks of all lengths, with displacements in elements or in bytes.
     fn alltoallv(&mut self, in_bytes: bool) -> Request {
         let (comm, draw, side) = (&self.pair.comm, self.draw, self.pair.side);
         let (me, (here, there)) = (self.pair.me(), self.sizes());
@@ -274,20 +274,20 @@ impl Call<'_> {
         let datatypes = vec![datatype.clone(); there];
         let (input, output) = (self.input.as_ptr(), self.output.as_mut_ptr());
         if in_bytes {
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: it stays, and is not used otherwise, until the operation is complete.
             let input = unsafe { Blocks::of_types(input.cast_mut(), &out, &from, &datatypes) };
-            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            // SAFETY: it stays, and is not used otherwise, until the operation is complete.
             let output = unsafe { Blocks::of_types(output, &into, &to, &datatypes) };
             return call!(draw, comm.alltoallw or ialltoallw(Some(input), output));
         }
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let input = unsafe { Blocks::read_only(input, &out, &from, datatype.clone()) };
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let output = unsafe { Blocks::new(output, &into, &to, datatype) };
         call!(draw, comm.alltoallv or ialltoallv(Some(input), output))
     }
 
-    /// What the other group makes of so many elements.
+    /// Returns the combination of the other group's contributions.
     fn folded(&self, how: ReductionMethod, count: usize) -> Vec<u64> {
         let contribution = |rank| {
             let theirs = self.theirs(rank, count).into_iter();
@@ -306,13 +306,13 @@ impl Call<'_> {
         self.input
             .iter_mut()
             .for_each(|bits| *bits = how.operand(*bits));
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         unsafe { Buffer::read_only(self.input.as_ptr(), count, how.datatype()) }
     }
 
     fn result(&mut self, how: ReductionMethod, expected: &[u64]) -> Buffer {
         self.get(expected.to_vec());
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         unsafe { Buffer::new(self.output.as_mut_ptr(), expected.len(), how.datatype()) }
     }
 
@@ -390,7 +390,7 @@ impl Call<'_> {
     }
 }
 
-/// Starts a collective, or does it.
+/// Starts a collective, or performs it.
 fn start(pair: &Pair, draw: &Draw) -> Job {
     let mut call = Call {
         pair,
@@ -409,7 +409,7 @@ fn start(pair: &Pair, draw: &Draw) -> Job {
     }
 }
 
-/// Every kind, in random order, some of them blocking while others are under way.
+/// Calls every kind, in random order, some of them blocking while others are in progress.
 fn every_kind(pair: &Pair, scale: usize, rng: &mut ChaCha8Rng) {
     let mut kinds: Vec<usize> = (0..KINDS).collect();
     kinds.shuffle(rng);
@@ -445,7 +445,7 @@ fn every_collective_does_what_a_sequential_program_does() {
     }
 }
 
-/// Contributions of which one at a time is received, and several rounds of them.
+/// Contributions that are received one at a time, in several rounds.
 #[test]
 fn long_contributions_are_folded_in_rounds() {
     Machine::new(7, 3, Settings::default()).run(|universe| {
@@ -462,7 +462,7 @@ fn long_contributions_are_folded_in_rounds() {
     });
 }
 
-/// Each group starts them in an order of its own; a persistent collective has a context of its own.
+/// Each group starts them in an order of its own. A persistent collective has a context of its own.
 #[test]
 fn persistent_collectives_are_started_in_any_order() {
     run(5, 2, |universe| {
@@ -474,11 +474,11 @@ fn persistent_collectives_are_started_in_any_order() {
         let own = [u64::from(pair.local()[pair.me()])];
         let mut gathered = vec![NOTHING; remote];
         let mut sum = [0];
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let input = unsafe { Buffer::read_only(own.as_ptr(), 1, Datatype::Uint64) };
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let output = unsafe { Buffer::new(gathered.as_mut_ptr(), 1, Datatype::Uint64) };
-        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        // SAFETY: it stays, and is not used otherwise, until the operation is complete.
         let summed = unsafe { Buffer::new(sum.as_mut_ptr(), 1, Datatype::Uint64) };
         let comm = &pair.comm;
         let mut all = [

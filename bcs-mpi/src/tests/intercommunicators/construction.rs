@@ -1,4 +1,4 @@
-//! Intercommunicators out of communicators, and communicators out of them.
+//! Intercommunicators made of communicators, and communicators made of them.
 #![expect(unsafe_code, reason = "the untyped core names buffers by address")]
 
 use super::super::{Machine, run};
@@ -10,12 +10,12 @@ use bcs_core::reduction::Datatype;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-/// The sum of the world ranks of those who contribute: all members, or the other group.
+/// Returns the sum of the world ranks of the contributors: all members, or the other group.
 fn sum(comm: &Comm) -> u64 {
     let (own, mut sum) = ([u64::from(comm.process().world_rank())], [0]);
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
     let input = unsafe { Buffer::read_only(own.as_ptr(), 1, Datatype::Uint64) };
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
     let output = unsafe { Buffer::new(sum.as_mut_ptr(), 1, Datatype::Uint64) };
     comm.allreduce(input, output, Op::Sum).unwrap();
     sum[0]
@@ -84,7 +84,7 @@ fn duplicates_have_what_is_copied() {
     });
 }
 
-/// A part of each group, in another order.
+/// Returns a part of each group, in another order.
 fn part(members: &[u32], color: u32, colors: &[Option<u32>], keys: &[i32]) -> Vec<u32> {
     let mut part: Vec<(i32, usize, u32)> = Vec::new();
     for (place, &member) in members.iter().enumerate() {
@@ -121,7 +121,7 @@ fn a_split_makes_pairs_of_those_with_one_colour() {
                 let child = Pair { comm, groups, side };
                 child.check();
                 assert_eq!(sum(&child.comm), total(child.remote()));
-                // And of that once more all, in one.
+                // Merges that communicator, too.
                 let merged = child.comm.intercomm_merge(child.side == 1).unwrap();
                 assert_eq!(merged.members(), child.groups.concat());
             }
@@ -175,7 +175,7 @@ fn orders_of_groups_compare() {
         let color = Some(side.unsigned_abs());
         let pair = |key: i32| {
             let local = world.split(color, key).unwrap().unwrap();
-            // The first of each group leads.
+            // The first rank of each group leads.
             let of_other = if key >= 0 { 0 } else { 1 };
             local
                 .intercomm_create(0, Some(world), 2 * (1 - side) + of_other, 0)
@@ -186,7 +186,7 @@ fn orders_of_groups_compare() {
         assert_eq!(one.compare(&other), Comparison::Similar);
         let local = world.split(color, 0).unwrap().unwrap();
         assert_eq!(one.compare(&local), Comparison::Unequal);
-        // An intercommunicator of parts of both.
+        // Makes an intercommunicator of parts of both groups.
         let color = Some(u32::from(world.rank() % 2 == 0));
         let part = one.split(color, 0).unwrap().unwrap();
         assert_eq!((part.size(), part.remote_size().unwrap()), (1, 1));
@@ -194,14 +194,14 @@ fn orders_of_groups_compare() {
     });
 }
 
-/// The same two groups come together again and again, and others in between: an id is free again
-/// without a call of all the world.
+/// The same two groups meet again and again, and others in between. An id becomes free without a
+/// call of the whole world.
 #[test]
 fn contexts_of_pairs_are_used_again() {
     Machine::new(4, 2, Settings::default()).run(|universe| {
         let world = universe.world().untyped();
         if world.rank() == 3 {
-            return; // It never calls anything.
+            return; // Rank 0 calls nothing.
         }
         let alone = world.process().itself();
         let group = world.group().include(&[0, 1]).unwrap();
@@ -221,7 +221,7 @@ fn contexts_of_pairs_are_used_again() {
     });
 }
 
-/// Threads make pairs with one peer communicator at a time: their tags tell them apart.
+/// Threads make pairs with one peer communicator concurrently. Their tags tell them apart.
 #[test]
 fn threads_make_pairs_at_a_time() {
     run(5, 2, |universe| {

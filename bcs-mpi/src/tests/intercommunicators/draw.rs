@@ -1,4 +1,4 @@
-//! A random collective between two groups, as all ranks of both know it, and what its numbers are.
+//! A random collective between two groups, as all ranks of both know it, and its expected numbers.
 #![expect(
     unsafe_code,
     clippy::multiple_unsafe_ops_per_block,
@@ -15,13 +15,13 @@ use rand_chacha::ChaCha8Rng;
 pub(super) struct Draw {
     pub(super) kind: usize,
     pub(super) salt: u64,
-    /// In which group the root is, and which of it.
+    /// The group of the root, and the root's rank in it.
     pub(super) root: (usize, usize),
-    /// Elements of a block, of what each group sends.
+    /// The number of elements in a block that each group sends.
     pub(super) counts: [usize; 2],
-    /// Elements of a block of each rank.
+    /// The number of elements in a block of each rank.
     pub(super) lens: [Vec<usize>; 2],
-    /// What each rank gets of a reduction: as much in both groups.
+    /// The number of elements that each rank gets of a reduction, with the same sum in both groups.
     pub(super) parts: [Vec<usize>; 2],
     pub(super) blocking: bool,
 }
@@ -71,13 +71,13 @@ impl Draw {
         mixed.wrapping_mul(0x85eb_ca6b_27d4_eb2f) ^ mixed >> 29
     }
 
-    /// What a rank gives.
+    /// Returns the contribution of a rank.
     pub(super) fn data(&self, side: usize, rank: usize, count: usize) -> Vec<u64> {
         let value = |index| self.value(side, rank, index);
         (0..count).map(value).collect()
     }
 
-    /// How many elements one rank sends another one in the vector kinds of all-to-all.
+    /// Returns how many elements one rank sends to another in the vector kinds of all-to-all.
     pub(super) fn between(&self, side: usize, from: usize, to: usize) -> usize {
         let len = self.lens[side][from];
         if (from + to).is_multiple_of(3) {
@@ -88,7 +88,7 @@ impl Draw {
     }
 }
 
-/// Where blocks begin that have gaps of so many elements after them.
+/// Returns the starts of blocks that have gaps of `gap` elements after them.
 pub(super) fn starts(lens: &[usize], gap: usize) -> Vec<usize> {
     let start = |end: &mut usize, len: &usize| Some(std::mem::replace(end, *end + len + gap));
     lens.iter().scan(0, start).collect()
@@ -99,7 +99,7 @@ pub(super) fn long(numbers: &[usize], unit: usize) -> Vec<i64> {
     numbers.iter().map(long).collect()
 }
 
-/// A step x -> ax + b in numbers modulo 2^32, after another one: associative, not commutative.
+/// Composes two steps x -> ax + b in numbers modulo 2^32: associative, not commutative.
 fn after(first: u64, second: u64) -> u64 {
     let parts = |step: u64| (step & 0xffff_ffff, step >> 32);
     let ((a, b), (c, d)) = (parts(first), parts(second));
@@ -110,19 +110,19 @@ fn after(first: u64, second: u64) -> u64 {
 fn user_op() -> AnyOp {
     let function = |invec: *const u8, inoutvec: *mut u8, count: usize, _| {
         for index in 0..count {
-            // SAFETY: there are so many, and they are aligned.
+            // SAFETY: there are this many, and they are aligned.
             let left = unsafe { invec.cast::<u64>().add(index).read() };
             // SAFETY: the same.
             let place = unsafe { &mut *inoutvec.cast::<u64>().add(index) };
             *place = after(left, *place);
         }
     };
-    // SAFETY: it reads and writes so many elements of 8 bytes.
+    // SAFETY: it reads and writes this number of elements of 8 bytes.
     unsafe { UserOp::create(function, false) }.into()
 }
 
-/// How numbers are reduced: as a program's function does, or as floating-point numbers, whose
-/// order shows in the digits.
+/// How numbers are reduced: by a function of the program, or as floating-point numbers, whose order
+/// shows in the digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReductionMethod {
     Sum,
@@ -144,7 +144,7 @@ impl ReductionMethod {
         }
     }
 
-    /// A finite number, whatever the bits are.
+    /// Returns a finite number for any bits.
     pub(super) fn operand(self, bits: u64) -> u64 {
         match self {
             Self::Sum => (1.0 + f64::from((bits >> 32) as u32 as i32) * 1e-3).to_bits(),

@@ -1,4 +1,4 @@
-//! What cannot be on an intercommunicator, and what it says.
+//! Errors on an intercommunicator, and their messages.
 #![expect(unsafe_code, reason = "the untyped core names buffers by address")]
 
 use super::super::run;
@@ -6,7 +6,7 @@ use crate::mpi::{Buffer, Comm, Op, PROC_NULL, ROOT};
 use crate::{ErrorClass, Universe};
 use bcs_core::reduction::Datatype;
 
-/// The ranks below 2, and the others.
+/// Returns an intercommunicator of the ranks below 2 and the others.
 fn halves(universe: &Universe) -> (Comm, Comm) {
     let world = universe.world().untyped();
     let second = world.rank() >= 2;
@@ -25,7 +25,7 @@ fn class<T>(result: crate::Result<T>, text: &str) -> ErrorClass {
 }
 
 fn buffer(data: &mut [u64]) -> Buffer {
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
     unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Uint64) }
 }
 
@@ -83,7 +83,8 @@ fn nothing_is_in_place() {
             ),
         ];
         assert_eq!(errors, [ErrorClass::Buffer; 5]);
-        // The second group gives to, and gets from, the first member of the first one, and names no memory for that.
+        // The second group sends to, and receives from, the first member of the first group, with a
+        // null buffer.
         let errors = match (universe.world().rank(), comm.rank()) {
             (0, _) => {
                 let gathered = comm.gather(None, one.clone(), ROOT);
@@ -144,7 +145,8 @@ fn ranks_and_roots_are_told_against_the_other_group() {
     });
 }
 
-/// The groups disagree about a length: who receives is told, and the next collective is all right.
+/// The groups disagree about a length. The receivers get an error, and the next collective
+/// succeeds.
 #[test]
 fn lengths_that_differ_between_groups_are_told() {
     run(4, 2, |universe| {
@@ -165,7 +167,7 @@ fn lengths_that_differ_between_groups_are_told() {
     });
 }
 
-/// One rank is in both groups, or a leader is; all who can be told are.
+/// One rank is in both groups, or a leader is. All ranks that can be notified get the error.
 #[test]
 fn groups_with_a_common_member_are_told() {
     run(4, 2, |universe| {
@@ -236,8 +238,8 @@ fn what_a_leader_finds_wrong_all_of_its_group_are_told() {
     });
 }
 
-/// One group is at a barrier while the other makes a duplicate: both are told, in numbers that mean
-/// the same to both.
+/// One group is at a barrier while the other makes a duplicate. Both get an error, in ranks that
+/// mean the same to both.
 #[test]
 fn groups_that_do_not_call_the_same_are_told_in_ranks_of_the_world() {
     run(5, 2, |universe| {

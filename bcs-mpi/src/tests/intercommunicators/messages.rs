@@ -1,4 +1,4 @@
-//! Messages between two groups: whoever they are to and from is a rank of the other one.
+//! Messages between two groups: source and destination are ranks of the other group.
 #![expect(unsafe_code, reason = "the untyped core names buffers by address")]
 
 use super::super::run;
@@ -9,18 +9,18 @@ use crate::mpi::{ANY_SOURCE, ANY_TAG, Buffer, PROC_NULL, Request};
 use bcs_core::reduction::Datatype;
 use rand::Rng;
 
-/// What one rank sends another one, of any length.
+/// Returns the message from one rank to another, of any length.
 fn message(from: u32, to: u32, len: usize) -> Vec<u64> {
     let first = u64::from(from) << 32 | u64::from(to) << 16;
     (first..).take(len).collect()
 }
 
 fn buffer(data: &mut [u64]) -> Buffer {
-    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    // SAFETY: it stays, and is not used otherwise, until the operation is complete.
     unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Uint64) }
 }
 
-/// How a rank receives.
+/// The way a rank receives.
 #[derive(Clone, Copy, Debug)]
 enum ReceiveMethod {
     Receive,
@@ -29,7 +29,7 @@ enum ReceiveMethod {
     Persistent,
 }
 
-/// Receives a message from anybody or from one, and says whom from.
+/// Receives a message from any rank or from one, and returns its source.
 fn receive(pair: &Pair, way: ReceiveMethod, from: i32, tag: i32, len: usize) -> (i32, Vec<u64>) {
     let comm = &pair.comm;
     let mut data = vec![0; len];
@@ -129,7 +129,7 @@ fn contexts_keep_messages_apart() {
         let comm = local.intercomm_create(1, Some(world), 3 - side, 0).unwrap();
         let copy = comm.dup().unwrap();
         let me = world.rank();
-        // The rank r of a group is 2r + side in the world.
+        // Rank r of a group is 2r + side in the world.
         let (to, world_to) = (comm.rank(), 2 * comm.rank() + 1 - side);
         let mut data = [1, 2, 3].map(|number| [10 * number + u64::from(me.unsigned_abs())]);
         let [one, two, three] = &mut data;
@@ -147,7 +147,7 @@ fn contexts_keep_messages_apart() {
         waitall(&mut sends)
             .into_iter()
             .for_each(|sent| _ = sent.unwrap());
-        // An exchange, and with nobody.
+        // An exchange, and one with no process.
         let mut data = [u64::from(me.unsigned_abs())];
         comm.sendrecv_replace(buffer(&mut data), (to, 1), (to, 1))
             .unwrap();
@@ -157,8 +157,8 @@ fn contexts_keep_messages_apart() {
     });
 }
 
-/// A receive for anything is posted while the leaders find each other: it gets what the program
-/// sends.
+/// A receive for any message is posted while the leaders find each other. It gets the message that
+/// the program sends.
 #[test]
 fn receives_of_the_program_do_not_see_what_leaders_say() {
     run(4, 2, |universe| {

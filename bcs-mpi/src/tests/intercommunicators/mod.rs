@@ -1,4 +1,4 @@
-//! Communicators of two groups: random ones, whose ranks are anywhere in the world.
+//! Communicators of two random groups, whose ranks are anywhere in the world.
 
 mod collectives;
 mod construction;
@@ -17,7 +17,7 @@ struct Pair {
     comm: Comm,
     /// World ranks of both groups.
     groups: [Vec<u32>; 2],
-    /// In which of them this rank is.
+    /// The group that this rank is in.
     side: usize,
 }
 
@@ -34,7 +34,7 @@ impl Pair {
         usize::try_from(self.comm.rank()).unwrap()
     }
 
-    /// What must be true of a communicator of these groups.
+    /// Checks the properties of a communicator of these groups.
     fn check(&self) {
         let comm = &self.comm;
         assert!(comm.is_inter());
@@ -60,7 +60,7 @@ fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
 }
 
-/// Two groups of 1 to 6 ranks each, and their leaders; the same at all ranks.
+/// Draws two groups of 1 to 6 ranks each, and their leaders, the same at all ranks.
 fn draw(world: &Comm, rng: &mut ChaCha8Rng) -> ([Vec<u32>; 2], [usize; 2]) {
     let mut order = world.members().to_vec();
     order.shuffle(rng);
@@ -74,7 +74,7 @@ fn draw(world: &Comm, rng: &mut ChaCha8Rng) -> ([Vec<u32>; 2], [usize; 2]) {
     (groups, leaders)
 }
 
-/// An intercommunicator of random groups. The ranks that are in neither have none and call nothing.
+/// Makes an intercommunicator of random groups. Ranks in neither group get none and call nothing.
 fn pair(world: &Comm, rng: &mut ChaCha8Rng, tag: i32) -> Option<Pair> {
     let (groups, leaders) = draw(world, rng);
     let me = world.process().world_rank();

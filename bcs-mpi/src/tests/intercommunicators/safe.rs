@@ -3,7 +3,7 @@
 use super::super::run;
 use crate::{Communicator, ErrorClass, Intercommunicator, Op, Root, Source, Tag, UserOp};
 
-/// The even ranks and the odd ones.
+/// Returns an intercommunicator of the even and the odd ranks.
 fn halves(world: &Communicator) -> Intercommunicator {
     let side = world.rank() % 2;
     let color = u32::try_from(side).unwrap();
@@ -41,7 +41,7 @@ fn groups_exchange_slices() {
             theirs.iter().fold(0, |left, right| 10 * left + right)
         );
 
-        // The root is rank 1 of the even ones, which is 2 in the world.
+        // The root is rank 1 of the even ranks, which is 2 in the world.
         let root = match (side, me) {
             (0, 1) => Root::Here,
             (0, _) => Root::Beside,
@@ -78,7 +78,7 @@ fn groups_exchange_slices() {
     });
 }
 
-/// The odd ones come first.
+/// Returns a rank in the merged communicator, where the odd ranks come first.
 fn merged_rank(world: usize) -> usize {
     if world % 2 == 1 {
         world / 2

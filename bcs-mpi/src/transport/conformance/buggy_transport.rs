@@ -1,6 +1,7 @@
-//! Bugs that are planted in a road, to see that the rules find them.
+//! Bugs that are planted in a transport, to check that the rules find them.
 //!
-//! A bug is a decorator: whatever road it is given goes on keeping the rules, and what comes out does not.
+//! A bug is a decorator: the transport inside goes on keeping the rules, and the decorator breaks
+//! them.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use crate::data::{self, DataView};
@@ -12,59 +13,59 @@ use bcs_core::request::RequestFailure;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// What is wrong with a road.
+/// A bug of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bug {
-    /// A short message waits in the road, and overtaken by the next message goes after it.
+    /// A short message waits in the transport, and goes after the next message has overtaken it.
     Overtakes,
     /// A receive from any source takes two messages.
     ClaimsTwice,
-    /// A receive that has met its message is said to be cancelled.
+    /// A receive that has met its message is reported as cancelled.
     CancelsWhatIsMatched,
-    /// A message that was truncated is said to be whole.
+    /// A truncated message is reported as complete.
     HidesTruncation,
-    /// Nobody hears that a synchronous send has been received.
+    /// The sender of a synchronous send does not learn that it has been received.
     LosesWakeUps,
-    /// What is posted while much else is held back is forgotten.
+    /// Operations that are posted while many others are held back are dropped.
     DropsWhatIsHeld,
-    /// What pieces are made of is given up when a send is posted.
+    /// The memory of pieces is given up when a send is posted.
     FreesPieces,
-    /// Pieces are put down side by side.
+    /// Pieces are stored side by side.
     IgnoresLayouts,
-    /// Some messages go where they do not belong.
+    /// Some messages go to the wrong rank.
     TakesTheWrongWay,
-    /// A request comes to what the one before it in its slot came to.
+    /// A request gets the outcome of the one before it in its slot.
     KeepsStaleRequests,
     /// A send is done before it was received.
     ReleasesEarly,
-    /// What failed is said to have succeeded.
+    /// Failures are reported as success.
     TellsNoErrors,
-    /// A request in eight is never given back.
+    /// One request in eight is never given back.
     LosesCredits,
     /// A receive takes any tag.
     IgnoresTags,
-    /// A message of another communicator is as good.
+    /// A receive takes messages of other communicators, too.
     IgnoresContexts,
-    /// A probe finds again what it found before.
+    /// A probe finds a message again that it has found before.
     FindsWhatIsGone,
     /// Long messages lose their last byte.
     CopiesTooLittle,
 }
 
-/// Where the rules say that nobody has memory.
+/// The address at which the rules assume unmapped memory.
 const NOWHERE: u64 = super::data::NOWHERE;
 
-/// A road with a bug.
+/// A transport with a bug.
 pub(super) struct BuggyTransport<R: Transport> {
     road: R,
     bug: Bug,
-    /// What waits to be overtaken.
+    /// A message that waits to be overtaken.
     waiting: Option<OutgoingMessage<'static>>,
-    /// What the last request in each slot came to.
+    /// The outcome of the last request in each slot.
     before: HashMap<u32, RequestOutcome>,
     found: Option<RequestOutcome>,
     posted: usize,
-    /// Receives that nobody has asked for.
+    /// Receives that the rule has not posted.
     own: Vec<R::Request>,
     synchronous: Vec<R::Request>,
 }
@@ -112,7 +113,7 @@ impl<R: Transport<Request: SlotNumber>> BuggyTransport<R> {
         outcome
     }
 
-    /// A copy of the bytes of a message that nobody frees.
+    /// Returns a copy of the bytes of a message that is never freed.
     fn leaked(from: &DataView) -> &'static mut [u8] {
         let mut bytes = vec![0; from.len()];
         data::gather(from, 0, &mut bytes);
@@ -122,7 +123,7 @@ impl<R: Transport<Request: SlotNumber>> BuggyTransport<R> {
 
 fn plain(leaked: &'static mut [u8]) -> DataView {
     let address = leaked.as_mut_ptr().expose_provenance() as u64;
-    // SAFETY: it stays, and nobody else uses it.
+    // SAFETY: it stays, and nothing else uses it.
     unsafe { DataView::new(address, leaked.len(), None) }
 }
 
@@ -208,7 +209,7 @@ impl<R: Transport<Request: SlotNumber>> Transport for BuggyTransport<R> {
             Bug::IgnoresTags => pattern.tag = None,
             Bug::IgnoresContexts => pattern.context = 0,
             Bug::IgnoresLayouts => {
-                // SAFETY: the promise of the view, of other bytes: rules leave room for them.
+                // SAFETY: the promise of the view, for other bytes: rules leave room for them.
                 into = unsafe { DataView::new(into.address(), into.len(), None) }
             }
             Bug::LosesCredits if self.posted.is_multiple_of(8) => {

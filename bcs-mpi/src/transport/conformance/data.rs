@@ -1,4 +1,4 @@
-//! Which bytes arrive where, and who is told if they cannot.
+//! The bytes that arrive, and the errors if they cannot.
 #![expect(unsafe_code, reason = "names memory that is not there")]
 
 use super::rank::{
@@ -11,7 +11,8 @@ use bcs_core::layout::{DataLayout, LayoutBuilder};
 use bcs_core::request::RequestFailure;
 use std::sync::Arc;
 
-/// Around the bounds of what goes in a descriptor, is eager, is copied through a queue, is shared, comes in parts.
+/// Around the limits of each path: in a descriptor, eager, copied through a queue, shared, in
+/// parts.
 const LENGTHS: [usize; 13] = [
     0,
     1,
@@ -66,8 +67,8 @@ pub(super) fn lengths<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViola
     Ok(())
 }
 
-/// A message that is too long fills its buffer and nothing else, though there be none, and its receiver is told how long
-/// it was.
+/// A message that is too long fills its buffer and nothing else, even a buffer of no bytes. Its
+/// receiver gets its full length.
 pub(super) fn truncation<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViolation> {
     let Some((peer, sends)) = pair(party) else {
         return Ok(());
@@ -94,7 +95,8 @@ pub(super) fn truncation<P: ConformanceRank>(party: &mut P) -> Result<(), RuleVi
     Ok(())
 }
 
-/// So many blocks of a length at equal distances: where they lie, the bytes of a message, and those of memory.
+/// Returns blocks of one length at equal distances: their layout, the bytes of a message, and those
+/// of memory.
 fn blocks(count: usize, len: usize, distance: usize) -> (Arc<DataLayout>, usize, usize) {
     let block = LayoutBuilder::block(0, len as u64);
     let extent = i64::try_from(count * distance).unwrap_or(i64::MAX);
@@ -106,7 +108,8 @@ fn blocks(count: usize, len: usize, distance: usize) -> (Arc<DataLayout>, usize,
     (Arc::new(layout), count * len, count * distance)
 }
 
-/// Pieces arrive each at its place, nothing between them is touched, and a layout may go when its request is done.
+/// Pieces arrive each at its place, the gaps stay as they were, and a layout may be dropped when
+/// its request is done.
 pub(super) fn pieces<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViolation> {
     let Some((peer, sends)) = pair(party) else {
         return Ok(());
@@ -119,7 +122,7 @@ pub(super) fn pieces<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViolat
         (50, 6_000, 6_100),
     ];
     for (count, len, distance) in shapes {
-        // Pieces to pieces, to plain bytes, and plain bytes to pieces.
+        // Pieces to pieces, pieces to contiguous bytes, and the reverse.
         for (there, here) in [(true, true), (true, false), (false, true)] {
             let (layout, bytes, memory) = blocks(count, len, distance);
             let whole = numbered(count, memory);
@@ -163,7 +166,7 @@ pub(super) fn pieces<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViolat
     gaps(party, (peer, sends))
 }
 
-/// What lies between pieces stays as it was.
+/// Checks that the gaps between pieces stay as they were.
 fn gaps<P: ConformanceRank>(
     party: &mut P,
     (peer, sends): (u32, bool),
@@ -185,19 +188,19 @@ fn gaps<P: ConformanceRank>(
     Ok(())
 }
 
-/// Addresses at which nobody has memory.
+/// An address at which no memory is mapped.
 pub(super) const NOWHERE: u64 = 4_096;
 
-/// The length of what is not there.
+/// The length of the unmapped memory.
 const MISSING: usize = 300_000;
 
-/// Memory that is not there.
+/// Returns memory that is not mapped.
 fn missing() -> DataView {
-    // SAFETY: nobody has it.
+    // SAFETY: no operation can access it.
     unsafe { DataView::new(NOWHERE, MISSING, None) }
 }
 
-/// A send of memory that is not there fails, its receiver is told, and the next message is as good as ever.
+/// A send of unmapped memory fails, its receiver gets the error, and the next message is intact.
 pub(super) fn unreadable<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViolation> {
     let Some((peer, sends)) = pair(party) else {
         return Ok(());
@@ -231,13 +234,13 @@ pub(super) fn unreadable<P: ConformanceRank>(party: &mut P) -> Result<(), RuleVi
     Ok(())
 }
 
-/// A receive into memory that is not there fails, and the next one gets its message.
+/// A receive into unmapped memory fails, and the next one gets its message.
 pub(super) fn unwritable<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViolation> {
     let Some((peer, sends)) = pair(party) else {
         return Ok(());
     };
     if sends {
-        // Of what its receiver has no memory for a sender need not hear.
+        // The sender need not learn that its receiver has no memory for the message.
         send(party, peer, 1, numbered(1, MISSING))?.end(party);
         return send(party, peer, 2, numbered(2, MISSING))?.sent(party);
     }

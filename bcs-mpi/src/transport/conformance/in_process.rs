@@ -1,8 +1,9 @@
-//! A third road: the ranks are threads of one process, and their messages lie in mailboxes that all reach.
+//! A third transport: the ranks are threads of one process, and their messages lie in mailboxes
+//! that all reach.
 //!
-//! It is here to show what a road needs, and nothing more: a mailbox is a queue and a matcher; a message of at most
-//! the eager limit is copied into it, a longer one stays with its sender, and whoever receives it copies it from
-//! there and says so.
+//! It shows the minimum of a transport. A mailbox is a queue and a matcher. A message of at most
+//! the eager limit is copied into it. A longer one stays with its sender, and the receiver copies
+//! it from there and reports that.
 
 use crate::data::{self, DataView, own_memory};
 use crate::transport::request_table::RequestTable;
@@ -19,13 +20,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// More than any rule leaves in a mailbox.
 const MOST_KEPT: usize = 1 << 16;
 
-/// The outcome of a message that nobody has received yet.
+/// The outcome of a message that is not received yet.
 const UNKNOWN: u8 = u8::MAX;
 
-/// That of a message which has met a receive.
+/// The outcome of a message that has met a receive.
 const CLAIMED: u8 = u8::MAX - 1;
 
-/// What became of a message: the code of a failure, [`UNKNOWN`], or [`CLAIMED`].
+/// The outcome of a message: the code of a failure, [`UNKNOWN`], or [`CLAIMED`].
 type DeliveryCode = Arc<AtomicU8>;
 
 /// The bytes of a message.
@@ -33,12 +34,12 @@ type DeliveryCode = Arc<AtomicU8>;
 enum Bytes {
     /// A copy of them.
     Copied(Vec<u8>),
-    /// Where they are. Their sender waits until they were copied.
+    /// Their place. Their sender waits until they were copied.
     There(DataView, DeliveryCode),
 }
 
 impl Bytes {
-    /// A receive is to take it. Returns false if its sender has cancelled it.
+    /// Claims the message for a receive. Returns false if its sender has cancelled it.
     fn claim(&self) -> bool {
         match self {
             Self::Copied(_) => true,
@@ -58,16 +59,16 @@ impl Bytes {
     }
 }
 
-/// Changes what became of a message, if it is still that.
+/// Changes the outcome of a message, if it is still `from`.
 fn change(ended: &AtomicU8, from: u8, to: u8) -> bool {
     let changed = ended.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
     changed.is_ok()
 }
 
-/// What has been sent to a rank, and has not been looked at.
+/// The messages to a rank that it has not taken yet.
 type Mailbox = Mutex<VecDeque<(MessageEnvelope, Bytes)>>;
 
-/// How far a request is.
+/// The state of a request.
 #[derive(Debug)]
 enum InProcessState {
     Sent(DeliveryCode, usize),
@@ -85,7 +86,7 @@ pub(super) struct InProcessTransport {
     eager_limit: usize,
 }
 
-/// The ends of so many ranks.
+/// Returns the ends of this many ranks.
 pub(super) fn ends(ranks: u32, eager_limit: usize) -> Vec<InProcessTransport> {
     let mailboxes: Arc<Vec<Mailbox>> = Arc::new((0..ranks).map(|_| Mailbox::default()).collect());
     let end = |rank| InProcessTransport {
@@ -104,7 +105,7 @@ impl InProcessTransport {
         mailbox.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Brings a message to where it was asked for.
+    /// Delivers a message to its receive.
     fn deliver(
         &mut self,
         (signature, bytes): (MessageEnvelope, &Bytes),

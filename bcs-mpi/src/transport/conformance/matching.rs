@@ -8,10 +8,11 @@ use super::rank::{
 use crate::transport::{SendMode, Transport};
 use bcs_core::request::RequestFailure;
 
-/// Lengths that take different ways: in a descriptor, copied, by rendezvous, in parts.
+/// Lengths that take different paths: in a descriptor, copied, by rendezvous, in parts.
 const LENGTHS: [usize; 6] = [0, 8, 100, 3_000, 40, 70_000];
 
-/// Messages of one pair are received in the order in which they were sent, whatever way each takes.
+/// Messages of one pair are received in the order in which they were sent, whatever path each
+/// takes.
 pub(super) fn order<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViolation> {
     const MESSAGES: usize = 60;
     let Some((peer, sends)) = pair(party) else {
@@ -53,7 +54,7 @@ pub(super) fn tags<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViolatio
         let posted = posted.collect::<Result<_, _>>()?;
         return all_sent(party, posted);
     }
-    // The even ones posted in another order than sent; the odd ones when all have come.
+    // The even ones are posted in another order than sent; the odd ones when all have come.
     let posted = (0..6).rev().map(|half| {
         let tag = 2 * half;
         Ok((tag, receive(party, wanted(peer, tag), 50)?))
@@ -102,8 +103,8 @@ pub(super) fn contexts<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViol
     Ok(())
 }
 
-/// A receive from any source gets each message once, those of one source in order, on whatever road they come; and
-/// leaves those alone that were promised to other receives.
+/// A receive from any source gets each message once, those of one source in order, by either
+/// transport. It leaves messages alone that belong to other receives.
 pub(super) fn wildcards<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViolation> {
     const EACH: usize = 4;
     const AT_ONCE: usize = 5;
@@ -148,7 +149,8 @@ pub(super) fn wildcards<P: ConformanceRank>(party: &mut P) -> Result<(), RuleVio
     Ok(())
 }
 
-/// A probe finds what a receive would get, and leaves it there; what was received it does not find.
+/// A probe finds the message that a receive would get, and leaves it there. It does not find
+/// received messages.
 pub(super) fn probes<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViolation> {
     let Some((peer, sends)) = pair(party) else {
         return Ok(());
@@ -217,7 +219,7 @@ pub(super) fn cancels<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViola
         "no message was sent, and it came to {failure:?}"
     );
     tell(party, peer, 9)?;
-    // It was sent last, so the others are here.
+    // It was sent last, so the others have arrived.
     receive(party, wanted(peer, 9), 80)?.received(party, peer)?;
     let got = receive(party, wanted(peer, 8), 80)?.received(party, peer)?;
     ensure!(
@@ -231,8 +233,8 @@ pub(super) fn cancels<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViola
     Ok(())
 }
 
-/// A send that is cancelled is received by nobody, whatever its receiver does; one that is not is received. Both sides
-/// come to the same, whether the cancel or the receive comes first.
+/// A cancelled send is never received, whatever its receiver does; one that is not cancelled is
+/// received. Both sides get the same outcome, whether the cancel or the receive comes first.
 pub(super) fn cancelled_sends<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViolation> {
     let Some((peer, sends)) = pair(party) else {
         return Ok(());
@@ -243,19 +245,20 @@ pub(super) fn cancelled_sends<P: ConformanceRank>(party: &mut P) -> Result<(), R
     }
 }
 
-/// Tags of what nobody receives, of what is behind it, of a receive that is posted, and of how a race with it ended.
+/// Tags: of messages that are never received, of the messages behind them, of a posted receive, and
+/// of the outcome of a race with it.
 const NEVER: i32 = 20;
 const BEHIND: i32 = 21;
 const POSTED: i32 = 22;
 const ENDED: i32 = 23;
 
-/// The tag of a message that races its receive. Each has its own: the sender may be at the next message while the
-/// receive of this one still waits for its cancel.
+/// Returns the tag of a message that races its receive. Each has its own: the sender may be at the
+/// next message while the receive of this one still waits for its cancel.
 fn races(number: usize) -> i32 {
     30 + i32::try_from(number).expect("few")
 }
 
-/// Sends a message that is cancelled at once, and says what that came to.
+/// Sends a message and cancels it at once. Returns the outcome.
 fn cancelled<P: ConformanceRank>(
     party: &mut P,
     peer: u32,

@@ -1,19 +1,20 @@
-//! The rules of roads, written once and kept by every road, and by several at once.
+//! The rules of transports, written once and kept by every transport, and by several at once.
 //!
-//! A rule is a program that all ranks of a world run, each over its own end ([`ConformanceRank`]): even ranks send to the
-//! next ones, or all to rank 0. Whoever finds that the rule is broken says how. Rules do not depend on each
-//! other, and leave nothing behind.
+//! A rule is a program that all ranks of a world run, each over its own end ([`ConformanceRank`]):
+//! even ranks send to the next ones, or all to rank 0. A rank that finds a violation reports it.
+//! Rules do not depend on each other, and leave nothing behind.
 //!
-//! They run over the bare roads, step by step under a seed, with planted bugs that each must break the rules it is
-//! expected to (`planted.rs`); and over endpoints, as a part of simulated jobs and as jobs of processes
+//! They run over the bare transports, step by step under a seed, with planted bugs that each must
+//! break the expected rules (`buggy_transport.rs`). They also run over endpoints, as a part of
+//! simulated jobs and as jobs of processes
 //! ([`Endpoint::bcs_conforms`](crate::endpoint::Endpoint::bcs_conforms)).
 //!
 //! | file | is |
 //! |---|---|
-//! | `party.rs` | a rank, what it sends and receives |
+//! | `rank.rs` | a rank, its sends and receives |
 //! | `matching.rs` | order, tags, contexts, wildcards, probes, cancels |
-//! | `data.rs` | lengths, truncation, pieces, memory that is not there |
-//! | `tables.rs` | what is complete when, and what is full |
+//! | `data.rs` | lengths, truncation, pieces, unmapped memory |
+//! | `tables.rs` | when requests are complete, and full tables |
 
 #[cfg(test)]
 mod buggy_transport;
@@ -37,7 +38,7 @@ pub(crate) struct Rule<P> {
 
 macro_rules! rules {
     ($($name:ident in $file:ident),* $(,)?) => {
-        /// All rules.
+        /// Returns all rules.
         pub(crate) fn rules<P: ConformanceRank>() -> Vec<Rule<P>> {
             vec![$(Rule { name: stringify!($name), keep: $file::$name }),*]
         }

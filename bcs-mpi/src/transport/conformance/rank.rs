@@ -1,4 +1,4 @@
-//! A rank of a world whose road is under test, and what it sends and receives.
+//! A rank of a world whose transport is under test, and its sends and receives.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use crate::data::DataView;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RuleViolation(pub(crate) String);
 
-/// Says how a rule is broken, unless what it asks for holds.
+/// Reports how a rule is broken, unless the condition holds.
 macro_rules! ensure {
     ($holds:expr, $($how:tt)+) => {
         if !$holds {
@@ -30,15 +30,15 @@ pub(crate) trait ConformanceRank: Sized + Send {
 
     fn transport(&mut self) -> &mut Self::ConformanceTransport;
 
-    /// World ranks follow each other, from this one on.
+    /// Returns the first world rank. World ranks are consecutive.
     fn first(&self) -> u32;
 
-    /// This one, counted from the first.
+    /// Returns this rank, counted from the first.
     fn rank(&self) -> u32;
 
     fn ranks(&self) -> u32;
 
-    /// Others go on.
+    /// Lets other ranks go on.
     fn pause(&mut self);
 
     /// Waits until a request is done.
@@ -55,26 +55,27 @@ pub(crate) trait ConformanceRank: Sized + Send {
         }
     }
 
-    /// The same rank in another thread, if its road may be called by several.
+    /// Returns the same rank in another thread, if several threads may call its transport.
     fn in_thread(&self) -> Option<Self>;
 }
 
 /// The communicator of all rules but the one of contexts.
 pub(super) const WORLD: u32 = 0;
 
-/// What is under way, and its memory, which is lost where a rule is broken: somebody may still write there.
+/// An operation under way, and its memory. The memory is leaked if a rule is broken, because an
+/// operation may still write there.
 pub(super) struct PendingMessage<P: ConformanceRank> {
     posted: PostedSend<<P::ConformanceTransport as Transport>::Request>,
     bytes: ManuallyDrop<Vec<u8>>,
     _layout: ManuallyDrop<Option<Arc<DataLayout>>>,
 }
 
-/// Where bytes lie in a buffer.
+/// The layout of bytes in a buffer.
 #[derive(Clone, Debug)]
 pub(super) enum BufferShape {
-    /// From the start, one after the other, so many.
+    /// This many bytes from the start on, one after the other.
     Plain(usize),
-    /// As a layout says, so many.
+    /// This many bytes in a layout.
     Pieces(Arc<DataLayout>, usize),
 }
 
@@ -85,12 +86,12 @@ impl BufferShape {
             Self::Pieces(layout, len) => (*len, Some(layout.clone())),
         };
         let address = bytes.as_mut_ptr().expose_provenance() as u64;
-        // SAFETY: what is pending keeps them, and loses them if it never ends.
+        // SAFETY: the pending operation keeps them, and leaks them if it never ends.
         unsafe { DataView::new(address, len, layout) }
     }
 }
 
-/// Which message is to be received.
+/// The message to receive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MessageSelector {
     pub(super) context: u32,
@@ -98,7 +99,7 @@ pub(super) struct MessageSelector {
     pub(super) tag: Option<i32>,
 }
 
-/// With this tag, in the world.
+/// Selects a message with this tag, in the world.
 pub(super) fn wanted(from: u32, tag: i32) -> MessageSelector {
     MessageSelector {
         context: WORLD,
@@ -134,7 +135,7 @@ pub(super) fn send_from<P: ConformanceRank>(
     posted.map_err(|full| RuleViolation(format!("a send is refused: {full}")))
 }
 
-/// Posts a send of a buffer that is its own.
+/// Posts a send of a buffer of its own.
 pub(super) fn post<P: ConformanceRank>(
     party: &mut P,
     mode: SendMode,
@@ -150,7 +151,7 @@ pub(super) fn post<P: ConformanceRank>(
     })
 }
 
-/// Posts a standard send of bytes side by side, in the world.
+/// Posts a standard send of contiguous bytes, in the world.
 pub(super) fn send<P: ConformanceRank>(
     party: &mut P,
     to: u32,
@@ -187,7 +188,7 @@ pub(super) fn post_receive<P: ConformanceRank>(
     })
 }
 
-/// The same of at most so many bytes.
+/// Posts a receive of at most this many bytes.
 pub(super) fn receive<P: ConformanceRank>(
     party: &mut P,
     wanted: MessageSelector,
@@ -197,7 +198,7 @@ pub(super) fn receive<P: ConformanceRank>(
 }
 
 impl<P: ConformanceRank> PendingMessage<P> {
-    /// Whether it is done.
+    /// Returns whether it is done.
     pub(super) fn is_done(&self, party: &mut P) -> bool {
         match self.posted {
             PostedSend::Complete => true,
@@ -214,7 +215,7 @@ impl<P: ConformanceRank> PendingMessage<P> {
         }
     }
 
-    /// Waits for it: what it came to, and its buffer.
+    /// Waits for it. Returns the outcome and its buffer.
     pub(super) fn end(self, party: &mut P) -> (RequestOutcome, Vec<u8>) {
         let outcome = match self.posted {
             PostedSend::Complete => RequestOutcome::default(),
@@ -223,7 +224,7 @@ impl<P: ConformanceRank> PendingMessage<P> {
         (outcome, ManuallyDrop::into_inner(self.bytes))
     }
 
-    /// The same of a send, which must have succeeded.
+    /// Waits for a send, which must have succeeded.
     pub(super) fn sent(self, party: &mut P) -> Result<(), RuleViolation> {
         let (outcome, _) = self.end(party);
         let failure = outcome.failure;
@@ -234,7 +235,7 @@ impl<P: ConformanceRank> PendingMessage<P> {
         Ok(())
     }
 
-    /// The same of a receive: the tag, and the bytes.
+    /// Waits for a receive, which must have succeeded. Returns the tag and the bytes.
     pub(super) fn received(
         self,
         party: &mut P,
@@ -265,7 +266,7 @@ pub(super) fn all_sent<P: ConformanceRank>(
     sends.into_iter().try_for_each(|send| send.sent(party))
 }
 
-/// Sends a message without bytes, and receives one: what was posted before has an order then.
+/// Sends a message without bytes, and receives one, which orders the earlier posts.
 pub(super) fn tell<P: ConformanceRank>(
     party: &mut P,
     to: u32,
@@ -284,20 +285,20 @@ pub(super) fn hear<P: ConformanceRank>(
     Ok(())
 }
 
-/// The other rank of a pair, and whether this one sends; `None` if there is no other.
+/// Returns the other rank of a pair, and whether this one sends; `None` if there is no other.
 pub(super) fn pair<P: ConformanceRank>(party: &P) -> Option<(u32, bool)> {
     let peer = party.rank() ^ 1;
     (peer < party.ranks()).then_some((peer, party.rank() < peer))
 }
 
-/// Bytes that differ from those of other numbers, and within themselves.
+/// Returns bytes that differ from those of other numbers, and within themselves.
 pub(super) fn numbered(number: usize, len: usize) -> Vec<u8> {
     let byte =
         |at: usize| (at.wrapping_mul(31) ^ (at >> 8) ^ number.wrapping_mul(97)).to_le_bytes()[0];
     (0..len).map(byte).collect()
 }
 
-/// A small number as a tag.
+/// Returns a small number as a tag.
 pub(super) fn tag_of(number: usize) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }

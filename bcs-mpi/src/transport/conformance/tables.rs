@@ -1,4 +1,4 @@
-//! When a request is done, and what is full.
+//! When requests are done, and full tables.
 
 use super::rank::{
     BufferShape, ConformanceRank, RuleViolation, WORLD, all_sent, ensure, hear, numbered, pair,
@@ -18,7 +18,7 @@ pub(super) fn synchronous<P: ConformanceRank>(party: &mut P) -> Result<(), RuleV
             let data = (numbered(number, len), BufferShape::Plain(len));
             let sent = post(party, SendMode::Synchronous, (WORLD, peer, 1), data)?;
             tell(party, peer, 2)?;
-            // It says so when all that was sent is there.
+            // The peer reports when all that was sent is there.
             hear(party, peer, 3)?;
             for _ in 0..50 {
                 ensure!(
@@ -40,7 +40,8 @@ pub(super) fn synchronous<P: ConformanceRank>(party: &mut P) -> Result<(), RuleV
     Ok(())
 }
 
-/// Each request comes to what is its own, in whatever order they end and are asked for, and its slot is used again.
+/// Each request gets its own outcome, in whatever order they end and are taken, and its slot is
+/// used again.
 pub(super) fn requests<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViolation> {
     const AT_ONCE: usize = 16;
     let Some((peer, sends)) = pair(party) else {
@@ -82,7 +83,8 @@ pub(super) fn requests<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViol
     Ok(())
 }
 
-/// More messages than any ring or queue holds are all kept, in order, for a receiver that takes the last one first.
+/// If there are more messages than any ring or queue holds, all are kept, in order, for a receiver
+/// that takes the last one first.
 pub(super) fn held<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViolation> {
     const MESSAGES: u64 = 2 * (SEND_RING_ENTRIES + RECEIVE_RING_ENTRIES);
     let Some((peer, sends)) = pair(party) else {
@@ -108,7 +110,7 @@ pub(super) fn held<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViolatio
     Ok(())
 }
 
-/// Waits until all that was sent has come where it was sent to.
+/// Waits until all that was sent has arrived.
 fn until_over<P: ConformanceRank>(party: &mut P) {
     while !party.transport().is_over() {
         party.transport().progress();
@@ -116,7 +118,8 @@ fn until_over<P: ConformanceRank>(party: &mut P) {
     }
 }
 
-/// What requests and messages take is given back: after many of them a road has as much room as before.
+/// The room of requests and messages is given back: after many of them a transport has as much room
+/// as before.
 pub(super) fn credits<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViolation> {
     const ROUNDS: usize = 20;
     const AT_ONCE: usize = 40;
@@ -148,10 +151,10 @@ pub(super) fn credits<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViola
     Ok(())
 }
 
-/// Threads of a rank each get what is theirs.
+/// Each thread of a rank gets its own messages.
 pub(super) fn threads<P: ConformanceRank>(party: &mut P) -> Result<(), RuleViolation> {
     let (Some((peer, _)), Some(mut other)) = (pair(party), party.in_thread()) else {
-        return Ok(()); // Nobody to talk to, or a road that its owner locks.
+        return Ok(()); // There is no peer, or the transport has its owner's lock.
     };
     let talk = |party: &mut P, thread: usize| {
         let tag = tag_of(thread);

@@ -1,4 +1,5 @@
-//! The rules over the bare roads, in virtual time; and planted bugs, each of which breaks the rules that it should.
+//! The rules over the bare transports, in virtual time; and planted bugs, each of which breaks the
+//! expected rules.
 
 use super::buggy_transport::{Bug, BuggyTransport, SlotNumber};
 use super::in_process::{self, InProcessTransport};
@@ -17,10 +18,10 @@ use rand_chacha::ChaCha8Rng;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A world hangs when its ranks have made so many steps each, and no request has come to its end.
+/// A world hangs when each of its ranks has made this many steps and no request has ended.
 const HANGS: u64 = 2_000;
 
-/// The ends of a road at all ranks, and whoever works for them.
+/// The ends of a transport at all ranks, and the NICs that serve them.
 struct World<R> {
     roads: Vec<R>,
     nics: Option<ManualNics>,
@@ -73,7 +74,7 @@ impl<R: Transport + Send> ConformanceRank for Member<R> {
     }
 }
 
-/// Whether a rule is kept in a world: how it is broken, if not.
+/// Checks whether a rule is kept in a world. Returns how it is broken, if not.
 fn check<R>(world: World<R>, rule: &Rule<Member<R>>, seed: u64) -> Result<(), String>
 where
     R: Transport + Send + 'static,
@@ -101,7 +102,8 @@ where
             if let Err(RuleViolation(how)) = keep(&mut member) {
                 *lockstep::lock(&verdict) = Err(format!("rank {rank}: {how}"));
             }
-            // Others may still need what it has sent: it goes on like a rank that finalizes.
+            // Others may still need the messages of this rank. It goes on like a rank that
+            // finalizes.
             ended.fetch_add(1, Ordering::Relaxed);
             while ended.load(Ordering::Relaxed) < ranks {
                 member.road.progress();
@@ -169,7 +171,7 @@ fn smartmap(peer_memory: &PeerMemory) -> World<SmartMap> {
     }
 }
 
-/// Three ranks on two nodes, who talk by their NICs alone.
+/// Makes three ranks on two nodes, which communicate only by their NICs.
 fn nic() -> World<NicTransport> {
     let intranode = IntranodeTransport::Nic;
     let machine = Machine::new(
@@ -192,7 +194,7 @@ fn nic() -> World<NicTransport> {
     }
 }
 
-/// Four ranks on two nodes, with both roads.
+/// Makes four ranks on two nodes, with both transports.
 fn both() -> World<Mux> {
     let machine = Machine::new(4, 2, Settings::default());
     let ends = (0..)
@@ -220,7 +222,7 @@ fn third() -> World<InProcessTransport> {
     }
 }
 
-/// Every rule is kept, but for those that ask for what a road does not have.
+/// Checks that every rule is kept, except those that the transport cannot keep.
 fn conforms<R: Transport + Send + 'static>(world: impl Fn() -> World<R>, without: &[&str]) {
     for rule in rules().iter().filter(|rule| !without.contains(&rule.name)) {
         for seed in 0..3 {
@@ -237,7 +239,7 @@ fn smartmap_keeps_the_rules() {
 
 #[test]
 fn smartmap_by_queues_alone_keeps_the_rules() {
-    // A rank that copies memory which it does not have is at its end.
+    // A rank that copies unmapped memory ends.
     conforms(
         || smartmap(&PeerMemory::CLOSED),
         &["unreadable", "unwritable"],
@@ -344,7 +346,7 @@ const PLANTED: [(Bug, &[&str]); 17] = [
     ),
 ];
 
-/// Plants every bug in a road, and looks which rules find it.
+/// Plants every bug in a transport, and checks which rules find it.
 fn are_found<R>(world: impl Fn() -> World<R>)
 where
     R: Transport<Request: SlotNumber> + Send + 'static,

@@ -10,22 +10,23 @@ use bcs_core::limits::INLINE_BYTES;
 use bcs_core::request::RequestId;
 use bcs_core::wait_state::EnteredCollective;
 
-/// Arrivals that are remembered. A rank that has more of them outstanding says less of itself.
+/// The most arrivals that are remembered. A rank with more of them outstanding reports less of
+/// itself.
 const ARRIVALS: usize = 64;
 
-/// An arrival at a collective, as its NIC is told of it.
+/// An arrival at a collective, as the NIC gets it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
-    /// Which collective of the context it is.
+    /// The number of the collective in its context.
     pub(crate) sequence: u64,
-    /// It is that of all members of the node,
+    /// Whether it is the arrival of all members of the node.
     pub(crate) for_node: bool,
-    /// which have nothing to give, because memory that this world rank named is not there.
+    /// They have no contribution, because memory that this world rank named is not mapped.
     pub(crate) faulty_rank: Option<u32>,
 }
 
 impl Arrival {
-    /// A rank's own.
+    /// Returns the arrival of one rank.
     pub(crate) fn own(sequence: u64) -> Self {
         Self {
             sequence,
@@ -36,8 +37,8 @@ impl Arrival {
 }
 
 impl NicTransport {
-    /// Posts an arrival, perhaps for all members of the node. Whether it asks for a slice is for the caller to say
-    /// ([`arrived_last`](Self::arrived_last)).
+    /// Posts an arrival, perhaps for all members of the node. The caller decides whether to request
+    /// a slice ([`arrived_last`](Self::arrived_last)).
     pub(crate) fn arrive(
         &mut self,
         context: u32,
@@ -82,7 +83,7 @@ impl NicTransport {
         Ok(request)
     }
 
-    /// The rank has entered a collective by this request. Those that are done are forgotten.
+    /// Records that the rank has entered a collective by this request. Forgets those that are done.
     pub(crate) fn entered(&mut self, request: RequestId, entered: EnteredCollective) {
         self.requests.entered(request, entered);
         let (requests, arrivals, memory) = (&self.requests, &mut self.arrivals, &self.memory);
@@ -100,12 +101,13 @@ impl NicTransport {
         }
     }
 
-    /// What the rank has entered by this request, if it is a collective.
+    /// Returns the collective that the rank has entered by this request, if it is one.
     pub(crate) fn entered_by(&self, request: RequestId) -> Option<EnteredCollective> {
         self.requests.if_live(request)?.entered()
     }
 
-    /// What the rank has entered and is not done, the oldest first, as far as it is remembered.
+    /// Returns the unfinished collectives that the rank has entered, the oldest first, as far as
+    /// they are remembered.
     pub(crate) fn all_entered(&self) -> impl Iterator<Item = EnteredCollective> {
         let under_way = self.arrivals.iter();
         let under_way = under_way.filter(|request| !self.is_completed(**request));

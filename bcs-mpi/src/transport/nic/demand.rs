@@ -1,28 +1,28 @@
-//! When a rank asks for a slice (law 2; docs/slice.md).
+//! When a rank requests a slice (law 2; docs/slice.md).
 //!
-//! Work arms the next regular strobe. With elastic strobes, work for which somebody waits demands
-//! a slice at once. Of the conditions of law 2, a rank can see these:
+//! Work arms the next regular strobe. With elastic strobes, work that a rank waits for demands a
+//! slice at once. A rank can see these conditions of law 2:
 //!
-//! | it | and | asks |
+//! | the rank | and | requests |
 //! |---|---|---|
 //! | posts a send | | arm |
-//! | posts a send | somebody of the job is blocked | demand |
+//! | posts a send | a rank of the job is blocked | demand |
 //! | posts a receive or probe | BR holds messages for it | arm |
-//! | arrives last of its node at a collective | | demand; where nodes are far and it is short, nudge |
-//! | opens or closes a context, cancels something | | demand: somebody waits for it |
-//! | moves what was held back into a ring | | as if it were posted now |
+//! | arrives last of its node at a collective | | demand; nudge if it is short and nodes are on several hosts |
+//! | opens or closes a context, cancels something | | demand: the rank waits for it |
+//! | moves a descriptor that was held back into a ring | | as if it were posted now |
 //! | is about to block, or finds nothing in a test or iprobe | it has work | demand |
-//! | is about to block | anybody armed | demand: now somebody waits |
+//! | is about to block | a rank has armed | demand: now a rank waits |
 //!
-//! A demand makes arming superfluous. With fixed strobes there are no demands: what would be one
-//! arms.
+//! A demand makes arming superfluous. With fixed strobes there are no demands: a rank arms instead.
 //!
-//! Where nodes are on several machines a strobe takes long to come to all, and much can do without one
-//! (`bcs-nic/src/threads/buffer_receiver/ahead.rs`). There a rank asks for no slice for its messages: it nudges its NIC, which takes at once
-//! what was posted, and asks for the slice that the rest needs. So it does for short collectives.
+//! If the nodes are on several hosts, a strobe takes long to reach all of them, and much needs none
+//! (`bcs-nic/src/threads/buffer_receiver/outside_slice.rs`). There a rank requests no slice for its
+//! messages. It nudges its NIC, which takes the posted descriptors at once, and requests the slice
+//! that the rest needs. The rank does so for short collectives, too.
 //!
-//! The rest (what the NIC holds back, matches that turn up during a slice) is looked at by the NIC
-//! at the end of each slice.
+//! The NIC checks the rest (what it holds back, matches that turn up during a slice) at the end of
+//! each slice.
 
 use super::NicTransport;
 use super::state::DemandSnapshot;
@@ -37,7 +37,7 @@ impl NicTransport {
         self.memory.unexpected().load(Ordering::Acquire)
     }
 
-    /// Whether the NIC takes what is posted before a strobe makes it.
+    /// Returns whether the NIC takes descriptors before a strobe makes it.
     fn works_outside_slice(&self) -> bool {
         self.elastic && self.page.spans_machines()
     }
@@ -47,12 +47,12 @@ impl NicTransport {
             return self.page.nudge(self.node, NicThreadId::BufferSender);
         }
         if self.elastic && self.page.hungry() {
-            self.page.demand(); // A slice at once: there is nothing left to arm for.
+            self.page.demand(); // A slice comes at once, so there is nothing left to arm for.
             return;
         }
         self.page.arm_at(now_ns);
-        // HUNGER: either this look sees that a rank is blocked, or that rank, which says so before
-        // it looks, sees that something is armed.
+        // HUNGER: either this load sees that a rank is blocked, or that rank, which records it
+        // before it reads, sees that something is armed.
         fence(Ordering::SeqCst);
         if self.elastic && self.page.hungry() {
             self.page.demand();
@@ -60,10 +60,10 @@ impl NicTransport {
     }
 
     pub(crate) fn posted_receive(&self) {
-        // LONELY: either this look sees that BR holds a message, or BR, which says so before it
-        // looks at the ring, sees the receive.
+        // LONELY: either this load sees that BR holds a message, or BR, which records it before it
+        // reads the ring, sees the receive.
         fence(Ordering::SeqCst);
-        // A receive alone is no work.
+        // A receive alone is no work for a slice.
         if self.unexpected() == 0 {
             return;
         }
@@ -74,8 +74,9 @@ impl NicTransport {
         }
     }
 
-    /// Who has not arrived last of the node has nothing yet that a slice could do, and arming for each of them would make
-    /// each that then blocks demand a slice. The last one is never missed: see
+    /// Requests the slice for a collective, as the last rank of the node to arrive. Before the last
+    /// one there is nothing yet that a slice could do, and if each rank armed, each that then
+    /// blocks would demand a slice. The last one is never missed: see
     /// [`arrive`](bcs_core::wake::MachinePage::arrive).
     pub(crate) fn arrived_last(&self, part: &CollectiveArguments) {
         if self.works_outside_slice() && is_short(part.kind, part.bytes as u64) {
@@ -85,7 +86,8 @@ impl NicTransport {
         }
     }
 
-    /// Before a sleep. Whoever calls this has said that it is blocked.
+    /// Demands a slice before a sleep, if there is work. The caller has recorded that it is
+    /// blocked.
     pub(crate) fn about_to_block(&mut self) {
         fence(Ordering::SeqCst); // HUNGER
         let armed = self.elastic && self.page.wanted().0;
@@ -95,7 +97,7 @@ impl NicTransport {
         }
     }
 
-    /// After a test or iprobe that found nothing.
+    /// Demands a slice after a test or iprobe that found nothing, if there is work.
     pub(crate) fn found_nothing(&mut self) {
         if !self.has_work() {
             return;
@@ -107,7 +109,7 @@ impl NicTransport {
         }
     }
 
-    /// Somebody waits for work: as soon as the strobe allows.
+    /// Demands a slice as soon as the strobe allows, for work that a rank waits for.
     pub(crate) fn demand_slice(&self) {
         if self.elastic {
             self.page.demand();
@@ -118,7 +120,7 @@ impl NicTransport {
 
     fn has_work(&mut self) -> bool {
         if self.works_outside_slice() {
-            // The NIC has looked at it, or is about to; somebody waits for what it has found.
+            // The NIC has looked at it, or is about to. A rank waits for what it has found.
             return self.page.wanted().0;
         }
         self.sends.untaken() || (self.unexpected() != 0 && self.receives.untaken())

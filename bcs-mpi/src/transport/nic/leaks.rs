@@ -1,4 +1,4 @@
-//! What is in the tables of this end when its rank ends (see [`crate::endpoint`], `left`).
+//! The contents of this end's tables when its rank ends (see [`crate::endpoint`], `leaks`).
 
 use super::NicTransport;
 use super::requests::Purpose;
@@ -7,7 +7,7 @@ use bcs_core::wait_state::{EnteredCollective, Leak, LeakReport, MessagePeer};
 use std::collections::HashSet;
 
 impl NicTransport {
-    /// The requests of another road that are the same as ones of this.
+    /// Returns the requests of the other transport that are the same as requests of this one.
     pub(crate) fn twins(&self) -> HashSet<RequestId> {
         let open = self.requests.iter();
         open.filter_map(|(_, purpose)| match purpose {
@@ -17,8 +17,8 @@ impl NicTransport {
         .collect()
     }
 
-    /// Adds requests of the program. Collectives that are not over are returned; those that are `parts` of others
-    /// are not the program's.
+    /// Adds requests of the program. Returns the collectives that are not over. Collectives that
+    /// are `parts` of others are not the program's.
     pub(crate) fn add_requests(
         &self,
         left: &mut LeakReport,

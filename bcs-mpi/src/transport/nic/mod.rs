@@ -1,4 +1,4 @@
-//! The road by the NIC: descriptors in its memory, and what it completes.
+//! The transport by the NIC: descriptors in its memory, and their completions.
 //!
 //! ```text
 //!  rank                              NIC memory                       NIC
@@ -8,18 +8,19 @@
 //!  take ◄── Requests ◄──────────────────────────────────────────── request slots ◄─── completion
 //! ```
 //!
-//! A post never blocks (law 4) and asks for slices as law 2 says ([`demand`]). Nothing here waits, or knows of
-//! another road: whoever owns this [`NicTransport`] calls [`progress`](NicTransport::progress) in every call.
+//! A post never blocks (law 4) and requests slices by law 2 ([`demand`]). Nothing here waits, or
+//! knows another transport. The owner of this [`NicTransport`] calls
+//! [`progress`](NicTransport::progress) in every call.
 //!
 //! | file | is |
 //! |---|---|
-//! | `state.rs` | [`NicTransport`]: what it remembers, and how it moves on |
+//! | `state.rs` | [`NicTransport`]: its state, and its progress |
 //! | `requests.rs`, `outbox.rs`, `payload_slots.rs` | request slots, rings, eager payloads |
 //! | `sending.rs`, `receiving.rs`, `probing.rs`, `probes.rs` | messages |
 //! | `arrivals.rs` | collectives |
-//! | `unpacking.rs` | what came packed and is long is unpacked without the endpoint's lock |
-//! | `demand.rs` | when a slice is asked for |
-//! | `leftovers.rs` | what is left when the rank ends |
+//! | `unpacking.rs` | how long packed messages are unpacked without the endpoint's lock |
+//! | `demand.rs` | when a rank requests a slice |
+//! | `leaks.rs` | what is left when the rank ends |
 
 mod arrivals;
 mod demand;

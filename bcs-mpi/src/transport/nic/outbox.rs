@@ -1,4 +1,4 @@
-//! A ring and what waits for room in it (law 4: a post never blocks).
+//! A ring and the descriptors that wait for room in it (law 4: a post never blocks).
 
 use bcs_core::memory::MappedWords;
 use bcs_core::memory::ring::{Producer, RingLayout};
@@ -27,7 +27,8 @@ impl<const WORDS: usize> Outbox<WORDS> {
         }
     }
 
-    /// Moves what waits into the ring, as far as there is room. Returns whether anything moved.
+    /// Moves waiting descriptors into the ring, as far as there is room. Returns whether anything
+    /// moved.
     pub(super) fn drain(&mut self) -> bool {
         let mut moved = false;
         while let Some(descriptor) = self.held.front() {
@@ -40,17 +41,17 @@ impl<const WORDS: usize> Outbox<WORDS> {
         moved
     }
 
-    /// Whether descriptors wait for room.
+    /// Returns whether descriptors wait for room.
     pub(super) fn holds(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Whether there are descriptors that the NIC has not taken.
+    /// Returns whether there are descriptors that the NIC has not taken.
     pub(super) fn untaken(&mut self) -> bool {
         self.holds() || self.ring.consumed() < self.ring.pushed()
     }
 
-    /// How many descriptors were posted, in the ring or waiting for it.
+    /// Returns how many descriptors were posted, in the ring or waiting for it.
     pub(super) fn posted(&self) -> u64 {
         self.ring.pushed() + self.held.len() as u64
     }

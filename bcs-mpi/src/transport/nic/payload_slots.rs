@@ -1,8 +1,9 @@
-//! Eager payload slots: where the bytes of eager sends wait that do not fit a descriptor (law 3).
+//! Eager payload slots: they hold the bytes of eager sends that do not fit a descriptor (law 3).
 
 use bcs_core::limits::PAYLOAD_SLOTS;
 
-/// Which payload slots are free. LIFO, so that a sender that waits now and then stays in cache.
+/// The free payload slots. The order is LIFO, so that the slots of a sender that waits now and then
+/// stay in cache.
 #[derive(Debug)]
 pub(super) struct PayloadSlots {
     free: Vec<u32>,
@@ -16,7 +17,7 @@ impl PayloadSlots {
         }
     }
 
-    /// How many are free.
+    /// Returns how many are free.
     pub(super) fn free(&self) -> usize {
         self.free.len()
     }

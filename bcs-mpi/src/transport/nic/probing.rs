@@ -1,9 +1,9 @@
-//! Probes: what BR is asked, and what is known of its answers.
+//! Probes: the questions to BR, and its answers.
 //!
-//! Only BR knows, so a non-blocking probe that has not asked yet asks and answers "no"; the next
-//! one with the same pattern finds BR's answer. A "yes" stays true until this rank posts a
-//! receive that could take the message found: such a receive voids it, and also a question that
-//! BR has not answered yet, since BR may answer it before it sees the receive.
+//! Only BR knows, so a non-blocking probe that has not asked yet asks and answers "no". The next
+//! one with the same pattern finds BR's answer. A "yes" stays true until this rank posts a receive
+//! that could take the message found. Such a receive voids the answer. It also voids a question
+//! that BR has not answered yet, since BR may answer before it sees the receive.
 
 use super::NicTransport;
 use super::probes::{ProbeState, meet};
@@ -14,7 +14,7 @@ use bcs_core::matching::{MessageEnvelope, Pattern};
 use bcs_core::request::{RequestFailure, RequestId};
 
 impl NicTransport {
-    /// Asks BR for a message of this pattern, in this way: the answer completes the request.
+    /// Asks BR for a message of this pattern, in this way. The answer completes the request.
     pub(crate) fn probe(
         &mut self,
         pattern: Pattern,
@@ -31,7 +31,8 @@ impl NicTransport {
         Ok(request)
     }
 
-    /// Nobody wants the answer of a probe any more. The NIC forgets it, and then its slot is free.
+    /// Withdraws a probe whose answer is no longer needed. The NIC forgets it, and then its slot is
+    /// free.
     pub(crate) fn withdraw_probe(&mut self, request: RequestId, pattern: Pattern) {
         let _probe = self.requests.detach(request, Purpose::VoidProbe);
         self.push_receive(NicRequests::NOBODY, pattern, ReceiveKind::Cancel(request));
@@ -49,7 +50,7 @@ impl NicTransport {
         Ok(())
     }
 
-    /// What BR has answered to that.
+    /// Returns BR's answer to that.
     pub(crate) fn answer(&mut self, pattern: Pattern) -> Option<RequestOutcome> {
         let request = match *self.probes.get(&pattern)? {
             ProbeState::Found(outcome) => return Some(outcome),
@@ -67,7 +68,7 @@ impl NicTransport {
         }
     }
 
-    /// Nobody asks any more whether there is a message. What BR has been asked it will still answer.
+    /// Forgets the non-blocking probes. BR still answers the questions that it has got.
     pub(super) fn forget_probes(&mut self) {
         for (_, once) in self.probes.drain() {
             if let ProbeState::Asked(request) = once {
@@ -76,7 +77,7 @@ impl NicTransport {
         }
     }
 
-    /// This rank posts a receive: what it could take is no longer found.
+    /// Voids the probes whose message a receive could take. The rank is posting that receive.
     pub(super) fn void_probes(&mut self, receive: Pattern) {
         if self.probes.is_empty() {
             return;

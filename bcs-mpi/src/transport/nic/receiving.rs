@@ -1,4 +1,4 @@
-//! Receives: their descriptors, and what becomes of what came.
+//! Receives: their descriptors, and the delivery of their messages.
 
 use super::NicTransport;
 use super::requests::{NicRequests, Purpose};
@@ -24,8 +24,8 @@ impl NicTransport {
         Ok(request)
     }
 
-    /// Opens a receive that another road may satisfy as well, and tells nobody: it is to be
-    /// [posted](Self::post_shared), or [closed](Self::close_shared).
+    /// Opens a receive that the other transport may satisfy as well, without posting it. The caller
+    /// has to [post](Self::post_shared) it or [close](Self::close_shared) it.
     pub(crate) fn open_shared(
         &mut self,
         pattern: Pattern,
@@ -36,7 +36,7 @@ impl NicTransport {
         Ok(request)
     }
 
-    /// Posts a receive that was opened so, and is known by this name on the other road.
+    /// Posts a receive that was opened this way, and records its request on the other transport.
     pub(crate) fn post_shared(
         &mut self,
         (request, twin): (RequestId, RequestId),
@@ -47,14 +47,15 @@ impl NicTransport {
         self.post_opened(request, pattern, into, true);
     }
 
-    /// A receive that was opened so is the other road's: the NIC never had it.
+    /// Closes a receive that was opened this way and belongs to the other transport. The NIC never
+    /// had it.
     pub(crate) fn close_shared(&mut self, request: RequestId) {
         if let Purpose::Receive { room, .. } = self.requests.close(request) {
             self.rooms.give_back(room);
         }
     }
 
-    /// By which name a receive is known on another road, if it is.
+    /// Returns the request of the same receive on the other transport, if it has one.
     pub(crate) fn twin(&self, request: RequestId) -> Option<RequestId> {
         match *self.requests.purpose(request) {
             Purpose::Receive { twin, .. } => twin,
@@ -62,17 +63,18 @@ impl NicTransport {
         }
     }
 
-    /// Whether the other road has claimed a shared receive.
+    /// Returns whether the other transport has claimed a shared receive.
     pub(crate) fn is_claimed_by_rank(&self, request: RequestId) -> bool {
         self.memory.claimant(request) == Some(Claimant::Rank)
     }
 
-    /// Claims a shared receive for the other road, unless the NIC was first.
+    /// Claims a shared receive for the other transport, unless the NIC was first.
     pub(crate) fn claim_for_rank(&self, request: RequestId) -> bool {
         self.memory.claim(request, Claimant::Rank)
     }
 
-    /// The other road has satisfied a shared receive. The NIC forgets it, and then its slot is free.
+    /// Withdraws a shared receive that the other transport has satisfied. The NIC forgets it, and
+    /// then its slot is free.
     pub(crate) fn withdraw_shared(&mut self, request: RequestId) {
         let Purpose::Receive { pattern, .. } = *self.requests.purpose(request) else {
             unreachable!("it was opened as that");
@@ -100,7 +102,7 @@ impl NicTransport {
         self.requests.open(purpose)
     }
 
-    /// Where the NIC is to put what an open receive gets.
+    /// Returns the location where the NIC puts the message of an open receive.
     #[inline]
     fn place_for(&mut self, request: RequestId, into: &DataView) -> Location {
         let purpose = self.requests.if_live_mut(request);
@@ -139,7 +141,8 @@ impl NicTransport {
         Ok(request)
     }
 
-    /// Asks to cancel a receive or a send, which has still to be taken. Other requests go on.
+    /// Requests that a receive or a send be cancelled. The caller has still to take it. Other
+    /// requests go on.
     pub(crate) fn cancel(&mut self, request: RequestId) {
         match *self.requests.purpose(request) {
             Purpose::Receive { pattern, .. } => {
@@ -152,7 +155,7 @@ impl NicTransport {
             _ => return,
         }
         self.progress();
-        // Whoever cancels will wait for it, and a receive alone asks for no slice.
+        // A rank that cancels waits for the answer, and a receive alone requests no slice.
         self.demand_slice();
     }
 
@@ -175,13 +178,12 @@ impl NicTransport {
         self.posted_receive();
     }
 
-    /// Whether a request is done and what came is where it belongs, as far as that takes no copy.
+    /// Returns whether a request is done and its message is in place, as far as that takes no copy.
     pub(crate) fn is_done(&mut self, request: RequestId) -> bool {
         self.is_completed(request) && self.is_unpacked(request)
     }
 
-    /// Takes the completion of a request, if it is there, and brings what came with it to where
-    /// it belongs.
+    /// Takes the completion of a request, if it is there, and brings its message into place.
     pub(crate) fn take(&mut self, request: RequestId) -> Option<RequestOutcome> {
         let completion = self.completion(request)?;
         if !self.is_unpacked(request) {
@@ -219,13 +221,14 @@ impl NicTransport {
         Some(outcome)
     }
 
-    /// Whether there is something to unpack without the lock.
+    /// Returns whether there is a message to unpack without the lock.
     #[inline]
     pub(crate) fn has_deferred_copies(&self) -> bool {
         self.unpacking.has_errands()
     }
 
-    /// The next of it that belongs to a request which `is_mine`. It has to be [brought back](Self::finish_deferred_copy).
+    /// Takes the next deferred copy of a request which `is_mine`. It has to be
+    /// [returned](Self::finish_deferred_copy).
     pub(crate) fn take_deferred_copy(
         &mut self,
         is_mine: impl Fn(RequestId) -> bool,
@@ -233,13 +236,13 @@ impl NicTransport {
         self.unpacking.next(is_mine)
     }
 
-    /// It has been done.
+    /// Takes back a deferred copy that was run.
     pub(crate) fn finish_deferred_copy(&mut self, done: DeferredUnpack) {
         self.unpacking.brought(done);
     }
 
-    /// Whether what the NIC has completed is where it belongs. A long message that came packed is unpacked by
-    /// an errand, which this begins.
+    /// Returns whether the message that the NIC has completed is in place. For a long packed
+    /// message it begins a deferred copy that unpacks it.
     pub(super) fn is_unpacked(&mut self, request: RequestId) -> bool {
         if let Some(is_done) = self.unpacking.is_done(request) {
             return is_done;

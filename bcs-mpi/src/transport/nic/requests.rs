@@ -1,4 +1,4 @@
-//! What a rank's requests at its NIC are for, and which of them completed that nobody waits for.
+//! The uses of a rank's requests at its NIC, and the completions that no caller waits for.
 
 use crate::data::{ByteRange, DataView, PackBuffer};
 use crate::transport::{TooManyRequests, request_table};
@@ -9,34 +9,34 @@ use bcs_core::wait_state::{EnteredCollective, MessagePeer};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What a request slot is used for: what is to be done when it completes.
+/// The use of a request slot: it determines what to do when the request completes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// A send that its sender waits for.
     Send {
         len: u64,
         to: MessagePeer,
-        /// What the NIC reads to find the data.
+        /// The layout that the NIC reads to find the data.
         layout: Option<Arc<DataLayout>>,
-        /// Where the data were packed.
+        /// The buffer into which the data were packed.
         room: Option<PackBuffer>,
     },
-    /// An eager send whose sender has gone on; its payload slot is free when it completes.
+    /// An eager send whose sender has gone on. Its payload slot is free when it completes.
     Eager { payload_slot: u32 },
     /// A receive.
     Receive {
         pattern: Pattern,
         into: DataView,
-        /// The same receive on another road, if either may satisfy it.
+        /// The same receive on the other transport, if either may satisfy it.
         twin: Option<RequestId>,
-        /// Where the NIC puts what is to be unpacked.
+        /// The buffer into which the NIC puts data that have to be unpacked.
         room: Option<PackBuffer>,
     },
     /// A probe.
     Probe(Pattern),
-    /// A probe whose answer nobody wants any more.
+    /// A probe whose answer is no longer needed.
     VoidProbe,
-    /// A collective, or the opening or closing of a context, which nobody enters.
+    /// A collective, or the opening or closing of a context, which no rank enters.
     Collective {
         output: ByteRange,
         entered: Option<EnteredCollective>,
@@ -44,7 +44,7 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// The collective that the rank has entered by this.
+    /// Returns the collective that the rank has entered by this.
     pub(super) fn entered(&self) -> Option<EnteredCollective> {
         match self {
             Self::Collective { entered, .. } => *entered,
@@ -59,58 +59,59 @@ pub(super) struct NicRequests {
     table: request_table::RequestTable<Purpose>,
     /// Requests that no caller waits for, the oldest first.
     detached: VecDeque<RequestId>,
-    /// The count of completions when all of `detached` was last looked through.
+    /// The count of completions when all of `detached` was last checked.
     looked_at: u64,
 }
 
 impl NicRequests {
-    /// None so far. What others have written of a slot is forgotten like this.
+    /// Makes an empty table. `forget` erases what others have written of a slot.
     pub(super) fn forgetting(forget: impl Fn(u32) + Send + 'static) -> Self {
         let mut requests = Self::default();
         requests.table.forget_by(forget);
         requests
     }
 
-    /// For what needs no completion.
+    /// The request of operations that need no completion.
     pub(super) const NOBODY: RequestId = request_table::RequestTable::<Purpose>::NOBODY;
 
     pub(super) fn open(&mut self, purpose: Purpose) -> Result<RequestId, TooManyRequests> {
         self.table.open(purpose)
     }
 
-    /// How many more requests may be opened.
+    /// Returns how many more requests may be opened.
     pub(super) fn room(&self) -> usize {
         self.table.room()
     }
 
-    /// How often there was no slot.
+    /// Returns how often there was no slot.
     pub(super) fn refusals(&self) -> u64 {
         self.table.refusals()
     }
 
-    /// The slots that are opened next, so many, were used as often before.
+    /// Makes the next slots look as if they were used this many times before.
     #[cfg(test)]
     pub(super) fn were_used(&mut self, slots: usize, times: u32) {
         self.table.were_used(slots, times);
     }
 
-    /// Makes the table of requests a small one.
+    /// Makes the request table small.
     #[cfg(test)]
     pub(super) fn limit(&mut self, slots: usize) {
         self.table.limit(slots);
     }
 
-    /// How many are open.
+    /// Returns how many are open.
     pub(super) fn in_use(&self) -> usize {
         self.table.in_use()
     }
 
-    /// Whether any is open that no caller waits for, or a slot is neither open nor free.
+    /// Returns whether any request is open that no caller waits for, or a slot is neither open nor
+    /// free.
     pub(super) fn owes(&self) -> bool {
         self.has_detached() || self.table.has_lost_slot()
     }
 
-    /// What an open request is for.
+    /// Returns the use of an open request.
     ///
     /// # Panics
     /// If the request is spent: the caller kept a copy of it.
@@ -119,24 +120,24 @@ impl NicRequests {
         purpose.unwrap_or_else(|| panic!("{request:?} is spent"))
     }
 
-    /// What a request is for, unless it is spent.
+    /// Returns the use of a request, unless it is spent.
     pub(super) fn if_live(&self, request: RequestId) -> Option<&Purpose> {
         self.table.get(request)
     }
 
-    /// The same, to change it.
+    /// Returns the use of a request, to change it.
     pub(super) fn if_live_mut(&mut self, request: RequestId) -> Option<&mut Purpose> {
         self.table.get_mut(request)
     }
 
-    /// What a rank has entered by a request, if it is a collective.
+    /// Records the collective that a rank has entered by a request.
     pub(super) fn entered(&mut self, request: RequestId, by: EnteredCollective) {
         if let Some(Purpose::Collective { entered, .. }) = self.table.get_mut(request) {
             *entered = Some(by);
         }
     }
 
-    /// Frees the slot of a completed request, and says what it was for.
+    /// Frees the slot of a completed request, and returns its use.
     ///
     /// # Panics
     /// As [`purpose`](Self::purpose).
@@ -145,15 +146,14 @@ impl NicRequests {
         purpose.unwrap_or_else(|| panic!("{request:?} is spent"))
     }
 
-    /// A receive may also be satisfied on another road.
+    /// Records that the other transport may also satisfy a receive.
     pub(super) fn share(&mut self, request: RequestId, with: RequestId) {
         if let Some(Purpose::Receive { twin, .. }) = self.table.get_mut(request) {
             *twin = Some(with);
         }
     }
 
-    /// From now on no caller waits for this request.
-    /// Returns what it was for before.
+    /// Detaches a request, so that no caller waits for it. Returns its former use.
     pub(super) fn detach(&mut self, request: RequestId, purpose: Purpose) -> Option<Purpose> {
         self.detached.push_back(request);
         let used = self.table.get_mut(request)?;
@@ -169,14 +169,14 @@ impl NicRequests {
         Ok(request)
     }
 
-    /// Whether there are requests that no caller waits for.
+    /// Returns whether there are requests that no caller waits for.
     pub(super) fn has_detached(&self) -> bool {
         !self.detached.is_empty()
     }
 
-    /// Closes detached requests that have completed and says what each was for. They complete
-    /// about in the order of their posts, so usually a look at the oldest is enough; `all` looks
-    /// at all of them, if `completions` says that anything completed since the last such look.
+    /// Closes detached requests that have completed, and reports the use of each. They complete
+    /// about in the order of their posts, so usually a look at the oldest is enough. `all` checks
+    /// all of them, if `completions` shows that anything completed since the last such check.
     pub(super) fn reap(
         &mut self,
         all: bool,
@@ -204,12 +204,12 @@ impl NicRequests {
         }
     }
 
-    /// The open ones.
+    /// Returns the open requests.
     pub(super) fn iter(&self) -> impl Iterator<Item = (RequestId, &Purpose)> {
         self.table.iter()
     }
 
-    /// To whom sends go that have not completed according to `completed`.
+    /// Returns the receivers of sends that have not completed according to `completed`.
     pub(super) fn sending_to(
         &self,
         completed: impl Fn(RequestId) -> bool,
@@ -222,7 +222,7 @@ impl NicRequests {
             })
     }
 
-    /// Whether sends have not completed according to `completed`.
+    /// Returns whether any send has not completed according to `completed`.
     pub(super) fn sends_outstanding(&self, completed: impl Fn(RequestId) -> bool) -> bool {
         let is_send =
             |purpose: &Purpose| matches!(purpose, Purpose::Send { .. } | Purpose::Eager { .. });
@@ -233,8 +233,8 @@ impl NicRequests {
 
 impl Drop for NicRequests {
     fn drop(&mut self) {
-        // Whatever made this end early, the NIC may still look for where to write. The data are
-        // the program's, and stay; so must layouts and rooms, or it would write anywhere.
+        // If this end goes early, the NIC may still want to write. The data are the program's, and
+        // stay. So must layouts and pack buffers, or the NIC would write anywhere.
         for purpose in self.table.drain() {
             match purpose {
                 Purpose::Send { layout, room, .. } => std::mem::forget((layout, room)),

@@ -1,4 +1,4 @@
-//! Sends: a descriptor, and where its bytes are.
+//! Sends: a descriptor, and the location of the bytes.
 
 use super::NicTransport;
 use super::requests::{NicRequests, Purpose};
@@ -12,12 +12,13 @@ use bcs_core::request::RequestId;
 use bcs_core::wait_state::MessagePeer;
 use std::sync::Arc;
 
-/// Bytes that are gathered at a time on their way to a payload slot: some lines of the first cache are enough.
+/// Bytes that are gathered at a time on their way to a payload slot. Some lines of the first-level
+/// cache are enough.
 const BOUNCE_BYTES: usize = 1024;
 
 impl NicTransport {
-    /// Posts a send, whose data may have been packed into a [room](Self::room_for). Standard sends of at most the
-    /// eager limit are complete when they have been copied (law 3).
+    /// Posts a send, whose data may have been packed into a [buffer](Self::room_for). Standard
+    /// sends of at most the eager limit are complete when they have been copied (law 3).
     pub(crate) fn send(
         &mut self,
         mode: SendMode,
@@ -89,8 +90,8 @@ impl NicTransport {
         Ok(posted)
     }
 
-    /// Asks to cancel a send, which has still to be taken. Its receiver's NIC decides, whatever that rank does: the send
-    /// is cancelled if it has met no receive.
+    /// Requests that a send be cancelled. The caller has still to take it. The receiver's NIC
+    /// decides, whatever the receiving rank does: the send is cancelled if it has met no receive.
     pub(super) fn cancel_send(&mut self, request: RequestId, to: MessagePeer) {
         let (Some(destination), Some(tag)) = (to.rank, to.tag) else {
             unreachable!("a send has a receiver and a tag");

@@ -1,4 +1,4 @@
-//! What a rank remembers of what it has posted to its NIC.
+//! What a rank remembers of its posts to the NIC.
 
 use super::outbox::Outbox;
 use super::payload_slots::PayloadSlots;
@@ -16,8 +16,8 @@ use bcs_core::wake::MachinePage;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
-/// What there was when the rank last demanded a slice: a loop of tests demands nothing more until
-/// something has changed.
+/// The state when the rank last demanded a slice. A loop of tests demands nothing more until it
+/// changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DemandSnapshot {
     pub(super) sends: u64,
@@ -31,10 +31,10 @@ pub(super) struct DemandSnapshot {
 pub(crate) struct NicTransport {
     pub(super) memory: NicMemory,
     pub(super) page: MachinePage,
-    /// Whose NIC it is.
+    /// The node of the NIC.
     pub(super) node: NodeId,
-    /// Whether anybody attends to the rings. A world of one has no NIC: whatever it does is within
-    /// its node.
+    /// Whether a NIC serves the rings. A world of one has no NIC: all that it does is within its
+    /// node.
     attended: bool,
     pub(super) elastic: bool,
     pub(super) eager_limit: usize,
@@ -49,12 +49,12 @@ pub(crate) struct NicTransport {
     /// The latest arrivals at collectives, in the order of their posts.
     pub(super) arrivals: VecDeque<RequestId>,
     pub(super) asked: Option<DemandSnapshot>,
-    /// The first failure of an eager send, whose sender had gone on: finalize reports it.
+    /// The first failure of an eager send that the sender had not waited for. Finalize reports it.
     lost: RequestFailure,
 }
 
 impl NicTransport {
-    /// The NIC of this memory, if anybody attends to it.
+    /// Makes the rank's end for this memory, which a NIC may serve.
     pub(crate) fn new(
         node: NodeId,
         memory: NicMemory,
@@ -85,12 +85,12 @@ impl NicTransport {
         }
     }
 
-    /// Something is about to be posted. Where there is no NIC nobody would ever take it.
+    /// Asserts before a post that there is a NIC. Without one, the post would never be taken.
     pub(super) fn assert_attended(&self) {
         assert!(self.attended, "a world of one has nothing for a NIC to do");
     }
 
-    /// How many requests the NIC has completed.
+    /// Returns how many requests the NIC has completed.
     pub(super) fn completions(&self) -> u64 {
         self.memory.completions().load(Ordering::Acquire)
     }
@@ -100,12 +100,13 @@ impl NicTransport {
         self.memory.completion(request)
     }
 
-    /// Whether the NIC has completed a request.
+    /// Returns whether the NIC has completed a request.
     pub(crate) fn is_completed(&self, request: RequestId) -> bool {
         self.memory.is_complete(request)
     }
 
-    /// Passes on what was held back, which asks for slices as if it were posted now.
+    /// Passes on the descriptors that were held back, which request slices as if they were posted
+    /// now.
     pub(crate) fn progress(&mut self) {
         if self.sends.drain() {
             self.posted_send();
@@ -118,44 +119,44 @@ impl NicTransport {
         }
     }
 
-    /// Whether descriptors wait for room in a ring.
+    /// Returns whether descriptors wait for room in a ring.
     pub(crate) fn holds(&self) -> bool {
         self.sends.holds() || self.receives.holds() || self.collectives.holds()
     }
 
-    /// How many more requests may be posted.
+    /// Returns how many more requests may be posted.
     pub(crate) fn room(&self) -> usize {
         self.requests.room()
     }
 
-    /// How often there was no slot.
+    /// Returns how often there was no slot.
     pub(crate) fn refusals(&self) -> u64 {
         self.requests.refusals()
     }
 
-    /// The slots of requests that are opened next, so many, were used as often before.
+    /// Makes the next request slots look as if they were used this many times before.
     #[cfg(test)]
     pub(crate) fn slots_were_used(&mut self, slots: usize, times: u32) {
         self.requests.were_used(slots, times);
     }
 
-    /// Makes the table of requests a small one.
+    /// Makes the request table small.
     #[cfg(test)]
     pub(crate) fn limit_requests(&mut self, slots: usize) {
         self.requests.limit(slots);
     }
 
-    /// How many are.
+    /// Returns how many requests are open.
     pub(crate) fn in_use(&self) -> usize {
         self.requests.in_use()
     }
 
-    /// Memory to pack these data in, if their pieces are small.
+    /// Returns a buffer to pack these data in, if their pieces are small.
     pub(crate) fn room_for(&mut self, data: &DataView) -> Option<PackBuffer> {
         self.rooms.wanted(data, SMALL_PIECE_BYTES)
     }
 
-    /// Closes what completed and nobody waits for: the oldest of it, or all.
+    /// Closes completed requests that no caller waits for: the oldest of them, or all.
     pub(crate) fn reap(&mut self, all: bool) {
         let completions = self.completions();
         let Self {
@@ -177,7 +178,7 @@ impl NicTransport {
         requests.reap(all, completions, completed, done);
     }
 
-    /// What it means to wait for a request, and what was entered by it.
+    /// Returns what a wait for a request waits for, and the collective that the rank entered by it.
     pub(crate) fn wait(&self, request: RequestId) -> (WaitReason, Option<EnteredCollective>) {
         match self.requests.if_live(request) {
             Some(Purpose::Send { to, .. }) => (WaitReason::Send(*to), None),
@@ -191,24 +192,24 @@ impl NicTransport {
         }
     }
 
-    /// To whom what is not over is sent.
+    /// Returns the receivers of sends that are not over.
     pub(crate) fn sending_to(&self) -> impl Iterator<Item = MessagePeer> {
         let completed = |request| self.memory.is_complete(request);
         self.requests.sending_to(completed)
     }
 
-    /// Nobody asks for anything more.
+    /// Closes this end. Nothing more is posted.
     pub(crate) fn close(&mut self) {
         self.forget_probes();
     }
 
-    /// Whether everything this rank has sent has been taken, delivered, and, where the NIC reads the rank's
-    /// memory for it, received; and what it asked for itself was answered. What it still has for its NIC is to be
-    /// taken.
+    /// Returns whether everything this rank has sent has been taken, delivered, and, where the NIC
+    /// reads the rank's memory for it, received, and its own questions were answered. The NIC must
+    /// have taken the rank's other descriptors, too.
     pub(crate) fn is_over(&mut self) -> bool {
         self.reap(true);
         if self.requests.has_detached() && self.receives.untaken() {
-            self.demand_slice(); // What only withdraws a receive or a question asks for no slice.
+            self.demand_slice(); // A mere withdrawal requests no slice.
         }
         if self.sends.untaken() || self.memory.undelivered_sends().load(Ordering::Acquire) != 0 {
             return false;
@@ -217,12 +218,12 @@ impl NicTransport {
         !self.requests.has_detached() && !self.requests.sends_outstanding(completed)
     }
 
-    /// How eager sends went whose sender had gone on: their first failure.
+    /// Returns the first failure of eager sends that the sender had not waited for.
     pub(crate) fn eager_failure(&self) -> RequestFailure {
         self.lost
     }
 
-    /// What the library owes at the end of its rank, in words.
+    /// Returns what the library owes at the end of its rank, in words.
     pub(crate) fn internal_leaks(&mut self) -> [(bool, &'static str); 5] {
         [
             (self.sends.untaken(), "sends that the NIC has not taken"),

@@ -1,4 +1,4 @@
-//! The NIC as a road.
+//! The NIC as a transport.
 
 use super::NicTransport;
 use crate::data::DataView;

@@ -1,18 +1,19 @@
-//! What the NIC has put into a room and is long: it is unpacked without the endpoint's lock, by an errand.
+//! Long messages that the NIC has put into a pack buffer. A deferred copy unpacks them without the
+//! endpoint's lock.
 
 use crate::data::{DataView, PackBuffer, scatter};
 use bcs_core::request::RequestId;
 use std::collections::VecDeque;
 
-/// Receives of which the room is being unpacked, or has been.
+/// Receives whose pack buffer is being unpacked, or has been.
 #[derive(Debug, Default)]
 pub(super) struct UnpackQueue {
-    /// With the room, if it has.
+    /// With the buffer, once it is unpacked.
     begun: Vec<(RequestId, Option<PackBuffer>)>,
     errands: VecDeque<DeferredUnpack>,
 }
 
-/// To unpack what the NIC has put into a room.
+/// Unpacks a buffer that the NIC has filled.
 #[derive(Debug)]
 pub(crate) struct DeferredUnpack {
     pub(super) request: RequestId,
@@ -22,26 +23,26 @@ pub(crate) struct DeferredUnpack {
 }
 
 impl UnpackQueue {
-    /// Begins to unpack what a receive has got.
+    /// Begins to unpack the message of a receive.
     pub(super) fn begin(&mut self, errand: DeferredUnpack) {
         self.begun.push((errand.request, None));
         self.errands.push_back(errand);
     }
 
-    /// Whether there is an errand.
+    /// Returns whether there is a deferred copy to run.
     #[inline]
     pub(super) fn has_errands(&self) -> bool {
         !self.errands.is_empty()
     }
 
-    /// The next one that belongs to a request which `is_mine`.
+    /// Takes the next one of a request which `is_mine`.
     pub(super) fn next(&mut self, is_mine: impl Fn(RequestId) -> bool) -> Option<DeferredUnpack> {
         let errands = &mut self.errands;
         let next = errands.iter().position(|errand| is_mine(errand.request))?;
         errands.remove(next)
     }
 
-    /// It has been done.
+    /// Takes back one that was run.
     pub(super) fn brought(&mut self, done: DeferredUnpack) {
         let mut begun = self.begun.iter_mut();
         let begun = begun.find(|(request, _)| *request == done.request);
@@ -54,7 +55,7 @@ impl UnpackQueue {
         Some(room.is_some())
     }
 
-    /// The room of a receive that was unpacked by an errand, if it was.
+    /// Returns the buffer of a receive that a deferred copy has unpacked, if it was.
     pub(super) fn take(&mut self, request: RequestId) -> Option<PackBuffer> {
         let at = self.begun.iter().position(|(known, _)| *known == request)?;
         self.begun.swap_remove(at).1
@@ -62,13 +63,13 @@ impl UnpackQueue {
 }
 
 impl DeferredUnpack {
-    /// Does it. No lock is held.
+    /// Does the work. The caller holds no lock.
     pub(crate) fn run(&mut self) {
         let bytes = self.room.bytes(self.len);
         scatter(&self.into, 0, bytes);
     }
 
-    /// What waits for it.
+    /// Returns the request that waits for it.
     pub(crate) fn request(&self) -> RequestId {
         self.request
     }

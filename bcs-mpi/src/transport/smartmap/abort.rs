@@ -1,19 +1,19 @@
-//! What a rank does when it cannot go on: it ends, at once, and says why.
+//! What a rank does when it cannot go on: it ends at once, and reports why.
 //!
-//! Rubbish in node memory is found by whichever thread drains a queue, under the endpoint's lock. A
-//! panic would end that thread alone: the others, and the ranks that wait for them, would wait for
-//! ever. So the whole process ends, as by `MPI_Abort` (MPI 5.0, 9.7), and its node manager ends the job.
-//! A world of one has none, and says for itself why it ends.
+//! A thread that drains a queue under the endpoint's lock may find invalid data in node memory. A
+//! panic would end that thread alone. The other threads, and the ranks that wait for them, would
+//! wait for ever. So the whole process ends, as by `MPI_Abort` (MPI 5.0, 9.7), and its node manager
+//! ends the job. A world of one has no node manager, and reports by itself why it ends.
 #![expect(unsafe_code, reason = "ends the process")]
 
 use super::state::SmartMap;
 
-/// As `bcs exit-codes` has it: the runtime failed, not the program.
+/// The code of `bcs exit-codes` for a failure of the runtime, not of the program.
 const RUNTIME: i32 = 125;
 
 impl SmartMap {
-    /// A rank of this job wrote what none of ours would: `from`, or another one in its name. Nothing
-    /// that comes of it can be right.
+    /// Ends the process because a rank of this job wrote invalid data: `from`, or another one in
+    /// its name. Nothing that follows from them can be right.
     pub(super) fn abort_on_corruption(&self, from: usize, what: &str) -> ! {
         let rank = self.source(from);
         self.abort_job(&format!("rank {rank} {what}: node memory was overwritten"))
@@ -24,12 +24,12 @@ impl SmartMap {
         if let Some(node_manager) = &self.node_manager {
             node_manager.aborts(RUNTIME, reason);
         } else {
-            // Ranks that are threads, of a test or of the simulator, are not ends of a process.
+            // Ranks that are threads of a test or of the simulator do not end a process.
             assert!(self.alone, "{reason}");
             eprintln!("aborted: {reason}");
         }
-        // SAFETY: ends the process. What it has registered for its exit is not run: it might call
-        // MPI, and this thread holds the endpoint's lock.
+        // SAFETY: it ends the process. It does not run the handlers that are registered for exit:
+        // they might call MPI, and this thread holds the endpoint's lock.
         unsafe { libc::_exit(RUNTIME) }
     }
 }
@@ -45,7 +45,7 @@ mod tests {
     use bcs_core::wake::MachinePage;
     use std::sync::atomic::Ordering;
 
-    /// The end at place 1 of a node of two, and the node's memory.
+    /// Returns the end at place 1 of a node of two, and the node's memory.
     fn end() -> (SmartMap, NodeMemory) {
         let node = NodeMemory::private(2).unwrap();
         let memory = NicMemory::private(4096).unwrap();
@@ -54,7 +54,7 @@ mod tests {
         (end, node)
     }
 
-    /// What an end says that finds this in the queue from place 0.
+    /// Returns the message of an end that finds this entry in the queue from place 0.
     fn told(code: u32, words: [u64; 7]) -> String {
         let (mut end, node) = end();
         let mut queue = node.sender(0, 1);

@@ -1,11 +1,13 @@
-//! `MPI_Cancel` (MPI 5.0, 3.8.4): of receives that no message has met, and of sends that have met no receive.
+//! `MPI_Cancel` (MPI 5.0, 3.8.4): of receives that no message has met, and of sends that have met
+//! no receive.
 //!
-//! A send is cancelled without its receiver, who may be computing:
+//! The sender cancels a send without its receiver, which may be computing:
 //!
-//! 1. a message that waits here for room in its queue is taken back;
-//! 2. one that is in the queue, or kept by its receiver, is cancelled by one compare-and-swap in its transfer slot
-//!    ([`bcs_core::smartmap::cancellation`]), unless its receiver has claimed it for a receive. A word that follows it
-//!    through the queue tells the receiver, which keeps the entry no longer.
+//! - It takes back a message that waits for room in its queue.
+//! - It cancels a message that is in the queue, or stored by its receiver, by one compare-and-swap
+//!   in the transfer slot ([`bcs_core::smartmap::cancellation`]), unless the receiver has claimed
+//!   it for a receive. A word that follows it through the queue notifies the receiver, which drops
+//!   the entry.
 //!
 //! An eager message is complete when it was posted: its cancel comes too late, and it is received.
 
@@ -18,15 +20,16 @@ use bcs_core::request::RequestFailure;
 use bcs_core::smartmap::cancellation::CancellableSend;
 
 impl SmartMap {
-    /// Cancels a receive that no message has met, or a send that has met no receive. Its request has still to be
-    /// taken. If it is not known yet whose a message is, that is seen when its request is looked at.
+    /// Cancels a receive that no message has met, or a send that has met no receive. The caller has
+    /// still to take the request. If it is not known yet whether a message is claimed, a later look
+    /// at its request decides.
     pub(crate) fn cancel(&mut self, request: LocalRequestId) {
         let (peer, handle) = match self.requests.state(request) {
             Some(LocalRequestState::Posted { peer, handle }) => (*peer, *handle),
             Some(LocalRequestState::Held { .. } | LocalRequestState::Sent { .. }) => {
                 return self.cancel_sent(request);
             }
-            // A thread is at the data: when it has come back.
+            // A thread is using the data. The cancel waits until it has returned.
             Some(LocalRequestState::Away { .. }) => return self.cancel_later(request),
             _ => return,
         };
@@ -35,7 +38,7 @@ impl SmartMap {
         }
     }
 
-    /// Sender: what its receiver and this end decide by.
+    /// Sender: returns the data by which its receiver and this end decide.
     pub(super) fn cancellable(&self, id: LocalRequestId) -> CancellableSend<'_> {
         let message = CancellableSend::of_transfer(&self.node, self.place, id);
         message.expect("requests have their transfers")
@@ -55,7 +58,7 @@ impl SmartMap {
         }
     }
 
-    /// Cancels a send whose data no thread is at, if it has met no receive.
+    /// Cancels a send whose data no thread is using, if it has met no receive.
     pub(super) fn cancel_sent(&mut self, id: LocalRequestId) {
         let (is_held, to) = match self.requests.state(id) {
             Some(LocalRequestState::Held { to }) => (true, *to),
@@ -70,13 +73,13 @@ impl SmartMap {
             return self.cancelled(id);
         }
         if is_held {
-            return; // Its receiver has asked for its parts.
+            return; // Its receiver has requested its parts.
         }
         if self.node.transfer_outcome(self.place, id).is_some() {
             return;
         }
         if !self.cancellable(id).cancel() {
-            // Claimed, and perhaps given back.
+            // Claimed, and perhaps released again.
             return self.cancel_later(id);
         }
         let (context, Some(tag)) = (to.context, to.tag) else {
@@ -93,8 +96,8 @@ impl SmartMap {
         self.cancelled(id);
     }
 
-    /// Receiver: whether a message is its own from now on, because a receive is to take it: its sender cannot cancel
-    /// it any more. Returns false if that was done.
+    /// Receiver: claims a message for a receive. Its sender cannot cancel it any more. Returns
+    /// false if it is already cancelled.
     #[inline]
     pub(super) fn claims(&self, place: usize, envelope: &Envelope) -> bool {
         let Some(transfer) = envelope.cancellable() else {
@@ -106,7 +109,7 @@ impl SmartMap {
         }
     }
 
-    /// Receiver: whether the sender of a message has cancelled it so far.
+    /// Receiver: returns whether the sender of a message has cancelled it so far.
     pub(super) fn is_cancelled(&self, place: usize, envelope: &Envelope) -> bool {
         let message = envelope.cancellable();
         let message =
@@ -114,7 +117,7 @@ impl SmartMap {
         message.is_some_and(|message| message.is_cancelled())
     }
 
-    /// Receiver: the receive for which a message was claimed is another one's.
+    /// Receiver: releases the claim of a message whose receive is another one's.
     #[cold]
     pub(super) fn release(&self, place: usize, envelope: &Envelope) {
         let message = envelope.cancellable();
@@ -126,7 +129,8 @@ impl SmartMap {
         }
     }
 
-    /// Receiver: what is kept and was cancelled goes, as far as a receive with this pattern would get it.
+    /// Receiver: drops stored messages that were cancelled, as far as a receive with this pattern
+    /// would get them.
     pub(super) fn forget_cancelled(&mut self, pattern: Pattern) {
         while let Some((_, arrived)) = self.matcher_of(pattern.context).probe(pattern) {
             let (place, envelope) = (arrived.place, arrived.envelope);
@@ -137,7 +141,7 @@ impl SmartMap {
         }
     }
 
-    /// Receiver: the sender at a place has cancelled a message that it sent before.
+    /// Receiver: handles the word that the sender at a place has cancelled a message.
     pub(super) fn heard_of_cancel(
         &mut self,
         place: usize,
@@ -150,7 +154,7 @@ impl SmartMap {
             tag,
         };
         let matcher = self.matcher_of(context);
-        // If it is not kept, it was found to be cancelled before.
+        // If it is not stored, it was found to be cancelled before.
         matcher.take_message(signature, |arrived| arrived.envelope.transfer == Some(id));
     }
 }

@@ -1,4 +1,4 @@
-//! Collectives of ranks that are all here, and the part of a node in those of others: posting them, and going on.
+//! Collectives of local ranks, and the part of a node in the others: posting and advancing them.
 
 use super::collective::{
     AwaitedMember, CollectiveEnvironment, CollectiveMachine, CollectiveNumber, CollectiveQueue,
@@ -15,14 +15,14 @@ use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 use bcs_core::wait_state::EnteredCollective;
 use bcs_core::wake::MachinePage;
 
-/// How often a rank looks at a collective before it does anything else. Where cores are short the others may
-/// need this one first.
+/// Returns how often a rank polls a collective before it does anything else. If cores are short the
+/// others may need this one first.
 pub(super) fn looks(page: &MachinePage) -> u32 {
     if page.cores_suffice() { 200 } else { 1 }
 }
 
 impl SmartMap {
-    /// Posts this rank's part of a collective whose data fit the records. The caller has it looked at.
+    /// Posts this rank's part of a collective whose data fit the records. The caller polls it.
     pub(crate) fn in_records(
         &mut self,
         group: GroupId,
@@ -36,7 +36,7 @@ impl SmartMap {
         })
     }
 
-    /// The same, of one whose data stay in the members' memory.
+    /// Posts this rank's part of a collective whose data stay in the members' memory.
     pub(crate) fn in_memory(
         &mut self,
         group: GroupId,
@@ -49,7 +49,7 @@ impl SmartMap {
         })
     }
 
-    /// Posts this rank's part of an exchange. The caller has it looked at.
+    /// Posts this rank's part of an exchange. The caller polls it.
     pub(crate) fn exchange(
         &mut self,
         group: GroupId,
@@ -85,7 +85,7 @@ impl SmartMap {
             self.post(group, request, move |group, _, _| Box::new(make(group)));
             return Ok(PostedSend::Request(request));
         };
-        // When this rank has entered, it looks at once whether the others have: until its stamp is out, that
+        // After its entry, this rank polls the others at once. Until its own stamp is visible, that
         // only takes their lines away from them.
         queue.group.prepare(1);
         let mut collective = make(&queue.group);
@@ -111,7 +111,7 @@ impl SmartMap {
         Ok(PostedSend::Request(request))
     }
 
-    /// A collective is over before it was posted.
+    /// Returns a collective that is over before it was posted.
     #[inline(always)]
     fn over_at_once(&mut self, ended: CollectiveResult) -> Result<PostedSend, TooManyRequests> {
         let Err(failure) = ended else {
@@ -121,8 +121,8 @@ impl SmartMap {
         Ok(PostedSend::Request(request))
     }
 
-    /// The same of a collective of several nodes, of which this group is a part. The caller has
-    /// [orders](Self::take_order) posted, too.
+    /// Posts this rank's part of a collective of several nodes, of which this group is a part. The
+    /// caller posts its [orders](Self::take_order), too.
     pub(crate) fn hierarchical(
         &mut self,
         group: GroupId,
@@ -170,17 +170,17 @@ impl SmartMap {
         communicator.post(request, self.first, spare, new);
     }
 
-    /// What this rank's NIC is to do next.
+    /// Takes the next order for this rank's NIC.
     pub(crate) fn take_order(&mut self) -> Option<NicOrder> {
         self.communicators.orders.pop_front()
     }
 
-    /// It cannot be posted now.
+    /// Puts back an order that cannot be posted now.
     pub(crate) fn put_back(&mut self, order: NicOrder) {
         self.communicators.orders.push_front(order);
     }
 
-    /// What became of what this rank's NIC had to do for a group, which [is here](Self::is_here).
+    /// Passes on the outcome of an order for this rank's NIC. The group [is here](Self::is_here).
     pub(crate) fn answered(&mut self, group: GroupId, outcome: RequestOutcome) {
         let communicator = self.communicators.groups[group.0].as_mut();
         let queue = communicator.and_then(LocalCommunicator::here_mut);
@@ -189,8 +189,8 @@ impl SmartMap {
             .answered(outcome);
     }
 
-    /// Goes as far as it can with the collectives that are under way. A rank that does not look again by
-    /// itself `listens`.
+    /// Advances the collectives that are under way as far as possible. A rank that does not poll
+    /// again by itself `listens`.
     pub(super) fn advance_collectives(&mut self, listens: bool) {
         if self.communicators.busy.is_empty() {
             return;
@@ -229,8 +229,8 @@ impl SmartMap {
         }
     }
 
-    /// Looks at a collective some times, without delay: mostly the others come at about the same time. Returns
-    /// whether it is over.
+    /// Polls a collective a few times without delay: mostly the others arrive at about the same
+    /// time. Returns whether it is over.
     pub(crate) fn poll_collective(&mut self, request: LocalRequestId) -> bool {
         for _ in 0..looks(&self.page) {
             self.advance_collectives(false);
@@ -241,24 +241,24 @@ impl SmartMap {
                 return true;
             }
             if !self.communicators.orders.is_empty() {
-                break; // that is for the caller to do
+                break; // the caller does that
             }
         }
         false
     }
 
-    /// What has to happen before a communicator's collectives go on.
+    /// Returns what has to happen before a communicator's collectives go on.
     pub(crate) fn awaited(&self, group: GroupId) -> Option<AwaitedMember> {
         let communicator = self.communicators.groups[group.0].as_ref();
         communicator?.here()?.awaited(self.first)
     }
 
-    /// Whether nobody waits for this rank to go on with a message.
+    /// Returns whether no peer waits for this rank to go on with a message.
     pub(crate) fn owes_nothing(&self) -> bool {
         !self.holds() && !self.requests.waiting()
     }
 
-    /// What this rank has entered by a request.
+    /// Returns the collective that this rank has entered by a request.
     pub(crate) fn entered_by(&mut self, request: LocalRequestId) -> Option<EnteredCollective> {
         match self.requests.state(request) {
             Some(LocalRequestState::Collective(entered)) => Some(*entered),
@@ -266,7 +266,7 @@ impl SmartMap {
         }
     }
 
-    /// The collectives that this rank has entered and not left.
+    /// Returns the collectives that this rank has entered and not left.
     pub(crate) fn entered(&mut self) -> Vec<EnteredCollective> {
         let LocalCommunicators { groups, busy, .. } = &self.communicators;
         let busy = busy.iter().filter_map(|&group| groups[group].as_ref());
@@ -278,5 +278,5 @@ impl SmartMap {
     }
 }
 
-// What is found in the records is never long.
+// Data in the records are never long.
 const _: () = assert!(PAYLOAD_BYTES <= LONG_BYTES);

@@ -5,9 +5,9 @@ use super::state::SmartMap;
 use bcs_core::job::FoldingMode;
 
 impl SmartMap {
-    /// Opens a context for those of its members, which are world ranks, that are on this node. A `fresh`
-    /// one has been used by nobody, and others may have used it already; otherwise no member may use it
-    /// before all have opened it. `None` if this rank is no member.
+    /// Opens a context for those of its members, given as world ranks, that are on this node. A
+    /// `fresh` one is unused. Otherwise others may have used it already, and no member may use it
+    /// before all have opened it. Returns `None` if this rank is not a member.
     pub(crate) fn open_group(
         &mut self,
         context: u32,
@@ -27,12 +27,13 @@ impl SmartMap {
         Some(GroupId(index))
     }
 
-    /// Who folds long reductions on the communicators that are opened from now on: the same at all ranks.
+    /// Sets which members fold long reductions on the communicators that are opened from now on. It
+    /// is the same at all ranks.
     pub(crate) fn fold_by(&mut self, folding: FoldingMode) {
         self.communicators.serial = folding == FoldingMode::Serial;
     }
 
-    /// This rank uses the communicator no more.
+    /// Closes the communicator for this rank.
     pub(crate) fn close_group(&mut self, group: GroupId) {
         let communicator = &mut self.communicators.groups[group.0];
         if let Some(LocalCommunicator::Detached(away)) = communicator {
@@ -42,7 +43,7 @@ impl SmartMap {
         self.communicators.busy.retain(|&busy| busy != group.0);
     }
 
-    /// Whether a communicator is not away.
+    /// Returns whether a communicator is not detached.
     pub(crate) fn is_here(&self, group: GroupId) -> bool {
         let communicator = self.communicators.groups[group.0].as_ref();
         communicator.is_some_and(|it| it.here().is_some())

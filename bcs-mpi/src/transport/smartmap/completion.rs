@@ -1,4 +1,4 @@
-//! Whether requests are done, and what they came to.
+//! Whether requests are done, and their outcomes.
 
 use super::requests::{LocalRequestId, LocalRequestState};
 use super::state::SmartMap;
@@ -8,7 +8,7 @@ use bcs_core::request::RequestFailure;
 use bcs_core::wait_state::WaitReason;
 
 impl SmartMap {
-    /// What waits for a request: nothing, if it is done.
+    /// Updates the state of a request from its transfer slot.
     pub(super) fn look_at_transfer(&mut self, id: LocalRequestId) {
         let Some(LocalRequestState::Sent { data, .. }) = self.requests.state(id) else {
             return;
@@ -29,13 +29,13 @@ impl SmartMap {
         }
     }
 
-    /// Whether a request is done.
+    /// Returns whether a request is done.
     pub(crate) fn is_done(&mut self, id: LocalRequestId) -> bool {
         self.look_at_transfer(id);
         matches!(self.requests.state(id), Some(LocalRequestState::Done(_)))
     }
 
-    /// Spends a request that is done, and says what it came to.
+    /// Spends a request that is done, and returns its outcome.
     #[inline(always)]
     pub(crate) fn take(&mut self, id: LocalRequestId) -> Option<RequestOutcome> {
         self.look_at_transfer(id);
@@ -49,14 +49,14 @@ impl SmartMap {
         Some(outcome)
     }
 
-    /// What a message was packed into is free again.
+    /// Frees the buffer into which a message was packed.
     #[cold]
     fn unpacked(&mut self, id: LocalRequestId) {
         let room = self.packed.remove(&id);
         self.rooms.give_back(room);
     }
 
-    /// Spends a request that is done, if it did not fail, and says how many bytes it came to.
+    /// Spends a request that is done, if it did not fail, and returns the number of bytes.
     pub(crate) fn take_success(&mut self, id: LocalRequestId) -> Option<u64> {
         match self.requests.state(id) {
             Some(LocalRequestState::Done(outcome)) if outcome.failure == RequestFailure::None => {
@@ -66,7 +66,7 @@ impl SmartMap {
         }
     }
 
-    /// What it means to wait for a request.
+    /// Returns what a wait for a request waits for.
     pub(crate) fn wait(&mut self, id: LocalRequestId) -> Option<WaitReason> {
         match self.requests.state(id)? {
             LocalRequestState::Held { to }
@@ -81,23 +81,23 @@ impl SmartMap {
         }
     }
 
-    /// How many more requests can be opened.
+    /// Returns how many more requests can be opened.
     pub(crate) fn room(&self) -> usize {
         self.requests.room()
     }
 
-    /// How often there was no slot.
+    /// Returns how often there was no slot.
     pub(crate) fn refusals(&self) -> u64 {
         self.requests.refusals()
     }
 
-    /// The slots of requests that are opened next, so many, were used as often before.
+    /// Makes the next request slots look as if they were used this many times before.
     #[cfg(test)]
     pub(crate) fn slots_were_used(&mut self, slots: usize, times: u32) {
         self.requests.were_used(slots, times);
     }
 
-    /// Makes the table of requests a small one.
+    /// Makes the request table small.
     #[cfg(test)]
     pub(crate) fn limit_requests(&mut self, slots: usize) {
         self.requests.limit(slots);

@@ -1,4 +1,4 @@
-//! What an end has to do without the endpoint's lock: it is given away, and brought back.
+//! The work of an end without the endpoint's lock: it is handed out, and returned.
 
 use super::deferred_copy::LocalDeferredCopy;
 use super::messages::copier::{Copier, CopyHelp, ring_sender};
@@ -23,14 +23,14 @@ impl SmartMap {
         }
     }
 
-    /// Whether there is something to do without the lock.
+    /// Returns whether there is something to do without the lock.
     #[inline]
     pub(crate) fn has_deferred_copies(&self) -> bool {
         !self.deferred_copies.is_empty() || self.has_due_collectives()
     }
 
-    /// What is to be done next without the lock, of those that belong to requests which `are_mine`. It has to
-    /// be [brought back](Self::finish_deferred_copy).
+    /// Takes the next work to do without the lock, of requests which `are_mine`. It has to be
+    /// [returned](Self::finish_deferred_copy).
     pub(crate) fn take_deferred_copy(
         &mut self,
         are_mine: impl Fn(LocalRequestId) -> bool,
@@ -48,7 +48,7 @@ impl SmartMap {
         Some(LocalDeferredCopy::Collective(Box::new(absent)))
     }
 
-    /// From now on there is this to be done.
+    /// Adds work to do without the lock.
     pub(super) fn push_deferred_copy(&mut self, errand: LocalDeferredCopy) {
         self.errands_so_far += 1;
         match errand {
@@ -57,12 +57,12 @@ impl SmartMap {
         }
     }
 
-    /// An errand has been done.
+    /// Takes back work that was done.
     pub(crate) fn finish_deferred_copy(&mut self, errand: LocalDeferredCopy) {
         match errand {
             LocalDeferredCopy::Pack(Pack { id, .. })
             | LocalDeferredCopy::Help(CopyHelp { id, .. }) => {
-                // It may be that its receiver has asked for its parts meanwhile.
+                // Its receiver may have requested its parts meanwhile.
                 if let Some(&mut LocalRequestState::Away { to, ref data }) = self.requests.state(id)
                 {
                     let data = data.clone();
@@ -74,7 +74,7 @@ impl SmartMap {
         }
     }
 
-    /// Has this rank take part in the copy of a message of its own, if its receiver offers that.
+    /// Makes this rank take part in the copy of its own message, if the receiver offers that.
     pub(in crate::transport::smartmap) fn help(&mut self, id: LocalRequestId) {
         let Some(&mut LocalRequestState::Sent { to, ref data }) = self.requests.state(id) else {
             return;
@@ -129,7 +129,7 @@ impl SmartMap {
         } = fetch;
         let ended = match fetched {
             Ok(()) => RequestFailure::None,
-            // The sender has nothing to do with that.
+            // The sender has no part in that failure.
             Err(FetchError::Fault) if own => {
                 outcome.failure = RequestFailure::BadAddress;
                 RequestFailure::None
@@ -146,8 +146,8 @@ impl SmartMap {
         self.requests.set(request, LocalRequestState::Done(outcome));
     }
 
-    /// Keeps what may not be stored yet of a message that was fetched, or that its sender has to
-    /// bring.
+    /// Keeps the part that may not be stored yet of a message that was fetched, or that its sender
+    /// has to bring.
     fn keep_replacing(&mut self, fetch: &mut Fetch, mut replacing: ReplacingReceive) {
         if fetch.fetched == Err(FetchError::Closed) {
             let len = fetch.envelope.len.min(fetch.into.len() as u64);
@@ -159,15 +159,15 @@ impl SmartMap {
         }
     }
 
-    /// A whole call, in the place of an endpoint.
+    /// Makes a whole call, as an endpoint would.
     #[cfg(test)]
     pub(super) fn call(&mut self) {
         self.progress();
         self.do_errands(true);
     }
 
-    /// Does what is to be done without the lock. Members of a collective that will not look again by
-    /// themselves `listen`; the others look once.
+    /// Does the work that needs no lock. Members of a collective that will not poll again by
+    /// themselves `listen`; the others poll once.
     #[cfg(test)]
     pub(super) fn do_errands(&mut self, listen: bool) {
         let looks = if listen { 100_000 } else { 1 };

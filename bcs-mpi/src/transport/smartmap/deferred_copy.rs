@@ -1,38 +1,40 @@
-//! Errands: what takes long is done without the endpoint's lock.
+//! Deferred copies: long work is done without the endpoint's lock.
 //!
-//! An end ([`state`](super::state)) is a state machine under that lock, and its steps are short. A copy of more
-//! than [`LONG_BYTES`](crate::data::LONG_BYTES) is none of them, nor is a collective that goes over as much, or
-//! calls functions of the program's. Of each it makes an *errand*: whoever calls takes it with the lock, runs it without, and
-//! *brings it back* with the lock. Meanwhile its request is not done, so whatever it touches stays.
+//! An end ([`state`](super::state)) is a state machine under that lock, and its steps are short. A
+//! copy of more than [`LONG_BYTES`](crate::data::LONG_BYTES) is not short, nor is a collective of
+//! as much data, or one that calls functions of the program. Of each the end makes a *deferred
+//! copy*: a caller takes it with the lock, runs it without, and *returns* it with the lock.
+//! Meanwhile its request is not done, so the memory that it uses stays.
 //!
 //! ```text
-//!  with the lock      take ──►              ──► bring back: requests are done, peers are told
+//!  with the lock      take ──►              ──► return: requests are done, peers are notified
 //!  without it              run: copy, fold
 //! ```
 //!
-//! Every call that finds errands runs them before it returns or sleeps ([`crate::bcs`], `deferred_copies`). One that
-//! packs comes before all others: a receiver may wait for it, and it waits for nobody.
+//! Every call that finds deferred copies runs them before it returns or sleeps
+//! ([`crate::endpoint`], `deferred_copies`). One that packs comes before all others: a receiver may
+//! wait for it, and it waits for no other rank.
 
 use super::collective::DetachedCommunicator;
 use super::messages::copier::CopyHelp;
 use super::messages::fetching::Fetch;
 use super::messages::packing::Pack;
 
-/// What is to be done without the lock.
+/// Work for a thread without the lock.
 #[derive(Debug)]
 pub(crate) enum LocalDeferredCopy {
-    /// To pack a message for its receiver.
+    /// Packs a message for its receiver.
     Pack(Pack),
-    /// To fetch a message from its sender.
+    /// Fetches a message from its sender.
     Fetch(Box<Fetch>),
-    /// To take part in the copy of a message that its receiver shares.
+    /// Takes part in the copy of a message that its receiver shares.
     Help(CopyHelp),
-    /// To go on with a collective.
+    /// Advances a collective.
     Collective(Box<DetachedCommunicator>),
 }
 
 impl LocalDeferredCopy {
-    /// Does it. No lock is held.
+    /// Does the work. The caller holds no lock.
     pub(crate) fn run(&mut self) {
         match self {
             Self::Pack(pack) => pack.run(),

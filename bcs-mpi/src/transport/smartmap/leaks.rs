@@ -1,4 +1,4 @@
-//! What is in the tables of this end when its rank ends (see [`crate::endpoint`], `leak_counts`).
+//! The contents of this end's tables when its rank ends (see [`crate::endpoint`], `leaks`).
 
 use super::messages::outgoing::OutgoingQueue;
 use super::requests::{LocalRequestId, LocalRequestState};
@@ -9,44 +9,45 @@ use bcs_core::wait_state::{EnteredCollective, Leak, LeakReport, MessagePeer, Unt
 use std::collections::HashSet;
 
 impl SmartMap {
-    /// To whom sends that are not over go.
+    /// Returns the receivers of sends that are not over.
     pub(crate) fn sending_to(&self) -> impl Iterator<Item = MessagePeer> {
         self.requests.sending_to()
     }
 
-    /// Messages for which there was no receive when they came.
+    /// Returns the number of messages that had no receive when they came.
     pub(crate) fn kept_so_far(&self) -> u64 {
         self.kept
     }
 
-    /// Bytes of messages that are kept because nobody has received them.
+    /// Returns the bytes of stored messages that were not received.
     pub(crate) fn kept_bytes(&self) -> usize {
         self.kept_bytes
     }
 
-    /// Bytes of copies of messages whose senders did not wait.
+    /// Returns the bytes of copies of messages whose senders did not wait.
     pub(crate) fn copied_bytes(&self) -> usize {
         self.copied
     }
 
-    /// Whether anything has come that was not received.
+    /// Returns whether any message has come that was not received.
     pub(crate) fn keeps_any(&self) -> bool {
         self.matcher.unexpected_len() > 0
     }
 
-    /// The oldest message for this pattern that has come and was not received.
+    /// Returns the oldest message for this pattern that has come and was not received.
     pub(crate) fn unmatched(&self, pattern: Pattern) -> Option<MessagePeer> {
         let (signature, _) = self.matcher.probe(pattern)?;
         Some(MessagePeer::from(Pattern::from(signature)))
     }
 
-    /// What the program has left: requests, and messages that it has not received.
+    /// Returns what the program has left: the number of requests, and of messages that it has not
+    /// received.
     pub(crate) fn leak_counts(&self) -> (usize, u64) {
         let messages = self.matcher.unexpected_len() as u64;
         (self.requests.in_use(), messages)
     }
 
-    /// Adds messages that have come, and were not received; and those to others that were not taken yet.
+    /// Adds messages that have come and were not received, and sent ones that were not taken yet.
     pub(crate) fn add_messages(&mut self, left: &mut LeakReport) {
         for (signature, arrived) in self.matcher.unexpected() {
             if self.is_cancelled(arrived.place, &arrived.envelope) {
@@ -80,8 +81,8 @@ impl SmartMap {
         }
     }
 
-    /// Adds requests of the program, but those that are twins of the NIC's. If `parts` are not to be told from them,
-    /// those that are done are left out.
+    /// Adds requests of the program, except twins of the NIC's. If `parts` of schedules cannot be
+    /// told from them, it leaves out those that are done.
     pub(crate) fn add_requests(
         &self,
         left: &mut LeakReport,
@@ -109,12 +110,13 @@ impl SmartMap {
         entered
     }
 
-    /// Whether collectives are under way.
+    /// Returns whether collectives are under way.
     pub(crate) fn is_busy(&self) -> bool {
         self.communicators.is_busy()
     }
 
-    /// What this end owes once it is [quiet](Self::is_quiet), and in what words; all of it is nothing.
+    /// Returns what this end owes once it is [quiet](Self::is_quiet), in words. Each entry should
+    /// be false.
     pub(crate) fn internal_leaks(&self) -> [(bool, &'static str); 6] {
         let holds = self.holding || self.outgoing.iter().flatten().any(OutgoingQueue::holds);
         [

@@ -10,8 +10,8 @@ use bcs_core::limits::LEAST_SHARED_BYTES;
 use bcs_core::smartmap::loan::Loan;
 
 impl SmartMap {
-    /// Lends a message to a rank of this node, if it is likely to be wanted. Whoever lends waits a little
-    /// and then [settles](Self::settle) it.
+    /// Lends a message to a rank of this node, if that rank is likely to want it. The caller waits
+    /// a little and then [settles](Self::settle) it.
     pub(crate) fn lend(&mut self, message: &OutgoingMessage<'_>) -> Option<LocalRequestId> {
         let place = self.place_of(message.destination)?;
         let data = message.data;
@@ -20,7 +20,7 @@ impl SmartMap {
         if !ways || !self.may_copy(data.len()) || !self.lenders[place].lends() {
             return None;
         }
-        // The kernel would copy it, which takes longer than two copies by way of the slot do.
+        // The kernel would copy it, which takes longer than two copies through the slot.
         if self.peer_memory.is_beside(data.address(), data.len()) {
             return None;
         }
@@ -39,7 +39,8 @@ impl SmartMap {
         Some(id)
     }
 
-    /// A sender has waited for its message to be fetched, and waits no longer: what is to be done about it.
+    /// Ends the short wait of a sender for its message to be fetched. Returns what the caller has
+    /// to do about it.
     pub(crate) fn settle(&mut self, to: u32, id: LocalRequestId) -> LoanOutcome {
         if self.take(id).is_some() {
             self.was_wanted(to, true);
@@ -55,8 +56,8 @@ impl SmartMap {
         LoanOutcome::Unwanted
     }
 
-    /// Leaves a copy in the place of a message that nobody wanted. Returns whether it is out of its sender's
-    /// hands; if not, it is being fetched, and the request is to be waited for.
+    /// Replaces a message that was not fetched by a copy. Returns whether the sender is done with
+    /// it. If not, it is being fetched, and the sender has to wait for the request.
     pub(crate) fn withdraw(
         &mut self,
         to: u32,

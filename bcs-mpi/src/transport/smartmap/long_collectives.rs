@@ -1,5 +1,5 @@
-//! Collectives that go on without the endpoint's lock ([`DetachedCommunicator`]): they are given away with their
-//! communicators, and come back.
+//! Collectives that advance without the endpoint's lock ([`DetachedCommunicator`]): they are handed
+//! out with their communicators, and returned.
 
 use super::collective::{
     CollectiveQueue, DetachedCommunicator, DetachedState, GroupId, LocalCommunicator,
@@ -20,8 +20,8 @@ impl SmartMap {
         }
     }
 
-    /// A long collective that has to look again, if its request `is_mine`. A rank that does not look again by
-    /// itself `listens`.
+    /// Takes a long collective that has to poll again, if its request `is_mine`. A rank that does
+    /// not poll again by itself `listens`.
     pub(super) fn take_due_collective(
         &mut self,
         is_mine: impl Fn(LocalRequestId) -> bool,
@@ -35,7 +35,7 @@ impl SmartMap {
         self.take_away(group, (1, listens))
     }
 
-    /// The first collective of a communicator, if it is a long one: to be looked at some times.
+    /// Takes the first collective of a communicator, if it is a long one, to poll it a few times.
     pub(crate) fn take_long(&mut self, group: GroupId) -> Option<LocalDeferredCopy> {
         self.communicators.long(group.0)?;
         let looks = looks(&self.page);
@@ -78,7 +78,7 @@ impl SmartMap {
         })
     }
 
-    /// A communicator is back.
+    /// Takes back a communicator.
     pub(super) fn returned(&mut self, absent: DetachedCommunicator) {
         let DetachedCommunicator {
             group,

@@ -3,39 +3,39 @@
 //! ```text
 //!  sender                          node memory                        receiver
 //!  send ── Outgoing ─ held back? ──► send queue (sender, receiver) ──► drain ── Matcher ── receive
-//!                                                                       │ unexpected: kept here
+//!                                                                       │ unexpected: stored here
 //!  is done? ◄─────────────────────── transfer slot ◄── copied from ─────┘
 //!                                                      the sender's memory
 //! ```
 //!
-//! A [`SmartMap`] is one rank's end of it ([`state`]), a state machine under the endpoint's lock. It knows no
-//! sleeping: whoever waits looks at
-//! [`NodeMemory`](bcs_core::smartmap::NodeMemory) and calls again. What takes long it leaves to whoever calls, to be
-//! done without the lock ([`errand`]).
+//! A [`SmartMap`] is one rank's end of it ([`state`]), a state machine under the endpoint's lock.
+//! It never sleeps: a caller that waits watches [`NodeMemory`](bcs_core::smartmap::NodeMemory) and
+//! calls again. It leaves long work to its callers, which do it without the lock
+//! ([`deferred_copy`]).
 //!
-//! **One queue, all envelopes.** Whatever way the bytes of a message take, its envelope takes the
-//! queue of its pair, so messages cannot overtake each other ([`messages::envelope`]). Up to 32 bytes travel in
-//! the entry, eager ones beside it; of longer ones the entry says where they are, and the receiver
-//! fetches them when it has a receive for them ([`peer_memory`]).
+//! **One queue, all envelopes.** Whatever path the bytes of a message take, its envelope takes the
+//! queue of its pair, so messages cannot overtake each other ([`messages::envelope`]). Up to 32
+//! bytes travel in the entry, and eager data beside it. For longer messages the entry holds the
+//! address, and the receiver fetches them when it has a receive for them ([`peer_memory`]).
 //!
-//! **Nothing is matched in the queue.** The receiver drains the queues of all that have ever sent to it
-//! ([`bcs_core::smartmap::introductions`]) into its own matcher,
-//! whatever it looks for, and copies what nobody has asked for yet. So a queue full of messages for
-//! which there is no receive holds nobody up. What does not fit a queue waits in the
-//! memory of its sender, in order ([`messages::outgoing`]).
+//! **Nothing is matched in the queue.** The receiver drains the queues of all that have ever sent
+//! to it ([`bcs_core::smartmap::introductions`]) into its own matcher, whatever it waits for, and
+//! copies unexpected messages. So messages without a receive never block a queue. Messages that do
+//! not fit a queue wait in the memory of their sender, in order ([`messages::outgoing`]).
 //!
-//! **[`Slots`]** are the heaps of this node's ranks, as far as this one has mapped them.
+//! **[`Slots`]** are the heaps of this node's ranks that this one has mapped.
 //!
-//! **Collectives** of ranks that are all here are done by these ranks ([`collective`]).
+//! **Collectives** of local ranks are done by these ranks ([`collective`]).
 //!
 //! **Requests** are slots of the rank's own ([`requests`]). A send that its sender has to wait for
-//! has a *transfer slot* of the same number in node memory, where the receiver says what became of it.
+//! has a *transfer slot* of the same number in node memory, where the receiver writes the outcome.
 //!
-//! **Nothing here is believed.** Every rank of the node can write node memory. What cannot be right ends
-//! the process and with it the job ([`abort`]).
+//! **Nothing here is trusted.** Every rank of the node can write node memory. Invalid data end the
+//! process and with it the job ([`abort`]).
 //!
-//! **Files import downwards**: of [`messages`] and [`collective`] machines know nothing of the end that they belong
-//! to; [`state`] is all that an end consists of; and what it does is in the files that extend it.
+//! **Files import downwards.** The machines of [`messages`] and [`collective`] do not know the end
+//! that they belong to. [`state`] holds all state of an end. The files that extend it hold its
+//! methods.
 //!
 //! | an end's part in | file |
 //! |---|---|
@@ -45,8 +45,8 @@
 //! | blocking calls that need no request | [`shortcut`] |
 //! | communicators and collectives | [`communicators`], [`collectives`], [`long_collectives`] |
 //! | every call; requests that are done | [`progress`], [`completion`] |
-//! | what is done without the lock | [`deferred_copies`] |
-//! | the end of its rank | [`leftovers`], [`abort`] |
+//! | work without the lock | [`deferred_copies`] |
+//! | the end of its rank | [`leaks`], [`abort`] |
 
 mod abort;
 mod cancelling;

@@ -1,29 +1,32 @@
-//! What this end says to the node manager, and what it asks of it, whatever connects them.
+//! The messages of this end to the node manager, and its requests, however the two are connected.
 
 use std::fmt::Debug;
 use std::os::fd::OwnedFd;
 
-/// The node manager of this rank. No message and no collective waits for it, so it may be any.
+/// The node manager of this rank. No message and no collective waits for it, so it may be of any
+/// kind.
 pub(crate) trait NodeManager: Debug + Send + Sync {
-    /// Asks for the slot of another rank of this node, by its place. Nobody else may ask until it has answered.
+    /// Requests the slot of another rank of this node, by its place. No other thread may make a
+    /// request until it has answered.
     fn slot_of(&self, place: usize) -> SlotReply;
 
-    /// Says that much was fetched from the rank at a place of this node, from beside a slot. If nobody hears it,
-    /// nothing is lost.
+    /// Reports how much was fetched from the rank at a place of this node, from memory outside of a
+    /// slot. If the report is lost, that does no harm.
     fn report_slow_copies(&self, place: usize);
 
-    /// Says that this process ends with this exit code, and why. If nobody hears it, the end of the process is
-    /// all that can be done.
+    /// Reports that this process ends with this exit code, and why. If the report is lost, the
+    /// process can still end.
     fn aborts(&self, code: i32, reason: &str);
 }
 
-/// What the node manager has of a rank's slot.
+/// The node manager's answer about a rank's slot.
 #[derive(Debug)]
 pub(crate) enum SlotReply {
-    /// This.
+    /// The slot.
     Slot(OwnedFd),
-    /// Nothing, and there will be nothing.
+    /// There is no slot, and there will be none.
     None,
-    /// Nothing yet: the rank has not said hello. Or the node manager is gone: then this rank is soon, too.
+    /// There is no slot yet: the rank has not said hello. Or the node manager is gone, and this
+    /// rank will soon be, too.
     NotYet,
 }

@@ -14,34 +14,36 @@ use std::sync::atomic::Ordering;
 /// Why a message could not be fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FetchError {
-    /// The sender's memory is not where it says.
+    /// The sender's memory is not at the address that it sent.
     Fault,
-    /// That memory cannot be reached: the sender has to bring it.
+    /// That memory cannot be reached. The sender has to bring it.
     Closed,
 }
 
-/// Bytes fetched at a time of a message in pieces: the second copy finds them in the first cache.
+/// Bytes fetched at a time of a message in pieces. The second copy finds them in the first-level
+/// cache.
 const BOUNCE_BYTES: usize = 16 * 1024;
 
 /// The kernel copies no more than 2 GiB in a call.
 const MAX_CALL_BYTES: usize = 1 << 30;
 
-/// How to get at the memory of other ranks, the best way first.
+/// The methods to reach the memory of other ranks, the best one first.
 #[derive(Clone, Debug)]
 pub(crate) struct PeerMemory {
-    /// Heaps in slots are read where they are.
+    /// Heaps in slots are read in place.
     slots: Option<Arc<Slots>>,
     /// Whether slots may be used.
     by_slots: bool,
-    /// Of other memory the kernel makes a copy (`process_vm_readv`).
+    /// The kernel copies other memory (`process_vm_readv`).
     process: bool,
-    /// All ranks are in this process, and the memory of those at places before this one is where they say.
+    /// All ranks are in this process. The memory of those at places before this one is at the
+    /// addresses that they send.
     #[cfg(test)]
     here: usize,
 }
 
 impl PeerMemory {
-    /// Neither: all goes through the queues.
+    /// Neither is used: all data go through the queues.
     #[cfg(test)]
     pub(in crate::transport) const CLOSED: Self = Self {
         slots: None,
@@ -50,7 +52,8 @@ impl PeerMemory {
         here: 0,
     };
 
-    /// Memory of ranks that are all in this process, as if that of so many of them lay in their slots.
+    /// Returns access to memory of ranks that are all in this process, as if this many of them had
+    /// their memory in slots.
     #[cfg(test)]
     pub(in crate::transport) const fn here(places: usize) -> Self {
         Self {
@@ -60,10 +63,10 @@ impl PeerMemory {
         }
     }
 
-    /// All that this process can reach. Where Yama guards memory (`ptrace_scope` 1), only ancestors may read
-    /// that of a process which has not said that others may.
+    /// Opens all methods of this process. Where Yama guards memory (`ptrace_scope` 1), only
+    /// ancestors may read the memory of a process, unless it has allowed others.
     pub(crate) fn open() -> Self {
-        // SAFETY: it only changes who may look at this process: those of the same user.
+        // SAFETY: it only changes who may read this process: processes of the same user.
         let _without_yama = unsafe {
             let any = libc::PR_SET_PTRACER_ANY;
             libc::prctl(libc::PR_SET_PTRACER, any, 0, 0, 0)
@@ -77,7 +80,7 @@ impl PeerMemory {
         }
     }
 
-    /// The same, but nothing better than that.
+    /// Returns the same, but without methods better than this.
     pub(crate) fn up_to(self, best: job::CopyMethod) -> Self {
         Self {
             by_slots: self.by_slots && best == job::CopyMethod::Slots,
@@ -90,20 +93,22 @@ impl PeerMemory {
         self.slots = Some(slots).filter(|_| self.by_slots);
     }
 
-    /// Whether the kernel copies from the rank at that place. What is at the address does not matter.
+    /// Returns whether the kernel copies from the rank at that place. The contents at the address
+    /// do not matter.
     pub(super) fn opens(&self, node: &NodeMemory, place: usize, address: u64) -> bool {
         let process = readable(node, place);
         let looked = || read(process, address, &mut [0]);
         self.process && process > 0 && looked() != Err(FetchError::Closed)
     }
 
-    /// Whether memory of this rank lies beside its slot, where others could read what is copied there.
+    /// Returns whether memory of this rank lies outside of its slot, although others could read a
+    /// copy in the slot.
     pub(super) fn is_beside(&self, address: u64, len: usize) -> bool {
         let slots = self.slots.as_ref().filter(|slots| slots.own().is_some());
         slots.is_some_and(|slots| slots.resolve(slots.place(), address, len).is_none())
     }
 
-    /// Where the memory of another rank is mapped here, if it lies in a slot.
+    /// Returns where the memory of another rank is mapped here, if it lies in a slot.
     pub(super) fn resolve(&self, place: usize, address: u64, len: usize) -> Option<NonNull<u8>> {
         #[cfg(test)]
         if place < self.here {
@@ -112,7 +117,7 @@ impl PeerMemory {
         self.slots.as_ref()?.resolve(place, address, len)
     }
 
-    /// Fetches a part of a message into the same part of a piece.
+    /// Fetches a part of a message into the same part of a data view.
     pub(super) fn fetch(
         &self,
         node: &NodeMemory,
@@ -125,13 +130,13 @@ impl PeerMemory {
         let slots = self.slots.as_ref().filter(|_| from.layout.is_none());
         if let Some(slots) = slots {
             if let Some(start) = slots.resolve(place, first, len) {
-                // SAFETY: so many bytes are mapped there as long as the slots live.
+                // SAFETY: these bytes are mapped there as long as the slots live.
                 unsafe { copy_from_slot(start, into, part) };
                 return Ok(());
             }
             slots.fetched_beside(place, len);
         }
-        // To find its pieces one by one would take longer than to have them brought.
+        // To find its pieces one by one would take longer than to have the sender bring them.
         let in_small_pieces = from.layout.is_some() && from.grain < LOCAL_SMALL_PIECE_BYTES;
         if !self.process || in_small_pieces {
             return Err(FetchError::Closed);
@@ -148,13 +153,13 @@ impl PeerMemory {
 }
 
 impl PeerMemory {
-    /// Whether so many bytes can be brought to a rank at a place, which is this process.
+    /// Returns whether bytes can be brought to a rank at a place with this process number.
     pub(super) fn leads_to(&self, (place, process): (usize, u32), into: u64, len: usize) -> bool {
         let writable = self.process && process != 0 && process & READ_ONLY == 0;
         writable || self.resolve(place, into, len).is_some()
     }
 
-    /// Brings bytes to where the rank at a place, which is this process, wants them.
+    /// Brings bytes to the address that the rank at a place with this process number wants.
     pub(super) fn bring(
         &self,
         (place, process): (usize, u32),
@@ -163,12 +168,12 @@ impl PeerMemory {
     ) -> Result<(), FetchError> {
         let slots = self.slots.as_ref();
         if let Some(start) = slots.and_then(|slots| slots.resolve(place, into, data.len())) {
-            // SAFETY: so many bytes are mapped there as long as the slots live, and their rank has said that they
-            // may be written.
+            // SAFETY: these bytes are mapped there as long as the slots live, and their rank has
+            // promised that they may be written.
             unsafe { std::ptr::copy(data.as_ptr(), start.as_ptr(), data.len()) };
             return Ok(());
         }
-        // A process that is only to be read is a negative one.
+        // A negative number marks a process that may only be read.
         let process = process.cast_signed();
         if !self.process || process <= 0 {
             return Err(FetchError::Closed);
@@ -177,21 +182,21 @@ impl PeerMemory {
     }
 }
 
-/// The process of the rank at a place, to be read; 0 while it has none.
+/// Returns the process of the rank at a place, for reading; 0 while it has none.
 fn readable(node: &NodeMemory, place: usize) -> i32 {
     let process = node.process_id(place).load(Ordering::Acquire);
     (process & !READ_ONLY).cast_signed()
 }
 
-/// Copies a part of a message from a mapped slot. Its owner may write there meanwhile: then the bytes are
-/// rubbish.
+/// Copies a part of a message from a mapped slot. If its owner writes there meanwhile, the bytes
+/// are invalid.
 ///
 /// # Safety
 /// `start` is valid for reads of as many bytes.
 unsafe fn copy_from_slot(start: NonNull<u8>, into: &DataView, part: Range<usize>) {
     if let Some(into) = into.plain() {
         let to = data::start(into.part(part.clone()).address());
-        // SAFETY: the promise of a piece, and the caller's.
+        // SAFETY: the promise of a data view, and the caller's.
         return unsafe { std::ptr::copy(start.as_ptr(), to, part.len()) };
     }
     let bytes = std::ptr::slice_from_raw_parts(start.as_ptr(), part.len());
@@ -199,7 +204,7 @@ unsafe fn copy_from_slot(start: NonNull<u8>, into: &DataView, part: Range<usize>
     unsafe { scatter_from(into, part.start, bytes) };
 }
 
-/// Fetches the bytes from `offset` on of a message, wherever they are.
+/// Fetches the bytes of a message from `offset` on, wherever its pieces are.
 fn fetch_pieces(
     process: i32,
     from: Location,
@@ -263,7 +268,7 @@ fn read(process: i32, address: u64, bytes: &mut [u8]) -> Result<(), FetchError> 
     Ok(())
 }
 
-/// Has the kernel copy to another process, less than it copies in a call.
+/// Has the kernel copy to another process, less than its limit for a call.
 fn write(process: i32, data: &[u8], into: u64) -> Result<(), FetchError> {
     let start = usize::try_from(into).map_err(|_| FetchError::Fault)?;
     let local = libc::iovec {
@@ -280,14 +285,14 @@ fn write(process: i32, data: &[u8], into: u64) -> Result<(), FetchError> {
     has_moved(moved, data.len())
 }
 
-/// What the kernel says of a copy.
+/// Converts the kernel's result of a copy.
 fn has_moved(moved: isize, len: usize) -> Result<(), FetchError> {
     if moved < 0 {
         let error = std::io::Error::last_os_error();
         return Err(match error.raw_os_error() {
             Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => FetchError::Closed,
-            // The other rank is dead, and its node manager ends the job: an error of this one would hide
-            // why.
+            // The other rank is dead, and its node manager ends the job. An error of this rank
+            // would hide the cause.
             Some(libc::ESRCH) => FetchError::Closed,
             _ => FetchError::Fault,
         });

@@ -1,10 +1,10 @@
-//! What every call does, whatever it is for; and what shows that something has been done.
+//! The work of every call, whatever it is for, and the counts that show progress.
 
 use super::state::SmartMap;
 use std::sync::atomic::Ordering;
 
 impl SmartMap {
-    /// Takes what has come and sends what was held back.
+    /// Takes messages that have come, and sends those that were held back.
     pub(crate) fn progress(&mut self) {
         self.drain();
         self.flush();
@@ -13,21 +13,22 @@ impl SmartMap {
         self.advance_collectives(true);
     }
 
-    /// Whether something waits for room in a queue.
+    /// Returns whether anything waits for room in a queue.
     pub(crate) fn holds(&self) -> bool {
         self.holding
     }
 
-    /// Grows when this end completes a request, has something to do without the lock, or keeps a message that
-    /// a probe may wait for.
+    /// Returns a count that grows when this end completes a request, gets work to do without the
+    /// lock, or stores a message that a probe may wait for.
     pub(crate) fn progressed(&self) -> u64 {
         self.requests.done() + self.kept + self.errands_so_far
     }
 
-    /// Changes when a request is done, and when another rank has ended a transfer.
+    /// Returns a count that changes when a request is done, and when another rank has ended a
+    /// transfer.
     pub(crate) fn events(&self) -> u64 {
         let news = self.node.event_count(self.place).load(Ordering::Acquire);
-        // Whoever shares node memory may have written any number there.
+        // Other processes share node memory and may have written any number there.
         news.wrapping_add(self.requests.done())
     }
 }

@@ -1,4 +1,4 @@
-//! Receives within the node: what the queues bring, and what was asked for.
+//! Receives within the node: the messages in the queues, and the receives for them.
 
 use super::deferred_copy::LocalDeferredCopy;
 use super::messages::copier::ring_sender;
@@ -21,17 +21,17 @@ use bcs_core::smartmap::loan::Loan;
 use bcs_core::wait_state::{MessagePeer, SEND_CHECK_CONTEXT};
 use std::sync::atomic::Ordering;
 
-/// How a message comes that is not here yet.
+/// How the data of a message come, if they are not here yet.
 #[derive(Debug)]
 pub(super) enum PendingDelivery {
-    /// It is long: it is fetched from there without the lock.
+    /// It is long. This rank fetches it from there without the lock.
     Fetched(FetchSource),
-    /// It cannot be reached: its sender has to bring it.
+    /// It cannot be reached. Its sender has to bring it.
     Pulled,
 }
 
 impl SmartMap {
-    /// The other side of a message to or from a place.
+    /// Returns the peer of a message to or from a place.
     pub(super) fn peer(&self, place: usize, envelope: &Envelope) -> MessagePeer {
         MessagePeer {
             context: envelope.context,
@@ -51,7 +51,7 @@ impl SmartMap {
         }
     }
 
-    /// Where messages and receives with this context meet.
+    /// Returns the matcher for messages and receives with this context.
     #[inline(always)]
     pub(super) fn matcher_of(
         &mut self,
@@ -63,8 +63,8 @@ impl SmartMap {
         }
     }
 
-    /// Posts a receive of at most as many bytes as `into` has. If it is `shared`, its NIC is told of
-    /// it by that request afterwards, unless there is a message for it already.
+    /// Posts a receive of at most as many bytes as `into` has. If it is `shared`, the caller posts
+    /// it to the NIC afterwards by that request, unless there is a message for it already.
     #[inline(always)]
     pub(crate) fn receive(
         &mut self,
@@ -111,7 +111,8 @@ impl SmartMap {
         }
     }
 
-    /// Takes out the message that a receive with this pattern gets. Its sender cannot cancel it any more.
+    /// Takes out the message that a receive with this pattern gets. Its sender cannot cancel it any
+    /// more.
     #[inline(always)]
     fn take_kept(&mut self, pattern: Pattern) -> Option<UnexpectedMessage> {
         loop {
@@ -122,7 +123,8 @@ impl SmartMap {
         }
     }
 
-    /// Whether a message is kept that a receive with this pattern gets: its sender cannot cancel it any more.
+    /// Claims a stored message that a receive with this pattern gets, if there is one. Its sender
+    /// cannot cancel it any more.
     fn claims_kept(&mut self, pattern: Pattern) -> bool {
         while let Some((_, arrived)) = self.matcher_of(pattern.context).probe(pattern) {
             let (place, envelope) = (arrived.place, arrived.envelope);
@@ -134,7 +136,7 @@ impl SmartMap {
         false
     }
 
-    /// The message that a receive with this pattern would get now.
+    /// Returns the message that a receive with this pattern would get now.
     pub(crate) fn probe(&mut self, pattern: Pattern) -> Option<RequestOutcome> {
         self.forget_cancelled(pattern);
         let (_, arrived) = self.matcher.probe(pattern)?;
@@ -170,7 +172,7 @@ impl SmartMap {
         Ok(request)
     }
 
-    /// Takes what the queues have brought. Returns whether there was anything.
+    /// Takes the messages from the queues. Returns whether there were any.
     pub(super) fn drain(&mut self) -> bool {
         let (turn, mut first) = (self.turn, None);
         let mut any = false;
@@ -178,7 +180,7 @@ impl SmartMap {
             let mut next = places.start;
             while let Some(from) = self.node.next_known_sender(self.place, next, places.end) {
                 next = from + 1;
-                // Who is first takes turns, so a wildcard favours nobody.
+                // The first queue changes each time, so a wildcard prefers no sender.
                 if first.is_none() {
                     first = Some(from);
                     self.turn = next % self.incoming.len();
@@ -190,8 +192,8 @@ impl SmartMap {
         any
     }
 
-    /// Takes what one queue has brought, or all, for receives that are posted. Not at each post: whoever
-    /// posts many looks at the rest when it waits for them.
+    /// Takes the messages from one queue, or all, for receives that are posted. It does not do so
+    /// at each post. A rank that posts many takes the rest when it waits for them.
     pub(crate) fn drain_for(&mut self, source: Option<u32>) {
         let Some(place) = source.and_then(|rank| self.place_of(rank)) else {
             self.drain();
@@ -203,7 +205,8 @@ impl SmartMap {
     }
 
     fn drain_from(&mut self, from: usize) -> bool {
-        // No more than a queue holds: whoever sends as fast as this receives is not to keep it here.
+        // It takes at most as much as a queue holds, so that a sender that is as fast as this rank
+        // does not keep it here.
         let taken = (0..SEND_QUEUE_ENTRIES).take_while(|_| self.take_from(from));
         taken.count() > 0
     }
@@ -238,7 +241,8 @@ impl SmartMap {
         true
     }
 
-    /// The next entry of a queue has been looked at: its sender may write another one there.
+    /// Frees the next entry of a queue, which has been handled. Its sender may write another one
+    /// there.
     #[inline]
     pub(super) fn took(&mut self, from: usize) {
         let incoming = &mut self.incoming[from];
@@ -281,7 +285,7 @@ impl SmartMap {
             {
                 return self.deliver(place, envelope, None, receiving);
             }
-            // The NIC has satisfied it: nobody asks what it came to here.
+            // The NIC has satisfied it, so this outcome is not used.
             let nothing = LocalRequestState::Done(RequestOutcome::default());
             self.requests.set(receiving.request, nothing);
         }
@@ -291,8 +295,9 @@ impl SmartMap {
         self.keep(place, envelope, signature);
     }
 
-    /// A message has come that its sender may cancel. It is kept if no receive is posted for it. Returns whether one
-    /// is, and takes it: it could not be posted again in its place.
+    /// Handles a message that its sender may cancel. Stores it if no receive is posted for it.
+    /// Returns whether there is a receive and the message is claimed for it. The receive is not
+    /// taken before, since it could not be posted again in its place.
     #[inline(never)]
     fn is_to_be_met(
         &mut self,
@@ -313,7 +318,7 @@ impl SmartMap {
         false
     }
 
-    /// Keeps a message for which there is no receive.
+    /// Stores a message for which there is no receive.
     #[inline(never)]
     fn keep(&mut self, place: usize, envelope: &Envelope, signature: MessageEnvelope) {
         let mut arrived = UnexpectedMessage {
@@ -323,7 +328,7 @@ impl SmartMap {
         };
         if let Body::Queued { payload } = envelope.body {
             let queue = &self.incoming[place].queue;
-            // No more is allocated than a queue can hold.
+            // At most as much is allocated as a queue can hold.
             let len = usize::try_from(envelope.len).unwrap_or(usize::MAX);
             let mut kept = vec![0; len.min(queue.longest())].into_boxed_slice();
             if kept.len() != len || !queue.read(payload, 0, &mut kept) {
@@ -346,8 +351,8 @@ impl SmartMap {
         }
     }
 
-    /// So many bytes are not kept any more. Senders are told when half of the room is free again: there is no
-    /// hurry, they send all the same.
+    /// Records that these bytes are no longer stored. Senders are notified when half of the room is
+    /// free again. There is no hurry, since they send in any case.
     fn no_longer_kept(&mut self, bytes: usize) {
         self.kept_bytes -= bytes;
         let full = self.node.unexpected_full(self.place);
@@ -356,7 +361,7 @@ impl SmartMap {
         }
     }
 
-    /// Brings a message that was kept to where it was asked for, or asks for it.
+    /// Delivers a stored message to its receive, or requests it from its sender.
     fn deliver_kept(&mut self, arrived: &UnexpectedMessage, receiving: PostedReceive) {
         let UnexpectedMessage {
             place,
@@ -369,7 +374,7 @@ impl SmartMap {
         self.deliver(*place, envelope, kept.as_deref(), receiving);
     }
 
-    /// Brings a message to where it was asked for, or asks for it.
+    /// Delivers a message to its receive, or requests it from its sender.
     #[inline(always)]
     fn deliver(
         &mut self,
@@ -384,7 +389,7 @@ impl SmartMap {
         self.deliver_to((place, envelope), kept, receiving);
     }
 
-    /// The same, into memory that nobody reads.
+    /// Does the same, into memory that is not being sent.
     #[inline(always)]
     pub(super) fn deliver_to(
         &mut self,
@@ -423,8 +428,8 @@ impl SmartMap {
         }
     }
 
-    /// Brings a message to where it was asked for, from its queue or from where it was kept. Its
-    /// sender need not wait any more. What it comes to, now or later, is written where the caller wants it.
+    /// Delivers a message from its queue, or from where it was stored. Its sender need not wait any
+    /// more. Writes the outcome, now or later, to the caller's place.
     #[inline(always)]
     pub(super) fn bring(
         &mut self,
@@ -465,7 +470,8 @@ impl SmartMap {
         Ok(())
     }
 
-    /// The same of a message that lies in memory of its sender, which may fail by that, if it has not yet.
+    /// Delivers a message that lies in memory of its sender. That may fail, if it has not failed
+    /// before.
     #[inline(never)]
     fn bring_from_memory(
         &mut self,
@@ -478,7 +484,7 @@ impl SmartMap {
         if fits > LONG_BYTES {
             return Err(PendingDelivery::Fetched(FetchSource::Memory(from)));
         }
-        // Of what comes in parts, nothing would have no last part.
+        // If a message that comes in parts had no bytes, there would be no last part.
         let fetched = match fits {
             0 => Ok(()),
             _ => {
@@ -489,7 +495,7 @@ impl SmartMap {
         let mut ended = RequestFailure::None;
         match fetched {
             Ok(()) => {}
-            // The sender has nothing to do with that.
+            // The sender has no part in that failure.
             Err(FetchError::Fault) if !own_memory::is_writable(into, fits) => {
                 failure = RequestFailure::BadAddress;
             }
@@ -503,7 +509,7 @@ impl SmartMap {
         Ok(failure)
     }
 
-    /// The sender of a message need not wait any more, if it does.
+    /// Releases the sender of a message, if it waits.
     #[inline(always)]
     pub(super) fn end_transfer(&self, place: usize, envelope: &Envelope, ended: RequestFailure) {
         if let Some(transfer) = envelope.transfer {
@@ -517,7 +523,7 @@ impl SmartMap {
         }
     }
 
-    /// Where a message is that lies in memory of its sender. If it is lent, that is settled here.
+    /// Returns where a message in its sender's memory is. If it is lent, this settles the loan.
     fn whereabouts_of(&self, place: usize, envelope: &Envelope) -> Location {
         match (envelope.body, envelope.transfer) {
             (Body::InSenderMemory(location), _) => location,
@@ -532,7 +538,7 @@ impl SmartMap {
         }
     }
 
-    /// Asks the sender for a message that this rank cannot reach.
+    /// Requests a message that this rank cannot reach from its sender.
     pub(super) fn pull(
         &mut self,
         place: usize,

@@ -15,8 +15,9 @@ use bcs_core::limits::LEAST_SHARED_BYTES;
 use bcs_core::matching::Pattern;
 
 impl SmartMap {
-    /// Posts a send and a receive of the same bytes, of ranks of this node, or neither. What has
-    /// come is not all stored until both are done and it was [taken](Self::take_replacing).
+    /// Posts a send and a receive of the same bytes, with ranks of this node, or neither. The
+    /// message is not completely stored until both are done and the receive was
+    /// [taken](Self::take_replacing).
     pub(crate) fn replace(
         &mut self,
         message: &OutgoingMessage<'_>,
@@ -41,13 +42,14 @@ impl SmartMap {
         Ok((send, receive))
     }
 
-    /// What has come for such a receive, and was not stored before its send was done.
+    /// Takes the data that have come for such a receive and were not stored before its send was
+    /// done.
     pub(crate) fn take_replacing(&mut self, receive: LocalRequestId) -> Option<ReplacingReceive> {
         self.replacing.remove(&receive)
     }
 
-    /// Brings a message to a receive whose memory is being sent: chunk by chunk if it lies side by
-    /// side in the memory of its sender, and is long. Any other is kept as a whole.
+    /// Delivers a message to a receive whose memory is being sent. A long one that is contiguous in
+    /// the memory of its sender comes chunk by chunk. Any other is kept as a whole.
     #[cold]
     pub(super) fn deliver_replacing(
         &mut self,

@@ -1,6 +1,6 @@
-//! How far the requests of messages within the node are.
+//! The states of the requests of messages within the node.
 //!
-//! Slots of sends are those of transfers in node memory, so there are no more than that.
+//! The slots of sends are also those of transfers in node memory, so there are no more than that.
 
 use crate::data::DataView;
 use crate::transport::{RequestOutcome, TooManyRequests, request_table};
@@ -8,24 +8,25 @@ use bcs_core::matching::ReceiveHandle;
 use bcs_core::request::RequestId;
 use bcs_core::wait_state::{EnteredCollective, MessagePeer};
 
-/// A request, and which use of its slot it is.
+/// A request, with the generation of its slot.
 pub(crate) type LocalRequestId = RequestId;
 
-/// How far a request is.
+/// The state of a request.
 #[derive(Debug)]
 pub(super) enum LocalRequestState {
-    /// It is not known yet what becomes of it.
+    /// Opened. Its next state is not known yet.
     Opened,
     /// A send that has not entered its queue.
     Held {
         to: MessagePeer,
     },
-    /// A send that its receiver ends; the data stay where they are, and so does their layout.
+    /// A send that its receiver ends. The data and their layout stay in place.
     Sent {
         to: MessagePeer,
         data: DataView,
     },
-    /// The same, and a thread is at the data without the lock: it is not done before that is back.
+    /// The same, while a thread uses the data without the lock. It is not done before the thread
+    /// returns.
     Away {
         to: MessagePeer,
         data: DataView,
@@ -62,12 +63,12 @@ pub(super) struct LocalRequests {
     sending: usize,
     /// Those that are not done, receives as well.
     waiting: usize,
-    /// How often a request was done.
+    /// How many requests were done so far.
     done: u64,
 }
 
 impl LocalRequests {
-    /// None so far. What others have written of a slot is forgotten like this.
+    /// Makes an empty table. `forget` erases what others have written of a slot.
     pub(super) fn forgetting(forget: impl Fn(u32) + Send + 'static) -> Self {
         let mut requests = Self::default();
         requests.table.forget_by(forget);
@@ -86,13 +87,13 @@ impl LocalRequests {
         Ok(id)
     }
 
-    /// How many are open.
+    /// Returns how many are open.
     pub(super) fn in_use(&self) -> usize {
         self.table.in_use()
     }
 
-    /// Whether any is open of which it is not known what becomes of it, a slot is neither open nor free, or
-    /// the counts are not those of the table.
+    /// Returns whether any open request has no next state, a slot is neither open nor free, or the
+    /// counts differ from those of the table.
     pub(super) fn owes(&self) -> bool {
         let count = |of: fn(&LocalRequestState) -> bool| {
             self.table.iter().filter(|(_, state)| of(state)).count()
@@ -102,39 +103,39 @@ impl LocalRequests {
         opened > 0 || self.table.has_lost_slot() || counted != (self.sending, self.waiting)
     }
 
-    /// The open ones.
+    /// Returns the open requests.
     pub(super) fn iter(&self) -> impl Iterator<Item = (LocalRequestId, &LocalRequestState)> {
         self.table.iter()
     }
 
-    /// How many more can be opened.
+    /// Returns how many more can be opened.
     pub(super) fn room(&self) -> usize {
         self.table.room()
     }
 
-    /// How often there was no slot.
+    /// Returns how often there was no slot.
     pub(super) fn refusals(&self) -> u64 {
         self.table.refusals()
     }
 
-    /// The slots that are opened next, so many, were used as often before.
+    /// Makes the next slots look as if they were used this many times before.
     #[cfg(test)]
     pub(super) fn were_used(&mut self, slots: usize, times: u32) {
         self.table.were_used(slots, times);
     }
 
-    /// Makes the table of requests a small one.
+    /// Makes the request table small.
     #[cfg(test)]
     pub(super) fn limit(&mut self, slots: usize) {
         self.table.limit(slots);
     }
 
-    /// How far a request is; `None` if it is spent, or none of ours.
+    /// Returns the state of a request; `None` if it is spent, or not of this table.
     pub(super) fn state(&mut self, id: LocalRequestId) -> Option<&mut LocalRequestState> {
         self.table.get_mut(id)
     }
 
-    /// A request goes on.
+    /// Changes the state of a request.
     #[inline(always)]
     pub(super) fn set(&mut self, id: LocalRequestId, state: LocalRequestState) {
         let (sends, waits_now) = (is_send(&state), waits(&state));
@@ -146,7 +147,7 @@ impl LocalRequests {
         }
     }
 
-    /// Spends a request that is done, and says what it came to.
+    /// Spends a request that is done, and returns its outcome.
     #[inline(always)]
     pub(super) fn take(&mut self, id: LocalRequestId) -> Option<RequestOutcome> {
         let &LocalRequestState::Done(outcome) = self.table.get(id)? else {
@@ -156,17 +157,17 @@ impl LocalRequests {
         Some(outcome)
     }
 
-    /// How often a request was done.
+    /// Returns how many requests were done so far.
     pub(super) fn done(&self) -> u64 {
         self.done
     }
 
-    /// Whether sends are not over.
+    /// Returns whether any send is not over.
     pub(super) fn sending(&self) -> bool {
         self.sending > 0
     }
 
-    /// To whom sends that are not over go.
+    /// Returns the receivers of sends that are not over.
     pub(super) fn sending_to(&self) -> impl Iterator<Item = MessagePeer> {
         self.table.iter().filter_map(|(_, state)| match state {
             LocalRequestState::Held { to }
@@ -176,12 +177,12 @@ impl LocalRequests {
         })
     }
 
-    /// Whether anything is not done.
+    /// Returns whether any request is not done.
     pub(super) fn waiting(&self) -> bool {
         self.waiting > 0
     }
 
-    /// The sends whose receivers have them.
+    /// Returns the sends that their receivers have to end.
     pub(super) fn sent(&self) -> impl Iterator<Item = LocalRequestId> {
         let sent = |(id, state): (LocalRequestId, &LocalRequestState)| {
             matches!(state, LocalRequestState::Sent { .. }).then_some(id)

@@ -21,7 +21,7 @@ fn open_way(way: &mut Option<OutgoingQueue>, node: &NodeMemory, from: usize, to:
 }
 
 impl SmartMap {
-    /// The way to a place, of which the rank there is told when this one first goes it.
+    /// Returns the queue to a place. On the first use it is introduced to the rank there.
     #[inline(always)]
     pub(super) fn way_to(&mut self, place: usize) -> &mut OutgoingQueue {
         let way = &mut self.outgoing[place];
@@ -31,7 +31,7 @@ impl SmartMap {
         way.as_mut().expect("it was opened")
     }
 
-    /// Whether something waits for room on the way to a place.
+    /// Returns whether anything waits for room in the queue to a place.
     pub(super) fn holds_for(&self, place: usize) -> bool {
         self.outgoing[place]
             .as_ref()
@@ -77,7 +77,8 @@ impl SmartMap {
         Ok(posted)
     }
 
-    /// Where a message lies that does not lie side by side: where it is, or packed, if its pieces are small.
+    /// Returns the location of a message that is not contiguous: in place, or packed if its pieces
+    /// are small.
     #[cold]
     fn packed(
         &mut self,
@@ -142,8 +143,8 @@ impl SmartMap {
         Ok(PostedSend::Request(request))
     }
 
-    /// The sender does not wait, and the message is too long for the queue: the receiver gets a
-    /// copy, of which only this end knows.
+    /// Sends a copy of a message that is too long for the queue, because the sender does not wait.
+    /// Only this end knows of the copy.
     fn send_copy(
         &mut self,
         place: usize,
@@ -171,7 +172,7 @@ impl SmartMap {
         Ok(PostedSend::Complete)
     }
 
-    /// Sends a word without payload, now or when there is room.
+    /// Sends an entry without payload, now or when there is room.
     pub(super) fn word(&mut self, place: usize, word: QueueMessage) {
         let outgoing = self.way_to(place);
         outgoing.word(word);
@@ -180,12 +181,13 @@ impl SmartMap {
         self.ring(place);
     }
 
-    /// Room for a copy of a message, which is made without the endpoint's lock.
+    /// Returns a buffer for a copy of a message. The copy is made without the endpoint's lock.
     pub(crate) fn room_for_copy(&mut self, len: usize) -> PackBuffer {
         self.rooms.allocate(len)
     }
 
-    /// Sends a message of which its receiver gets this copy. Returns whether it did: then it is complete.
+    /// Sends a message whose data are this copy. Returns whether it did. The message is complete
+    /// then.
     pub(crate) fn send_copied(&mut self, message: &OutgoingMessage<'_>, copy: PackBuffer) -> bool {
         let Some(place) = self.place_of(message.destination) else {
             return false;
@@ -194,8 +196,8 @@ impl SmartMap {
         self.send_copy(place, envelope, copy).is_ok()
     }
 
-    /// Whether a copy of an eager message may be made: there, where it is kept until it is asked for, or here if
-    /// it is too long for the queue.
+    /// Returns whether an eager message may be copied: into the queue, from which the receiver
+    /// stores it, or here if it is too long for the queue.
     #[inline]
     pub(super) fn has_room_for(&self, place: usize, len: usize) -> bool {
         if len <= INLINE_BYTES {
@@ -207,7 +209,7 @@ impl SmartMap {
         self.may_copy(len)
     }
 
-    /// Whether there is room for one more copy that its receiver has not asked for.
+    /// Returns whether there is room for one more copy that its receiver has not requested.
     pub(crate) fn may_copy(&self, len: usize) -> bool {
         self.copied + len <= MAX_COPIED_BYTES
     }
@@ -217,7 +219,7 @@ impl SmartMap {
         self.copies.push_back((id, copy));
     }
 
-    /// Looks at so many of the copies, in turn, and lets go of those that have been received.
+    /// Checks this many of the copies, in turn, and frees those that have been received.
     pub(super) fn reap_copies(&mut self, looks: usize) {
         for _ in 0..looks.min(self.copies.len()) {
             let Some((id, copy)) = self.copies.pop_front() else {
@@ -232,7 +234,7 @@ impl SmartMap {
         }
     }
 
-    /// Sends what was held back, as far as there is room. Returns whether anything was sent.
+    /// Sends messages that were held back, as far as there is room. Returns whether any was sent.
     pub(super) fn flush(&mut self) -> bool {
         if !self.holding {
             return false;
@@ -244,7 +246,7 @@ impl SmartMap {
             }
             let mut sent = self.flush_to(place);
             if self.holds_for(place) {
-                // Once more after the wish, or it might be lost.
+                // Once more after the request for space, or a wake-up might be lost.
                 self.node.request_space(self.place, place);
                 sent |= self.flush_to(place);
             }
@@ -264,7 +266,7 @@ impl SmartMap {
         way.is_some_and(|way| way.flush(done))
     }
 
-    /// A receiver asks for the parts of a message.
+    /// Handles a receiver's request for the parts of a message.
     pub(super) fn pulled(
         &mut self,
         from: usize,
@@ -285,7 +287,8 @@ impl SmartMap {
         self.holding = true;
     }
 
-    /// Whether this rank owes nothing: all it has sent is with its receivers, or in their queues.
+    /// Returns whether this rank owes nothing: all that it has sent is with its receivers, or in
+    /// their queues.
     pub(crate) fn is_quiet(&mut self) -> bool {
         if self.holding {
             return false;
@@ -296,7 +299,7 @@ impl SmartMap {
                 self.look_at_transfer(id);
             }
         }
-        // After the last look, or a copy that was received meanwhile would be left.
+        // After the last check, or a copy that was received meanwhile would be left.
         self.reap_copies(usize::MAX);
         !self.requests.sending()
     }

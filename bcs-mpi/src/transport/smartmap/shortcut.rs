@@ -1,11 +1,11 @@
-//! The short way: blocking calls of ranks that have nothing else under way.
+//! The short path: blocking calls of ranks that have nothing else under way.
 //!
-//! A message between ranks that wait for each other costs the line that crosses from one core to the
-//! other, and some tens of nanoseconds here and there; a request, a place in the matcher and two looks
-//! at everything else that could have happened cost more than that. Where nothing else can have
-//! happened they are left out: a receive that finds the queue of its source beginning with its message
-//! takes it from there, and a send that finds room writes it there. The order of messages is not
-//! touched, because nothing is kept here that the receive would get, and no receive is posted.
+//! A message between ranks that wait for each other costs the cache line that moves from one core
+//! to the other, and some tens of nanoseconds here and there. A request, a place in the matcher and
+//! two checks for all other events cost more than that. If no other event is possible they are left
+//! out: a receive whose message is first in the queue of its source takes it from there, and a send
+//! that finds room writes it there. The order of messages is unchanged, because no message is
+//! stored here that the receive would get, and no receive is posted.
 
 use super::messages::envelope::{Body, QueueMessage};
 use super::state::SmartMap;
@@ -13,19 +13,20 @@ use crate::data::DataView;
 use crate::transport::{OutgoingMessage, RequestOutcome};
 use bcs_core::matching::Pattern;
 
-/// What a queue begins with.
+/// The first entry of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QueueHead {
-    /// The message, which was received.
+    /// The message. It was received.
     Received,
     /// Nothing.
     Nothing,
-    /// Something else, or a message that has to be asked for.
+    /// Another entry, or a message that this rank has to request.
     Other,
 }
 
 impl SmartMap {
-    /// Whether nothing is held back or under way, and nothing is kept that a receive with this pattern would get.
+    /// Returns whether nothing is held back or under way, and no message is stored that a receive
+    /// with this pattern would get.
     #[inline]
     pub(crate) fn is_idle_for(&self, pattern: &Pattern) -> bool {
         !self.holding && !self.requests.waiting() && !self.keeps_for(pattern)
@@ -36,8 +37,9 @@ impl SmartMap {
         self.matcher.unexpected_len() > 0 && self.matcher.holds_match_for(*pattern)
     }
 
-    /// Receives what the queue of one source begins with, if it is what a receive with this pattern
-    /// would get, and writes there what it came to. This end [is idle for it](Self::is_idle_for).
+    /// Receives the first entry in the queue of one source, if a receive with this pattern would
+    /// get it, and writes the outcome to the caller's place. This end [is idle for
+    /// it](Self::is_idle_for).
     #[inline(always)]
     pub(crate) fn receive_next(
         &mut self,
@@ -59,7 +61,7 @@ impl SmartMap {
         if !pattern.matches(&self.signature(place, &envelope)) || envelope.is_long() {
             return QueueHead::Other;
         }
-        // A message that was cancelled is let go of where all that comes is taken.
+        // A cancelled message is dropped where all entries are taken.
         if !self.claims(place, &envelope) {
             return QueueHead::Other;
         }
@@ -74,15 +76,15 @@ impl SmartMap {
         QueueHead::Received
     }
 
-    /// Receives a message that is there already, if no other receive and no other message can be meant, and writes
-    /// there what it came to. Returns whether it did.
+    /// Receives a message that is there already, if no other receive and no other message can
+    /// match, and writes the outcome to the caller's place. Returns whether it did.
     pub(crate) fn receive_early(
         &mut self,
         pattern: &Pattern,
         into: &DataView,
         outcome: &mut RequestOutcome,
     ) -> bool {
-        // A call that is over when it has posted flushes nothing.
+        // A call that ends with its post flushes nothing.
         if self.holding || self.matcher.posted_len() > 0 || self.keeps_for(pattern) {
             return false;
         }

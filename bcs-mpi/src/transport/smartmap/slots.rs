@@ -1,9 +1,10 @@
-//! The heaps of this node's ranks, at the addresses where they have them.
+//! The heaps of this node's ranks, at the same addresses as in those ranks.
 //!
-//! A rank's own slot was made by its heap, before `main`. Another one's is asked of the node manager
-//! and mapped when it is first needed, so nothing is mapped that nobody uses, and no rank waits for
-//! another one in `MPI_Init`. A rank that has no slot, or whose addresses are taken here, is reached by
-//! other means: [`Slots::resolve`] says so by `None`, in every call.
+//! A rank's heap made its own slot before `main`. The rank requests the slot of another rank from
+//! the node manager and maps it when it is first needed. So no unused slot is mapped, and no rank
+//! waits for another one in `MPI_Init`. A rank that has no slot, or whose addresses are in use
+//! here, is reached by other means. For such a rank [`Slots::resolve`] returns `None` in every
+//! call.
 
 use super::node_manager::{NodeManager, SlotReply};
 use bcs_core::limits::SLOW_COPY_BYTES;
@@ -14,13 +15,14 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// The slots of the ranks of a node, as one of these ranks sees them. Ranks are named by their place
-/// on the node.
+/// The slots of the ranks of a node, as one of these ranks sees them. Ranks are named by their
+/// place on the node.
 pub struct Slots {
     place: usize,
     own: Option<&'static OwnSlot>,
     others: Vec<PeerSlot>,
-    /// Who is asked for them. Held while one is asked for: of two threads that need one, one maps it.
+    /// Provides slots. The lock is held during a request: of two threads that need a slot, one maps
+    /// it.
     node_manager: Option<Mutex<Arc<dyn NodeManager>>>,
 }
 
@@ -28,9 +30,9 @@ pub struct Slots {
 #[derive(Debug, Default)]
 struct PeerSlot {
     mapped: OnceLock<ForeignSlot>,
-    /// It has none, or none that can be mapped here.
+    /// The rank has no slot, or none that can be mapped here.
     none: AtomicBool,
-    /// Bytes that were fetched from beside it.
+    /// Bytes that were fetched from outside of it.
     beside: AtomicUsize,
 }
 
@@ -45,7 +47,7 @@ impl fmt::Debug for Slots {
 }
 
 impl Slots {
-    /// Of a world of one, which has nobody to ask.
+    /// Makes the slots of a world of one, which has no node manager.
     pub(crate) fn alone() -> Self {
         Self {
             place: 0,
@@ -55,35 +57,35 @@ impl Slots {
         }
     }
 
-    /// Of a node with so many ranks, of which this is the one at `place`.
+    /// Makes the slots of a node with this many ranks, for the rank at `place`.
     pub(crate) fn new(place: usize, ranks: usize, node_manager: Arc<dyn NodeManager>) -> Self {
         let own = slot::own().and_then(Result::ok);
         Self {
             place,
-            // A heap that was made for another place is none that others would find.
+            // Others would not find a heap that was made for another place.
             own: own.filter(|own| own.slot().place() == place),
             others: (0..ranks).map(|_| PeerSlot::default()).collect(),
             node_manager: Some(Mutex::new(node_manager)),
         }
     }
 
-    /// This rank's place on its node.
+    /// Returns this rank's place on its node.
     #[must_use]
     pub fn place(&self) -> usize {
         self.place
     }
 
-    /// The slot of this rank's heap, if it lies in one.
+    /// Returns the slot of this rank's heap, if it lies in one.
     #[must_use]
     pub fn own(&self) -> Option<Slot> {
         self.own.map(OwnSlot::slot)
     }
 
-    /// Where in this process the memory of another rank lies, of which an address and a length are
-    /// *alleged*: checked to lie wholly in the heap of the rank at that place, and valid for reads and
-    /// writes as long as `self`. What is read there may change at any time. `None` if it lies
-    /// elsewhere in that rank, or that rank's program has mapped something else over it, or the rank has no slot
-    /// that this one could map.
+    /// Returns where in this process the memory of another rank lies. Address and length are that
+    /// rank's *claims*: they are checked to lie wholly in the heap of the rank at that place, and
+    /// valid for reads and writes as long as `self`. The contents may change at any time. Returns
+    /// `None` if the memory lies elsewhere in that rank, or that rank's program has mapped
+    /// something else over it, or the rank has no slot that this one could map.
     #[must_use]
     pub fn resolve(&self, place: usize, address: u64, len: usize) -> Option<NonNull<u8>> {
         let slot = Slot::at_place(place)?;
@@ -94,8 +96,8 @@ impl Slots {
         NonNull::new(address as *mut u8)
     }
 
-    /// So many bytes of another rank lie where [`Slots::resolve`] finds none, and are fetched from there. When
-    /// they have become many, the node manager is told, once.
+    /// Counts bytes of another rank that were fetched from where [`Slots::resolve`] finds none.
+    /// When there are many, it reports them to the node manager, once.
     pub(super) fn fetched_beside(&self, place: usize, len: usize) {
         let Some(other) = self.others.get(place).filter(|_| place != self.place) else {
             return;
@@ -110,7 +112,7 @@ impl Slots {
         }
     }
 
-    /// The table of a slot, if that is mapped here or can be.
+    /// Returns the table of a slot, if that is mapped here or can be.
     #[inline]
     fn mapped(&self, slot: Slot) -> Option<RemappedRanges> {
         let place = slot.place();
@@ -122,7 +124,7 @@ impl Slots {
         Some(mapped.remapped())
     }
 
-    /// Asks the node manager for a slot, and maps it, unless it has none.
+    /// Requests a slot from the node manager and maps it, if there is one.
     #[cold]
     fn ask<'a>(&self, slot: Slot, other: &'a PeerSlot) -> Option<&'a ForeignSlot> {
         if other.none.load(Ordering::Relaxed) {
@@ -135,7 +137,7 @@ impl Slots {
         let found = match node_manager.slot_of(slot.place()) {
             SlotReply::Slot(fd) => ForeignSlot::map(slot, fd).ok(),
             SlotReply::None => None,
-            SlotReply::NotYet => return None, // It was asked too early.
+            SlotReply::NotYet => return None, // The request came too early.
         };
         let Some(mapped) = found else {
             other.none.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! A rank's end of SMARTMAP: all that it consists of. What it does is in the files that extend it.
+//! A rank's end of SMARTMAP: its whole state. Its methods are in the files that extend it.
 
 use super::collective::LocalCommunicators;
 use super::deferred_copy::LocalDeferredCopy;
@@ -24,60 +24,60 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct SmartMap {
     pub(super) node: NodeMemory,
-    /// Where receives that both roads may satisfy are claimed.
+    /// Where receives are claimed that both transports may satisfy.
     pub(super) memory: NicMemory,
     pub(super) page: MachinePage,
     /// This rank's place on its node.
     pub(super) place: usize,
-    /// The world rank at place 0: ranks of a node follow each other.
+    /// The world rank at place 0. The ranks of a node are consecutive.
     pub(super) first: u32,
-    /// Up to so many bytes a standard send is complete when it has been copied (law 3).
+    /// Up to this length a standard send is complete when it has been copied (law 3).
     pub(super) eager_limit: usize,
-    /// Whether messages bear marks: those of a job that is checked.
+    /// Whether messages bear marks, as in a checked job.
     pub(super) checked: bool,
-    /// To each place, this one among them, to which this rank has ever sent anything.
+    /// The queues to the places, this one among them, to which this rank has ever sent anything.
     pub(super) outgoing: Vec<Option<OutgoingQueue>>,
-    /// From each.
+    /// The queues from all places.
     pub(super) incoming: Vec<IncomingQueue>,
-    /// Whether to lend to each place.
+    /// For each place, whether to lend to it.
     pub(super) lenders: Vec<Lender>,
-    /// Whether something waits for room in a queue.
+    /// Whether anything waits for room in a queue.
     pub(super) holding: bool,
     pub(super) matcher: Matcher<UnexpectedMessage, PostedReceive>,
-    /// Of what ranks of a checked job tell each other of their messages. It stays until something is wrong, and is
-    /// no reason to look closer at every message until then: so it lies apart.
+    /// The descriptions that ranks of a checked job send each other about their messages. They stay
+    /// until there is an error, and must not slow down every message until then. So they lie apart.
     pub(super) descriptions: Matcher<UnexpectedMessage, PostedReceive>,
     pub(super) requests: LocalRequests,
-    /// Receives into memory that is being sent, and what has come for them and may not be stored
-    /// yet.
+    /// Receives into memory that is being sent, and the data that have come for them and may not be
+    /// stored yet.
     pub(super) replacing: HashMap<LocalRequestId, ReplacingReceive>,
-    /// Sends that are to be cancelled as soon as it is known whose they are.
+    /// Sends to cancel as soon as it is known whether they are claimed.
     pub(super) cancels: Vec<LocalRequestId>,
     pub(super) communicators: LocalCommunicators,
-    /// What is to be done without the lock.
+    /// Work to do without the lock.
     pub(super) deferred_copies: VecDeque<LocalDeferredCopy>,
     pub(super) errands_so_far: u64,
     pub(super) peer_memory: PeerMemory,
-    /// Memory for messages in small pieces, and that of those under way.
+    /// Pack buffers for messages in small pieces, and those in use.
     pub(super) rooms: PackBufferPool,
     pub(super) packed: HashMap<LocalRequestId, PackBuffer>,
     /// Copies of messages whose senders did not wait, until they are received.
     pub(super) copies: VecDeque<(LocalRequestId, PackBuffer)>,
     /// Their bytes.
     pub(super) copied: usize,
-    /// Messages for which there was no receive, so far; and the bytes of those that are kept now.
+    /// The number of messages without a receive so far, and the bytes of those that are stored now.
     pub(super) kept: u64,
     pub(super) kept_bytes: usize,
-    /// Whose queue is drained first the next time.
+    /// The queue that is drained first the next time.
     pub(super) turn: usize,
-    /// To the node manager, who is told why this process ends if it has to.
+    /// The node manager, which gets the reason if this process has to end.
     pub(super) node_manager: Option<Arc<dyn NodeManager>>,
-    /// There is none because this is a world of one: who runs it is told.
+    /// There is no node manager because this is a world of one. The reason goes to the user.
     pub(super) alone: bool,
 }
 
 impl SmartMap {
-    /// The end of the rank at `place` of its node, whose first rank is `first`.
+    /// Makes the end of the rank at `place` of its node, whose first rank is `first`.
     pub(crate) fn new(
         node: NodeMemory,
         memory: NicMemory,
@@ -126,32 +126,32 @@ impl SmartMap {
         self.page.wake(self.node.bell(place));
     }
 
-    /// From now on this node manager is told why this process ends, if it has to.
+    /// Sets the node manager that gets the reason if this process has to end.
     pub(crate) fn report_to(&mut self, node_manager: Arc<dyn NodeManager>) {
         self.node_manager = Some(node_manager);
     }
 
-    /// From now on standard sends of so many bytes are complete when they have been copied.
+    /// Sets the length up to which standard sends are complete when they have been copied.
     pub(crate) fn eager_up_to(&mut self, limit: usize) {
         self.eager_limit = limit;
     }
 
-    /// From now on messages bear marks.
+    /// Sets whether messages bear marks.
     pub(crate) fn expect_marks(&mut self, checked: bool) {
         self.checked = checked;
     }
 
-    /// This process is a world of one: nobody else says why it ends.
+    /// Marks this process as a world of one, which reports by itself why it ends.
     pub(crate) fn ends_alone(&mut self) {
         self.alone = true;
     }
 
-    /// From now on messages are fetched from slots where they lie in one.
+    /// Makes messages come from the slots in which they lie.
     pub(crate) fn use_slots(&mut self, slots: Arc<Slots>) {
         self.peer_memory.use_slots(slots);
     }
 
-    /// Whether a world rank is on this node.
+    /// Returns whether a world rank is on this node.
     pub(crate) fn is_local(&self, rank: u32) -> bool {
         self.place_of(rank).is_some()
     }

@@ -1,4 +1,4 @@
-//! The ends of all ranks of a node in one thread, in whatever order.
+//! The ends of all ranks of a node in one thread, in any order.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::peer_memory::PeerMemory;
@@ -24,9 +24,9 @@ struct Node {
     ends: Vec<SmartMap>,
 }
 
-/// Tests keep their memory until the end.
+/// Returns a range of memory that a test keeps until the end.
 fn named(bytes: *const u8, len: usize) -> ByteRange {
-    // SAFETY: as it says.
+    // SAFETY: tests keep the memory until the end.
     unsafe { ByteRange::new(bytes.expose_provenance() as u64, len) }
 }
 
@@ -164,7 +164,7 @@ fn only_a_kept_message_that_a_receive_would_get_closes_the_short_way() {
         source: Some(10),
         tag,
     };
-    // A description, and a message, that nobody has asked for yet.
+    // A description and a message, both unexpected.
     send(&mut node, SEND_CHECK_CONTEXT, 9, &[1]);
     send(&mut node, 3, 5, &[2]);
     node.settle();
@@ -183,7 +183,7 @@ fn only_a_kept_message_that_a_receive_would_get_closes_the_short_way() {
     let next = end.receive_next(10, &pattern(Some(7)), &piece, &mut outcome);
     assert_eq!((next, outcome.tag), (QueueHead::Received, 7));
     assert_eq!(into, [3]);
-    // It is still there for whoever asks.
+    // It is still there for a receive.
     let described = Pattern {
         context: SEND_CHECK_CONTEXT,
         source: Some(10),
@@ -243,7 +243,7 @@ fn a_message_is_lent_while_it_is_asked_for_in_time() {
                 node.settle();
                 assert_eq!(node.ends[0].take(id).unwrap().failure, RequestFailure::None);
             }
-            data.fill(0); // It is the program's again.
+            data.fill(0); // The buffer belongs to the program again.
             let posted = posted.unwrap_or_else(|| node.receive(1, Some(0), Some(5), &mut into));
             node.settle();
             assert_eq!(
@@ -280,8 +280,8 @@ fn a_message_that_is_too_long_is_cut() {
     }
 }
 
-/// A queue full of tags that nobody has asked for does not hide the one that is wanted, and messages
-/// that are held back keep their order.
+/// A queue full of tags without receives does not hide the wanted one, and messages that are held
+/// back keep their order.
 #[test]
 fn any_number_of_messages_waits_for_its_receives() {
     for peer_memory in roads() {
@@ -310,7 +310,7 @@ fn any_number_of_messages_waits_for_its_receives() {
     }
 }
 
-/// A receiver that did not wait for the chunk of a sender which takes its time had a hole in its message.
+/// A receiver that did not wait for the chunk of a slow sender had a hole in its message.
 #[test]
 fn a_receiver_waits_for_the_chunk_that_its_sender_has_claimed() {
     for round in 0..100 {
@@ -331,12 +331,12 @@ fn a_receiver_waits_for_the_chunk_that_its_sender_has_claimed() {
             let back = || is_back.load(Ordering::Acquire);
             let chunk = loop {
                 match sender.claim() {
-                    None if back() => return false, // It was too quick: another round.
+                    None if back() => return false, // The thread was too quick: another round.
                     None => {}
                     Some(chunk) => break chunk,
                 }
             };
-            // All others are claimed; then it has nothing to do but to wait.
+            // All others are claimed. Then it can only wait.
             for look in 0..200_000 {
                 assert!(!back(), "it is back without chunk {chunk}");
                 if look % 100 == 0 {
@@ -372,7 +372,7 @@ impl<'a> SharedCopier<'a> {
     }
 
     fn offered(&self) -> Option<(SharedCopy<'_>, u64)> {
-        // The first request of its table, whose slot 0 is nobody's.
+        // The first request of its table, whose slot 0 belongs to no request.
         let transfer = LocalRequestId {
             slot: 1,
             generation: 1,
@@ -404,7 +404,8 @@ impl<'a> SharedCopier<'a> {
     }
 }
 
-/// What is as long as a copy that both sides share was lent, too, and both used one word of the transfer.
+/// A message as long as a copy that both sides share was also lent, and both used one word of the
+/// transfer.
 #[test]
 fn what_is_long_enough_to_be_shared_is_not_lent() {
     let mut node = Node::new(2, PeerMemory::open());
@@ -417,7 +418,7 @@ fn what_is_long_enough_to_be_shared_is_not_lent() {
     }
 }
 
-/// What nobody asks for was kept by its receiver without a bound but the number of messages.
+/// A receiver stored unexpected messages with no limit but their number.
 #[test]
 fn messages_that_nobody_asks_for_stay_with_their_senders_when_there_are_too_many() {
     let mut node = Node::new(3, PeerMemory::open());
@@ -433,13 +434,14 @@ fn messages_that_nobody_asks_for_stay_with_their_senders_when_there_are_too_many
     }
     assert!(node.ends[1].kept_bytes <= MAX_UNEXPECTED_BYTES + 64 * 1024);
     assert!((400..=500).contains(&waiting.len()), "{}", waiting.len());
-    // Other senders are told as well; what is short comes all the same, and to others all does.
+    // Other senders are notified, too. Short messages come in any case, and other receivers get all
+    // messages.
     let long = node.send(2, 1, 0, &data, SendMode::Standard);
     assert!(matches!(long, PostedSend::Request(_)));
     let short = node.send(2, 1, 0, &data[..8], SendMode::Standard);
     let elsewhere = node.send(0, 2, 0, &data, SendMode::Standard);
     assert_eq!([short, elsewhere], [PostedSend::Complete; 2]);
-    // In order, whoever keeps them.
+    // In order, wherever they are stored.
     let mut into = vec![0; EAGER];
     for tag in 0..i32::try_from(most).unwrap() + 500 {
         into.fill(0);
@@ -459,14 +461,14 @@ fn messages_that_nobody_asks_for_stay_with_their_senders_when_there_are_too_many
     assert_eq!(node.ends[1].kept_bytes, 0);
 }
 
-/// A short send that finds no room is not told to be complete: what is, is received.
+/// A short send that finds no room is not reported as complete: complete sends are received.
 #[test]
 fn what_is_sent_at_once_is_never_more_than_there_is_room_for() {
     let mut node = Node::new(2, PeerMemory::open());
     let data = bytes(EAGER, 3);
     let piece = named(data.as_ptr(), data.len()).into();
     let message = Node::message(1, 5, &piece);
-    // More than its receiver keeps and its queue holds.
+    // More than its receiver stores and its queue holds.
     let most = MAX_UNEXPECTED_BYTES / EAGER + 1_000;
     let mut sent = 0;
     while node.ends[0].send_now(&message) {
@@ -512,7 +514,8 @@ fn a_receive_is_cancelled_or_matched() {
 }
 
 proptest! {
-    /// Against lists in which the first match is looked for, with steps of the ends in any order.
+    /// Compares with lists that are searched for the first match, with steps of the ends in any
+    /// order.
     #[test]
     fn messages_meet_receives_as_the_standard_says(
         steps in prop::collection::vec((0_u8..6, 0_usize..3, 0_usize..3, 0_i32..3, 0_usize..3), 1..120),
@@ -543,7 +546,7 @@ proptest! {
             }
         }
         node.settle();
-        // Whoever sent it, from one sender with one tag messages come in order, each once.
+        // From one sender with one tag, messages come in order, each once.
         let mut last: std::collections::HashMap<(usize, usize, i32), usize> = Default::default();
         let mut got = vec![false; sent.len()];
         for (at, id, into) in &received {
@@ -570,7 +573,7 @@ proptest! {
             prop_assert!(last.get(&key).is_none_or(|&before| before < which), "in order");
             last.insert(key, which);
         }
-        // What is left has no receive that would take it.
+        // For the remaining messages there is no receive that would take them.
         for (which, (from, _, _, _, posted)) in sent.iter().enumerate() {
             if let &PostedSend::Request(id) = posted {
                 let done = node.ends[*from].take(id).is_some();

@@ -1,4 +1,4 @@
-//! SMARTMAP as a road.
+//! SMARTMAP as a transport.
 
 use super::state::SmartMap;
 use crate::data::DataView;

@@ -1,6 +1,7 @@
-//! The links of a job on several machines, on a network that loses datagrams.
+//! The links of a job on several hosts, on a network that loses datagrams.
 //!
-//! Ranks are threads or bytes of this process: the kernel copies between them as it does between processes.
+//! Ranks are threads or bytes of this process: the kernel copies between them as it does between
+//! processes.
 
 use super::VirtualFabric;
 use super::metered_port::{InboundBudget, InboundMeter, MeteredPort};
@@ -21,13 +22,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// How long it may take until all is acknowledged that was said at the end of a job.
+/// The longest time at the end of a job until all messages are acknowledged.
 const REST_NS: u64 = 1_000_000_000;
 
-/// Virtual time after which no datagram is lost or late.
+/// The virtual time after which no datagram is lost or late.
 const FAULTS_END_NS: u64 = 400_000_000;
 
-/// What the network may do to datagrams.
+/// The kinds of faults that the network may inject into datagrams.
 #[derive(Clone, Copy, Debug)]
 pub struct DatagramFaultKinds {
     /// They are lost, up to three of ten.
@@ -36,14 +37,14 @@ pub struct DatagramFaultKinds {
     pub repeat: bool,
     /// They are late by up to 5 ms, and so overtake each other.
     pub delay: bool,
-    /// None comes for up to 150 ms.
+    /// None arrives for up to 150 ms.
     pub cut: bool,
 }
 
 impl DatagramFaultKinds {
-    /// How often and how long, as the seed says.
+    /// Draws the rates and times of the faults from the seed.
     pub fn draw(self, random: &mut ChaCha8Rng) -> DatagramFaults {
-        // Every choice is made, whether or not it is used.
+        // Every choice is drawn, whether or not it is used.
         let mut up_to = |most: u64, has: bool| {
             let drawn = random.random_range(1..=most);
             if has { drawn } else { 0 }
@@ -60,28 +61,29 @@ impl DatagramFaultKinds {
     }
 }
 
-/// Which nodes are on which machines, and in which of their processes; and to how many others a process passes on.
+/// The nodes on each host and in each of its processes, and the fan-out of a process that passes
+/// messages on.
 #[derive(Clone, Debug)]
 pub struct HostTopology(Vec<Vec<Vec<NodeId>>>, usize);
 
 impl HostTopology {
-    /// A machine for each node.
+    /// Creates a host for each node.
     #[must_use]
     pub fn one_node_each(nodes: usize) -> Self {
         let nodes = (0..nodes).map(NodeId::from_index);
         Self(nodes.map(|node| vec![vec![node]]).collect(), FAN_OUT)
     }
 
-    /// As the seed says: a machine for each node, processes of several nodes, or machines of several processes; and a chain
-    /// or a tree of them.
+    /// Draws from the seed: a host for each node, processes of several nodes, or hosts of several
+    /// processes; and a chain or a tree of them.
     pub fn draw(nodes: usize, random: &mut ChaCha8Rng) -> Self {
-        // The chances that a node is on the machine, and in the process, of one before it.
+        // The chances that a node is on the host, and in the process, of an earlier one.
         let kinds = [(0.0, 0.0), (0.5, 1.0), (0.5, 0.0), (0.5, 0.5)];
         let (joins_machine, joins_process) = kinds[random.random_range(0..kinds.len())];
         let mut machines: Vec<Vec<Vec<NodeId>>> = Vec::new();
         for node in (0..nodes).map(NodeId::from_index) {
             let known = machines.len();
-            // There are two machines at least, and so a network.
+            // There are two hosts at least, and so a network.
             if known < 2 || !random.random_bool(joins_machine) {
                 machines.push(vec![vec![node]]);
                 continue;
@@ -94,7 +96,8 @@ impl HostTopology {
                 machine.push(vec![node]);
             }
         }
-        // Of a stream of its own: what is drawn after this is what the seed has said before there were trees.
+        // This has a stream of its own, so all that is drawn afterwards is the same as before there
+        // were trees.
         let mut other = random.clone();
         other.set_stream(1);
         Self(machines, other.random_range(1..=3))
@@ -114,7 +117,8 @@ pub struct DatagramFabric {
 }
 
 impl DatagramFabric {
-    /// Links at rest between these machines, whose pages say that there are so many cores. Ranks are of this process.
+    /// Creates idle links between these hosts, with `cores` in their pages. Ranks belong to this
+    /// process.
     ///
     /// # Panics
     /// When there is no memory.
@@ -155,7 +159,7 @@ impl DatagramFabric {
         }
     }
 
-    /// The segment of the machine of a node.
+    /// Returns the segment of a node's host.
     #[must_use]
     pub fn segment(&self, node: NodeId) -> &Segment {
         &self.cluster.party_of(node).segment
@@ -209,7 +213,7 @@ impl VirtualFabric for DatagramFabric {
     }
 
     fn alive(&self) -> NodeSet {
-        // A node that dies ends the job: there are no survivors to be looked after.
+        // A node that dies ends the job, so there are no survivors to exclude it.
         (0..self.nodes).map(NodeId::from_index).collect()
     }
 

@@ -10,18 +10,18 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Bytes that were asked into a node.
+/// Bytes that were requested into a node.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct InboundBudget {
-    /// Of collectives, and of messages of nodes of its machine, in this slice.
+    /// Bytes of collectives, and of messages from nodes of its host, in this slice.
     in_slice: u64,
-    /// Of messages of far nodes that are on their way; and the most that were at once.
+    /// Bytes of messages from remote nodes in flight, and their maximum.
     under_way: u64,
     most: u64,
 }
 
 impl InboundBudget {
-    /// What is held to the budget. The next slice begins.
+    /// Returns the bytes that the budget limits, and begins the next slice.
     pub(super) fn take(&mut self) -> u64 {
         let in_slice = std::mem::take(&mut self.in_slice);
         let most = std::mem::replace(&mut self.most, self.under_way);
@@ -29,12 +29,12 @@ impl InboundBudget {
     }
 }
 
-/// Where a port counts.
+/// The counters of a port.
 #[derive(Debug)]
 pub(super) struct InboundMeter {
     /// Its node.
     pub(super) node: NodeId,
-    /// By node.
+    /// The counts by node.
     pub(super) entered: Rc<RefCell<Vec<InboundBudget>>>,
     /// The node of each rank.
     pub(super) node_of: Rc<[NodeId]>,
@@ -45,7 +45,7 @@ impl InboundMeter {
         self.entered.borrow_mut()[node.index()].in_slice += bytes as u64;
     }
 
-    /// So many bytes are on their way to the node.
+    /// Counts bytes in flight to the node.
     fn leaves(&self, bytes: u64) {
         let entered = &mut self.entered.borrow_mut()[self.node.index()];
         entered.under_way += bytes;
@@ -62,7 +62,7 @@ impl InboundMeter {
 pub(super) struct MeteredPort<P> {
     port: P,
     meter: InboundMeter,
-    /// Bytes that were asked of far nodes.
+    /// Bytes that were requested from remote nodes.
     under_way: HashMap<Ticket, u64>,
 }
 

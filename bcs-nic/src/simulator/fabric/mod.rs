@@ -1,10 +1,10 @@
-//! The fabric under a simulated cluster: what the simulators ask of it, beside ports.
+//! The fabric under a simulated cluster: what the simulators need of it, besides ports.
 //!
-//! | file | is |
+//! | file | content |
 //! |---|---|
-//! | `transfers.rs` | the simulated fabric, whose transfers are late, fail whole, or overtake each other |
-//! | `datagrams.rs` | the links of jobs on several machines, on a network that loses datagrams |
-//! | `metered.rs` | a port that counts what enters its node |
+//! | `sim_fabric.rs` | the simulated fabric: transfers are late, fail or overtake each other |
+//! | `datagram_fabric.rs` | the links of jobs on several hosts, on a network that loses datagrams |
+//! | `metered_port.rs` | a port that counts what enters its node |
 
 mod datagram_fabric;
 mod metered_port;
@@ -29,54 +29,57 @@ pub enum FabricKind {
 
 /// A fabric in virtual time.
 pub trait VirtualFabric: std::fmt::Debug {
-    /// The port of a NIC thread.
+    /// Returns the port of a NIC thread.
     fn port(&self, node: NodeId, thread: NicThreadId) -> Box<dyn Port>;
 
-    /// The port of the Strobe Sender.
+    /// Returns the port of the Strobe Sender.
     fn strobe_sender(&self) -> Box<dyn Port>;
 
-    /// The ranks' memory, as a NIC thread of a node reaches it.
+    /// Returns the ranks' memory, as a NIC thread of a node reaches it.
     fn memory(&self, node: NodeId) -> Box<dyn RankMemory>;
 
-    /// The page of the machine of a node.
+    /// Returns the page of a node's host.
     fn page(&self, node: NodeId) -> &MachinePage;
 
-    /// The virtual time in nanoseconds.
+    /// Returns the virtual time in nanoseconds.
     fn now_ns(&self) -> u64;
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     fn next_ns(&self) -> Option<u64>;
 
-    /// Advances the time, letting everything happen that is due.
+    /// Advances the time, and lets all events happen that are due.
     fn advance(&mut self, to_ns: u64);
 
-    /// Does what can be done at once of what ports have asked for. Returns whether there was anything.
+    /// Carries out those requests of ports that are possible at once. Returns whether there were
+    /// any.
     fn settle(&mut self) -> bool;
 
-    /// The nodes that live.
+    /// Returns the nodes that live.
     fn alive(&self) -> NodeSet;
 
-    /// Looks at Compare-And-Writes that wait that came out false.
+    /// Returns how often waiting Compare-And-Writes were false.
     fn retries(&self) -> u64;
 
-    /// Transfers that have not arrived, GETs of far nodes among them or not: zero at the end of a slice.
+    /// Returns the number of transfers that have not arrived, with or without GETs from remote
+    /// nodes: zero at the end of a slice.
     fn in_flight(&self, gets: bool) -> usize;
 
-    /// Bytes of messages and collectives that entered each node since the last call.
+    /// Returns the bytes of messages and collectives that entered each node since the last call.
     fn take_inbound_bytes(&mut self) -> Vec<u64>;
 
-    /// A global variable of a node, as the checkers see it.
+    /// Returns a global variable of a node, for the checkers.
     fn load(&self, node: NodeId, variable: Variable) -> u64;
 
-    /// Whether all that was said is known to have come, at the end of a job, within a bounded time.
+    /// Runs until all messages are acknowledged, at the end of a job. Returns whether that took a
+    /// bounded time.
     fn run_until_idle(&mut self) -> bool;
 
-    /// The faults injected so far.
+    /// Returns the faults injected so far.
     fn fault_counts(&self) -> FaultCounts;
 
-    /// Mixes words into the trace: the simulator adds what ranks do.
+    /// Mixes words into the trace: the simulator adds the actions of ranks.
     fn trace(&mut self, words: &[u64]);
 
-    /// A hash of everything that happened, in order: equal for equal seeds.
+    /// Returns a hash of all events, in order: equal for equal seeds.
     fn trace_hash(&self) -> u64;
 }

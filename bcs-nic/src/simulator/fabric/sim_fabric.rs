@@ -16,7 +16,7 @@ pub struct SimFabric {
 }
 
 impl SimFabric {
-    /// This network, of nodes with this page.
+    /// Creates the fabric of this network, with one page for all nodes.
     #[must_use]
     pub fn new(network: Rc<RefCell<Network>>, page: MachinePage) -> Self {
         Self { network, page }

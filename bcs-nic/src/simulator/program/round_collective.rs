@@ -1,4 +1,4 @@
-//! What ranks do together at the end of a round, and what must come of it.
+//! The collectives at the end of a round, and their results.
 
 use super::{LENGTHS, pattern};
 use bcs_core::descriptor::{CollectiveKind, NicCollectiveCall};
@@ -49,7 +49,7 @@ impl RoundCollective {
         }
     }
 
-    /// What a member calls.
+    /// Returns the call of a member.
     pub(in crate::simulator) fn call(&self, rank: u32) -> NicCollectiveCall {
         let (kind, bytes) = match self {
             Self::Barrier => (CollectiveKind::Barrier, 0),
@@ -72,7 +72,7 @@ impl RoundCollective {
         NicCollectiveCall { rank, kind, bytes }
     }
 
-    /// What a member contributes in round `round`.
+    /// Returns the contribution of a member in round `round`.
     pub(in crate::simulator) fn contribution(&self, member: u32, round: usize) -> Vec<u8> {
         let id = u64::from(member) * 1000 + round as u64;
         match self {
@@ -104,7 +104,7 @@ impl RoundCollective {
         }
     }
 
-    /// What these members contribute together, folded from the left.
+    /// Returns the contributions of these members, folded from the left.
     pub(in crate::simulator) fn folded(&self, members: &[u32], round: usize) -> Vec<u8> {
         let mut parts = members.iter().map(|&rank| self.contribution(rank, round));
         let first = parts.next().expect("a node has a member");
@@ -117,9 +117,9 @@ impl RoundCollective {
         })
     }
 
-    /// What a member must have in the end; `None` if it gets nothing. This is the sequential
-    /// oracle: it knows the canonical order (law 9) by a recursion of its own, not by the RH's
-    /// code.
+    /// Returns the result that a member must have; `None` if it gets nothing. This is the
+    /// sequential oracle: it computes the canonical order (law 9) by its own recursion, not by the
+    /// RH's code.
     pub(in crate::simulator) fn answer(
         &self,
         member: u32,

@@ -10,7 +10,7 @@ use bcs_core::limits::INLINE_BYTES;
 use bcs_core::request::RequestId;
 use bcs_fabric::sim::RankStore;
 
-/// The contexts but the world.
+/// Returns the contexts except the world.
 fn contexts() -> impl Iterator<Item = u32> {
     (1..).take(CONTEXTS - 1)
 }
@@ -20,7 +20,7 @@ impl ScriptedRank {
         contexts().for_each(|context| self.open(context, world, store));
     }
 
-    /// Does a step of closing the contexts and opening them again. Returns what is next.
+    /// Does a step of closing the contexts and opening them again. Returns the next step.
     pub(super) fn reopen_contexts(
         &mut self,
         round: usize,
@@ -110,7 +110,7 @@ impl ScriptedRank {
         });
     }
 
-    /// Takes part in the collectives beside the round's own, which go as they should.
+    /// Takes part in the collectives beside the round's own, none of which goes wrong.
     pub(super) fn join_side_collectives(
         &mut self,
         round: usize,
@@ -180,7 +180,7 @@ impl ScriptedRank {
             true => partly_missing_buffer(bytes, store).location.address,
             false => self.write(&contribution, store),
         };
-        // Of one for whom this rank arrives.
+        // The memory of a member for which this rank arrives is missing.
         let spoilt = lacks.filter(|(member, side)| match &arrival {
             ArrivalMode::ForNode(stood_for) => {
                 *side == CollectiveSide::Input && *member != self.rank && stood_for.contains(member)
@@ -221,7 +221,7 @@ impl ScriptedRank {
     }
 }
 
-/// What is contributed, if it is short enough for the descriptor.
+/// Returns the contribution, if it is short enough for the descriptor.
 fn inline(contribution: &[u8]) -> Option<[u8; INLINE_BYTES]> {
     (contribution.len() <= INLINE_BYTES).then(|| {
         let mut inline = [0; INLINE_BYTES];

@@ -1,10 +1,10 @@
-//! A scripted rank: posts what its program says and checks what comes back.
+//! A scripted rank: posts what its program says and checks the results.
 //!
-//! | file | is |
+//! | file | content |
 //! |---|---|
-//! | `posts.rs` | what it posts of messages |
-//! | `arrivals.rs` | how it arrives at contexts and collectives |
-//! | `verdicts.rs` | whether what came of them is right |
+//! | `posts.rs` | the posts of messages |
+//! | `arrivals.rs` | the arrivals at contexts and collectives |
+//! | `result_checks.rs` | the checks of the results |
 
 mod arrivals;
 mod posts;
@@ -23,13 +23,13 @@ use std::sync::atomic::Ordering;
 
 /// Bytes of a rank's own memory.
 pub(super) const MEMORY_BYTES: usize = 1 << 23;
-/// The first byte of it that is used: address 0 is that of no layout.
+/// The first byte of it that is used: address 0 means "no layout".
 const MEMORY_START: usize = 8;
 
-/// What a request was for.
+/// The purpose of a request.
 #[derive(Clone, Debug)]
 enum RequestPurpose {
-    /// A send; what is to be read may be missing.
+    /// A send; the memory to be read may be missing.
     Send {
         missing: bool,
     },
@@ -40,7 +40,7 @@ enum RequestPurpose {
         into: CanaryBuffer,
         missing: bool,
     },
-    /// The first half of one.
+    /// The first half of a receive by extraction.
     Extract {
         capacity: usize,
         pieces: Option<u64>,
@@ -50,7 +50,7 @@ enum RequestPurpose {
     Collective {
         address: u64,
     },
-    /// One of those beside it, by its number among them.
+    /// A collective beside the round's own, by its number among these.
     Beside {
         nth: usize,
         address: u64,
@@ -59,7 +59,7 @@ enum RequestPurpose {
         context: u32,
     },
     Close,
-    /// A barrier of the world, so that all have closed their contexts, or opened them.
+    /// A barrier of the world, after which all have closed their contexts, or opened them.
     Meeting,
 }
 
@@ -71,7 +71,7 @@ struct OutstandingRequest {
     completion: Option<Completion>,
 }
 
-/// What a rank is about to do.
+/// The next action of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NextAction {
     Open,
@@ -79,12 +79,13 @@ enum NextAction {
     /// The messages of a round, from this post on.
     Messages(usize, usize),
     Collective(usize),
-    /// After a round that closes the contexts and opens them again: what is next of that.
+    /// The next step of a round that closes the contexts and opens them again.
     Again(usize, ReopenStep),
     Finished,
 }
 
-/// All have closed their contexts before anybody opens one of them again, and opened them before anybody uses one.
+/// A step of reopening. All close their contexts before any rank opens one of them again, and open
+/// them before any rank uses one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReopenStep {
     Close,
@@ -101,7 +102,7 @@ pub(super) struct ScriptedRank {
     sends: Producer<MappedWords>,
     receives: Producer<MappedWords>,
     collectives: Producer<MappedWords>,
-    /// So many of them were posted when one that needs a slice was.
+    /// The number of collectives posted up to the last one that needs a slice.
     needs_slice: u64,
     next: NextAction,
     /// When its computation ends.
@@ -110,24 +111,24 @@ pub(super) struct ScriptedRank {
     outstanding: Vec<OutstandingRequest>,
     /// Receives posted in this round.
     receives_posted: usize,
-    /// Receives of this round that nobody sends for, and after which cut they were posted.
+    /// Receives of this round without a send, with the cut after which they were posted.
     decoys: Vec<(RequestId, u64)>,
     /// The first byte of its memory that is free in this round.
     free: usize,
     requests: u32,
     payloads: usize,
     sequences: [u64; CONTEXTS],
-    /// Which contexts are open; not those of which a node had died.
+    /// Which contexts are open. Those with a node that had died are not.
     opened: [bool; CONTEXTS],
     /// Messages and collectives checked.
     pub(super) checked: u64,
     /// Completions seen.
     completions: u64,
-    /// How often it was told of memory that is not there.
+    /// How often it got an error because memory was not there.
     pub(super) memory_faults: u64,
 }
 
-/// What a rank sees of its world while it acts.
+/// The view that a rank has of its world while it acts.
 pub(super) struct RankView<'a> {
     pub(super) program: &'a ScriptedProgram,
     pub(super) placement: &'a Placement,
@@ -169,7 +170,7 @@ impl ScriptedRank {
         self.next == NextAction::Finished && !self.waiting
     }
 
-    /// What it is doing, for a checker's objection.
+    /// Describes its state, for a checker's violation.
     pub(super) fn describe(&self) -> String {
         let waits: Vec<&RequestPurpose> = self
             .outstanding
@@ -185,7 +186,7 @@ impl ScriptedRank {
 
     /// Whether anything is left in its rings.
     pub(super) fn leaks(&mut self) -> bool {
-        // What completes twice would be taken for a later use of its slot.
+        // A request that completes twice would be taken for a later use of its slot.
         self.memory.completions().load(Ordering::Acquire) != self.completions
             || self.sends.consumed() < self.sends.pushed()
             || self.receives.consumed() < self.receives.pushed()
@@ -194,7 +195,7 @@ impl ScriptedRank {
             || self.memory.undelivered_sends().load(Ordering::Relaxed) != 0
     }
 
-    /// Acts as far as it can. Returns words for the trace if it did anything.
+    /// Acts as far as possible. Returns words for the trace if it did anything.
     pub(super) fn act(
         &mut self,
         world: &RankView<'_>,
@@ -272,7 +273,8 @@ impl ScriptedRank {
         }
     }
 
-    /// Posts the messages of a round from `from` on. Returns what comes next if the rank computes in between.
+    /// Posts the messages of a round from `from` on. Returns the next action if the rank computes
+    /// in between.
     fn post_until_pause(
         &mut self,
         (round, from): (usize, usize),
@@ -290,8 +292,8 @@ impl ScriptedRank {
         None
     }
 
-    /// Asks for a slice as law 2 has it: for sends and collectives, and for receives only if BR
-    /// holds messages. What turns up later, the NIC itself must notice.
+    /// Requests a slice by law 2: for sends and collectives, and for receives only if BR holds
+    /// messages. The NIC itself must notice messages that come later.
     fn request_slice(&mut self, world: &RankView<'_>) {
         let page = world.page;
         let unexpected = self.memory.unexpected().load(Ordering::Relaxed) != 0;
@@ -308,7 +310,7 @@ impl ScriptedRank {
                 page.nudge(node, NicThreadId::BufferReceiver);
             }
         }
-        // A short one needs no slice.
+        // A short collective needs no slice.
         let posted = self.collectives.consumed() < self.needs_slice
             || (!goes_ahead && (sends || receives || arrived));
         if posted {
@@ -356,7 +358,7 @@ impl ScriptedRank {
         place.location.address
     }
 
-    /// Looks at the completions; true when all have come.
+    /// Polls the completions. Returns true when all have come.
     fn poll_completions(
         &mut self,
         world: &RankView<'_>,
@@ -367,7 +369,7 @@ impl ScriptedRank {
             if outstanding.completion.is_none() {
                 outstanding.completion = self.memory.completion(outstanding.request);
                 if outstanding.completion.is_some() {
-                    // Who cancels is answered, too, though nobody asks.
+                    // The cancel is answered, too, though nobody waits for it.
                     let cancelled = matches!(outstanding.purpose, RequestPurpose::Cancelled);
                     self.completions += 1 + u64::from(cancelled);
                     check_release(
@@ -397,13 +399,13 @@ impl ScriptedRank {
     }
 }
 
-/// The number by which the data of a collective beside others in a round differ from those of all others. Rounds are
-/// fewer than eight.
+/// Returns the number that distinguishes the data of a side collective from those of all others.
+/// Rounds are fewer than eight.
 fn number_beside(nth: usize, round: usize) -> usize {
     round + 8 * (nth + 1)
 }
 
-/// Room for so many bytes of which the second half is beyond a rank's memory.
+/// Makes room for `len` bytes, of which the second half is beyond a rank's memory.
 fn partly_missing_buffer(len: usize, store: &RankStore) -> CanaryBuffer {
     CanaryBuffer::beyond(MEMORY_BYTES - len / 2, store)
 }

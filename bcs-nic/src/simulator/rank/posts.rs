@@ -1,4 +1,4 @@
-//! What a scripted rank posts of messages.
+//! The posts of messages by a scripted rank.
 
 use super::{OutstandingRequest, RankView, RequestPurpose, ScriptedRank, partly_missing_buffer};
 use crate::simulator::program::{ProgramMessage, ProgramPost, ScriptedProgram};
@@ -9,7 +9,7 @@ use bcs_core::limits::{INLINE_BYTES, PAYLOAD_SLOTS};
 use bcs_core::request::RequestId;
 use bcs_fabric::sim::RankStore;
 
-/// The tag of receives that nobody sends for.
+/// The tag of receives without a send.
 const DECOY_TAG: i32 = 77;
 
 impl ScriptedRank {
@@ -142,7 +142,7 @@ impl ScriptedRank {
             .expect("a round fits the ring");
     }
 
-    /// Receives a message that was taken out, at once: its sender may wait for that.
+    /// Receives an extracted message at once, because its sender may wait for that.
     pub(super) fn receive_extracted(
         &mut self,
         extracted: &OutstandingRequest,
@@ -182,8 +182,8 @@ impl ScriptedRank {
     }
 }
 
-/// A context of its own for each round's messages: a rank that is a round ahead must not send for
-/// the wildcards of this one.
+/// Returns the context of a round's messages. Each round has its own: a rank that is a round ahead
+/// must not send to the wildcards of this one.
 fn context_of(round: usize) -> u32 {
     100 + u32::try_from(round).expect("few rounds")
 }

@@ -1,4 +1,4 @@
-//! Whether what a scripted rank's requests came to is right.
+//! Checks the results of a scripted rank's requests.
 
 use super::{NextAction, RankView, ReopenStep, RequestPurpose, ScriptedRank, number_beside};
 use crate::simulator::canary_buffer::CanaryBuffer;
@@ -9,7 +9,7 @@ use bcs_core::request::{Completion, RequestFailure};
 use bcs_fabric::sim::RankStore;
 
 impl ScriptedRank {
-    /// All requests of a step have completed: are they right?
+    /// Checks the results of a step, when all its requests have completed.
     pub(super) fn check(
         &mut self,
         world: &RankView<'_>,
@@ -91,7 +91,7 @@ impl ScriptedRank {
         let messages = &world.program.rounds[round].messages;
         let mut received: Vec<Option<ObservedReceive>> = vec![None; self.receives_posted];
         let mut extracted = Vec::new();
-        // Receives that had no room, and from whom what was not there.
+        // The number of receives without room, and the sources whose memory was missing.
         let (mut lost, mut unread) = (0, Vec::new());
         for outstanding in &self.outstanding {
             let completion = outstanding.completion.expect("all have completed");
@@ -119,7 +119,7 @@ impl ScriptedRank {
                 _ => {}
             }
         }
-        // What is not there may have died.
+        // If nodes have died, messages may be missing for that reason.
         let lost = world.nobody_died.then_some(lost);
         let rank = self.rank;
         self.checked += check_receives(rank, messages, &received, &extracted, lost)?;
@@ -139,7 +139,7 @@ impl ScriptedRank {
         Ok(())
     }
 
-    /// What a receive brought, and nothing beside it.
+    /// Returns what a receive brought, after a check that it wrote nothing else.
     fn take_received(
         &self,
         completion: &Completion,
@@ -226,7 +226,7 @@ impl ScriptedRank {
             let completion = outstanding.completion.expect("all have completed");
             let ranks = u32::try_from(world.placement.ranks()).expect("few");
             let members = world.program.members(*context, ranks);
-            // Who went astray may have died before anybody could see it.
+            // The stray rank may have died before anybody could see its call.
             let (all, on) = (&members, world.placement);
             let must_be_told = program.must_be_told(self.rank, all, on);
             let as_it_should = match completion.failure {
@@ -268,7 +268,7 @@ impl ScriptedRank {
     }
 }
 
-/// What a probe found was sent to this rank.
+/// Checks that the message which a probe found was sent to this rank.
 fn check_found(
     rank: u32,
     messages: &[ProgramMessage],
@@ -285,7 +285,7 @@ fn check_found(
     Err((Checker::ExactlyOnce, what))
 }
 
-/// A member of a refused collective is told what some member really called.
+/// Checks that a member of a refused collective got a call that some member really made.
 fn check_told(
     completion: &Completion,
     round: &ProgramRound,
@@ -303,7 +303,7 @@ fn check_told(
     Err((Checker::Collective, what))
 }
 
-/// What a completion brought: inline, or in the rank's memory.
+/// Returns the bytes of a completion: inline, or in the rank's memory.
 fn bytes_of(completion: &Completion, address: u64, len: u64, store: &RankStore) -> Vec<u8> {
     if completion.inline_len > 0 {
         return completion.inline_bytes().to_vec();

@@ -1,23 +1,24 @@
-//! Contexts: the communicators whose ranks are on this node, and which of their collectives may
-//! go (paper section 4.4).
+//! Contexts: the communicators whose ranks are on this node, and which of their collectives may go
+//! (paper section 4.4).
 //!
-//! A context has a *slot*: the index of its global variables on all its nodes. The world has slot
-//! 0. The master's BR takes one for any other context by Compare-And-Write on `Owner`, so it is
-//! free on all nodes of the group and then taken on all of them, and the other BRs find it
-//! ([`slots`]). A context is known by its id and its first member: two communicators of one id have no
-//! member in common.
+//! A context has a *slot*: the index of its global variables on all its nodes. Slot 0 belongs to
+//! the world. For any other context the master's BR takes a slot by Compare-And-Write on `Owner`:
+//! it is free on all nodes of the group and then taken on all of them, and the other BRs find it
+//! ([`slots`]). A context is known by its id and its first member: two communicators of one id have
+//! no member in common.
 //!
-//! A rank uses a context after its opening was answered, and closes it when its collectives are done.
-//! What comes in another order is refused, and harms nobody else.
+//! A rank uses a context after its opening was answered, and closes it when its collectives are
+//! done. Descriptors in another order are refused, and harm no other rank.
 //!
-//! Readiness is a variable: `Arrived` of a slot says at which collective all local members have
-//! arrived (law 8), and bears the signature of what they called. A node publishes one at a time, the
-//! next when that has gone, so that equality on all nodes means that all ranks are at the same
-//! collective and called the same: one Compare-And-Write. The master's BR does it, and grants what
-//! holds by writing `StepGrant`, or refuses it ([`refusal`]). Data moves in steps of one token each; the tokens are taken on all nodes of the group at
-//! once, so a token is one place in the collective block that nobody else uses in this slice.
+//! Readiness is a variable: `Arrived` of a slot records the collective at which all local members
+//! have arrived (law 8), with the signature of their call. A node publishes one at a time, and the
+//! next when that has gone. So equality on all nodes means that all ranks are at the same
+//! collective with the same call: one Compare-And-Write tests it. The master's BR does this. If it
+//! holds, the BR grants the collective by writing `Go`; otherwise it refuses it ([`refusal`]). Data
+//! moves in steps of one token each. The tokens are taken on all nodes of the group at once, so a
+//! token is one place in the collective block that nobody else uses in this slice.
 //!
-//! Where nodes are far from each other short collectives do without ([`corrupt_words`]).
+//! Between hosts short collectives need none of this ([`outside_slice`]).
 
 mod communicator;
 mod grant;
@@ -52,20 +53,20 @@ pub(super) struct Contexts {
     config: NodeConfig,
     quota: Quota,
     communicators: BTreeMap<ContextKey, NicCommunicator>,
-    /// Which communicator a rank means by a context id.
+    /// The communicator that a rank means by a context id.
     of_rank: BTreeMap<(u32, u32), ContextKey>,
     refused: RefusedContexts,
-    /// How many were opened here, modulo 2^16.
+    /// The number of contexts opened here, modulo 2^16.
     opened: u16,
     grants: GrantSequence,
-    /// The most tokens that collectives of this node can get in this slice, each by itself. Counted in DEM:
-    /// in MSM a master may already have granted some of them.
+    /// The most tokens that collectives of this node can get in this slice, each by itself. They
+    /// are counted in DEM: in MSM a master may already have granted some of them.
     tokens_wanted: u64,
-    /// What other nodes say of collectives ahead of the beat.
+    /// Messages of other nodes about collectives outside of the slice.
     heard: EarlyTreeMessages,
-    /// What was taken before its slice and does not go ahead of it.
+    /// Arrivals that were taken before their slice and need one.
     later: Vec<(u32, CollectiveDescriptor)>,
-    /// Collectives of which the last arrival of this node has come since they were counted last.
+    /// Collectives whose last arrival of this node has come since the last count.
     complete: u64,
     lost: NodeSet,
 }
@@ -95,7 +96,7 @@ impl Contexts {
         }
     }
 
-    /// In DEM: what local ranks posted before the cut.
+    /// Takes in DEM what local ranks posted before the cut.
     pub(super) fn arrive_all(
         &mut self,
         posted: Vec<(u32, CollectiveDescriptor)>,
@@ -107,7 +108,7 @@ impl Contexts {
         }
     }
 
-    /// A local rank posted a collective descriptor.
+    /// Takes a collective descriptor of a local rank.
     fn arrive(
         &mut self,
         rank: u32,
@@ -140,7 +141,7 @@ impl Contexts {
         if !group.set.and(&self.lost).is_empty() {
             return Err(RequestFailure::PeerGone);
         }
-        // Ids are used again when all members have closed the context that had them.
+        // An id is used again when all members have closed its context.
         let key = (group.members[0], descriptor.context);
         let is_known = |known: &NicCommunicator| {
             known.opened.contains(&rank) || known.group.members != group.members
@@ -217,7 +218,7 @@ impl Contexts {
             let go = StepGrant::decode(context.port.load(Variable::Go(slot)));
             communicator.apply_grant(slot, go, context);
         }
-        // As others may have closed it before, so may those who never opened it not be waited for.
+        // Members that never opened it are not waited for, since others may have closed it before.
         let is_last = communicator.closed.len() + 1 == communicator.opened.len();
         let is_in_use = !communicator.pending.is_empty() || !communicator.arrivals.is_empty();
         if is_last && is_in_use {
@@ -257,14 +258,15 @@ impl Contexts {
         Ok(())
     }
 
-    /// The end of DEM: tells the other nodes how far this one is, and looks for slots.
+    /// Publishes how far this node is at the end of DEM, and looks for slots.
     pub(super) fn publish(&mut self, context: &mut NicThreadContext<'_>) {
         self.note_refusal(context);
         self.find_slots(context);
         self.tokens_wanted = 0;
         for communicator in self.communicators.values_mut() {
             communicator.grant_is_unread = false; // the phase of the slice before is over
-            // Without one that is to be granted there is nothing to heed, and nothing to tell.
+            // Without a collective that waits for a grant there is nothing to read and nothing to
+            // publish.
             let is_quiet = communicator.gone || communicator.pending.is_empty();
             if let Some(slot) = communicator.slot.filter(|_| !is_quiet) {
                 let go = StepGrant::decode(context.port.load(Variable::Go(slot)));
@@ -283,7 +285,7 @@ impl Contexts {
         self.candidates().next().is_some()
     }
 
-    /// The contexts whose master is here, and which wait for a slot or to be granted something.
+    /// Returns the contexts whose master is here and which wait for a slot or a grant.
     fn candidates(&self) -> impl Iterator<Item = ContextKey> {
         let node = self.config.node;
         let is_ours = move |(_, communicator): &(&ContextKey, &NicCommunicator)| {
@@ -293,7 +295,7 @@ impl Contexts {
         ours.map(|(&key, _)| key)
     }
 
-    /// The most bytes that collectives may bring into this node in this slice.
+    /// Returns the most bytes that collectives may bring into this node in this slice.
     pub(super) fn max_inbound_bytes(&self) -> u64 {
         self.tokens_wanted.min(self.quota.tokens) * self.quota.token_share
     }
@@ -302,7 +304,7 @@ impl Contexts {
     pub(super) fn schedule(&mut self, slice: u64, context: &mut NicThreadContext<'_>) {
         let mut keys: Vec<ContextKey> = self.candidates().collect();
         if !keys.is_empty() {
-            // Another context goes first in every slice, so that none is left without tokens.
+            // A different context goes first in every slice, so that none is left without tokens.
             let first = usize::try_from(slice % keys.len() as u64).expect("few contexts");
             keys.rotate_left(first);
         }
@@ -314,7 +316,7 @@ impl Contexts {
         self.grants.is_done()
     }
 
-    /// Whether barriers or broadcasts, and reductions, were granted in this slice.
+    /// Returns whether barriers or broadcasts, and whether reductions, were granted in this slice.
     pub(super) fn granted(&self) -> [bool; 2] {
         self.grants.granted()
     }
@@ -328,13 +330,14 @@ impl Contexts {
         progress
     }
 
-    /// Counts the collectives of which the last arrival of this node has come since the last time.
+    /// Returns the number of collectives whose last arrival of this node has come since the last
+    /// call.
     pub(super) fn take_complete(&mut self) -> u64 {
         std::mem::take(&mut self.complete)
     }
 
-    /// Collectives at which ranks of this node have arrived, and which were not granted in full before this slice:
-    /// at the end of DEM.
+    /// Returns the number of collectives at which ranks of this node have arrived, and which were
+    /// not granted in full before this slice: at the end of DEM.
     pub(super) fn entered(&self) -> u64 {
         let of = |communicator: &NicCommunicator| {
             (communicator.arrivals.len() + communicator.pending.len()) as u64
@@ -342,7 +345,8 @@ impl Contexts {
         self.communicators.values().map(of).sum()
     }
 
-    /// Collectives at which ranks of this node have arrived, and which have not gone.
+    /// Returns the number of collectives at which ranks of this node have arrived and which have
+    /// not gone.
     pub(super) fn unfinished(&self, port: &dyn Port) -> usize {
         let of = |communicator: &NicCommunicator| {
             let go = communicator.slot.map(|slot| port.load(Variable::Go(slot)));
@@ -354,7 +358,7 @@ impl Contexts {
         self.later.len() + self.communicators.values().map(of).sum::<usize>()
     }
 
-    /// Whether any collective goes on in the next slice, whoever else arrives.
+    /// Whether any collective advances in the next slice, even without further arrivals.
     pub(super) fn waits_for_slice(&self) -> bool {
         let mut communicators = self.communicators.values();
         !self.later.is_empty() || communicators.any(NicCommunicator::waits_for_slice)

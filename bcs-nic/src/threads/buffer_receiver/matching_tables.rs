@@ -26,18 +26,18 @@ pub(super) struct NicReceive {
     pub(super) request: RequestId,
     pub(super) into: Location,
     pub(super) capacity: u64,
-    /// A message by another road may satisfy it, too.
+    /// Whether a message through another transport may satisfy it, too.
     pub(super) shared: bool,
 }
 
-/// A probe that was not answered yet.
+/// A probe that is not answered yet.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     pattern: Pattern,
     request: RequestId,
-    /// It is answered in the slice in which it was taken, whatever there is.
+    /// Whether it is answered in the slice in which it was taken, with or without a message.
     once: bool,
-    /// It takes the message out (a matched probe).
+    /// Whether it takes the message out (a matched probe).
     extracts: bool,
 }
 
@@ -47,40 +47,42 @@ struct RankTables {
     memory: NicMemory,
     ring: Consumer<MappedWords>,
     matcher: Matcher<Envelope, NicReceive>,
-    /// To cancel receives: by request slot, with the generation. Of those that were matched they are stale.
+    /// Handles to cancel receives, by request slot, with the generation. Those of matched receives
+    /// are stale.
     handles: Vec<Option<(u32, ReceiveHandle)>>,
     /// Probes in the order of their posts.
     probes: Vec<Probe>,
     /// Messages that matched probes have taken out, by the request of the probe.
     extracted: HashMap<RequestId, (MessageEnvelope, Envelope)>,
     unexpected: u64,
-    /// Messages that came ahead of the beat, and wait.
+    /// Messages from outside of the slice that wait.
     ahead: u64,
 }
 
-/// What a message that came ahead of the beat has met.
+/// What a message from outside of the slice has met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MatchAttempt {
     /// A receive, which it meets under any cut.
     Receive,
-    /// None that is posted matches.
+    /// No posted receive matches.
     Nobody,
-    /// One that another message may meet.
+    /// A receive that another message may meet.
     Undecided,
 }
 
 impl RankTables {
-    /// Whether there is a message for this receive, and it is the NIC's to bring.
+    /// Claims this receive for the NIC, if a message through another transport could satisfy it.
+    /// Returns whether the NIC may satisfy it.
     fn claims(&self, receive: &NicReceive) -> bool {
         !receive.shared || self.memory.claim(receive.request, Claimant::Nic)
     }
 
-    /// Whether all is taken that was posted: else a cancel may be on its way.
+    /// Whether all posted descriptors were taken. Otherwise a cancel may still come.
     fn has_taken_all(&self) -> bool {
         self.memory.tails()[1] == self.ring.position()
     }
 
-    /// Receives that wait here though they are over.
+    /// Returns how many receives wait here though another transport has satisfied them.
     fn satisfied_elsewhere(&self) -> usize {
         let posted = self.matcher.posted().map(|(_, receive)| receive);
         let over = posted.filter(|receive| receive.shared && !self.claims(receive));
@@ -91,7 +93,7 @@ impl RankTables {
         }
     }
 
-    /// Probes that wait here. A rank does not end in the middle of one.
+    /// Returns how many probes wait here. A rank does not end in the middle of one.
     fn idle_probes(&self) -> usize {
         if self.has_taken_all() {
             self.probes.len()
@@ -100,11 +102,11 @@ impl RankTables {
         }
     }
 
-    /// Remembers how to cancel a receive.
+    /// Records how to cancel a receive.
     fn can_cancel(&mut self, request: RequestId, handle: ReceiveHandle) {
         let slot = request.slot as usize;
         if slot >= REQUEST_SLOTS {
-            return; // rubbish, which nobody can complete either
+            return; // an invalid slot, which nobody can complete either
         }
         if slot >= self.handles.len() {
             self.handles.resize(slot + 1, None);
@@ -112,13 +114,14 @@ impl RankTables {
         self.handles[slot] = Some((request.generation, handle));
     }
 
-    /// How to cancel a receive, if it was posted.
+    /// Returns the handle to cancel a receive, if it was posted.
     fn handle(&self, request: RequestId) -> Option<ReceiveHandle> {
         let (generation, handle) = (*self.handles.get(request.slot as usize)?)?;
         (generation == request.generation).then_some(handle)
     }
 
-    /// Takes out what has not been matched or answered yet; who cancels is answered in any case.
+    /// Takes out a receive or probe that has not been matched or answered yet. The cancel is
+    /// answered in any case.
     fn cancel(
         &mut self,
         target: RequestId,
@@ -136,14 +139,14 @@ impl RankTables {
         context.out.complete(self.rank, request, Completion::done());
     }
 
-    /// Another road has satisfied a receive: its request slot is free.
+    /// Completes a receive that another transport has satisfied: its request slot is free.
     fn satisfied(&self, request: RequestId, context: &mut NicThreadContext<'_>) {
         let completion = Completion::failed(RequestFailure::Cancelled);
         context.out.complete(self.rank, request, completion);
     }
 }
 
-/// What a receive must ask for to meet this.
+/// Returns the envelope that a receive must match to meet this message.
 pub(super) fn signature_of(envelope: &Envelope) -> MessageEnvelope {
     MessageEnvelope {
         context: envelope.send.context,
@@ -160,13 +163,14 @@ pub(super) struct MatchingTables {
     /// Envelopes matched, by (source node, receiver): total and as last returned.
     credits: BTreeMap<(u16, u32), (u64, u64)>,
     return_at: u64,
-    /// Those of which there are so many to return.
+    /// Those with enough credits to return.
     due: Vec<(u16, u32)>,
     completed: u64,
-    /// Receives that were taken from rings since they were counted last.
+    /// Receives that were taken from rings since the last count.
     receives: u64,
     credit_records: usize,
-    /// Cancels that were taken: by place of the rank, what is cancelled and the request that is told.
+    /// Cancels that were taken: the place of the rank, the operation to cancel, and the request to
+    /// complete.
     cancels: Vec<(usize, RequestId, RequestId)>,
     is_elastic: bool,
     lost: NodeSet,
@@ -189,7 +193,7 @@ impl MatchingTables {
                 ahead: 0,
             })
             .collect();
-        // Returned in quarters of the share: seldom, and long before a sender runs out.
+        // Credits are returned in quarters of the share: seldom, and long before a sender runs out.
         let return_at = (config.bounds.share(config.placement.nodes()) / 4).max(1);
         let placement = config.placement.clone();
         Self {
@@ -207,7 +211,7 @@ impl MatchingTables {
         }
     }
 
-    /// Takes the receives a rank posted before the cut.
+    /// Takes the receives that a rank posted before the cut.
     pub(super) fn take(
         &mut self,
         local: usize,
@@ -216,7 +220,7 @@ impl MatchingTables {
         context: &mut NicThreadContext<'_>,
     ) -> Result<(), NicFailureCause> {
         let rank = self.ranks[local].rank;
-        // What was taken ahead was posted later.
+        // Receives that were taken outside of the slice may have been posted after the cut.
         let cut = cut.max(self.ranks[local].ring.position());
         let checked = self.ranks[local].ring.check(cut);
         checked.map_err(|corrupt| NicFailureCause::corrupt_post(rank, corrupt))?;
@@ -293,15 +297,15 @@ impl MatchingTables {
         Ok(())
     }
 
-    /// Cancels what was to be cancelled, and has met nothing. To be called when what is here has met the receives that were
-    /// taken: who knows that a message is there gets it.
+    /// Carries out the cancels of operations that have met nothing. Call it when the messages here
+    /// have met the receives that were taken: a rank that knows of a message gets it.
     pub(super) fn cancel(&mut self, context: &mut NicThreadContext<'_>) {
         for (local, target, request) in std::mem::take(&mut self.cancels) {
             self.ranks[local].cancel(target, request, context);
         }
     }
 
-    /// A receive meets a message that is here, or waits for one.
+    /// Matches a receive with a message that is here, or lets it wait for one.
     fn receive(
         &mut self,
         local: usize,
@@ -312,7 +316,8 @@ impl MatchingTables {
     ) -> Result<(), NicFailureCause> {
         let table = &mut self.ranks[local];
         let (rank, request) = (table.rank, receive.request);
-        // Before a message is taken out for it: it could not be put back in its place.
+        // Check this before a message is taken out for it: the message could not be put back in its
+        // place.
         if receive.shared && table.matcher.holds_match_for(pattern) && !table.claims(&receive) {
             table.satisfied(request, context);
             return Ok(());
@@ -338,7 +343,7 @@ impl MatchingTables {
         Ok(())
     }
 
-    /// A receive of a message that a matched probe has taken out.
+    /// Receives a message that a matched probe has taken out.
     fn receive_extracted(
         &mut self,
         local: usize,
@@ -359,7 +364,7 @@ impl MatchingTables {
         }
     }
 
-    /// The tables of the receiver of a message.
+    /// Returns the tables of a message's receiver.
     fn receiver_of(&mut self, envelope: &Envelope) -> Result<&mut RankTables, NicFailureCause> {
         let rank = envelope.send.destination;
         let local = self.ranks.binary_search_by_key(&rank, |table| table.rank);
@@ -367,7 +372,7 @@ impl MatchingTables {
         Ok(&mut self.ranks[local])
     }
 
-    /// An envelope has come ahead of the beat, and those of its source before it.
+    /// Tries to match an envelope from outside of the slice, after those of its source before it.
     pub(super) fn try_match(
         &mut self,
         envelope: &Envelope,
@@ -385,7 +390,7 @@ impl MatchingTables {
         }
     }
 
-    /// Messages to these ranks wait, that came ahead of the beat.
+    /// Counts the waiting messages from outside of the slice by receiver.
     pub(super) fn count_waiting(&mut self, destinations: impl Iterator<Item = u32>) {
         for table in &mut self.ranks {
             table.ahead = 0;
@@ -398,17 +403,17 @@ impl MatchingTables {
         }
     }
 
-    /// Receives that were taken from rings since they were counted last.
+    /// Returns the number of receives that were taken from rings since the last count.
     pub(super) fn receives(&self) -> u64 {
         self.receives
     }
 
-    /// Whether a BS is to be told of room that it has here.
+    /// Whether credits are due to a BS.
     pub(super) fn owes_credits(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// An envelope has come for a rank of this node.
+    /// Takes an envelope for a rank of this node.
     pub(super) fn arrive(
         &mut self,
         envelope: &Envelope,
@@ -444,8 +449,8 @@ impl MatchingTables {
         })
     }
 
-    /// A sender cancels a message that it sent before. If it has met no receive it is kept no more, and its sender is
-    /// told; else it has been received, or will be.
+    /// Cancels a message for its sender. If it has met no receive it is removed, and its sender is
+    /// notified. Otherwise it has been received, or will be.
     fn cancel_message(
         &mut self,
         cancel: &Envelope,
@@ -461,7 +466,7 @@ impl MatchingTables {
         Ok(())
     }
 
-    /// A message that has met no receive is cancelled.
+    /// Cancels a message that has met no receive.
     pub(super) fn cancelled(
         &mut self,
         message: &Envelope,
@@ -476,7 +481,7 @@ impl MatchingTables {
         schedule.add(transfer, self.is_elastic && is_far);
     }
 
-    /// A message and a receive have met: it is complete, or has still to be moved.
+    /// Completes the match of a message and a receive, or adds a transfer for its bytes.
     fn complete_match(
         &mut self,
         (rank, signature): (u32, MessageEnvelope),
@@ -503,7 +508,7 @@ impl MatchingTables {
         }
     }
 
-    /// An envelope of this node for this rank is kept no more.
+    /// Counts a credit: an envelope of this node for this rank has left the tables.
     fn credit(&mut self, source_node: NodeId, rank: u32) {
         let key = (source_node.0, rank);
         let (matched, returned) = self.credits.entry(key).or_default();
@@ -513,22 +518,24 @@ impl MatchingTables {
         }
     }
 
-    /// Messages that were complete as soon as they met their receives, since they were counted last.
+    /// Returns the number of messages since the last count that were complete as soon as they met
+    /// their receives.
     pub(super) fn completed(&self) -> u64 {
         self.completed
     }
 
-    /// Counts them.
+    /// Returns this number and resets it.
     pub(super) fn take_completed(&mut self) -> u64 {
         std::mem::take(&mut self.completed)
     }
 
-    /// Counts the receives that were taken from rings since the last time.
+    /// Returns the number of receives that were taken from rings since the last call.
     pub(super) fn take_receives(&mut self) -> u64 {
         std::mem::take(&mut self.receives)
     }
 
-    /// Receives that no message has met, and messages that no receive has met.
+    /// Returns the number of receives that have not met a message, and of messages that have not
+    /// met a receive.
     pub(super) fn waiting(&self) -> [u64; 2] {
         let of = |table: &RankTables| {
             let messages = table.matcher.unexpected_len() + table.extracted.len();
@@ -542,7 +549,7 @@ impl MatchingTables {
         self.ranks.iter().any(|table| !table.probes.is_empty())
     }
 
-    /// Whether a probe asks for one of these messages, or is to be answered by the next slice in any case.
+    /// Whether a probe matches one of these messages, or the next slice must answer it in any case.
     pub(super) fn is_probed(&self, ahead: &OutsideSliceEnvelopes) -> bool {
         let waits = |table: &RankTables, probe: &Probe| {
             probe.once
@@ -553,7 +560,7 @@ impl MatchingTables {
         tables.any(|table| table.probes.iter().any(|probe| waits(table, probe)))
     }
 
-    /// Answers the probes whose message is there, those that ask only once, and those for whom
+    /// Answers the probes whose message is there, those that poll only once, and those for which
     /// nothing can come any more.
     pub(super) fn answer_probes(&mut self, context: &mut NicThreadContext<'_>) {
         let (placement, lost) = (&self.placement, self.lost);
@@ -591,10 +598,10 @@ impl MatchingTables {
         }
     }
 
-    /// Tells each rank how many envelopes wait for it (law 2).
+    /// Publishes to each rank how many envelopes wait for it (law 2).
     pub(super) fn publish_unexpected(&mut self) {
         for table in &mut self.ranks {
-            // Once a node has died any receive may have to fail: none is alone any more.
+            // Once a node has died any receive may have to fail, so none may count as alone.
             let unexpected = table.matcher.unexpected_len() as u64
                 + table.ahead
                 + u64::from(!self.lost.is_empty());
@@ -608,25 +615,25 @@ impl MatchingTables {
         }
     }
 
-    /// Whether a rank has posted a receive since the cut that an envelope kept for it may match.
-    /// It thought itself alone when it posted: nobody has asked for the slice that matches them.
+    /// Whether a rank has posted a receive since the cut that a held envelope may match. The rank
+    /// saw no envelopes when it posted, so nobody has requested the slice that matches them.
     pub(super) fn has_possible_matches(&self) -> bool {
-        // LONELY: either the rank, which posts and then looks at `unexpected`, sees an envelope,
-        // or this node, which publishes and then looks at the ring, sees the receive.
+        // LONELY: either the rank, which posts and then reads `unexpected`, sees an envelope, or
+        // this node, which publishes and then reads the ring, sees the receive.
         fence(Ordering::SeqCst);
         self.ranks
             .iter()
             .any(|table| table.unexpected > 0 && table.memory.tails()[1] != table.ring.position())
     }
 
-    /// The oldest message for this pattern that a rank has not received.
+    /// Returns the oldest message for this pattern that a rank has not received.
     pub(super) fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<MessageEnvelope> {
         let table = self.ranks.iter().find(|table| table.rank == rank)?;
         let (signature, _) = table.matcher.probe(pattern)?;
         Some(signature)
     }
 
-    /// The messages that ranks have not received. (Of their receives they know themselves.)
+    /// Returns the messages that ranks have not received. (The ranks know their own receives.)
     pub(super) fn left_by_ranks(&self) -> Vec<(u32, LeakReport)> {
         let of = |table: &RankTables| {
             let kept = table.matcher.unexpected().map(|(signature, _)| signature);
@@ -658,7 +665,7 @@ impl MatchingTables {
         ]
     }
 
-    /// What BSs are to be told, as far as there is room for it in a block each.
+    /// Returns the credits for BSs, as far as each one's block has room.
     pub(super) fn credits_to_return(&mut self) -> BTreeMap<NodeId, Vec<(u32, u64)>> {
         let mut returns: BTreeMap<NodeId, Vec<(u32, u64)>> = BTreeMap::new();
         let (credits, most) = (&mut self.credits, self.credit_records);
@@ -675,8 +682,8 @@ impl MatchingTables {
         returns
     }
 
-    /// A rank that is full of envelopes from a node, none of which its posted receives match,
-    /// though it has posted one that could match a message from there.
+    /// Returns a rank that is full of envelopes from a node, none of which matches a posted
+    /// receive, though it has posted a receive that could match a message from there.
     pub(super) fn find_starving_rank(&self, lane: NodeId, share: u64) -> Option<u32> {
         let from_lane = |source| self.placement.node_of(source) == Some(lane);
         self.ranks.iter().find_map(|table| {
@@ -695,7 +702,7 @@ impl MatchingTables {
         })
     }
 
-    /// Receives that only the dead could have sent for, or that anybody could have, fail.
+    /// Fails receives that only dead ranks, or any rank, could have satisfied.
     pub(super) fn handle_lost_nodes(&mut self, lost: NodeSet, context: &mut NicThreadContext<'_>) {
         for node in lost.iter() {
             self.lost.insert(node);
@@ -729,8 +736,8 @@ impl MatchingTables {
     }
 }
 
-/// Whether a receive from this source has to fail now that nodes are dead: its sender is, or,
-/// with MPI_ANY_SOURCE, may have been.
+/// Whether a receive from this source must fail now that nodes are dead: its sender is dead, or,
+/// with MPI_ANY_SOURCE, may be.
 fn can_only_fail(source: Option<u32>, placement: &Placement, lost: NodeSet) -> bool {
     match source {
         Some(source) => placement

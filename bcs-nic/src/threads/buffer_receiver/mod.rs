@@ -1,15 +1,17 @@
-//! BR, the Buffer Receiver: matches, chunks and schedules, and tests whether collectives are
-//! ready (paper sections 4.3 and 4.4).
+//! BR, the Buffer Receiver: matches, chunks and schedules, and tests whether collectives are ready
+//! (paper sections 4.3 and 4.4).
 //!
 //! - **Owns** the consuming side of the node's receive rings, the matching tables
-//!   ([`ranks`]), the transfers under way ([`schedule`]) and the contexts ([`contexts`]).
-//! - **Takes** `Phase` (DEM, MSM), `Arrived`, `EarlyArrivals`, `CollectiveOver`, `Dropped`, `Moved`, `NodesLost`; descriptor blocks, and what comes
-//!   ahead.
-//! - **Emits** `Chunks` and `OutsideSliceEnvelopes` to DH; completions, and `Told`, to SR; `Ready` and `AbandonedCollectives` to CH and RH; credit blocks; the variables
-//!   `Arrived` and `Called` and, by Compare-And-Write, `Owner`, `Tokens` and `StepGrant`; `ProcessResult` to SR.
+//!   ([`matching_tables`]), the transfers under way ([`schedule`]) and the contexts ([`contexts`]).
+//! - **Takes** `Phase` (DEM, MSM), `Arrived`, `EarlyArrivals`, `CollectiveOver`, `Dropped`,
+//!   `ChunkOutcomes`, `NodesLost`; descriptor blocks, and messages from outside of the slice.
+//! - **Emits** `Chunks` and `ChunksOutsideSlice` to DH; completions, `SendsCompleted` and
+//!   `Finished` to SR; `Ready` and `GivenUp` to CH and RH; credit blocks; the variables `Arrived`
+//!   and `Called` and, by Compare-And-Write, `Owner`, `Tokens` and `Go`.
 //! - **Invariants.** In MSM, receives posted before the cut come first, in the order of their
 //!   posts, then envelopes by (source rank, post sequence): matching is a function of the cut,
-//!   never of arrival time. What that cannot change is matched [`corrupt_words`]. What is scheduled stays within the [`Quota`].
+//!   never of arrival time. Matches that no cut can change are made [outside of the
+//!   slice](outside_slice). The schedule stays within the [`Quota`].
 
 mod contexts;
 mod matching_tables;
@@ -33,8 +35,9 @@ use matching_tables::MatchingTables;
 use outside_slice::{IntakeEvents, OutsideSliceEnvelopes};
 use schedule::{TransferSchedule, bytes};
 
-/// So many messages that came ahead of the beat wait for their receives, and are looked through when any is posted, before a
-/// slice is asked for. A strobe costs all machines some wakes; a look at one of them some nanoseconds.
+/// The most messages from outside of the slice that wait for their receives before BR requests a
+/// slice. Each posted receive searches them. A strobe costs all machines some wake-ups, a look at
+/// one message some nanoseconds.
 const MAX_WAITING_OUTSIDE_SLICE: usize = 32;
 
 #[derive(Debug, Default)]
@@ -55,22 +58,22 @@ pub struct BufferReceiver {
     /// The slice whose MSM is under way.
     scheduling: Option<u64>,
     work: [bool; 5],
-    /// Messages that were completed, and chunks that were scheduled, in this slice.
+    /// Messages completed and chunks scheduled in this slice.
     scheduled: u64,
-    /// Chunks that went ahead of the beat since the last slice.
+    /// Chunks that went outside of the slice since the last one.
     went_ahead: u64,
-    /// What is left, if it is recorded.
+    /// The backlog, if it is recorded.
     queues: Option<ReceiverBacklog>,
     /// The envelopes of this slice.
     envelopes: Vec<Envelope>,
     ahead: OutsideSliceEnvelopes,
-    /// Descriptor blocks that have been read: there is one for each signal.
+    /// Descriptor blocks that have been read: one for each signal.
     signals_seen: u64,
     puts: Retries<RetryablePut>,
 }
 
 impl BufferReceiver {
-    /// The BR of a node.
+    /// Creates the BR of a node.
     #[must_use]
     pub fn new(config: NodeConfig) -> Self {
         let quota = Quota::with_bounds(&config.settings, &config.bounds);
@@ -102,15 +105,16 @@ impl BufferReceiver {
         }
         self.rematch_waiting(context);
         self.ranks.cancel(context);
-        // Before anybody is told that a receive is complete: what it took is kept no more.
+        // Before any rank is notified of a complete receive: the message is no longer in the
+        // tables.
         self.ranks.publish_unexpected();
-        // What was kept and has met a receive now need not have an MSM.
+        // A held message that has now met a receive need not wait for an MSM.
         self.start_chunks_outside_slice(context);
         self.dem.receives_taken = true;
         self.finish_dem(context);
     }
 
-    /// What ends the job is told, and the others are worked for meanwhile.
+    /// Reports a failure that ends the job. BR goes on to work for the other ranks meanwhile.
     fn report_failure(
         &self,
         done: Result<(), NicFailureCause>,
@@ -143,8 +147,8 @@ impl BufferReceiver {
         context.out.finish_microphase(Microphase::Dem, work, tally);
     }
 
-    /// At the end of DEM, if it is recorded. What a master grants in MSM depends on time: collectives are not looked
-    /// at there.
+    /// Records the backlog at the end of DEM, if that is on. A master's grants in MSM depend on
+    /// time, so collectives are not counted there.
     fn record_dem(&mut self) {
         let Some(queues) = &mut self.queues else {
             return;
@@ -159,7 +163,7 @@ impl BufferReceiver {
         };
     }
 
-    /// When these chunks have been scheduled, if it is recorded.
+    /// Records the backlog when these chunks have been scheduled, if that is on.
     fn record_msm(&mut self, chunks: &[Chunk]) {
         if let Some(queues) = &mut self.queues {
             queues.scheduled_bytes = bytes(chunks);
@@ -180,13 +184,13 @@ impl BufferReceiver {
         self.envelopes = envelopes;
         self.rematch_waiting(context);
         self.ranks.answer_probes(context);
-        // Now there is nothing left in the tables that what was posted would take out.
+        // Now no posted receive or cancel can take anything more out of the tables.
         held_back
             .iter()
             .for_each(|&lane| self.check_starvation(lane, context));
         self.publish_unexpected();
         if self.awaits_decision() {
-            // What was sent after the cut is not decided by this slice.
+            // This slice does not decide about messages sent after the cut.
             self.request_slice();
         }
         let reserved = self.contexts.max_inbound_bytes();
@@ -209,8 +213,8 @@ impl BufferReceiver {
         self.scheduling = Some(slice);
     }
 
-    /// Where nodes are far: takes what came from them ahead of the beat, and the receives for it. Returns whether there
-    /// was anything.
+    /// Takes what came from remote nodes outside of the slice, and the receives for it. Returns
+    /// whether there was anything.
     fn work_outside_slice(&mut self, context: &mut NicThreadContext<'_>) -> bool {
         if !self.config.settings.strobe.is_elastic() || context.port.other_host_nodes().is_empty() {
             return false;
@@ -255,7 +259,7 @@ impl BufferReceiver {
         {
             self.request_slice();
         } else if self.ahead.len() > MAX_WAITING_OUTSIDE_SLICE {
-            // A slice puts them where they are found without being looked through.
+            // A slice moves them to the matching tables, where receives find them without a search.
             self.config.page.arm();
         }
         true
@@ -266,7 +270,7 @@ impl BufferReceiver {
         self.ahead.has_undecided() || self.ranks.is_probed(&self.ahead)
     }
 
-    /// Takes all receives that are posted, and lets messages meet them.
+    /// Takes all posted receives, and matches messages with them.
     fn match_outside_slice(&mut self, context: &mut NicThreadContext<'_>) {
         let before = self.ranks.receives();
         for local in 0..self.config.ranks.len() {
@@ -287,7 +291,8 @@ impl BufferReceiver {
         self.report_failure(met, context);
     }
 
-    /// Receives were taken, or a block was read, beside what came ahead.
+    /// Matches the waiting messages from outside of the slice again, after receives were taken or a
+    /// block was read.
     fn rematch_waiting(&mut self, context: &mut NicThreadContext<'_>) {
         if self.ahead.len() > 0 {
             let met = self
@@ -298,7 +303,8 @@ impl BufferReceiver {
         }
     }
 
-    /// Has DH ask for what needs no slice, as far as the budget goes, and tells senders what is complete.
+    /// Has DH request the chunks that need no slice, within the budget, and notifies senders of
+    /// complete sends.
     fn start_chunks_outside_slice(&mut self, context: &mut NicThreadContext<'_>) {
         let window = self.quota.budget - self.contexts.max_inbound_bytes();
         let chunks = self.schedule.chunks_outside_slice(window, context);
@@ -310,7 +316,7 @@ impl BufferReceiver {
         self.schedule.report_completed_sends(context);
     }
 
-    /// A slice is wanted; at once, if anybody waits.
+    /// Requests a slice: at once, if any rank waits.
     fn request_slice(&self) {
         self.config.page.arm();
         if self.config.page.hungry() {
@@ -326,7 +332,8 @@ impl BufferReceiver {
         }
     }
 
-    /// Reads the envelopes of this slice, in their order. Returns the nodes that hold some back for lack of credit.
+    /// Reads the envelopes of this slice, in their order. Returns the nodes that hold some back for
+    /// lack of credit.
     fn read_envelopes(&mut self, slice: u64, context: &mut NicThreadContext<'_>) -> Vec<NodeId> {
         let mut lanes = Vec::new();
         let signals = context.port.signal_count();
@@ -353,8 +360,8 @@ impl BufferReceiver {
         lanes
     }
 
-    /// Law 4: a sender is held back for lack of credit, and a receiver is full of envelopes that
-    /// none of its receives matches: nothing can ever move again.
+    /// Reports a failure if a sender is held back for lack of credit and a receiver is full of
+    /// envelopes that match none of its receives: nothing can ever move again (law 4).
     fn check_starvation(&self, lane: NodeId, context: &mut NicThreadContext<'_>) {
         let share = self.config.bounds.share(self.config.placement.nodes());
         if let Some(rank) = self.ranks.find_starving_rank(lane, share) {
@@ -416,7 +423,7 @@ impl NicThread for BufferReceiver {
                 self.start_chunks_outside_slice(context);
             }
             Mail::NodesLost(nodes) => {
-                // The death of a far node ends the job.
+                // The death of a remote node ends the job.
                 self.ranks.handle_lost_nodes(nodes, context);
                 self.publish_unexpected();
                 self.schedule.handle_lost_nodes(nodes, context);

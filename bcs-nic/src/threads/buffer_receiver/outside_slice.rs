@@ -1,29 +1,38 @@
-//! Messages ahead of the beat, from far nodes: which of them meet a receive before a slice decides.
+//! Messages from remote nodes outside of the slice: which of them meet a receive before a slice
+//! decides.
 //!
-//! A slice decides who meets whom where that depends on time: where messages of several senders could meet one
-//! receive. It goes by the cut, so that no time of arrival matters. What a cut cannot change needs no slice.
+//! A slice decides which message meets which receive where that depends on time: where messages of
+//! several senders could meet one receive. It uses the cut, so the time of arrival does not matter.
+//! A match that no cut can change needs no slice.
 //!
-//! *What a message from a named source needs of the beat.* Messages of one sender meet receives in the order of its sends, receives
-//! of one rank meet messages in the order of their posts (MPI 5.0, 3.5). Take a message of sender *s* to rank *r*,
-//! all of whose predecessors from *s* to *r* have met their receives or match none that *r* has posted; and let *N*
-//! be the first of the receives of *r*, in the order of their posts, that match it and have met nothing. If *N* names *s*, then
-//! the two meet under any cut: of the messages that could take *N* away, which are those of *s*, none is left that
-//! comes before; and no receive that comes before *N* matches. When the slice with both in its cut came it would find the same. So they may meet
-//! now. If *N* leaves the source open, some other message could meet it in a slice that has both: this message waits for its
-//! slice, and all that *s* sends later wait behind it, for it may yet take what they would.
+//! *What a message from a named source needs of the slice.* Messages of one sender meet receives in
+//! the order of its sends, receives of one rank meet messages in the order of their posts (MPI 5.0,
+//! 3.5). Take a message of sender *s* to rank *r*, all of whose predecessors from *s* to *r* have
+//! met their receives or match no receive that *r* has posted. Let *N* be the first of the receives
+//! of *r*, in the order of their posts, that match it and have met nothing. If *N* names *s*, then
+//! the two meet under any cut: only messages of *s* could take *N* away, and none of them comes
+//! before; and no receive that comes before *N* matches. The slice with both in its cut would find
+//! the same. So they may meet now. If *N* leaves the source open, some other message could meet it
+//! in a slice that has both: this message waits for its slice. All later messages of *s* wait
+//! behind it, because it may yet take the receives that they would take.
 //!
-//! *What is in the cut.* The block that a BS puts in DEM says how many of its envelopes had gone ahead. Those are in the cut, and come in
-//! MSM before those of the block, whose posts are later. Envelopes that left after a block wait until that was read.
+//! *What is in the cut.* The block that a BS puts in DEM records how many of its envelopes had left
+//! outside of the slice. Those are in the cut, and come in MSM before those of the block, whose
+//! posts are later. Envelopes that left after a block wait until that was read.
 //!
-//! *Receives* are taken from the rings when something comes. A receive that is taken early meets what it would have met
-//! at its cut: what was kept, the oldest first, or else the first that a later MSM brings. Probes see what slices have brought.
+//! *Receives* are taken from the rings when something comes. A receive that is taken early meets
+//! what it would have met at its cut: the oldest held message, or else the first that a later MSM
+//! brings. Probes see what slices have brought.
 //!
-//! *What has met goes on at once.* Where the bytes are not in the envelope, DH asks for them as soon as both have met, here or in an MSM, and
-//! the sender is told by a message ahead. When they move is nobody's order: that of matching is all that MPI has. The budget is
-//! kept by what is on its way ([`super::schedule`]).
+//! *What has met moves on at once.* Where the bytes are not in the envelope, DH requests them as
+//! soon as both have met, here or in an MSM, and a message outside of the slice notifies the
+//! sender. MPI orders only the matching, not the transfers. The transfers in flight keep the budget
+//! ([`super::schedule`]).
 //!
-//! So order is a function of the cut, as without all this, and time alone is saved: of seven ways from node to node for a long
-//! message four are left, of three for a short one, one; and the slice. Only where strobes are elastic: else nothing happens between two strobes (law 1).
+//! So the order is a function of the cut, as without all this, and only time is saved: of the seven
+//! trips between nodes for a long message four remain, of the three for a short one, one; and no
+//! slice is needed. This holds only where strobes are elastic: otherwise nothing happens between
+//! two strobes (law 1).
 
 use super::matching_tables::{MatchAttempt, MatchingTables, signature_of};
 use super::schedule::TransferSchedule;
@@ -39,26 +48,26 @@ use std::collections::{BTreeSet, VecDeque};
 /// An envelope that waits for its slice, or for its receive.
 #[derive(Debug)]
 struct WaitingEnvelope {
-    /// How many were sent ahead on this lane before it.
+    /// How many envelopes were sent outside of the slice on this lane before it.
     index: u64,
     /// The slice of the block before it.
     after: u64,
     envelope: Envelope,
 }
 
-/// What came ahead from one node.
+/// The envelopes from one node.
 #[derive(Debug, Default)]
 struct EnvelopeLane {
     waiting: VecDeque<WaitingEnvelope>,
-    /// The first of them have been looked at since a receive was taken or a block read.
+    /// How many of the first were examined since a receive was taken or a block read.
     looked_at: usize,
-    /// The sources of those that wait for a slice to decide.
+    /// The sources whose envelopes wait for a slice to decide.
     undecided: BTreeSet<u32>,
     /// The slice of the last block that was read.
     read: u64,
 }
 
-/// What has come ahead of the beat.
+/// Everything that has come outside of the slice.
 #[derive(Debug)]
 pub(super) struct OutsideSliceEnvelopes {
     lanes: Vec<EnvelopeLane>,
@@ -66,18 +75,18 @@ pub(super) struct OutsideSliceEnvelopes {
     nudges_seen: u32,
     words: Vec<u64>,
     envelopes: Vec<Envelope>,
-    /// What was said of collectives, and is not for this.
+    /// Messages about collectives, which others handle.
     parts: Vec<(NodeId, CollectiveTreeMessage)>,
-    /// Sends of ranks here that are complete, as their receivers' nodes say.
+    /// Completed sends of local ranks, as their receivers' nodes report them.
     told: Vec<CompletedSend>,
 }
 
-/// What has happened.
+/// The events of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct IntakeEvents {
-    /// Something has come.
+    /// An envelope has come.
     pub(super) has_come: bool,
-    /// A rank has posted receives, and knows of messages.
+    /// A rank that knows of waiting messages has posted receives.
     pub(super) is_nudged: bool,
 }
 
@@ -96,24 +105,24 @@ impl OutsideSliceEnvelopes {
         }
     }
 
-    /// How many wait.
+    /// Returns how many envelopes wait.
     pub(super) fn len(&self) -> usize {
         self.lanes.iter().map(|lane| lane.waiting.len()).sum()
     }
 
-    /// Whether a slice is to decide about any of them.
+    /// Whether a slice must decide about any of them.
     pub(super) fn has_undecided(&self) -> bool {
         let waits = |lane: &EnvelopeLane| !(lane.undecided.is_empty() || lane.waiting.is_empty());
         self.lanes.iter().any(waits)
     }
 
-    /// The receivers of those that wait.
+    /// Returns the receivers of the waiting envelopes.
     pub(super) fn destinations(&self) -> impl Iterator<Item = u32> + '_ {
         let waiting = self.lanes.iter().flat_map(|lane| &lane.waiting);
         waiting.map(|waiting| waiting.envelope.send.destination)
     }
 
-    /// Those that wait for a rank here, the oldest of each node first.
+    /// Returns the messages that wait for a local rank, the oldest of each node first.
     pub(super) fn messages_for(&self, rank: u32) -> impl Iterator<Item = MessageEnvelope> + '_ {
         let waiting = self.lanes.iter().flat_map(|lane| &lane.waiting);
         let envelopes = waiting.map(|waiting| &waiting.envelope);
@@ -122,13 +131,13 @@ impl OutsideSliceEnvelopes {
         to_it.map(signature_of)
     }
 
-    /// The oldest for this pattern that waits for a rank here.
+    /// Returns the oldest message for this pattern that waits for a local rank.
     pub(super) fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<MessageEnvelope> {
         let mut messages = self.messages_for(rank);
         messages.find(|signature| pattern.matches(signature))
     }
 
-    /// The same, as what their receivers have not received.
+    /// Returns the waiting messages as leaks of their receivers.
     pub(super) fn left_by_ranks(&self) -> impl Iterator<Item = (u32, LeakReport)> + '_ {
         let waiting = self.lanes.iter().flat_map(|lane| &lane.waiting);
         let messages = waiting.filter(|waiting| waiting.envelope.cancels().is_none());
@@ -140,7 +149,7 @@ impl OutsideSliceEnvelopes {
         })
     }
 
-    /// Takes what has come. The failures are of nodes that send rubbish.
+    /// Takes what has come. It adds failures for nodes that send invalid data.
     pub(super) fn receive(
         &mut self,
         config: &NodeConfig,
@@ -190,18 +199,17 @@ impl OutsideSliceEnvelopes {
         news
     }
 
-    /// What was heard of collectives since this was called last.
+    /// Returns the messages about collectives since the last call.
     pub(super) fn take_parts(&mut self) -> Vec<(NodeId, CollectiveTreeMessage)> {
         std::mem::take(&mut self.parts)
     }
 
-    /// The sends that were said to be complete since this was called last.
+    /// Returns the sends that were reported complete since the last call.
     pub(super) fn take_completed_sends(&mut self) -> Vec<CompletedSend> {
         std::mem::take(&mut self.told)
     }
 
-    /// Lets those meet their receives that need no slice: of those that have come since this was called last, or of
-    /// all.
+    /// Matches messages that need no slice: those that have come since the last call, or all.
     pub(super) fn meet(
         &mut self,
         all: bool,
@@ -213,7 +221,8 @@ impl OutsideSliceEnvelopes {
         lanes.try_for_each(|lane| lane.meet(all, ranks, schedule, context))
     }
 
-    /// A block is about to be read: those that are in its cut come before it.
+    /// Takes the envelopes in the cut of a block that is about to be read: they come before those
+    /// of the block.
     pub(super) fn take_in_cut(
         &mut self,
         lane: NodeId,
@@ -245,7 +254,7 @@ impl EnvelopeLane {
         let rest = self.waiting.split_off(self.looked_at);
         let mut is_behind = false;
         for waiting in rest {
-            // It comes after a block that was not read.
+            // It comes after a block that was not read yet.
             is_behind |= waiting.after > self.read;
             let source = waiting.envelope.source;
             if !is_behind && waiting.envelope.cancels().is_some() {
@@ -267,8 +276,8 @@ impl EnvelopeLane {
         Ok(())
     }
 
-    /// A sender cancels a message, which waits here, or has come in a slice before. If a slice was to decide about
-    /// the message, the slice looks at what the sender has sent behind it.
+    /// Cancels a message for its sender. The message waits here, or has come in a slice before. If
+    /// a slice was to decide about it, that slice examines the later messages of the sender.
     fn cancel(
         &mut self,
         cancel: &Envelope,

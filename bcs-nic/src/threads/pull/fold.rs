@@ -1,5 +1,5 @@
-//! Folding contributions where they are, a block at a time: each byte is read once, combined while it is in
-//! the first-level cache, and written once to each rank that wants the result here.
+//! Folds contributions where they are, a block at a time: each byte is read once, combined while it
+//! is in the first-level cache, and written once to each rank that wants the result here.
 
 use super::fold_order::FoldInstruction;
 use crate::blocks::MemoryOffer;
@@ -9,10 +9,10 @@ use bcs_core::limits::FOLD_BLOCK_BYTES;
 use bcs_fabric::{Event, FabricError, Ticket};
 use std::ops::Range;
 
-/// How far it is.
+/// The progress of a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FoldProgress {
-    /// A contribution is on its way.
+    /// A contribution is in flight.
     Waiting,
     /// Everything is folded and written.
     Done,
@@ -23,17 +23,17 @@ pub(super) enum FoldProgress {
 pub(super) struct PartFold {
     arithmetic: Arithmetic,
     notes: Vec<FoldInstruction>,
-    /// Where the result goes, of ranks of this node.
+    /// The addresses for the result, with their ranks of this node.
     outputs: Vec<(u32, u64)>,
     /// Bytes of the vector that are still to be folded.
     left: Range<u64>,
-    /// The next note for the block at their beginning.
+    /// The next note for the block at the beginning of `left`.
     next: usize,
     /// Partial results.
     stack: Vec<Vec<u8>>,
-    /// A contribution of another node on its way.
+    /// A contribution of another node in flight.
     fetching: Option<Ticket>,
-    /// Buffers that are used again.
+    /// Buffers to reuse.
     spare: Vec<Vec<u8>>,
 }
 
@@ -56,12 +56,12 @@ impl PartFold {
         }
     }
 
-    /// Whether bytes of another node's are on their way to this one.
+    /// Whether another node's bytes are in flight to this one.
     pub(super) fn is_waiting(&self) -> bool {
         self.fetching.is_some()
     }
 
-    /// Lets what is on its way arrive, for nothing.
+    /// Lets the bytes in flight arrive, and drops them.
     pub(super) fn drain(&mut self, context: &mut NicThreadContext<'_>) {
         if let Some(ticket) = self.fetching
             && context.port.test_event(ticket) != Event::Pending
@@ -71,7 +71,7 @@ impl PartFold {
         }
     }
 
-    /// Goes on as far as it can.
+    /// Advances as far as possible.
     ///
     /// # Errors
     /// The rank whose memory is not there: then nothing is under way any more.
@@ -109,7 +109,7 @@ impl PartFold {
         usize::try_from(left).map_or(FOLD_BLOCK_BYTES, |left| left.min(FOLD_BLOCK_BYTES))
     }
 
-    /// A block of a contribution, once it has come: `None` while it is on its way.
+    /// Returns a block of a contribution once it has come; `None` while it is in flight.
     fn read(
         &mut self,
         offer: &MemoryOffer,
@@ -139,7 +139,7 @@ impl PartFold {
                 self.fetch(offer, bytes, context);
                 Ok(None)
             }
-            Event::Failed(FabricError::PeerGone) => Ok(None), // whoever polls this looks who is dead
+            Event::Failed(FabricError::PeerGone) => Ok(None), // the caller checks for dead nodes
             Event::Failed(_) => Err(rank),
             _ => Ok(Some(bytes)),
         }
@@ -150,7 +150,7 @@ impl PartFold {
         self.fetching = Some(context.port.fetch(offer.rank, address, into));
     }
 
-    /// The latest partial result is combined with these bytes.
+    /// Combines these bytes into the latest partial result.
     fn combine(&mut self, bytes: Vec<u8>) {
         let partial = self.stack.last_mut().expect("one has begun");
         let combined = self.arithmetic.combine(partial, &bytes);
@@ -158,7 +158,7 @@ impl PartFold {
         self.spare.push(bytes);
     }
 
-    /// A block is folded: it goes to where it is wanted.
+    /// Writes a folded block to all addresses that want it.
     fn write(&mut self, context: &mut NicThreadContext<'_>) -> Result<(), u32> {
         let result = self.stack.pop().expect("a score has a contribution");
         for &(rank, output) in &self.outputs {

@@ -1,24 +1,25 @@
-//! In which order contributions are folded, so that the association is canonical (law 9): at each place of the
-//! tree the local ranks in communicator order, then what its children come to, in ascending order.
+//! The order in which contributions are folded, so that the association is canonical (law 9): at
+//! each place of the tree the local ranks in communicator order, then the results of its children,
+//! in ascending order.
 //!
-//! A score is that order written down for one who has all contributions at hand: the tree says how they
-//! are associated, and nobody has to wait for what another node makes of its own.
+//! This list of instructions is for a node that has all contributions at hand. The tree gives only
+//! the association, and no node waits for the partial result of another.
 
 use crate::blocks::MemoryOffer;
 use crate::collective::NicGroup;
 
-/// What is done next. Partial results are a stack.
+/// The next step. Partial results form a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FoldInstruction {
-    /// A new partial result begins with this contribution.
+    /// Begins a new partial result with this contribution.
     Begin(MemoryOffer),
-    /// The latest one is combined with this contribution.
+    /// Combines the latest partial result with this contribution.
     Fold(MemoryOffer),
-    /// The one before the latest is combined with it.
+    /// Combines the partial result before the latest with the latest.
     Join,
 }
 
-/// The order, of arrivals by place in the tree.
+/// Returns the order, given the arrivals by place in the tree.
 pub(super) fn fold_order(group: &NicGroup, arrivals: &[Vec<MemoryOffer>]) -> Vec<FoldInstruction> {
     let mut notes = Vec::new();
     write(0, group, arrivals, &mut notes);
@@ -36,7 +37,8 @@ fn write(
     notes.extend(others.iter().map(|offer| FoldInstruction::Fold(*offer)));
     for child in group.children(place) {
         match &arrivals[child][..] {
-            // A contribution that is all its place comes to needs no partial result of its own.
+            // If one contribution is the whole result of its place, it needs no partial result of
+            // its own.
             [only] if group.children(child).next().is_none() => {
                 notes.push(FoldInstruction::Fold(*only))
             }
@@ -53,7 +55,7 @@ mod tests {
     use super::*;
     use bcs_core::job::Placement;
 
-    /// The score in brackets.
+    /// Returns the order as an expression with brackets.
     fn told(members: usize, nodes: usize) -> String {
         let placement = Placement::block(members, nodes).unwrap();
         let ranks = 0..u32::try_from(members).unwrap();

@@ -1,12 +1,14 @@
-//! Long collectives, whose data are pulled from memory to memory: by CH broadcasts, by RH reductions.
+//! Long collectives, whose data are pulled from memory to memory: by CH broadcasts, by RH
+//! reductions.
 //!
-//! - **Owns** those at which all local ranks have arrived.
-//! - **Takes** what CH and RH are told of them; boards of the collective block.
+//! - **Owns** the long collectives at which all local ranks have arrived.
+//! - **Takes** the mail of CH and RH about them; boards of the collective block.
 //! - **Emits** offers and words to the nodes of the group; gets and fetches; completions to SR.
-//! - **Invariants.** A collective goes only as far as its context's `StepGrant` says. The association of a
-//!   reduction is canonical ([`fold_order`]). A rank's request completes only when nobody reads its memory any
-//!   more and nothing comes into it: all who have read it have said so, and what this node pulls has come.
-//!   A node that dies fails it for all, once what moves has arrived.
+//! - **Invariants.** A collective goes only as far as its context's `Go` allows. The association of
+//!   a reduction is canonical ([`fold_order`]). A rank's request completes only when no node reads
+//!   its memory any more and nothing comes into it: all readers have reported the end, and all that
+//!   this node pulls has come. The death of a node fails the collective for all, once the data in
+//!   flight have arrived.
 
 mod fold;
 mod fold_order;
@@ -34,9 +36,9 @@ struct PulledCollective {
     place: usize,
     steps: StepProgress,
     spoilt: MissingMemory,
-    /// What moves in this slice, and the steps that are done with it.
+    /// The data that move in this slice, and the number of steps done afterwards.
     under_way: Option<(SlicePull, u64)>,
-    /// What its ranks are told as soon as nothing moves any more.
+    /// The outcome for its ranks as soon as nothing moves any more.
     given_up: Option<Completion>,
 }
 
@@ -61,7 +63,7 @@ impl PulledCollectives {
         }
     }
 
-    /// Takes a collective that is one of these; else gives it back.
+    /// Takes a collective if it is long; otherwise gives it back.
     pub(super) fn admit(
         &mut self,
         collective: Box<ReadyCollective>,
@@ -85,7 +87,7 @@ impl PulledCollectives {
         None
     }
 
-    /// The microphase begins: what has been granted goes.
+    /// Begins the microphase with the steps that have been granted.
     pub(super) fn start(
         &mut self,
         slice: u64,
@@ -117,7 +119,7 @@ impl PulledCollectives {
         going
     }
 
-    /// Moves everything of this slice on as far as it goes. Returns whether anything moved.
+    /// Advances everything of this slice as far as possible. Returns whether anything moved.
     pub(super) fn poll(&mut self, context: &mut NicThreadContext<'_>) -> bool {
         let mut progress = RetryablePut::poll(context.port, &mut self.puts);
         if self.active.is_empty() {
@@ -143,7 +145,7 @@ impl PulledCollectives {
         self.puts.is_empty() && !self.active.iter().any(is_under_way)
     }
 
-    /// Collectives that will not go, or not go on.
+    /// Gives up collectives that will not go, or not go on.
     pub(super) fn give_up(
         &mut self,
         what: AbandonedCollectives,
@@ -182,7 +184,7 @@ impl PulledCollective {
         }
     }
 
-    /// A node that dies in the middle neither offers nor reads any more.
+    /// Fails collectives with a dead node, which neither offers nor reads any more.
     fn look_who_is_dead(&mut self, alive: &NodeSet) {
         let mut nodes = self.collective.group.nodes.iter();
         if self.under_way.is_some() && nodes.any(|&node| !alive.contains(node)) {
@@ -191,8 +193,8 @@ impl PulledCollective {
         }
     }
 
-    /// Ends without success as soon as nothing moves any more. Returns whether anything moved, and whether it
-    /// has ended.
+    /// Ends without success as soon as nothing moves any more. Returns whether anything moved, and
+    /// whether it has ended.
     fn end_early(
         &mut self,
         completion: Completion,
@@ -208,7 +210,7 @@ impl PulledCollective {
         (true, true)
     }
 
-    /// Moves on as far as it goes. Returns whether anything moved, and whether all of it is done.
+    /// Advances as far as possible. Returns whether anything moved, and whether all of it is done.
     fn advance(
         &mut self,
         (config, who): (&NodeConfig, NicThreadId),

@@ -1,4 +1,4 @@
-//! Who does what in a collective whose data are pulled.
+//! The tasks of the nodes in a collective whose data are pulled.
 //!
 //! | | offers to | folds | pulls |
 //! |---|---|---|---|
@@ -6,10 +6,11 @@
 //! | the others | - | - | all of it, from the root |
 //! | reduction to one: the root's node | - | all of it | - |
 //! | the others | the root's node | - | - |
-//! | reduction to all: each node | all others | its part | the other parts, from who folds them |
+//! | reduction to all: each node | all others | its part | the other parts, from their nodes |
 //!
-//! Nodes are named by their places in the group's list. Who reads memory of another node says so when it
-//! needs that no more, so a node waits for the word of all to whom it has offered.
+//! Nodes are named by their places in the group's list. A node that reads another node's memory
+//! reports when it needs it no more, so a node waits for this word from all nodes to which it has
+//! offered.
 
 use crate::budget::part_bytes;
 use crate::collective::ReadyCollective;
@@ -56,7 +57,7 @@ impl PullTask {
         }
     }
 
-    /// The nodes that read memory of the one at `place`, which tells them where it is.
+    /// Returns the nodes that read memory of the node at `place`, which sends them its address.
     pub(super) fn readers(self, place: usize, nodes: usize) -> Vec<usize> {
         match self {
             Self::Broadcast(root) if root.place != place => Vec::new(),
@@ -66,7 +67,7 @@ impl PullTask {
         }
     }
 
-    /// The nodes of which the one at `place` reads memory.
+    /// Returns the nodes whose memory the node at `place` reads.
     pub(super) fn sources(self, place: usize, nodes: usize) -> Vec<usize> {
         match self {
             Self::Broadcast(root) if root.place != place => vec![root.place],
@@ -76,7 +77,7 @@ impl PullTask {
         }
     }
 
-    /// What the node at `place` folds of these bytes.
+    /// Returns the bytes among these that the node at `place` folds.
     pub(super) fn part(self, place: usize, nodes: usize, bytes: &Range<u64>) -> Range<u64> {
         match self {
             Self::ReduceToOne(root, _) if root.place == place => bytes.clone(),
@@ -96,7 +97,7 @@ impl PullTask {
         }
     }
 
-    /// Whether a member gets something in its memory.
+    /// Whether a member gets data in its memory.
     pub(super) fn gives_to(self, rank: u32) -> bool {
         match self {
             Self::Broadcast(root) => root.rank != rank,

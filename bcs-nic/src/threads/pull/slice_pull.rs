@@ -1,12 +1,12 @@
-//! What moves of a collective in one slice, at one node.
+//! The part of a collective that moves in one slice, at one node.
 //!
-//! 1. It *offers* the memory of its arrivals to those that read it, and waits for their offers whose memory
-//!    it reads.
-//! 2. It folds its part, says that this is *ready*, and pulls what others have made.
-//! 3. It says that it is *done* to all whose memory it has read, and waits for that word of all who read
-//!    its own.
+//! 1. It *offers* the memory of its arrivals to the nodes that read it, and waits for the offers of
+//!    the nodes whose memory it reads.
+//! 2. It folds its part, reports that this is *ready*, and pulls the parts that others have made.
+//! 3. It reports that it is *done* to all nodes whose memory it has read, and waits for that word
+//!    from all that read its own.
 //!
-//! Whoever finds that memory is not there says so in its next word, in the place of what is missing.
+//! A node that finds memory missing reports that in its next word, in place of the data.
 
 use super::fold::{FoldProgress, PartFold};
 use super::fold_order::fold_order;
@@ -22,14 +22,14 @@ use bcs_core::limits::FOLD_BLOCK_BYTES;
 use bcs_fabric::{DestinationSpan, Event, FabricError, GlobalAddress, Port, SourceSpan};
 use std::ops::Range;
 
-/// Bytes that are pulled from a rank of another node to one of this.
+/// Bytes that are pulled from a rank of another node to one of this node.
 #[derive(Clone, Copy, Debug)]
 struct PullTransfer {
     from: SourceSpan,
     to: DestinationSpan,
 }
 
-/// What is the same in all slices of a collective at this node.
+/// The facts that are the same in all slices of a collective at this node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PullSetup<'a> {
     pub(super) config: &'a NodeConfig,
@@ -59,7 +59,7 @@ impl PullSetup<'_> {
         offer.collect()
     }
 
-    /// Ranks of this node that get something, and where.
+    /// Returns the ranks of this node that get data, with the addresses.
     fn outputs(&self) -> Vec<(u32, u64)> {
         let local = self.collective.local.iter();
         let wanting = local.filter(|(rank, _)| self.task.gives_to(*rank));
@@ -92,12 +92,12 @@ impl PullSetup<'_> {
     }
 }
 
-/// A part of the data in a slice.
+/// The data of a collective that move in a slice.
 #[derive(Debug)]
 pub(super) struct SlicePull {
     board: Board,
     bytes: Range<u64>,
-    /// What arrived where, by place, as far as this node has to know it.
+    /// The offers by place, as far as this node needs them.
     offers: Vec<Option<Vec<MemoryOffer>>>,
     /// Places whose offers are still to come.
     unknown: Vec<usize>,
@@ -106,7 +106,8 @@ pub(super) struct SlicePull {
     /// Places whose parts are still to be pulled.
     unmade: Vec<usize>,
     pulls: Retries<PullTransfer>,
-    /// Whether a node has died that has what is wanted here: whoever polls this looks who is dead.
+    /// Whether a node has died that has data needed here: the caller of the poll checks which nodes
+    /// are dead.
     is_lost: bool,
     is_done: bool,
     /// Places that still read memory of this node.
@@ -148,13 +149,13 @@ impl SlicePull {
         }
     }
 
-    /// Whether something of it moves that nobody can stop.
+    /// Whether data move that nobody can stop.
     pub(super) fn is_moving(&self) -> bool {
         !self.pulls.is_empty() || self.fold.as_ref().is_some_and(PartFold::is_waiting)
     }
 
-    /// How much it still has to do or to wait for, of each kind: whoever finds it the same finds that nothing has
-    /// moved.
+    /// Returns how much of each kind it still has to do or to wait for. If two calls return the
+    /// same, nothing has moved in between.
     pub(super) fn left(&self) -> [usize; 5] {
         let begun = usize::from(self.has_begun) + usize::from(self.fold.is_none());
         [
@@ -166,7 +167,7 @@ impl SlicePull {
         ]
     }
 
-    /// Lets what moves arrive, and begins nothing any more.
+    /// Lets the moving data arrive, and begins nothing more.
     pub(super) fn drain(&mut self, context: &mut NicThreadContext<'_>) {
         self.pulls.poll(context.port, |_, _, _| None);
         if let Some(fold) = &mut self.fold {
@@ -174,8 +175,8 @@ impl SlicePull {
         }
     }
 
-    /// Goes on as far as it can. Returns whether it is over: nothing moves, and nobody reads memory of this
-    /// node.
+    /// Advances as far as possible. Returns whether it is over: nothing moves, and no node reads
+    /// memory of this one.
     pub(super) fn advance(
         &mut self,
         scene: &PullSetup<'_>,
@@ -214,8 +215,8 @@ impl SlicePull {
         self.unknown.is_empty()
     }
 
-    /// All is known: what is to be made here is begun, unless memory is missing for it. That all find alike
-    /// who have read the same offers.
+    /// Begins to make this node's part when all offers have come, unless memory is missing for it.
+    /// All nodes that have read the same offers find the same.
     fn make(
         &mut self,
         scene: &PullSetup<'_>,
@@ -280,7 +281,7 @@ impl SlicePull {
         }
     }
 
-    /// Pulls what has been made elsewhere since the last look.
+    /// Pulls the parts that other nodes have made since the last poll.
     fn pull_parts(
         &mut self,
         scene: &PullSetup<'_>,
@@ -289,7 +290,7 @@ impl SlicePull {
     ) {
         for place in std::mem::take(&mut self.unmade) {
             let is_there = match scene.task {
-                PullTask::Broadcast(_) => Some(Ok(())), // since the offer
+                PullTask::Broadcast(_) => Some(Ok(())), // it has died since the offer
                 _ => {
                     let at = self.board.ready_at(place, scene.group());
                     self.board.read_word(context.port, at)
@@ -336,7 +337,7 @@ impl SlicePull {
             .push(context.port.get(from, to), PullTransfer { from, to });
     }
 
-    /// Gives what has come to one rank of this node to the others.
+    /// Copies the data that have come to one rank of this node to the others.
     fn take_pulled(
         &mut self,
         scene: &PullSetup<'_>,
@@ -370,7 +371,7 @@ impl SlicePull {
         }
     }
 
-    /// Copies all that moves from one rank of this node to others.
+    /// Copies all data that move from one rank of this node to others.
     fn copy_on(
         &self,
         rank: u32,

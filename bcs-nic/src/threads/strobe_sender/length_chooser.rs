@@ -1,34 +1,37 @@
-//! How long slices are with `--strobe auto`.
+//! The length of slices with `--strobe auto`.
 //!
-//! A slice costs twice: the NICs work for it, and ranks that are blocked wait for its strobe. Where strobes follow each
-//! other, half the length has twice the work and half the waiting. So the best length is the one at which both are
-//! equal, and whatever they are at one length says which other one that would be.
+//! A slice has two costs: the NICs work for it, and blocked ranks wait for its strobe. Where
+//! strobes follow each other, half the length has twice the work and half the waiting. So the best
+//! length is the one at which both are equal, and their ratio at one length tells the direction of
+//! a better one.
 //!
-//! - **Work** is the time from strobe to end of the slices that were struck. Below a hundredth of the time there is
-//!   nothing to gain from fewer slices, and the length stays.
-//! - **Waiting** is a length of a slice for each core of this machine that idles at a strobe while a rank is blocked. A
-//!   core that computes for another rank has lost nothing. What a rank waits for beside the strobe (another one, that
-//!   still computes) is not known here and counts as well: then slices are shorter than they need be, which costs less
-//!   than the contrary.
+//! - **Work** is the time from strobe to end of the slices that were struck. Below a hundredth of
+//!   the time fewer slices gain nothing, and the length stays.
+//! - **Waiting** is a length of a slice for each core of this machine that idles at a strobe while
+//!   a rank is blocked. A core that computes for another rank has lost nothing. A rank may also
+//!   wait for another rank that still computes. That is not known here and counts as well: then
+//!   slices are shorter than necessary, which costs less than the contrary.
 //!
-//! Lengths are 50 µs and its doubles, up to what `--time-slice` says. The first is the shortest: what ranks wait for is
-//! lost at once, and what slices cost adds up slowly. The budget of a slice is that of the longest, whatever length is
-//! chosen: a slice with so much to move lasts that long, and the strobes that fall into it are left out.
+//! Lengths are 50 µs and its doubles, up to the value of `--time-slice`. The first is the shortest:
+//! waiting ranks lose time at once, while the cost of slices adds up slowly. The budget of a slice
+//! is that of the longest, whatever length is chosen: a slice that moves as much lasts that long,
+//! and the strobes that fall into it are left out.
 
 use bcs_core::limits::MIN_TIME_SLICE_NS;
 use bcs_core::wake::machine_page::SliceLengths;
 
-/// Struck slices from one choice to the next: some ms, in which a program goes through its loop a few times.
+/// Struck slices from one choice to the next: some ms, in which a program goes through its loop a
+/// few times.
 const SLICES_PER_CHOICE: u32 = 16;
 
-/// Work or waiting must be so many times the other. One step changes their ratio by four, so the step back would need
-/// as much.
+/// The factor by which work must exceed waiting, or the reverse. One step changes their ratio by
+/// four, so the step back would need as much.
 const IMBALANCE_FACTOR: u64 = 2;
 
-/// The part of all time below which work is not worth saving.
+/// The divisor of all time below which work is not worth saving.
 const NEGLIGIBLE_WORK_DIVISOR: u64 = 100;
 
-/// What the Strobe Sender has seen of the slices since its last choice.
+/// The Strobe Sender's observations of the slices since its last choice.
 #[derive(Debug)]
 pub(super) struct LengthChooser {
     longest_ns: u64,
@@ -36,7 +39,7 @@ pub(super) struct LengthChooser {
     ranks: u64,
     /// Cores that they have.
     cores: u64,
-    /// The length is so many doubles of the shortest.
+    /// How often the shortest length is doubled.
     doubles: u32,
     slices: u32,
     since_ns: u64,
@@ -68,7 +71,7 @@ impl LengthChooser {
         first
     }
 
-    /// All lengths so far.
+    /// Returns all lengths so far.
     pub(super) fn chosen(&self) -> &SliceLengths {
         &self.chosen
     }
@@ -77,8 +80,8 @@ impl LengthChooser {
         (MIN_TIME_SLICE_NS << self.doubles).min(self.longest_ns)
     }
 
-    /// A slice was struck while so many ranks said that they were blocked, and is over. Returns whether another length
-    /// was chosen.
+    /// Records a slice that is over and was struck while `blocked` ranks reported that they were
+    /// blocked. Returns whether another length was chosen.
     pub(super) fn add_slice(&mut self, blocked: u32, struck_ns: u64, over_ns: u64) -> bool {
         let blocked = u64::from(blocked).min(self.ranks);
         let idle = self.cores.saturating_sub(self.ranks - blocked);
@@ -129,7 +132,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Two ranks on two cores, and slices of 20 us that follow each other.
+    /// Two ranks on two cores, with slices of 20 us that follow each other.
     struct Job {
         choice: LengthChooser,
         now_ns: u64,
@@ -143,7 +146,8 @@ mod tests {
             }
         }
 
-        /// The length in us after so many slices, at each of which as many ranks are blocked as `blocked` says.
+        /// Returns the length in us after this number of slices; `blocked` gives the blocked ranks
+        /// at each.
         fn length_us(&mut self, slices: u32, blocked: impl Fn(u32) -> u32) -> u64 {
             for slice in 0..slices {
                 self.now_ns += self.choice.chosen().now_ns;
@@ -190,7 +194,7 @@ mod tests {
     fn who_waits_while_others_use_the_cores_does_not_count() {
         assert_eq!(Job::new(800_000, 8).length_us(100, |_| 6), 800);
         assert_eq!(Job::new(800_000, 8).length_us(100, |_| 7), 50);
-        // What ranks say is believed as far as it can be.
+        // The number that ranks report is limited to what is possible.
         assert_eq!(Job::new(800_000, 8).length_us(100, |_| u32::MAX), 50);
     }
 }

@@ -1,16 +1,15 @@
-//! SS, the Strobe Sender: starts slices and microphases for the whole cluster (paper section
-//! 4.2).
+//! SS, the Strobe Sender: starts slices and microphases for the whole cluster (paper section 4.2).
 //!
 //! - **Owns** the slice number, the microstrobe number, and the time of the next regular strobe.
-//! - **Takes** what the machine page says is wanted; verdicts of its Compare-And-Writes.
+//! - **Takes** the requests for strobes in the machine page; verdicts of its Compare-And-Writes.
 //! - **Emits** microstrobes to all SRs.
-//! - **Invariants.** A microphase begins when all nodes have finished the one before. One that no
-//!   node has work for is skipped, after a Compare-And-Write on that. A slice in which nobody has
-//!   work is not struck. Fixed and auto: slices are struck at multiples of the time slice, and their
-//!   numbers follow time. Elastic: each struck slice takes the next number. After a regular strobe
-//!   it looks at the next regular time whether or not it is rung: while one follows the other,
-//!   nobody has to wake it twice for one. Told to rest, it strikes what is wanted, and then no more: between two
-//!   slices all that has been posted is where it belongs.
+//! - **Invariants.** A microphase begins when all nodes have finished the one before. A microphase
+//!   in which no node has work is skipped, after a Compare-And-Write that tests this. A slice in
+//!   which no node has work is not struck. Fixed and auto: slices are struck at multiples of the
+//!   time slice, and their numbers follow time. Elastic: each struck slice takes the next number.
+//!   After a regular strobe SS polls at the next regular time even if nobody rings: while strobes
+//!   follow each other, nobody has to wake it twice for one. Told to rest, it strikes what is
+//!   wanted, and then no more: between two slices all that has been posted is where it belongs.
 
 mod length_chooser;
 mod strobe_clock;
@@ -26,30 +25,31 @@ use std::sync::Arc;
 use strobe_clock::StrobeClock;
 use zerocopy::IntoBytes;
 
-/// When a slice was struck, and, if that is recorded, how long its microphases took all nodes (paper Table 5.1).
+/// The times of a slice and, if that is recorded, of its microphases on all nodes (paper Table
+/// 5.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SliceTimes {
     /// The slice.
     pub slice: u64,
-    /// When it was to be struck: by the clock, the multiple of the time slice; elastic, when it was
-    /// wanted.
+    /// When it was due: by the clock, the multiple of the time slice; elastic, when it was
+    /// requested.
     pub due_ns: u64,
-    /// How long slices were when it was struck.
+    /// The length of slices when it was struck.
     pub length_ns: u64,
     /// When it was struck.
     pub struck_ns: u64,
-    /// Whether somebody demanded it; else it was struck by the clock.
+    /// Whether somebody demanded it; otherwise the clock struck it.
     pub demanded: bool,
     /// How long each microphase took; `None` when it was skipped.
     pub phase_ns: [Option<u64>; 5],
-    /// Looks at "have all nodes finished?" that came out false, by microphase.
+    /// How often "have all nodes finished?" was false, by microphase.
     pub retries: [u64; 5],
     /// When it was over.
     pub over_ns: u64,
 }
 
 impl SliceTimes {
-    /// What is recorded of the slice.
+    /// Returns the recorded row of the slice.
     #[must_use]
     pub fn row(&self) -> StrobeRow {
         let took = |phase: Microphase| self.phase_ns[phase.index()].unwrap_or(NONE);
@@ -57,7 +57,7 @@ impl SliceTimes {
         StrobeRow {
             slice: self.slice,
             strobe_ns: self.struck_ns,
-            getts_ns: NONE, // the recorder knows
+            getts_ns: NONE, // the recorder fills it in
             gtdem_ns: took(Microphase::Dem),
             gtmsm_ns: took(Microphase::Msm),
             gtts_ns: self.over_ns - self.struck_ns,
@@ -70,16 +70,17 @@ impl SliceTimes {
     }
 }
 
-/// So many slices are struck for what is still wanted when the job is over; two are what ranks can leave: one for what
-/// they have posted, one for what that releases. What descends from a rank may write the wish for more for ever.
+/// The most slices that are struck for what is still wanted when the job is over. Ranks can leave
+/// work for two: one for what they have posted, one for what that releases. But a descendant
+/// process of a rank may request more for ever.
 const MAX_SHUTDOWN_SLICES: u32 = 64;
 
 /// Whether the job is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ShutdownStage {
-    /// It is not.
+    /// The job is not over.
     None,
-    /// It is, and so many slices may still be struck.
+    /// The job is over, and at most so many slices may still be struck.
     Near(u32),
     /// No slice is struck any more.
     Here,
@@ -87,13 +88,13 @@ enum ShutdownStage {
 
 #[derive(Debug)]
 enum StrobeState {
-    /// Between slices; `since` the last one was over.
+    /// Between slices.
     Resting,
-    /// The microstrobe of a microphase is on its way.
+    /// The microstrobe of a microphase is in flight.
     Striking(Microphase, Ticket),
     /// All nodes work on it.
     Working(Microphase, Ticket),
-    /// Is any node in need of this one?
+    /// A Compare-And-Write asks whether any node needs this microphase.
     Asking(Microphase, Ticket),
 }
 
@@ -104,14 +105,14 @@ pub struct StrobeSender {
     page: MachinePage,
     nodes: NodeSet,
     beat: StrobeClock,
-    /// With auto strobes.
+    /// The length chooser, with auto strobes.
     choice: Option<LengthChooser>,
-    /// Ranks that said that they were blocked when the slice was struck.
+    /// How many ranks reported that they were blocked when the slice was struck.
     blocked: u32,
     sequence: u64,
-    /// When the next regular strobe falls, once it is wanted.
+    /// When the next regular strobe is due, once it is wanted.
     due_ns: Option<u64>,
-    /// Whether it looks at the next regular time without being armed.
+    /// Whether it polls at the next regular time without being armed.
     watches: bool,
     state: StrobeState,
     times: SliceTimes,
@@ -125,7 +126,7 @@ pub struct StrobeSender {
 }
 
 impl StrobeSender {
-    /// The SS of a job; `now_ns` is the beginning of time.
+    /// Creates the SS of a job; `now_ns` is the beginning of time.
     #[must_use]
     pub fn new(
         settings: Arc<Settings>,
@@ -165,7 +166,7 @@ impl StrobeSender {
         }
     }
 
-    /// The same, whose slices are [recorded](SliceTimes::row).
+    /// Creates the SS of a job whose slices are [recorded](SliceTimes::row).
     #[must_use]
     pub fn with_recording(self, is_recorded: bool) -> Self {
         Self {
@@ -174,14 +175,14 @@ impl StrobeSender {
         }
     }
 
-    /// The job is over: what is still wanted is struck, and then nothing.
+    /// Ends the job: SS strikes what is still wanted, and then no more.
     pub fn quiesce(&mut self) {
         if self.end == ShutdownStage::None {
             self.end = ShutdownStage::Near(MAX_SHUTDOWN_SLICES);
         }
     }
 
-    /// Whether it was told to rest, and does.
+    /// Whether it was told to rest, and rests.
     #[must_use]
     pub fn has_quiesced(&self) -> bool {
         self.end == ShutdownStage::Here
@@ -210,24 +211,25 @@ impl StrobeSender {
                 && self.due_ns.is_none_or(|due| now_ns() >= due))
     }
 
-    /// The number of the slice under way, or of the last one.
+    /// Returns the number of the slice under way, or of the last one.
     #[must_use]
     pub fn slice(&self) -> u64 {
         self.times.slice
     }
 
-    /// When to look again at the latest, if nothing rings before.
+    /// Returns the latest time at which to poll again, if nothing rings before.
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
         if self.in_slice() || self.has_quiesced() {
             return None;
         }
         let (armed, demanded) = self.wanted();
-        // What is wanted but not yet due anywhere has to be looked at.
+        // A request without a due time needs a poll at once.
         (armed || demanded || self.watches).then(|| self.due_ns.unwrap_or(0))
     }
 
-    /// (armed, demanded): what the machine page says. To measure a slice, all of them are wanted.
+    /// Returns (armed, demanded) of the machine page. To measure slices, every slice counts as
+    /// armed.
     fn wanted(&self) -> (bool, bool) {
         let (armed, demanded) = self.page.wanted();
         let all = self.settings.all_phases && self.end == ShutdownStage::None;
@@ -244,11 +246,12 @@ impl StrobeSender {
         self.has_quiesced()
     }
 
-    /// The first multiple of the time slice after the strobe was armed, and after the last slice.
+    /// Returns the first multiple of the time slice after the strobe was armed, and after the last
+    /// slice.
     ///
-    /// To wake on a core that idles takes time, and the multiple may have passed meanwhile: what was
-    /// posted before it is not made to wait for the next. When it was armed is what a rank says:
-    /// nobody is believed who says that it was longer ago than a slice.
+    /// An idle core takes time to wake, and the multiple may have passed meanwhile: what was posted
+    /// before it must not wait for the next. A rank wrote the time of arming, so a time more than a
+    /// slice ago is not believed.
     fn next_regular_ns(&self, now_ns: u64) -> u64 {
         let slice = self.beat.length_ns();
         let armed_ns = match self.page.armed_at() {
@@ -259,8 +262,8 @@ impl StrobeSender {
         self.beat.next_strobe_ns(after_ns)
     }
 
-    /// Moves on as far as it goes. `clock` tells nanoseconds; `retries` is what the fabric has
-    /// counted. Returns whether anything moved, and the times of a slice that has just ended.
+    /// Advances as far as possible. `clock` returns nanoseconds; `retries` is the fabric's count of
+    /// them. Returns whether anything moved, and the times of a slice that has just ended.
     pub fn poll(
         &mut self,
         clock: &dyn Fn() -> u64,
@@ -297,7 +300,8 @@ impl StrobeSender {
                 StrobeState::Asking(phase, ticket) => match port.test_event(ticket) {
                     Event::Pending => return (progress, None),
                     Event::Verdict(true) => {
-                        // What is not scheduled is not transmitted: without MSM the slice is over.
+                        // Data that are not scheduled are not transmitted: without MSM the slice is
+                        // over.
                         let last = if phase == Microphase::Msm {
                             Microphase::Rm
                         } else {
@@ -331,8 +335,8 @@ impl StrobeSender {
             return false;
         }
         let now_ns = clock();
-        // The beat goes on while nobody is there to hear it: whatever arms it, after however long
-        // a rest or after an overrun, the strobe falls on the next multiple.
+        // The clock runs on while nothing is struck: whatever arms the strobe, after however long a
+        // rest or after an overrun, it falls on the next multiple.
         let regular = self.due_ns.unwrap_or_else(|| self.next_regular_ns(now_ns));
         self.due_ns = Some(regular);
         let at_once = self.settings.strobe.is_elastic() && demanded;
@@ -413,7 +417,7 @@ impl StrobeSender {
         self.state = StrobeState::Working(phase, ticket);
     }
 
-    /// A slice is over: the next ones may be of another length.
+    /// Chooses the length of the next slices, when a slice is over.
     fn choose_length(&mut self) {
         let Some(choice) = &mut self.choice else {
             return;
@@ -430,7 +434,8 @@ impl StrobeSender {
         }
     }
 
-    /// After a microphase, done or skipped: ask for the next. Returns true at the slice's end.
+    /// Goes on to the next microphase after one that was done or skipped. Returns true at the
+    /// slice's end.
     fn next(&mut self, phase: Microphase, clock: &dyn Fn() -> u64, port: &mut dyn Port) -> bool {
         let Some(next) = phase.next() else {
             self.state = StrobeState::Resting;

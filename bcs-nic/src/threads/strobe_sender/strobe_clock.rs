@@ -1,13 +1,14 @@
-//! The strobes that come by the clock: when they fall and how their slices are numbered.
+//! Strobes by the clock: when they are due, and how their slices are numbered.
 
-/// Multiples of a length, from an origin on. Slices are numbered through, struck or not, also where the length changes.
+/// A clock whose strobes are multiples of a length from an origin. Slices are numbered
+/// consecutively, struck or not, even when the length changes.
 #[derive(Debug)]
 pub(super) struct StrobeClock {
-    /// A strobe that falls on the beat,
+    /// The time of a regular strobe.
     origin_ns: u64,
-    /// the slice that it begins,
+    /// The number of the slice that it begins.
     origin: u64,
-    /// and the length of that one and all that follow.
+    /// The length of that slice and of all that follow.
     length_ns: u64,
 }
 
@@ -20,23 +21,23 @@ impl StrobeClock {
         }
     }
 
-    /// The length of a slice.
+    /// Returns the length of a slice.
     pub(super) fn length_ns(&self) -> u64 {
         self.length_ns
     }
 
-    /// The first strobe after this time.
+    /// Returns the first strobe after this time.
     pub(super) fn next_strobe_ns(&self, now_ns: u64) -> u64 {
         let passed = now_ns.saturating_sub(self.origin_ns);
         self.origin_ns + (passed / self.length_ns + 1) * self.length_ns
     }
 
-    /// The slice that the strobe of this time begins.
+    /// Returns the number of the slice that the strobe of this time begins.
     pub(super) fn slice(&self, due_ns: u64) -> u64 {
         self.origin + due_ns.saturating_sub(self.origin_ns) / self.length_ns
     }
 
-    /// From the strobe of this time on slices have another length.
+    /// Changes the length of slices from the strobe of this time on.
     pub(super) fn change_length(&mut self, due_ns: u64, length_ns: u64) {
         self.origin = self.slice(due_ns);
         self.origin_ns = due_ns;

@@ -23,7 +23,7 @@ pub(super) fn hosts(text: &str) -> Result<String, String> {
                     let count = count.parse().ok().filter(|&count| count > 0);
                     slots = Some(count.ok_or_else(|| bad(word))?);
                 }
-                // So many may be there, but need not.
+                // A maximum of slots; fewer may be used.
                 Some(("max_slots" | "max-slots", _)) => {}
                 _ => return Err(bad(word)),
             }
@@ -95,7 +95,7 @@ pub(super) fn binding(value: &str) -> Result<&'static str, String> {
     let unit = parts.next().unwrap_or_default();
     let bound = match unit {
         "none" | "no" => "none",
-        // A core of ours is what the kernel calls one: a hardware thread.
+        // A core is what the kernel calls one: a hardware thread.
         "core" | "hwthread" => "core",
         _ => {
             return Err(format!(

@@ -32,7 +32,8 @@ pub(super) fn find<'a>(options: &'a Command, spelling: &str) -> Option<OptionMea
         false => bare(spelling).is_some_and(|bare| bare == *name),
     };
     let theirs = TABLE.iter().find(|(names, _)| names.iter().any(is_spelled));
-    // What is spelled so in the table goes before ours: `-env A 1` is theirs, and `--env` one of both.
+    // An exact spelling in the table takes precedence over ours: `-env A 1` is foreign, and `--env`
+    // is in both.
     let exact = theirs.filter(|(names, _)| names.contains(&spelling));
     if let Some((_, means)) = exact {
         return Some(OptionMeaning::Theirs(*means));

@@ -47,7 +47,7 @@ use ForeignOption::{
 
 /// In the order of what they are about.
 pub(super) const TABLE: &[ForeignOptionRow] = &[
-    // How many ranks.
+    // The number of ranks.
     (&["np", "--n", "-c", "ntasks"], Ours("ranks")),
     (
         &["-N", "npernode", "perhost", "ntasks-per-node"],
@@ -61,7 +61,7 @@ pub(super) const TABLE: &[ForeignOptionRow] = &[
         &["usize"],
         Instead("no program here can start further ranks, so leave it out"),
     ),
-    // Where.
+    // The hosts.
     (&["-H", "host", "hosts"], Hosts),
     (
         &["-f", "hostfile", "machinefile", "default-hostfile"],
@@ -129,7 +129,7 @@ pub(super) const TABLE: &[ForeignOptionRow] = &[
         Instead("write --output-dir DIR: files are rank.N.out and rank.N.err there"),
     ),
     (&["-s"], Ours("stdin")),
-    // What is said, and when it ends.
+    // Messages, and the end of the job.
     (&["verbose"], Ours("verbose")),
     (
         &["quiet", "-q"],
@@ -140,7 +140,7 @@ pub(super) const TABLE: &[ForeignOptionRow] = &[
         &["-V", "-version"],
         Instead("write --version, which is spelled out here"),
     ),
-    // All of it.
+    // The whole command line.
     (&["configfile"], ConfigFile),
     (
         &["app"],

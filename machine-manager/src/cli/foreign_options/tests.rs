@@ -285,7 +285,7 @@ fn no_mixture_of_options_passes_for_a_job_that_has_run() {
             Err(_) => refused += 1,
         }
     }
-    // The mixture is one: neither is all of it.
+    // The lines are a mixture: some run, and some are refused.
     assert!(
         runs > 1_000 && refused > 1_000,
         "{runs} run, {refused} are refused"

@@ -94,7 +94,7 @@ impl<'a> Translator<'a> {
             if index > 0 {
                 words.push(":".into());
             }
-            // What a program has of its own comes later, and counts.
+            // A program's own options come later, and take precedence.
             words.extend(self.everybodys.iter().cloned());
             words.extend(own);
             words.extend(program);
@@ -136,7 +136,7 @@ impl<'a> Translator<'a> {
                 self.own.push(spelled.word.into());
                 Ok(())
             }
-            // What only the first program may have is not misspelt.
+            // An option that only the first program may have is not misspelt.
             _ if self.number > 1
                 && option_lookup::find(self.options[0], &spelled.word).is_some() =>
             {
@@ -178,7 +178,7 @@ impl<'a> Translator<'a> {
         if !option.get_action().takes_values() {
             return match value {
                 None => {
-                    // Two spellings of one flag are no contradiction.
+                    // Two spellings of one flag do not contradict each other.
                     if !self.own.iter().any(|word| *word == *name) {
                         self.own.push(name.into());
                     }
@@ -353,7 +353,7 @@ impl<'a> Translator<'a> {
         let mut option = OsString::from("--env=");
         option.push(assignment);
         match whose {
-            // Behind a colon nothing is everybody's any more.
+            // Behind a colon an option is only for that program.
             EnvironmentScope::Everybodys if self.number == 1 => self.everybodys.push(option),
             _ => self.own.push(option),
         }

@@ -3,7 +3,7 @@
 //! | file | is |
 //! |---|---|
 //! | `mod.rs` | the figures of nodes and ranks |
-//! | `view.rs` | which of them are in sight, on a terminal |
+//! | `view.rs` | which of them are in view, on a terminal |
 //! | `screen.rs` | the terminal |
 
 pub mod screen;
@@ -19,15 +19,15 @@ pub const HEADS: [&str; 8] = [
     "NODE", "RANK", "PID", "MPI%", "CALLS/s", "MSGS/s", "NIC/s", "DOES",
 ];
 
-/// Those with figures, which stand to the right; `DOES` has words.
+/// The number of columns with figures, which are aligned to the right; `DOES` has words.
 pub const FIGURES: usize = 7;
 
 const NS_PER_S: f64 = 1e9;
 
-/// All lines of a look.
+/// All lines at one moment.
 #[derive(Debug)]
 pub struct TopFigures {
-    /// Which job it is, how many ranks do what, and how many slices there were in a second.
+    /// The job, how many ranks do what, and the slices per second.
     pub head: [String; 3],
     /// A line for each node, and after it one for each of its ranks.
     pub lines: Vec<TopLine>,
@@ -46,7 +46,7 @@ pub struct TopLine {
     pub does: String,
 }
 
-/// What happened in a second; of a node the sum over its ranks, and of shares the mean.
+/// Events per second. A node has the sums of its ranks, and the mean of their shares.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
     /// The share of time in blocking calls, calls and messages, if they are recorded.
@@ -56,7 +56,7 @@ pub struct Rates {
 }
 
 impl TopFigures {
-    /// From what is now, and what was before, or from the beginning of the job on.
+    /// Computes the figures from this moment and the previous one, or the beginning of the job.
     #[must_use]
     pub fn between(before: Option<&JobSnapshot>, now: &JobSnapshot) -> Self {
         let mut nodes: BTreeMap<u16, Vec<(u32, &RankSnapshot)>> = BTreeMap::new();
@@ -99,7 +99,7 @@ impl TopFigures {
         }
     }
 
-    /// For a person who reads it later.
+    /// Formats them for a person who reads them later.
     #[must_use]
     pub fn plain(&self) -> String {
         let mut table = Table::new();
@@ -127,7 +127,7 @@ fn activities(ranks: &[(u32, &RankSnapshot)]) -> String {
 }
 
 impl TopLine {
-    /// What stands under [`HEADS`].
+    /// Returns the cells under [`HEADS`].
     #[must_use]
     pub fn cells(&self) -> [String; 8] {
         let none = String::new;
@@ -158,7 +158,7 @@ impl Rates {
             let run_ns = now.run_ns.saturating_sub(before.run_ns);
             let in_mpi_ns = now.in_mpi_ns.saturating_sub(before.in_mpi_ns);
             let run_s = run_ns as f64 / NS_PER_S;
-            // A call that is just over may be counted at both moments.
+            // A call that has just ended may be counted at both moments.
             let share = (in_mpi_ns as f64 / run_ns.max(1) as f64).min(1.0);
             [
                 share,
@@ -186,7 +186,7 @@ impl Rates {
     }
 }
 
-/// How often in a second; nothing where no time has passed.
+/// Returns a count per second; zero if no time has passed.
 fn per(count: u64, seconds: f64) -> f64 {
     if seconds > 0.0 {
         count as f64 / seconds
@@ -195,7 +195,7 @@ fn per(count: u64, seconds: f64) -> f64 {
     }
 }
 
-/// With three digits that count.
+/// Formats three significant digits.
 fn rate(rate: f64) -> String {
     match rate {
         rate if rate < 10.0 => format!("{rate:.1}"),

@@ -1,4 +1,4 @@
-//! The terminal of `bcs mds top`: a view that changes, and that leaves the terminal as it was.
+//! The terminal of `bcs mds top`: a view that changes, and that restores the terminal at the end.
 
 use super::view::{Scroll, View};
 use super::{FIGURES, HEADS, TopFigures, TopLine};
@@ -14,10 +14,10 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-/// Lines above those of nodes and ranks: of the job, and heads.
+/// The number of lines above those of nodes and ranks: the job, and heads.
 const ABOVE: u16 = 4;
 
-/// ... and below.
+/// The number of lines below them.
 const BELOW: u16 = 1;
 
 const KEYS: &str = "arrows, pages, home, end: scroll   q: leave";
@@ -25,7 +25,7 @@ const KEYS: &str = "arrows, pages, home, end: scroll   q: leave";
 /// The widths of the columns with figures.
 const WIDTHS: [u16; FIGURES] = [5, 6, 8, 6, 8, 8, 8];
 
-/// See the module.
+/// The screen; see the module.
 #[derive(Debug)]
 pub struct Screen {
     terminal: DefaultTerminal,
@@ -33,10 +33,10 @@ pub struct Screen {
     view: View,
 }
 
-/// Why the wait is over.
+/// The reason why the wait is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScreenEvent {
-    /// It is time for the next look.
+    /// It is time for the next moment.
     Time,
     /// The process is gone.
     Gone,
@@ -47,10 +47,11 @@ pub enum ScreenEvent {
 }
 
 impl Screen {
-    /// Takes the terminal over. Signals are taken, too, so that one gives the terminal back.
+    /// Takes the terminal over. Takes signals, too, so that a signal does not end us before the
+    /// terminal is restored.
     ///
     /// # Errors
-    /// The kernel's answer.
+    /// The kernel's error.
     pub fn open() -> io::Result<Self> {
         let signals = Signals::take_over()?;
         Ok(Self {
@@ -60,10 +61,11 @@ impl Screen {
         })
     }
 
-    /// Shows these figures until it is time for others, or one of these things happens; keys are heard meanwhile.
+    /// Shows these figures until it is time for others, or one of these events happens; handles
+    /// keys meanwhile.
     ///
     /// # Errors
-    /// What the terminal answers.
+    /// The terminal's error.
     pub fn show(
         &mut self,
         figures: &TopFigures,
@@ -73,7 +75,7 @@ impl Screen {
         loop {
             let view = &mut self.view;
             self.terminal.draw(|frame| draw(frame, figures, view))?;
-            // What crossterm has read already is told by no descriptor.
+            // No descriptor reports what crossterm has already read.
             while event::poll(Duration::ZERO)? {
                 if let Some(woken) = self.heard(event::read()?, figures)? {
                     return Ok(woken);
@@ -92,7 +94,7 @@ impl Screen {
                 PollFd::from_borrowed_fd(self.signals.fd(), PollFlags::IN),
                 PollFd::from_borrowed_fd(process, PollFlags::IN),
             ];
-            // A signal that says that the terminal has another size interrupts it.
+            // The signal of a new terminal size interrupts it.
             let _woken = poll(&mut fds, Some(&left));
             let [keys, _, gone] = fds.map(|fd| fd.revents());
             if let Some(signal) = self.signals.next() {
@@ -128,7 +130,7 @@ impl Drop for Screen {
     }
 }
 
-/// What a key means.
+/// The meaning of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyAction {
     Leave,

@@ -58,7 +58,7 @@ fn rates_are_those_between_two_looks() {
     let [node, of_0, other, of_1] = &figures.lines[..] else {
         panic!("{figures:?}");
     };
-    // Of 4 ms one; 1,000 calls.
+    // 1 ms of 4 ms; 1,000 calls.
     assert_eq!(of_0.rates.recorded, Some([0.25, 250_000.0, 125_000.0]));
     assert_eq!(of_0.rates.completions, 50.0);
     assert_eq!(node.rates, of_0.rates, "it has no other rank");
@@ -73,7 +73,8 @@ fn rates_are_those_between_two_looks() {
     assert_eq!(first.lines[1].rates.completions, 52.5);
 }
 
-/// A rank that was replaced, a clock that stood still, figures that went back: all are what somebody alleges.
+/// A rank that was replaced, a clock that stood still, counters that went back: any process may
+/// report these.
 #[test]
 fn figures_that_make_no_sense_are_figures() {
     let ranks = |ns| vec![rank(0, 0, ns, ns)];

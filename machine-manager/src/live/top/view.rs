@@ -1,11 +1,11 @@
-//! Which lines are in sight.
+//! The lines in view.
 
-/// What a key does to the view.
+/// The effect of a key on the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scroll {
-    /// So many lines down, or up.
+    /// This many lines down, or up.
     Lines(isize),
-    /// So many pages.
+    /// This many pages down, or up.
     Pages(isize),
     /// To the first line.
     Start,
@@ -13,20 +13,20 @@ pub enum Scroll {
     End,
 }
 
-/// The part of the lines that is in sight.
+/// The part of the lines that is in view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct View {
     first: usize,
 }
 
 impl View {
-    /// The first line in sight.
+    /// Returns the first line in view.
     #[must_use]
     pub fn first(self) -> usize {
         self.first
     }
 
-    /// Goes elsewhere, where there are so many lines of which so many fit.
+    /// Scrolls, given the number of lines and how many of them fit.
     pub fn scroll(&mut self, how: Scroll, lines: usize, fit: usize) {
         let page = isize::try_from(fit.max(1)).unwrap_or(isize::MAX);
         self.first = match how {
@@ -38,7 +38,7 @@ impl View {
         self.keep_within(lines, fit);
     }
 
-    /// Stays where there are lines: there may be fewer, or room for more.
+    /// Stays within the lines: their number or the room may have changed.
     pub fn keep_within(&mut self, lines: usize, fit: usize) {
         self.first = self.first.min(lines.saturating_sub(fit));
     }

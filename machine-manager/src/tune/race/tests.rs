@@ -1,4 +1,4 @@
-//! Races of planted curves: what a run takes is known, and noise is added.
+//! Races of given curves: the time of a run is known, and noise is added.
 
 use super::*;
 use rand::{Rng, SeedableRng};
@@ -9,14 +9,14 @@ const LENGTHS: usize = 12;
 /// A full sweep has 20 runs of each.
 const FULL_SWEEP: usize = LENGTHS * 20;
 
-/// 50 us to 8 ms.
+/// Returns slices of 50 us to 8 ms.
 fn slices() -> Vec<f64> {
     let ratio = 160_f64.powf(1.0 / (LENGTHS as f64 - 1.0));
     let slice = |number: usize| 50e-6 * ratio.powf(number as f64);
     (0..LENGTHS).map(slice).collect()
 }
 
-/// Noise as machines have it: a normal part, and now and then something that takes much longer.
+/// Noise of a real machine: a normal part, and now and then a much longer time.
 struct Noise {
     rng: ChaCha8Rng,
     spread: f64,
@@ -36,7 +36,7 @@ impl Noise {
     }
 }
 
-/// Runs a race over what settings take, and says how many runs there were.
+/// Runs a race over the times of settings. Returns its result and the number of runs.
 fn race(curve: &[f64], noise: &mut Noise, runs: usize) -> (RaceResult, usize) {
     let mut race = Race::new(curve.len(), false, runs);
     let mut ran = 0;
@@ -47,8 +47,9 @@ fn race(curve: &[f64], noise: &mut Noise, runs: usize) -> (RaceResult, usize) {
     (race.finding(), ran)
 }
 
-/// A curve of one of the kinds that programs have, by the slice: blocking calls that wait for strobes, a cost of each
-/// slice, or both; in steps, where what is computed between two strobes is the same each time.
+/// Returns run times by slice, as programs have them: blocking calls that wait for strobes, a cost
+/// of each slice, or both. There are steps if the program computes the same amount between any two
+/// strobes.
 fn curve(rng: &mut ChaCha8Rng) -> Vec<f64> {
     let granularity = [0.3e-3, 3e-3, 30e-3][rng.random_range(0..3)];
     let waits = rng.random_range(1.0..2.5);
@@ -88,7 +89,7 @@ fn a_slice_within_two_percent_is_named_in_a_quarter_of_a_full_sweep() {
         all_runs += runs;
     }
     assert!(named >= 392, "{named} of {rounds}");
-    // What is clear is clear sooner.
+    // A clear difference is found sooner.
     let each = all_runs / usize::try_from(rounds).unwrap();
     assert!(each < 50, "{each} runs");
 }

@@ -1,4 +1,5 @@
-//! What a call waited for: the other ranks of its message or collective, and when they came.
+//! The ranks that a call waited for: those of its message or collective, and the times of their
+//! calls.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ use crate::mmds::Primitive;
 
 use super::strobes::Strobes;
 
-/// One message as both sides know it: its stream and its number there.
+/// A message, identified in the same way on both sides: its stream and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct MessageKey {
     from: u64,
@@ -19,7 +20,7 @@ pub(crate) struct MessageKey {
 }
 
 impl MessageKey {
-    /// Nothing if the recorder had no room to count the stream.
+    /// Returns the key, or `None` if the recorder had no room to count the stream.
     pub(crate) fn of(rank: u32, row: &MessageRow) -> Option<Self> {
         let own = u64::from(rank);
         let (from, to) = match row.received {
@@ -36,10 +37,11 @@ impl MessageKey {
     }
 }
 
-/// A collective as all of its members know it: its communicator and its number there.
+/// A collective, identified in the same way by all its members: its communicator and its number
+/// there.
 type CollectiveKey = (u64, u64);
 
-/// Who did something, when and from where.
+/// An action of a rank, with its time and place.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RankAction<'a> {
     pub(super) dump: &'a RankDump,
@@ -55,20 +57,20 @@ impl RankAction<'_> {
     }
 }
 
-/// What a call waited for.
+/// The other side that a call waited for, and the times of the wait.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallWait<'a> {
     pub(super) called_ns: u64,
     pub(super) returned_ns: u64,
-    /// When what it waited for was complete.
+    /// When the operation was complete.
     pub(super) complete_ns: u64,
-    /// Who made it wait.
+    /// The action that made the call wait.
     pub(super) other: RankAction<'a>,
-    /// Who posted last, and so waits for the slice.
+    /// The last post, which then waits for the slice.
     pub(super) last: RankAction<'a>,
     /// Whether it needs a slice.
     pub(super) by_nic: bool,
-    /// The node of the receiver, of a message.
+    /// The node of the receiver, for a message.
     pub(super) into: Option<u32>,
 }
 
@@ -82,8 +84,8 @@ struct CompletedMessage<'a> {
     complete_ns: u64,
 }
 
-/// Numbers the collectives of a rank: those of one communicator are called in the same order by all. The rows are the last
-/// ones, so they are counted from the end.
+/// Numbers the collectives of a rank. All members call those of one communicator in the same order.
+/// The dump has the last rows, so this counts from the end.
 pub(super) struct CollectiveCounter {
     next: HashMap<u64, u64>,
 }
@@ -101,7 +103,7 @@ impl CollectiveCounter {
         Self { next }
     }
 
-    /// The number of the call, if it is a collective. Calls are asked in their order.
+    /// Returns the number of the call, if it is a collective. The calls must come in their order.
     pub(super) fn number(&mut self, call: &CallRow) -> Option<CollectiveKey> {
         if !is_numbered(call) {
             return None;
@@ -117,16 +119,16 @@ fn is_numbered(call: &CallRow) -> bool {
     call.context != NONE && collective(call).is_some()
 }
 
-/// Who entered a collective, in the order in which they did.
+/// The members that entered a collective, in the order in which they did.
 #[derive(Default)]
 struct CollectiveEntries<'a> {
     members: Vec<RankAction<'a>>,
     by_nic: bool,
 }
 
-/// All that others did.
+/// The activity of all other ranks.
 pub(super) struct PeerActivity<'a> {
-    /// Both sides of each message: the rank that sent it and that received it.
+    /// Each message by its sender's row and by its receiver's row.
     sent: HashMap<MessageKey, (&'a RankDump, &'a MessageRow)>,
     received: HashMap<MessageKey, (&'a RankDump, &'a MessageRow)>,
     entered: HashMap<CollectiveKey, CollectiveEntries<'a>>,
@@ -181,9 +183,10 @@ impl<'a> PeerActivity<'a> {
         });
     }
 
-    /// What a call waited for that is no collective: of the messages that were complete in it, the one that can have been
-    /// so last. A wait for all learns of all at its end, so when it learnt of which says nothing; and a wait for some
-    /// returns with the first. Nothing if there is a message whose other side is not known.
+    /// Returns what a call other than a collective waited for: of the messages that completed in
+    /// it, the one that can have completed last. A wait for all requests learns of all at its end,
+    /// so the time at which it learnt of each has no meaning. A wait for some returns with the
+    /// first. Returns `None` if the peer of one of the messages is not known.
     pub(super) fn message_wait(
         &self,
         dump: &'a RankDump,
@@ -195,7 +198,7 @@ impl<'a> PeerActivity<'a> {
         let rows = by_completion.get(before..after)?.iter();
         let rows = rows.filter(|row| is_of(call, row));
         let meetings = rows.map(|row| self.meeting(dump, row));
-        // A send that was over before the other side posted has waited for nobody.
+        // A send that was complete before the other side posted did not wait for it.
         let waited = |meeting: &CompletedMessage<'_>| meeting.other.at_ns <= meeting.complete_ns;
         let mut meetings = meetings.filter(|meeting| meeting.as_ref().is_none_or(waited));
         let last = match primitive(call) {
@@ -213,7 +216,7 @@ impl<'a> PeerActivity<'a> {
         })
     }
 
-    /// Both sides of a message.
+    /// Finds both sides of a message.
     fn meeting(&self, dump: &'a RankDump, row: &MessageRow) -> Option<CompletedMessage<'a>> {
         let key = MessageKey::of(dump.rank, row)?;
         let others = match row.received {
@@ -239,7 +242,8 @@ impl<'a> PeerActivity<'a> {
         })
     }
 
-    /// The one of two that can have been complete later; and both are complete when that is.
+    /// Returns the one of two messages that can have completed later; both are complete at the
+    /// later time.
     fn later(
         &self,
         one: CompletedMessage<'a>,
@@ -263,8 +267,9 @@ impl<'a> PeerActivity<'a> {
         }
     }
 
-    /// What a collective waited for: the last of its members to enter it while the call lasted. It cannot have waited for
-    /// one that came when it had returned, which a broadcast may do before all are there.
+    /// Returns what a collective waited for: the last member that entered it before the call
+    /// returned. The call cannot have waited for a later one; a broadcast may return before all
+    /// have entered.
     pub(super) fn collective_wait(
         &self,
         dump: &'a RankDump,
@@ -294,8 +299,9 @@ impl<'a> PeerActivity<'a> {
     }
 }
 
-/// Whether a message that was complete while a call lasted was complete by it, and not by another thread of the rank. A
-/// call that posts messages waits for these; one that waits for a request says of whom that is, if that was known.
+/// Returns whether this call completed a message that completed during it, and not another thread
+/// of the rank. A call that posts messages waits for these. A call that waits for a request records
+/// the request's message, if that was known.
 fn is_of(call: &CallRow, row: &MessageRow) -> bool {
     let names = |named: u64, is: u64| named == NONE || named == is;
     match primitive(call) {

@@ -1,4 +1,4 @@
-//! When slices were struck, and in which of them a message moved.
+//! The times of strobes, and the slices in which a message moved.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,22 +11,22 @@ struct Strobe {
     slice: u64,
 }
 
-/// The slices of which rows are kept.
+/// The slices that have rows.
 pub(super) struct Strobes {
-    /// In rising order.
+    /// The struck slices, in rising order.
     struck: Vec<Strobe>,
     /// Whether completions are released by a strobe.
     by_clock: bool,
-    /// Nodes that keep rows.
+    /// The nodes that keep rows.
     nodes: HashSet<u32>,
-    /// When nodes heard the strobes of slices, by which they take what their ranks have posted.
+    /// When nodes received the strobes of slices. A node then takes what its ranks have posted.
     heard: HashMap<(u32, u64), u64>,
-    /// Nodes and slices in which messages into them were left for later ones.
+    /// The nodes and slices in which messages into the node were left for later slices.
     carried: HashSet<(u32, u64)>,
 }
 
 impl Strobes {
-    /// By the Strobe Sender if it left its table, else as nodes saw them.
+    /// Takes the times from the Strobe Sender's table, or, without one, from the nodes' tables.
     pub(super) fn of(dumps: &RunDumps) -> Self {
         let slices = || {
             let nodes = dumps.nodes.iter();
@@ -56,14 +56,15 @@ impl Strobes {
         }
     }
 
-    /// The strobe of the first slice for which a node takes what was posted there then.
+    /// Returns the strobe of the first slice in which a node takes what was posted there at this
+    /// time.
     pub(super) fn next(&self, node: u32, from_ns: u64) -> Option<u64> {
         let strobe = self.from(node, from_ns).first();
         strobe.map(|strobe| strobe.at_ns.max(from_ns))
     }
 
-    /// The slices for which a node takes what was posted there then. That may have been after a strobe, if the node had
-    /// not heard it.
+    /// Returns the slices in which a node takes what was posted there at this time. The post may
+    /// have come after a strobe, if the node had not received it yet.
     fn from(&self, node: u32, from_ns: u64) -> &[Strobe] {
         let mut first = self.struck.partition_point(|one| one.at_ns < from_ns);
         let taken = |one: &Strobe| {
@@ -76,11 +77,13 @@ impl Strobes {
         &self.struck[first..]
     }
 
-    /// The strobe that what was posted at one time, at the latest at this node, and complete at another had waited for.
-    /// Of a message `into` a node that is the first one with which none was left for later: others may be struck before
-    /// its rank is awake. With strobes by the clock, and of what else goes by slices, it is the last one. Where there is
-    /// none it is the beginning: what was posted just after a strobe, and before its cut, goes at once. Nothing if that
-    /// time is not in what is kept, since then nobody knows.
+    /// Returns the strobe that an operation had waited for. The node `from` posted last, at
+    /// `from_ns`, and the operation was complete at `to_ns`. For a message `into` a node it is the
+    /// first strobe whose slice left no message for later: other slices may be struck before its
+    /// rank is awake. With strobes by the clock, and for everything else that goes by slices, it is
+    /// the last strobe. Without any strobe in this time the result is the beginning: a post just
+    /// after a strobe, and before its cut, moves at once. Returns `None` if no rows of that time
+    /// are kept, because then the strobe is not known.
     pub(super) fn waited_for(
         &self,
         into: Option<u32>,

@@ -1,4 +1,5 @@
-//! Hosts for tests by hand, and the switch between them. `lossy-switch hosts 2` makes two; see `docs/test-network.md`.
+//! Hosts for manual tests, and the switch between them. `lossy-switch hosts 2` makes two; see
+//! `docs/test-network.md`.
 //!
 //! Exit codes: 0 when standard input has ended, 1 on a failure, 2 on a fault of the command line.
 
@@ -26,10 +27,11 @@ enum SubCommand {
     Hosts(HostsArguments),
     /// Remove the hosts of processes that were killed, and print their names.
     Sweep,
-    /// Be the switch between interfaces of this network namespace, until standard input ends. A line there is `counts`
-    /// or faults, as JSON; the answer to each, and the first line, are the counts. Hosts are made with one.
+    /// Be the switch between interfaces of this network namespace, until standard input ends. A
+    /// line of input is `counts` or faults, as JSON. The answer to each is the counts, which are
+    /// also the first line. Hosts are made with one.
     Join {
-        /// An interface, and the Ethernet address behind it if no frame has to tell it.
+        /// An interface, and the Ethernet address behind it unless a frame will show it.
         #[arg(required = true, value_name = "NAME[=ADDRESS]")]
         ports: Vec<SwitchInterface>,
     },
@@ -37,14 +39,14 @@ enum SubCommand {
 
 #[derive(Debug, Args)]
 struct HostsArguments {
-    /// How many.
+    /// The number of hosts.
     #[arg(value_parser = clap::value_parser!(u8).range(1..=200))]
     hosts: u8,
-    /// What a frame carries, at most.
+    /// The most bytes that a frame carries.
     #[arg(long, default_value_t = NetworkOptions::default().mtu)]
     mtu: u16,
-    /// Join them by a lossy switch with these faults, as JSON, and not by a bridge. A line of standard input is
-    /// `counts` or other faults.
+    /// Join the hosts by a lossy switch with these faults, as JSON, and not by a bridge. A line of
+    /// standard input is `counts` or other faults.
     #[arg(long)]
     faults: Option<SwitchFaults>,
 }

@@ -1,10 +1,11 @@
-//! An interface, as a socket that receives and sends its frames.
+//! A socket that receives and sends the frames of an interface.
 //!
-//! *Offloads.* A sender's kernel leaves to its device the checksums of UDP and TCP, and the cutting of long segments
-//! into frames; a veth hands both on undone. Undone checksums are finished here (`PACKET_VNET_HDR` says where they
-//! are): to switch this offload off takes an `ioctl` on each host, or the program `ethtool`. The cutting is done on the
-//! host, since its `eth0` has `gso_max_segs 1`, which `ip` can say: so datagrams that are sent in one call
-//! (`UDP_SEGMENT`) have their fates each, and TCP costs what it costs on a device without offloads.
+//! *Offloads.* A sender's kernel leaves two tasks to its device: the checksums of UDP and TCP, and
+//! the cutting of long segments into frames. A veth passes both on undone. The socket completes the
+//! checksums (`PACKET_VNET_HDR` locates them), since to switch this offload off takes an `ioctl` on
+//! each host, or the program `ethtool`. The host cuts the segments, since its `eth0` has
+//! `gso_max_segs 1`, which `ip` can set. So datagrams that are sent in one call (`UDP_SEGMENT`)
+//! have a fate each, and TCP costs what it costs on a device without offloads.
 
 #![expect(
     unsafe_code,
@@ -22,7 +23,7 @@ use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use test_network::finish_checksum;
 
-/// `struct virtio_net_hdr`, which is before each frame.
+/// The size of `struct virtio_net_hdr`, which precedes each frame.
 const HEADER: usize = 10;
 const NEEDS_CHECKSUM: u8 = 1;
 const NOT_SEGMENTED: u8 = 0;
@@ -30,10 +31,11 @@ const NOT_SEGMENTED: u8 = 0;
 /// Room for a header and a frame of any length.
 pub(super) const FRAME: usize = HEADER + (64 << 10) + 64;
 
-/// What may come before the switch gets a core: some thousand frames, for which the kernel counts 2 KiB and more each.
+/// The buffer for frames that come before the switch gets a core: some thousand, for which the
+/// kernel counts 2 KiB and more each.
 const RECEIVE_BUFFER: usize = 16 << 20;
 
-/// A socket of all frames of an interface.
+/// A socket for all frames of an interface.
 #[derive(Debug)]
 pub(super) struct PacketSocket {
     socket: OwnedFd,
@@ -46,7 +48,7 @@ impl AsFd for PacketSocket {
 }
 
 impl PacketSocket {
-    /// That of an interface of this network namespace.
+    /// Opens the socket of an interface of this network namespace.
     pub(super) fn open(interface: &str) -> io::Result<Self> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         // Without a protocol it receives nothing until it is bound to the interface.
@@ -97,7 +99,7 @@ impl PacketSocket {
         succeeded(done)
     }
 
-    /// How many frames the kernel has dropped since this was asked last, since nobody has read them.
+    /// Returns how many unread frames the kernel has dropped since the last call.
     pub(super) fn overrun(&self) -> io::Result<u64> {
         let mut found = libc::tpacket_stats {
             tp_packets: 0,
@@ -117,11 +119,11 @@ impl PacketSocket {
         succeeded(done).map(|()| found.tp_drops.into())
     }
 
-    /// The next frame that has come, with its checksum, if there is one.
+    /// Receives the next frame, with its checksum, if there is one.
     pub(super) fn receive<'a>(&self, buffer: &'a mut [u8]) -> io::Result<Option<&'a [u8]>> {
         let length = match rustix::io::read(&self.socket, &mut *buffer) {
             Ok(length) => length,
-            // The port is cut: it says so once.
+            // The port is cut. The kernel reports this once.
             Err(Errno::AGAIN | Errno::INTR | Errno::NETDOWN) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
@@ -142,9 +144,9 @@ impl PacketSocket {
         Ok(Some(frame))
     }
 
-    /// Sends a frame. Says whether the kernel has taken it, which it does unless the port is cut.
+    /// Sends a frame. Returns whether the kernel has taken it; it does so unless the port is cut.
     pub(super) fn send(&self, frame: &[u8]) -> io::Result<bool> {
-        // Nothing is left to do for a device: the header is zero.
+        // No work is left for a device: the header is zero.
         let header = io::IoSlice::new(&[0; HEADER]);
         match rustix::io::writev(&self.socket, &[header, io::IoSlice::new(frame)]) {
             Ok(_) => Ok(true),

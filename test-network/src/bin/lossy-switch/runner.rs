@@ -1,4 +1,4 @@
-//! The state machine between its sockets, its clock and its standard input.
+//! The driver of the switch: its sockets, its clock and its standard input.
 
 use std::io::{self, Write};
 use std::str::FromStr;
@@ -10,10 +10,10 @@ use test_network::{Switch, SwitchCommand, SwitchCounts};
 
 use super::packet_socket::{FRAME, PacketSocket};
 
-/// So many frames of one port are taken before those of the next have their turn.
+/// The most frames of one port that are taken before those of the next.
 const MAX_FRAMES_PER_PORT: usize = 64;
 
-/// An interface, and who is behind it.
+/// An interface, and the Ethernet address behind it.
 #[derive(Debug, Clone)]
 pub(super) struct SwitchInterface {
     name: String,
@@ -88,7 +88,8 @@ impl SwitchRunner {
         u64::try_from(self.start.elapsed().as_nanos()).expect("it runs less than 500 years")
     }
 
-    /// Sleeps until a frame has come, or its time, or a line. Says whether it is a line.
+    /// Sleeps until a frame has come or is due to leave, or a line has come. Returns whether a line
+    /// has come.
     fn wait(&self) -> Result<bool> {
         let until = self.switch.next_ns();
         let left = until.map(|next| Duration::from_nanos(next.saturating_sub(self.now_ns())));
@@ -106,7 +107,7 @@ impl SwitchRunner {
         }
     }
 
-    /// Takes what has come, and lets go what has waited until now.
+    /// Takes the frames that have come, and sends those that are due.
     fn forward(&mut self, buffer: &mut [u8]) -> Result<()> {
         for from in 0..self.ports.len() {
             for _ in 0..MAX_FRAMES_PER_PORT {
@@ -121,7 +122,7 @@ impl SwitchRunner {
         self.sending(|switch, send| switch.release(now_ns, send))
     }
 
-    /// Has the switch do something, and sends what it lets go.
+    /// Calls the switch, and sends the frames that it releases.
     fn sending(
         &mut self,
         act: impl FnOnce(&mut Switch, &mut dyn FnMut(usize, &[u8])),
@@ -140,7 +141,8 @@ impl SwitchRunner {
         }
     }
 
-    /// Does what the lines of standard input say. Returns whether it goes on. `orders` has what is no line yet.
+    /// Executes the lines of standard input. Returns false when it has ended. `orders` holds the
+    /// beginning of a line.
     fn read_commands(&mut self, orders: &mut Vec<u8>) -> Result<bool> {
         let mut read = [0; 1024];
         let length = rustix::io::read(io::stdin(), &mut read);

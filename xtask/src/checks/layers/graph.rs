@@ -1,11 +1,11 @@
-//! Who imports whom, among files or among the folders and files that lie in one folder, and the circles in it.
+//! The imports among files, or among the folders and files in one folder, and their cycles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::mentions::Mention;
 
-/// An import, with the first place where it is.
+/// An import, with its first occurrence.
 #[derive(Debug, Clone)]
 pub(super) struct Edge {
     from: String,
@@ -22,7 +22,7 @@ impl fmt::Display for Edge {
     }
 }
 
-/// Those that reach each other, and the imports between them.
+/// A group of nodes that reach each other, and the imports between them.
 #[derive(Debug)]
 pub(super) struct ImportCycle {
     pub(super) members: Vec<String>,
@@ -30,7 +30,7 @@ pub(super) struct ImportCycle {
 }
 
 impl ImportCycle {
-    /// Whether it is more than a circle of files.
+    /// Returns whether it contains a folder, and so is more than a cycle of files.
     pub(super) fn has_folder(&self) -> bool {
         self.members.iter().any(|member| member.ends_with('/'))
     }
@@ -46,12 +46,12 @@ impl Graph {
         Self::of(imports, |file| Some(file.to_owned()))
     }
 
-    /// Of what lies in one of the `folders`, each folder there as one.
+    /// Makes the graph of the contents of the `folders`, with each folder inside as one node.
     pub(super) fn within(folder: &str, folders: &BTreeSet<String>, imports: &[&Mention]) -> Self {
         Self::of(imports, |file| member(folder, folders, file))
     }
 
-    /// Of what `name` makes of the files, without those that it has no name for.
+    /// Makes the graph of the files, renamed by `name`, without those that have no name.
     fn of(imports: &[&Mention], name: impl Fn(&str) -> Option<String>) -> Self {
         let mut edges = BTreeMap::new();
         for mention in imports {
@@ -75,7 +75,7 @@ impl Graph {
         self.edges.len()
     }
 
-    /// All circles, the longest first.
+    /// Returns all cycles, the longest first.
     pub(super) fn circles(&self) -> Vec<ImportCycle> {
         let starts: BTreeSet<&str> = self.edges.keys().map(|(from, _)| from.as_str()).collect();
         let reached: BTreeMap<&str, BTreeSet<&str>> = starts
@@ -95,7 +95,8 @@ impl Graph {
         circles
     }
 
-    /// All that `start` imports, and what those import. It is among them if it stands in a circle.
+    /// Returns all nodes that `start` imports, directly or not. `start` is among them if it is in a
+    /// cycle.
     fn reached_from<'a>(&'a self, start: &'a str) -> BTreeSet<&'a str> {
         let mut reached = BTreeSet::new();
         let mut open = vec![start];
@@ -126,7 +127,7 @@ impl Graph {
     }
 }
 
-/// The words of the path of the module that is this file or folder: none for `lib.rs`.
+/// Returns the words of the module path of this file or folder: none for `lib.rs`.
 pub(super) fn words(path: &str) -> Vec<&str> {
     let path = path.strip_suffix(".rs").unwrap_or(path);
     let mut words: Vec<&str> = path.split('/').filter(|word| !word.is_empty()).collect();
@@ -136,7 +137,7 @@ pub(super) fn words(path: &str) -> Vec<&str> {
     words
 }
 
-/// All folders, by their paths from `src`.
+/// Returns all folders, by their paths from `src`.
 pub(super) fn folders(files: &[&str]) -> BTreeSet<String> {
     let above = |file: &&str| {
         let words: Vec<&str> = file.split('/').collect();
@@ -148,8 +149,8 @@ pub(super) fn folders(files: &[&str]) -> BTreeSet<String> {
     files.iter().flat_map(above).collect()
 }
 
-/// What a file belongs to among all that lies in a folder: a folder there, or it stands for itself. The file
-/// that is the folder's module lies in it, by whichever of its two names.
+/// Returns the node of a file within a folder: a subfolder, or the file itself. The file that is
+/// the module of a subfolder belongs to the subfolder, by either of its two names.
 fn member(folder: &str, folders: &BTreeSet<String>, file: &str) -> Option<String> {
     let words = words(file);
     let above = self::words(folder);

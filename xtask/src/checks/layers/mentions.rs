@@ -1,5 +1,5 @@
-//! What each file names: in private imports, and by paths anywhere else. What a file re-exports it does not
-//! name, since who imports that names the file that defines it.
+//! The names that each file uses: in private imports, and in paths elsewhere. Re-exports do not
+//! count, because their importers name the defining file.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use syn::visit::{self, Visit};
 
 use super::tree::{self, Target, Tree};
 
-/// A name of something in another file.
+/// A use of a name from another file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mention {
     pub(super) from: String,
     pub(super) to: String,
     pub(super) line: usize,
-    /// The path as it is written.
+    /// The path as written.
     pub(super) name: String,
-    /// It is an item that is named, not a module on the way to one.
+    /// The path names an item, not a module on the way to one.
     pub(super) item: bool,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for Mention {
     }
 }
 
-/// All that the files of a crate name, in the order of the files.
+/// Returns all names that the files of a crate use, in the order of the files.
 pub(super) fn of(tree: &Tree) -> Vec<Mention> {
     let mut found = Vec::new();
     for (file, module, syntax) in tree.parsed() {
@@ -78,8 +78,9 @@ impl MentionReader<'_> {
         }
     }
 
-    /// Names in the words of a macro, which are not a syntax tree: words with `::` between them. What stands
-    /// behind a point is a member, and what stands behind a dollar sign a variable of the macro's.
+    /// Reads names in the tokens of a macro, which are not a syntax tree: words with `::` between
+    /// them. A word behind a dot is a member, and a word behind a dollar sign is a variable of the
+    /// macro.
     fn reads(&mut self, tokens: TokenStream) {
         let mut tokens = tokens.into_iter().peekable();
         let mut words: Vec<Ident> = Vec::new();
@@ -230,7 +231,8 @@ impl<'ast> Visit<'ast> for MentionReader<'_> {
 }
 
 impl MentionReader<'_> {
-    /// The path of `<Type as Trait>::name` is that of the trait; that of `<Type>::name` names nothing by itself.
+    /// The path of `<Type as Trait>::name` is that of the trait; `<Type>::name` alone names
+    /// nothing.
     fn visits_qualified(&mut self, qself: Option<&syn::QSelf>, path: &syn::Path) {
         if let Some(qself) = qself {
             self.visit_qself(qself);

@@ -11,7 +11,7 @@ fn layers(files: &[(&str, &str)]) -> LayerFindings {
     LayerFindings::of(&sources(files), &[]).unwrap()
 }
 
-/// Who imports whom, each once.
+/// Returns the imports between files, each once.
 fn imports(files: &[(&str, &str)]) -> Vec<String> {
     let mentions = mentions::of(&Tree::of(&sources(files)).unwrap());
     let items = mentions.iter().filter(|mention| mention.item);

@@ -1,8 +1,9 @@
-//! The modules of a crate, and which file defines what a path names.
+//! The modules of a crate, and the file that defines the item of a path.
 //!
-//! Names of types, values and macros are not told apart, nor what a function declares for itself from what its
-//! module does: who imports one of two that have the same name imports both. What a module is asked for and
-//! does not have is taken to be made there by a macro, or to be another crate's that it passes on.
+//! The tree does not distinguish names of types, values and macros, nor declarations in a function
+//! from those of its module. An import of one of two equal names imports both. If a module lacks a
+//! requested name, the tree assumes that a macro defines it there, or that the module re-exports it
+//! from another crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,7 @@ use super::Sources;
 pub(super) type ModuleId = usize;
 pub(super) type FileId = usize;
 
-/// What a path names.
+/// The target of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Target {
     Module(ModuleId),
@@ -25,11 +26,11 @@ pub(super) enum Target {
     Item(FileId),
 }
 
-/// What a module has under a name.
+/// The binding of a name in a module.
 #[derive(Debug)]
 enum NameBinding {
     Target(Target),
-    /// What this path names, seen from the module.
+    /// The target of this path, seen from the module.
     Import(Vec<String>),
 }
 
@@ -38,7 +39,7 @@ struct Module {
     file: FileId,
     parent: Option<ModuleId>,
     names: BTreeMap<String, Vec<NameBinding>>,
-    /// Modules all of whose names it has.
+    /// Modules whose names it imports by a glob.
     globs: Vec<Vec<String>>,
 }
 
@@ -64,7 +65,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Reads a file that is the module `module`, and all files below it.
+    /// Reads the file of the module `module`, and all files below it.
     fn add_file(&mut self, sources: &Sources, path: &str, module: ModuleId) -> Result<()> {
         let text = sources
             .get(path)
@@ -108,7 +109,7 @@ impl Tree {
         self.files.iter().map(|file| file.path.as_str())
     }
 
-    /// All files with the modules that they are, and their syntax.
+    /// Returns all files with their modules and their syntax.
     pub(super) fn parsed(&self) -> impl Iterator<Item = (&str, ModuleId, &syn::File)> {
         let files = self.files.iter();
         files.map(|file| (file.path.as_str(), file.module, &file.syntax))
@@ -122,7 +123,7 @@ impl Tree {
         self.modules[module].file
     }
 
-    /// The module that `module` itself declares under this name.
+    /// Returns the module that `module` itself declares under this name.
     pub(super) fn inner(&self, module: ModuleId, name: &str) -> Option<ModuleId> {
         let named = self.modules[module].names.get(name)?;
         named.iter().find_map(|named| match named {
@@ -131,7 +132,7 @@ impl Tree {
         })
     }
 
-    /// What a path names, seen from a module: nothing if it is of another crate.
+    /// Returns the targets of a path, seen from a module: none if it is of another crate.
     pub(super) fn resolve(&self, from: ModuleId, words: &[String]) -> BTreeSet<Target> {
         self.follow(from, words, &mut Vec::new())
     }
@@ -162,7 +163,7 @@ impl Tree {
                     Target::Item(_) => None,
                 })
                 .collect();
-            // What is behind an item belongs to it.
+            // Names behind an item belong to the item.
             if modules.is_empty() {
                 return found;
             }
@@ -191,7 +192,8 @@ impl Tree {
         found
     }
 
-    /// What a module has under a name. `under_way` are the imports that are being looked up.
+    /// Returns the targets of a name in a module. `under_way` are the imports that are being
+    /// resolved.
     fn look_up(
         &self,
         module: ModuleId,
@@ -220,7 +222,7 @@ impl Tree {
         found
     }
 
-    /// What an import names, unless it is the import itself that is looked up in it.
+    /// Returns the targets of an import, unless the import itself is being resolved.
     fn through(
         &self,
         module: ModuleId,
@@ -241,13 +243,13 @@ impl Tree {
 
 type ImportStack = Vec<(ModuleId, Vec<String>, String)>;
 
-/// Adds what one file declares.
+/// Adds the declarations of one file.
 struct TreeBuilder<'a> {
     tree: &'a mut Tree,
     module: ModuleId,
-    /// Where the files of the modules that it declares lie.
+    /// The folder with the files of the modules that it declares.
     folder: String,
-    /// Modules with files of their own, and the paths of these without `.rs`.
+    /// Modules in other files, and the paths of these files without `.rs`.
     elsewhere: Vec<(ModuleId, String)>,
 }
 
@@ -262,7 +264,7 @@ impl TreeBuilder<'_> {
         self.declare(name.to_string(), NameBinding::Target(Target::Item(file)));
     }
 
-    /// Items in the words of a macro's call.
+    /// Adds the items in the tokens of a macro call.
     fn define_all(&mut self, tokens: TokenStream) {
         const KINDS: [&str; 8] = [
             "struct", "enum", "union", "trait", "fn", "const", "static", "type",
@@ -353,7 +355,7 @@ impl<'ast> Visit<'ast> for TreeBuilder<'_> {
 pub(in crate::checks) struct Import {
     pub(in crate::checks) words: Vec<String>,
     pub(super) at: Span,
-    /// What it is called here; nothing for a glob, whose path is that of the module.
+    /// Its name here; `None` for a glob, whose path is that of the module.
     pub(in crate::checks) name: Option<String>,
 }
 
@@ -413,7 +415,7 @@ pub(super) fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Whether something with these attributes is there only under test.
+/// Returns whether an item with these attributes exists only under test.
 pub(in crate::checks) fn is_of_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let condition = attribute.parse_args::<Meta>();
@@ -422,7 +424,7 @@ pub(in crate::checks) fn is_of_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Whether a condition holds where nothing is tested, if that can be said.
+/// Returns whether a condition holds outside of tests, if that is known.
 fn without_tests(condition: &Meta) -> Option<bool> {
     if condition.path().is_ident("test") {
         return Some(false);

@@ -1,4 +1,4 @@
-//! What a file calls, and names as a function to be called.
+//! Finds the functions that a file calls, or names as a function to call.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use syn::{Expr, Pat, Stmt, Token};
 use super::super::layers::tree::is_of_tests;
 use super::types::{CoreType, File, Signatures, words};
 
-/// Methods of others that give what is in what they are called on.
+/// External methods that return the content of their receiver.
 const INNER: &[&str] = &[
     "as_mut",
     "as_ref",
@@ -56,7 +56,7 @@ const INNER: &[&str] = &[
     "windows",
 ];
 
-/// Methods of others that give what the function gives that they are given.
+/// External methods that return the result of the function that they get.
 const MAPPED: &[&str] = &[
     "and_then",
     "flat_map",
@@ -66,10 +66,10 @@ const MAPPED: &[&str] = &[
     "unwrap_or_else",
 ];
 
-/// Functions of others that give what is in their first argument.
+/// External functions that return the content of their first argument.
 const WRAPS: &[&str] = &["Some", "Ok", "new", "from", "from_fn", "replace", "take"];
 
-/// Adds the functions that a file calls: of one of the library only what its tests call.
+/// Adds the functions that a file calls. In a library file only its tests count.
 pub(super) fn of(file: &File, signatures: &Signatures, called: &mut BTreeSet<String>) {
     let mut signatures = signatures.clone();
     if !file.library {
@@ -94,14 +94,14 @@ pub(super) fn of(file: &File, signatures: &Signatures, called: &mut BTreeSet<Str
     }
 }
 
-/// Variables, with what they are; of functions, what they give.
+/// Variables with their types, and functions with their results.
 type Scope = BTreeMap<String, CoreType>;
 
 struct CallReader<'a> {
     file: &'a File,
     signatures: &'a Signatures,
     called: &'a mut BTreeSet<String>,
-    /// The type that an implementation is of.
+    /// The type of the current `impl`.
     of: Option<String>,
     scopes: Vec<Scope>,
 }
@@ -129,7 +129,7 @@ impl CallReader<'_> {
         self.signatures.name(self.file, &words)
     }
 
-    /// Says what the variables of a pattern are.
+    /// Records the types of the variables of a pattern.
     fn bind(&mut self, pattern: &Pat, heart: &CoreType) {
         match pattern {
             Pat::Ident(variable) => {
@@ -307,7 +307,7 @@ impl CallReader<'_> {
         }
     }
 
-    /// Reads the arguments of a call, of which `given` says what those are given that are functions.
+    /// Reads the arguments of a call; `given` has the argument types of those that are functions.
     fn reads<'e>(&mut self, arguments: impl Iterator<Item = &'e Expr>, given: &[Vec<CoreType>]) {
         for (nth, argument) in arguments.enumerate() {
             let given = given.get(nth).map_or(&[][..], Vec::as_slice);
@@ -423,7 +423,8 @@ impl<'ast> Visit<'ast> for CallReader<'_> {
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
         self.visit_expr(&call.receiver);
         let of = self.core_type(&call.receiver);
-        // What is in a thing is what its iterators, options and results give to functions.
+        // The core type of a value is also what its iterators, options and results pass to
+        // functions.
         let mut given = vec![vec![of.clone()]; call.args.len()];
         if let CoreType::Named(of) = of {
             let name = format!("{of}::{}", call.method);
@@ -435,7 +436,7 @@ impl<'ast> Visit<'ast> for CallReader<'_> {
         self.reads(call.args.iter(), &given);
     }
 
-    /// A function that is named is called by whoever it is given to.
+    /// A named function counts as called, because another function will call it.
     fn visit_expr_path(&mut self, path: &'ast syn::ExprPath) {
         let name = self.named(&path.path);
         self.called.insert(name);
@@ -451,7 +452,7 @@ impl<'ast> Visit<'ast> for CallReader<'_> {
     }
 }
 
-/// The arguments of a macro that takes expressions; of another one, none.
+/// Returns the arguments of a macro that takes expressions; none for other macros.
 fn arguments(call: &syn::Macro) -> Vec<Expr> {
     let listed = call.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated);
     let repeated = |input: syn::parse::ParseStream<'_>| {

@@ -5,10 +5,10 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use super::types::File;
 
-/// What a block says of itself whose code is run.
+/// The languages of blocks whose code is run.
 const RUN: [&str; 3] = ["", "rust", "should_panic"];
 
-/// The examples that are run, as files.
+/// Returns the examples that are run, as files.
 pub(super) fn examples(path: &str, text: &str) -> Result<Vec<File>> {
     let mut files = Vec::new();
     for comment in comments(text) {
@@ -32,7 +32,7 @@ pub(super) fn examples(path: &str, text: &str) -> Result<Vec<File>> {
     Ok(files)
 }
 
-/// The comments that document something, without what makes them such.
+/// Returns the documentation comments, without the comment markers.
 fn comments(text: &str) -> Vec<String> {
     let mut comments = vec![String::new()];
     for line in text.lines() {
@@ -53,7 +53,8 @@ fn comments(text: &str) -> Vec<String> {
     comments
 }
 
-/// What rustdoc makes of an example: lines that are hidden belong to it, and so does a function around it.
+/// Returns the program that rustdoc makes of an example, with its hidden lines and a function
+/// around it.
 fn program(code: &str) -> String {
     let shown = |line: &str| match line.trim_start().strip_prefix('#') {
         Some("") => String::new(),

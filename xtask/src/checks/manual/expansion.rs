@@ -1,16 +1,16 @@
-//! The macros that a file of tests defines for itself, of one rule each, and what their calls stand for. A call
-//! that is not understood stands for nothing.
+//! Expands the macros that a test file defines itself, with one rule each. A call that does not
+//! match expands to nothing.
 
 use std::collections::BTreeMap;
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::visit::Visit;
 
-/// By name: what a macro is given, and what it makes of that.
+/// The parameters and the body of each macro, by name.
 #[derive(Default)]
 pub(super) struct Macros(BTreeMap<String, [Vec<TokenTree>; 2]>);
 
-/// What stands for a name: several things, if it stands in a repetition.
+/// The tokens of a name: several, if it is in a repetition.
 type MacroBindings = BTreeMap<String, Vec<Vec<TokenTree>>>;
 
 impl<'ast> Visit<'ast> for Macros {
@@ -38,7 +38,7 @@ impl Macros {
         macros
     }
 
-    /// What a call of one of them stands for.
+    /// Returns the expansion of a call of one of them.
     pub(super) fn expanded(&self, call: &syn::Macro) -> Option<syn::Block> {
         let [given, made] = self.0.get(&call.path.get_ident()?.to_string())?;
         let tokens: Vec<TokenTree> = call.tokens.clone().into_iter().collect();
@@ -55,7 +55,7 @@ fn is(token: Option<&TokenTree>, sign: char) -> bool {
     matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == sign)
 }
 
-/// Whether a call is as the macro has it.
+/// Matches a call with the parameters of a macro.
 fn binds(given: &[TokenTree], call: &[TokenTree], bound: &mut MacroBindings) -> bool {
     match given {
         [] => call.is_empty(),
@@ -82,7 +82,7 @@ fn binds(given: &[TokenTree], call: &[TokenTree], bound: &mut MacroBindings) -> 
                 .push(call[..len].to_vec());
             len > 0 && binds(rest, &call[len..], bound)
         }
-        // `$(each),*`, which takes all that is left
+        // `$(each),*`, which matches the rest
         [dollar, TokenTree::Group(each), comma, _]
             if is(Some(dollar), '$') && is(Some(comma), ',') =>
         {
@@ -107,7 +107,7 @@ fn binds(given: &[TokenTree], call: &[TokenTree], bound: &mut MacroBindings) -> 
     }
 }
 
-/// What a macro makes, in a repetition for the time `nth`.
+/// Returns the expansion of a body, in round `nth` of a repetition.
 fn transcribed(made: &[TokenTree], bound: &MacroBindings, nth: usize) -> TokenStream {
     let mut tokens = TokenStream::new();
     let mut made = made.iter().peekable();
@@ -142,7 +142,7 @@ fn transcribed(made: &[TokenTree], bound: &MacroBindings, nth: usize) -> TokenSt
     tokens
 }
 
-/// How often a repetition is made.
+/// Returns the number of rounds of a repetition.
 fn times(each: &[TokenTree], bound: &MacroBindings) -> usize {
     let names = each.windows(2).filter(|pair| is(pair.first(), '$'));
     let lists = names.filter_map(|pair| bound.get(&pair[1].to_string()));

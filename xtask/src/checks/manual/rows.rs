@@ -1,10 +1,10 @@
-//! What the manual lists: links in the rows of its tables.
+//! The functions that the manual lists: links in the rows of its tables.
 
 use std::collections::BTreeMap;
 
 use super::types::Signatures;
 
-/// The functions that links of the rows lead to, each with the function of the standard in its row.
+/// Returns the functions that the rows link to, each with the function of the standard in its row.
 pub(super) fn functions(list: &str, signatures: &Signatures) -> BTreeMap<String, String> {
     let rows = list
         .lines()

@@ -12,7 +12,7 @@ const UNIVERSE: &str = "use crate::mpi::Comm;
 impl Universe { pub fn world(&self) -> &Communicator { &self.world } }
 impl Communicator { pub fn untyped(&self) -> &Comm { &self.0 } }";
 
-/// The functions that are not called by tests of this text.
+/// Returns the functions that the tests in this text do not call.
 fn uncalled(test: &str) -> Vec<String> {
     let files = [
         ("lib.rs", ROOT),

@@ -1,8 +1,9 @@
-//! What paths name, and what functions give, as far as it matters on what a function is called.
+//! The targets of paths, and the results of functions, as far as they determine the receiver of a
+//! call.
 //!
-//! Of a type only its heart counts: references, boxes, vectors, results and the like are what is in them. A
-//! function is named by the layer that it is in, its type if it has one, and its name: `mpi::Comm::rank` is
-//! that of the untyped core, `Communicator::rank` that of the safe layer.
+//! Only the core of a type counts: references, boxes, vectors, results and the like count as their
+//! content. The name of a function is its layer, its type if it has one, and its name:
+//! `mpi::Comm::rank` is that of the untyped core, `Communicator::rank` that of the safe layer.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use syn::visit::{self, Visit};
 use super::super::layers::tree::{Import, imports};
 use super::expansion::Macros;
 
-/// Types whose heart is that of their first argument.
+/// Types whose core is that of their first argument.
 const WRAPPERS: [&str; 9] = [
     "Arc",
     "Box",
@@ -26,7 +27,7 @@ const WRAPPERS: [&str; 9] = [
     "Vec",
 ];
 
-/// The heart of a type.
+/// The core of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CoreType {
     Unknown,
@@ -43,12 +44,12 @@ impl CoreType {
     }
 }
 
-/// A file and what it imports.
+/// A file and its imports.
 pub(super) struct File {
     pub(super) syntax: syn::File,
-    /// Only what is in modules of tests are tests.
+    /// Whether only its test modules are tests.
     pub(super) library: bool,
-    /// The folder that it is in, if it is one of a layer.
+    /// The folder of its layer, if it is in one.
     layer: &'static str,
     imports: BTreeMap<String, Vec<String>>,
     pub(super) macros: Macros,
@@ -71,7 +72,7 @@ impl File {
         })
     }
 
-    /// What a path names, as a path from the root of `bcs-mpi` if it is one of that.
+    /// Returns the target of a path, as a path from the root of `bcs-mpi` if it is in that crate.
     fn resolve(&self, words: &[String]) -> Vec<String> {
         let Some((first, rest)) = words.split_first() else {
             return Vec::new();
@@ -101,25 +102,25 @@ impl<'ast> Visit<'ast> for Importer {
     }
 }
 
-/// What a function gives, and what its arguments that are functions are given.
+/// The result of a function, and the argument types of those of its arguments that are functions.
 #[derive(Debug, Clone)]
 pub(super) struct Signature {
     pub(super) gives: CoreType,
     pub(super) arguments: Vec<Vec<CoreType>>,
 }
 
-/// All that is known of functions and types.
+/// All known functions and types.
 #[derive(Clone)]
 pub(super) struct Signatures {
-    /// Names of the root that are those of the untyped core.
+    /// Names of the root that belong to the untyped core.
     aliases: BTreeMap<String, String>,
     functions: BTreeMap<String, Signature>,
-    /// By type and field.
+    /// The types of fields, by type and field.
     fields: BTreeMap<String, CoreType>,
 }
 
 impl Signatures {
-    /// None yet, of a crate with this root.
+    /// Makes an empty table for a crate with this root.
     pub(super) fn new(root: &str) -> Result<Self> {
         let root = syn::parse_file(root).context("failed to parse lib.rs")?;
         let mut aliases = BTreeMap::new();
@@ -140,7 +141,7 @@ impl Signatures {
         })
     }
 
-    /// The name of what a path from the root of the crate leads to, whatever modules it is in.
+    /// Returns the name of the target of a path from the root of the crate, without its modules.
     pub(super) fn absolute(&self, words: &[String]) -> String {
         let modules = words.iter().take_while(|word| {
             let first = word.chars().next();
@@ -160,7 +161,7 @@ impl Signatures {
         }
     }
 
-    /// The name of what a path in a file leads to.
+    /// Returns the name of the target of a path in a file.
     pub(super) fn name(&self, file: &File, words: &[String]) -> String {
         let whole = file.resolve(words);
         let (first, rest) = whole.split_first().expect("a path has words");
@@ -171,7 +172,7 @@ impl Signatures {
         }
     }
 
-    /// The name of what a path leads to that begins somewhere near the file.
+    /// Returns the name of the target of a path that begins near the file.
     fn name_here(&self, file: &File, words: &[String]) -> String {
         let from = words
             .iter()
@@ -187,7 +188,8 @@ impl Signatures {
         self.functions.get(name)
     }
 
-    /// What a method gives. Those that macros make for communicators are known by their names.
+    /// Returns the result of a method. Macros make some methods of communicators; their names
+    /// determine the results.
     pub(super) fn method(&self, of: &str, name: &str) -> CoreType {
         let known = self.functions.get(&format!("{of}::{name}"));
         let made = || match (of, name.starts_with('i'), name.ends_with("_init")) {
@@ -205,7 +207,7 @@ impl Signatures {
         known.cloned().unwrap_or(CoreType::Unknown)
     }
 
-    /// Adds those of a file.
+    /// Adds the signatures of a file.
     pub(super) fn learn(&mut self, file: &File) {
         let mut learner = SignatureReader {
             file,
@@ -215,7 +217,7 @@ impl Signatures {
         learner.visit_file(&file.syntax);
     }
 
-    /// The heart of a type that a file names; `of` is what it calls `Self`.
+    /// Returns the core of a type that a file names; `of` is the type of `Self`.
     pub(super) fn core_type(&self, file: &File, of: Option<&str>, named: &syn::Type) -> CoreType {
         let heart = |named| self.core_type(file, of, named);
         match named {
@@ -248,7 +250,7 @@ impl Signatures {
     }
 }
 
-/// The words of a path.
+/// Returns the words of a path.
 pub(super) fn words(path: &syn::Path) -> Vec<String> {
     let segments = path.segments.iter();
     segments.map(|segment| segment.ident.to_string()).collect()
@@ -258,7 +260,7 @@ pub(super) fn words(path: &syn::Path) -> Vec<String> {
 struct SignatureReader<'a> {
     file: &'a File,
     signatures: &'a mut Signatures,
-    /// The type that an implementation is of.
+    /// The type of the current `impl`.
     of: Option<String>,
 }
 
@@ -285,7 +287,7 @@ impl SignatureReader<'_> {
             None => self.signatures.name(self.file, &[name]),
         };
         let learned = Signature { gives, arguments };
-        // The functions of a file are its own, whatever others have the name.
+        // The functions of a file override others of the same name.
         self.signatures.functions.insert(name, learned);
     }
 }
@@ -323,7 +325,7 @@ impl<'ast> Visit<'ast> for SignatureReader<'_> {
     }
 }
 
-/// What an argument takes that is a function itself.
+/// Returns the argument types of an argument that is itself a function.
 fn taken_by<'a>(named: &'a syn::Type, generics: &'a syn::Generics) -> Vec<&'a syn::Type> {
     let bounds: Vec<&Punctuated<syn::TypeParamBound, _>> = match named {
         syn::Type::Reference(named) => return taken_by(&named.elem, generics),

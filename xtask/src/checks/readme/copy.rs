@@ -1,5 +1,5 @@
-//! A checkout beside this one, as it would be cloned. What was built here need not be built again there: it has the same
-//! `target`, and the files are as old.
+//! A checkout next to this one, like a clone. It shares `target` and has the same file times, so
+//! that products of this checkout need no new build.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -14,7 +14,8 @@ use crate::workspace::Workspace;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Copies all files that Git tracks, as they are now, into a folder of the repository's name in `beside`.
+/// Copies all files that Git tracks, in their present state, into a folder of the repository's name
+/// in `beside`.
 pub(super) fn of(workspace: &Workspace, beside: &Path) -> Result<PathBuf> {
     let clone = beside.join("bcs-mpi");
     let mut git = Command::new("git");
@@ -30,8 +31,8 @@ pub(super) fn of(workspace: &Workspace, beside: &Path) -> Result<PathBuf> {
     Ok(clone)
 }
 
-/// Copies a file with its time, by which Cargo sees whether it has changed. One that was deleted and is tracked still is
-/// none.
+/// Copies a file with its time, from which Cargo sees whether it has changed. A tracked file that
+/// was deleted is skipped.
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     let Ok(found) = fs::symlink_metadata(from) else {
         return Ok(());

@@ -1,15 +1,16 @@
-//! What a document asks its reader to type, to write into files, and to expect.
+//! The commands, files and expected outputs in a document.
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
-/// A part of a document, in its order.
+/// A part of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DocumentPart {
-    /// A command: one of an indented block, at this line.
+    /// A command from an indented block, with its line.
     Command { line: usize, text: String },
-    /// A file: a block of a language behind a paragraph whose last word is the name, in code, and a colon.
+    /// A file: a block of a language after a paragraph that ends with the name, in code, and a
+    /// colon.
     File { path: String, text: String },
-    /// What the command before it says: a block that calls itself `text output`.
+    /// The output of the previous command: a block with the language `text output`.
     Output { line: usize, text: String },
 }
 
@@ -19,7 +20,7 @@ impl DocumentPart {
     }
 }
 
-/// The parts of a document. Blocks that are anything else, such as pictures, are left out.
+/// Returns the parts of a document. Other blocks, such as pictures, are left out.
 pub(super) fn of(document: &str) -> Vec<DocumentPart> {
     let mut parts = Vec::new();
     let mut block: Option<(usize, CodeBlockKind<'_>, String)> = None;
@@ -78,7 +79,8 @@ fn add(
     }
 }
 
-/// The commands of a block: one in a line, or in several that a backslash joins. Comments say nothing.
+/// Returns the commands of a block. A command is one line, or several lines joined by a backslash;
+/// comments are skipped.
 fn commands(first: usize, block: &str) -> Vec<DocumentPart> {
     let mut commands = Vec::new();
     let mut joined = String::new();

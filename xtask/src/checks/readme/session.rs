@@ -1,4 +1,4 @@
-//! A shell in which commands are typed, one after the other: what one exports, the next one has.
+//! A shell that runs commands one after the other, so that exports reach the next command.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,16 +9,16 @@ use anyhow::{Context, Result};
 use crate::process;
 use crate::workspace::BUILD_LIMIT;
 
-/// Stands in a line of its own before what a command says, with the line of the command behind it.
+/// Begins a line before the output of a command, followed by the line number of the command.
 const MARK: char = '\u{1e}';
 
-/// What will be typed.
+/// The script of the session.
 #[derive(Debug)]
 pub(super) struct Session {
     script: String,
 }
 
-/// The first command that fails is the last one.
+/// The session ends at the first command that fails.
 impl Default for Session {
     fn default() -> Self {
         let script = "set -e -o pipefail\n".to_owned();
@@ -27,12 +27,12 @@ impl Default for Session {
 }
 
 impl Session {
-    /// Types a command, which stands at this line of its document.
+    /// Adds a command, with its line in the document.
     pub(super) fn types(&mut self, line: usize, command: &str) {
         self.script += &format!("printf '\\n{MARK}%d\\n' {line}\n{command}\n");
     }
 
-    /// Writes a file, in the folder where the shell is then.
+    /// Writes a file, in the shell's folder at that time.
     pub(super) fn writes(&mut self, path: &str, text: &str) {
         self.script += &format!(
             "mkdir -p \"$(dirname '{path}')\"\ncat > '{path}' <<'{MARK}'\n{}\n{MARK}\n",
@@ -40,11 +40,11 @@ impl Session {
         );
     }
 
-    /// Types all of it, in a folder.
+    /// Runs the session in a folder.
     pub(super) fn run(&self, folder: &Path) -> Result<SessionOutput> {
         let mut shell = Command::new("bash");
         shell.args(["-c", &self.script]).current_dir(folder);
-        // Cargo tells its programs of the package that this one is of.
+        // Removes the variables with which Cargo describes this package.
         let told = std::env::vars_os().map(|(name, _)| name);
         let told = told.filter(|name| {
             let name = name.to_string_lossy();
@@ -60,7 +60,7 @@ impl Session {
             Ok(_) => None,
             Err(error) => {
                 let text = format!("{error:#}");
-                // The command of the message is the whole session.
+                // The message contains the whole session as the command, which is left out.
                 let why = text.split_once("` ").map_or(text.as_str(), |(_, why)| why);
                 Some(format!("line {}: {why}", last.unwrap_or_default()))
             }
@@ -69,7 +69,7 @@ impl Session {
     }
 }
 
-/// What the commands said, by their lines.
+/// The outputs of the commands, by their lines.
 #[derive(Debug)]
 pub(super) struct SessionOutput {
     said: BTreeMap<usize, String>,
@@ -77,12 +77,12 @@ pub(super) struct SessionOutput {
 }
 
 impl SessionOutput {
-    /// What the command at this line said, if it was run.
+    /// Returns the output of the command at this line, if it was run.
     pub(super) fn by(&self, line: usize) -> Option<&str> {
         self.said.get(&line).map(String::as_str)
     }
 
-    /// Which command failed, and why.
+    /// Returns the command that failed, and the reason.
     pub(super) fn failure(&self) -> Option<String> {
         self.failure.clone()
     }

@@ -1,10 +1,10 @@
-//! Whether what a document shows is what a command said. Three dots stand for whatever is there: alone in a line for any
-//! lines, within a line for any part of it.
+//! Compares the output shown in a document with that of a command. Three dots match anything: alone
+//! in a line any lines, within a line any part of it.
 
-/// What is shown and was not said, if anything.
+/// Returns a shown line that is missing in the output, if any.
 pub(super) fn lacks(shown: &str, said: &str) -> Option<String> {
     let said: Vec<&str> = said.lines().map(str::trim_end).collect();
-    // The first line may be anywhere: a document shows what matters.
+    // The first line may match anywhere: a document may show only the relevant part.
     let (mut next, mut anywhere) = (0, true);
     for shown in shown.lines().map(str::trim_end) {
         if shown.trim() == "..." {
@@ -27,7 +27,7 @@ pub(super) fn lacks(shown: &str, said: &str) -> Option<String> {
     None
 }
 
-/// Whether a line is one that is shown so.
+/// Returns whether a line matches a shown one.
 fn is_like(shown: &str, said: &str) -> bool {
     let mut parts = shown.split("...");
     let first = parts.next().unwrap_or_default();

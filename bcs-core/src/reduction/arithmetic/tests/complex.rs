@@ -20,7 +20,7 @@ fn bytes(numbers: impl Iterator<Item = Complex>, part: usize) -> Vec<u8> {
         .collect()
 }
 
-/// `a OP b` of each pair, in an array that is `offset` bytes from where it was allocated.
+/// Computes `a OP b` for each pair, in an array that begins `offset` bytes behind its allocation.
 fn all(
     op: Op,
     datatype: Datatype,
@@ -94,7 +94,7 @@ fn numbers() -> impl Strategy<Value = (Datatype, Complex, Complex)> {
         .prop_flat_map(|(datatype, part)| strategy(part).prop_map(move |(a, b)| (datatype, a, b)))
 }
 
-/// The product as the definition has it, from single operations on the parts.
+/// Computes the product by its definition, from single operations on the parts.
 fn defined(part: Datatype, (a, b): Complex, (c, d): Complex) -> Complex {
     let soft = |op, a, b| one(op, part, ArithmeticPath::Soft, a, b);
     let patterns = Patterns::of(part);
@@ -129,7 +129,7 @@ proptest! {
         }
     }
 
-    /// Against the language, where it defines the bits: that of results which are no NaNs.
+    /// Compares with the language, where it defines the bits: for results that are not NaNs.
     #[test]
     fn complex_doubles_multiply_as_the_language_does((a, b) in strategy(Datatype::Double)) {
         let number = |bits: u128| f64::from_bits(u64::try_from(bits).unwrap());
@@ -160,7 +160,7 @@ proptest! {
     }
 }
 
-/// What annex G of C would make an infinity.
+/// Results that annex G of C would make an infinity.
 #[test]
 fn a_product_with_an_infinity_is_what_its_operations_make_of_it() {
     for (datatype, part) in complex_datatypes() {

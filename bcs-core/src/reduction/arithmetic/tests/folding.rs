@@ -1,11 +1,11 @@
-//! Contributions that are folded where they are give the bits that they give pair by pair.
+//! Contributions that are folded in place give the same bits as pair by pair.
 #![expect(unsafe_code, reason = "memory of other ranks is named by address")]
 
 use super::*;
 use crate::reduction::arithmetic::{CombineError, Contributions, fold};
 use std::ptr::NonNull;
 
-/// Folds what lies in these from byte `at` on.
+/// Folds these contributions from byte `at` on.
 fn folded(
     what: (Op, Datatype),
     contributions: &[Vec<u8>],
@@ -39,8 +39,8 @@ fn pair_by_pair(what: (Op, Datatype), contributions: &[Vec<u8>], at: usize, len:
 }
 
 proptest! {
-    /// Bytes of any kind hold every sort of NaN; bytes of which all but a few are alike hold numbers in most
-    /// blocks.
+    /// Random bytes contain every sort of NaN. Bytes that are alike except for a few contain only
+    /// numbers in most blocks.
     #[test]
     fn folding_in_place_gives_the_bits_of_pairs(
         datatype in 0..Datatype::ALL.len(),

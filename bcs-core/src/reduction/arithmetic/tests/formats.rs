@@ -60,7 +60,7 @@ const NARROW: [Narrow; 2] = [
     },
 ];
 
-/// 2 to the power of `exponent`, exactly.
+/// Returns 2 to the power of `exponent`, exactly.
 fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(u64::try_from(exponent + 1023).unwrap() << 52)
 }
@@ -70,7 +70,7 @@ impl Narrow {
         u64::try_from(Patterns::of(self.datatype).infinity).unwrap()
     }
 
-    /// The value of bits that are no NaN.
+    /// Returns the value of bits that are not a NaN.
     fn widen(&self, bits: u64) -> f64 {
         let magnitude = bits & 0x7fff;
         let value = if magnitude == self.infinity() {
@@ -89,7 +89,7 @@ impl Narrow {
         if bits & 0x8000 == 0 { value } else { -value }
     }
 
-    /// The nearest number of this format, ties to even.
+    /// Returns the nearest number of this format, ties to even.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -105,7 +105,8 @@ impl Narrow {
         let exponent = binade.max(self.min_exponent);
         let units = magnitude / power_of_two(exponent - (self.precision - 1));
         let units = units.round_ties_even() as u64;
-        // The implied bit, if there is one, makes the exponent field one greater: as it should.
+        // The implied bit, if there is one, makes the exponent field one greater, which is
+        // intended.
         let field = u64::try_from(exponent - self.min_exponent).unwrap();
         sign | ((field << (self.precision - 1)) + units).min(self.infinity())
     }

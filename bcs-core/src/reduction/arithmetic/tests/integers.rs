@@ -51,7 +51,7 @@ fn integers_give_the_golden_values() {
     }
 }
 
-/// Vector code and its remainders: elements combine one by one, at any alignment.
+/// Asserts for vector code and its remainders that elements combine one by one, at any alignment.
 fn assert_elementwise(op: Op, datatype: Datatype, a: &[u8], b: &[u8], offset: usize) {
     let size = datatype.size();
     let length = a.len() / size * size;

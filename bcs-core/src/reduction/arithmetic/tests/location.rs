@@ -13,7 +13,7 @@ fn pairs() -> impl Iterator<Item = Datatype> {
         .filter(|datatype| datatype.pair().is_some())
 }
 
-/// The structure, with this byte for its padding.
+/// Returns the structure, with this byte for its padding.
 fn structure(datatype: Datatype, (value, place): Located, padding: u8) -> Vec<u8> {
     let pair = datatype.pair().unwrap();
     let mut bytes = vec![padding; datatype.size()];
@@ -59,7 +59,7 @@ fn located(op: Op, datatype: Datatype, a: Located, b: Located) -> Located {
     parts(datatype, &accumulator)
 }
 
-/// Values of which many are equal or nearly so, and any place.
+/// Returns values, many of which are equal or nearly so, with any place.
 fn one_of(datatype: Datatype) -> BoxedStrategy<Located> {
     let pair = datatype.pair().unwrap();
     let mut values = vec![Just(0).boxed(), bits_of(pair.value)];
@@ -87,9 +87,9 @@ fn lists() -> impl Strategy<Value = (Op, Datatype, Vec<Located>)> {
     })
 }
 
-/// The minimum or maximum by the arithmetic of values alone, which tests of its own check.
+/// Returns the minimum or maximum by the arithmetic of values alone, which other tests check.
 fn extremum(op: Op, datatype: Datatype, values: impl Iterator<Item = u128>) -> u128 {
-    // A lone value is made canonical by being combined with itself.
+    // To combine a single value with itself makes it canonical.
     let combine = |a, b| one(op, datatype, ArithmeticPath::Soft, a, b);
     let values: Vec<u128> = values.collect();
     values
@@ -102,8 +102,8 @@ fn number(datatype: Datatype, bits: u128) -> i128 {
     (bits << above).cast_signed() >> above
 }
 
-/// The extremum of all values, and the lowest place of those that are it. A search of the whole
-/// list, with no pairwise rule in it.
+/// Returns the extremum of all values, and the lowest place that has it. It searches the whole
+/// list, without any pairwise rule.
 fn searched(op: Op, datatype: Datatype, list: &[Located]) -> Located {
     let pair = datatype.pair().unwrap();
     let plain = if op == Op::MinLoc { Op::Min } else { Op::Max };
@@ -132,7 +132,7 @@ proptest! {
         let from_left = list.iter().copied().reduce(combine).unwrap();
         let from_right = list.iter().copied().rev().reduce(|right, left| combine(left, right));
         let backwards = list.iter().copied().rev().reduce(combine);
-        // A lone element is not combined with anything, so nothing made it canonical.
+        // A single element is not combined, so it is not canonical.
         if list.len() > 1 {
             prop_assert_eq!(from_left, searched(op, datatype, &list), "{} of {}", op, datatype);
         }
@@ -145,7 +145,7 @@ proptest! {
 fn known_minima_and_maxima() {
     let minus_one = u128::from((-1i32).cast_unsigned());
     let table = [
-        // Of equal values the lower place, which may be negative.
+        // For equal values the lower place, which may be negative.
         (Op::MinLoc, Datatype::TWO_INT, (5, 3), (5, 2), (5, 2)),
         (
             Op::MaxLoc,

@@ -1,4 +1,4 @@
-//! The laws of the arithmetic, each against something that is not its implementation.
+//! The laws of the arithmetic, each checked against an independent source.
 
 mod complex;
 mod folding;
@@ -22,7 +22,7 @@ fn floating_datatypes() -> impl Iterator<Item = Datatype> {
         .filter(|datatype| datatype.class() == DatatypeClass::Floating)
 }
 
-/// One element: `a OP b` in bits.
+/// Computes one element: `a OP b` in bits.
 fn one(op: Op, datatype: Datatype, path: ArithmeticPath, a: u128, b: u128) -> u128 {
     let size = datatype.size();
     let mut accumulator = a.to_le_bytes();
@@ -81,22 +81,22 @@ impl Patterns {
         }
     }
 
-    /// A quiet NaN with this payload.
+    /// Returns a quiet NaN with this payload.
     fn quiet_nan(self, payload: u128) -> u128 {
         self.infinity | self.quiet | payload
     }
 
-    /// A signalling NaN with this payload, which is not zero (that would be an infinity).
+    /// Returns a signalling NaN with this payload, which is not zero (that would be an infinity).
     fn signalling_nan(self, payload: u128) -> u128 {
         self.infinity | payload
     }
 
-    /// What an invalid operation gives.
+    /// Returns the result of an invalid operation.
     fn default_nan(self) -> u128 {
         self.sign | self.infinity | self.quiet
     }
 
-    /// Patterns at which implementations go wrong, sign clear.
+    /// Returns patterns at which implementations often fail, sign clear.
     fn corners(self) -> Vec<u128> {
         vec![
             0,
@@ -119,7 +119,7 @@ impl Patterns {
     }
 }
 
-/// Bits of a datatype, adversarial ones more often than chance would have them.
+/// Returns bits of a datatype, adversarial ones more often than by chance.
 fn bits_of(datatype: Datatype) -> BoxedStrategy<u128> {
     let mask = u128::MAX >> (128 - 8 * datatype.size());
     let anything = any::<u128>().prop_map(move |bits| bits & mask);
@@ -131,7 +131,7 @@ fn bits_of(datatype: Datatype) -> BoxedStrategy<u128> {
     let corner = proptest::sample::select(patterns.corners());
     let signed_corner = (corner, any::<bool>())
         .prop_map(move |(bits, minus)| if minus { bits | patterns.sign } else { bits });
-    // Numbers about as great as one another: sums that cancel and round, products in range.
+    // Numbers of about the same magnitude: sums that cancel and round, products in range.
     let near_one = any::<u128>().prop_map(move |bits| {
         let spread = 16 * patterns.min_normal;
         (patterns.one + bits % spread) | (bits & patterns.sign)

@@ -1,4 +1,4 @@
-//! The law: software and processor give the same bits, whatever the floating-point mode.
+//! The law: software and processor give the same bits in every floating-point mode.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn with_mode<T>(_control: u32, body: impl FnOnce() -> T) -> T {
     body()
 }
 
-/// Settings of MXCSR that a program may leave us with.
+/// Settings of MXCSR that a program may have made.
 const MODES: [u32; 8] = [
     0x1f80,          // the default
     0x1f80 | 0x8040, // flush to zero, denormals are zero: -ffast-math
@@ -24,7 +24,7 @@ const MODES: [u32; 8] = [
     0x0000,          // every exception trapped: a SIGFPE if we raise one
 ];
 
-/// Two arrays of up to three blocks, and by how much each is misaligned.
+/// Returns two arrays of up to three blocks, with the misalignment of each.
 fn arrays(datatype: Datatype) -> impl Strategy<Value = (Vec<(u128, u128)>, usize, usize)> {
     let pair = (bits_of(datatype), bits_of(datatype));
     (
@@ -34,7 +34,8 @@ fn arrays(datatype: Datatype) -> impl Strategy<Value = (Vec<(u128, u128)>, usize
     )
 }
 
-/// The elements as bytes behind `offset` bytes, so that the slice after it has any alignment.
+/// Returns the elements as bytes behind `offset` bytes, so that the slice after it has any
+/// alignment.
 fn bytes(elements: impl Iterator<Item = u128>, size: usize, offset: usize) -> Vec<u8> {
     let mut bytes = vec![0; offset];
     elements.for_each(|bits| bytes.extend_from_slice(&bits.to_le_bytes()[..size]));
@@ -118,7 +119,7 @@ proptest! {
         assert_paths_agree(others[index], &pairs, at, from);
     }
 
-    /// Against the language's own arithmetic, where that is defined to the bit.
+    /// Compares with the language's own arithmetic, where that is defined to the bit.
     #[test]
     fn doubles_combine_as_the_language_does(a in any::<f64>(), b in any::<f64>()) {
         for path in [ArithmeticPath::Soft, ArithmeticPath::Host] {
@@ -148,7 +149,7 @@ proptest! {
     }
 }
 
-/// Every corner with every corner, at every position of a vector and of a block.
+/// Combines every corner with every corner, at every position of a vector and of a block.
 #[test]
 fn corners_agree_wherever_they_lie_in_a_block() {
     for datatype in [Datatype::Float, Datatype::Double] {
@@ -163,7 +164,7 @@ fn corners_agree_wherever_they_lie_in_a_block() {
             .flat_map(|&a| corners.iter().map(move |&b| (a, b)))
             .collect();
         assert_paths_agree(datatype, &pairs, 3, 5);
-        // A lone NaN among numbers, wherever it lies.
+        // A single NaN among numbers, at any position.
         for position in 0..130 {
             let mut pairs = vec![(patterns.one, patterns.one + 1); 130];
             pairs[position].0 = patterns.signalling_nan(5) | patterns.sign;

@@ -39,7 +39,8 @@ fn of_two_nans_the_greater_payload_is_the_result() {
         let p = Patterns::of(datatype);
         for op in FLOATING_OPS {
             assert_gives(op, datatype, p.quiet_nan(5), p.quiet_nan(6), p.quiet_nan(6));
-            // Quiet or not makes no difference, nor does the sign unless the payloads are equal.
+            // Quiet or signalling makes no difference. The sign makes none either, unless the
+            // payloads are equal.
             assert_gives(
                 op,
                 datatype,
@@ -120,7 +121,7 @@ fn infinities_and_subnormals_are_ordered_among_numbers() {
             p.infinity - 1,
             p.infinity,
         ];
-        // In x87, what precedes infinity is not a number but a pseudo-NaN.
+        // In x87, the pattern before infinity is not a number but a pseudo-NaN.
         let ascending = ascending
             .into_iter()
             .filter(|bits| datatype != Datatype::LongDouble || bits & !p.sign != p.infinity - 1);
@@ -152,7 +153,7 @@ fn encodings_that_the_x87_refuses_are_the_default_nan() {
             );
         }
     }
-    // A pseudo-denormal is the number that it spells, and comes out spelled properly.
+    // A pseudo-denormal has the value of its bits, and the result has the proper encoding.
     let pseudo_denormal = 0x0000_8000_0000_0000_0000;
     assert_gives(
         Op::Sum,
@@ -193,7 +194,7 @@ fn element_triples() -> impl Strategy<Value = (Op, Datatype, [u128; 3])> {
     })
 }
 
-/// (a OP b) OP c and a OP (b OP c).
+/// Returns (a OP b) OP c and a OP (b OP c).
 fn associations(
     op: Op,
     datatype: Datatype,
@@ -230,7 +231,7 @@ proptest! {
     }
 }
 
-/// Where NaNs and infinities meet, sums and products do not depend on the association either.
+/// For NaNs and infinities, sums and products do not depend on the association either.
 #[test]
 fn nans_come_out_the_same_from_every_association() {
     for datatype in floating_datatypes() {

@@ -1,4 +1,4 @@
-//! Ranks with slots. Where their process is [`NOBODY`], whatever reaches their memory does so without the kernel.
+//! Ranks with slots. If their process is [`NOBODY`], their memory is reached without the kernel.
 
 use super::*;
 use crate::shm::DescriptorLocation;
@@ -103,7 +103,7 @@ fn from_slot_to_slot_no_process_is_asked() {
     assert_eq!(moved, FAULTS[0], "otherwise the kernel is");
 }
 
-/// As those of a node are whose manager is another process.
+/// The node manager of these ranks is another process.
 #[test]
 fn payload_slots_of_other_nodes_are_looked_into() {
     let heap = Heap::new();
@@ -160,7 +160,7 @@ fn pieces_in_slots_go_from_one_to_the_other_and_no_process_is_asked() {
     let target_at = into.at(data + last);
     let here = Location::from_words(target_at, into.put(words, reversed.words()), 12);
     let len = u64::from(COUNT) * 12;
-    // In chunks that begin and end within pieces.
+    // The chunks begin and end within pieces.
     for start in (0..len).step_by(100_001) {
         let end = len.min(start + 100_001);
         assert_eq!(get(&mut memory, there, here, start..end), Ok(()));
@@ -170,7 +170,7 @@ fn pieces_in_slots_go_from_one_to_the_other_and_no_process_is_asked() {
         let first = nth * 5 + 1;
         assert_eq!(quad, [first, first + 1, first + 2, u32::MAX]);
     }
-    // From and to where they lie side by side.
+    // From and to contiguous memory.
     let packed = 2 << 20;
     assert_eq!(get(&mut memory, there, at(into.at(packed)), 0..len), Ok(()));
     let found = into.take::<u32>(packed, count * 3);
@@ -183,7 +183,7 @@ fn pieces_in_slots_go_from_one_to_the_other_and_no_process_is_asked() {
     assert!(found.rchunks(4).zip(0..).all(right));
 }
 
-/// One side is on the stack, or of a program without a slot.
+/// One side is on the stack, or belongs to a program without a slot.
 #[test]
 fn between_a_slot_and_other_memory_the_kernel_copies() {
     let heap = Heap::new();
@@ -279,7 +279,7 @@ fn the_slot_of_a_rank_that_has_departed_is_not_reached() {
     assert_eq!(get(&mut memory, source, target, 0..8), FAULTS[0]);
 }
 
-/// What a rank says it has mapped elsewhere is the kernel's affair; all around it is not.
+/// The kernel copies what a rank reports as mapped elsewhere, and nothing around it.
 #[test]
 fn where_a_rank_has_other_memory_the_kernel_copies() {
     let me = std::process::id();
@@ -317,7 +317,7 @@ fn where_a_rank_has_other_memory_the_kernel_copies() {
     }
 }
 
-/// Its own mapping is its own affair, and so is what it takes out of the file.
+/// The rank's own mappings do not matter here, nor do the pages that it takes out of the file.
 #[test]
 fn a_rank_that_pulls_its_memory_away_has_what_it_left() {
     let (from, into) = (Heap::new(), Heap::new());
@@ -354,7 +354,7 @@ fn a_rank_that_pulls_its_memory_away_has_what_it_left() {
     );
 }
 
-/// Its node manager would have refused it; and whoever maps it would die of it.
+/// Its node manager would have refused the file. A process that maps it would die of it.
 #[test]
 fn a_file_that_can_be_cut_off_is_no_slot() {
     let heap = Heap::new();
@@ -378,7 +378,7 @@ fn a_file_that_can_be_cut_off_is_no_slot() {
     assert!(rustix::fs::ftruncate(&file, 0).is_err());
 }
 
-/// A message to oneself whose buffers overlap has no meaning, but it has an end.
+/// A message to the sender itself whose buffers overlap has no meaning, but it ends.
 #[test]
 fn pieces_may_be_copied_over_themselves() {
     let heap = Heap::new();

@@ -1,4 +1,4 @@
-//! Who may say what along the tree, and how much of it comes to the root.
+//! Which party may send what along the tree, and how many messages reach the root.
 
 use super::*;
 use crate::shm::{RankMemoryAccess, Segment, WriteLog};
@@ -15,7 +15,8 @@ use std::sync::atomic::Ordering;
 
 const NODES: usize = 7;
 
-/// One of seven processes, each on its own machine: 0 has 1 and 2 below it, 1 has 3 and 4, 2 has 5 and 6.
+/// One of seven processes, each on its own machine: 0 has 1 and 2 below it, 1 has 3 and 4, 2 has 5
+/// and 6.
 fn process(me: usize) -> HubState {
     let node = NodeId::from_index;
     let segment = Segment::private(NODES, NODES).unwrap();
@@ -37,7 +38,7 @@ fn process(me: usize) -> HubState {
     HubState::new(config, 0)
 }
 
-/// What a process thinks of what another says.
+/// How a process judges a message of another.
 fn hears(me: usize, party: usize, message: &Message<'_>) -> Result<bool, ProtocolViolation> {
     process(me).pass_on(party, message, b"")
 }
@@ -71,7 +72,7 @@ fn down_the_tree_only_the_parent_is_heard() {
             assert_eq!(hears(1, party, &message), Err(NOT_PARENT), "{message:?}");
             assert_eq!(hears(0, party, &message), Err(NOT_PARENT), "{message:?}");
         }
-        // The root itself, to who is no child of its.
+        // The root itself, to a process that is not its child.
         assert_eq!(hears(3, 0, &message), Err(NOT_PARENT), "{message:?}");
     }
     for message in [await_them(3), verdict(4)] {
@@ -135,7 +136,7 @@ fn up_the_tree_a_child_speaks_for_its_branch() {
     }
 }
 
-/// Thirteen machines, of which each passes on to three.
+/// Thirteen machines, each of which forwards to three.
 #[test]
 fn the_root_hears_and_says_a_word_for_each_child_in_a_microphase() {
     const ALL: usize = 13;
@@ -181,7 +182,7 @@ fn the_root_hears_and_says_a_word_for_each_child_in_a_microphase() {
         while !(0..ALL).all(has_come) {
             step(&mut cluster);
         }
-        // A report of each branch, and acknowledgements of the strobe that were not kept back for that.
+        // A report of each branch, and acknowledgements of the strobe that did not wait for it.
         let words = cluster.received_datagrams(0) - heard;
         assert!((3..=6).contains(&words), "{words} datagrams in {sequence}");
     }

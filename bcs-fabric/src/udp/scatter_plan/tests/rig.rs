@@ -1,4 +1,4 @@
-//! Two hubs, what is between them, and memory of a rank of each.
+//! Two hubs, the network between them, and memory of a rank of each.
 
 use super::super::super::cluster::UdpCluster;
 use super::super::super::datagram_filter::{DatagramFilter, RejectedDatagrams};
@@ -23,35 +23,35 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 /// No process has this number.
 const NOBODY: u32 = i32::MAX.cast_unsigned();
 
-/// The kernel joins no more.
+/// The most bytes that the kernel joins.
 const MOST_JOINED: usize = 60_000;
 
-/// What lies beside buffers, and in them before anything comes.
+/// The contents of memory beside buffers, and of buffers before anything comes.
 const UNTOUCHED: u8 = 0xA5;
 
 /// Bytes between buffers.
 const GAP: usize = 10_000;
 
-/// After something has come nobody looks for so long: so much more has come by then.
+/// The time from the first arrival to the next poll, in which more datagrams come.
 const LOOK_NS: u64 = 60_000;
 
-/// Bytes of a rank's memory that are used.
+/// Bytes of a rank's memory that the tests use.
 const MEMORY: usize = 1 << 20;
 
-/// Where the memory of the receiving rank is.
+/// The place of the receiving rank's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Memory {
     /// In a slot that the receiver maps.
     Mapped,
-    /// Where only the kernel reaches it.
+    /// In memory that only the kernel reaches.
     Elsewhere,
 }
 
-/// A message that was asked for.
+/// A message that was requested.
 #[derive(Debug)]
 pub(super) struct Get {
     ticket: Ticket,
-    /// Where it is at both ranks.
+    /// Its place in the memory of both ranks.
     at: usize,
     len: usize,
 }
@@ -66,14 +66,14 @@ impl Get {
 #[derive(Debug, Default)]
 struct Queue {
     datagrams: VecDeque<Vec<u8>>,
-    /// Where a rank writes as soon as something was put into its memory.
+    /// The place where a rank writes as soon as anything was put into its memory.
     scribbles: Option<usize>,
 }
 
 const FROM: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9);
 
 impl Queue {
-    /// How many of the next are joined, and what they are then.
+    /// Returns how many of the next datagrams are joined, and the piece.
     fn next(&self) -> Option<(usize, CoalescedDatagrams)> {
         let each = self.datagrams.front()?.len();
         let (mut count, mut bytes) = (0, 0);
@@ -148,7 +148,7 @@ fn write(address: usize, byte: u8) {
     unsafe { start.write(byte) };
 }
 
-/// See the module.
+/// Two hubs with a network between them.
 pub(super) struct Rig {
     hubs: [Hub; 2],
     segments: [Segment; 2],
@@ -156,18 +156,19 @@ pub(super) struct Rig {
     seals: [Seal; 2],
     entrances: [DatagramFilter; 2],
     wire: DatagramNetwork,
-    /// What has come to each, and when it looks.
+    /// By hub, the time of its next poll, and the datagrams that have come.
     come: [(u64, Vec<Vec<u8>>); 2],
     now_ns: u64,
-    /// Where the next buffer is.
+    /// The place of the next buffer.
     next: usize,
-    /// Whether the receiving rank writes into its first buffer whenever something was put into its memory.
+    /// Whether the receiving rank writes into its first buffer whenever anything was put into its
+    /// memory.
     pub(super) scribbles: bool,
 }
 
 impl Rig {
     pub(super) fn new(seed: u64, faults: DatagramFaults, crypto: Crypto, memory: Memory) -> Self {
-        /// Memory of two ranks: one rig at a time has it, since it is never given back.
+        /// The slots of two ranks. One rig at a time has them, since they are never given back.
         static SLOTS: LazyLock<Mutex<[OwnSlot; 2]>> =
             LazyLock::new(|| Mutex::new([150, 151].map(|place| OwnSlot::make(place).unwrap())));
         let placement = Placement::block(2, 2).unwrap();
@@ -177,7 +178,7 @@ impl Rig {
         let cluster = UdpCluster::new(&placement, &machines, FAN_OUT, &none, quiet, 0).unwrap();
         let parties = [0, 1].map(|party| cluster.parties()[party].clone());
         let segments = parties.each_ref().map(|party| party.segment.clone());
-        // A test that has failed has left nothing that matters.
+        // A failed test leaves nothing that matters here.
         let slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
         for (rank, (segment, slot)) in (0..2).zip(segments.iter().zip(&*slots)) {
             let mut process = NOBODY;
@@ -225,14 +226,14 @@ impl Rig {
         self.slots[rank].slot().base() + at
     }
 
-    /// What the receiving rank has at a place.
+    /// Returns the byte at a place of the receiving rank.
     fn look(&self, at: usize) -> u8 {
         let start: *const u8 = std::ptr::with_exposed_provenance(self.address(1, at));
         // SAFETY: in a slot that only this test knows.
         unsafe { start.read() }
     }
 
-    /// Rank 1 asks for so many bytes of rank 0, which lie where it wants them.
+    /// Makes rank 1 request `len` bytes of rank 0, which lie where it wants them.
     pub(super) fn get(&mut self, len: usize) -> Get {
         let at = self.next;
         self.next += len + GAP;
@@ -257,7 +258,7 @@ impl Rig {
         self.hubs[1].test(get.ticket)
     }
 
-    /// It is complete, right, and nothing beside it was touched.
+    /// Checks that a message is complete and right, and that nothing beside it was touched.
     pub(super) fn has_come(&self, get: &Get) {
         assert_eq!(self.test(get), Event::Signalled, "at {} ns", self.now_ns);
         let Get { at, len, .. } = *get;
@@ -268,7 +269,7 @@ impl Rig {
         }
     }
 
-    /// The rank uses the buffer for something else.
+    /// Makes the rank use the buffer for something else.
     pub(super) fn wipe(&self, get: &Get) {
         let all = get.at..get.at + get.len;
         all.for_each(|at| write(self.address(1, at), UNTOUCHED));
@@ -287,19 +288,19 @@ impl Rig {
         self.entrances[1].rejected()
     }
 
-    /// A rank is there, or nothing of it is reached any more.
+    /// Makes a rank present or departed. A departed rank's memory is not reached.
     pub(super) fn set_there(&self, rank: u32, is_there: bool) {
         let pid = self.segments[rank as usize].pid(rank).unwrap();
         let process = if is_there { NOBODY } else { 0 };
         pid.store(process, Ordering::Release);
     }
 
-    /// Lets so much time pass, or until nothing is under way.
+    /// Runs for `within_ns`, or until nothing is in flight.
     pub(super) fn run(&mut self, within_ns: u64) {
         self.run_with(within_ns, |_, _| ());
     }
 
-    /// The same. `meddle` may change what comes at once, to whom.
+    /// Does the same. `meddle` may change the datagrams of one arrival; it gets their receiver.
     pub(super) fn run_with(
         &mut self,
         within_ns: u64,
@@ -363,7 +364,7 @@ impl Rig {
     }
 }
 
-/// What rank 0 has at a place.
+/// Returns the byte of rank 0 at a place.
 fn byte(at: usize) -> u8 {
     (at.wrapping_mul(31) ^ (at >> 8).wrapping_mul(7) ^ (at >> 16)).to_le_bytes()[0]
 }

@@ -1,17 +1,20 @@
-//! Partitioned communication (MPI 5.0, chapter 4): a message whose parts are sent one by one, by whoever has made them.
+//! Partitioned communication (MPI 5.0, chapter 4): a message whose parts are sent one by one, by
+//! the threads that have made them.
 //!
-//! Which send belongs to which receive is said by the order of their inits. So each init of a send *offers*: it sends
-//! how many parts there are, how long they are, and the tag of the first, in the communicator's context with
-//! [`PART_OFFERS`] added and the tag of the call; each init of a receive takes the next offer. After that each part is a
-//! message of its own, with [`PART_MESSAGES`] added, whose tag is the offer's and its number ([`part_tags`](crate::mpi::objects::part_tags)). A sender's part
-//! is on its way as soon as the program says that it is ready, and a receiver's has arrived when all of the sender's that
-//! are in it have. Both sides may have cut the message as they like.
+//! The order of the inits defines which send belongs to which receive. So each init of a send
+//! *offers*: it sends the number of parts, their length, and the tag of the first, in the
+//! communicator's context with [`PART_OFFERS`] added and the tag of the call. Each init of a
+//! receive takes the next offer. After that each part is a message of its own, with
+//! [`PART_MESSAGES`] added, whose tag is the offer's tag plus the part's number
+//! ([`part_tags`](crate::mpi::objects::part_tags)). A sender's part is in flight as soon as the
+//! program calls it ready. A receiver's part has arrived when all of the sender's parts in it have.
+//! Both sides may divide the message as they like.
 //!
-//! Each start is an undertaking ([`AsyncOperation`](crate::endpoint::AsyncOperation)), so that parts come and go in every call
-//! of the rank.
+//! Each start is an async operation ([`AsyncOperation`](crate::endpoint::AsyncOperation)), so that
+//! parts come and go in every call of the rank.
 //!
-//! A receiver whose data do not lie side by side, and whose partner's parts end within an element, has its parts in
-//! memory of its own first, and all of them are unpacked at the end.
+//! If a receiver's data do not lie side by side, and the sender's parts end within an element, the
+//! receiver stores the parts in memory of its own first, and unpacks all of them at the end.
 //!
 //! [`PART_OFFERS`]: crate::mpi::objects::context_ids::PART_OFFERS
 //! [`PART_MESSAGES`]: crate::mpi::objects::context_ids::PART_MESSAGES
@@ -29,7 +32,7 @@ use receiving::{PartitionedReceive, ReceiveOperation};
 use sending::{PartitionedSend, ReadyError, SendOperation};
 use std::sync::Arc;
 
-/// A message in parts that can be started again and again.
+/// A partitioned message that can be started again and again.
 #[derive(Debug)]
 pub(super) struct Partitioned {
     comm: Comm,
@@ -60,7 +63,8 @@ impl Drop for Partitioned {
     }
 }
 
-/// The data of a message in parts, each of which is a buffer like this; and whether they are in the address space.
+/// Returns the data of a partitioned message, each part of which is a buffer like this, and checks
+/// that they are in the address space.
 fn whole(data: &Buffer, partitions: usize, operation: Operation) -> Result<Buffer> {
     let count = data.count().saturating_mul(partitions);
     let whole = data.part(0, count);
@@ -69,7 +73,7 @@ fn whole(data: &Buffer, partitions: usize, operation: Operation) -> Result<Buffe
 }
 
 impl Partitioned {
-    /// A message to somebody of so many parts.
+    /// Makes a message of this many parts to a peer.
     pub(super) fn send(
         comm: &Comm,
         partitions: usize,
@@ -112,7 +116,7 @@ impl Partitioned {
         })
     }
 
-    /// A message from somebody.
+    /// Makes the receive of a message from a peer.
     pub(super) fn receive(
         comm: &Comm,
         partitions: usize,
@@ -147,7 +151,7 @@ impl Partitioned {
 }
 
 impl Partitioned {
-    /// The name of the call that made it.
+    /// Returns the name of the call that made it.
     pub(super) fn init(&self) -> &'static str {
         self.operation.call
     }
@@ -156,7 +160,7 @@ impl Partitioned {
         &self.comm
     }
 
-    /// Begins it.
+    /// Begins the message.
     pub(super) fn post(&self, begun: CallStart) -> Result<Request> {
         let mut operation = self.operation;
         operation.call = "MPI_Start";
@@ -199,7 +203,7 @@ impl Partitioned {
         Err(operation.error(ErrorClass::Arg, reason))
     }
 
-    /// Parts are ready to be sent.
+    /// Marks parts as ready to be sent.
     fn ready(&self, parts: &[usize], operation: Operation) -> Result<()> {
         parts
             .iter()
@@ -226,7 +230,7 @@ impl Partitioned {
         }
     }
 
-    /// Whether a part has arrived.
+    /// Returns whether a part has arrived.
     fn arrived(&self, partition: usize, operation: Operation) -> Result<bool> {
         self.checked(partition, operation)?;
         match &self.way {
@@ -239,27 +243,29 @@ impl Partitioned {
     }
 }
 
-/// The message of a persistent request that is in parts. Any thread may say that some are ready, and ask whether one has
-/// arrived, while another one waits for all.
+/// The message of a partitioned persistent request. Any thread may mark parts as ready, and test
+/// whether one has arrived, while another thread waits for all.
 #[derive(Clone, Debug)]
 pub struct PartitionedMessage(pub(super) Arc<Partitioned>);
 
 impl PartitionedMessage {
-    /// How many parts it has.
+    /// Returns the number of its parts.
     #[must_use]
     pub fn parts(&self) -> usize {
         self.0.partitions
     }
 
-    /// `MPI_Pready`, `MPI_Pready_range`, `MPI_Pready_list`: these parts of a message that was started may be sent.
+    /// `MPI_Pready`, `MPI_Pready_range`, `MPI_Pready_list`: these parts of a message that was
+    /// started may be sent.
     ///
     /// # Errors
-    /// When it is received or was not started, or a part is not there or was ready before: then nothing has changed.
+    /// When it is received or was not started, or a part does not exist or was ready before.
+    /// Nothing has changed then.
     pub fn ready(&self, parts: &[usize]) -> Result<()> {
         self.0.ready(parts, Operation::plain("MPI_Pready"))
     }
 
-    /// `MPI_Parrived`: whether a part has come. Of a message that is not under way all have.
+    /// `MPI_Parrived`: returns whether a part has come; true if the message is not in progress.
     ///
     /// # Errors
     /// When it is sent, or there is no such part.

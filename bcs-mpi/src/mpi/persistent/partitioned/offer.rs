@@ -1,15 +1,15 @@
-//! What a sender says before its parts, and what its receiver may answer.
+//! The message that a sender sends before its parts, and the receiver's answer.
 
 use crate::data::ByteRange;
 
-/// What a sender offers: the tag of its first part or [`CHOOSE`], how many parts there are, how long
-/// each is, and the number of the answer.
+/// A sender's offer: the tag of its first part or [`CHOOSE`], the number of parts, the length of
+/// each, and the number of the answer.
 pub(super) type Offer = [u64; 4];
 
-/// The tag of a first part that the receiver is to choose.
+/// In place of the first tag: the receiver is to choose it.
 pub(super) const CHOOSE: u64 = u64::MAX;
 
-/// Words as memory of a message, which whoever has them keeps until it is over, or for ever.
+/// Returns words as memory of a message. The owner keeps them until it is complete, or for ever.
 #[expect(unsafe_code, reason = "messages name their data by address")]
 pub(super) fn memory(words: &mut [u64]) -> ByteRange {
     let address = words.as_mut_ptr().expose_provenance() as u64;

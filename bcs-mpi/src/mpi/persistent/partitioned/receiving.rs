@@ -1,4 +1,4 @@
-//! The receiver of a message in parts.
+//! The receiver of a partitioned message.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::offer::{CHOOSE, Offer, memory};
@@ -21,7 +21,7 @@ use bcs_core::request::RequestFailure;
 use bcs_core::wait_state::WaitReason;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What a receiver knows of its parts. The endpoint's lock comes before this one.
+/// The receiver's state. The endpoint's lock is taken before this one.
 #[derive(Debug)]
 pub(super) struct PartitionedReceive {
     context: u32,
@@ -29,13 +29,13 @@ pub(super) struct PartitionedReceive {
     /// The sender's rank in the communicator, and the tag of the call.
     status: (i32, i32),
     tags: Arc<PartTags>,
-    /// How many parts the program wants to be told of, and how long each is.
+    /// The number of parts as the program sees them, and the length of each.
     cut: (usize, usize),
     into: ReceiveBuffer,
     state: Mutex<ReceiveProgress>,
 }
 
-/// Where it comes: a buffer, by an address that any thread may have.
+/// The destination: a buffer, by an address that any thread may use.
 #[derive(Debug)]
 struct ReceiveBuffer {
     address: u64,
@@ -46,25 +46,25 @@ struct ReceiveBuffer {
 #[derive(Debug, Default)]
 struct ReceiveProgress {
     offer: Box<Offer>,
-    /// The receive of the offer, until that has come.
+    /// The receive of the offer, until the offer has come.
     asked: Option<TransportHandle>,
     /// The tag of the first part.
     first_tag: u64,
-    /// That, if this receiver has chosen it, until it has been told.
+    /// The same tag, if this receiver has chosen it, until the sender has received it.
     answer: Option<Box<[u64; 1]>>,
-    /// The send of it.
+    /// The send of the answer.
     answering: Option<TransportHandle>,
-    /// How long each of the sender's parts is, as it says.
+    /// The length of each of the sender's parts, as the offer reports it.
     len: usize,
-    /// Where the sender's parts come.
+    /// The destinations of the sender's parts.
     places: Vec<DataView>,
-    /// Where they come first, if they cannot come where they belong.
+    /// Memory for the parts, if they cannot be received at their destinations.
     scratch: Scratch,
-    /// All of it there, if it has yet to be unpacked in this start.
+    /// All parts there, if they must still be unpacked in this start.
     packed: Option<DataView>,
-    /// Their receives, as far as they are posted; nothing for those that have come.
+    /// Their receives, as far as they are posted; `None` for those that have come.
     receives: Vec<Option<TransportHandle>>,
-    /// All before this one have come.
+    /// All parts before this one have come.
     first: usize,
     started: bool,
     failed: Option<RequestOutcome>,
@@ -73,20 +73,21 @@ struct ReceiveProgress {
 impl ReceiveBuffer {
     fn buffer(&self) -> Buffer {
         let address = start(self.address);
-        // SAFETY: who gave the buffer has promised it.
+        // SAFETY: the maker of the buffer has promised it.
         unsafe { Buffer::new(address, self.count, self.datatype.clone()) }
     }
 
     fn piece(&self, buffer: &Buffer) -> DataView {
         let piece = buffer.piece(&Operation::plain("MPI_Precv_init"));
-        piece.unwrap_or(DataView::EMPTY) // Not of a part of what was looked at by the init.
+        piece.unwrap_or(DataView::EMPTY) // Not the part of a buffer that the init has checked.
     }
 
     fn whole(&self) -> DataView {
         self.piece(&self.buffer())
     }
 
-    /// So many bytes from there on, if they are whole elements, or lie side by side. What is beyond the end is left out.
+    /// Returns the data of `len` bytes from there on, if they are whole elements, or lie side by
+    /// side. Bytes beyond the end are left out.
     fn part(&self, from: usize, len: usize) -> Option<DataView> {
         let size = self.datatype.size().max(1);
         if !from.is_multiple_of(size) || !len.is_multiple_of(size) {
@@ -130,7 +131,7 @@ impl PartitionedReceive {
         lockstep::lock(&self.state)
     }
 
-    /// Waits for the sender's offer from now on.
+    /// Posts the receive of the sender's offer.
     pub(super) fn ask(&self, endpoint: &Endpoint) -> std::result::Result<(), TooManyRequests> {
         let pattern = Pattern {
             context: self.context | PART_OFFERS,
@@ -148,7 +149,8 @@ impl PartitionedReceive {
         Ok(())
     }
 
-    /// Nobody will start it any more: its offer is taken all the same, and is no other's.
+    /// Gives up a message that will not be started again. Its offer is still received, so that no
+    /// other receive takes it.
     pub(super) fn give_up(&self, endpoint: &Endpoint) {
         let mut parts = self.lock();
         if parts.started {
@@ -162,7 +164,7 @@ impl PartitionedReceive {
         endpoint.bcs_free(Request(OperationId::Transport(asked)), offer);
     }
 
-    /// None has come.
+    /// Begins a start, in which no part has come.
     pub(super) fn start(&self) {
         let mut parts = self.lock();
         parts.receives.clear();
@@ -170,11 +172,11 @@ impl PartitionedReceive {
         parts.started = true;
     }
 
-    /// The sender has said what is to come. What it says is looked at before it is used: of parts that are too long, or
-    /// too many, as much as there is room for is received, and they are truncated.
+    /// Accepts the sender's offer. Its values are checked before they are used: if parts are too
+    /// long, or too many, as much as there is room for is received, and they are truncated.
     ///
     /// # Errors
-    /// When it is to choose tags, and there are none.
+    /// When the receiver is to choose tags, and no tags are free.
     fn accept(&self, parts: &mut ReceiveProgress) -> std::result::Result<(), RequestFailure> {
         let [first, count, len, _] = *parts.offer;
         let count = usize::try_from(count).unwrap_or(usize::MAX);
@@ -203,7 +205,8 @@ impl PartitionedReceive {
         Ok(())
     }
 
-    /// Tells the sender which tags its parts have, if it has asked. Whether it knows.
+    /// Sends the sender the tags of its parts, if it has requested them. Returns whether it knows
+    /// them.
     fn answer(&self, parts: &mut ReceiveProgress, roads: &mut Mux, posted: &mut bool) -> bool {
         let Some(answer) = &mut parts.answer else {
             return true;
@@ -226,12 +229,12 @@ impl PartitionedReceive {
         {
             return false;
         }
-        // A sender that could not be told is gone, and its parts with it.
+        // A sender that the answer could not reach is gone, and its parts with it.
         (parts.answering, parts.answer) = (None, None);
         true
     }
 
-    /// Takes what has come; whether that is all of these parts.
+    /// Takes the parts that have come. Returns whether these are all.
     fn take(
         &self,
         parts: &mut ReceiveProgress,
@@ -256,7 +259,7 @@ impl PartitionedReceive {
         true
     }
 
-    /// Whether a part that the program wants to be told of has come.
+    /// Returns whether one of the program's parts has come.
     pub(super) fn arrived(&self, endpoint: &Endpoint, partition: usize) -> bool {
         let what = WaitTarget::Wait(WaitReason::Request);
         let came = endpoint.poll_or_wait(Blocking::No, what, |state| {
@@ -270,7 +273,7 @@ impl PartitionedReceive {
             let (from, len) = (partition * self.cut.1, self.cut.1);
             let end = from + len;
             let which = match (parts.len, parts.packed.is_some()) {
-                // Parts without bytes are told apart by their numbers.
+                // Parts without bytes are distinguished by their numbers.
                 (0, _) => {
                     let (count, own) = (parts.places.len(), self.cut.0.max(1));
                     partition * count / own..((partition + 1) * count).div_ceil(own)
@@ -286,7 +289,7 @@ impl PartitionedReceive {
         came.is_some()
     }
 
-    /// All has come: what it could not come into directly gets it.
+    /// Unpacks the parts that could not be received at their destinations, when all have come.
     fn unpack(&self) {
         let parts = self.lock();
         if let Some(packed) = &parts.packed {
@@ -311,13 +314,13 @@ impl CompletionHandler for PartitionedReceive {
     }
 }
 
-/// What a sender may say that it has.
+/// The largest number of parts that a sender may report.
 const MOST_PARTS: usize = 1 << 24;
 
 impl Drop for PartitionedReceive {
     fn drop(&mut self) {
         let parts = self.lock();
-        // As long as a part may come, its tag is no other's.
+        // As long as a part may come, no other part gets its tag.
         if parts.answering.is_none() && parts.receives.iter().all(Option::is_none) {
             self.tags.unchoose(parts.first_tag);
         }
@@ -338,7 +341,7 @@ impl Drop for ReceiveProgress {
     }
 }
 
-/// A start of it.
+/// A start of the receive.
 #[derive(Debug)]
 pub(super) struct ReceiveOperation(pub(super) Arc<PartitionedReceive>);
 

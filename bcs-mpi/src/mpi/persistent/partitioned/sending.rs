@@ -1,4 +1,4 @@
-//! The sender of a message in parts.
+//! The sender of a partitioned message.
 
 use super::offer::{CHOOSE, Offer, memory};
 use crate::bcs::{DataView, Endpoint, OutgoingMessage, Request, SendMode, TooManyRequests};
@@ -11,7 +11,7 @@ use bcs_core::lockstep;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What a sender knows of its parts. The endpoint's lock comes before this one.
+/// The sender's state. The endpoint's lock is taken before this one.
 #[derive(Debug)]
 pub(super) struct PartitionedSend {
     context: u32,
@@ -26,34 +26,35 @@ pub(super) struct PartitionedSend {
 #[derive(Debug)]
 struct SendProgress {
     offer: Box<Offer>,
-    /// The tag of the first part, unless its receiver is to choose and has not answered.
+    /// The tag of the first part; `None` if the receiver is to choose it and has not answered.
     first: Option<u64>,
-    /// What the receiver answers, and the receive of that.
+    /// The receiver's answer, and the receive of it.
     answer: Box<[u64; 1]>,
     asked: Option<TransportHandle>,
-    /// By which part it is known whether it is ready in this start.
+    /// For each part, whether it is ready in this start.
     ready: Vec<bool>,
-    /// How many are not.
+    /// How many parts are not ready.
     awaited: usize,
-    /// Those that are to be sent.
+    /// The parts that are ready and not sent.
     to_send: VecDeque<usize>,
-    /// Those that are, and at first the offer.
+    /// The sends in flight: of parts, and at first of the offer.
     under_way: Vec<TransportHandle>,
     started: bool,
     failed: Option<RequestOutcome>,
 }
 
-/// Why parts are not ready.
+/// Why parts could not be marked as ready.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ReadyError {
-    /// Nothing was started.
+    /// The message was not started.
     Inactive,
-    /// This one was before.
+    /// This part was ready before.
     Before(usize),
 }
 
 impl PartitionedSend {
-    /// What is to be sent in these parts; nothing if even for the question for tags there is none.
+    /// Makes the sender of these parts; `None` if no tags are free and no number for the receiver's
+    /// answer is.
     pub(super) fn new(
         (context, to): (u32, u32),
         tags: Arc<PartTags>,
@@ -92,7 +93,7 @@ impl PartitionedSend {
         lockstep::lock(&self.state)
     }
 
-    /// Tells the receiver what is to come.
+    /// Sends the offer to the receiver.
     pub(super) fn offer(&self, endpoint: &Endpoint, tag: i32) -> Result<(), TooManyRequests> {
         let data = &memory(&mut *self.lock().offer).into();
         let message = OutgoingMessage {
@@ -109,7 +110,7 @@ impl PartitionedSend {
         Ok(())
     }
 
-    /// The tag of the first part, once the receiver has chosen it if it is to.
+    /// Returns the tag of the first part, if the sender or the receiver has chosen it.
     fn first(
         &self,
         parts: &mut SendProgress,
@@ -136,13 +137,13 @@ impl PartitionedSend {
         parts.first.map(Ok)
     }
 
-    /// Nobody will start it any more: what was offered is on its way all the same.
+    /// Gives up a message that will not be started again. An offer that was sent stays in flight.
     pub(super) fn give_up(&self, endpoint: &Endpoint) {
         let mut parts = self.lock();
         if parts.started {
             return;
         }
-        // If it was never started, that is the offer.
+        // If it was never started, this is the offer.
         let under_way = std::mem::take(&mut parts.under_way);
         let mut offer = (!under_way.is_empty()).then(|| std::mem::take(&mut parts.offer));
         drop(parts);
@@ -151,7 +152,7 @@ impl PartitionedSend {
         }
     }
 
-    /// None is ready.
+    /// Begins a start, in which no part is ready.
     pub(super) fn start(&self) {
         let mut parts = self.lock();
         parts.ready.fill(false);
@@ -159,7 +160,7 @@ impl PartitionedSend {
         parts.awaited = parts.ready.len();
     }
 
-    /// These are ready, or why not.
+    /// Marks these parts as ready, or returns why that is impossible.
     pub(super) fn ready(&self, which: &[usize]) -> Result<(), ReadyError> {
         let mut parts = self.lock();
         if !parts.started {
@@ -183,7 +184,7 @@ impl Drop for PartitionedSend {
     fn drop(&mut self) {
         let mut parts = self.lock();
         if parts.asked.is_some() {
-            // The answer may still come, and has its number until then.
+            // The answer may still come, and keeps its number until then.
             std::mem::forget(std::mem::take(&mut parts.answer));
         } else if let (None, Some(answer)) = (parts.first, self.asks) {
             self.tags.answered(answer);
@@ -194,13 +195,13 @@ impl Drop for PartitionedSend {
 impl Drop for SendProgress {
     fn drop(&mut self) {
         if !self.under_way.is_empty() {
-            // The receiver may not have looked at it yet.
+            // The receiver may not have read it yet.
             std::mem::forget(std::mem::take(&mut self.offer));
         }
     }
 }
 
-/// A start of it.
+/// A start of the send.
 #[derive(Debug)]
 pub(super) struct SendOperation(pub(super) std::sync::Arc<PartitionedSend>);
 

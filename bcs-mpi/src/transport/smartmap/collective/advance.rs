@@ -1,8 +1,9 @@
-//! A collective that is long, or goes to other nodes: entering it, and finding that all do the same.
+//! A collective that is long, or goes to other nodes: entering it, and finding that all do the
+//! same.
 //!
-//! Its data stay where they are, and go through the phases of [`reachability`] and the others. If not
-//! all memory can be reached, they go through the records, one part after the other; and so do data of up to
-//! [`PAYLOAD_BYTES`] of several nodes. ([`short`] collectives need none of that.)
+//! Its data stay in place, and go through the phases of [`reachability`] and the others. If not all
+//! memory can be reached, they go through the records, one part after the other. So do data of up
+//! to [`PAYLOAD_BYTES`] in collectives of several nodes. ([`short`] collectives need none of that.)
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::awaited::{AwaitedEvent, AwaitedMember};
@@ -37,7 +38,8 @@ impl PhasedCollective {
         }
     }
 
-    /// Where the bytes are that go through the records now: all of them, or a part.
+    /// Returns the offset and length of the bytes that go through the records now: all of them, or
+    /// a part.
     fn here(&self) -> (usize, usize) {
         let offset = self.offset.unwrap_or(0);
         if self.part.bytes - offset <= PAYLOAD_BYTES {
@@ -76,7 +78,7 @@ impl PhasedCollective {
             group.own().contribute(number, data);
         }
         let for_leader = self.for_leader.as_ref();
-        let whole = for_leader.map_or(self.part, |it| it.whole); // what the program has called
+        let whole = for_leader.map_or(self.part, |it| it.whole); // the call of the program
         if group.enter([whole.called().pack(), whole.bytes as u64]) {
             group.release(around, |_| false);
         }
@@ -89,7 +91,7 @@ impl PhasedCollective {
         }
     }
 
-    /// This rank has entered; what another one has called instead is an error.
+    /// Continues after this rank has entered. A different call of another member is an error.
     fn entered(
         &mut self,
         group: &mut LocalGroup,
@@ -102,13 +104,14 @@ impl PhasedCollective {
         group.tell_all(around, Phase::Entered);
         match self.for_leader {
             None => agreement::compare(group, around.first)?,
-            // What went wrong earlier is for the NICs to say.
+            // The NICs report earlier errors.
             Some(_) => agreement::disagreement(group, around.first).map_or(Ok(()), Err)?,
         }
         Ok(self.all_have_entered(group, around, spare))
     }
 
-    /// What goes into the record when this rank enters. What a leader hands out may not be there yet.
+    /// Returns what goes into the record when this rank enters. The data that a leader distributes
+    /// may not be there yet.
     fn contributes_now(&self) -> Option<ByteRange> {
         let broadcasts = matches!(self.part.kind, CollectiveKind::Broadcast { .. });
         let later = self.for_leader.is_some() && broadcasts;
@@ -130,7 +133,7 @@ impl PhasedCollective {
                 if self.for_leader.is_none() && !self.part.output.is_empty() =>
             {
                 let root = group.member_of(root, around.first);
-                // SAFETY: it is filled here alone.
+                // SAFETY: only this code writes it.
                 let into = unsafe { self.part.output.part(offset..offset + len).bytes_mut() };
                 let root = &group.members[root].info;
                 root.contribution(group.number, into);
@@ -153,7 +156,7 @@ impl PhasedCollective {
         }
     }
 
-    /// Not all memory can be reached, as is found out when all have entered.
+    /// Continues when all have entered and not all memory can be reached.
     fn unreachable_memory(&mut self) -> PhaseOutcome {
         self.offset = Some(0);
         match self.part.kind {
@@ -163,7 +166,7 @@ impl PhasedCollective {
         }
     }
 
-    /// All have entered a long collective.
+    /// Continues when all have entered a long collective.
     fn judge(
         &mut self,
         group: &mut LocalGroup,
@@ -181,7 +184,7 @@ impl PhasedCollective {
         PhaseOutcome::Continue(Phase::Judged)
     }
 
-    /// What this rank says of the memory that it has to read.
+    /// Returns this rank's verdict on the memory that it has to read.
     fn verdict(&self, group: &LocalGroup, around: CollectiveEnvironment<'_>) -> u8 {
         let number = group.number;
         let memory = |member: usize| MemberBuffers::of(&group.members[member].info, number);
@@ -196,7 +199,7 @@ impl PhasedCollective {
         let part = &self.part;
         let reaches = |member: usize| {
             let (place, MemberBuffers { input, output }) = (place(member), memory(member));
-            // What a leader hands out is its result.
+            // The data that a leader distributes are its result.
             let reduces = matches!(part.kind, CollectiveKind::Reduce { .. });
             let for_leader = self.for_leader.as_ref().filter(|_| reduces);
             let handed_out =
@@ -220,7 +223,7 @@ impl PhasedCollective {
         })
     }
 
-    /// All memory can be reached.
+    /// Begins when all memory can be reached.
     fn begin(
         &mut self,
         group: &mut LocalGroup,
@@ -228,7 +231,7 @@ impl PhasedCollective {
         spare: &mut SpareBuffers,
     ) -> PhaseOutcome {
         match self.part.kind {
-            // Each has its own from the leader in the end.
+            // Each member gets it from the leader in the end.
             CollectiveKind::Broadcast { .. } if self.for_leader.is_some() => PhaseOutcome::Over,
             CollectiveKind::Broadcast { root } => broadcast::begin(self, root, group, around),
             _ => reduce::begin(self, group, around, spare),
@@ -271,13 +274,14 @@ impl PhasedCollective {
     }
 }
 
-/// This rank has given all to the leader of its node, and does not wait for the others.
+/// Ends the part of a rank that has given all to the leader of its node, and does not wait for the
+/// others.
 fn given_to(leader: usize, group: &mut LocalGroup, around: CollectiveEnvironment<'_>) {
     group.published();
-    // Of many, the last to enter has told the others.
+    // With many members, the last to enter has notified the others.
     if !group.is_counted() && group.all_are_there() {
         let differ = agreement::disagreement(group, around.first).is_some();
-        // There may be no leader then: who it is depends on what is called.
+        // There may be no leader then: it depends on the call which member that is.
         group.tell(around, Phase::Entered, (!differ).then_some(leader));
         if differ {
             group.tell(around, Phase::Told, None);

@@ -1,13 +1,13 @@
-//! Whether all members have called the same.
+//! Whether all members have made the same call.
 //!
-//! Who waits for all members sees it when they are there, and who waits for one sees what that one has
-//! called: it is told at once. Who waits for nobody is told in a later collective: the next one in which it
-//! waits for all, or at the next gate ([`coll_info`]). There all compare what they have
-//! called since the gate before, and come to the same.
+//! A member that waits for all members sees it when they have entered. A member that waits for one
+//! sees that one's call. Both are notified at once. A member that waits for none is notified in a
+//! later collective: the next one in which it waits for all, or at the next gate ([`coll_info`]).
+//! There all members compare their calls since the gate before, and get the same result.
 //!
-//! **A wrong argument** ([`CollectiveKind::Invalid`]) is another call than that of the others, and so they are told of
-//! it as of any. Only who has waited for nobody is not told later: it has all that is its own, and the member that was
-//! wrong knows.
+//! **A wrong argument** ([`CollectiveKind::Invalid`]) makes a call that differs from that of the
+//! others, and is reported in the same way. Only a member that has waited for none is not notified
+//! later: it has all its own data, and the member with the wrong argument knows.
 
 use super::group::LocalGroup;
 use super::machine::{CollectiveResult, failed};
@@ -16,14 +16,14 @@ use bcs_core::request::RequestFailure;
 use bcs_core::smartmap::coll_info::{self, Presence};
 use bcs_core::wait_state::{CalledCollective, ConflictingCall};
 
-/// All have entered the collective that this rank is in.
+/// Compares the calls when all have entered the collective that this rank is in.
 ///
 /// # Errors
-/// What this rank is to be told, if not all members have called the same.
+/// Returns the mismatch that this rank reports, if not all members have made the same call.
 #[inline]
 pub(super) fn compare(group: &mut LocalGroup, first: u32) -> Result<(), ConflictingCall> {
     let number = group.number;
-    // There is no need to wait there any more.
+    // The gate need not compare these any more.
     compare_at_gate(group, coll_info::gate_before(number), first);
     let compared = group.compare_to(number);
     if group.digests_agree(number) {
@@ -38,10 +38,10 @@ pub(super) fn compare(group: &mut LocalGroup, first: u32) -> Result<(), Conflict
     }
 }
 
-/// The one member that this rank has waited for has entered.
+/// Compares the calls when the one member that this rank has waited for has entered.
 ///
 /// # Errors
-/// What this rank is to be told, if that has not called the same.
+/// Returns the mismatch that this rank reports, if that member has made another call.
 #[inline]
 pub(super) fn compare_with(
     group: &mut LocalGroup,
@@ -57,7 +57,7 @@ pub(super) fn compare_with(
     Err(objection(group, number, member, first))
 }
 
-/// All have entered a gate, which may have been looked at before.
+/// Compares the calls when all have entered a gate. This may have been done before.
 #[inline]
 pub(super) fn compare_at_gate(group: &mut LocalGroup, gate: u64, first: u32) {
     if group.compared() >= gate {
@@ -69,7 +69,8 @@ pub(super) fn compare_at_gate(group: &mut LocalGroup, gate: u64, first: u32) {
     }
 }
 
-/// What this rank is to be told by its NIC, if not all members of a node call the same: all have entered.
+/// Returns the mismatch that this rank's NIC reports, if not all members of a node have made the
+/// same call. All have entered.
 pub(super) fn disagreement(group: &LocalGroup, first: u32) -> Option<ConflictingCall> {
     let number = group.number;
     if group.digests_agree(number) {
@@ -78,8 +79,8 @@ pub(super) fn disagreement(group: &LocalGroup, first: u32) -> Option<Conflicting
     of_number(group, number, first)
 }
 
-/// Of the first collective that was not the same at all members, and of which this rank has not been told, it
-/// will be told when the one that it is in is over.
+/// Finds the first collective that was not the same at all members and was not yet reported to this
+/// rank. It is reported when the current one is over.
 #[cold]
 fn object_to_earlier(group: &mut LocalGroup, (compared, number): (u64, u64), first: u32) {
     let numbers = coll_info::digested(number).chain([number]);
@@ -90,9 +91,10 @@ fn object_to_earlier(group: &mut LocalGroup, (compared, number): (u64, u64), fir
     }
 }
 
-/// As BR does it, all are told of the first member that had a wrong argument. If nobody had, those who are with the first
-/// one that differs from the first of all are told of the first of all, the others of it. All members come to the same,
-/// as long as all have what they called in their records.
+/// Finds the mismatch as BR does. If a member had a wrong argument, the first such member is
+/// reported to all. Otherwise the members whose call is that of the first differing one get the
+/// call of the first member, and the others get the differing one. All members get the same result,
+/// as long as all calls are in their records.
 #[cold]
 fn of_number(group: &LocalGroup, number: u64, first: u32) -> Option<ConflictingCall> {
     let called = |member: usize| {
@@ -120,7 +122,7 @@ fn of_number(group: &LocalGroup, number: u64, first: u32) -> Option<ConflictingC
 fn objection(group: &LocalGroup, number: u64, against: usize, first: u32) -> ConflictingCall {
     let rank = group.rank_of(against, first);
     let [packed, bytes] = group.members[against].info.call(number);
-    // Of what makes no sense a rank that wrote rubbish is the cause, and it is the one that is told of.
+    // An invalid call was written by the rank that caused the error, and that rank is reported.
     let called = match CalledCollective::unpack(packed) {
         Some(CalledCollective::Nic { kind, .. }) => CalledCollective::Nic { kind, bytes },
         Some(called) => called,
@@ -133,7 +135,7 @@ fn objection(group: &LocalGroup, number: u64, against: usize, first: u32) -> Con
 }
 
 impl LocalGroup {
-    /// What a collective has come to, with what this rank is to be told of an earlier one.
+    /// Returns the result of a collective, with the mismatch of an earlier one.
     #[inline]
     pub(super) fn with_objection(&mut self, ended: CollectiveResult) -> CollectiveResult {
         if self.objection.is_none() {
@@ -145,12 +147,13 @@ impl LocalGroup {
     }
 }
 
-/// Of a collective that this rank could not take part in.
+/// Returns the result of a collective that this rank could not take part in.
 pub(super) fn mismatch(against: &ConflictingCall) -> CollectiveResult {
     failed(RequestFailure::Mismatch, against.pack())
 }
 
-/// Of a collective that went well, when an earlier one had not been the same at all members.
+/// Returns the result of a successful collective, when an earlier one was not the same at all
+/// members.
 fn earlier_mismatch(against: &ConflictingCall) -> CollectiveResult {
     failed(RequestFailure::EarlierMismatch, against.pack())
 }

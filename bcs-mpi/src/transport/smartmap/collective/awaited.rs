@@ -5,8 +5,7 @@ use super::member::Member;
 use bcs_core::smartmap::coll_info::Presence;
 use std::sync::Arc;
 
-/// The same, for a thread that looks at it without the
-/// endpoint's lock.
+/// The same, for a thread that watches it without the endpoint's lock.
 #[derive(Debug)]
 pub(crate) struct AwaitedMember {
     members: Arc<[Member]>,
@@ -15,24 +14,25 @@ pub(crate) struct AwaitedMember {
     sign: AwaitedEvent,
 }
 
-/// How it shows.
+/// The sign of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum AwaitedEvent {
-    /// It has entered what this rank wants it to have entered before it enters its own.
+    /// It has entered the collective that this rank needs it to have entered before it enters its
+    /// own.
     AtGate,
     /// It has entered.
     There,
     /// All have entered, by the tally in its record.
     Released,
-    /// It has judged.
+    /// It has published its verdict.
     Verdict,
     /// It has come to a step.
     Step(u8),
 }
 
 impl AwaitedMember {
-    /// Whether it may have done it. What becomes of it once another thread of this rank has gone on is
-    /// not told.
+    /// Returns whether it may have done it. The result is not reliable once another thread of this
+    /// rank has gone on.
     pub(crate) fn has_come(&self) -> bool {
         let info = &self.members[self.member].info;
         match self.sign {
@@ -47,7 +47,7 @@ impl AwaitedMember {
 }
 
 impl LocalGroup {
-    /// What this rank waits for: of this member, or of the first that was not so far.
+    /// Returns what this rank waits for: from this member, or from the first that was not so far.
     pub(super) fn awaited(&self, member: Option<usize>, sign: AwaitedEvent) -> AwaitedMember {
         let number = match sign {
             AwaitedEvent::AtGate => self.gate,

@@ -9,7 +9,7 @@ use super::steps;
 use crate::data::DataView;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 
-/// All have entered, and all can reach the root's memory.
+/// Begins when all have entered, and all can reach the root's memory.
 pub(super) fn begin(
     collective: &mut PhasedCollective,
     root: u32,
@@ -33,7 +33,7 @@ pub(super) fn begin(
     PhaseOutcome::Over
 }
 
-/// The root waits.
+/// Waits at the root until all have copied.
 pub(super) fn finish(collective: &mut PhasedCollective, group: &mut LocalGroup) -> PhaseOutcome {
     if !group.have_all(steps::DONE) {
         return PhaseOutcome::Waits;

@@ -1,4 +1,4 @@
-//! A communicator and its collectives; they may be away, with a thread that goes on with them.
+//! A communicator and its collectives. They may be detached, with a thread that advances them.
 
 use super::group::LocalGroup;
 use super::machine::CollectiveMachine;
@@ -14,15 +14,15 @@ pub(in crate::transport::smartmap) enum LocalCommunicator {
     Detached(DetachedState),
 }
 
-/// Makes a collective of a communicator that is away, when it is back.
+/// Makes a collective of a detached communicator when it is returned.
 type MakeCollective =
     Box<dyn FnOnce(&LocalGroup, u32, &mut SpareBuffers) -> Box<dyn CollectiveMachine> + Send>;
 
-/// What is known of a communicator while it is away.
+/// What is known of a communicator while it is detached.
 pub(in crate::transport::smartmap) struct DetachedState {
-    /// What it has gone away with.
+    /// The requests that it has taken along.
     pub(in crate::transport::smartmap) requests: Vec<LocalRequestId>,
-    /// What was posted since.
+    /// The collectives that were posted since.
     pub(in crate::transport::smartmap) posted: Vec<(LocalRequestId, MakeCollective)>,
     pub(in crate::transport::smartmap) closed: bool,
 }
@@ -51,7 +51,7 @@ impl LocalCommunicator {
         }
     }
 
-    /// What was posted and is not over.
+    /// Returns the requests that were posted and are not over.
     pub(in crate::transport::smartmap) fn requests(&self) -> Vec<LocalRequestId> {
         match self {
             Self::Attached(queue) => queue.requests().collect(),
@@ -82,7 +82,7 @@ impl LocalCommunicator {
 }
 
 impl DetachedState {
-    /// This rank uses the communicator no more.
+    /// Closes the communicator for this rank.
     pub(in crate::transport::smartmap) fn close(&mut self) {
         self.closed = true;
     }

@@ -1,4 +1,4 @@
-//! The communicators of a rank, and what their collectives share.
+//! The communicators of a rank, and the memory that their collectives share.
 
 use super::communicator::LocalCommunicator;
 use super::direction::LastDirection;
@@ -13,11 +13,11 @@ pub(in crate::transport::smartmap) struct LocalCommunicators {
     pub(in crate::transport::smartmap) groups: Vec<Option<LocalCommunicator>>,
     /// Those with collectives that are not over.
     pub(in crate::transport::smartmap) busy: Vec<usize>,
-    /// What this rank's NIC is to do.
+    /// Orders for this rank's NIC.
     pub(in crate::transport::smartmap) orders: VecDeque<NicOrder>,
     pub(in crate::transport::smartmap) spare: SpareBuffers,
     pub(in crate::transport::smartmap) last_direction: LastDirection,
-    /// The root folds long reductions alone.
+    /// Whether the root folds long reductions alone.
     pub(in crate::transport::smartmap) serial: bool,
 }
 
@@ -30,13 +30,14 @@ impl LocalCommunicators {
         !self.orders.is_empty()
     }
 
-    /// The first collective of a communicator, if it is a long one.
+    /// Returns the first collective of a communicator, if it is a long one.
     pub(in crate::transport::smartmap) fn long(&self, group: usize) -> Option<&CollectiveQueue> {
         let queue = self.groups[group].as_ref()?.here()?;
         queue.takes_long().then_some(queue)
     }
 
-    /// Long collectives that have to look again, unless they have listened and heard nothing since.
+    /// Returns long collectives that have to poll again, unless they have listened and had no event
+    /// since.
     pub(in crate::transport::smartmap) fn due(
         &self,
         news: u64,

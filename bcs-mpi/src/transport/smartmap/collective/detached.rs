@@ -1,9 +1,10 @@
-//! Collectives that go on without the endpoint's lock.
+//! Collectives that advance without the endpoint's lock.
 //!
-//! One that goes over long data, or calls functions of the program's, is an [`errand`](crate::roads::smartmap::errand).
-//! Its communicator goes away with the thread that runs it, which has the queue for itself; what is posted
-//! meanwhile waits here. Whoever runs it looks for the others of the communicator some times, and *listens* the
-//! last time, as every call does that will not look again by itself: then it is due again when there are news.
+//! A collective of long data, or one that calls functions of the program, is a [deferred
+//! copy](crate::transport::smartmap::deferred_copy). Its communicator is detached with the thread
+//! that runs it, which has the queue for itself. Collectives that are posted meanwhile wait here.
+//! The thread polls the other members a few times, and *listens* the last time, as every call does
+//! that will not poll again by itself. The collective is due again when there are events.
 
 use super::direction::LastDirection;
 use super::environment::CollectiveEnvironment;
@@ -15,7 +16,7 @@ use crate::transport::smartmap::messages::copier::Copier;
 use crate::transport::smartmap::requests::LocalRequestId;
 use std::sync::atomic::Ordering;
 
-/// A communicator that is away, with the thread that goes on with its collectives.
+/// A detached communicator, with the thread that advances its collectives.
 #[derive(Debug)]
 pub(crate) struct DetachedCommunicator {
     pub(in crate::transport::smartmap) group: GroupId,
@@ -25,19 +26,19 @@ pub(crate) struct DetachedCommunicator {
     pub(in crate::transport::smartmap) copier: Copier,
     /// The world rank at place 0.
     pub(in crate::transport::smartmap) first: u32,
-    /// How often it looks.
+    /// How often it polls.
     pub(in crate::transport::smartmap) looks: u32,
     pub(in crate::transport::smartmap) listens: bool,
     pub(in crate::transport::smartmap) ended: Vec<(LocalRequestId, CollectiveResult)>,
 }
 
 impl DetachedCommunicator {
-    /// To what it belongs.
+    /// Returns the request that it belongs to.
     pub(crate) fn first(&self) -> Option<LocalRequestId> {
         self.queue.requests().next()
     }
 
-    /// Goes on as far as it can. No lock is held.
+    /// Advances as far as possible. The caller holds no lock.
     pub(crate) fn run(&mut self) {
         let Copier {
             node,
@@ -55,14 +56,14 @@ impl DetachedCommunicator {
         let ended = &mut self.ended;
         for look in 1..=self.looks {
             let listens = self.listens && look == self.looks;
-            // Before the look: what comes later makes it due again.
+            // Read before the poll: a later event makes it due again.
             let news = node.event_count(*place).load(Ordering::Acquire);
             let done = |request, what| ended.push((request, what));
             self.queue
                 .advance(around, &mut self.spare, (listens, true), done);
             self.queue.listened = listens.then_some(news);
             if !ended.is_empty() {
-                // Whatever comes next has not listened.
+                // The next collective has not listened.
                 self.queue.listened = None;
                 return;
             }

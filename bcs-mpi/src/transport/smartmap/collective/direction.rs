@@ -1,12 +1,12 @@
 //! Back and forth: a long collective goes over its data against the direction of the one before.
 //!
-//! Who always begins at the front of data that are longer than a core's caches finds nothing of them there: what
-//! it has touched last is their end. Who goes back where it came from finds a cache full, and so does who begins
-//! at the end of data that the program has written from the front on. (Two ranks that exchange 1 MiB in a loop,
-//! caches of 2 MiB: 0.69 x the time.)
+//! A rank that always begins at the front of data that are longer than a core's caches finds none
+//! of them there: it has touched their end last. A rank that goes back where it came from finds a
+//! full cache. So does one that begins at the end of data that the program has written from the
+//! front on. (Two ranks that exchange 1 MiB in a loop, caches of 2 MiB: 0.69 x the time.)
 //!
-//! Each rank has a direction of its own, whatever the communicator: the caches are its core's. The order in
-//! which elements are folded, each by itself, changes no bit.
+//! Each rank has a direction of its own, the same for all communicators, because the caches belong
+//! to its core. The order in which elements are folded, each by itself, changes no bit.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -16,16 +16,16 @@ use std::ops::Range;
 pub(super) enum Direction {
     #[default]
     Forth,
-    /// So many bytes are copied at a time.
+    /// This many bytes are copied at a time.
     Back { stretch_bytes: u32 },
 }
 
-/// From how many bytes on a rank turns round, and what it copies at a time then.
+/// The length from which a rank turns round, and the bytes that it copies at a time then.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DirectionPolicy {
-    /// Whoever goes over fewer finds all of them in the caches, and begins at the front: there the processor
-    /// expects it, and what others have read from this core's cache longest ago. (Reductions of 256 KiB took
-    /// 1.2 x the time.)
+    /// Fewer bytes all stay in the caches, and the rank begins at the front. The processor expects
+    /// that order, and others have read the front from this core's cache longest ago. (Reductions
+    /// of 256 KiB took 1.2 x the time.)
     pub(super) least_bytes: u64,
     /// Few enough bytes to find the last ones in the caches, and enough for a call of the kernel.
     pub(super) stretch_bytes: u32,
@@ -40,7 +40,7 @@ impl Default for DirectionPolicy {
     }
 }
 
-/// In which direction a rank went last.
+/// The last direction of a rank.
 #[derive(Clone, Debug, Default)]
 pub(in crate::transport::smartmap) struct LastDirection {
     next: Cell<Direction>,
@@ -48,7 +48,7 @@ pub(in crate::transport::smartmap) struct LastDirection {
 }
 
 impl LastDirection {
-    /// Of a rank that turns round like that.
+    /// Returns the direction of a rank with this policy.
     #[cfg(test)]
     pub(super) fn turning(turning: DirectionPolicy) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl LastDirection {
         }
     }
 
-    /// The direction of a collective that goes over so many bytes.
+    /// Returns the direction of a collective that goes over this many bytes.
     pub(super) fn turn(&self, bytes: u64) -> Direction {
         let DirectionPolicy {
             least_bytes,
@@ -75,7 +75,7 @@ impl LastDirection {
 }
 
 impl Direction {
-    /// All items, the first or the last one first.
+    /// Returns all items, the first or the last one first.
     pub(super) fn along<I: DoubleEndedIterator>(self, items: I) -> impl Iterator<Item = I::Item> {
         let mut items = items;
         std::iter::from_fn(move || match self {
@@ -84,7 +84,7 @@ impl Direction {
         })
     }
 
-    /// Cuts a range into chunks of so many bytes from its start on; the last one may be shorter.
+    /// Cuts a range into chunks of this many bytes from its start on. The last one may be shorter.
     pub(super) fn chunks(
         self,
         range: Range<usize>,
@@ -96,7 +96,7 @@ impl Direction {
             .map(move |start| start..end.min(start + chunk))
     }
 
-    /// Pieces in which so many bytes are to be copied: from the front on it is one.
+    /// Returns the stretches in which to copy this many bytes. From the front on it is one.
     pub(super) fn stretches(self, len: usize) -> impl Iterator<Item = Range<usize>> {
         let stretch = match self {
             Self::Forth => len,

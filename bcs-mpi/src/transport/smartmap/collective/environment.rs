@@ -1,11 +1,11 @@
-//! What collectives need of the rank.
+//! The parts of the rank that collectives need.
 
 use super::direction::LastDirection;
 use crate::transport::smartmap::peer_memory::PeerMemory;
 use bcs_core::smartmap::NodeMemory;
 use bcs_core::wake::MachinePage;
 
-/// Where a rank's collectives go on.
+/// The environment in which a rank's collectives advance.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::transport::smartmap) struct CollectiveEnvironment<'a> {
     pub(in crate::transport::smartmap) node: &'a NodeMemory,

@@ -5,7 +5,8 @@ use super::group::LocalGroup;
 use bcs_core::smartmap::coll_info;
 
 impl LocalGroup {
-    /// Whether this rank may enter its next collective; else others have to come closer ([`coll_info`], gates).
+    /// Returns whether this rank may enter its next collective. Otherwise others have to come
+    /// closer ([`coll_info`], gates).
     #[inline]
     pub(super) fn may_enter(&mut self, first: u32) -> bool {
         match coll_info::gate(self.number.wrapping_add(1)) {

@@ -1,4 +1,4 @@
-//! The members of a context that are all on this node, and how far they are.
+//! The members of a context that are all on this node, and their progress.
 
 use super::environment::CollectiveEnvironment;
 use super::member::{Member, MemberRecord};
@@ -8,8 +8,8 @@ use bcs_core::smartmap::coll_info::{self, Presence, TallyRelease};
 use bcs_core::wait_state::ConflictingCall;
 use std::sync::Arc;
 
-/// Of so many members each looks at each; of more, each looks at the tally ([`coll_info`]). That costs an atomic
-/// operation, and what the last one does for all.
+/// Up to this many members, each checks each. With more, each checks the tally ([`coll_info`]).
+/// That costs an atomic operation, and the work that the last one does for all.
 pub(super) const MAX_UNTALLIED_MEMBERS: usize = 16;
 
 /// A communicator, or its members on this node, as this rank knows it.
@@ -19,33 +19,33 @@ pub(crate) struct GroupId(pub(in crate::transport::smartmap) usize);
 /// A communicator, as one of its members knows it.
 #[derive(Debug)]
 pub(in crate::transport::smartmap) struct LocalGroup {
-    /// In the order of the communicator.
+    /// The members, in the order of the communicator.
     pub(super) members: Arc<[Member]>,
-    /// Which member is at each place of the node.
+    /// The member at each place of the node.
     at_places: Box<[u32]>,
     /// This rank among them.
     pub(super) me: usize,
     /// The number of the latest collective that this rank has entered.
     pub(super) number: u64,
-    /// Its digest.
+    /// The digest of its call.
     digest: u64,
-    /// All members have entered this one.
+    /// The latest collective that all members are known to have entered.
     pub(super) together: u64,
-    /// Up to this one it is known whether all have called the same.
+    /// Up to this number the members' calls have been compared.
     pub(super) compared: u64,
-    /// What this rank is to be told of an earlier one.
+    /// The mismatch of an earlier collective that this rank has yet to report.
     pub(super) objection: Option<ConflictingCall>,
-    /// This rank waits at this gate, or has waited.
+    /// The gate at which this rank waits, or has waited.
     pub(super) gate: u64,
-    /// Members before this one are as far as the phase wants them.
+    /// Members before this one are as far as the phase needs.
     pub(super) seen: usize,
-    /// This rank has said that it listens, for this phase of this number.
+    /// The number and phase for which this rank has recorded that it listens.
     pub(super) listening: Option<(u64, Phase)>,
-    /// The kernel copies from all members to all: they have found that together.
+    /// Whether the kernel copies from all members to all, as they have found together.
     pub(super) open: bool,
-    /// The root folds long reductions alone.
+    /// Whether the root folds long reductions alone.
     pub(in crate::transport::smartmap) serial: bool,
-    /// Who has entered is found by the tally.
+    /// Whether the tally shows which members have entered.
     pub(super) counted: bool,
     suspect: Option<usize>,
 }
@@ -90,7 +90,8 @@ impl LocalGroup {
         })
     }
 
-    /// All members but this one, from the next one on: not all read the memory of the same one first.
+    /// Returns all members but this one, from the next one on, so that not all read the memory of
+    /// the same one first.
     pub(super) fn others(&self) -> impl DoubleEndedIterator<Item = usize> + use<> {
         let (me, size) = (self.me, self.members.len());
         (1..size).map(move |step| (me + step) % size)
@@ -100,13 +101,13 @@ impl LocalGroup {
         &self.members[self.me].info
     }
 
-    /// This rank will soon enter the collective that is so many after the one that it is in.
+    /// Prepares the entry into the collective that comes this many after the current one.
     #[inline]
     pub(in crate::transport::smartmap) fn prepare(&self, after: u64) {
         self.own().prefetch_own(self.number.wrapping_add(after));
     }
 
-    /// This rank enters the collective that has begun, with what it has called. Returns whether it has to
+    /// Enters the collective that has begun, with this call. Returns whether this rank has to
     /// [release](Self::release) the others: there are many, and it is the last.
     #[inline]
     pub(super) fn enter(&mut self, call: [u64; 2]) -> bool {
@@ -114,18 +115,20 @@ impl LocalGroup {
         self.counted && self.tally().sign(self.number, self.members.len())
     }
 
-    /// The record of the first of many members, in which all sign.
+    /// Returns the record of the first of many members, in which all sign.
     fn tally(&self) -> &MemberRecord {
         &self.members[0].info
     }
 
-    /// Whether members are told of what is over by one of them alone, which has signed last.
+    /// Returns whether one member alone, the last to sign, notifies the others that a phase is
+    /// over.
     pub(super) fn is_counted(&self) -> bool {
         self.counted
     }
 
-    /// All members have entered, and this one is the last: it tells them. `fold` is to put into its record what
-    /// all want to have of their contributions, and is asked to if they want the same.
+    /// Notifies the others when all members have entered and this one is the last. `fold` puts the
+    /// result that all want of their contributions into its record. It is called if they want the
+    /// same.
     #[cold]
     pub(super) fn release(
         &mut self,
@@ -134,7 +137,7 @@ impl LocalGroup {
     ) {
         let number = self.number;
         if !(0..self.members.len()).all(|member| self.has_entered(member, number)) {
-            // They have signed, and not entered.
+            // They have signed, but not entered.
             self.suspect = self.suspect.or(Some(self.members[0].place));
             return;
         }
@@ -156,7 +159,8 @@ impl LocalGroup {
         }
     }
 
-    /// In whose record the result of a collective is that all have entered, if somebody has folded it for all.
+    /// Returns the record that holds the result of a collective that all have entered, if one
+    /// member has folded it for all.
     pub(super) fn folded_by(&self) -> Option<&MemberRecord> {
         let member = self.tally().released(self.number).folded_by?;
         self.members
@@ -164,7 +168,8 @@ impl LocalGroup {
             .map(|member| &member.info)
     }
 
-    /// Whether all members have called the same since the last gate before a number that all have entered.
+    /// Returns whether all members have made the same calls since the last gate before a number
+    /// that all have entered.
     #[inline]
     pub(super) fn digests_agree(&self, number: u64) -> bool {
         if self.counted {
@@ -180,29 +185,32 @@ impl LocalGroup {
         members.all(|member| member.info.digest(number) == own)
     }
 
-    /// All have entered the collective that this rank is in, and are told of it by others than this rank.
+    /// Records that all have entered the current collective, and that other ranks or the NIC report
+    /// a mismatch to this one.
     pub(super) fn settle(&mut self) {
         self.together = self.number;
         self.compared = self.number;
     }
 
-    /// Up to which number it is known whether all have called the same.
+    /// Returns up to which number the members' calls have been compared.
     pub(super) fn compared(&self) -> u64 {
         self.compared
     }
 
-    /// This rank compares what was called up to this number, or is told of it. Up to which it knew before is
-    /// given back.
+    /// Records that this rank compares the calls up to this number. Returns the number up to which
+    /// they were compared before.
     pub(super) fn compare_to(&mut self, number: u64) -> u64 {
         std::mem::replace(&mut self.compared, number)
     }
 
-    /// This rank is to be told of an earlier collective, if it has not been told of another one.
+    /// Records the mismatch of an earlier collective for this rank to report, unless it has one
+    /// already.
     pub(super) fn object(&mut self, against: ConflictingCall) {
         self.objection = self.objection.or(Some(against));
     }
 
-    /// A member does not wait for this rank: if it has come before it, it is likely to be ahead.
+    /// Prefetches for a member that does not wait for this rank: if it has entered before, it is
+    /// likely to be ahead.
     #[inline]
     pub(super) fn expect(&self, member: usize) {
         let info = &self.members[member].info;
@@ -211,25 +219,26 @@ impl LocalGroup {
         }
     }
 
-    /// The next collective, or the next part of one, begins.
+    /// Begins the next collective, or the next part of one.
     pub(super) fn next_number(&mut self) -> u64 {
         self.number = self.number.wrapping_add(1);
         self.seen = 0;
         self.number
     }
 
-    /// This rank has said how far it is: from here on, the others are looked at anew.
+    /// Records that this rank has published its progress. From here on, the others are checked
+    /// anew.
     pub(super) fn published(&mut self) {
         self.seen = 0;
         MemberRecord::fence_before_listeners();
     }
 
-    /// Whether all the others are so far. Those that were are not looked at again.
+    /// Returns whether all the others are this far. Those that were are not checked again.
     pub(super) fn all(&mut self, is: impl Fn(&MemberRecord) -> bool) -> bool {
         self.all_members(|_, info| is(info))
     }
 
-    /// The same, with their places among the members.
+    /// Does the same, with their places among the members.
     pub(super) fn all_members(&mut self, is: impl Fn(usize, &MemberRecord) -> bool) -> bool {
         while let Some(member) = self.members.get(self.seen) {
             if self.seen != self.me && !is(self.seen, &member.info) {
@@ -240,13 +249,13 @@ impl LocalGroup {
         true
     }
 
-    /// Which member a root is, whose world rank is so many after that of place 0. One that is none is
-    /// found before anything is posted.
+    /// Returns which member a root is, given its world rank relative to that of place 0. An invalid
+    /// root is found before anything is posted.
     pub(in crate::transport::smartmap) fn member_of(&self, root: u32, first: u32) -> usize {
         self.find(root, first).expect("a root is a member")
     }
 
-    /// Which member a world rank is.
+    /// Returns which member a world rank is.
     pub(super) fn find(&self, rank: u32, first: u32) -> Option<usize> {
         let place = rank.wrapping_sub(first) as usize;
         let found = self.at_places.get(place).copied();
@@ -254,12 +263,12 @@ impl LocalGroup {
         found.map(|member| member as usize)
     }
 
-    /// The world rank of a member.
+    /// Returns the world rank of a member.
     pub(super) fn rank_of(&self, member: usize, first: u32) -> u32 {
         first + u32::try_from(self.members[member].place).expect("places are few")
     }
 
-    /// Whether all members have entered the collective that this rank is in.
+    /// Returns whether all members have entered the collective that this rank is in.
     #[inline]
     pub(super) fn all_are_there(&mut self) -> bool {
         let all = self.have_entered(self.number);
@@ -284,7 +293,7 @@ impl LocalGroup {
         true
     }
 
-    /// Whether a member has entered the collective that this rank is in.
+    /// Returns whether a member has entered the collective that this rank is in.
     #[inline]
     pub(super) fn is_there(&mut self, member: usize) -> bool {
         self.has_entered(member, self.number)
@@ -308,23 +317,23 @@ impl LocalGroup {
         }
     }
 
-    /// The record of a member says what no member would.
+    /// Records that the record of a member is invalid.
     pub(super) fn suspects(&mut self, member: usize) {
         self.suspect = Some(self.members[member].place);
     }
 
-    /// The place of a member whose record says what no member would.
+    /// Returns the place of a member whose record is invalid.
     pub(in crate::transport::smartmap) fn suspect(&self) -> Option<usize> {
         self.suspect
     }
 
-    /// Whether all the others have come to this step.
+    /// Returns whether all the others have come to this step.
     pub(super) fn have_all(&mut self, step: u8) -> bool {
         let number = self.number;
         self.all(|info| info.step(number) >= step)
     }
 
-    /// The first of the other members that is at just this step.
+    /// Returns the first of the other members that is exactly at this step.
     pub(super) fn any_at(&self, step: u8) -> Option<usize> {
         let mut others = self.members.iter().enumerate();
         let is_at = |member: &Member| member.info.step(self.number) == step;
@@ -332,7 +341,7 @@ impl LocalGroup {
         found.map(|(place, _)| place)
     }
 
-    /// What the others have said before does not count in the phase that begins.
+    /// Checks all others anew in the phase that begins.
     pub(super) fn look_anew(&mut self) {
         self.seen = 0;
     }

@@ -7,23 +7,24 @@
 //!  leader   enter ─ fold ─► order ····· answer ─► tell ───┴───── wait ─► over
 //! ```
 //!
-//! The *leader* is the root if that is here, else the first member of the node in the order of the
-//! communicator. When all members of the node have entered, and have called the same, it goes to its NIC for
-//! all of them ([`order`](super::order)); what its NIC then has from it is what the NIC would have folded itself
-//! (law 9: in the order of the communicator, then the tree over nodes), so the bits are the same. Then it tells
-//! the others what came of it, with the data.
+//! The *leader* is the root if that is local, otherwise the first member of the node in the order
+//! of the communicator. When all members of the node have entered with the same call, it posts to
+//! its NIC for all of them ([`nic_order`](super::nic_order)). The NIC gets from it what it would
+//! have folded itself (law 9: in the order of the communicator, then the tree over nodes), so the
+//! bits are the same. Then the leader sends the others the outcome, with the data.
 //!
-//! **One at a time.** All of it is one collective of the node's queue, from the post to the end: so members are
-//! in the same one, whatever they have posted. NICs begin one collective of a context in a slice as well; so
-//! this delays little.
+//! **One at a time.** All of it is one collective of the node's queue, from the post to the end. So
+//! members are in the same one, whatever they have posted. NICs also begin one collective of a
+//! context in a slice, so this delays little.
 //!
-//! **Who does not call the same** enters all the same: all collectives of a communicator take this road. All members
-//! find then that they differ (nobody relies on a leader for that: who it is depends on what is called), and *leave
-//! it to their NICs*: each posts its own arrival. The NIC has those of all then, and tells everybody on all nodes
-//! who called what, as if there were no other road.
+//! **A member with a different call** also enters, because all collectives of a communicator take
+//! this path. All members then find that their calls differ (without a leader, since it depends on
+//! the call which member that is), and *leave the collective to their NICs*: each posts its own
+//! arrival. The NIC then has the arrivals of all, and reports the calls to all members on all
+//! nodes, as if there were no other path.
 //!
-//! **Waking.** In a short one members but the leader have nothing to do when all have entered: the last one wakes
-//! the leader alone, and that wakes the others in the end, each once.
+//! **Waking.** In a short collective only the leader has work when all have entered. The last
+//! member to enter wakes the leader alone, which wakes the others in the end, each once.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::agreement::disagreement;
@@ -47,43 +48,43 @@ use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 /// A collective of several nodes, as one of the members on this node knows it.
 #[derive(Debug)]
 pub(in crate::transport::smartmap) struct HierarchicalCollective {
-    /// What the program posted.
+    /// The arguments that the program posted.
     whole: CollectiveArguments,
     number: CollectiveNumber,
     leader: usize,
-    /// At the leader: where the result of its node is, and what it hands out.
+    /// At the leader: the place of its node's result, and of the data that it distributes.
     data: ByteRange,
-    /// Where that is if the program has no place for it.
+    /// Memory for that if the program has none.
     room: Vec<u8>,
-    /// What the members do among themselves, at first for the leader; and what has failed.
+    /// The members' part among themselves, at first for the leader, and its failure.
     on_node: PhasedCollective,
     stage: HierarchicalStage,
 }
 
-/// How far it is.
+/// The progress of the collective.
 #[derive(Debug)]
 enum HierarchicalStage {
-    /// The members give the leader what it goes to its NIC with.
+    /// The members give the leader the data for its NIC.
     Node,
-    /// This rank's NIC goes on, `for_node` or, where its members do not call the same, for this rank.
+    /// This rank's NIC works, `for_node` or, if the calls of its members differ, for this rank.
     Nic {
         for_node: bool,
-        /// To the NIC, not yet taken.
+        /// The order for the NIC, not yet taken.
         order: Option<NicOrder>,
-        /// What the NIC has answered.
+        /// The answer of the NIC.
         answer: Option<RequestOutcome>,
     },
-    /// The others wait for the leader's word. Whether it is known that all call the same; and whether this
-    /// rank has its data already.
+    /// The others wait for the leader's answer. `agreed`: all calls are known to be the same.
+    /// `copied`: this rank has its data already.
     Told { agreed: bool, copied: bool },
-    /// The leader waits until the others have copied what it hands out.
+    /// The leader waits until the others have copied the data.
     Read,
-    /// What it hands out goes through its record, as a broadcast on the node.
+    /// The data go through the leader's record, as in a broadcast on the node.
     Parts,
 }
 
 impl HierarchicalCollective {
-    /// A collective of several nodes. `room` is memory to use again.
+    /// Makes a collective of several nodes. `room` is memory to use again.
     pub(in crate::transport::smartmap) fn new(
         (whole, number): (CollectiveArguments, CollectiveNumber),
         group: &LocalGroup,
@@ -118,7 +119,8 @@ impl HierarchicalCollective {
                         own_room = vec![0; whole.bytes];
                     }
                     let address = own_room.as_mut_ptr().expose_provenance() as u64;
-                    // SAFETY: only this collective uses it, and keeps it until it is over.
+                    // SAFETY: only this collective uses it, and keeps it until the collective is
+                    // over.
                     data = unsafe { ByteRange::new(address, whole.bytes) };
                 } else if leads {
                     data = whole.output;
@@ -143,13 +145,13 @@ impl HierarchicalCollective {
         }
     }
 
-    /// Goes to this rank's NIC.
+    /// Passes the order to this rank's NIC.
     fn order(&self, part: CollectiveArguments, for_node: bool) -> PhaseOutcome<HierarchicalStage> {
         let order = NicOrder {
             number: self.number,
             part,
             for_node,
-            // What the node has folded without all that belongs to it must not become a part of the result.
+            // A result that lacks a contribution of the node must not become a part of the whole.
             faulty_rank: self.on_node.culprit(),
         };
         PhaseOutcome::Continue(HierarchicalStage::Nic {
@@ -159,7 +161,7 @@ impl HierarchicalCollective {
         })
     }
 
-    /// Leaves it to the NICs: the members do not call the same.
+    /// Leaves the collective to the NICs, because the calls of the members differ.
     fn leave(
         &self,
         group: &LocalGroup,
@@ -169,7 +171,8 @@ impl HierarchicalCollective {
         self.order(self.whole, false)
     }
 
-    /// The node has its result, which is at the leader; or what it broadcasts can be handed out.
+    /// Continues when the leader has the node's result, or the data of a broadcast can be
+    /// distributed.
     fn folded(
         &mut self,
         group: &mut LocalGroup,
@@ -182,8 +185,8 @@ impl HierarchicalCollective {
             }
             return self.order(part, true);
         }
-        // On the root's node the data of a broadcast are there already, and are copied while the NICs take them
-        // to the others.
+        // On the root's node the data of a broadcast are there already. They are copied while the
+        // NICs send them to the others.
         let root = match self.whole.kind {
             CollectiveKind::Broadcast { root } => group.find(root, around.first),
             _ => None,
@@ -196,7 +199,7 @@ impl HierarchicalCollective {
         PhaseOutcome::Continue(HierarchicalStage::Told { agreed, copied })
     }
 
-    /// Copies what the leader hands out to this rank's memory.
+    /// Copies the leader's data to this rank's memory.
     fn copy(&mut self, group: &mut LocalGroup, around: CollectiveEnvironment<'_>) {
         let (leader, whole) = (self.leader, self.whole);
         let [input, output] = group.members[leader].info.arguments(group.number);
@@ -204,7 +207,7 @@ impl HierarchicalCollective {
             CollectiveKind::Broadcast { .. } => {
                 (input, around.last_direction.turn(whole.bytes as u64))
             }
-            // As it has folded.
+            // In the direction of the fold.
             _ => (output, self.on_node.direction),
         };
         let into = DataView::from(whole.output);
@@ -215,7 +218,8 @@ impl HierarchicalCollective {
         group.tell_if_all(around, steps::READ, Phase::Read, Some(leader));
     }
 
-    /// The NIC has answered: to the leader, or to who has left it to its own.
+    /// Continues when the NIC has answered: to the leader, or to a member that has left the
+    /// collective to its own NIC.
     fn nic_has_answered(
         &mut self,
         outcome: &RequestOutcome,
@@ -233,7 +237,7 @@ impl HierarchicalCollective {
         let has_result = hands_out(&self.whole) && self.on_node.failure == RequestFailure::None;
         let (number, bytes_out) = (group.number, self.whole.bytes);
         if has_result && bytes_out <= PAYLOAD_BYTES {
-            // SAFETY: the NIC has written there what it had to.
+            // SAFETY: the NIC has finished writing there.
             let data = unsafe { self.data.bytes() };
             group.own().contribute(number, data);
         }
@@ -255,7 +259,7 @@ impl HierarchicalCollective {
         PhaseOutcome::Continue(HierarchicalStage::Read)
     }
 
-    /// The others wait for the leader's word.
+    /// Waits for the leader's answer.
     fn wait_for_leader(
         &mut self,
         (agreed, copied): (bool, bool),
@@ -292,13 +296,14 @@ impl HierarchicalCollective {
             self.copy(group, around);
             return PhaseOutcome::Over;
         }
-        // SAFETY: it is filled here alone.
+        // SAFETY: only this code writes it.
         let into = unsafe { self.whole.output.bytes_mut() };
         group.members[self.leader].info.contribution(number, into);
         PhaseOutcome::Over
     }
 
-    /// Not all memory can be reached: what the leader hands out goes through its record, as a broadcast on the node.
+    /// Distributes the leader's data through its record, as in a broadcast on the node, when not
+    /// all memory can be reached.
     fn hand_out_in_parts(
         &mut self,
         group: &LocalGroup,
@@ -319,7 +324,7 @@ impl HierarchicalCollective {
         PhaseOutcome::Continue(HierarchicalStage::Parts)
     }
 
-    /// The leader waits until the others have copied what it hands out.
+    /// Waits at the leader until the others have copied its data.
     fn all_have_read(&mut self, group: &mut LocalGroup) -> PhaseOutcome<HierarchicalStage> {
         if !group.have_all(steps::READ) {
             return PhaseOutcome::Waits;
@@ -328,7 +333,7 @@ impl HierarchicalCollective {
         PhaseOutcome::Over
     }
 
-    /// Goes on until it waits, or is over.
+    /// Advances until it waits, or is over.
     fn step(
         &mut self,
         group: &mut LocalGroup,

@@ -1,5 +1,5 @@
-//! The members of a node in collectives of several nodes: in one thread, in whatever order, with a NIC that
-//! answers when it likes.
+//! The members of a node in collectives of several nodes: in one thread, in any order, with a NIC
+//! that answers at any time.
 
 use super::nic_order::NicOrder;
 use super::stepping::{and_in_turns, choice, step_members};
@@ -13,20 +13,20 @@ use bcs_core::reduction::arithmetic::{ArithmeticPath, combine};
 use bcs_core::request::RequestFailure;
 use proptest::prelude::*;
 
-/// The rank on another node: what its node contributes is that of a member of this number.
+/// The rank on another node. Its node contributes the data of a member of this number.
 const FAR: u32 = FIRST + 100;
 const FAR_MEMBER: usize = 50;
 
-/// The NICs, and the other nodes, where nobody ever is late.
+/// The NICs, and the other nodes, which are never late.
 struct Nics {
     steps: Vec<Step>,
-    /// Orders of members that are not answered.
+    /// Orders of members without an answer.
     orders: Vec<(usize, NicOrder)>,
     /// Posts that members have left to them, by their number.
     left: Vec<Vec<usize>>,
 }
 
-/// What the node has, folded in the order of the communicator.
+/// Returns the node's contributions, folded in the order of the communicator.
 fn folded(step: Step, members: &[u32], seed: usize) -> Vec<u8> {
     let CollectiveKind::Reduce { op, datatype, .. } = step.kind else {
         unreachable!("it is a reduction");
@@ -39,7 +39,7 @@ fn folded(step: Step, members: &[u32], seed: usize) -> Vec<u8> {
     })
 }
 
-/// What a member that wants a result gets.
+/// Returns the result of a member that wants one.
 fn right(step: Step, members: &[u32], seed: usize) -> Vec<u8> {
     match step.kind {
         CollectiveKind::Broadcast { root } => {
@@ -66,7 +66,7 @@ impl Nics {
         }
     }
 
-    /// Takes what a member has for its NIC.
+    /// Takes the order of a member for its NIC.
     fn take(&mut self, node: &mut Node, member: usize) {
         let place = node.place(member);
         while let Some(order) = node.ends[place].take_order() {
@@ -74,7 +74,7 @@ impl Nics {
         }
     }
 
-    /// Answers one of the orders, and says to whom.
+    /// Answers one of the orders. Returns the members that get the answer.
     fn answer(&mut self, node: &mut Node, choice: usize) -> Vec<usize> {
         if self.orders.is_empty() {
             return Vec::new();
@@ -124,7 +124,7 @@ fn post(node: &mut Node, member: usize, step: Step, number: usize) -> Posted {
     })
 }
 
-/// Runs what members call in the order of `choices`; `calls` says what each calls.
+/// Runs the members' calls in the order of `choices`. `calls` returns the call of each.
 fn run(
     node: &mut Node,
     steps: &[Step],
@@ -203,7 +203,8 @@ proptest! {
         });
     }
 
-    /// Some calls are not the same at all members: these are left to the NICs, and the others go on.
+    /// Some calls are not the same at all members. These are left to the NICs, and the others go
+    /// on.
     #[test]
     fn what_members_do_not_agree_about_is_left_to_the_nics(
         odd in prop::collection::vec((0_usize..8, 0_usize..9, 0_u8..4, 0_usize..5), 1..25),
@@ -238,7 +239,7 @@ proptest! {
     }
 }
 
-/// What the NICs have to say against it, all members are told.
+/// All members get the mismatch that the NICs report.
 #[test]
 fn failures_of_the_nics_are_told_to_all() {
     let members = vec![FIRST + 2, FIRST, FIRST + 1];
@@ -279,7 +280,8 @@ fn failures_of_the_nics_are_told_to_all() {
     }
 }
 
-/// In a short one, each member but the leader is woken once, and the leader when the last one enters.
+/// In a short one, each member but the leader is woken once, and the leader when the last one
+/// enters.
 #[test]
 fn a_short_one_wakes_each_member_once() {
     let members = vec![FIRST, FIRST + 1, FIRST + 2];

@@ -1,4 +1,4 @@
-//! Who listens is told by one member when a phase is over.
+//! Notification of listeners: one member notifies them when a phase is over.
 
 use super::environment::CollectiveEnvironment;
 use super::group::LocalGroup;
@@ -7,7 +7,7 @@ use super::phase::Phase;
 use bcs_core::smartmap::coll_info::{self, Presence};
 
 impl LocalGroup {
-    /// A phase is over: who does not look by itself is told, or only this one member.
+    /// Notifies the listeners that a phase is over, or only this one member.
     pub(super) fn tell(
         &self,
         around: CollectiveEnvironment<'_>,
@@ -23,7 +23,8 @@ impl LocalGroup {
         }
     }
 
-    /// If all have come to this step but the member that waits for it, that one is told; without one, all wait.
+    /// Notifies the member that waits for this step if all others have come to it. Without one, all
+    /// wait.
     pub(super) fn tell_if_all(
         &mut self,
         around: CollectiveEnvironment<'_>,
@@ -44,10 +45,10 @@ impl LocalGroup {
         }
     }
 
-    /// This rank has seen that a phase is over for which it has waited for all.
+    /// Notifies all listeners that a phase is over, for which this rank has waited for all.
     pub(super) fn tell_all(&self, around: CollectiveEnvironment<'_>, phase: Phase) {
         if self.counted && phase == Phase::Entered {
-            return; // The last to enter has told them.
+            return; // The last to enter has notified them.
         }
         if self.listening != Some((self.number, phase)) {
             MemberRecord::fence_before_listeners();
@@ -58,12 +59,12 @@ impl LocalGroup {
         }
     }
 
-    /// This rank has entered, and does not wait for all. Who listens is told if all have; or, if this rank is
-    /// the `giver` that others wait for alone, in any case: then who waits for all is told too early and
-    /// listens again.
+    /// Notifies listeners after this rank has entered, if it does not wait for all. It does so if
+    /// all have entered. If this rank is the `giver` that others wait for alone, it does so in any
+    /// case. A member that waits for all is then notified too early, and listens again.
     pub(super) fn tell_of_entering(&self, around: CollectiveEnvironment<'_>, giver: bool) {
         if self.counted {
-            // That all have entered is told by the last.
+            // The last member notifies the others that all have entered.
             if giver {
                 MemberRecord::fence_before_listeners();
                 self.tell(around, Phase::Entered, None);
@@ -88,7 +89,8 @@ impl LocalGroup {
         }
     }
 
-    /// This rank will be told when this phase is over. Returns whether it has to look once more.
+    /// Records that this rank listens for the end of this phase. Returns whether it has to poll
+    /// once more.
     pub(super) fn listen(&mut self, phase: Phase) -> bool {
         let number = match phase {
             Phase::Posted => self.gate,
@@ -103,7 +105,7 @@ impl LocalGroup {
         begins
     }
 
-    /// The collective is over.
+    /// Stops listening when the collective is over.
     pub(super) fn stop_listening(&mut self) {
         if self.listening.take().is_some() {
             self.own().stop_listening();

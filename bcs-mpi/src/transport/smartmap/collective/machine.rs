@@ -1,4 +1,4 @@
-//! What all collectives are: step machines.
+//! The trait of all collectives: they are step machines.
 
 use super::awaited::AwaitedMember;
 use super::environment::CollectiveEnvironment;
@@ -10,10 +10,10 @@ use crate::transport::RequestOutcome;
 use bcs_core::request::RequestFailure;
 use std::fmt::Debug;
 
-/// What a collective has come to. Failures are rare, and a word is moved in no time.
+/// The result of a collective. Failures are rare, and one word is cheap to move.
 pub(in crate::transport::smartmap) type CollectiveResult = Result<(), Box<RequestOutcome>>;
 
-/// It has failed, and this is what else there is to say.
+/// Makes a failure with further information.
 #[cold]
 pub(super) fn failed(failure: RequestFailure, said: u64) -> CollectiveResult {
     Err(Box::new(RequestOutcome {
@@ -23,7 +23,7 @@ pub(super) fn failed(failure: RequestFailure, said: u64) -> CollectiveResult {
     }))
 }
 
-/// The same for who asks about its request.
+/// Converts it to the outcome of a request.
 pub(in crate::transport::smartmap) fn outcome(ended: CollectiveResult) -> RequestOutcome {
     ended
         .err()
@@ -34,7 +34,7 @@ pub(in crate::transport::smartmap) fn outcome(ended: CollectiveResult) -> Reques
 pub(in crate::transport::smartmap) trait CollectiveMachine:
     Debug + Send
 {
-    /// Goes on as far as it can; says what it came to when it is over.
+    /// Advances as far as possible. Returns the result when it is over.
     fn advance(
         &mut self,
         group: &mut LocalGroup,
@@ -42,21 +42,22 @@ pub(in crate::transport::smartmap) trait CollectiveMachine:
         spare: &mut SpareBuffers,
     ) -> Option<CollectiveResult>;
 
-    /// Whether that takes long, so that it is not done under the endpoint's lock.
+    /// Returns whether it is long, and therefore does not run under the endpoint's lock.
     fn takes_long(&self) -> bool;
 
-    /// What it is told of if its rank listens; nothing if that waits for its NIC, which rings.
+    /// Returns the phase for which its rank listens; nothing if the rank waits for its NIC, which
+    /// rings.
     fn listens_for(&self) -> Option<Phase>;
 
-    /// What a rank that has gone as far as it can waits for.
+    /// Returns what a rank waits for that has gone as far as possible.
     fn awaited(&self, group: &LocalGroup, first: u32) -> Option<AwaitedMember>;
 
-    /// What this rank's NIC is to do for it, once.
+    /// Takes the order for this rank's NIC, once.
     fn take_order(&mut self) -> Option<NicOrder> {
         None
     }
 
-    /// What became of that.
+    /// Passes on the outcome of the order.
     fn answered(&mut self, _: RequestOutcome) {
         unreachable!("it has no order for a NIC");
     }

@@ -1,14 +1,14 @@
-//! Where a member says that its data are.
+//! The buffers of a member, as it publishes them.
 
 use super::member::MemberRecord;
 use bcs_core::fingerprint::fingerprint;
 
-/// Where a member's data are in a long collective.
+/// The buffers of a member in a long collective.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemberBuffers {
-    /// What it contributes.
+    /// The address of its contribution.
     pub(super) input: u64,
-    /// Where it puts what it has folded, or what it receives.
+    /// The address of its result or of its share.
     pub(super) output: u64,
 }
 
@@ -18,15 +18,15 @@ impl MemberBuffers {
         Self { input, output }
     }
 
-    /// Says where this rank's data are, and whether the kernel is known to copy them to all members.
+    /// Publishes this rank's buffers, and whether the kernel is known to copy them to all members.
     pub(super) fn say(self, info: &MemberRecord, number: u64, open: bool, bytes: usize) {
         let Self { input, output } = self;
         let check = check(number, output, bytes);
         info.publish_arguments(number, [input, output, u64::from(open), check]);
     }
 
-    /// Where a member has its output, if that may be written: what is read there by mistake only spoils
-    /// a result, but nobody writes where rubbish says. It has the check hardly ever.
+    /// Returns the output of a member, if that may be written. A wrong read only spoils a result,
+    /// but no rank may write to an invalid address. Invalid data hardly ever have a correct check.
     pub(super) fn writable_output(info: &MemberRecord, number: u64, bytes: usize) -> Option<u64> {
         let [_, output, _, found] = info.arguments(number);
         (found == check(number, output, bytes)).then_some(output)

@@ -10,7 +10,7 @@ impl LocalGroup {
     /// Copies from the memory of a member.
     ///
     /// # Errors
-    /// The world rank whose memory is not there: that member's, or this rank's own.
+    /// The world rank whose memory is not mapped: that member, or this rank.
     pub(super) fn fetch(
         &self,
         around: CollectiveEnvironment<'_>,
@@ -29,7 +29,7 @@ impl LocalGroup {
         })
     }
 
-    /// The same, of long data.
+    /// Does the same for long data.
     pub(super) fn fetch_along(
         &self,
         around: CollectiveEnvironment<'_>,
@@ -46,7 +46,7 @@ impl LocalGroup {
         })
     }
 
-    /// Whether memory of this rank's can be read by the others where it is.
+    /// Returns whether the others can read memory of this rank in place.
     pub(super) fn is_in_slot(
         &self,
         around: CollectiveEnvironment<'_>,

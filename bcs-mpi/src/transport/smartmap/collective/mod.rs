@@ -4,51 +4,53 @@
 //!  post ──► Group: in the order of the posts, one at a time ──► Collective
 //!             enter ── my record of coll info ──►     records of those whose data I need
 //!                                                        │ do they call the same?
-//!             up to 4 KiB: everybody who wants the result takes it from the records   ── done
-//!             longer:      all judge, fold, copy from memory to memory, say so        ── done
+//!             up to 4 KiB: all that want the result take it from the records          ── done
+//!             longer:      all judge, fold, copy from memory to memory, report it     ── done
 //! ```
 //!
-//! A collective is a step machine, under the endpoint's lock if its steps are short: it
-//! goes on whenever its rank calls anything, and says whether it is over. Blocking ones are the same
-//! machines, looked at in a loop by the call before it waits as for any request.
+//! A collective is a step machine, under the endpoint's lock if its steps are short. It advances
+//! whenever its rank calls anything, and reports whether it is over. Blocking ones are the same
+//! machines: the call polls them in a loop before it waits as for any request.
 //!
-//! **Who needs nothing of the others goes on at once**, as the paper lets it: the root of a short broadcast, and
-//! who gives its part of a short reduction to another. That ranks do not get too far apart is the affair of
-//! *gates* ([`coll_info`](bcs_core::smartmap::coll_info)); that all are told who do not call the same, that of
-//! [`agreement`]. In all others everybody waits until all have entered, as with the NICs.
+//! **A member that needs no data of the others goes on at once**, as the paper allows: the root of
+//! a short broadcast, and a member that gives its part of a short reduction to another. *Gates*
+//! keep ranks from getting too far apart ([`coll_info`](bcs_core::smartmap::coll_info)), and
+//! [`agreement`] notifies all members if their calls differ. In all other collectives each member
+//! waits until all have entered, as with the NICs.
 //!
-//! **Waking.** Who is not in such a loop *listens*. Whoever sees that a phase is over (that all have
-//! entered, folded, copied) adds to the listeners' news and rings them; before that nobody is rung, so a
-//! barrier of many ranks on few cores costs one wake-up each.
+//! **Waking.** A member that is not in such a loop *listens*. A member that sees that a phase is
+//! over (that all have entered, folded, copied) increments the listeners' event counts and rings
+//! them. No member is rung before that, so a barrier of many ranks on few cores costs one wake-up
+//! each.
 //!
 //! | | file |
 //! |---|---|
 //! | a member, and its record | [`member`] |
 //! | members of a context, how far they are | [`group`] |
-//! | what one of them does next; who is told | [`awaited`], [`listening`] |
+//! | what a member has to do next; which members are notified | [`awaited`], [`listening`] |
 //! | how far ranks get apart | [`gates`] |
 //! | whether all have called the same | [`agreement`] |
-//! | how far this rank is, and what it needs for that | [`phase`], [`surroundings`], [`spare`] |
+//! | how far this rank is, and what it needs for that | [`phase`], [`environment`], [`spare`] |
 //! | how far members are in long ones | [`steps`] |
-//! | what all of them are | [`machine`] |
+//! | the trait of all collectives | [`machine`] |
 //! | short ones, from the records alone | [`short`] |
-//! | those in which each gives something else to each | [`exchange`] |
+//! | those with other data for each pair of members | [`exchange`] |
 //! | long ones, and the first part of those of several nodes | [`phased`] |
 //! | entering and agreeing in these | [`advance`] |
-//! | where their memory is, and whether it can be reached | [`named_memory`], [`reachability`] |
+//! | where their memory is, and whether it can be reached | [`member_buffers`], [`reachability`] |
 //! | reading it | [`member_memory`] |
-//! | what all are told of memory that is not there | [`missing_memory`] |
+//! | how all learn of memory that is not mapped | [`missing_memory`] |
 //! | a long broadcast | [`broadcast`] |
 //! | a long reduction | [`reduce`] |
 //! | where a member puts its share | [`outputs`] |
 //! | in which direction they go over the data | [`direction`] |
 //! | those of several nodes | [`hierarchical`] |
-//! | what the leader's NIC is to do | [`order`] |
-//! | what was posted, in order | [`queue`] |
+//! | what the leader's NIC has to do | [`nic_order`] |
+//! | posted collectives, in order | [`queue`] |
 //! | those of a communicator, and of all | [`communicator`], [`communicators`] |
-//! | long ones, which go on without the endpoint's lock | [`absent`] |
+//! | long ones, which advance without the endpoint's lock | [`detached`] |
 //!
-//! These are machines: none of them knows the end whose collectives they are ([`super::collectives`],
+//! These machines do not know the end that they belong to ([`super::collectives`],
 //! [`super::long_collectives`], [`super::communicators`]).
 
 mod advance;

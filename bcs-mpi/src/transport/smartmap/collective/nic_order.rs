@@ -1,9 +1,9 @@
-//! What a rank's NIC is to do for the members of a node.
+//! The orders of a node's members for a rank's NIC.
 
 use super::group::GroupId;
 use crate::steps::CollectiveArguments;
 
-/// Which collective it is, here and to the NICs.
+/// The numbers of a collective, here and at the NICs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CollectiveNumber {
     pub(crate) group: GroupId,
@@ -11,13 +11,13 @@ pub(crate) struct CollectiveNumber {
     pub(crate) sequence: u64,
 }
 
-/// What a rank is to post to its NIC.
+/// An order: what a rank has to post to its NIC.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NicOrder {
     pub(crate) number: CollectiveNumber,
     pub(crate) part: CollectiveArguments,
-    /// For all members of the node,
+    /// Whether it is for all members of the node.
     pub(crate) for_node: bool,
-    /// which have nothing to give, because memory that this world rank named is not there.
+    /// They have no contribution, because memory that this world rank named is not mapped.
     pub(crate) faulty_rank: Option<u32>,
 }

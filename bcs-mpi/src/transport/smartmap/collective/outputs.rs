@@ -1,10 +1,10 @@
-//! Where a member puts what it has folded.
+//! Where a member puts its folded share.
 //!
-//! In a reduction to all it writes its share into the outputs of all members, if these lie in slots. Then all is
-//! done when all have folded: nobody copies, and nobody waits until others have. Otherwise it keeps its share in
-//! its own output, and the others copy it from there.
+//! In a reduction to all it writes its share into the outputs of all members, if these lie in
+//! slots. All is done when all have folded: no member copies or waits for a copy. Otherwise it
+//! keeps its share in its own output, and the others copy it from there.
 //!
-//! In a reduction to one it writes into the output of that one, or keeps its share for it.
+//! In a reduction to one it writes into the output of that member, or keeps its share for it.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::environment::CollectiveEnvironment;
@@ -16,18 +16,18 @@ use bcs_core::memory::streaming::StreamingCopy;
 use std::ops::Range;
 use std::ptr::NonNull;
 
-/// Where the share of a member goes.
+/// The destinations of a member's share.
 #[derive(Debug)]
 pub(super) struct Outputs {
-    /// Where it begins in each of them.
+    /// The start of the share in each of them.
     starts: Vec<NonNull<u8>>,
-    /// The only one, if it is memory of this rank's where nothing lies that is still to be folded.
+    /// The only one, if it is this rank's memory and holds nothing that is still to be folded.
     direct: Option<ByteRange>,
     streams: bool,
 }
 
 impl Outputs {
-    /// Memory of this rank's alone, which its input may lie in.
+    /// Returns memory of this rank alone as the destination. Its input may lie there.
     pub(super) fn own(memory: ByteRange, in_place: bool) -> Self {
         Self {
             starts: NonNull::new(start(memory.address())).into_iter().collect(),
@@ -36,7 +36,8 @@ impl Outputs {
         }
     }
 
-    /// The outputs of these members, of so many bytes each, if all of them can be written from here.
+    /// Returns the outputs of these members, each this long, if all of them can be written from
+    /// here.
     pub(super) fn of(
         members: impl Iterator<Item = usize>,
         share: &Range<usize>,
@@ -59,16 +60,19 @@ impl Outputs {
         })
     }
 
-    /// Where a chunk is to be folded, from byte `at` of the share on: where it goes, or in this room.
+    /// Returns where to fold a chunk, from byte `at` of the share on: at its destination, or in
+    /// this buffer.
     pub(super) fn room<'a>(&'a self, at: usize, room: &'a mut [u8]) -> &'a mut [u8] {
         match self.direct {
-            // SAFETY: the collective that folds this share is under way, and nobody else has its room.
+            // SAFETY: the collective that folds this share is under way, and nothing else has its
+            // memory.
             Some(memory) => unsafe { memory.part(at..at + room.len()).bytes_mut() },
             None => room,
         }
     }
 
-    /// Puts a chunk where it goes, which nobody else writes or reads now, if it is not there.
+    /// Writes a chunk to its destinations, which no other rank uses now, unless it is there
+    /// already.
     pub(super) fn put(&self, at: usize, chunk: &[u8]) {
         if self.direct.is_some() {
             return;
@@ -78,8 +82,8 @@ impl Outputs {
         let starts = starts.map(|start| unsafe { start.add(at) });
         if self.streams {
             let streaming = StreamingCopy::begin();
-            // SAFETY: so many bytes are mapped there, in another rank's slot (they were resolved), and it has
-            // promised that they may be written until it is done.
+            // SAFETY: these bytes are mapped there, in another rank's slot (they were resolved),
+            // and it has promised that they may be written until it is done.
             starts.for_each(|start| unsafe { streaming.copy(chunk, start) });
         } else {
             // SAFETY: as above.

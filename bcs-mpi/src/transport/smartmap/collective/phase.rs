@@ -1,24 +1,25 @@
-//! How far this rank is in a collective.
+//! The phases of a rank in a collective.
 
 /// What this rank waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport::smartmap) enum Phase {
-    /// Its turn: those posted before are not over, or others have to come closer.
+    /// Its turn: earlier collectives are not over, or others have to come closer.
     Posted,
     /// That all have entered.
     Entered,
-    /// That all have said whether they can reach the memory that they have to read.
+    /// That all have published whether they can reach the memory that they have to read.
     Judged,
-    /// That others have folded what this rank copies.
+    /// That others have folded the data that this rank copies.
     Folded,
     /// That others need its memory no more.
     Read,
-    /// Of several nodes: what the leader says, which has gone to its NIC for all.
+    /// In a collective of several nodes: the answer of the leader, which has posted to its NIC for
+    /// all.
     Told,
 }
 
 impl Phase {
-    /// As listeners say it.
+    /// Returns the code of the phase in the listeners' words.
     pub(super) fn code(self) -> u8 {
         match self {
             Self::Posted => 0,
@@ -31,12 +32,12 @@ impl Phase {
     }
 }
 
-/// What became of a look.
+/// The outcome of a step.
 #[derive(Debug)]
 pub(super) enum PhaseOutcome<P = Phase> {
     /// Others have to do something first.
     Waits,
-    /// Look again.
+    /// Step again, in this phase.
     Continue(P),
     /// It is over.
     Over,

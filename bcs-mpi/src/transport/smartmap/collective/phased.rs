@@ -1,4 +1,5 @@
-//! A collective that is long, or the first of several nodes': what it consists of. It goes through [`Phase`]s.
+//! The state of a long collective, or of the first part of one of several nodes. It goes through
+//! [`Phase`]s.
 
 use super::direction::Direction;
 use super::phase::Phase;
@@ -9,36 +10,38 @@ use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::RequestFailure;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 
-/// A collective of this rank's.
+/// A collective of this rank.
 #[derive(Debug)]
 pub(in crate::transport::smartmap) struct PhasedCollective {
     pub(super) part: CollectiveArguments,
     pub(super) phase: Phase,
-    /// Of data that go through the records in parts: where the part begins.
+    /// If the data go through the records in parts: the offset of the part.
     pub(super) offset: Option<usize>,
     /// Partial results that another member copies from here.
     pub(super) partial: Vec<u8>,
-    /// From how many other members it has copied what they had folded.
+    /// The number of other members whose shares it has copied.
     pub(super) copied: usize,
-    /// All of those and this one have put it where it goes, in a reduction to all.
+    /// Whether all of those and this one have written their shares to the destinations, in a
+    /// reduction to all.
     pub(super) all_placed: bool,
-    /// How it goes over its data, if it is long.
+    /// The direction in which it goes over its data, if it is long.
     pub(super) direction: Direction,
     pub(super) failure: RequestFailure,
-    /// Of a mismatch: what another rank called.
+    /// In a mismatch: the call of another rank.
     pub(super) said: u64,
     pub(super) for_leader: Option<LeaderDelivery>,
 }
 
-/// Of several nodes, the members on one do it for their leader: it is over when that can go to its NIC.
+/// In a collective of several nodes, the members on one node work for their leader. It is over when
+/// the leader can post to its NIC.
 #[derive(Debug)]
 pub(super) struct LeaderDelivery {
-    /// What the program posted.
+    /// The arguments that the program posted.
     pub(super) whole: CollectiveArguments,
     pub(super) leader: usize,
 }
 
-/// Whether all members have something of what comes out of it.
+/// Returns whether all members get a part of the result.
 pub(super) fn hands_out(part: &CollectiveArguments) -> bool {
     let to_all = matches!(
         part.kind,
@@ -63,7 +66,7 @@ impl PhasedCollective {
         }
     }
 
-    /// What the members of a node do for their leader.
+    /// Makes the part of a node's members for their leader.
     pub(super) fn for_leader(part: CollectiveArguments, for_leader: LeaderDelivery) -> Self {
         Self {
             for_leader: Some(for_leader),
@@ -71,7 +74,7 @@ impl PhasedCollective {
         }
     }
 
-    /// The leader hands out this, through its record.
+    /// Makes the broadcast of the leader's data through its record.
     pub(super) fn broadcast_in_parts(&mut self, part: CollectiveArguments) {
         self.part = part;
         self.for_leader = None;
@@ -79,12 +82,13 @@ impl PhasedCollective {
         self.phase = Phase::Posted;
     }
 
-    /// Whether its data stay in the members' memory.
+    /// Returns whether its data stay in the members' memory.
     pub(super) fn is_in_memory(&self) -> bool {
         self.part.bytes > PAYLOAD_BYTES && self.offset.is_none()
     }
 
-    /// `accumulator = accumulator OP operand`. The processor's path gives the bits of the NIC's.
+    /// Computes `accumulator = accumulator OP operand`. The processor's code gives the same bits as
+    /// the NIC's.
     pub(super) fn combine(
         &mut self,
         (op, datatype): (Op, Datatype),
@@ -100,7 +104,7 @@ impl PhasedCollective {
         ));
     }
 
-    /// Something has been folded, if there is such an operation.
+    /// Records the result of a fold, which fails if there is no such operation.
     pub(super) fn folded(&mut self, folded: Result<(), CombineError>) {
         if folded.is_err() {
             self.failure = RequestFailure::BadDescriptor;

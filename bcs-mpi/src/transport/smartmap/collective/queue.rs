@@ -1,4 +1,5 @@
-//! What this rank has posted on a communicator: collectives take place in this order, one at a time.
+//! The posted collectives of this rank on a communicator. They take place in this order, one at a
+//! time.
 
 use super::awaited::AwaitedMember;
 use super::environment::CollectiveEnvironment;
@@ -15,7 +16,7 @@ use std::collections::VecDeque;
 pub(in crate::transport::smartmap) struct CollectiveQueue {
     pub(in crate::transport::smartmap) group: LocalGroup,
     posted: VecDeque<(LocalRequestId, Box<dyn CollectiveMachine>)>,
-    /// The news of this rank when the first of them, a long one, listened.
+    /// The event count of this rank when the first of them, a long one, listened.
     pub(in crate::transport::smartmap) listened: Option<u64>,
 }
 
@@ -36,8 +37,8 @@ impl CollectiveQueue {
         self.posted.push_back((request, collective));
     }
 
-    /// Goes as far as it can with a collective that has not been posted, nor any before it. What it comes to is
-    /// said if it is over; otherwise it is to be posted.
+    /// Advances a collective before it is posted, if no other one is. Returns its result if it is
+    /// over. Otherwise it has to be posted.
     #[inline]
     pub(in crate::transport::smartmap) fn advance_unposted(
         &mut self,
@@ -50,12 +51,12 @@ impl CollectiveQueue {
         Some(self.group.with_objection(ended))
     }
 
-    /// What this rank's NIC is to do for the first of them, once.
+    /// Takes the order of the first of them for this rank's NIC, once.
     pub(in crate::transport::smartmap) fn take_order(&mut self) -> Option<NicOrder> {
         self.posted.front_mut()?.1.take_order()
     }
 
-    /// What became of that.
+    /// Passes on the outcome of the order.
     pub(in crate::transport::smartmap) fn answered(&mut self, outcome: RequestOutcome) {
         self.listened = None;
         let first = self.posted.front_mut();
@@ -67,7 +68,7 @@ impl CollectiveQueue {
         self.posted.is_empty()
     }
 
-    /// Whether the first of them takes long.
+    /// Returns whether the first of them is long.
     pub(super) fn takes_long(&self) -> bool {
         let first = self.posted.front();
         first.is_some_and(|(_, collective)| collective.takes_long())
@@ -77,13 +78,13 @@ impl CollectiveQueue {
         self.posted.iter().map(|(request, _)| *request)
     }
 
-    /// What the first of them waits for.
+    /// Returns what the first of them waits for.
     pub(in crate::transport::smartmap) fn awaited(&self, first: u32) -> Option<AwaitedMember> {
         self.posted.front()?.1.awaited(&self.group, first)
     }
 
-    /// Goes as far as it can, up to one that is long, if that is not wanted. A rank that does not look again
-    /// by itself `listens`.
+    /// Advances as far as possible, up to a long one, unless that is wanted. A rank that does not
+    /// poll again by itself `listens`.
     pub(in crate::transport::smartmap) fn advance(
         &mut self,
         around: CollectiveEnvironment<'_>,

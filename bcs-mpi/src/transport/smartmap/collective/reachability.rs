@@ -1,9 +1,11 @@
-//! Whether all members can reach the memory that they have to read, so that all do the same.
+//! Whether all members can reach the memory that they have to read, so that all choose the same
+//! algorithm.
 //!
-//! Mostly the kernel copies between the ranks of a job, whatever the memory is; members that have found
-//! so together do not ask again. Where it does not (a container that forbids `process_vm_readv`), each
-//! long collective begins with a *verdict* of each member: buffers that lie in slots can still be read.
-//! If one member says no, the data go through the records.
+//! Mostly the kernel copies between the ranks of a job, whatever the memory is. Members that have
+//! found so together do not check again. If it does not (a container that forbids
+//! `process_vm_readv`), each long collective begins with a *verdict* of each member, since buffers
+//! that lie in slots can still be read. If one member cannot reach its buffers, the data go through
+//! the records.
 
 use super::environment::CollectiveEnvironment;
 use super::group::LocalGroup;
@@ -16,7 +18,8 @@ const THESE: u8 = 2;
 /// It cannot.
 const NONE: u8 = 3;
 
-/// The verdict of a member to whose process all the others are open, or that reaches what it has to read.
+/// Returns the verdict of a member. `all_are_open` holds if it can read all the others by the
+/// kernel; `reaches` checks the memory that it has to read.
 pub(super) fn of(all_are_open: bool, reaches: impl FnOnce() -> bool) -> u8 {
     match all_are_open {
         true => ALL,
@@ -25,7 +28,7 @@ pub(super) fn of(all_are_open: bool, reaches: impl FnOnce() -> bool) -> u8 {
     }
 }
 
-/// What all members say together, when all have said something.
+/// Returns the common verdict of all members, when all have published theirs.
 pub(super) fn verdict(group: &mut LocalGroup, around: CollectiveEnvironment<'_>) -> Option<bool> {
     let number = group.number;
     if !group.all(|info| info.verdict(number) != 0) {

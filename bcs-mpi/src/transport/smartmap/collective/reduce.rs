@@ -1,20 +1,22 @@
 //! A long reduction: the members share the work (the paper's "threaded" reduce).
 //!
-//! Each member has a *share* of the vector and folds it, in chunks that the first caches hold, from the
-//! memory of all members, in the order of the communicator. So every element is folded by one
-//! member, in the order that law 9 has, and the bits are those of the NICs'.
+//! Each member has a *share* of the vector and folds it from the memory of all members, in the
+//! order of the communicator, in chunks that fit in the first-level cache. So one member folds an
+//! element, in the order of law 9, and the bits are those of the NICs.
 //!
-//! Each puts what it has folded where it goes ([`super::outputs`]): into the outputs of all, or of the root, if
-//! these lie in slots. Otherwise the result of a share stays with its member, and the others, or the root, copy it
-//! from there when it is whole. That is also right in place: nobody else reads this share of any member's buffer,
-//! and the share of another one is written only when that has folded it.
+//! Each writes its folded share to the destinations ([`super::outputs`]): into the outputs of all,
+//! or of the root, if these lie in slots. Otherwise the result of a share stays with its member,
+//! and the others, or the root, copy it from there when it is complete. That is also right in
+//! place: no other member reads this share of any member's buffer, and the share of another member
+//! is written only when that has folded it.
 //!
-//! To compare, the root can fold everything alone (`bcs run --folding serial`). That is not the paper's
-//! "serial" algorithm: there ranks take turns, and each folds its data into the root's buffer.
+//! For comparison, the root can fold everything alone (`bcs run --folding serial`). That is not the
+//! paper's "serial" algorithm: there ranks take turns, and each folds its data into the root's
+//! buffer.
 //!
 //! The paper leaves operations with places and those of the program to its serial algorithm. Places
-//! (`MPI_MINLOC`) are data here, so they are shared like all others; functions of the program's have
-//! a way of their own (`collective/fold.rs`).
+//! (`MPI_MINLOC`) are data here, so they are shared like all others; functions of the program have
+//! an algorithm of their own (`collective/fold.rs`).
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::environment::CollectiveEnvironment;
@@ -36,13 +38,13 @@ use bcs_core::request::RequestFailure;
 use std::ops::Range;
 use std::ptr::NonNull;
 
-/// Shares begin at multiples of so many elements: on cache lines, if the vector does.
+/// Shares begin at multiples of this many elements: on cache lines, if the vector does.
 const ELEMENTS: usize = 64;
 
 struct Reduction {
     op: Op,
     datatype: Datatype,
-    /// The member that wants the result; without one all do.
+    /// The member that wants the result. Without one all do.
     root: Option<usize>,
 }
 
@@ -55,13 +57,13 @@ impl Reduction {
         Self { op, datatype, root }
     }
 
-    /// Who folds everything, if the work is not shared.
+    /// Returns the member that folds everything, if the work is not shared.
     fn alone(&self, group: &LocalGroup) -> Option<usize> {
         group.serial.then(|| self.root.unwrap_or(0))
     }
 }
 
-/// The bytes that a member folds; `alone` folds all.
+/// Returns the bytes that a member folds. `alone` folds all.
 fn share(
     part: &CollectiveArguments,
     datatype: Datatype,
@@ -83,7 +85,7 @@ fn share(
     edge(member)..edge(member + 1)
 }
 
-/// Memory for what a member folds that has nowhere else to put it.
+/// Allocates memory for the share of a member that has no other place for it.
 pub(super) fn room_for_partial(
     part: &CollectiveArguments,
     group: &LocalGroup,
@@ -103,7 +105,7 @@ pub(super) fn room_for_partial(
     room
 }
 
-/// Bytes of another member's output that this one reads.
+/// Returns the bytes of another member's output that this one reads.
 pub(super) fn read_of_output(
     part: &CollectiveArguments,
     group: &LocalGroup,
@@ -118,7 +120,7 @@ pub(super) fn read_of_output(
     }
 }
 
-/// All have entered, and all memory can be reached.
+/// Begins when all have entered, and all memory can be reached.
 pub(super) fn begin(
     collective: &mut PhasedCollective,
     group: &mut LocalGroup,
@@ -148,7 +150,7 @@ pub(super) fn begin(
     }
 }
 
-/// Copies what others have folded, as far as they have.
+/// Copies the shares of others, as far as they are folded.
 pub(super) fn copy(
     collective: &mut PhasedCollective,
     group: &mut LocalGroup,
@@ -171,7 +173,7 @@ pub(super) fn copy(
             collective.heed(group, member);
         } else if step != steps::PLACED && !share.is_empty() {
             let from = MemberBuffers::of(info, number).output;
-            // What is kept for the root begins with the share.
+            // Memory that is kept for the root begins with the share.
             let from = match reduction.root {
                 Some(_) => from,
                 None => from.wrapping_add(share.start as u64),
@@ -185,7 +187,7 @@ pub(super) fn copy(
         return PhaseOutcome::Over;
     }
     if collective.all_placed {
-        return PhaseOutcome::Over; // Nobody reads this rank's memory any more, or has to be told.
+        return PhaseOutcome::Over; // No other member reads this memory any more, or waits.
     }
     let step = steps::end(collective.failure);
     collective.say(group, step);
@@ -197,7 +199,7 @@ pub(super) fn copy(
     PhaseOutcome::Continue(Phase::Read)
 }
 
-/// Others may still read this rank's memory.
+/// Waits for others that may still read this rank's memory.
 pub(super) fn finish(
     collective: &mut PhasedCollective,
     group: &mut LocalGroup,
@@ -216,7 +218,7 @@ pub(super) fn finish(
     PhaseOutcome::Over
 }
 
-/// Folds this rank's share. Returns whether it is where those have it who want it.
+/// Folds this rank's share. Returns whether all members that want it have it.
 fn fold(
     collective: &mut PhasedCollective,
     reduction: &Reduction,
@@ -229,7 +231,7 @@ fn fold(
     let alone = reduction.alone(group);
     let share = share(&part, reduction.datatype, group.me, members, alone);
     let meant = match reduction.root {
-        None if group.serial => 0..0, // To compare: they copy.
+        None if group.serial => 0..0, // For comparison, they copy.
         None => 0..members,
         Some(root) if root == group.me => 0..0,
         Some(root) => root..root + 1,
@@ -242,7 +244,8 @@ fn fold(
         Some(root) if root != group.me => {
             let partial = &mut collective.partial;
             let address = partial.as_mut_ptr().expose_provenance() as u64;
-            // SAFETY: it is this collective's, which is folded here and uses it for nothing else meanwhile.
+            // SAFETY: it belongs to this collective, which folds here and uses it for nothing else
+            // meanwhile.
             Outputs::own(unsafe { ByteRange::new(address, partial.len()) }, false)
         }
         _ => {
@@ -261,7 +264,7 @@ fn fold(
         let into = outputs.room(at, &mut room[..len]);
         match &contributions {
             Some(starts) => {
-                // SAFETY: so many bytes were resolved, or are this rank's own.
+                // SAFETY: these bytes were resolved, or are this rank's own.
                 let all = unsafe { Contributions::new(starts, share.len()) };
                 collective.folded(arithmetic::fold(what, all, at, into));
             }
@@ -280,7 +283,8 @@ fn fold(
     is_placed
 }
 
-/// Where the contributions of all members to a share are, if all others' lie in slots.
+/// Returns where the contributions of all members to a share are, if those of all others lie in
+/// slots.
 fn contributions(
     part: &CollectiveArguments,
     share: &Range<usize>,
@@ -308,13 +312,13 @@ struct ChunkFold<'a> {
 }
 
 impl ChunkFold<'_> {
-    /// Folds what all members have of a chunk. The first two may change places, since all operations
-    /// are commutative to the bit: so this rank's own data need never be copied.
+    /// Folds a chunk of all members. The first two may change places, since all operations are
+    /// commutative to the bit. So this rank's own data need never be copied.
     fn run(&self, collective: &mut PhasedCollective, into: &mut [u8], operand: &mut [u8]) {
         let what = (self.reduction.op, self.reduction.datatype);
         let me = self.group.me;
         let input = collective.part.input.expect("all contribute");
-        // SAFETY: `into` is elsewhere.
+        // SAFETY: `into` does not overlap it.
         let own = unsafe { input.part(self.start..self.start + into.len()).bytes() };
         let first = usize::from(me == 0);
         self.fetch(collective, first, into);

@@ -1,9 +1,9 @@
-//! A short collective: what its members contribute lies in their records, and everybody who wants the result
-//! takes it from there.
+//! A short collective: its members' contributions lie in their records, and each member that wants
+//! the result takes it from there.
 //!
-//! Who needs nothing of the others is done when it has entered ([`NeededData::Nobody`]). Who needs something of one
-//! or of all others, which do not wait for it, is done when these have. Only in the other collectives all wait
-//! for all.
+//! A member that needs no data of the others is done when it has entered ([`NeededData::Nobody`]).
+//! A member that needs data of one or of all others, which do not wait for it, is done when these
+//! have entered. Only in the other collectives all wait for all.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::agreement;
@@ -21,7 +21,7 @@ use bcs_core::request::RequestFailure;
 use bcs_core::smartmap::coll_info::{self, PAYLOAD_BYTES};
 use bcs_core::wait_state::ConflictingCall;
 
-/// A short collective of this rank's.
+/// A short collective of this rank.
 #[derive(Debug)]
 pub(in crate::transport::smartmap) struct ShortCollective {
     part: CollectiveArguments,
@@ -29,15 +29,15 @@ pub(in crate::transport::smartmap) struct ShortCollective {
     entered: bool,
 }
 
-/// Whose data a member needs to go on.
+/// The members whose data a member needs to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NeededData {
     Nobody,
-    /// That of this one.
+    /// Those of this one.
     One(usize),
-    /// That of all others, who do not wait for this rank.
+    /// Those of all others, which do not wait for this rank.
     Others,
-    /// That of all, as all others do; or all do a thing together.
+    /// Those of all, as all others need them, too; or all act together.
     All,
 }
 
@@ -60,12 +60,12 @@ impl NeededData {
     }
 }
 
-/// Who goes on at once may enter the next collectives so soon that lines which are fetched for the very next
-/// one come too late.
+/// A member that goes on at once may enter the next collectives so soon that cache lines prefetched
+/// for the very next one come too late.
 const PREFETCH_DISTANCE: u64 = 3;
 
 impl ShortCollective {
-    /// The part of a rank that contributes, or takes, at most [`PAYLOAD_BYTES`].
+    /// Makes the part of a rank that contributes, or takes, at most [`PAYLOAD_BYTES`].
     #[inline]
     pub(in crate::transport::smartmap) fn new(
         part: CollectiveArguments,
@@ -116,7 +116,8 @@ impl ShortCollective {
         }
     }
 
-    /// The last of many to enter folds what all want. Returns whether there is anything, and it could be folded.
+    /// Folds the result that all want, at the last of many to enter. Returns whether there is one,
+    /// and it could be folded.
     fn fold_for_all(&self, group: &LocalGroup, spare: &mut SpareBuffers) -> bool {
         let CollectiveKind::Reduce {
             root: None,
@@ -129,7 +130,7 @@ impl ShortCollective {
         let mut result = std::mem::take(&mut spare.folded);
         result.resize(self.part.bytes, 0);
         let folded = fold(group, (op, datatype), None, &mut result, spare).is_ok();
-        // Nobody else looks at what this rank has contributed.
+        // No other member reads this rank's contribution.
         if folded {
             group.own().contribute(group.number, &result);
         }
@@ -137,8 +138,8 @@ impl ShortCollective {
         folded
     }
 
-    /// Whether those that this rank needs have entered, and have called the same; what another one has called
-    /// instead is an error.
+    /// Returns whether the members that this rank needs have entered with the same call. A
+    /// different call is an error.
     #[inline]
     fn have_come(
         &self,
@@ -152,7 +153,8 @@ impl ShortCollective {
             NeededData::Others | NeededData::All if !group.all_are_there() => return Ok(false),
             NeededData::Others => {
                 let agreed = agreement::compare(group, around.first);
-                // Nobody waits for this rank here, but who has called something else, and who is at a gate.
+                // No member waits for this rank here, except one with a different call, or one at a
+                // gate.
                 if agreed.is_err() || coll_info::is_gate(group.number) {
                     group.tell_all(around, Phase::Entered);
                 }
@@ -172,7 +174,7 @@ impl ShortCollective {
         if self.part.output.is_empty() {
             return Ok(());
         }
-        // SAFETY: it is filled here alone.
+        // SAFETY: only this code writes it.
         let into = || unsafe { self.part.output.bytes_mut() };
         match (self.part.kind, self.needs) {
             (CollectiveKind::Broadcast { .. }, NeededData::One(root)) => {
@@ -189,7 +191,8 @@ impl ShortCollective {
             }
             (CollectiveKind::Reduce { op, datatype, .. }, NeededData::Others | NeededData::All) => {
                 let apart = self.part.input.filter(|input| *input != self.part.output);
-                // SAFETY: nobody writes it meanwhile: nobody else uses the output, so that is elsewhere.
+                // SAFETY: nothing writes it meanwhile: nothing else uses the output, so that does
+                // not overlap.
                 let own = apart.map(|input| unsafe { input.bytes() });
                 let folded = fold(group, (op, datatype), own, into(), spare);
                 folded.or_else(|_| failed(RequestFailure::BadDescriptor, 0))
@@ -240,9 +243,10 @@ impl CollectiveMachine for ShortCollective {
     }
 }
 
-/// Folds what lies in the records of all members; this rank's own data also lie in `own`, unless they are in place.
-/// Law 9: the order is that of the communicator, in which the first two may change places, since all operations are
-/// commutative to the bit. The processor's path gives the bits of the NIC's.
+/// Folds the contributions in the records of all members. This rank's own data also lie in `own`,
+/// unless they are in place. Law 9: the order is that of the communicator. The first two may change
+/// places, since all operations are commutative to the bit. The processor's code gives the same
+/// bits as the NIC's.
 ///
 /// # Errors
 /// When there is no such operation on the datatype.

@@ -7,14 +7,14 @@ pub(in crate::transport::smartmap) struct SpareBuffers {
     pub(in crate::transport::smartmap) partial: Vec<u8>,
     /// For chunks.
     pub(in crate::transport::smartmap) chunks: Vec<u8>,
-    /// For what a leader has folded.
+    /// For the data that a leader has folded.
     pub(in crate::transport::smartmap) room: Vec<u8>,
-    /// For what the last of many members folds for all.
+    /// For the result that the last of many members folds for all.
     pub(in crate::transport::smartmap) folded: Vec<u8>,
 }
 
 impl SpareBuffers {
-    /// So many bytes at least, for chunks.
+    /// Returns at least this many bytes, for chunks.
     pub(in crate::transport::smartmap) fn chunks(&mut self, len: usize) -> &mut [u8] {
         if self.chunks.len() < len {
             self.chunks.resize(len, 0);
@@ -22,7 +22,7 @@ impl SpareBuffers {
         &mut self.chunks
     }
 
-    /// Takes over what is larger there.
+    /// Takes over buffers that are larger there.
     pub(in crate::transport::smartmap) fn join(&mut self, other: Self) {
         let all = [
             (&mut self.partial, other.partial),

@@ -1,23 +1,25 @@
-//! For the tests: all members of a node in one thread, each taking its steps in whatever order.
+//! For the tests: all members of a node in one thread, which take their steps in any order.
 
 use super::tests::Node;
 use std::sync::atomic::Ordering;
 
-/// What a member does next.
+/// The next action of a member.
 pub(super) mod choice {
-    /// It posts what comes next, and does not wait.
+    /// It posts the next operation, and does not wait.
     pub(in super::super) const POSTS: u8 = 0;
-    /// It looks, and will look again by itself.
+    /// It polls, and will poll again by itself.
     pub(in super::super) const LOOKS: u8 = 1;
-    /// It looks, and sleeps until it is told if nothing of its is over.
+    /// It polls, and sleeps until it is notified if none of its operations is over.
     pub(in super::super) const SLEEPS: u8 = 2;
 }
 
-/// Members post `count` things each, one after the other, and look at them, in the order of `choices`: of which
-/// member, and what. A member that has nothing under way posts in any case. Other choices than those
-/// [above](choice) are `other`'s, which also follows every step, and names the members that it has woken.
+/// Members post `count` operations each, one after the other, and poll them, in the order of
+/// `choices`: a member and an action. A member that has nothing under way posts in any case.
+/// Actions other than those [above](choice) are handled by `other`, which also follows every step,
+/// and names the members that it has woken.
 ///
-/// Who sleeps does nothing until its news change: so a member that nobody tells is found.
+/// A member that sleeps does nothing until its event count changes, so the test finds a member that
+/// is not notified.
 ///
 /// # Panics
 /// If they never end.
@@ -77,7 +79,8 @@ pub(super) fn step_members<P>(
     panic!("they never end: {over:?} of {count}, asleep: {asleep:?}");
 }
 
-/// Choices, and then all members in turns, who do each of so many things.
+/// Returns choices, followed by turns of all members, in each of which they do this many
+/// operations.
 pub(super) fn and_in_turns(
     choices: &[(usize, u8)],
     kinds: usize,

@@ -1,24 +1,24 @@
-//! How far a member is in a long collective. A later step says all that an earlier one does.
+//! The steps of a member in a long collective. A later step includes all earlier ones.
 
 use bcs_core::request::RequestFailure;
 
-/// It has folded its share, which lies in its memory, and needs nobody's contribution any more.
+/// It has folded its share, which lies in its memory, and needs no contribution any more.
 pub(super) const FOLDED: u8 = 1;
-/// And has put it where the root wants it.
+/// It has also written the share where the root wants it.
 pub(super) const PLACED: u8 = 2;
-/// It needs no other's memory any more.
+/// It needs no other member's memory any more.
 pub(super) const DONE: u8 = 3;
-/// The same, because there is memory that is not where its owner says.
+/// The same, because there is memory that is not at its owner's address.
 pub(super) const FAULTY: u8 = 4;
 
-/// Of several nodes, the leader: it has told what came of it.
+/// In a collective of several nodes, the leader: it has published the outcome.
 pub(super) const TOLD: u8 = 5;
-/// Of several nodes, another member: it has copied what the leader hands out.
+/// In a collective of several nodes, another member: it has copied the leader's data.
 pub(super) const READ: u8 = 6;
-/// The same, because that is not where the leader says.
+/// The same, because the data are not at the leader's address.
 pub(super) const UNREAD: u8 = 7;
 
-/// The last step, with or without a failure.
+/// Returns the last step, with or without a failure.
 pub(super) fn end(failure: RequestFailure) -> u8 {
     if failure == RequestFailure::None {
         DONE

@@ -1,5 +1,5 @@
-//! All members of a node in one thread, each taking its steps in whatever order, against a sequential
-//! program.
+//! All members of a node in one thread, which take their steps in any order, compared with a
+//! sequential program.
 
 use super::communicator::LocalCommunicator;
 use super::stepping::{and_in_turns, step_members};
@@ -16,7 +16,7 @@ mod node;
 use node::check;
 pub(super) use node::{FIRST, LENGTHS, Node, Posted, Step, data, step, sum, wants};
 
-/// Runs the steps with members posting and looking in the order of `choices` ([`choice`]).
+/// Runs the steps, with members that post and poll in the order of `choices` ([`choice`]).
 fn run(node: &mut Node, steps: &[Step], choices: &[(usize, u8)]) {
     step_members(
         node,
@@ -49,7 +49,7 @@ proptest! {
         members.rotate_left(first.min(ranks - 1));
         let mut node = Node::new(ranks + 1, members.clone(), &peer_memory);
         if memory == 3 {
-            // Some reach the memory of others that these do not reach.
+            // Some reach the memory of others that cannot reach theirs.
             for (places, end) in node.ends.iter_mut().enumerate() {
                 end.peer_memory = PeerMemory::here(2 * places);
             }
@@ -64,7 +64,7 @@ proptest! {
     }
 }
 
-/// Short ones, of which the givers go on at once.
+/// Returns short steps, in which the givers go on at once.
 fn short(kind: u8, root: usize, length: usize, members: &[u32]) -> Step {
     const SHORT: usize = 5;
     step(kind, root, length % SHORT, false, members)
@@ -90,7 +90,8 @@ proptest! {
         run(&mut node, &steps, &choices);
     }
 
-    /// One member calls something else once: each member is told just once, at the latest when all wait for all.
+    /// One member calls something else once. Each member gets one report, at the latest when all
+    /// wait for all.
     #[test]
     fn members_that_do_not_call_the_same_are_each_told_once(
         calls in prop::collection::vec((0_u8..4, 0_usize..3, 0_usize..6), 1..40),
@@ -169,17 +170,17 @@ fn members_that_do_not_call_the_same_are_all_told() {
             let outcome = node.take(member, one).unwrap();
             assert_eq!(outcome.failure, RequestFailure::Mismatch);
             let said = NicCollectiveCall::unpack(outcome.len).unwrap();
-            // The first two differ: each side is told of the other.
+            // The first two differ: each side gets the call of the other.
             let other = if member == 1 { 0 } else { 1 };
             let step = if member == 1 { usual } else { odd };
             assert_eq!((said.rank, said.kind), (node.members[other], step.kind));
         }
-        // Nothing is left of it.
+        // No state of it is left.
         run(&mut node, &[usual, usual], &[]);
     }
 }
 
-/// Among many, what one member folds is what all get, and a root has it from the contributions.
+/// With many members, all get the result that one member folds, and a root folds the contributions.
 #[test]
 fn many_members_do_what_few_do() {
     let members: Vec<u32> = (FIRST..FIRST + 40).rev().collect();
@@ -340,7 +341,7 @@ fn who_waits_for_the_root_alone_is_told_at_once_that_it_has_called_something_els
     );
 }
 
-/// It would sleep for ever if it took that for the news it waits for.
+/// It would sleep for ever if it took that for the event that it waits for.
 #[test]
 fn who_waits_for_all_and_is_told_too_early_listens_again() {
     let members = vec![FIRST, FIRST + 1, FIRST + 2];
@@ -371,7 +372,7 @@ fn a_rank_whose_record_is_rubbish_is_named() {
     node.ends[0].call();
 }
 
-/// They have signed in a record that anybody may write, and not entered.
+/// They have signed in a record that any rank may write, and not entered.
 #[test]
 #[should_panic(expected = "is in a collective that there is not")]
 fn many_members_of_whom_one_has_not_entered_are_not_released() {

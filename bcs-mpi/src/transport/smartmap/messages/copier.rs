@@ -1,4 +1,4 @@
-//! Copies without the endpoint's lock: long ones, which both sides of a transfer share
+//! Copies without the endpoint's lock: long ones that both sides of a transfer share
 //! ([`bcs_core::smartmap::shared_copy`]), and those that follow a sender which packs
 //! ([`bcs_core::smartmap::packing`]).
 #![expect(unsafe_code, reason = "messages are named by address")]
@@ -18,7 +18,8 @@ use bcs_core::wake::waiting::{self, WaitPolicy};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// What copies need of the rank: a handle of its own, since it is used without the lock.
+/// The parts of the rank that copies need. It is a separate handle, since copies use it without the
+/// lock.
 #[derive(Clone, Debug)]
 pub(in crate::transport::smartmap) struct Copier {
     pub(in crate::transport::smartmap) node: NodeMemory,
@@ -28,7 +29,7 @@ pub(in crate::transport::smartmap) struct Copier {
     pub(in crate::transport::smartmap) place: usize,
 }
 
-/// A message of this rank's, of which its receiver leaves a part to the sender.
+/// A message of this rank, whose receiver leaves a part of the copy to the sender.
 #[derive(Debug)]
 pub(crate) struct CopyHelp {
     pub(in crate::transport::smartmap) copier: Copier,
@@ -37,20 +38,21 @@ pub(crate) struct CopyHelp {
     pub(in crate::transport::smartmap) data: DataView,
 }
 
-/// The bytes of a chunk of a message.
+/// Returns the bytes of a chunk of a message.
 pub(super) fn chunk_of(chunk: usize, len: usize) -> Range<usize> {
     let start = chunk * SHARED_CHUNK_BYTES;
     start..len.min(start + SHARED_CHUNK_BYTES)
 }
 
 impl CopyHelp {
-    /// Takes part in the copy. No lock is held.
+    /// Takes part in the copy. The caller holds no lock.
     pub(in crate::transport::smartmap) fn run(&self) {
         self.copier.help(self.id, self.to, &self.data);
     }
 }
 
-/// Wakes a sender whose memory is to be replaced, and who waits until more of its message is fetched.
+/// Wakes a sender whose memory will be replaced and which waits until more of its message is
+/// fetched.
 pub(in crate::transport::smartmap) fn ring_sender(
     node: &NodeMemory,
     page: &MachinePage,
@@ -62,7 +64,7 @@ pub(in crate::transport::smartmap) fn ring_sender(
 }
 
 impl Copier {
-    /// Fetches the first `len` bytes of a message, with the help of its sender if that pays.
+    /// Fetches the first `len` bytes of a message, with the help of its sender if that is faster.
     pub(in crate::transport::smartmap) fn fetch(
         &self,
         (place, transfer): (usize, Option<LocalRequestId>),
@@ -79,8 +81,8 @@ impl Copier {
         }
     }
 
-    /// Offers a copy to this address to the sender of a message, and has it done together with it. The parts are
-    /// told which this rank is to fetch.
+    /// Offers the sender of a message a shared copy to this address, and copies together with it.
+    /// `fetch` gets the parts that this rank has to fetch.
     fn share(
         &self,
         (place, transfer): (usize, LocalRequestId),
@@ -99,23 +101,23 @@ impl Copier {
         let (mut mine, mut fetched) = (0, Ok(()));
         while let Some(chunk) = copy.claim() {
             mine += 1;
-            // Nobody else has claimed this part of it.
+            // No other thread has claimed this part of it.
             fetched = fetched.and(fetch(chunk_of(chunk, len)));
         }
-        // Whatever has come of it: the sender may be writing into the piece.
+        // Waits even after a failure: the sender may be writing into the data view.
         let mut copied = copy.is_copied(mine);
         waiting::wait(copy.bell(), &self.page, None, WaitPolicy::RANK, || {
             copied = copy.is_copied(mine);
             copied.is_some()
         });
         if fetched.is_ok() && copied != Some(true) {
-            return fetch(0..len); // The sender has no part in it any more.
+            return fetch(0..len); // The sender has left the copy.
         }
         fetched
     }
 
-    /// Fetches the first `len` bytes of a message, of which `all` are being packed at an address, from where it lies:
-    /// what is packed, or the pieces themselves.
+    /// Fetches the first `len` bytes of a message, while its sender is packing `all` bytes of it at
+    /// an address. It fetches the packed bytes, or the pieces themselves.
     pub(in crate::transport::smartmap) fn follow(
         &self,
         (place, transfer): (usize, Option<LocalRequestId>),
@@ -159,7 +161,7 @@ impl Copier {
                 self.peer_memory.fetch(&self.node, place, from, into, part)
             };
             if moved == Err(FetchError::Closed) {
-                // It will be asked for in parts, which are there when all is packed.
+                // The receiver will request it in parts. They are there when all is packed.
                 more_than(all.saturating_sub(1));
             }
             moved?;
@@ -167,12 +169,12 @@ impl Copier {
         Ok(())
     }
 
-    /// See [`ring_sender`].
+    /// Wakes a sender, as [`ring_sender`] does.
     pub(in crate::transport::smartmap) fn ring_sender(&self, which: (usize, LocalRequestId)) {
         ring_sender(&self.node, &self.page, which);
     }
 
-    /// Takes part in the copy of a message of this rank's to a place, as its receiver offers.
+    /// Takes part in the copy of this rank's message to a place, as its receiver offers.
     fn help(&self, id: LocalRequestId, to: usize, data: &DataView) {
         let process = self.node.process_id(to).load(Ordering::Acquire);
         let offerer = process & !READ_ONLY;
@@ -191,7 +193,7 @@ impl Copier {
             };
             let part = chunk_of(chunk, len);
             let into = into.wrapping_add(part.start as u64);
-            // SAFETY: the message is being sent: nobody writes it.
+            // SAFETY: the message is being sent, so nothing writes it.
             let data = unsafe { data.part(part).bytes() };
             let brought = self.peer_memory.bring((to, process), data, into);
             copy.report_copied(brought.is_ok());
@@ -199,8 +201,8 @@ impl Copier {
         }
     }
 
-    /// The same of a message in pieces, if its receiver offers that. Returns whether it did: then it needs
-    /// nothing else.
+    /// Does the same for a message in pieces, if its receiver offers that. Returns whether it did.
+    /// The receiver needs nothing else then.
     pub(in crate::transport::smartmap) fn help_alike(
         &self,
         id: LocalRequestId,

@@ -1,4 +1,5 @@
-//! What an entry of a send queue says. An entry is an allegation of another rank of the job.
+//! The contents of an entry of a send queue. An entry is a claim of another rank of the job, and is
+//! checked.
 
 use crate::data::{DataView, InlineWords, LONG_BYTES, gather_words, scatter_words};
 use crate::transport::OutgoingMessage;
@@ -12,32 +13,32 @@ use bcs_core::wait_state::COLLECTIVE_MESSAGES;
 /// Bytes that travel in an entry.
 pub(in crate::transport::smartmap) const INLINE_BYTES: usize = size_of::<InlineWords>();
 
-/// What an entry says.
+/// The contents of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport::smartmap) enum QueueMessage {
-    /// Here is a message.
+    /// A message.
     Message(Envelope),
-    /// To the sender of a message that the receiver cannot reach: send me `len` bytes of it.
+    /// A request to the sender of a message that the receiver cannot reach: send `len` bytes of it.
     Pull {
         /// The sender's transfer.
         transfer: RequestId,
         /// The receiver's request.
         request: RequestId,
-        /// How many bytes there is room for.
+        /// The room at the receiver, in bytes.
         len: u64,
     },
-    /// Here are the next bytes of such a message.
+    /// The next bytes of such a message.
     Part {
         /// The receiver's request.
         request: RequestId,
-        /// Where they belong in the message.
+        /// Their offset in the message.
         offset: u64,
-        /// How many.
+        /// Their number.
         len: u64,
-        /// Where they are in the queue.
+        /// Their position in the queue.
         payload: u64,
     },
-    /// The sender has cancelled a message that it sent before: its receiver may forget it.
+    /// The sender has cancelled a message that it sent before. Its receiver may drop it.
     Cancelled {
         context: u32,
         tag: i32,
@@ -52,15 +53,15 @@ pub(in crate::transport::smartmap) struct Envelope {
     pub(in crate::transport::smartmap) context: u32,
     pub(in crate::transport::smartmap) tag: i32,
     pub(in crate::transport::smartmap) len: u64,
-    /// What a checked job says of it.
+    /// The check bits that a checked job sends along.
     pub(in crate::transport::smartmap) mark: CheckBits,
-    /// What its sender waits for, if it does.
+    /// The transfer that its sender waits for, if it waits.
     pub(in crate::transport::smartmap) transfer: Option<RequestId>,
     pub(in crate::transport::smartmap) body: Body,
 }
 
 impl Envelope {
-    /// Of a message, without its bytes.
+    /// Makes the envelope of a message, without its bytes.
     #[inline]
     pub(in crate::transport::smartmap) fn of(message: &OutgoingMessage<'_>) -> Self {
         Self {
@@ -73,14 +74,15 @@ impl Envelope {
         }
     }
 
-    /// Its transfer, if its sender may cancel it. One that is lent is not: its sender is in a blocking call.
+    /// Returns its transfer, if its sender may cancel it. The sender of a lent message cannot,
+    /// since it is in a blocking call.
     #[inline]
     pub(in crate::transport::smartmap) fn cancellable(&self) -> Option<RequestId> {
         self.transfer
             .filter(|_| !matches!(self.body, Body::Lent(_)))
     }
 
-    /// Whether the message is not fetched under the endpoint's lock.
+    /// Returns whether the message is not fetched under the endpoint's lock.
     #[inline]
     pub(in crate::transport::smartmap) fn is_long(&self) -> bool {
         match self.body {
@@ -91,10 +93,10 @@ impl Envelope {
     }
 }
 
-/// Where the bytes of a message are.
+/// The place of the bytes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport::smartmap) enum Body {
-    /// Here.
+    /// In the entry.
     Inline(InlineBytes),
     /// In the queue.
     Queued {
@@ -103,9 +105,10 @@ pub(in crate::transport::smartmap) enum Body {
     },
     /// In the sender's memory. The sender waits.
     InSenderMemory(Location),
-    /// The same, but it does not wait long ([`Loan`](bcs_core::smartmap::loan::Loan)).
+    /// The same, but the sender does not wait long ([`Loan`](bcs_core::smartmap::loan::Loan)).
     Lent(u64),
-    /// It is being packed there ([`PackingProgress`](bcs_core::smartmap::packing::PackingProgress)), from where it lies.
+    /// Its sender is packing it there
+    /// ([`PackingProgress`](bcs_core::smartmap::packing::PackingProgress)), from this source.
     Packing(u64, ScatteredSource),
 }
 
@@ -113,7 +116,7 @@ pub(in crate::transport::smartmap) enum Body {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport::smartmap) struct ScatteredSource {
     pub(in crate::transport::smartmap) address: u64,
-    /// Of its [layout](bcs_core::layout::Layout::digest).
+    /// The digest of its [layout](bcs_core::layout::DataLayout::digest).
     pub(in crate::transport::smartmap) digest: u128,
 }
 
@@ -122,13 +125,13 @@ pub(in crate::transport::smartmap) struct ScatteredSource {
 pub(in crate::transport::smartmap) struct InlineBytes(InlineWords);
 
 impl InlineBytes {
-    /// The bytes of a message that are no more than that.
+    /// Returns the bytes of a message that fits.
     #[inline]
     pub(in crate::transport::smartmap) fn of(data: &DataView) -> Self {
         Self(gather_words(data))
     }
 
-    /// Brings so many of the bytes to where they were asked for.
+    /// Delivers this many of the bytes to their receive.
     #[inline]
     pub(in crate::transport::smartmap) fn bring(&self, into: &DataView, len: usize) {
         scatter_words(into, self.0, len);
@@ -144,9 +147,9 @@ const LENT: u32 = 6;
 const PACKING: u32 = 7;
 const CANCELLED: u32 = 8;
 
-/// The mark is above the code.
+/// The mark is in the bits above the code.
 const MARK_SHIFT: u32 = u32::BITS - CheckBits::BITS;
-/// What is left of a code without its mark.
+/// The bits of a code without its mark.
 const CODE_MASK: u32 = (1 << MARK_SHIFT) - 1;
 
 const _: () = assert!(CANCELLED < 1 << MARK_SHIFT);
@@ -220,8 +223,8 @@ impl QueueMessage {
         entry
     }
 
-    /// `None` if it makes no sense. In a job that is not checked a mark makes none but that of an invalid call, and of
-    /// messages alone in one that is.
+    /// Decodes an entry; returns `None` if it is invalid. In an unchecked job only the mark of an
+    /// invalid call is valid. In a checked one only messages may have marks.
     #[inline(always)]
     pub(in crate::transport::smartmap) fn parse(entry: &QueueEntry, checked: bool) -> Option<Self> {
         let words = &entry.words;
@@ -283,7 +286,7 @@ impl QueueMessage {
         };
         let sense = match body {
             Body::Inline(_) => envelope.len <= INLINE_BYTES as u64,
-            Body::Queued { .. } => true, // The queue looks whether there is so much.
+            Body::Queued { .. } => true, // The queue checks whether it has this much.
             Body::InSenderMemory(_) | Body::Lent(_) | Body::Packing(..) => {
                 envelope.transfer.is_some()
             }
@@ -291,7 +294,8 @@ impl QueueMessage {
         sense.then_some(Self::Message(envelope))
     }
 
-    /// A message without data that stands for one of a collective which its sender called with a wrong argument.
+    /// Returns whether this is a message without data that stands for one of a collective which its
+    /// sender called with a wrong argument.
     #[cold]
     fn parse_invalid_call(entry: &QueueEntry) -> Option<Self> {
         let mark = CheckBits::new(entry.code >> MARK_SHIFT);
@@ -303,7 +307,7 @@ impl QueueMessage {
     }
 }
 
-/// The lower one first.
+/// Returns the halves, the lower one first.
 fn halves(digest: u128) -> [u64; 2] {
     [digest, digest >> 64].map(|half| {
         let half = half & u128::from(u64::MAX);

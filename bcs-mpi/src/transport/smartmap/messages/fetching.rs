@@ -18,20 +18,20 @@ pub(crate) struct Fetch {
     pub(in crate::transport::smartmap) from: FetchSource,
     pub(in crate::transport::smartmap) into: DataView,
     pub(in crate::transport::smartmap) request: LocalRequestId,
-    /// What it will have come to.
+    /// Its outcome when it is fetched.
     pub(in crate::transport::smartmap) outcome: RequestOutcome,
     pub(in crate::transport::smartmap) fetched: Result<(), FetchError>,
-    /// It is this rank's own memory that is not there.
+    /// This rank's own memory is not mapped.
     pub(in crate::transport::smartmap) own: bool,
-    /// It goes where a send reads, so not all of it may be stored at once.
+    /// A send reads the destination, so not all of it may be stored at once.
     pub(in crate::transport::smartmap) replacing: Option<ReplacingReceive>,
 }
 
-/// Where it is fetched from.
+/// The place to fetch it from.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::transport::smartmap) enum FetchSource {
     Memory(Location),
-    /// It is still being packed there, from where it lies.
+    /// Its sender is still packing it there, from this source.
     Packing(u64, ScatteredSource),
 }
 
@@ -57,7 +57,7 @@ impl Fetch {
         }
     }
 
-    /// Fetches it. No lock is held.
+    /// Fetches it. The caller holds no lock.
     pub(in crate::transport::smartmap) fn run(&mut self) {
         let len = self.envelope.len.min(self.into.len() as u64);
         let len = usize::try_from(len).expect("no more than the piece has");

@@ -1,4 +1,4 @@
-//! The way from one place, what it has brought, and what waits for it.
+//! The queue from one place, the messages from it, and what waits for them.
 
 use super::envelope::Envelope;
 use crate::data::{DataView, fill};
@@ -7,28 +7,29 @@ use bcs_core::memory::MappedWords;
 use bcs_core::request::RequestId;
 use bcs_core::smartmap::send_queue::QueueReceiver;
 
-/// After so many entries, or bytes of payload, a receiver looks whether its sender waits for room.
+/// After this many entries, or bytes of payload, a receiver checks whether its sender waits for
+/// room.
 ///
-/// A sender waits only when it found no room *after* it has said that it will. So if the last look was
-/// when less than this was left in the queue, it found room, or was seen.
+/// A sender waits only if it found no room *after* it has recorded that it will wait. So if less
+/// than this was left in the queue at the last check, the sender either found room, or was seen.
 pub(in crate::transport::smartmap) const ENTRIES_TO_A_LOOK: u64 = 32;
 pub(in crate::transport::smartmap) const BYTES_TO_A_LOOK: u64 = 8 * 1024;
 
-/// Payload is copied through a buffer of which the first cache holds all, unless its piece lies side by side.
+/// Payload that is not contiguous is copied through a buffer that fits in the first-level cache.
 const BOUNCE_BYTES: usize = 4096;
 
-/// Of so many receives from a place that are posted one after the other, one looks whether anything has
-/// come: the line that it looks at is the one that the sender writes next.
+/// Out of this many receives from a place that are posted one after the other, only one polls the
+/// queue, because a poll reads the cache line that the sender writes next.
 const POSTS_TO_A_LOOK: u32 = 8;
 
-/// The way from one place.
+/// The queue from one place.
 #[derive(Debug)]
 pub(in crate::transport::smartmap) struct IncomingQueue {
     pub(in crate::transport::smartmap) queue: QueueReceiver<MappedWords>,
-    /// Since the last look.
+    /// Entries and bytes since the last check.
     pub(in crate::transport::smartmap) entries: u64,
     pub(in crate::transport::smartmap) bytes: u64,
-    /// Receives that were posted without a look.
+    /// Receives that were posted since the last poll.
     pub(in crate::transport::smartmap) posts: u32,
 }
 
@@ -42,14 +43,14 @@ impl IncomingQueue {
         }
     }
 
-    /// A receive from here is posted. Returns whether it is time to look if anything has come.
+    /// Counts a receive from here that is posted. Returns whether it is time to poll the queue.
     pub(in crate::transport::smartmap) fn posted(&mut self) -> bool {
         let looks = self.posts == 0;
         self.posts = (self.posts + 1) % POSTS_TO_A_LOOK;
         looks
     }
 
-    /// Copies payload to bytes `offset` on of a piece. Returns false if there is no such payload.
+    /// Copies payload to a data view from `offset` on. Returns false if there is no such payload.
     pub(in crate::transport::smartmap) fn copy(
         &self,
         payload: u64,
@@ -67,10 +68,10 @@ impl IncomingQueue {
 /// A message for which there was no receive.
 #[derive(Debug)]
 pub(in crate::transport::smartmap) struct UnexpectedMessage {
-    /// Where it came from.
+    /// Its source.
     pub(in crate::transport::smartmap) place: usize,
     pub(in crate::transport::smartmap) envelope: Envelope,
-    /// A copy of what was in the queue.
+    /// A copy of its bytes in the queue.
     pub(in crate::transport::smartmap) kept: Option<Box<[u8]>>,
 }
 
@@ -84,12 +85,13 @@ pub(crate) struct LocalMatchedMessage(pub(in crate::transport::smartmap) Unexpec
 pub(in crate::transport::smartmap) struct PostedReceive {
     pub(in crate::transport::smartmap) request: LocalRequestId,
     pub(in crate::transport::smartmap) into: DataView,
-    /// The request by which the NIC knows it, if either road may satisfy it: it has to be claimed.
+    /// The request by which the NIC knows it, if either transport may satisfy it. It has to be
+    /// claimed.
     pub(in crate::transport::smartmap) shared: Option<RequestId>,
 }
 
 impl PostedReceive {
-    /// What it is for, part by part.
+    /// Takes it, field by field.
     #[inline(always)]
     pub(in crate::transport::smartmap) fn moved(&mut self) -> Self {
         Self {

@@ -1,19 +1,19 @@
-//! Blocking sends of more than some bytes, which lie where they are as long as the sender waits
+//! Blocking sends of more than some bytes, whose data stay in place as long as the sender waits
 //! ([`bcs_core::smartmap::loan`]).
 //!
-//! A sender that lends in vain has lost the time for which it waited. So who was not asked for a message
-//! in time does not lend to this receiver again for a while, twice as long each time.
+//! A sender that lends in vain has lost the time for which it waited. So if a message was not
+//! fetched in time, the sender does not lend to this receiver for a while, twice as long each time.
 
-/// How many messages are not lent after one that was not wanted: at first, and at most.
+/// The number of messages that are not lent after an unwanted one: at first, and at most.
 const MIN_LOAN_BACKOFF: u32 = 8;
 const MAX_LOAN_BACKOFF: u32 = 4096;
 
 /// Whether to lend to a rank.
 #[derive(Debug)]
 pub(in crate::transport::smartmap) struct Lender {
-    /// Messages that are still to be copied.
+    /// The number of messages that are still to be copied.
     waits: u32,
-    /// Those that will be copied after the next one that is not wanted.
+    /// The number that will be copied after the next unwanted one.
     next: u32,
 }
 
@@ -43,13 +43,14 @@ impl Lender {
     }
 }
 
-/// What has become of a message that was lent.
+/// The outcome of a loan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoanOutcome {
     /// It was fetched.
     Done,
-    /// It is being fetched: the request is to be waited for.
+    /// It is being fetched. The sender has to wait for the request.
     Claimed,
-    /// Nobody has asked for it: it is to be copied, and [withdrawn](crate::roads::smartmap::SmartMap::withdraw).
+    /// The receiver has not claimed it. The sender has to copy it and
+    /// [withdraw](crate::transport::smartmap::SmartMap::withdraw) it.
     Unwanted,
 }

@@ -1,4 +1,4 @@
-//! The way to one place: its queue, and in rank memory what the queue has no room for, in order.
+//! The queue to one place. Entries that have no room in it are held in rank memory, in order.
 
 use super::envelope::{Body, Envelope, INLINE_BYTES, InlineBytes, QueueMessage};
 use crate::data::{DataView, look_at};
@@ -9,13 +9,13 @@ use bcs_core::memory::MappedWords;
 use bcs_core::smartmap::send_queue::{QueueFull, QueueReservation, QueueSender};
 use std::collections::VecDeque;
 
-/// Payload is copied through a buffer of which the first cache holds all, unless it lies side by side.
+/// Payload that is not contiguous is copied through a buffer that fits in the first-level cache.
 const BOUNCE_BYTES: usize = 4096;
 
-/// What waits for room.
+/// An entry that waits for room.
 #[derive(Debug)]
 enum HeldMessage {
-    /// What needs no payload.
+    /// An entry without payload.
     Word(QueueMessage),
     /// A message whose sender waits until it has been copied.
     Eager {
@@ -23,14 +23,14 @@ enum HeldMessage {
         data: DataView,
         request: LocalRequestId,
     },
-    /// What is left of a message that its receiver cannot reach.
+    /// The rest of a message that its receiver cannot reach.
     Parts {
         data: DataView,
         len: usize,
         sent: usize,
-        /// Ours.
+        /// The request of this rank.
         request: LocalRequestId,
-        /// The receiver's.
+        /// The request of the receiver.
         into: LocalRequestId,
     },
 }
@@ -53,7 +53,7 @@ impl OutgoingQueue {
         !self.held.is_empty()
     }
 
-    /// Messages that are in the queue and were not taken, each with its position there.
+    /// Returns the messages in the queue that were not taken, with their positions.
     pub(in crate::transport::smartmap) fn untaken(
         &mut self,
     ) -> impl Iterator<Item = (u64, Envelope)> {
@@ -68,7 +68,7 @@ impl OutgoingQueue {
         )
     }
 
-    /// Sends a word without payload, now or when there is room.
+    /// Sends an entry without payload, now or when there is room.
     pub(in crate::transport::smartmap) fn word(&mut self, word: QueueMessage) {
         if self.held.is_empty() && self.try_word(&word).is_ok() {
             return;
@@ -122,7 +122,7 @@ impl OutgoingQueue {
         self.try_word(&QueueMessage::Message(envelope))
     }
 
-    /// Keeps a message until there is room.
+    /// Holds a message until there is room.
     pub(in crate::transport::smartmap) fn hold(
         &mut self,
         envelope: Envelope,
@@ -136,8 +136,8 @@ impl OutgoingQueue {
         });
     }
 
-    /// Takes a message of this request back that waits for room. Returns whether there was one: of what has been asked
-    /// for in parts there is none.
+    /// Takes back a message of this request that waits for room. Returns whether there was one. A
+    /// message that is requested in parts is not taken back.
     pub(in crate::transport::smartmap) fn take_back(&mut self, id: LocalRequestId) -> bool {
         let before = self.held.len();
         self.held.retain(|held| match held {
@@ -164,7 +164,7 @@ impl OutgoingQueue {
         });
     }
 
-    /// Sends what was held, as far as there is room. `done` gets the requests that are. Returns
+    /// Sends held entries, as far as there is room. `done` gets the requests that are done. Returns
     /// whether anything was sent.
     pub(in crate::transport::smartmap) fn flush(
         &mut self,

@@ -1,4 +1,4 @@
-//! A message in small pieces, which its sender packs where its receiver looks for it.
+//! A message in small pieces. Its sender packs it where its receiver fetches it.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::copier::Copier;
@@ -7,7 +7,7 @@ use crate::transport::smartmap::requests::LocalRequestId;
 use bcs_core::limits::PACKED_STEP_BYTES;
 use bcs_core::smartmap::packing::PackingProgress;
 
-/// A message that is packed where its receiver looks for it.
+/// A message that is packed where its receiver fetches it.
 #[derive(Debug)]
 pub(crate) struct Pack {
     pub(in crate::transport::smartmap) copier: Copier,
@@ -18,7 +18,7 @@ pub(crate) struct Pack {
 }
 
 impl Pack {
-    /// Packs it. No lock is held.
+    /// Packs it. The caller holds no lock.
     pub(in crate::transport::smartmap) fn run(&self) {
         let Copier {
             node, page, place, ..
@@ -28,14 +28,14 @@ impl Pack {
         let mut packed = 0;
         while packed < self.data.len() {
             let step = PACKED_STEP_BYTES.min(self.data.len() - packed);
-            // SAFETY: nobody reads it before it is told to.
+            // SAFETY: the receiver does not read these bytes before it is notified.
             let into = unsafe { self.into.part(packed..packed + step).bytes_mut() };
             gather(&self.data, packed, into);
             packed += step;
             packing.advance(u32::try_from(packed).expect("what is packed has a bound"));
             page.wake(packing.bell());
             if self.copier.help_alike(self.id, self.to, &self.data) {
-                return; // Its receiver needs nothing that is packed.
+                return; // Its receiver needs no packed bytes.
             }
         }
     }

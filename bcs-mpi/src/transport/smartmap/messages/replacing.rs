@@ -1,18 +1,19 @@
-//! A message that replaces another one: it goes where a send of the same call reads
+//! A message that replaces another one: it goes into memory that a send of the same call reads
 //! (`MPI_Sendrecv_replace`).
 //!
-//! No copy is made of what is sent. The receiver stores what comes only where its own receiver has
-//! fetched, which it learns chunk by chunk if that receives like this, too, and otherwise when all
-//! has been fetched ([`bcs_core::smartmap::shared_copy`]). What comes before that it keeps.
+//! The outgoing data are not copied. The receiver stores incoming data only where its peer has
+//! already fetched the outgoing ones. It learns that chunk by chunk if the peer receives in this
+//! way, too, and otherwise when all has been fetched ([`bcs_core::smartmap::shared_copy`]). It
+//! keeps data that come before that.
 //!
-//! **How much is kept.** While the send is being fetched, at most [`MAX_KEPT_CHUNKS`]: then it
-//! waits. While it is not, as much as comes: its receiver may be waiting for this very message to
-//! be fetched, before it goes on to receive (a blocking send before a blocking receive).
+//! **How much is kept.** While the send is being fetched, at most [`MAX_KEPT_CHUNKS`]: then the
+//! receive waits. While it is not, there is no limit, because the peer may be waiting for this very
+//! message to be fetched, before it goes on to receive (a blocking send before a blocking receive).
 //!
-//! **Nobody waits for ever.** A rank waits only while its send is being fetched. Who fetches it
-//! goes on by itself, unless it waits like this for a third rank, and so on. If that is a circle,
-//! whoever in it has fetched least keeps nothing that the next one has not fetched, so it does not
-//! wait.
+//! **No deadlock.** A rank waits only while its send is being fetched. The peer that fetches it
+//! goes on by itself, unless it waits in this way for a third rank, and so on. If that is a circle,
+//! the rank in it that has fetched least keeps nothing that the next one has not fetched, so it
+//! does not wait.
 
 use super::copier::{Copier, chunk_of};
 use crate::data::{DataView, PackBuffer, PackBufferPool, own_memory, scatter};
@@ -25,12 +26,12 @@ use bcs_core::wake::waiting::{self, WaitPolicy};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A part of a message that has come, and may not be stored yet.
+/// A part of a message that has come and may not be stored yet.
 #[derive(Debug)]
 struct HeldChunk {
     part: Range<usize>,
     room: PackBuffer,
-    /// Where in the room it begins.
+    /// Its offset in the buffer.
     start: usize,
 }
 
@@ -41,9 +42,9 @@ pub(crate) struct ReplacingReceive {
     sending: Option<LocalRequestId>,
     into: DataView,
     kept: VecDeque<HeldChunk>,
-    /// From the start on, so many bytes are stored or kept.
+    /// The number of bytes, from the start on, that are stored or kept.
     fetched: usize,
-    /// For what is kept next.
+    /// Buffers for the next parts.
     rooms: PackBufferPool,
 }
 
@@ -61,7 +62,7 @@ impl ReplacingReceive {
         }
     }
 
-    /// Memory for the first `len` bytes of the message, in which they are kept. Those that were
+    /// Returns memory for the first `len` bytes of the message, to keep them. Bytes that were
     /// fetched before count.
     pub(in crate::transport::smartmap) fn keep_all(&mut self, len: usize) -> DataView {
         let mut room = self.rooms.allocate(len);
@@ -74,12 +75,12 @@ impl ReplacingReceive {
         all
     }
 
-    /// Whether anything is kept.
+    /// Returns whether any part is kept.
     pub(in crate::transport::smartmap) fn keeps_any(&self) -> bool {
         !self.kept.is_empty()
     }
 
-    /// Stores what is kept, when the send is done. Returns whether the memory was there.
+    /// Stores the kept parts, when the send is done. Returns whether the memory was there.
     pub(crate) fn store(mut self) -> bool {
         let end = self.kept.back().map_or(0, |last| last.part.end);
         let is_there = end == 0 || own_memory::is_writable(&self.into, end);
@@ -97,8 +98,8 @@ impl ReplacingReceive {
         }
     }
 
-    /// How many bytes of this memory, from the start on, need not be sent any more. `None` if
-    /// nobody is fetching them.
+    /// Returns how many bytes of this memory, from the start on, the send needs no more. Returns
+    /// `None` if no rank is fetching them.
     fn is_sent_up_to(&self, copier: &Copier) -> Option<usize> {
         let Some(sending) = self.sending else {
             return Some(usize::MAX);
@@ -112,7 +113,7 @@ impl ReplacingReceive {
         Some(chunks.saturating_mul(SHARED_CHUNK_BYTES))
     }
 
-    /// Fetches the first `len` bytes of a message from there. No lock is held.
+    /// Fetches the first `len` bytes of a message from there. The caller holds no lock.
     pub(in crate::transport::smartmap) fn fetch(
         &mut self,
         copier: &Copier,
@@ -128,21 +129,21 @@ impl ReplacingReceive {
             if !SharedCopy::report_fetched(node, which, chunk as u64) {
                 return Err(FetchError::Fault); // There is no such transfer.
             }
-            // It may sleep until there is as much.
+            // The sender may sleep until this much is fetched.
             if chunk % (MAX_KEPT_CHUNKS / 2) == 0 {
                 copier.ring_sender(which);
             }
             if !self.has_room(copier) {
-                copier.ring_sender(which); // Before it sleeps, or both might.
+                copier.ring_sender(which); // Before this rank sleeps, or both might.
                 self.wait_for_room(copier);
             }
             self.fetch_part(copier, (place, from), chunk_of(chunk, len))?;
         }
-        // The end of the transfer says that all is fetched.
+        // The end of the transfer tells the sender that all is fetched.
         Ok(())
     }
 
-    /// Fetches the next part: to where it belongs, if that need not be sent any more.
+    /// Fetches the next part. It goes to its final place, if the send needs that no more.
     fn fetch_part(
         &mut self,
         copier: &Copier,
@@ -165,14 +166,14 @@ impl ReplacingReceive {
         Ok(())
     }
 
-    /// Stores what may be stored of what is kept. Returns whether more may be kept then.
+    /// Stores kept parts, as far as that is allowed. Returns whether more may be kept then.
     fn has_room(&mut self, copier: &Copier) -> bool {
         self.store_up_to(self.is_sent_up_to(copier).unwrap_or(0));
         self.kept.len() < MAX_KEPT_CHUNKS
     }
 
-    /// Waits until something may be stored, as long as the send is being fetched. Once it gives its
-    /// receiver a moment to begin: of two that exchange, one calls first.
+    /// Waits until a part may be stored, as long as the send is being fetched. It gives the
+    /// receiver a moment to begin, once: of two that exchange, one calls first.
     fn wait_for_room(&mut self, copier: &Copier) {
         let first = self.kept.front().map(|kept| kept.part.end);
         let sending = self.sending.map(|sending| (copier.place, sending));
@@ -183,7 +184,7 @@ impl ReplacingReceive {
             let begun = || self.is_sent_up_to(copier).is_some();
             waiting::spin(&copier.page, None, WaitPolicy::SHORT, begun);
         }
-        // Not the bell of this rank, on which another thread of it may sleep.
+        // It is not the bell of this rank, on which another thread of it may sleep.
         let bell = SharedCopy::sender_bell(&copier.node, sending).expect("it is sending that");
         waiting::wait(bell, &copier.page, None, WaitPolicy::RANK, || {
             let sent = self.is_sent_up_to(copier);
@@ -206,7 +207,7 @@ mod tests {
 
     const LEN: usize = 200 * SHARED_CHUNK_BYTES + 3;
 
-    /// What each rank sends, of which it is the only one.
+    /// The transfer of each rank's only send.
     const TRANSFER: LocalRequestId = LocalRequestId {
         slot: 7,
         generation: 3,
@@ -284,7 +285,7 @@ mod tests {
         let copier = ranks[0].copier.clone();
         let part = 0..SHARED_CHUNK_BYTES;
         assert_eq!(replacing.fetch_part(&copier, (1, theirs), part), Ok(()));
-        // Its sender has written over what was fetched.
+        // Its sender has overwritten what was fetched.
         let brought = replacing.keep_all(LEN);
         scatter(&brought, 0, &vec![9; LEN]);
         assert!(replacing.store());
@@ -304,7 +305,8 @@ mod tests {
             for place in 0..count {
                 assert!(SharedCopy::report_fetched(&node, (place, TRANSFER), 0));
             }
-            // Another thread of each rank sleeps on the rank's bell: nobody else may sleep or ring there.
+            // Another thread of each rank sleeps on the rank's bell. No other thread may sleep or
+            // ring there.
             let slept_on = 5 << 2 | bell::ASLEEP;
             for place in 0..count {
                 node.bell(place).store(slept_on, Ordering::Relaxed);

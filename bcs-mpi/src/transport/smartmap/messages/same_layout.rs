@@ -1,10 +1,12 @@
-//! Messages between pieces of one layout: they are copied from piece to piece, without being packed.
+//! Messages between data views of one layout: they are copied from piece to piece, without being
+//! packed.
 //!
-//! To pack small pieces and to unpack them again costs twice what it costs to copy them once, and where both ranks
-//! have their memory in slots either can reach the pieces of the other. What would be in the way is the other one's
-//! layout, an allegation of as many words as it likes. So nobody reads another rank's: a message says the digest of its
-//! layout, and a receiver whose own has the same looks for the pieces where its own layout says. Anything else goes
-//! as before: the sender packs, the receiver unpacks.
+//! To pack small pieces and to unpack them costs twice as much as to copy them once. If both ranks
+//! have their memory in slots, either can reach the pieces of the other. But it would need the
+//! other one's layout, which is an unchecked claim of any length. So no rank reads another one's
+//! layout. A message holds the digest of its layout, and a receiver whose own has the same digest
+//! uses its own layout to find the sender's pieces. In all other cases the sender packs, and the
+//! receiver unpacks.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::envelope::ScatteredSource;
@@ -14,18 +16,19 @@ use bcs_core::layout::DataLayout;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Two places where a message lies in the same pieces.
+/// Two places where a message has the same layout.
 pub(in crate::transport::smartmap) struct SameLayoutCopy {
     layout: Arc<DataLayout>,
     from: u64,
     to: u64,
-    /// How much of the message.
+    /// The part of the message, as a length.
     len: usize,
 }
 
 impl SameLayoutCopy {
-    /// Receiver: the first `len` bytes of a message that the rank at a place alleges to lie there, if they lie like
-    /// its own piece and all can be reached.
+    /// Receiver: returns the copy of the first `len` bytes of a message at the address that the
+    /// rank at a place has sent, if it has the same layout as its own data view and all pieces can
+    /// be reached.
     pub(in crate::transport::smartmap) fn of(
         (peer_memory, place): (&PeerMemory, usize),
         data: ScatteredSource,
@@ -45,8 +48,8 @@ impl SameLayoutCopy {
         })
     }
 
-    /// Sender: the first `len` bytes of its own message, and where the rank at a place, which says that its layout is
-    /// the same, wants them, if all can be reached.
+    /// Sender: returns the copy of the first `len` bytes of its own message to the address that the
+    /// rank at a place has sent with the same layout, if all pieces can be reached.
     pub(in crate::transport::smartmap) fn to(
         (peer_memory, place): (&PeerMemory, usize),
         data: &DataView,
@@ -66,13 +69,14 @@ impl SameLayoutCopy {
     /// Copies a part of the message.
     pub(in crate::transport::smartmap) fn copy(&self, part: Range<usize>) {
         assert!(part.end <= self.len);
-        // SAFETY: on one side is a piece of this rank's, and its promise. The other rank has said that its pieces may
-        // be used so, and all of them are mapped as long as the slots live.
+        // SAFETY: on one side is a data view of this rank, with its promise. The other rank has
+        // promised that its pieces may be used in this way, and all of them are mapped as long as
+        // the slots live.
         unsafe { copy_alike(&self.layout, self.from, self.to, part) };
     }
 }
 
-/// Whether all pieces from an address on are in the slot of the rank at a place.
+/// Returns whether all pieces from an address on are in the slot of the rank at a place.
 fn reach(
     (peer_memory, place): (&PeerMemory, usize),
     layout: &DataLayout,

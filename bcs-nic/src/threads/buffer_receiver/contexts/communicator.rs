@@ -1,5 +1,5 @@
-//! A communicator as one of its nodes knows it: who has arrived at which collective, and which of
-//! them are still to go.
+//! A communicator as one of its nodes knows it: which members have arrived at which collective, and
+//! which collectives have still to go.
 
 use super::ContextKey;
 use crate::budget::{CollectivePlan, Quota};
@@ -21,37 +21,40 @@ pub(super) type ArrivedDescriptors = Vec<(u32, CollectiveDescriptor)>;
 #[derive(Debug)]
 pub(super) struct UngrantedCollective {
     pub(super) sequence: u64,
-    /// Zero: the local members do not agree, or what they called is impossible. They have been told.
+    /// Zero: the local members do not agree, or their call is impossible. They have been notified.
     pub(super) signature: u64,
-    /// What a local member called, packed; if they do not agree, one that the others object to.
+    /// The call of a local member, packed. If they do not agree, it is one with which others
+    /// disagree.
     pub(super) called: u64,
     pub(super) reduces: bool,
     pub(super) has_data: bool,
-    /// How many arrivals of the node it has.
+    /// The number of the node's arrivals.
     arrivals: u64,
     pub(super) steps: u64,
     pub(super) granted: u64,
-    /// Tokens of a step: more than one, as long as it is not known that at each node one rank arrives for
+    /// Tokens of a step: more than one, until it is known that one rank of each node arrives for
     /// all.
     pub(super) tokens: u64,
     /// Whether all nodes are known to have arrived.
     pub(super) arrived: bool,
-    /// What the local members posted, if it goes ahead of the beat: then neither CH nor RH knows of it.
+    /// The descriptors of the local members, if it goes outside of the slice: then neither CH nor
+    /// RH knows of it.
     pub(super) ahead: Option<ArrivedDescriptors>,
-    /// Whether this node has told its parent in the tree that all members below have arrived; the root, whether it has heard so
-    /// from all.
+    /// Whether this node has reported to its parent in the tree that all members below have
+    /// arrived; at the root, whether all have reported.
     pub(super) is_told: bool,
-    /// Whether the root has heard that not all called the same.
+    /// Whether the root knows that the calls differ.
     pub(super) differs: bool,
 }
 
 impl UngrantedCollective {
-    /// The value of `Arrived`.
+    /// Returns the value of `Arrived`.
     pub(super) fn arrival(&self) -> u64 {
         arrival(self.sequence, self.signature)
     }
 
-    /// The local members are told that it fails, if it goes ahead of the beat; else CH or RH tells them.
+    /// Fails it for the local members, if it goes outside of the slice; otherwise CH or RH does
+    /// that.
     fn fail(&self, completion: Completion, context: &mut NicThreadContext<'_>) {
         for (rank, descriptor) in self.ahead.iter().flatten() {
             context.out.complete(*rank, descriptor.request, completion);
@@ -64,7 +67,7 @@ impl UngrantedCollective {
             .is_none_or(|steps| steps >= self.steps)
     }
 
-    /// The most tokens it can get in a slice in which `go` is what was granted before.
+    /// Returns the most tokens that it can get in a slice, where `go` was granted before.
     pub(super) fn tokens_wanted(&self, go: StepGrant) -> u64 {
         let done = go.steps_of(self.sequence).unwrap_or(self.steps);
         let steps = self.steps.saturating_sub(done);
@@ -79,12 +82,12 @@ impl UngrantedCollective {
         self.signature != 0
     }
 
-    /// Whether slices have nothing to do with it: it goes ahead of the beat, as far as this node knows.
+    /// Whether it needs no slice: it goes outside of the slice, as far as this node knows.
     pub(super) fn needs_no_slice(&self) -> bool {
         self.ahead.is_some() && !self.differs
     }
 
-    /// Who does it.
+    /// Returns the NIC thread that does it.
     fn helper(&self) -> NicThreadId {
         if self.reduces {
             NicThreadId::ReduceHelper
@@ -94,19 +97,19 @@ impl UngrantedCollective {
     }
 }
 
-/// The value of `Arrived`, at collective `sequence` of a context. Of its number these are 40 bits: they are
-/// compared with those of the same collective, and what a node has published half a lap of numbers ago is
-/// [taken back](NicCommunicator::withdraw_published). Whoever wants to know more asks for `Number`.
+/// Returns the value of `Arrived`, at collective `sequence` of a context. It holds 40 bits of the
+/// number: nodes compare it at the same collective, and a value from half the number range ago is
+/// [withdrawn](NicCommunicator::withdraw_published). `Number` holds all bits.
 fn arrival(sequence: u64, signature: u64) -> u64 {
     number(sequence) << NicCollectiveCall::SIGNATURE_BITS | signature
 }
 
-/// The value of `Number`.
+/// Returns the value of `Number`.
 pub(super) fn number(sequence: u64) -> u64 {
     sequence + 1
 }
 
-/// Half of the numbers that `Arrived` tells apart.
+/// Half of the numbers that `Arrived` distinguishes.
 const HALF_NUMBER_RANGE: u64 = 1 << (u64::BITS - NicCollectiveCall::SIGNATURE_BITS - 1);
 
 #[derive(Debug)]
@@ -114,7 +117,7 @@ pub(super) struct NicCommunicator {
     pub(super) key: ContextKey,
     pub(super) group: Arc<NicGroup>,
     pub(super) slot: Option<u32>,
-    /// Which of those of this key it is, as the master has counted them; known with the slot.
+    /// Which communicator with this key it is, counted by the master; known with the slot.
     pub(super) life: u16,
     pub(super) local: Vec<u32>,
     /// Requests of local members that wait for the slot.
@@ -127,16 +130,16 @@ pub(super) struct NicCommunicator {
     pub(super) pending: VecDeque<UngrantedCollective>,
     /// The value of `Number` that the other nodes see.
     published: u64,
-    /// At the master: a collective was granted in full in this slice, and CH or RH of this node may not have looked at
-    /// `StepGrant` so far. Nothing else is written there before.
+    /// At the master: a collective was granted in full in this slice, and CH or RH of this node may
+    /// not have read `Go` yet. Until then nothing else may be written there.
     pub(super) grant_is_unread: bool,
-    /// Whether short collectives go ahead of the beat, once somebody wanted to know.
+    /// Whether short collectives go outside of the slice, once it has been computed.
     pub(super) goes_ahead: Option<bool>,
     pub(super) gone: bool,
 }
 
 impl NicCommunicator {
-    /// One whose first collective is `first`: 0, but in tests.
+    /// Creates a communicator whose first collective is `first`: 0, except in tests.
     pub(super) fn new(context: u32, group: NicGroup, local: Vec<u32>, first: u64) -> Self {
         Self {
             key: (group.members[0], context),
@@ -157,7 +160,7 @@ impl NicCommunicator {
         }
     }
 
-    /// The slot of a context that is no more is free on this node: `Owner`, which says so, comes last.
+    /// Frees the slot of a closed context on this node. `Owner`, which publishes this, comes last.
     pub(super) fn give_slot_back(&self, context: &mut NicThreadContext<'_>) {
         let variables = [
             Variable::Called,
@@ -174,19 +177,20 @@ impl NicCommunicator {
         }
     }
 
-    /// Whether a rank may arrive so, with what has arrived already. Collectives may arrive in any order:
-    /// one that members of the node fold first comes later than what they post after it.
+    /// Whether a rank may arrive with this descriptor, given the earlier arrivals. Collectives may
+    /// arrive in any order: one that members of the node fold first comes later than what they post
+    /// after it.
     pub(super) fn may_arrive(&self, rank: u32, descriptor: &CollectiveDescriptor) -> bool {
         let ahead = descriptor.sequence.checked_sub(self.complete);
         if ahead.is_none_or(|ahead| ahead >= REQUEST_SLOTS as u64) {
-            return false; // it is over, or one that nobody can have got to
+            return false; // it is over, or its number is impossibly high
         }
         let arrivals = self.arrivals.get(&descriptor.sequence);
         let mut arrivals = arrivals.into_iter().flatten();
         if !descriptor.for_node {
             return !arrivals.any(|(other, arrival)| *other == rank || arrival.for_node);
         }
-        // CH and RH look for the root among those who have arrived, and give the result to it.
+        // CH and RH look for the root among the arrived ranks, and give the result to it.
         let root = match descriptor.kind {
             CollectiveKind::Broadcast { root } => Some(root),
             CollectiveKind::Reduce { root, .. } => root,
@@ -196,7 +200,8 @@ impl NicCommunicator {
         arrivals.next().is_none() && root.is_none_or(|root| root == rank || is_elsewhere(root))
     }
 
-    /// A rank arrives, which [may](Self::may_arrive). Collectives at which all local members now have go on.
+    /// Adds the arrival of a rank, which [may](Self::may_arrive) arrive. Collectives at which all
+    /// local members now have arrived go on.
     pub(super) fn arrive(
         &mut self,
         rank: u32,
@@ -221,7 +226,7 @@ impl NicCommunicator {
         }
     }
 
-    /// All local members have arrived at the next collective.
+    /// Makes the next collective pending: all local members have arrived at it.
     fn ready(
         &mut self,
         mut arrivals: ArrivedDescriptors,
@@ -273,7 +278,7 @@ impl NicCommunicator {
             context.out.send(pending.helper(), ready);
         } else {
             report_mismatch(&arrivals, &calls, odd, context);
-            // The other nodes have to be told.
+            // The other nodes must be notified.
             pending.signature = 0;
             pending.called = odd.map_or(calls[0], |(odd, _)| odd).pack();
             pending.has_data = false;
@@ -296,25 +301,26 @@ impl NicCommunicator {
         possible && plan.steps(called.bytes) <= StepGrant::MAX_STEPS
     }
 
-    /// The first collective that is not over, as far as this node knows.
+    /// Returns the first collective that is not over, as far as this node knows.
     pub(super) fn next(&self) -> u64 {
         let next = self.pending.front();
         next.map_or(self.complete, |next| next.sequence)
     }
 
-    /// The collective that is next to be granted.
+    /// Returns the collective that is next to be granted.
     pub(super) fn front(&self) -> &UngrantedCollective {
         self.pending.front().expect("a collective is being granted")
     }
 
-    /// Gives up the collective that the master has refused, and forgets what it has granted in full.
+    /// Gives up the collective that the master has refused, and forgets those that it has granted
+    /// in full.
     pub(super) fn apply_grant(
         &mut self,
         slot: u32,
         go: StepGrant,
         context: &mut NicThreadContext<'_>,
     ) {
-        // Whose members do not agree have been told.
+        // Local members that do not agree have been notified.
         if let Some(refused) = self.pending.pop_front_if(|next| go.refuses(next.sequence))
             && refused.agreed()
         {
@@ -332,7 +338,8 @@ impl NicCommunicator {
         while self.pending.pop_front_if(|next| next.is_over(go)).is_some() {}
     }
 
-    /// Tells the master at which collective this node's ranks are, once the one before has begun.
+    /// Publishes for the master which collective this node's ranks have reached, once the one
+    /// before has begun.
     pub(super) fn publish(&mut self, slot: u32, go: StepGrant, context: &mut NicThreadContext<'_>) {
         let Some(next) = self.pending.front() else {
             return;
@@ -341,7 +348,7 @@ impl NicCommunicator {
         if self.published == number {
             return;
         }
-        // What had begun was published, and what is over has been forgotten.
+        // A collective that had begun was published, and one that is over has been forgotten.
         assert_eq!(go.steps_of(next.sequence), Some(0), "{next:?} has gone");
         self.published = number;
         context.port.store(Variable::Called(slot), next.called);
@@ -349,12 +356,13 @@ impl NicCommunicator {
             context.port.store(Variable::Arrivals(slot), next.arrivals);
         }
         context.port.store(Variable::Arrived(slot), next.arrival());
-        // Who sees the number sees all of these.
+        // A node that sees the number sees all of these.
         context.port.store(Variable::Number(slot), number);
     }
 
-    /// A collective is over that no slice had to do with. Any number of them may follow each other, and what was
-    /// published before the first must not be taken for what comes after the last.
+    /// Withdraws the published arrival, if necessary, when a collective outside of the slice is
+    /// over. Any number of these may follow each other, and the value from before the first must
+    /// not be taken for one from after the last.
     pub(super) fn withdraw_published(
         &self,
         over: u64,
@@ -371,16 +379,16 @@ impl NicCommunicator {
         !self.gone && (self.slot.is_none() || self.pending.front().is_some_and(wants))
     }
 
-    /// Whether its next collective needs nothing but a slice: this node is to say that it has arrived, or all have
-    /// arrived, or the master is to refuse it.
+    /// Whether its next collective needs nothing but a slice: this node must publish its arrival,
+    /// or all have arrived, or the master must refuse it.
     pub(super) fn waits_for_slice(&self) -> bool {
         let needs_slice = |next: &UngrantedCollective| next.differs || next.arrived;
         let needs_slice = self.pending.front().is_some_and(needs_slice);
         !self.gone && (needs_slice || self.is_to_be_published())
     }
 
-    /// Whether its next collective goes by slices, and the other nodes have not been told that this one is there. If
-    /// members here have not called the same, it is for the root to ask, once all have arrived.
+    /// Whether its next collective goes by slices, and this node has not published its arrival. If
+    /// the calls of local members differ, the root requests the slice once all have arrived.
     pub(super) fn is_to_be_published(&self) -> bool {
         let goes_by_slices = |next: &&UngrantedCollective| next.agreed() && !next.needs_no_slice();
         let next = self.pending.front().filter(goes_by_slices);
@@ -393,7 +401,7 @@ impl NicCommunicator {
         }
     }
 
-    /// A member's node has died: whatever is not done fails, here and at CH and RH.
+    /// Fails all unfinished collectives, here and at CH and RH, because a member's node has died.
     pub(super) fn fail_pending(&mut self, context: &mut NicThreadContext<'_>) {
         self.gone = true;
         let completion = Completion::failed(RequestFailure::PeerGone);
@@ -417,7 +425,7 @@ impl NicCommunicator {
     }
 }
 
-/// Tells the local members that they did not call the same, or called what is impossible.
+/// Reports to the local members that their calls differ or are impossible.
 fn report_mismatch(
     arrivals: &[(u32, CollectiveDescriptor)],
     calls: &[NicCollectiveCall],
@@ -436,8 +444,9 @@ fn report_mismatch(
     }
 }
 
-/// If ranks called different things, one that says itself that it is wrong; else a call that the fewest made: more
-/// likely than any other it is the wrong one. And one that does not agree with it.
+/// Returns the most suspicious call if calls differ, and a call that does not agree with it. It is
+/// a call marked as invalid; otherwise the one that the fewest ranks made, which is most likely to
+/// be wrong.
 fn odd_one_out(calls: &[NicCollectiveCall]) -> Option<(NicCollectiveCall, NicCollectiveCall)> {
     let made_by = |call: &NicCollectiveCall| match call.kind {
         CollectiveKind::Invalid(_) => 0,

@@ -1,10 +1,11 @@
 //! The Compare-And-Writes by which the master's BR opens contexts and grants collectives.
 //!
-//! One at a time: each context of this slice is a short program of them. For a new context,
-//! *claim* a slot, or *decline* if there is none. For a collective: *test* whether all nodes have arrived at the same; *count*
-//! whether one rank has arrived for each, if that makes a difference; *take* tokens
-//! on all of them, if it moves data; *go*. A barrier needs no token, so its test and its go are one.
-//! If the test fails: has anybody not arrived (*late*)? Else *refuse*.
+//! There is one at a time: each context of this slice is a short program of them. For a new
+//! context, *claim* a slot, or *decline* if none is free. For a collective: *test* whether all
+//! nodes have arrived at the same one; *count* whether one rank has arrived for each node, if that
+//! makes a difference; *take* tokens on all of them, if it moves data; *go*. A barrier needs no
+//! token, so its test and its go are one. If the test fails, test whether any node has not arrived
+//! (*late*); if all have, *refuse*.
 
 use super::refusal::CollectiveRefusal;
 use super::slots::{free_slot, key_value};
@@ -17,7 +18,7 @@ use bcs_core::request::Completion;
 use bcs_fabric::{CompareAndWrite, Comparison, Event, Ticket, Variable};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Where the program of a context stands: which Compare-And-Write is under way.
+/// The stage of a context's program: the current Compare-And-Write.
 #[derive(Clone, Copy, Debug)]
 enum GrantStage {
     Claim { slot: u32, next: u32 },
@@ -37,8 +38,8 @@ struct PendingGrant {
     ticket: Ticket,
 }
 
-/// `Tokens` of a slice with none taken. Twice the tokens, so that "all taken" stays below the
-/// next slice's.
+/// Returns the value of `Tokens` in a slice in which no tokens were taken. The factor 2 keeps "all
+/// taken" below the next slice's value.
 fn tokens_of(slice: u64) -> u64 {
     slice * 2 * COLLECTIVE_TOKENS
 }
@@ -137,7 +138,7 @@ impl GrantSequence {
         })
     }
 
-    /// Tokens taken on this node in this slice.
+    /// Returns the number of tokens taken on this node in this slice.
     fn used(&self, context: &NicThreadContext<'_>) -> u64 {
         context
             .port
@@ -145,7 +146,7 @@ impl GrantSequence {
             .saturating_sub(tokens_of(self.slice))
     }
 
-    /// Takes as many tokens as the collective can use, if there are any beyond the first `used`.
+    /// Takes as many tokens as the collective can use, if any remain after the first `used`.
     fn take(&self, pending: &UngrantedCollective, used: u64) -> Option<GrantStage> {
         let free = self.quota.tokens.checked_sub(used)?;
         let steps = (pending.steps - pending.granted).min(free / pending.tokens);
@@ -216,7 +217,7 @@ impl GrantSequence {
         self.under_way = Some(PendingGrant { key, stage, ticket });
     }
 
-    /// A verdict has come: the next stage, if there is one in this slice.
+    /// Handles a verdict. Returns the next stage, if there is one in this slice.
     fn decided(
         &mut self,
         communicator: &mut NicCommunicator,
@@ -229,15 +230,16 @@ impl GrantSequence {
             (GrantStage::Claim { slot, .. }, true) => {
                 communicator.slot = Some(slot);
                 communicator.answer(Completion::done(), context);
-                ask_for_another(config); // in whose DEM the other nodes look for it
+                ask_for_another(config); // in its DEM the other nodes look for it
                 None
             }
             (GrantStage::Claim { next, .. }, false) => {
                 Some(claim(communicator.key, next, config, context))
             }
-            // If another refusal is still to be read somewhere, this one is tried again, from the start.
+            // If another refusal is still unread somewhere, this one is tried again, from the
+            // start.
             (GrantStage::Decline, _) => {
-                ask_for_another(config); // in whose DEM all nodes see it
+                ask_for_another(config); // in its DEM all nodes see it
                 None
             }
             (GrantStage::Test, true) => {
@@ -266,7 +268,7 @@ impl GrantSequence {
                     used,
                 )))
             }
-            // A node of the group has taken more than this one.
+            // A node of the group has taken more tokens than this one.
             (GrantStage::Take { used, .. }, false) => {
                 self.take_or_wait(communicator, used + 1, config)
             }
@@ -277,14 +279,14 @@ impl GrantSequence {
             (GrantStage::Test | GrantStage::Go(_), false) => {
                 (!communicator.front().arrived).then_some(GrantStage::Late)
             }
-            (GrantStage::Late, false) => None, // whoever arrives last asks for a slice
+            (GrantStage::Late, false) => None, // the node that arrives last requests a slice
             (GrantStage::Late, true) => {
                 Some(GrantStage::Refuse(CollectiveRefusal::new(communicator)))
             }
             (GrantStage::Refuse(refusal), holds) => {
                 let next = refusal.decided(holds, communicator).map(GrantStage::Refuse);
                 if next.is_none() {
-                    ask_for_another(config); // in whose DEM all nodes see it
+                    ask_for_another(config); // in its DEM all nodes see it
                 }
                 next
             }
@@ -327,7 +329,7 @@ impl GrantSequence {
     }
 }
 
-/// How to get a slot for a context, from this probe on.
+/// Returns the stage that gets a slot for a context, from this probe on.
 fn claim(
     key: ContextKey,
     probe: u32,
@@ -340,7 +342,7 @@ fn claim(
     }
 }
 
-/// Law 2: another slice is wanted, at once if somebody is blocked.
+/// Requests another slice (law 2): at once if a rank is blocked.
 pub(super) fn ask_for_another(config: &NodeConfig) {
     config.page.arm();
     if config.page.hungry() {

@@ -1,33 +1,40 @@
-//! Short collectives ahead of the beat, where nodes are far from each other.
+//! Short collectives outside of the slice, between nodes on different hosts.
 //!
-//! By slices a collective takes seven ways from node to node: somebody asks for a slice, it is struck, all say that they
-//! have exchanged, the master asks whether all have arrived and grants, the phase is struck, and what moves moves. A
-//! collective whose data fit into a descriptor needs none of that. It takes no token, for nothing enters anybody's memory.
-//! Its order is that of the context's sequence, which no cut can change. All it needs is that everybody has arrived.
+//! By slices a collective takes seven trips between nodes: somebody requests a slice, it is struck,
+//! all report that they have exchanged, the master tests whether all have arrived and grants, the
+//! phase is struck, and the data move. A collective whose data fit into a descriptor needs none of
+//! that. It takes no token, because nothing enters a rank's memory. Its order is that of the
+//! context's sequence, which no cut can change. It only needs the arrival of all members.
 //!
-//! So with elastic strobes it goes along the binomial tree of the group's nodes (the one of RH): when all members of a
-//! node and of all its subtrees have arrived, the node *tells* its parent, with what they contribute; when the root has
-//! heard from all it is *concluded*, and the result goes down again. The contributions are folded as RH folds them, the local
-//! members in communicator order and then the children in ascending order (law 9), so the bits are the same.
+//! So with elastic strobes it goes along the binomial tree of the group's nodes (the one of RH).
+//! When all members of a node and of all its subtrees have arrived, the node *reports* to its
+//! parent, with their contribution. When the root has heard from all, the collective is
+//! *concluded*, and the result goes down again. The contributions are folded as RH folds them, the
+//! local members in communicator order and then the children in ascending order (law 9), so the
+//! bits are the same.
 //!
-//! - **Which groups.** Those whose tree has only edges between different machines. Nodes of one machine have no such way,
-//!   and need none. All nodes find the same: each knows which nodes are on which machine.
-//! - **One order.** A context has one collective at a time: one that goes by slices keeps those behind it waiting until
-//!   CH or RH of this node says that it is over, or another slice begins. A node that has concluded one writes that into its
-//!   `StepGrant`, as the master's Compare-And-Write would have; so whoever reads `StepGrant` finds one count of all that have begun. The
-//!   master writes nothing there before its own helper has read the grant, however fast the other nodes are.
-//! - **From ahead to a slice.** If the next collective goes by slices, the slice that its members asked for may be over. So
-//!   each node that concludes one asks for another slice, in whose DEM it publishes that it is there. So does each node
-//!   where one that went by slices is over, and the next one is there: what it holds would be taken for work that is left,
-//!   and a deadlock would never be proven.
-//! - **Who did not call the same** is told as ever, by the master in a slice ([`super::refusal`]). Every collective of such
-//!   a group, a long one as well, tells its arrivals up the tree, with its signature. Whoever hears another signature than its
-//!   own passes on that not all are the same (0). So the root knows when all have arrived and differ, and asks for the slice; in its
-//!   DEM all publish where they are, and none of them has gone on.
-//! - **What is heard too early** is kept by context and sequence, also if the context is not yet open here. A child
-//!   is at most one collective ahead of its parent, so little is kept. What a child has told of a collective that went by
-//!   slices may come when the context is closed here, and its id is used again: so all that is told names the [life](super::slots)
-//!   of the context.
+//! - **Which groups.** Those whose tree has only edges between different hosts. Nodes of one host
+//!   have no such path, and need none. All nodes compute the same: each knows which nodes are on
+//!   which host.
+//! - **One order.** A context has one collective at a time: one that goes by slices delays those
+//!   behind it until CH or RH of this node reports that it is over, or another slice begins. A node
+//!   that has concluded one writes that into its `Go`, as the master's Compare-And-Write would
+//!   have; so a reader of `Go` finds one count of all that have begun. The master writes nothing
+//!   there before its own helper has read the grant, however fast the other nodes are.
+//! - **Back to slices.** If the next collective goes by slices, the slice that its members
+//!   requested may be over. So each node that concludes one requests another slice, in whose DEM it
+//!   publishes its arrival. So does each node where one that went by slices is over and the next
+//!   one is pending: otherwise its pending entry would count as work that is left, and a deadlock
+//!   would never be proven.
+//! - **Calls that differ** are reported as ever, by the master in a slice ([`super::refusal`]).
+//!   Every collective of such a group, even a long one, reports its arrivals up the tree, with its
+//!   signature. A node that gets another signature than its own passes on that not all are the same
+//!   (0). So the root knows when all have arrived and differ, and requests the slice. In its DEM
+//!   all nodes publish where they are, and none of them has gone on.
+//! - **Early messages** are held by context and sequence, also if the context is not yet open here.
+//!   A child is at most one collective ahead of its parent, so few are held. A child's report about
+//!   a collective that went by slices may come when the context is closed here, and its id is used
+//!   again. So all messages name the [life](super::slots) of the context.
 
 use super::communicator::{ArrivedDescriptors, NicCommunicator, UngrantedCollective};
 use super::grant::ask_for_another;
@@ -44,10 +51,10 @@ use bcs_core::request::Completion;
 use bcs_fabric::{Port, Variable};
 use std::collections::BTreeMap;
 
-/// A collective: its context, the life of that, and its number.
+/// A collective: its context, the life of the context, and its number.
 type CollectiveId = (ContextKey, u16, u64);
 
-/// What was heard and has not met its collective, with the node that said it.
+/// Messages that have not met their collective, with the nodes that sent them.
 #[derive(Debug, Default)]
 pub(super) struct EarlyTreeMessages(BTreeMap<CollectiveId, Vec<(NodeId, CollectiveTreeMessage)>>);
 
@@ -57,7 +64,8 @@ impl EarlyTreeMessages {
         self.0.entry(name).or_default().push((from, part));
     }
 
-    /// What all these nodes say on this way of a collective, in their order, once all have.
+    /// Takes the messages of all these nodes in this direction of a collective, in their order,
+    /// once all have come.
     pub(super) fn take(
         &mut self,
         name: CollectiveId,
@@ -81,7 +89,7 @@ impl EarlyTreeMessages {
         nodes.iter().map(&mut take).collect()
     }
 
-    /// Of a context only this life is of use, from this collective on.
+    /// Forgets the messages of a context except those of this life, from this collective on.
     pub(super) fn forget_all_but(&mut self, context: ContextKey, life: u16, sequence: u64) {
         self.forget_range((context, 0, 0), (context, life, sequence));
         if let Some(next) = life.checked_add(1) {
@@ -97,7 +105,7 @@ impl EarlyTreeMessages {
 }
 
 impl Contexts {
-    /// A local rank posted a collective descriptor, which was taken before its slice. Returns whether it needs one.
+    /// Takes an arrival of a local rank before its slice. Returns whether it needs a slice.
     pub(in super::super) fn arrive_outside_slice(
         &mut self,
         rank: u32,
@@ -116,7 +124,7 @@ impl Contexts {
         !goes_ahead
     }
 
-    /// Another node has said something of a collective.
+    /// Takes a message of another node about a collective.
     pub(in super::super) fn hear(
         &mut self,
         from: NodeId,
@@ -128,13 +136,13 @@ impl Contexts {
         self.advance(key, context);
     }
 
-    /// CH or RH has ended a collective that went by slices.
+    /// Ends a collective that went by slices, when CH or RH has reported that.
     pub(in super::super) fn over(&mut self, key: ContextKey, context: &mut NicThreadContext<'_>) {
         let Some(communicator) = self.communicators.get_mut(&key) else {
             return;
         };
         communicator.grant_is_unread = false;
-        // The master knows since it has granted it.
+        // The master already knows, since it granted the collective.
         if let Some(slot) = communicator.slot
             && communicator.group.master() != self.config.node
         {
@@ -147,18 +155,18 @@ impl Contexts {
         self.advance(key, context);
     }
 
-    /// Lets the collectives of a context go as far as they can ahead of the beat.
+    /// Advances the collectives of a context outside of the slice as far as possible.
     pub(super) fn advance(&mut self, key: ContextKey, context: &mut NicThreadContext<'_>) {
         let communicator = self.communicators.get_mut(&key);
         let Some(communicator) = communicator.filter(|it| it.goes_ahead == Some(true)) else {
-            return; // nobody has arrived here so far
+            return; // no rank has arrived here so far
         };
         while communicator.go_on(&mut self.heard, &self.config, context) {}
         let (life, next) = (communicator.life, communicator.next());
         self.heard.forget_all_but(key, life, next);
     }
 
-    /// The same for all contexts in which anything does.
+    /// Advances all contexts with short collectives that wait.
     pub(super) fn advance_all(&mut self, context: &mut NicThreadContext<'_>) {
         let waits = |communicator: &&NicCommunicator| {
             communicator.goes_ahead == Some(true) && !communicator.pending.is_empty()
@@ -170,7 +178,7 @@ impl Contexts {
         }
     }
 
-    /// A context is no more.
+    /// Forgets the messages of a closed context.
     pub(super) fn forget(&mut self, key: ContextKey) {
         self.heard
             .forget_range((key, 0, 0), (key, u16::MAX, u64::MAX));
@@ -178,7 +186,7 @@ impl Contexts {
 }
 
 impl NicCommunicator {
-    /// Whether its short collectives go ahead of the beat.
+    /// Whether its short collectives go outside of the slice.
     pub(super) fn works_outside_slice(&mut self, config: &NodeConfig, port: &dyn Port) -> bool {
         let group = &self.group;
         *self.goes_ahead.get_or_insert_with(|| {
@@ -194,8 +202,8 @@ impl NicCommunicator {
         })
     }
 
-    /// Lets the collective that is next do what it can: tell that its members have arrived, or be concluded. Returns whether
-    /// another one is next now.
+    /// Advances the next collective: reports that its members have arrived, or concludes it.
+    /// Returns whether another one is next now.
     fn go_on(
         &mut self,
         heard: &mut EarlyTreeMessages,
@@ -270,7 +278,8 @@ impl NicCommunicator {
         }
     }
 
-    /// The collective that is next has come out so: the nodes below are told, and the members here.
+    /// Concludes the next collective with this outcome, and reports it to the nodes below and to
+    /// the local members.
     fn conclude(
         &mut self,
         place: usize,
@@ -304,7 +313,8 @@ impl NicCommunicator {
     }
 }
 
-/// What the members of a subtree contribute: those of this node, and the children with what they have said.
+/// Returns the contribution of a subtree: that of this node's members, combined with those that the
+/// children reported.
 fn fold(
     arrivals: &ArrivedDescriptors,
     below: impl Iterator<Item = (NodeId, CollectiveTreeMessage)>,
@@ -334,7 +344,7 @@ fn fold(
             (_, Ok(bytes)) if bytes.is_empty() => {}
             (_, Ok(part)) if part.len() as u64 != bytes => misfit = Some((node, part.len())),
             (None, content) => folded = Some(content),
-            // The first one whose memory is not there is named.
+            // The first rank whose memory is missing is named.
             (Some(Err(_)), _) => {}
             (Some(folded), Err(rank)) => *folded = Err(rank),
             (Some(Ok(folded)), Ok(part)) => {
@@ -351,7 +361,7 @@ fn fold(
     folded.unwrap_or_else(|| Ok(Vec::new()))
 }
 
-/// How many bytes it brings to each.
+/// Returns how many bytes the result has for each member.
 fn bytes_of(arrivals: &ArrivedDescriptors) -> u64 {
     match arrivals[0].1 {
         CollectiveDescriptor {
@@ -363,7 +373,7 @@ fn bytes_of(arrivals: &ArrivedDescriptors) -> u64 {
     }
 }
 
-/// A node has said what no BR says.
+/// Reports that a node has sent data that no BR sends.
 fn report_bad_message(
     lane: NodeId,
     len: usize,
@@ -376,7 +386,7 @@ fn report_bad_message(
     context.out.failures.push(bad);
 }
 
-/// The members on this node are told how it has come out.
+/// Reports the outcome to the members on this node.
 fn complete(over: &UngrantedCollective, content: &PartContent, context: &mut NicThreadContext<'_>) {
     for (rank, descriptor) in over.ahead.iter().flatten() {
         let wants = match descriptor.kind {

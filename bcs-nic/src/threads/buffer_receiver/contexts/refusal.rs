@@ -1,14 +1,14 @@
 //! How the master's BR refuses a collective: all nodes have arrived, and not all at the same one.
 //!
-//! Nobody may wait for it, and everybody is told who called what instead. The only way to look at
-//! another node's variable is Compare-And-Write, so the program is made of those:
+//! No rank may wait for it, and each one gets a call that differs from its own. The only way to
+//! read another node's variable is Compare-And-Write, so the program consists of those:
 //!
 //! 1. *Compare* each node's arrival with this node's: the others are *odd*.
 //! 2. *Search* what the first odd node called, by halving: 64 of them for 64 bits. That is much for
 //!    one word, and nothing for a program that is about to fail.
 //! 3. *Tell* the nodes that agree with this one what the odd one called, and the odd ones what this
 //!    one called (`Called`).
-//! 4. *Go*, which says that it is refused. All nodes see it in their next DEM.
+//! 4. *Go*, with the value that means "refused". All nodes see it in their next DEM.
 
 use super::NicCommunicator;
 use crate::collective::StepGrant;
@@ -44,7 +44,7 @@ impl CollectiveRefusal {
             };
             return first;
         }
-        // Already the ranks of this node do not agree: everybody else is told so.
+        // The ranks of this node already disagree: all others are notified.
         let step = if others.is_empty() {
             RefusalStep::Go
         } else {
@@ -53,7 +53,7 @@ impl CollectiveRefusal {
         Self { odd: others, step }
     }
 
-    /// The next Compare-And-Write.
+    /// Returns the next Compare-And-Write.
     pub(super) fn next_compare_and_write(&self, communicator: &NicCommunicator) -> CompareAndWrite {
         let group = &communicator.group;
         let slot = communicator.slot.expect("it has a slot");
@@ -103,7 +103,7 @@ impl CollectiveRefusal {
         }
     }
 
-    /// The verdict has come: what follows, or `None` at the end.
+    /// Handles the verdict. Returns the next step, or `None` at the end.
     pub(super) fn decided(mut self, holds: bool, communicator: &NicCommunicator) -> Option<Self> {
         let nodes = &communicator.group.nodes;
         self.step = match self.step {
@@ -114,7 +114,7 @@ impl CollectiveRefusal {
                 match place + 1 {
                     next if next < nodes.len() => RefusalStep::Compare { place: next },
                     _ => {
-                        self.first_odd()?; // it has died: so does the communicator
+                        self.first_odd()?; // the node has died, and so has the communicator
                         RefusalStep::Search {
                             low: 0,
                             high: u64::MAX,
@@ -147,7 +147,7 @@ impl CollectiveRefusal {
     }
 }
 
-/// The middle of a range, never its lower end.
+/// Returns the middle of a range, but never its lower end.
 fn upper_middle(low: u64, high: u64) -> u64 {
     low + (high - low) / 2 + 1
 }

@@ -1,16 +1,18 @@
 //! Which slot of global variables a context gets.
 //!
-//! An id is used again when its context has been closed, by all members. Its master counts the lives of what it opens, and
-//! writes with the key which one this is: so nobody takes what was said of the context before for what is said of this one.
+//! An id is used again when all members have closed its context. The master counts the lives of
+//! each key that it opens, and writes this number with the key. So no node takes a message about
+//! the earlier context for one about the new one.
 //!
-//! The master's BR tries those that are free on its own node, from a place on that follows from the
-//! context's key; so contexts of the same nodes take one Compare-And-Write, and those of other nodes seldom
-//! more. A slot is one for all nodes of the group: a context gets one if fewer others have members on any
-//! of them than there are slots. The other BRs look for the key among the owners of their slots.
+//! The master's BR tries the slots that are free on its own node, from a place that follows from
+//! the context's key. So contexts of the same nodes take one Compare-And-Write, and those of other
+//! nodes seldom more. A slot is one for all nodes of the group: a context gets one if fewer others
+//! have members on any of them than there are slots. The other BRs look for the key among the
+//! owners of their slots.
 //!
-//! If there is none the master writes the key into `RefusedContexts` of all nodes of the group, once that is free
-//! on all of them. Each BR takes it out in its next DEM. It tells those of its members that have asked;
-//! and the others as they ask, for which it keeps who was told.
+//! If no slot is free the master writes the key into `Refused` of all nodes of the group, once that
+//! is free on all of them. Each BR takes it out in its next DEM. It notifies its members that have
+//! asked, and the others as they ask. For that it records who was notified.
 
 use super::{ContextKey, Contexts, NicCommunicator};
 use crate::threads::NicThreadContext;
@@ -22,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const _: () = assert!(MAX_CONTEXTS <= 1 << 16, "ids of contexts have 16 bits");
 
-/// A context's key, and which life of the key it is, as the value of a variable; never zero.
+/// Returns a context's key and its life as the value of a variable; never zero.
 pub(super) fn key_value(key: ContextKey, life: u16) -> u64 {
     (u64::from(key.0) + 1) << 32 | u64::from(life) << 16 | u64::from(key.1)
 }
@@ -33,8 +35,8 @@ fn key_of(value: u64) -> Option<(ContextKey, u16)> {
     Some(((first, rest & 0xffff), life))
 }
 
-/// The next slot for a context that is free on this node, from the `probe`th that it may get on, of so many
-/// in all; with the probe after it. Never the world's.
+/// Returns the next slot for a context that is free on this node, from its `probe`th candidate on,
+/// out of `slots` slots; with the probe after it. It is never the world's slot.
 pub(super) fn free_slot(
     key: ContextKey,
     probe: u32,
@@ -48,12 +50,12 @@ pub(super) fn free_slot(
         .find(|&(slot, _)| port.load(Variable::Owner(slot)) == 0)
 }
 
-/// The contexts that were refused, and which local members have been told so.
+/// The contexts that were refused, and which local members have been notified of it.
 #[derive(Debug, Default)]
 pub(super) struct RefusedContexts(BTreeMap<ContextKey, BTreeSet<u32>>);
 
 impl RefusedContexts {
-    /// Whether this opening is one that was refused. Then its rank is told.
+    /// Whether this opening was refused. If so, its rank counts as notified.
     pub(super) fn take_refusal(&mut self, key: ContextKey, rank: u32, local: usize) -> bool {
         let Some(told) = self.0.get_mut(&key) else {
             return false;
@@ -67,7 +69,7 @@ impl RefusedContexts {
 }
 
 impl Contexts {
-    /// Takes note of a context that its master found no slot for.
+    /// Notes a context for which its master found no slot.
     pub(super) fn note_refusal(&mut self, context: &mut NicThreadContext<'_>) {
         let Some((key, _)) = key_of(context.port.load(Variable::Refused)) else {
             return;
@@ -89,8 +91,8 @@ impl Contexts {
         self.refused.0.insert(key, told);
     }
 
-    /// Looks for the slots that masters on other nodes have taken for contexts of this one. Who takes one
-    /// asks for a slice, so nobody has to for those that wait.
+    /// Looks for the slots that masters on other nodes have taken for contexts of this one. A
+    /// master that takes one requests a slice, so the waiting nodes need not.
     pub(super) fn find_slots(&mut self, context: &mut NicThreadContext<'_>) {
         let waits = |communicator: &NicCommunicator| {
             let elsewhere = communicator.group.master() != self.config.node;

@@ -1,4 +1,5 @@
-//! Who may arrive at a collective beside whom. What comes of those who may, the simulator checks.
+//! Which arrivals may coexist at a collective. The simulator checks what follows from those that
+//! may.
 
 use super::outside_slice::EarlyTreeMessages;
 use super::{NicCommunicator, NicGroup};
@@ -47,7 +48,7 @@ fn a_node_arrives_by_its_members_or_by_one_of_them_and_not_by_both() {
             assert!(!communicator.may_arrive(rank, &arrival(7, kind, true)));
             let own = communicator.may_arrive(rank, &arrival(7, kind, false));
             assert_eq!(own, !first_for_node && rank != 0);
-            // Others of this context have nothing to do with it, earlier and later ones.
+            // Other collectives of this context, earlier and later ones, do not affect it.
             assert!(communicator.may_arrive(rank, &arrival(6, kind, true)));
             assert!(communicator.may_arrive(rank, &arrival(8, kind, false)));
         }
@@ -85,7 +86,8 @@ fn part(life: u16, sequence: u64, value: u8) -> CollectiveTreeMessage {
     }
 }
 
-/// What a child has told of a collective that went by slices may come when its context is closed here.
+/// A child's report about a collective that went by slices may come when its context is closed
+/// here.
 #[test]
 fn what_was_said_of_a_context_is_not_taken_for_what_is_said_of_the_next_one_of_its_id() {
     let (key, child) = ((0, 5), NodeId(1));

@@ -1,14 +1,14 @@
-//! What the tables hold, for whoever asks what a job does.
+//! The contents of the tables, for reports about the state of a job.
 
 use super::{MatchingTables, NicReceive, RankTables};
 use crate::threads::UnmatchedOperations;
 use bcs_core::matching::Pattern;
 
-/// To put a fuller table in order would hold the NIC up: it is only counted.
+/// To sort a fuller table would delay the NIC, so its entries are only counted.
 const MAX_LISTED: usize = 1_024;
 
 impl MatchingTables {
-    /// What a rank has posted and what has come for it, of each at most so many.
+    /// Returns the posted receives and the unexpected messages of a rank, at most `most` of each.
     pub(in crate::threads::buffer_receiver) fn unmatched_operations(
         &self,
         rank: u32,
@@ -35,7 +35,7 @@ impl MatchingTables {
 }
 
 impl RankTables {
-    /// Whether no road has satisfied a receive so far.
+    /// Whether no transport has satisfied a receive so far.
     fn is_unsatisfied(&self, receive: &NicReceive) -> bool {
         !receive.shared || self.memory.claimant(receive.request).is_none()
     }

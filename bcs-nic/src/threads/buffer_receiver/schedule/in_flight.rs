@@ -1,9 +1,9 @@
-//! What was asked for ahead of the beat.
+//! Transfers whose chunks were requested outside of the slice.
 //!
-//! A transfer may have several chunks on their way at once, which end in any order. So it is complete when all have
-//! ended and none follows; and one that fails is told when nothing more of it can come, since whoever is told may use its
-//! memory again. DH moves chunks and says of each how it ended: what they come to is decided here, where it is
-//! known what else there is of their transfer.
+//! A transfer may have several chunks in flight at once, which end in any order. So it is complete
+//! when all have ended and none follows. A failed transfer is reported when no more of it can come,
+//! since its ranks may then use their memory again. DH moves chunks and reports the outcome of
+//! each. This module decides the outcome of the transfer, because it knows its other chunks.
 
 use crate::blocks::CompletedSend;
 use crate::mail::{Chunk, ChunkOutcome, TransferCompletion};
@@ -12,25 +12,25 @@ use bcs_core::job::NodeId;
 use bcs_fabric::FabricError;
 use std::collections::{BTreeMap, HashMap};
 
-/// A transfer of which something was asked for.
+/// A transfer with requested chunks.
 #[derive(Debug)]
 struct InFlightTransfer {
-    /// The first chunk: whose it is.
+    /// The first chunk: it names the receiver and the sender.
     chunk: Chunk,
-    /// Chunks on their way.
+    /// Chunks in flight.
     count: usize,
-    /// What its receive comes to, if none follows these.
+    /// The outcome if no chunk follows these.
     ending: Option<TransferCompletion>,
     failed: Option<FabricError>,
 }
 
-/// See the module.
+/// The transfers whose chunks were requested outside of the slice; see the module.
 #[derive(Debug, Default)]
 pub(super) struct InFlightTransfers {
     moving: HashMap<u64, InFlightTransfer>,
-    /// What is on its way, as it counts in the budget.
+    /// The cost in the budget of the chunks in flight.
     cost: u64,
-    /// Sends of other nodes that are complete.
+    /// Completed sends of other nodes.
     told: BTreeMap<NodeId, Vec<CompletedSend>>,
 }
 
@@ -39,12 +39,13 @@ impl InFlightTransfers {
         self.moving.len()
     }
 
-    /// What is on its way, as it counts in the budget.
+    /// Returns the cost in the budget of the chunks in flight.
     pub(super) fn cost(&self) -> u64 {
         self.cost
     }
 
-    /// These are asked for. Gives those that DH is to move: of others all bytes came with the descriptor.
+    /// Registers requested chunks. Returns those that DH must move: the bytes of the others came
+    /// with the descriptor.
     pub(super) fn begin(
         &mut self,
         chunks: Vec<Chunk>,
@@ -73,7 +74,8 @@ impl InFlightTransfers {
         to_move
     }
 
-    /// A chunk has ended. Returns whether its transfer has failed by that, and nothing more of it is to be scheduled.
+    /// Ends a chunk. Returns whether its transfer has failed by that, so that nothing more of it
+    /// may be scheduled.
     pub(super) fn handle_outcome(
         &mut self,
         moved: &ChunkOutcome,
@@ -89,7 +91,7 @@ impl InFlightTransfers {
         fails
     }
 
-    /// Completes a transfer of which nothing more can come.
+    /// Completes a transfer if nothing more of it can come.
     fn end(&mut self, transfer: u64, context: &mut NicThreadContext<'_>) {
         let moving = &self.moving[&transfer];
         let (receive, send) = match (moving.count, moving.failed, moving.ending) {
@@ -114,7 +116,7 @@ impl InFlightTransfers {
         }
     }
 
-    /// Tells the senders' nodes.
+    /// Notifies the senders' nodes.
     pub(super) fn report_completed_sends(&mut self, context: &mut NicThreadContext<'_>) {
         for (node, told) in std::mem::take(&mut self.told) {
             for some in told.chunks(CompletedSend::MAX_PER_MESSAGE) {

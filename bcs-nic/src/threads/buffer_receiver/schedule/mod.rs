@@ -1,15 +1,17 @@
-//! The transfers of a node, and what of them goes when.
+//! The transfers of a node, and when each part of them moves.
 //!
-//! From nodes of this machine they go in slices: [`TransferSchedule::chunks_of_slice`] says what moves in one, as far as its budget goes. From far
-//! nodes, under elastic strobes, they go [ahead of the beat](super::corrupt_words) as soon as they have met their receives: what a
-//! slice decides is decided then. [`TransferSchedule::chunks_outside_slice`] says what is asked for next. It keeps the budget in another way: no
-//! more of it is *on its way* at once. Who has a turn goes by the same rules.
+//! Transfers from nodes of this machine go in slices: [`TransferSchedule::chunks_of_slice`] returns
+//! what moves in one, within its budget. Transfers from remote nodes, under elastic strobes, go
+//! [outside of the slice](super::outside_slice) as soon as they have met their receives: all that a
+//! slice decides is decided then. [`TransferSchedule::chunks_outside_slice`] returns the chunks to
+//! request next. It keeps the budget in another way: no more than that is *in flight* at once. The
+//! same rules determine whose turn it is.
 //!
-//! | file | has |
+//! | file | content |
 //! |---|---|
-//! | `transfer.rs` | a message on its way |
+//! | `transfer.rs` | a message in flight |
 //! | `turns.rs` | whose turn it is |
-//! | `under_way.rs` | what was asked for ahead of the beat |
+//! | `in_flight.rs` | the transfers whose chunks were requested outside of the slice |
 
 mod in_flight;
 mod transfer;
@@ -29,26 +31,27 @@ use turns::{QUANTUM, TransferTurns};
 #[derive(Debug)]
 pub(super) struct TransferSchedule {
     ids: u64,
-    /// Those that wait for slices.
+    /// Transfers that wait for slices.
     near: TransferTurns,
-    /// Those that need none.
+    /// Transfers that need no slice.
     far: TransferTurns,
     under_way: InFlightTransfers,
 }
 
 impl TransferSchedule {
-    /// For a node whose completion blocks have room for so many sends.
+    /// Creates the schedule of a node whose completion blocks have room for `completions` sends.
     pub(super) fn new(quota: Quota, completions: usize) -> Self {
         Self {
             ids: 0,
             near: TransferTurns::new(quota, completions),
-            // What goes ahead is told by messages, of which there may be as many as are needed.
+            // Completions outside of the slice go by messages, and there may be any number of
+            // these.
             far: TransferTurns::new(quota, usize::MAX),
             under_way: InFlightTransfers::default(),
         }
     }
 
-    /// A message has met its receive. It goes ahead of the beat, or in slices.
+    /// Adds a message that has met its receive. It goes outside of the slice, or in slices.
     pub(super) fn add(&mut self, mut transfer: Transfer, ahead: bool) {
         self.ids += 1;
         transfer.id = self.ids;
@@ -57,33 +60,34 @@ impl TransferSchedule {
         turns.add(transfer);
     }
 
-    /// Whether any waits for a slice.
+    /// Whether any transfer waits for a slice.
     pub(super) fn needs_slices(&self) -> bool {
         self.near.has_transfers()
     }
 
-    /// How many wait for slices.
+    /// Returns how many transfers wait for slices.
     pub(super) fn in_slices(&self) -> usize {
         self.near.len()
     }
 
-    /// Transfers that have not ended.
+    /// Returns the number of transfers that have not ended.
     pub(super) fn len(&self) -> usize {
         self.near.len() + self.far.len() + self.under_way.len()
     }
 
-    /// Bytes that have still to be scheduled.
+    /// Returns the number of bytes that must still be scheduled.
     pub(super) fn left(&self) -> u64 {
         self.near.left() + self.far.left()
     }
 
-    /// The chunks of one slice, in which messages may bring so many bytes.
+    /// Returns the chunks of one slice in which messages may bring in `budget` bytes.
     pub(super) fn chunks_of_slice(&mut self, budget: u64) -> Vec<Chunk> {
         let on_its_way = self.under_way.cost();
         self.near.next(budget.saturating_sub(on_its_way), 0)
     }
 
-    /// What is asked for next ahead of the beat, where at most so many bytes may be on their way.
+    /// Returns the next chunks to request outside of the slice, where at most `window` bytes may be
+    /// in flight.
     pub(super) fn chunks_outside_slice(
         &mut self,
         window: u64,
@@ -93,13 +97,14 @@ impl TransferSchedule {
             return Vec::new();
         }
         let room = window.saturating_sub(self.under_way.cost());
-        // Else what has just come would let go as little again, and so on.
+        // Without this minimum a small chunk that has come would make room for another small chunk,
+        // and so on.
         let least = QUANTUM.min(window / 4);
         let chunks = self.far.next(room, least);
         self.under_way.begin(chunks, context)
     }
 
-    /// These have moved, or cannot. What is complete by that is told.
+    /// Handles chunks that have moved or failed, and completes the requests that end with them.
     pub(super) fn handle_outcomes(
         &mut self,
         moved: &[ChunkOutcome],
@@ -112,17 +117,17 @@ impl TransferSchedule {
         }
     }
 
-    /// What senders of far nodes are to be told.
+    /// Notifies remote senders of their completed sends.
     pub(super) fn report_completed_sends(&mut self, context: &mut NicThreadContext<'_>) {
         self.under_way.report_completed_sends(context);
     }
 
-    /// A transfer failed in a slice: whatever it still had to move is not scheduled.
+    /// Drops the rest of a transfer that failed in a slice.
     pub(super) fn drop_transfer(&mut self, id: u64) {
         self.near.remove(|transfer| transfer.id == id);
     }
 
-    /// Transfers from dead nodes fail. (The death of a far node ends the job.)
+    /// Fails transfers from dead nodes. (The death of a remote node ends the job.)
     pub(super) fn handle_lost_nodes(&mut self, lost: NodeSet, context: &mut NicThreadContext<'_>) {
         let is_lost = |transfer: &Transfer| lost.contains(transfer.source_node);
         for transfer in self.near.remove(is_lost) {

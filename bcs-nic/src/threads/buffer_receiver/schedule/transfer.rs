@@ -1,4 +1,4 @@
-//! A message on its way: what of it has moved, and what is complete when all has.
+//! A message in flight: what of it has moved, and what is complete when all has.
 
 use super::super::matching_tables::NicReceive;
 use crate::blocks::Envelope;
@@ -10,7 +10,7 @@ use bcs_core::layout::Location;
 use bcs_core::request::{Completion, RequestFailure, RequestId};
 use bcs_fabric::{DestinationSpan, SourceSpan};
 
-/// What a receive comes to that has met a message.
+/// Returns the outcome of a receive that has met a message.
 fn completion(envelope: &Envelope, receive: &NicReceive) -> Completion {
     let send = &envelope.send;
     let mut completion = Completion {
@@ -32,8 +32,8 @@ fn completion(envelope: &Envelope, receive: &NicReceive) -> Completion {
     completion
 }
 
-/// What a receive came to, if that is all there is to it: the bytes came with the descriptor, and nobody waits for
-/// word of it.
+/// Returns the outcome of a receive if nothing remains to be done: the bytes came with the
+/// descriptor, and the sender waits for no completion.
 pub(in super::super) fn completion_if_inline(
     envelope: &Envelope,
     receive: &NicReceive,
@@ -43,7 +43,7 @@ pub(in super::super) fn completion_if_inline(
     is_here.then(|| completion(envelope, receive))
 }
 
-/// A message on its way.
+/// A message in flight.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Transfer {
     pub(super) id: u64,
@@ -51,13 +51,13 @@ pub(in super::super) struct Transfer {
     pub(super) receive: NicReceive,
     source: u32,
     pub(super) source_node: NodeId,
-    /// The sender's request, if it is owed a completion.
+    /// The sender's request, if the sender waits for a completion.
     pub(super) send: Option<RequestId>,
     payload: Payload,
-    /// Bytes to move: what fits the receive.
+    /// Bytes to move: as many as fit the receive.
     pub(super) len: u64,
     pub(super) moved: u64,
-    /// It goes ahead of the beat.
+    /// Whether it goes outside of the slice.
     pub(super) ahead: bool,
     ending: TransferCompletion,
 }
@@ -88,7 +88,8 @@ impl Transfer {
         }
     }
 
-    /// A message that its sender has cancelled before it met a receive: nothing moves, and the sender is told.
+    /// Creates a transfer for a message that its sender cancelled before it met a receive: nothing
+    /// moves, and the sender is notified.
     pub(in super::super) fn cancelled(
         receiver: u32,
         source_node: NodeId,
@@ -108,7 +109,8 @@ impl Transfer {
         transfer
     }
 
-    /// Bytes that have still to be moved: none of those that came with the descriptor.
+    /// Returns the number of bytes that must still be moved. Bytes that came with the descriptor do
+    /// not count.
     pub(super) fn left(&self) -> u64 {
         match self.payload {
             Payload::Inline(_) => 0,
@@ -120,7 +122,7 @@ impl Transfer {
         (self.source, self.receiver)
     }
 
-    /// What a byte of it counts for in the budget.
+    /// Returns what a byte of it counts for in the budget.
     pub(super) fn weight(&self, quota: &Quota) -> u64 {
         let receives = quota.weight_of_pieces(&self.receive.into);
         match self.payload {
@@ -130,10 +132,10 @@ impl Transfer {
         }
     }
 
-    /// The next so many bytes of it, of which each counts for `weight` in the budget.
+    /// Takes the next `bytes` of it, each of which counts for `weight` in the budget.
     pub(super) fn chunk(&mut self, bytes: u64, weight: u64) -> Chunk {
-        // Bytes that came along are asked for even if none is wanted: they would be taken for those of the next message in
-        // their slot.
+        // Bytes that came along are requested even if none is wanted. Otherwise they would be taken
+        // for those of the next message in their slot.
         let came_along = self.ahead && matches!(self.payload, Payload::Slot { .. });
         let inline = matches!(self.payload, Payload::Inline(_)) || (bytes == 0 && !came_along);
         let copy = (!inline).then(|| {

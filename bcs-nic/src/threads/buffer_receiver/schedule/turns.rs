@@ -1,9 +1,9 @@
-//! Whose turn it is: what of transfers is scheduled next.
+//! Turns: which part of the transfers is scheduled next.
 //!
-//! Pairs (sender, receiver) take turns: each gets one quantum, then the next pair has its turn,
-//! until the budget is spent; so no long message starves another pair. Transfers of one pair go
-//! one after the other, in the order in which they matched. What a transfer gets in several turns of
-//! a slice is one chunk: of two, the one that ends it might be the first that has moved.
+//! Pairs (sender, receiver) take turns. Each gets one quantum, then it is the next pair's turn,
+//! until the budget is spent. So no long message starves another pair. Transfers of one pair go one
+//! after the other, in the order in which they matched. What a transfer gets in several turns of a
+//! slice is one chunk: of two chunks, the ending one might move first.
 
 use super::transfer::Transfer;
 use crate::budget::Quota;
@@ -11,10 +11,10 @@ use crate::mail::Chunk;
 use bcs_core::job::NodeId;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Bytes a pair may move before it is another pair's turn.
+/// The bytes that a pair may move in one turn.
 pub(super) const QUANTUM: u64 = 256 * 1024;
 
-/// Adds to a chunk the one that follows it in its transfer.
+/// Extends a chunk by the one that follows it in its transfer.
 fn extend(chunk: &mut Chunk, next: Chunk) {
     chunk.last = next.last;
     chunk.cost += next.cost;
@@ -25,22 +25,22 @@ fn extend(chunk: &mut Chunk, next: Chunk) {
     }
 }
 
-/// The bytes that chunks move.
+/// Returns the bytes that chunks move.
 pub(in super::super) fn bytes(chunks: &[Chunk]) -> u64 {
     let copies = chunks.iter().filter_map(|chunk| chunk.copy);
     copies.map(|(from, _)| from.len).sum()
 }
 
-/// Transfers of which something is to be scheduled.
+/// Transfers with bytes to schedule.
 #[derive(Debug)]
 pub(super) struct TransferTurns {
     quota: Quota,
-    /// Sends that a completion block has room for.
+    /// The number of sends for which a completion block has room.
     completions: usize,
     pairs: BTreeMap<(u32, u32), VecDeque<Transfer>>,
-    /// The pairs with transfers, whose turn is next first.
+    /// The pairs with transfers, in the order of their turns.
     turns: VecDeque<(u32, u32)>,
-    /// Bytes that have still to be moved, of all transfers.
+    /// Bytes that must still be moved, of all transfers.
     left: u64,
 }
 
@@ -69,7 +69,7 @@ impl TransferTurns {
         !self.turns.is_empty()
     }
 
-    /// Bytes that have still to be moved.
+    /// Returns the number of bytes that must still be moved.
     pub(super) fn left(&self) -> u64 {
         self.left
     }
@@ -78,15 +78,16 @@ impl TransferTurns {
         self.pairs.values().map(VecDeque::len).sum()
     }
 
-    /// The next chunks: at most `budget` bytes, and of a transfer that goes on after that not less than `least`.
+    /// Returns the next chunks: at most `budget` bytes, and at least `least` of a transfer that
+    /// goes on after that.
     pub(super) fn next(&mut self, budget: u64, least: u64) -> Vec<Chunk> {
         let mut left = budget;
         let mut chunks = Vec::new();
-        // Sends that a source node's completion block still has room for. Each transfer may end in
-        // this slice, for any chunk of it may fail.
+        // The room for sends in each source node's completion block. Each transfer may end in this
+        // slice, because any chunk of it may fail.
         let mut room: BTreeMap<NodeId, usize> = BTreeMap::new();
         let mut sat_out = VecDeque::new();
-        // Where the chunk of a transfer is.
+        // The index of a transfer's chunk.
         let mut known: BTreeMap<u64, usize> = BTreeMap::new();
         while let Some(pair) = self.turns.pop_front() {
             let queue = self
@@ -97,7 +98,7 @@ impl TransferTurns {
             let mut moved = false;
             while let Some(transfer) = queue.front_mut() {
                 let weight = transfer.weight(&self.quota);
-                // However little the budget is, a transfer moves on.
+                // However small the budget is, a transfer advances.
                 let most = (turn / weight).max(turn.min(1));
                 let bytes = (transfer.len - transfer.moved).min(most);
                 let ends = transfer.moved + bytes == transfer.len;
@@ -140,7 +141,7 @@ impl TransferTurns {
         chunks
     }
 
-    /// Takes transfers out, whatever they still had to move.
+    /// Removes transfers, whatever they still had to move.
     pub(super) fn remove(&mut self, mut which: impl FnMut(&Transfer) -> bool) -> Vec<Transfer> {
         let mut removed = Vec::new();
         for queue in self.pairs.values_mut() {
@@ -249,7 +250,7 @@ mod tests {
             (90_000 / weight..=100_000 / weight + 1).contains(&moved),
             "{moved}"
         );
-        // What is left of a budget always moves something.
+        // A remainder of the budget always moves something.
         assert_eq!(bytes(&turns.next(1, 0)), 1);
         assert_eq!(bytes(&turns.next(0, 0)), 0);
     }

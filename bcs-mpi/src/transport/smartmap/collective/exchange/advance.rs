@@ -1,5 +1,5 @@
-//! An exchange under way: entering, finding whether all memory can be reached, and waiting for who reads this
-//! rank's.
+//! An exchange under way: entering, checking whether all memory can be reached, and waiting for the
+//! members that read this rank's memory.
 
 use super::exchange_machine::ExchangeMachine;
 use super::flow::{ExchangePattern, Flow};
@@ -47,7 +47,7 @@ impl ExchangeMachine {
         }
     }
 
-    /// Copies what this rank gives itself.
+    /// Copies this rank's own block.
     fn copy_own(&mut self) {
         let Some((from, to)) = self.exchange.own.take() else {
             return;
@@ -87,7 +87,8 @@ impl ExchangeMachine {
         PhaseOutcome::Continue(Phase::Judged)
     }
 
-    /// Not all memory can be reached: from here on the data go through the records.
+    /// Divides the exchange when not all memory can be reached: from here on the data go through
+    /// the records.
     fn in_parts(
         &mut self,
         group: &mut LocalGroup,
@@ -103,7 +104,7 @@ impl ExchangeMachine {
         }
     }
 
-    /// What this rank says of the memory that it has to read.
+    /// Returns this rank's verdict on the memory that it has to read.
     fn verdict(&self, group: &LocalGroup, around: CollectiveEnvironment<'_>) -> u8 {
         let me = group.me;
         let place = |member: usize| group.members[member].place;
@@ -134,7 +135,7 @@ impl ExchangeMachine {
         })
     }
 
-    /// All memory can be reached.
+    /// Begins when all memory can be reached.
     fn begin(&mut self, group: &mut LocalGroup, around: CollectiveEnvironment<'_>) -> PhaseOutcome {
         if !self.in_memory {
             let givers = (0..group.members.len()).map(|member| Giver::of(group, member));
@@ -156,7 +157,8 @@ impl ExchangeMachine {
         PhaseOutcome::Continue(Phase::Read)
     }
 
-    /// This rank has taken all: who waits for it last is told, if it does not look by itself.
+    /// Notifies the members that wait for this rank as the last taker, if they listen. It has taken
+    /// all.
     fn tell_givers(&self, group: &mut LocalGroup, around: CollectiveEnvironment<'_>) {
         let (me, Flow { pattern: way, root }) = (group.me, self.flow);
         match way {
@@ -168,7 +170,7 @@ impl ExchangeMachine {
             ExchangePattern::ToRoot if me == root => group.tell(around, Phase::Read, None),
             ExchangePattern::ToRoot => {}
             ExchangePattern::Upward => {
-                // Those for which nobody after them is missing.
+                // The members that all later members have read.
                 let number = group.number;
                 let step = |member: usize| group.members[member].info.step(number);
                 let done = |&member: &usize| member == me || step(member) >= steps::DONE;
@@ -181,8 +183,9 @@ impl ExchangeMachine {
         }
     }
 
-    /// Others may still read this rank's memory. If one of them has found memory that is not there, this rank
-    /// looks whether it is its own: it may be that of another giver, or of the taker.
+    /// Waits for others that may still read this rank's memory. If one of them has found memory
+    /// that is not mapped, this rank checks whether it is its own. It may be that of another giver,
+    /// or of the taker.
     fn finish(
         &mut self,
         group: &mut LocalGroup,
@@ -218,7 +221,7 @@ impl CollectiveMachine for ExchangeMachine {
 
     fn awaited(&self, group: &LocalGroup, _: u32) -> Option<AwaitedMember> {
         let sign = match self.phase {
-            // Nothing of an exchange goes to other nodes.
+            // No part of an exchange goes to other nodes.
             Phase::Told => return None,
             Phase::Posted => AwaitedEvent::AtGate,
             Phase::Entered => AwaitedEvent::There,

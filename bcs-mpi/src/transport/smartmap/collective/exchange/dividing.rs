@@ -1,4 +1,4 @@
-//! Not all memory can be reached: an exchange is divided into [parts](super::parts).
+//! Division of an exchange into [parts](super::parts), if not all memory can be reached.
 
 use super::exchange_machine::ExchangeMachine;
 use super::local_exchange::{LocalExchange, TakenBlocks};
@@ -9,8 +9,8 @@ use crate::transport::smartmap::collective::environment::CollectiveEnvironment;
 use crate::transport::smartmap::collective::group::LocalGroup;
 
 impl ExchangeMachine {
-    /// All have said what they give, and that not all memory can be reached. `None` if a record is
-    /// rubbish.
+    /// Begins the parts when all have published what they give, and that not all memory can be
+    /// reached. Returns `None` if a record is invalid.
     pub(super) fn begin_parts(
         &mut self,
         group: &mut LocalGroup,
@@ -45,7 +45,7 @@ impl ExchangeMachine {
         Some(parts)
     }
 
-    /// What is to be taken from whom, and where to.
+    /// Returns what to take from each member, and where to.
     fn wanted(
         &mut self,
         parts: &mut PartwiseExchange,

@@ -1,4 +1,4 @@
-//! An exchange under way: what it consists of.
+//! The state of an exchange under way.
 
 use super::flow::Flow;
 use super::local_exchange::LocalExchange;
@@ -12,26 +12,27 @@ use crate::transport::smartmap::collective::phase::Phase;
 use bcs_core::request::RequestFailure;
 use bcs_core::wait_state::CalledCollective;
 
-/// An exchange of this rank's.
+/// An exchange of this rank.
 #[derive(Debug)]
 pub(in crate::transport::smartmap) struct ExchangeMachine {
     pub(super) exchange: LocalExchange,
     pub(super) flow: Flow,
     pub(super) phase: Phase,
-    /// It goes over long data, or calls functions of the program's.
+    /// Whether its data are long, or it calls functions of the program.
     pub(super) takes_long: bool,
-    /// What this rank gives lies in its memory.
+    /// Whether the data that this rank gives lie in its memory.
     pub(super) in_memory: bool,
-    /// How it goes over the data, if they are long.
+    /// The direction in which it goes over the data, if they are long.
     pub(super) direction: Direction,
-    /// What goes through the records in parts.
+    /// The data that go through the records in parts.
     pub(super) parts: Option<Box<PartwiseExchange>>,
-    /// What it comes to.
+    /// Its result so far.
     pub(super) ended: CollectiveResult,
 }
 
 impl ExchangeMachine {
-    /// An exchange on a communicator, whose root is a world rank; the one at place 0 is the `first`.
+    /// Makes an exchange on a communicator. The root is a world rank; the one at place 0 is the
+    /// `first`.
     #[inline]
     pub(in crate::transport::smartmap) fn new(
         exchange: LocalExchange,
@@ -55,7 +56,7 @@ impl ExchangeMachine {
         }
     }
 
-    /// Whether a member gives as much as this rank expects of it.
+    /// Returns whether a member gives as much as this rank expects of it.
     pub(super) fn agrees(
         &mut self,
         group: &LocalGroup,
@@ -69,7 +70,7 @@ impl ExchangeMachine {
             std::cmp::Ordering::Equal => return true,
             std::cmp::Ordering::Greater => RequestFailure::Truncated,
         };
-        // The first failure is what the exchange comes to.
+        // The first failure is the result of the exchange.
         if self.ended.is_ok() {
             self.ended = Err(Box::new(RequestOutcome {
                 failure,
@@ -82,7 +83,7 @@ impl ExchangeMachine {
         false
     }
 
-    /// Takes note of memory that is not there, which this world rank named.
+    /// Records memory that is not mapped and that this world rank named.
     pub(super) fn fetched(&mut self, fetched: Result<(), u32>) {
         if let (Err(rank), Ok(())) = (fetched, &self.ended) {
             self.ended = failed(RequestFailure::MemberMemory, rank.into());

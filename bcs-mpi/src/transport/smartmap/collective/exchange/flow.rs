@@ -1,13 +1,13 @@
-//! Who gives to whom.
+//! Which members give to which.
 
 use bcs_core::wait_state;
 
-/// Who gives to whom, by their places among the members. The root is beside the way and not in it: the optimizer
-/// compares with a root also where there is none, and valgrind objects to what would lie in its place.
+/// Which members give to which, by their places. The root is beside the pattern and not in it: the
+/// optimizer also compares roots where there is none, and valgrind objects to the undefined bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flow {
     pub(super) pattern: ExchangePattern,
-    /// The root's place, where there is one.
+    /// The root's place, if there is one.
     pub(super) root: usize,
 }
 

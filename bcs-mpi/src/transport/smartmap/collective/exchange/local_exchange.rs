@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 /// A member's part of an exchange.
 #[derive(Debug)]
 pub(crate) struct LocalExchange {
-    /// All members must have called the same.
+    /// The call, which must be the same at all members.
     pub(crate) called: CalledCollective,
     pub(crate) gives: GivenBlocks,
     pub(crate) takes: TakenBlocks,
-    /// What it gives itself: from where and where to.
+    /// Its own block: source and destination.
     pub(crate) own: Option<(ByteRange, ByteRange)>,
     /// Memory that lasts until the exchange is over.
     pub(crate) scratch: Scratch,
@@ -22,28 +22,28 @@ pub(crate) struct LocalExchange {
 #[derive(Debug)]
 pub(crate) enum GivenBlocks {
     Nothing,
-    /// The same bytes to all it gives to.
+    /// The same bytes to all takers.
     Same(ByteRange),
     /// To each member its block of a row.
     Row(Row),
-    /// To each member what is there for it; nothing to itself.
+    /// To each member its own range; nothing to itself.
     Each(Box<[ByteRange]>),
 }
 
 /// What a member takes.
 #[derive(Debug)]
 pub(crate) enum TakenBlocks {
-    /// From each that gives to it, into the piece for it.
+    /// From each giver, into the data view for it.
     Each(DataViews),
-    /// From the only one that gives to it.
+    /// From the only giver.
     One(DataView),
-    /// From some at a time.
+    /// From some givers at a time.
     Rounds(VecDeque<Round>),
 }
 
 impl LocalExchange {
-    /// Whether this member of so many goes over long data in it, or calls functions of the
-    /// program's.
+    /// Returns whether this member, of this many, handles long data in it, or calls functions of
+    /// the program.
     pub(super) fn takes_long(&self, member: usize, members: usize) -> bool {
         let own = self.own.map_or(0, |(from, _)| from.len());
         let lens = [
@@ -62,7 +62,7 @@ impl LocalExchange {
 }
 
 impl TakenBlocks {
-    /// How much it may be.
+    /// Returns the largest possible length.
     fn len(&self, members: usize) -> usize {
         match self {
             Self::One(piece) => piece.len(),
@@ -79,7 +79,7 @@ impl TakenBlocks {
         }
     }
 
-    /// Where goes what a member gives, if that is not said by rounds.
+    /// Returns the destination for the data of a giver, unless rounds define it.
     pub(super) fn of(&self, giver: usize) -> DataView {
         match self {
             Self::One(piece) => piece.clone(),
@@ -88,6 +88,6 @@ impl TakenBlocks {
         }
     }
 
-    /// From nobody.
+    /// From no member.
     pub(crate) const NOTHING: Self = Self::Rounds(VecDeque::new());
 }

@@ -1,40 +1,42 @@
-//! Exchanges: collectives in which each member gives something else to each (collectives paper, IV.D).
+//! Exchanges: collectives with other data for each pair of members (collectives paper, IV.D).
 //!
 //! ```text
-//!  enter ── head: how what I give lies ──► all have entered ── do all call the same?
-//!             short: all of it is in my record      everybody takes what is his from the records  ── done
-//!             long:  it stays where it is           judge, take it from memory to memory, say so  ── done
+//!  enter ── head: where my data are ─────► all have entered ── do all call the same?
+//!             short: all of it is in my record      each member takes its data from the records   ── done
+//!             long:  it stays in place              judge, copy from memory to memory, report it  ── done
 //! ```
 //!
-//! Gather, scatter, allgather and alltoall with all their variants, scans, and reductions by functions of
-//! the program's are one thing here: what a member gives ([`GivenBlocks`]), what it takes ([`TakenBlocks`]), and who
-//! gives to whom ([`Flow`](flow::Flow)), which all members know. **Takers read**; nobody writes into another one's
-//! memory.
+//! Gather, scatter, allgather and alltoall with all their variants, scans, and reductions by
+//! functions of the program are described in the same way: by what a member gives
+//! ([`GivenBlocks`]), what it takes ([`TakenBlocks`]), and which members give to which
+//! ([`Flow`](flow::Flow)), which all members know. **Takers read.** No member writes into another
+//! one's memory.
 //!
-//! **Short or long is each giver's own affair.** If what it gives to all, which is its *stream*, fits its
-//! record, it lies there, and the giver is done when it has what it takes: an area is not written
-//! again before all have read it ([gates](bcs_core::smartmap::coll_info)). Otherwise it says where its pieces are
-//! and waits until those that read them have done so. What lies in pieces is packed before (by whoever posts it).
+//! **Each giver decides between short and long.** If all data that it gives (its *stream*) fit its
+//! record, they lie there. The giver is done when it has what it takes, because an area is not
+//! written again before all have read it ([gates](bcs_core::smartmap::coll_info)). Otherwise it
+//! publishes the addresses of its blocks and waits until the takers have read them. The code that
+//! posts packs data with a layout before.
 //!
-//! **Lengths are allegations.** A taker knows how much it expects. If the giver says another length it
-//! takes nothing and has failed, as with a message of another length; the exchange goes on, so nothing is
-//! left for a later one.
+//! **Lengths are claims.** A taker knows how much it expects. If the giver publishes another
+//! length, the taker takes nothing and has failed, as with a message of another length. The
+//! exchange goes on, so nothing is left for a later one.
 //!
-//! A fold takes in *rounds*, since its memory is for some contributions at a time: as many as it likes while
-//! the exchange is open, because its givers wait anyway.
+//! A fold takes in *rounds*, since its memory holds only some contributions at a time. It may use
+//! any number of rounds while the exchange is open, because its givers wait anyway.
 //!
-//! Exchanges among the neighbours of a topology stay with messages: a rank would wait for all members
-//! where it has to wait for its neighbours. So do those between two groups, and those of more members than
-//! a record has room for a table of ([`MAX_MEMBERS`]).
+//! Exchanges among the neighbours of a topology use messages, because otherwise a rank would wait
+//! for all members instead of its neighbours. So do those between two groups, and those with more
+//! members than fit in the table of a record ([`MAX_MEMBERS`]).
 //!
 //! | | file |
 //! |---|---|
-//! | a member's part | [`give_and_take`] |
-//! | who gives to whom | [`flow`] |
-//! | how what is given lies, for who gives and who takes | [`gift`] |
-//! | an exchange under way | [`exchanging`] |
-//! | entering, and waiting for who reads | [`advance`] |
-//! | from records and from memory | [`taking`] |
+//! | a member's part | [`local_exchange`] |
+//! | which members give to which | [`flow`] |
+//! | the place of the given data, for givers and takers | [`offered_block`] |
+//! | an exchange under way | [`exchange_machine`] |
+//! | entering, and waiting for takers | [`advance`] |
+//! | taking from records and from memory | [`taking`] |
 //! | if not all memory can be reached: through the records in parts | [`parts`], [`dividing`] |
 
 mod advance;

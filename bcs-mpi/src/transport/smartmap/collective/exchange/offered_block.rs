@@ -1,4 +1,5 @@
-//! How what a member gives lies: in its record or in its memory, in equal blocks or not.
+//! The place of the data that a member gives: in its record or in its memory, in equal blocks or
+//! not.
 //!
 //! ```text
 //! head   form │ all get the same │ the kernel copies │ length of a block, or of all that is laid
@@ -10,8 +11,8 @@
 //! EACH        where each is, how long (payload)         an address of any, 0, length of the stream
 //! ```
 //!
-//! The *stream* of a giver is all that it gives, one block after the other in the order of the members,
-//! without its own; what all get is there once.
+//! The *stream* of a giver is all that it gives, one block after the other in the order of the
+//! members, without its own. Data that all get are in it once.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::local_exchange::GivenBlocks;
@@ -22,19 +23,20 @@ use bcs_core::smartmap::coll_info::{AFTER_HEAD_BYTES, PAYLOAD_BYTES};
 use std::convert::Infallible;
 use std::ops::Range;
 
-/// A table of so many members fits the payload.
+/// The most members whose table fits the payload.
 pub(crate) const MAX_MEMBERS: usize = PAYLOAD_BYTES / MEMORY_ENTRY_BYTES;
 
-/// Up to so many bytes lie in the record: all that fit.
+/// The most bytes that lie in the record: all that fit.
 pub(super) const MAX_LAID_BYTES: usize = PAYLOAD_BYTES;
 
-/// Of memory in a slot so many, where each member has a core: to wait for who reads it costs a line each way,
-/// and what does not fit the area is copied through lines that another core has. (Two ranks, 256 bytes: 0.70
-/// us laid, 0.60 not.) Where cores are short, each member would have to run once more; and other memory costs
-/// whoever reads it a call of the kernel.
+/// The most bytes of memory in a slot that lie in the record, if each member has a core. To wait
+/// for the readers costs a cache line each way, and data that do not fit the area are copied
+/// through lines that another core has. (Two ranks, 256 bytes: 0.70 us laid, 0.60 not.) If cores
+/// are short, each member would have to run once more. Other memory costs each reader a call of the
+/// kernel.
 pub(super) const MAX_LAID_OF_SLOT: usize = AFTER_HEAD_BYTES;
 
-/// Bytes of an entry of a table: where and how much.
+/// Bytes of an entry of a table: address or offset, and length.
 const MEMORY_ENTRY_BYTES: usize = 16;
 const RECORD_ENTRY_BYTES: usize = 4;
 
@@ -48,19 +50,19 @@ const SAME: u64 = 1 << 8;
 const OPEN: u64 = 1 << 9;
 const LEN_SHIFT: u32 = 16;
 
-/// What one member gives another, as it says.
+/// The data of one member for another, as it publishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OfferedBlock {
     pub(super) len: u64,
     pub(super) lies: BlockLocation,
 }
 
-/// Where it is.
+/// The place of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockLocation {
-    /// In the record, at this place of so many bytes.
+    /// In the record, at this offset of the `total` bytes there.
     Here { total: usize, at: usize },
-    /// In the giver's memory; and where in its stream.
+    /// In the giver's memory, and the offset in its stream.
     There { address: u64, at: u64 },
 }
 
@@ -69,14 +71,14 @@ pub(super) enum BlockLocation {
 pub(super) struct Giver<'a> {
     pub(super) info: &'a MemberRecord,
     pub(super) number: u64,
-    /// Which member it is,
+    /// The index of the member.
     pub(super) member: usize,
-    /// among so many.
+    /// The number of all members.
     pub(super) members: usize,
 }
 
 impl GivenBlocks {
-    /// The block for a member, of which this is the place among the others, and among all.
+    /// Returns the block for a member, given its place among the others, and among all.
     fn block(&self, other: usize, member: usize) -> ByteRange {
         match self {
             Self::Same(given) if other == 0 => *given,
@@ -86,7 +88,7 @@ impl GivenBlocks {
         }
     }
 
-    /// The blocks of the stream of a member of so many.
+    /// Returns the blocks of the stream of a member of this many.
     fn blocks(&self, giver: usize, members: usize) -> impl Iterator<Item = ByteRange> {
         let others = (0..members).filter(move |&member| member != giver);
         (0..)
@@ -94,7 +96,7 @@ impl GivenBlocks {
             .map(|(other, member)| self.block(other, member))
     }
 
-    /// Some block.
+    /// Returns any of the blocks.
     pub(super) fn any(&self) -> ByteRange {
         match self {
             Self::Nothing => ByteRange::EMPTY,
@@ -107,12 +109,12 @@ impl GivenBlocks {
         }
     }
 
-    /// The length of the stream.
+    /// Returns the length of the stream.
     pub(super) fn len(&self, giver: usize, members: usize) -> usize {
         match self {
             Self::Nothing => 0,
             Self::Same(given) => given.len(),
-            // Other blocks are in memory, each at its place.
+            // Other blocks are in memory, each at its own address.
             Self::Row(row) => row.len().saturating_mul(members - 1),
             Self::Each(_) => {
                 let lens = self.blocks(giver, members).map(ByteRange::len);
@@ -121,7 +123,7 @@ impl GivenBlocks {
         }
     }
 
-    /// Whether all that is given lies where this rank has said.
+    /// Returns whether all given data lie where this rank has published.
     #[cold]
     pub(super) fn are_there(&self, giver: Giver<'_>) -> bool {
         let mut blocks = self.blocks(giver.member, giver.members);
@@ -129,7 +131,7 @@ impl GivenBlocks {
             .all(|it| own_memory::is_mapped(it.address(), it.len(), own_memory::MemoryAccess::Read))
     }
 
-    /// Lays bytes of the stream in the record, from this byte on among all that are laid there.
+    /// Copies bytes of the stream into the record, from this offset on among all that lie there.
     pub(super) fn lay(
         &self,
         giver: Giver<'_>,
@@ -149,8 +151,9 @@ impl GivenBlocks {
         }
     }
 
-    /// Says in the giver's record what it gives, before it enters. Whether the kernel is known to copy
-    /// to all members is `open`. Up to `most` bytes, at most [`MAX_LAID_BYTES`], are laid there.
+    /// Publishes the data in the giver's record, before it enters. `open` means that the kernel is
+    /// known to copy to all members. Up to `most` bytes, at most [`MAX_LAID_BYTES`], are copied
+    /// into the record.
     pub(super) fn say(&self, giver: Giver<'_>, open: bool, most: usize) {
         let Giver {
             info,
@@ -206,7 +209,7 @@ impl GivenBlocks {
 }
 
 impl Giver<'_> {
-    /// A member, as it says.
+    /// Returns a member, as it publishes its data.
     pub(super) fn of(group: &LocalGroup, member: usize) -> Giver<'_> {
         Giver {
             info: &group.members[member].info,
@@ -221,17 +224,17 @@ impl Giver<'_> {
         head
     }
 
-    /// Whether what it gives lies in its memory.
+    /// Returns whether its data lie in its memory.
     pub(super) fn is_in_memory(&self) -> bool {
         matches!(self.head() & FORM, EQUAL | EACH)
     }
 
-    /// Whether it knows the kernel to copy to all members.
+    /// Returns whether it knows that the kernel copies to all members.
     pub(super) fn is_open(&self) -> bool {
         self.head() & OPEN != 0
     }
 
-    /// An address in its memory, if what it gives lies there, and the length of its stream.
+    /// Returns an address in its memory, if its data lie there, and the length of its stream.
     pub(super) fn stream(&self) -> (u64, u64) {
         let [_, address, _, stream] = self.info.arguments(self.number);
         if self.is_in_memory() {
@@ -241,12 +244,12 @@ impl Giver<'_> {
         }
     }
 
-    /// What it says that it gives to a member; `None` if no member would say that.
+    /// Returns the data that it publishes for a member; `None` if they are invalid.
     pub(super) fn gift(&self, taker: usize) -> Option<OfferedBlock> {
         let head = self.head();
         let len = head >> LEN_SHIFT;
         let other = taker - usize::from(taker > self.member);
-        // Of what all get there is one.
+        // Data that all get are one block.
         let (block, blocks) = match head & SAME {
             0 => (other, self.members - 1),
             _ => (0, 1),
@@ -282,7 +285,7 @@ impl Giver<'_> {
             }
             EQUAL => {
                 let [_, address, distance] = self.info.arguments(self.number);
-                // For a member of them all; for the same, it is 0.
+                // The address for this member. If all get the same, the distance is 0.
                 let address = address.wrapping_add(distance.wrapping_mul(taker as u64));
                 let at = len.saturating_mul(block as u64);
                 Some(OfferedBlock {
@@ -311,7 +314,7 @@ impl Giver<'_> {
         }
     }
 
-    /// Takes bytes that it has laid in its record.
+    /// Takes bytes from the giver's record.
     pub(super) fn take_laid(self, (total, at): (usize, usize), into: &DataView) {
         let take = |from, bytes: &mut [u8]| {
             self.info.read_given(self.number, total, at + from, bytes);

@@ -1,8 +1,8 @@
-//! An exchange in which not all memory can be reached: each giver's stream goes through its record, so many
-//! bytes at a time, and takers take what is theirs. There are as many parts as the longest stream needs, and
-//! each is entered by all members like a collective of its own.
+//! An exchange in which not all memory can be reached: each giver's stream goes through its record,
+//! some bytes at a time, and takers take their data. There are as many parts as the longest stream
+//! needs, and all members enter each part like a collective of its own.
 //!
-//! What is to be folded in rounds comes all at once here, so it needs memory of its own.
+//! Data that are to be folded in rounds come all at once here, so they need memory of their own.
 
 use super::offered_block::Giver;
 use crate::data::{DataView, copy, scatter};
@@ -12,37 +12,37 @@ use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What goes through the records.
+/// The data that go through the records.
 #[derive(Debug, Default)]
 pub(super) struct PartwiseExchange {
-    /// Bytes of each stream that have gone.
+    /// Bytes of each stream that have gone through.
     pub(super) gone: usize,
     /// The length of this rank's stream, and of the longest one.
     pub(super) own: usize,
     pub(super) longest: u64,
     pub(super) taking: Vec<StreamReceive>,
-    /// What follows, and where what is to be taken for it is then.
+    /// The steps that follow, and where the data for them are then.
     pub(super) rounds: VecDeque<Round>,
     pub(super) staged: VecDeque<DataView>,
 }
 
-/// What this rank takes from one member.
+/// The data that this rank takes from one member.
 #[derive(Debug)]
 pub(super) struct StreamReceive {
     pub(super) giver: usize,
-    /// Where it begins in the stream.
+    /// Their offset in the stream.
     pub(super) at: u64,
     pub(super) into: DataView,
 }
 
 impl PartwiseExchange {
-    /// What this rank lays in its record for this part: these bytes of its stream.
+    /// Returns the bytes of its stream that this rank puts in its record for this part.
     pub(super) fn given(&self) -> Range<usize> {
         let from = self.gone.min(self.own);
         from..(from + PAYLOAD_BYTES).min(self.own)
     }
 
-    /// All have laid this part.
+    /// Takes the data of a part, when all have published it.
     pub(super) fn take(&mut self, group: &LocalGroup) {
         let (first, last) = (self.gone as u64, (self.gone + PAYLOAD_BYTES) as u64);
         for StreamReceive { giver, at, into } in &self.taking {
@@ -64,12 +64,12 @@ impl PartwiseExchange {
         self.gone += PAYLOAD_BYTES;
     }
 
-    /// Whether all has gone.
+    /// Returns whether all has gone through.
     pub(super) fn is_over(&self) -> bool {
         self.gone as u64 >= self.longest
     }
 
-    /// Does what follows, unless something has `failed`.
+    /// Does the steps that follow, unless something has `failed`.
     pub(super) fn finish(mut self, failed: bool) {
         for round in std::mem::take(&mut self.rounds) {
             if failed {

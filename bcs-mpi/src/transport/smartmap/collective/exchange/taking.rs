@@ -8,7 +8,8 @@ use crate::transport::smartmap::collective::environment::CollectiveEnvironment;
 use crate::transport::smartmap::collective::group::LocalGroup;
 
 impl ExchangeMachine {
-    /// Takes all that is given to this rank. `None` if a record is rubbish: then this rank ends.
+    /// Takes all data that are given to this rank. Returns `None` if a record is invalid. This rank
+    /// ends then.
     pub(super) fn take_all(
         &mut self,
         group: &mut LocalGroup,
@@ -37,7 +38,7 @@ impl ExchangeMachine {
         Some(())
     }
 
-    /// Takes what one member gives.
+    /// Takes the data of one member.
     fn take(
         &mut self,
         group: &mut LocalGroup,

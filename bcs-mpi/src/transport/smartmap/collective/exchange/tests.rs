@@ -1,5 +1,5 @@
-//! All members of a node in one thread, each taking its steps in whatever order, against what each pair of
-//! members has agreed on.
+//! All members of a node in one thread, which take their steps in any order, compared with the data
+//! that each pair of members has agreed on.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::flow::Flow;
@@ -27,11 +27,12 @@ use std::sync::Arc;
 struct Step {
     kind: Kind,
     root: usize,
-    /// Which lengths there are.
+    /// Selects the lengths.
     length: usize,
     /// Blocks have lengths of their own.
     uneven: bool,
-    /// Where what is taken goes: a row, pieces, pieces of every second byte, or windows of a fold.
+    /// The destination of the taken data: a row, data views, every second byte, or windows of a
+    /// fold.
     takes: u8,
 }
 
@@ -43,7 +44,7 @@ impl Step {
         Flow::of(self.kind, root)
     }
 
-    /// All get the same of a member.
+    /// Returns whether all get the same data of a member.
     fn same(self) -> bool {
         !matches!(self.kind, Kind::Alltoall | Kind::Scatter)
     }
@@ -73,9 +74,9 @@ struct Posted {
     id: LocalRequestId,
     _out: Vec<u8>,
     _slot: Vec<u8>,
-    /// By the members from whom it takes.
+    /// By the members from which it takes.
     into: Vec<Vec<u8>>,
-    /// What it gives itself.
+    /// Its own block.
     own: Vec<u8>,
     row: Vec<u8>,
 }
@@ -84,7 +85,7 @@ fn address(bytes: &mut [u8]) -> u64 {
     bytes.as_mut_ptr().expose_provenance() as u64
 }
 
-/// Every second byte of so many.
+/// Returns a data view of every second byte of a range.
 fn every_second(address: u64, len: usize) -> DataView {
     let layout = LayoutBuilder::block(0, 1).finish(2);
     // SAFETY: tests keep their memory until the end.
@@ -96,7 +97,7 @@ fn plain_at(address: u64, len: usize) -> ByteRange {
     unsafe { ByteRange::new(address, len) }
 }
 
-/// Blocks that begin with this one.
+/// Returns the row of blocks that begins with this one.
 fn row_of(first: ByteRange, distance: usize) -> Row {
     // SAFETY: as above.
     unsafe { Row::new(first, distance as i64) }
@@ -111,7 +112,7 @@ fn post(node: &mut Node, member: usize, step: Step, seed: usize) -> Posted {
     let others = || (1..size).map(|step| (member + step) % size);
     let gives: Vec<usize> = others().filter(|&to| flow.passes(member, to)).collect();
     let takes: Vec<usize> = others().filter(|&from| flow.passes(from, member)).collect();
-    // What is given, at equal distances.
+    // The given data, at equal distances.
     let distance = step.len(member, 0) + GAP;
     let mut out = Vec::new();
     let mut given = vec![ByteRange::EMPTY; size];
@@ -134,7 +135,7 @@ fn post(node: &mut Node, member: usize, step: Step, seed: usize) -> Posted {
             GivenBlocks::Row(row_of(first, distance))
         }
     };
-    // Where what is taken goes.
+    // The destination of the taken data.
     let pieces_apart = step.takes % 4 == 2;
     let spread = if pieces_apart { 2 } else { 1 };
     let into = |from: usize| vec![0xee; step.len(from, member) * spread];
@@ -162,7 +163,7 @@ fn post(node: &mut Node, member: usize, step: Step, seed: usize) -> Posted {
             )))
         }
         3 => {
-            // All by the same slot, one after the other.
+            // All in the same memory, one after the other.
             let round = |from: usize| {
                 let (rank, to) = receive(from);
                 let from = DataView::from(plain_at(address(&mut slot), to.len()));
@@ -218,7 +219,7 @@ fn enter(node: &mut Node, member: usize, exchange: LocalExchange) -> LocalReques
     id
 }
 
-/// Whether it is over, and then whether all is right.
+/// Returns whether a call is over, and checks its result.
 fn check(node: &mut Node, member: usize, step: Step, seed: usize, posted: &Posted) -> bool {
     let place = node.place(member);
     let Some(outcome) = node.ends[place].take(posted.id) else {
@@ -252,7 +253,7 @@ fn check(node: &mut Node, member: usize, step: Step, seed: usize, posted: &Poste
     true
 }
 
-/// Runs the steps with members posting and looking in the order of `choices`.
+/// Runs the steps, with members that post and poll in the order of `choices`.
 fn run(node: &mut Node, steps: &[Step], choices: &[(usize, u8)]) {
     step_members(
         node,
@@ -338,7 +339,7 @@ fn plain(kind: Kind, length: usize) -> Step {
     }
 }
 
-/// All members have posted; now they look until it is over.
+/// All members have posted. Now they poll until it is over.
 fn outcomes(node: &mut Node, posted: &[Posted]) -> Vec<RequestOutcome> {
     for _ in 0..40 {
         node.ends.iter_mut().for_each(SmartMap::call);
@@ -378,7 +379,7 @@ fn members_that_do_not_call_the_same_exchange_are_all_told() {
             };
             assert_eq!(ConflictingCall::unpack(outcome.len), Some(right));
         }
-        // Nothing is left of it.
+        // No state of it is left.
         run(&mut node, &[usual, odd], &[]);
     }
 }
@@ -426,7 +427,7 @@ fn a_length_that_is_not_expected_is_a_failure_of_who_takes_it_and_no_hang() {
 fn an_address_that_is_rubbish_is_an_error_that_names_who_gave_it() {
     for uneven in [false, true] {
         let mut node = Node::new(3, members(3, 0), &PeerMemory::open());
-        // More than the record has room for.
+        // More than fits in the record.
         let length = if uneven { 4 } else { 7 };
         let step = Step {
             uneven,
@@ -436,7 +437,7 @@ fn an_address_that_is_rubbish_is_an_error_that_names_who_gave_it() {
         for member in [0, 2] {
             posted.push(post(&mut node, member, step, 0));
         }
-        // What it gives is nowhere.
+        // The given data are not mapped.
         let given = |to: usize| plain_at(64, if to == 1 { 0 } else { step.len(1, to) });
         let gives = if uneven {
             GivenBlocks::Each((0..3).map(given).collect())
@@ -462,8 +463,8 @@ fn an_address_that_is_rubbish_is_an_error_that_names_who_gave_it() {
     }
 }
 
-/// Whatever another member's record says: an error, or the end of the process that finds it, and nothing
-/// beyond.
+/// Whatever another member's record holds, the result is an error, or the end of the process that
+/// finds it, and nothing else.
 #[test]
 fn heads_and_tables_of_rubbish_are_found() {
     let call = |members: &[u32]| plain(Kind::Alltoall, 2).called(members).pack();

@@ -1,4 +1,4 @@
-//! All members of a node in one thread: their ends, what they call, and what is right.
+//! All members of a node in one thread: their ends, their calls, and the right results.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::super::communicator::LocalCommunicator;
@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering;
 /// The world rank at place 0.
 pub(in crate::transport::smartmap::collective) const FIRST: u32 = 10;
 
-/// All that is long is enough to turn round.
+/// All long data are enough to turn round.
 const TURNING: DirectionPolicy = DirectionPolicy {
     least_bytes: 4096,
     stretch_bytes: 4096,
@@ -40,7 +40,7 @@ pub(in crate::transport::smartmap::collective) struct Step {
 
 /// One call of one member, with its memory.
 pub(in crate::transport::smartmap::collective) struct Posted {
-    /// None, if it was over at once.
+    /// None if it was over at once.
     pub(in crate::transport::smartmap::collective) id: Option<LocalRequestId>,
     pub(in crate::transport::smartmap::collective) input: Vec<u8>,
     pub(in crate::transport::smartmap::collective) output: Vec<u8>,
@@ -86,7 +86,7 @@ impl Node {
         Self::opened(ends, members, open)
     }
 
-    /// What the ends know of the groups that are not closed.
+    /// Returns the state of the groups that are not closed.
     fn open_groups(&mut self) -> impl Iterator<Item = &mut LocalGroup> {
         let ends = self.ends.iter_mut();
         let groups = ends.flat_map(|end| &mut end.communicators.groups).flatten();
@@ -99,12 +99,12 @@ impl Node {
         self.open_groups().for_each(|group| group.serial = serial);
     }
 
-    /// The members find by the tally who has entered, as if they were many.
+    /// Makes the members use the tally, as if they were many.
     pub(in crate::transport::smartmap::collective) fn count(&mut self, counted: bool) {
         self.open_groups().for_each(|group| group.counted = counted);
     }
 
-    /// `members` are those of them on this node.
+    /// Makes a node whose `members` are the local ones of a larger communicator.
     pub(in crate::transport::smartmap::collective) fn with_others(
         ranks: usize,
         members: Vec<u32>,
@@ -141,7 +141,7 @@ impl Node {
     }
 
     pub(super) fn post(&mut self, member: usize, step: Step, seed: usize) -> Posted {
-        // Some callers wait, and look at once.
+        // Some callers wait, and poll at once.
         let blocking = [Blocking::No, Blocking::Yes][(member + seed) % 2];
         self.post_as(member, step, seed, |end, group, part, entered| {
             if part.bytes <= PAYLOAD_BYTES {
@@ -170,7 +170,7 @@ impl Node {
         let mut output = vec![0xee; step.bytes];
         let memory = |bytes: &mut Vec<u8>| {
             let address = bytes.as_mut_ptr().expose_provenance() as u64;
-            // SAFETY: what is posted keeps it.
+            // SAFETY: the posted call keeps it.
             unsafe { ByteRange::new(address, bytes.len()) }
         };
         let gives = !broadcasts || !wants;
@@ -204,7 +204,7 @@ impl Node {
         Posted { id, input, output }
     }
 
-    /// What a member found, if it is over: its result, if it got one.
+    /// Returns the outcome of a member's call, if it is over, with its result, if it got one.
     pub(in crate::transport::smartmap::collective) fn take(
         &mut self,
         member: usize,
@@ -226,7 +226,7 @@ pub(in crate::transport::smartmap::collective) fn wants(kind: CollectiveKind, ra
     }
 }
 
-/// What a member contributes: doubles of very different sizes, so that the order shows.
+/// Returns the contribution of a member: doubles of very different sizes, so that the order shows.
 pub(in crate::transport::smartmap::collective) fn data(
     step: Step,
     member: usize,
@@ -241,7 +241,7 @@ pub(in crate::transport::smartmap::collective) fn data(
     numbers.take(step.bytes).collect()
 }
 
-/// What a member that wants a result gets.
+/// Returns the result of a member that wants one.
 pub(super) fn right(step: Step, members: &[u32], seed: usize) -> Vec<u8> {
     match step.kind {
         CollectiveKind::Broadcast { root } => {
